@@ -1,0 +1,75 @@
+// Reads the command line of the benchmark.
+import { parseArgs } from 'node:util'
+import type { LanePlan } from './lanes.ts'
+import type { BenchName } from './results.ts'
+import type { RoundPlan } from './rounds.ts'
+
+const BENCHES: readonly BenchName[] = ['append', 'drain', 'lanes']
+
+export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (no name: all of them)
+  --quick          a look rather than a measurement: fewer rounds, less work in each
+  --rounds n       how often each side is measured
+  --seconds n      length of an append round
+  --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
+  --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
+  --json file      instead of bench/results/<date>-<names>.json
+  --strict         exit code 1 also when something asked for was missed`
+
+export interface Options {
+  readonly benches: readonly BenchName[]
+  readonly rounds: RoundPlan
+  readonly lanes: LanePlan
+  readonly localQueueSize: number
+  readonly jsonFile: string | undefined
+  readonly strict: boolean
+}
+
+/** Throws a TypeError that says what is wrong with the line. */
+export function readOptions(line: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...line],
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      apart: { type: 'boolean', default: false },
+      strict: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      'local-queue': { type: 'string', default: '500' },
+      json: { type: 'string' },
+    },
+  })
+  const rounds = whole('rounds', values.rounds) ?? (values.quick ? 3 : 5)
+  return {
+    benches: positionals.length === 0 ? BENCHES : [...new Set(positionals.map(benchName))],
+    rounds: {
+      rounds,
+      appendSeconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 6),
+      laneSharing: values.apart ? 'apart' : 'shared',
+      drainCount: values.quick ? 20_000 : 60_000,
+    },
+    lanes: { rounds: values.quick ? 1 : Math.min(rounds, 3), few: 1000, many: values.quick ? 100_000 : 1_000_000 },
+    localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
+    jsonFile: values.json,
+    strict: values.strict,
+  }
+}
+
+function benchName(text: string): BenchName {
+  const found = BENCHES.find((name) => name === text)
+  if (found === undefined) throw new TypeError(`There is no bench "${text}".`)
+  return found
+}
+
+function positive(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!(value > 0 && value < Infinity)) throw new TypeError(`--${option} takes a number above 0, not "${text}".`)
+  return value
+}
+
+function whole(option: string, text: string | undefined): number | undefined {
+  const value = positive(option, text)
+  if (value !== undefined && !Number.isInteger(value)) throw new TypeError(`--${option} takes a whole number.`)
+  return value
+}

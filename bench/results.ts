@@ -1,0 +1,81 @@
+// What the benches find out, in the form in which it is printed, written to JSON and judged.
+import type { Spread } from './figures.ts'
+import type { DueOrder, Measurement } from './sides.ts'
+
+export type ComparedBench = 'append' | 'drain'
+export type BenchName = ComparedBench | 'lanes'
+
+/** 'below' and 'above' say on which side of what was asked the figure missed. */
+export type Verdict = 'met' | 'below' | 'above'
+
+export type Asked =
+  | { readonly kind: 'at least'; readonly bound: number; readonly hope?: number }
+  | { readonly kind: 'at most'; readonly bound: number }
+
+export interface Round {
+  readonly side: string
+  readonly round: number
+  readonly measurement: Measurement
+}
+
+/** The subject against the peer in each round, so that what disturbs a whole round disturbs no ratio. */
+export interface Ratio {
+  readonly spread: Spread
+  readonly asked: Asked
+  readonly verdict: Verdict
+}
+
+export interface Comparison {
+  readonly kind: 'comparison'
+  readonly bench: ComparedBench
+  readonly rounds: readonly Round[]
+  readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
+  /** Absent while there is no subject to compare. */
+  readonly ratio?: Ratio
+}
+
+export interface ClaimTimes {
+  readonly lanes: number
+  readonly due: DueOrder
+  readonly claims: number
+  readonly medianMicros: number
+  readonly meanMicros: number
+  readonly p95Micros: number
+  /** The most memory the process had at any time, filling included. */
+  readonly peakMegabytes: number
+}
+
+export interface LaneGrowth {
+  readonly kind: 'lanes'
+  readonly bench: 'lanes'
+  readonly times: readonly ClaimTimes[]
+  readonly growth: readonly (Ratio & { readonly due: DueOrder; readonly lanes: number; readonly micros: Spread })[]
+  readonly memory: { readonly megabytes: Spread; readonly asked: Asked; readonly verdict: Verdict }
+}
+
+export type BenchResult =
+  | Comparison
+  | LaneGrowth
+  | { readonly kind: 'skipped'; readonly bench: BenchName; readonly why: string }
+  | { readonly kind: 'failed'; readonly bench: BenchName; readonly why: string }
+
+export function judge(value: number, asked: Asked): Verdict {
+  switch (asked.kind) {
+    case 'at least':
+      return value >= asked.bound ? 'met' : 'below'
+    case 'at most':
+      return value <= asked.bound ? 'met' : 'above'
+  }
+}
+
+export function verdictsOf(result: BenchResult): readonly Verdict[] {
+  switch (result.kind) {
+    case 'comparison':
+      return result.ratio === undefined ? [] : [result.ratio.verdict]
+    case 'lanes':
+      return [...result.growth.map((grown) => grown.verdict), result.memory.verdict]
+    case 'skipped':
+    case 'failed':
+      return []
+  }
+}

@@ -1,0 +1,85 @@
+// Runs the sides in turn, round after round, so that whatever the machine does meanwhile falls on both of them.
+import { spreadOf } from './figures.ts'
+import { judge } from './results.ts'
+import type { Asked, ComparedBench, Comparison, Ratio, Round } from './results.ts'
+import type { Measurement, Side } from './sides.ts'
+import { appendWork, drainWork } from './workload.ts'
+import type { LaneSharing } from './workload.ts'
+
+export interface Contenders {
+  /** What is being judged; absent as long as it is not written. */
+  readonly subject: Side | undefined
+  readonly peer: Side
+}
+
+export interface RoundPlan {
+  readonly rounds: number
+  readonly appendSeconds: number
+  readonly laneSharing: LaneSharing
+  readonly drainCount: number
+}
+
+const ASKED: Readonly<Record<ComparedBench, Asked>> = {
+  append: { kind: 'at least', bound: 1.7, hope: 2 },
+  drain: { kind: 'at least', bound: 1.5 },
+}
+// Compiles the code and fills the caches of both sides; not counted.
+const WARM_UP = 0
+const WARM_UP_PART = 0.2
+
+export async function compare(
+  bench: ComparedBench,
+  contenders: Contenders,
+  plan: RoundPlan,
+  progress: (line: string) => void,
+): Promise<Comparison> {
+  const sides = [contenders.subject, contenders.peer].filter((side) => side !== undefined)
+  const rounds: Round[] = []
+  for (let round = WARM_UP; round <= plan.rounds; round += 1) {
+    for (const side of sides) {
+      const label = `${bench}  ${round === WARM_UP ? 'warm-up' : `round ${round}/${plan.rounds}`}  ${side.name}`
+      progress(`${label} …`)
+      const measurement = await measure(bench, side, plan, round)
+      progress(`${label}  ${Math.round(perSecond(measurement)).toLocaleString('en')}/s`)
+      if (round !== WARM_UP) rounds.push({ side: side.name, round, measurement })
+    }
+  }
+  const ratio = ratioOf(rounds, contenders, ASKED[bench])
+  return {
+    kind: 'comparison',
+    bench,
+    rounds,
+    rates: sides.map((side) => ({ side: side.name, perSecond: spreadOf(ratesOf(rounds, side)) })),
+    ...(ratio === undefined ? {} : { ratio }),
+  }
+}
+
+/** In one round all sides get the same work; the next round has other keys. */
+async function measure(bench: ComparedBench, side: Side, plan: RoundPlan, round: number): Promise<Measurement> {
+  const part = round === WARM_UP ? WARM_UP_PART : 1
+  try {
+    switch (bench) {
+      case 'append':
+        return await side.append(appendWork(plan.appendSeconds * part, round, plan.laneSharing))
+      case 'drain':
+        return await side.drain(drainWork(Math.ceil(plan.drainCount * part)))
+    }
+  } catch (error) {
+    throw new Error(`${side.name} failed in ${bench}.`, { cause: error })
+  }
+}
+
+function ratioOf(rounds: readonly Round[], { subject, peer }: Contenders, asked: Asked): Ratio | undefined {
+  if (subject === undefined) return undefined
+  const peerRates = ratesOf(rounds, peer)
+  const spread = spreadOf(ratesOf(rounds, subject).map((rate, index) => rate / (peerRates[index] ?? Number.NaN)))
+  return { spread, asked, verdict: judge(spread.median, asked) }
+}
+
+function ratesOf(rounds: readonly Round[], side: Side): readonly number[] {
+  return rounds.filter((round) => round.side === side.name).map((round) => perSecond(round.measurement))
+}
+
+function perSecond({ count, millis }: Measurement): number {
+  return (count / millis) * 1000
+}

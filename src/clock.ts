@@ -1,0 +1,44 @@
+// The only file that reads time: everything else is handed a Clock, so that an hour can pass in a test in a millisecond.
+
+export type Millis = number
+
+/** Later than every deadline. Sums are held below it, so that "never" stays an ordinary number in every store. */
+export const NEVER: Millis = Number.MAX_SAFE_INTEGER
+
+/** `from + delay`, where an endless delay gives NEVER. Deadlines are whole milliseconds, rounded up: never early. */
+export function later(from: Millis, delay: Millis): Millis {
+  return delay >= NEVER - from ? NEVER : Math.ceil(from + delay)
+}
+
+export interface Clock {
+  /** Wall time, in whole milliseconds since 1970. May step. */
+  now(): Millis
+  /** Milliseconds that only go forward; for measuring, never for comparing with a store. */
+  monotonic(): Millis
+  /** Calls back once after `delay`; the answer cancels it. Delays above 24 days do not fire early. */
+  after(delay: Millis, call: () => void): () => void
+}
+
+// setTimeout fires at once when its delay does not fit in 31 bits.
+const LONGEST_TIMER = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(delay, call) {
+    const ends = performance.now() + delay
+    let timer: NodeJS.Timeout
+    const arm = (left: Millis): void => {
+      timer = setTimeout(
+        () => {
+          const remaining = ends - performance.now()
+          if (left > LONGEST_TIMER && remaining > 0) arm(remaining)
+          else call()
+        },
+        Math.min(Math.max(left, 0), LONGEST_TIMER),
+      )
+    }
+    arm(delay)
+    return () => clearTimeout(timer)
+  },
+}

@@ -1,0 +1,34 @@
+// Every code this package can throw. Codes are API: add freely, never rename. docs/errors.md lists them with their fixes.
+
+const CATALOGUE = {
+  CONFIG_INVALID: { status: 500, fix: 'Correct the option the message names.' },
+  STORE_UNKNOWN: { status: 500, fix: 'Use memory: or sqlite:<file>.' },
+  STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
+  STORE_NOT_A_DATABASE: { status: 500, fix: 'Point to another file, or move this one away.' },
+  STORE_SCHEMA_NEWER: { status: 500, fix: 'Run a release of sluice at least as new as the one that wrote the file.' },
+  STORE_UNWRITABLE: { status: 500, fix: 'Give the process the right to write the file and its folder.' },
+  STORE_FULL: { status: 507, fix: 'Free disk space, or raise maxBytes; what was acknowledged is kept.' },
+  STORE_DAMAGED: { status: 500, fix: 'Restore the file from a backup.' },
+  STORE_CLOSED: { status: 503, fix: 'Open the store again; nothing was written.' },
+  STORE_FAILED: { status: 503, fix: 'See the cause; nothing of this call was written.' },
+  STORE_READ_ONLY: { status: 500, fix: 'Open the store without readOnly to write.' },
+  REQUEST_STALE: { status: 409, fix: 'Number the turns of a process upwards and repeat only the last one.' },
+} as const
+
+export type ErrorCode = keyof typeof CATALOGUE
+
+export const ERRORS: Readonly<Record<ErrorCode, { readonly status: number; readonly fix: string }>> = CATALOGUE
+
+export class SluiceError extends Error {
+  override readonly name = 'SluiceError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly fix: string
+
+  constructor(code: ErrorCode, what: string, cause?: unknown) {
+    super(`${code}: ${what} ${ERRORS[code].fix}`, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.status = ERRORS[code].status
+    this.fix = ERRORS[code].fix
+  }
+}

@@ -1,0 +1,11 @@
+// The public surface.
+export { NEVER, systemClock, type Clock, type Millis } from './clock.ts'
+export { DEFAULTS } from './config.ts'
+export { ERRORS, SluiceError, type ErrorCode } from './errors.ts'
+export { dataOf, newEventId, textOf, type Event } from './model/event.ts'
+export type { Duration } from './model/duration.ts'
+export { identity, laneId, ownLaneId, type Identity, type LaneId } from './model/identity.ts'
+export { backoff, patience, type Backoff, type RetryOptions } from './schedule/backoff.ts'
+export { window, windowOf, type Window, type WindowOptions } from './schedule/window.ts'
+export type * from './store/contract/index.ts'
+export { openStore, type OpenOptions } from './store/open.ts'

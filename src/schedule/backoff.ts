@@ -1,0 +1,63 @@
+// How long a run waits after a failure, and when it has failed often enough (L8). A list of n delays is n + 1 tries.
+import type { Millis } from '../clock.ts'
+import { DEFAULTS } from '../config.ts'
+import { SluiceError } from '../errors.ts'
+import { millis, type Duration } from '../model/duration.ts'
+
+export type RetryOptions =
+  | readonly Duration[]
+  | { readonly delays: readonly Duration[]; readonly jitter?: number }
+  | {
+      readonly first: Duration
+      readonly factor?: number
+      readonly cap?: Duration
+      readonly retries: number
+      readonly jitter?: number
+    }
+
+export interface Backoff {
+  readonly tries: number
+  /** The delay after so many failures, or undefined when there is no further try. `chance` is in [0, 1). */
+  delay(failures: number, chance: number): Millis | undefined
+}
+
+/** The other side may ask for more patience, but not for ever. */
+export const RETRY_AFTER_MAX: Millis = 24 * 3_600_000
+
+export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'): Backoff {
+  // A list is literal: somebody chose these numbers.
+  const { delays, jitter = 0 } =
+    'first' in options ? grown(options, flow) : 'delays' in options ? options : { delays: options }
+  if (!(jitter >= 0 && jitter < 1)) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.jitter is ${jitter}; it is a share from 0 to below 1.`)
+  }
+  const fixed = delays.map((delay, at) => millis(delay, `${flow}[${at}]`))
+  return {
+    tries: fixed.length + 1,
+    delay(failures, chance) {
+      const delay = fixed[failures - 1]
+      return delay === undefined ? undefined : Math.round(delay * (1 + jitter * (2 * chance - 1)))
+    },
+  }
+}
+
+/** The delay, or what the other side asked for if that is longer. */
+export function patience(delay: Millis, retryAfter: Millis | undefined): Millis {
+  return Math.max(delay, Math.min(retryAfter ?? 0, RETRY_AFTER_MAX))
+}
+
+const GROWN_MAX = 1_000
+
+function grown(
+  options: Extract<RetryOptions, { first: Duration }>,
+  flow: string,
+): { readonly delays: readonly Millis[]; readonly jitter: number } {
+  const { factor = 2, retries, jitter = 0.2 } = options
+  if (!(Number.isInteger(retries) && retries >= 0 && retries <= GROWN_MAX)) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.retries is ${retries}; it is a whole number up to ${GROWN_MAX}.`)
+  }
+  if (!(factor >= 1)) throw new SluiceError('CONFIG_INVALID', `${flow}.factor is ${factor}; it must be at least 1.`)
+  const first = millis(options.first, `${flow}.first`)
+  const cap = millis(options.cap ?? Infinity, `${flow}.cap`)
+  return { delays: Array.from({ length: retries }, (_, at) => Math.min(cap, first * factor ** at)), jitter }
+}

@@ -1,0 +1,158 @@
+// Small documents: all of a write or none, each against the revision it was read at, with an audit trail that chains.
+import assert from 'node:assert/strict'
+import type { AuditRecord, Doc, Store, WriteDocsCall, WriteDocsReply } from '../contract/index.ts'
+import { only, sorted, type Stage, type Suite } from './stage.ts'
+import { bytes } from './vocabulary.ts'
+
+interface Write {
+  readonly id: string
+  readonly text?: string
+  readonly ifRev?: number
+  readonly kind?: string
+}
+
+async function write(t: Stage, writes: readonly Write[], what?: string): Promise<WriteDocsReply> {
+  const call: WriteDocsCall = {
+    writes: writes.map(({ id, text, ifRev = 0, kind = 'flow' }) => ({
+      kind,
+      id,
+      ifRev,
+      body: text === undefined ? undefined : bytes(text),
+    })),
+    raiseRoutes: false,
+    audit: what === undefined ? undefined : { who: 'ada', what },
+  }
+  return t.store.writeDocs(call)
+}
+
+async function rev(t: Stage, ...writes: readonly Write[]): Promise<number> {
+  const reply = await write(t, writes)
+  assert.ok(reply.kind === 'written')
+  return only(reply.revs)
+}
+
+async function read(t: Stage, ids: readonly string[] | undefined, after = '', n = 100): Promise<readonly Doc[]> {
+  return (await t.store.readDocs({ kind: 'flow', ids, after, n })).docs
+}
+
+const texts = (docs: readonly Doc[]): readonly string[] =>
+  docs.map((doc) => `${doc.id}=${Buffer.from(doc.body).toString()}`)
+
+async function chained(store: Store, entries: readonly string[]): Promise<readonly AuditRecord[]> {
+  for (const what of entries) await store.writeDocs({ writes: [], raiseRoutes: false, audit: { who: 'ada', what } })
+  return (await store.find({ kind: 'audit', filter: {}, cursor: '', n: 100 })).items
+}
+
+export const docs: Suite = (rule) => {
+  rule('a document is written, read and found by its kind', async (t) => {
+    const first = await rev(t, { id: 'a', text: 'one' })
+    await rev(t, { id: 'a', text: 'another kind', kind: 'endpoint' })
+    const [doc] = await read(t, ['a'])
+    assert.deepEqual([doc?.kind, doc?.id, doc?.rev], ['flow', 'a', first])
+    assert.deepEqual(texts(await read(t, ['a'])), ['a=one'])
+  })
+
+  rule('a write names the revision it was read at, and a stale one conflicts and changes nothing', async (t) => {
+    const first = await rev(t, { id: 'a', text: 'one' })
+    const second = await rev(t, { id: 'a', text: 'two', ifRev: first })
+    assert.ok(second > first)
+    const stale = await write(t, [{ id: 'a', text: 'three', ifRev: first }])
+    assert.deepEqual([stale.kind, stale.kind === 'conflict' && [stale.at, stale.rev]], ['conflict', [0, second]])
+    assert.deepEqual(texts(await read(t, ['a'])), ['a=two'])
+  })
+
+  rule('revision 0 means that it must not exist yet', async (t) => {
+    const first = await rev(t, { id: 'a', text: 'one' })
+    const again = await write(t, [{ id: 'a', text: 'two' }])
+    assert.deepEqual(again.kind === 'conflict' && [again.at, again.rev], [0, first])
+    const absent = await write(t, [{ id: 'b', text: 'two', ifRev: first }])
+    assert.deepEqual(absent.kind === 'conflict' && [absent.at, absent.rev], [0, 0])
+  })
+
+  rule('all or none: one conflict undoes the whole write', async (t) => {
+    const first = await rev(t, { id: 'a', text: 'one' })
+    const reply = await write(t, [
+      { id: 'b', text: 'new' },
+      { id: 'a', text: 'two', ifRev: first + 1 },
+      { id: 'c', text: 'new' },
+    ])
+    assert.deepEqual(reply.kind === 'conflict' && [reply.at, reply.rev], [1, first])
+    assert.deepEqual(texts(await read(t, ['a', 'b', 'c'])), ['a=one'])
+  })
+
+  rule('several documents are written at once, each with its revision', async (t) => {
+    const reply = await write(t, [
+      { id: 'a', text: '1' },
+      { id: 'b', text: '2' },
+    ])
+    assert.ok(reply.kind === 'written')
+    const found = await read(t, ['a', 'b'])
+    assert.deepEqual(sorted(found.map((doc) => doc.rev)), sorted(reply.revs))
+    assert.deepEqual(sorted(texts(found)), ['a=1', 'b=2'])
+  })
+
+  rule(
+    'a document is removed by its revision and can be made anew, with a revision no earlier reader has seen',
+    async (t) => {
+      const first = await rev(t, { id: 'a', text: 'one' })
+      assert.equal((await write(t, [{ id: 'a', ifRev: first + 7 }])).kind, 'conflict')
+      assert.equal((await write(t, [{ id: 'a', ifRev: first }])).kind, 'written')
+      assert.deepEqual(await read(t, ['a']), [])
+      const anew = await rev(t, { id: 'a', text: 'two' })
+      assert.notEqual(anew, first)
+      assert.equal((await write(t, [{ id: 'a', text: 'stale', ifRev: first }])).kind, 'conflict')
+    },
+  )
+
+  rule('documents are read in pages, in the order of their ids', async (t) => {
+    const ids = Array.from({ length: 7 }, (_, n) => `id${n}`)
+    await write(
+      t,
+      ids.toReversed().map((id) => ({ id, text: id })),
+    )
+    const seen: string[] = []
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const page: Awaited<ReturnType<Store['readDocs']>> = await t.store.readDocs({
+        kind: 'flow',
+        ids: undefined,
+        after,
+        n: 3,
+      })
+      assert.ok(page.docs.length <= 3)
+      seen.push(...page.docs.map((doc) => doc.id))
+      after = page.next
+    }
+    assert.deepEqual(seen, ids)
+  })
+
+  rule('documents that are not there are left out', async (t) => {
+    await rev(t, { id: 'a', text: 'one' })
+    assert.deepEqual(texts(await read(t, ['nobody', 'a'])), ['a=one'])
+  })
+
+  rule('the audit entry is part of the write: with it when it is written, without it when it conflicts', async (t) => {
+    await write(t, [{ id: 'a', text: 'one' }], 'made a')
+    t.clock.advance(1_000)
+    await write(t, [{ id: 'a', text: 'two' }], 'failed')
+    await write(t, [{ id: 'b', text: 'two' }], 'made b')
+    const entries = await t.all('audit', {}, 1)
+    assert.deepEqual(
+      entries.map(({ who, what }) => `${who} ${what}`),
+      ['ada made b', 'ada made a'],
+    )
+    assert.equal(entries[0]?.at, t.clock.now())
+    const { item } = await t.store.get({ kind: 'audit', id: String(entries[0]?.id) })
+    assert.deepEqual(item, entries[0])
+  })
+
+  rule('the audit chains: an entry depends on all before it', async (t) => {
+    const here = await chained(t.store, ['first', 'same', 'same'])
+    const there = await chained(await t.another(), ['other', 'same', 'same'])
+    assert.equal(new Set(here.map((entry) => entry.chain)).size, 3)
+    assert.deepEqual(
+      here.map((entry) => entry.what),
+      ['same', 'same', 'first'],
+    )
+    for (const [n, entry] of here.entries()) assert.notEqual(entry.chain, there[n]?.chain)
+  })
+}

@@ -1,0 +1,104 @@
+// The meaning of the store contract: a store is correct exactly when this passes. Each rule L and M of the design that a
+// store decides has tests named after it; files are guarantees, so that a failing name says what was promised.
+import assert from 'node:assert/strict'
+import type { Harness, Runner } from './harness.ts'
+import { Stage, type Rule, type Suite } from './stage.ts'
+import { atomicItems } from './atomic-items.ts'
+import { batches } from './batches.ts'
+import { bulkhead } from './bulkhead.ts'
+import { cancel } from './cancel.ts'
+import { crash } from './crash.ts'
+import { deadLetters } from './dead-letters.ts'
+import { docs } from './docs.ts'
+import { duplicates } from './duplicates.ts'
+import { durability } from './durability.ts'
+import { duringRun } from './during-run.ts'
+import { failure } from './failure.ts'
+import { figures } from './figures.ts'
+import { holds } from './holds.ts'
+import { laneKeys } from './keys.ts'
+import { leading } from './leading.ts'
+import { limits } from './limits.ts'
+import { oneAtATime } from './one-at-a-time.ts'
+import { order } from './order.ts'
+import { passedDeadlines } from './passed-deadlines.ts'
+import { pauses } from './pauses.ts'
+import { payloadsAreBytes } from './payloads.ts'
+import { permits } from './permits.ts'
+import { pressure } from './pressure.ts'
+import { publishedEvents } from './published.ts'
+import { purge } from './purge.ts'
+import { records } from './records.ts'
+import { release } from './release.ts'
+import { repeatableCalls } from './repeatable-calls.ts'
+import { replay } from './replay.ts'
+import { retention } from './retention.ts'
+import { routes } from './routes.ts'
+import { shares } from './shares.ts'
+import { steering } from './steering.ts'
+import { storedWhole } from './stored-whole.ts'
+import { time } from './time.ts'
+import { windows } from './windows.ts'
+
+export type { HandClock, Harness, Runner } from './harness.ts'
+
+const suites: Readonly<Record<string, Suite>> = {
+  'one at a time': oneAtATime,
+  'stored whole': storedWhole,
+  published: publishedEvents,
+  routes,
+  duplicates,
+  keys: laneKeys,
+  windows,
+  leading,
+  'passed deadlines': passedDeadlines,
+  order,
+  shares,
+  'during a run': duringRun,
+  cancel,
+  batches,
+  failure,
+  'dead letters': deadLetters,
+  crash,
+  release,
+  holds,
+  steering,
+  purge,
+  replay,
+  permits,
+  time,
+  pressure,
+  retention,
+  bulkhead,
+  limits,
+  pauses,
+  payloads: payloadsAreBytes,
+  records,
+  docs,
+  figures,
+  'atomic items': atomicItems,
+  'repeatable calls': repeatableCalls,
+  durability,
+}
+
+export function storeConformance(runner: Runner, harness: Harness): void {
+  const rule: Rule = (name, test) => {
+    runner.it(name, async () => {
+      const stage = await Stage.open(harness)
+      try {
+        await test(stage)
+      } finally {
+        await stage.close()
+      }
+    })
+  }
+  for (const name of Object.keys(harness.skip ?? {})) assert.ok(name in suites, `there is no suite ${name}`)
+  runner.describe(`store: ${harness.name}`, () => {
+    for (const [name, suite] of Object.entries(suites)) {
+      const reason =
+        harness.skip?.[name] ?? (name === 'durability' && !harness.reopen ? 'it is not durable' : undefined)
+      if (reason === undefined) runner.describe(name, () => suite(rule))
+      else runner.it.skip(`${name}: ${reason}`, async () => {})
+    }
+  })
+}

@@ -1,0 +1,217 @@
+// M1, M2, M5, M7: in any window of `per` at most `rate` calls, over all processes, first come first served.
+import assert from 'node:assert/strict'
+import type { Millis } from '../../clock.ts'
+import type { LimitNumbers } from '../../model/limit.ts'
+import { only, type Stage, type Suite } from './stage.ts'
+import { calls, request, SECOND } from './vocabulary.ts'
+
+type Limits = Readonly<Record<string, LimitNumbers>>
+
+/** How long this ticket has to wait. */
+async function wait(t: Stage, ticket: string, limits: Limits): Promise<Millis> {
+  const answer = only((await t.store.reserve({ requests: [request(ticket, limits)] })).results)
+  assert.ok(answer.kind === 'granted', `${ticket} is granted`)
+  return answer.wait
+}
+
+async function release(t: Stage, name: string, ticket: string): Promise<boolean> {
+  return (await t.store.regulate({ name, act: { kind: 'release', ticket } })).released
+}
+
+/** The slack of M1: how old a slot may be when it is used. */
+const SLACK = 100
+
+export const limits: Suite = (rule) => {
+  rule('M1 the first calls of a limit wait for nothing, the next lies per and the slack after the first', async (t) => {
+    const api = { api: calls(3, SECOND) }
+    assert.deepEqual([await wait(t, 't1', api), await wait(t, 't2', api), await wait(t, 't3', api)], [0, 0, 0])
+    assert.equal(await wait(t, 't4', api), SECOND + SLACK)
+  })
+
+  rule('M1 the slack is a tenth of a short per', async (t) => {
+    const api = { api: calls(1, 500) }
+    await wait(t, 't1', api)
+    assert.equal(await wait(t, 't2', api), 550)
+  })
+
+  rule('M1 the n-th slot lies per and the slack after the (n − rate)-th', async (t) => {
+    const api = { api: calls(2, SECOND) }
+    await wait(t, 't1', api)
+    t.clock.advance(600)
+    await wait(t, 't2', api)
+    assert.equal(await wait(t, 't3', api), 500)
+    assert.equal(await wait(t, 't4', api), SECOND + SLACK)
+    assert.equal(await wait(t, 't5', api), 500 + SECOND + SLACK)
+  })
+
+  rule('M1 in any window of per at most rate calls are made, however they come', async (t) => {
+    const api = { api: calls(3, SECOND) }
+    const used: Millis[] = []
+    const due: { readonly at: Millis; readonly ticket: string }[] = []
+    let seed = 7
+    const chance = (below: number): number => {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+      return (seed >>> 8) % below
+    }
+    for (let n = 0, at = t.clock.now(); n < 60; n++)
+      due.push({ at: (at += chance(n < 30 ? 200 : 700)), ticket: `t${n}` })
+    while (due.length > 0) {
+      due.sort((one, other) => one.at - other.at)
+      const next = due.shift()
+      assert.ok(next)
+      t.clock.set(Math.max(next.at, t.clock.now()))
+      const left = await wait(t, next.ticket, api)
+      if (left === 0) used.push(t.clock.now())
+      // A sleeper wakes late, sometimes too late for its slot.
+      else due.push({ at: t.clock.now() + left + chance(130), ticket: next.ticket })
+    }
+    assert.equal(used.length, 60)
+    for (let n = 3; n < used.length; n++) {
+      const window = (used[n] ?? 0) - (used[n - 3] ?? 0)
+      assert.ok(window >= SECOND, `calls ${n - 3} to ${n} within ${window} ms`)
+    }
+  })
+
+  rule('M1 a limit that was idle gives its rate at once and no more', async (t) => {
+    const api = { api: calls(2, SECOND) }
+    await wait(t, 't1', api)
+    t.clock.advance(60 * SECOND)
+    assert.deepEqual([await wait(t, 't2', api), await wait(t, 't3', api)], [0, 0])
+    assert.equal(await wait(t, 't4', api), SECOND + SLACK)
+  })
+
+  rule('M1 a high rate is kept as well', async (t) => {
+    assert.equal(await wait(t, 'many', { api: calls(5_000, SECOND, { cost: 4_999 }) }), 0)
+    assert.equal(await wait(t, 'last', { api: calls(5_000, SECOND) }), 0)
+    const over = await wait(t, 'over', { api: calls(5_000, SECOND) })
+    assert.ok(over >= SECOND && over <= SECOND + 2 * SLACK, `${over}`)
+  })
+
+  rule('M1 with burst it is a bucket of that capacity, which fills at the rate', async (t) => {
+    const api = { api: calls(1, SECOND, { burst: 3 }) }
+    assert.deepEqual([await wait(t, 't1', api), await wait(t, 't2', api), await wait(t, 't3', api)], [0, 0, 0])
+    assert.equal(await wait(t, 't4', api), SECOND)
+    assert.equal(await wait(t, 't5', api), 2 * SECOND)
+    t.clock.advance(60 * SECOND)
+    for (const ticket of ['t6', 't7', 't8']) assert.equal(await wait(t, ticket, api), 0)
+    assert.ok((await wait(t, 't9', api)) > 0)
+  })
+
+  rule('M2 the same ticket again has the same slot: it is not reserved twice', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    assert.equal(await wait(t, 't1', api), 0)
+    assert.equal(await wait(t, 't1', api), 0)
+    assert.equal(await wait(t, 't2', api), 1_100)
+    t.clock.advance(100)
+    assert.equal(await wait(t, 't2', api), 1_000)
+    assert.equal(await wait(t, 't3', api), 2_100)
+  })
+
+  rule('M2 one that slept is confirmed when its time has come, and counts once', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await wait(t, 't1', api)
+    await wait(t, 't2', api)
+    t.clock.advance(1_100)
+    assert.equal(await wait(t, 't2', api), 0)
+    assert.equal(await wait(t, 't3', api), 1_100)
+  })
+
+  rule('M2 a slot may be used until the slack is over, then it is reserved anew', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    for (const ticket of ['t1', 't2', 't3', 't4']) await wait(t, ticket, api)
+    t.clock.advance(1_100 + SLACK)
+    assert.equal(await wait(t, 't2', api), 0)
+    t.clock.advance(1_100 + 1)
+    assert.equal(await wait(t, 't3', api), 4_400 - 2_301, 'a slot older than the slack is not used')
+  })
+
+  rule('M2 first come, first served: a later ticket never has an earlier slot', async (t) => {
+    const api = { api: calls(2, SECOND) }
+    const waits: number[] = []
+    for (let n = 0; n < 9; n++) waits.push(await wait(t, `t${n}`, api))
+    assert.deepEqual(waits, [0, 0, 1_100, 1_100, 2_200, 2_200, 3_300, 3_300, 4_400])
+  })
+
+  rule('M2 several requests in one call are served in their order', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    const requests = ['t1', 't2', 't3'].map((ticket) => request(ticket, api))
+    const { results } = await t.store.reserve({ requests })
+    assert.deepEqual(
+      results.map((each) => each.kind === 'granted' && each.wait),
+      [0, 1_100, 2_200],
+    )
+  })
+
+  rule('M2 over all processes: callers at the same moment share one rate', async (t) => {
+    const other = await t.second()
+    const asked = Array.from({ length: 12 }, async (_, n) => {
+      const store = n % 2 === 0 ? t.store : other
+      const { results } = await store.reserve({ requests: [request(`t${n}`, { api: calls(4, SECOND) })] })
+      const answer = only(results)
+      return answer.kind === 'granted' ? answer.wait : -1
+    })
+    const waits = await Promise.all(asked)
+    assert.deepEqual(
+      waits.toSorted((a, b) => a - b),
+      [0, 0, 0, 0, 1_100, 1_100, 1_100, 1_100, 2_200, 2_200, 2_200, 2_200],
+    )
+  })
+
+  rule('M5 a cost above one takes that many', async (t) => {
+    assert.equal(await wait(t, 't1', { api: calls(3, SECOND, { cost: 2 }) }), 0)
+    assert.equal(await wait(t, 't2', { api: calls(3, SECOND, { cost: 2 }) }), 1_100)
+    assert.equal(await wait(t, 't3', { api: calls(3, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't4', { api: calls(3, SECOND) }), 2_200)
+  })
+
+  rule('M5 a cost above the rate is refused at once, and takes nothing of its other limits', async (t) => {
+    const both = { day: calls(1, 60 * SECOND), api: calls(3, SECOND, { cost: 4 }) }
+    const { results } = await t.store.reserve({ requests: [request('t1', both)] })
+    assert.deepEqual(results, [{ kind: 'refused', limit: 'api' }])
+    assert.equal(await wait(t, 't2', { day: calls(1, 60 * SECOND) }), 0)
+  })
+
+  rule('M5 several limits are reserved in one step, at one moment that suits all', async (t) => {
+    const both = { short: calls(2, SECOND), long: calls(3, 10 * SECOND) }
+    assert.deepEqual([await wait(t, 't1', both), await wait(t, 't2', both)], [0, 0])
+    assert.equal(await wait(t, 't3', both), 1_100)
+    assert.equal(await wait(t, 't4', both), 10_100)
+    t.clock.advance(10_100)
+    assert.equal(await wait(t, 't4', both), 0)
+    assert.equal(await wait(t, 'only', { other: calls(1, SECOND) }), 0)
+  })
+
+  rule('M5 the moment of a call counts in each of its limits', async (t) => {
+    await wait(t, 't1', { a: calls(1, SECOND) })
+    assert.equal(await wait(t, 't2', { a: calls(1, SECOND), b: calls(1, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 2_200)
+  })
+
+  rule('M7 a slot that was not used goes back while no later one is given', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await wait(t, 't1', api)
+    assert.equal(await wait(t, 't2', api), 1_100)
+    assert.equal(await release(t, 'api', 't2'), true)
+    assert.equal(await wait(t, 't3', api), 1_100)
+  })
+
+  rule('M7 a slot with a later one behind it, one that was used and one nobody has do not go back', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    for (const ticket of ['t1', 't2', 't3']) await wait(t, ticket, api)
+    assert.equal(await release(t, 'api', 't2'), false)
+    assert.equal(await release(t, 'api', 't1'), false)
+    assert.equal(await release(t, 'api', 'nobody'), false)
+    assert.equal(await wait(t, 't4', api), 3_300)
+  })
+
+  rule('M7 a slot of several limits goes back in all of them or in none', async (t) => {
+    const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
+    await wait(t, 't1', both)
+    await wait(t, 't2', both)
+    assert.equal(await release(t, 'a', 't2'), true)
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't4', both), 2_200)
+    await wait(t, 't5', { b: calls(1, SECOND) })
+    assert.equal(await release(t, 'a', 't4'), false)
+  })
+}

@@ -1,0 +1,204 @@
+// L1: a lane has one live run over all processes, and a run that has lost its lease can change nothing.
+import assert from 'node:assert/strict'
+import { keys, type Suite } from './stage.ts'
+import { claimOf, dead, done, LEASE, retry } from './vocabulary.ts'
+
+export const oneAtATime: Suite = (rule) => {
+  rule('L1 a lane with a live run gives nothing to another process, however much waits in it', async (t) => {
+    await t.append('a')
+    const run = await t.next({ process: 'p1' })
+    await t.append('b')
+    await t.nothing({ process: 'p2' })
+    t.clock.advance(LEASE - 1)
+    await t.nothing({ process: 'p2' })
+    assert.equal(await t.settle(run, done), 'ok')
+    assert.deepEqual(t.names(await t.next({ process: 'p2' })), ['b'])
+  })
+
+  rule('L1 callers that claim at the same moment share the lanes and never one lane', async (t) => {
+    const other = await t.second()
+    const lanes = Array.from({ length: 20 }, (_, n) => `k${n}`)
+    for (const key of lanes) await t.append(key, { key })
+    const turns = [t.store, other, t.store, other].map((store, n) =>
+      store.turn({
+        process: `q${n}`,
+        request: 1,
+        routes: t.routes,
+        settle: [],
+        claim: [claimOf({ slots: 8 })],
+        budget: 1e6,
+      }),
+    )
+    const claimed = (await Promise.all(turns)).flatMap((reply) => keys(reply.claimed))
+    assert.deepEqual(claimed.toSorted(), lanes.toSorted())
+  })
+
+  rule('L1 a token never repeats, in any lane, nor after the row of its lane is gone', async (t) => {
+    const tokens: number[] = []
+    for (let round = 0; round < 5; round++) {
+      await t.append(`a${round}`, { key: 'a' })
+      await t.append(`b${round}`, { key: 'b' })
+      for (const run of await t.claim()) {
+        tokens.push(run.token)
+        await t.end(run)
+      }
+      t.clock.advance(1)
+      await t.upkeep({ events: { '': 0 }, runs: { '': 0 } })
+    }
+    assert.equal(tokens.length, 10)
+    assert.equal(new Set(tokens).size, 10)
+  })
+
+  rule('L1 each lease of one run has a token of its own, over retries, lapses and releases', async (t) => {
+    await t.append('a')
+    const tokens: number[] = []
+    for (const outcome of [
+      retry(0),
+      { kind: 'released' },
+      undefined,
+      { kind: 'again', after: 0, state64: '' },
+    ] as const) {
+      const run = await t.next()
+      tokens.push(run.token)
+      if (outcome === undefined) t.lapse()
+      else await t.end(run, outcome)
+    }
+    tokens.push((await t.next()).token)
+    assert.equal(new Set(tokens).size, 5)
+  })
+
+  rule('L1 a settlement with the token of an earlier lease answers lost and changes nothing', async (t) => {
+    await t.append('a')
+    const stalled = await t.next({ process: 'p1' })
+    t.lapse()
+    const current = await t.next({ process: 'p2' })
+    for (const outcome of [done, dead, retry(0), { kind: 'dropped', reason: '' }, { kind: 'released' }] as const) {
+      assert.equal(await t.settle(stalled, outcome), 'lost')
+    }
+    assert.equal(await t.renew(current), 'ok')
+    assert.deepEqual(await t.all('dead'), [])
+    assert.deepEqual(await t.all('runs'), [])
+    assert.equal(await t.settle(current, retry(0)), 'ok')
+    const third = await t.next()
+    assert.equal(third.run, current.run)
+    assert.equal(third.tries, 1)
+    assert.deepEqual(t.names(third), ['a'])
+  })
+
+  rule(
+    'L1 a stalled settlement cannot end a later run of its lane, even when the row went and came back',
+    async (t) => {
+      await t.append('a')
+      const stalled = await t.next({ lease: 100 })
+      t.lapse(100)
+      await t.end(await t.next())
+      await t.upkeep({ events: { '': 0 }, runs: { '': 0 } })
+      await t.append('b')
+      const later = await t.next()
+      assert.equal(await t.settle(stalled, done), 'lost')
+      assert.equal(await t.settle(later, retry(0)), 'ok')
+      assert.deepEqual(t.names(await t.next()), ['b'])
+    },
+  )
+
+  rule('L1 at the end of the lease a settlement is lost, even if nobody has claimed the lane since', async (t) => {
+    await t.append('a', { key: 'in-time' })
+    await t.append('b', { key: 'late' })
+    const [inTime, late] = await t.claim()
+    assert.ok(inTime && late)
+    t.clock.advance(LEASE - 1)
+    assert.equal(await t.settle(inTime, done), 'ok')
+    t.clock.advance(1)
+    assert.equal(await t.settle(late, done), 'lost')
+    assert.deepEqual(t.names(await t.next()), ['b'])
+  })
+
+  rule('L1 a run ends once: its token is lost after the settlement', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.end(run, retry(1_000))
+    assert.equal(await t.settle(run, done), 'lost')
+    assert.equal(await t.renew(run), 'lost')
+    assert.equal((await t.dueIn(1_000)).tries, 1)
+  })
+
+  rule('L1 a token is good for its own lane only', async (t) => {
+    await t.append('a', { key: 'a' })
+    await t.append('b', { key: 'b' })
+    const [a, b] = await t.claim()
+    assert.ok(a && b)
+    assert.equal(await t.settle({ ...a, token: b.token }, done), 'lost')
+    assert.equal(await t.renew({ ...b, token: a.token }), 'lost')
+    assert.equal(await t.settle({ ...a, lane: 'no-such-lane' }, done), 'lost')
+    assert.equal(await t.renew({ ...a, lane: 'no-such-lane' }), 'lost')
+    await t.end(a)
+    await t.end(b)
+  })
+
+  rule('L1 a renewal counts the lease from now', async (t) => {
+    await t.append('a')
+    const run = await t.next({ lease: 1_000 })
+    t.clock.advance(600)
+    assert.equal(await t.renew(run, { lease: 1_000 }), 'ok')
+    t.clock.advance(999)
+    await t.nothing({ process: 'p2' })
+    t.clock.advance(1)
+    const back = await t.next({ process: 'p2' })
+    assert.equal(back.run, run.run)
+    assert.equal(back.lapses, 1)
+  })
+
+  rule('L1 a renewal at the end of the lease is lost and does not bring it back', async (t) => {
+    await t.append('a')
+    const run = await t.next({ lease: 1_000 })
+    t.lapse(1_000)
+    assert.equal(await t.renew(run), 'lost')
+    assert.equal((await t.next({ process: 'p2' })).run, run.run)
+  })
+
+  rule('L1 a renewal with an old token does not lengthen the lease of the new one', async (t) => {
+    await t.append('a')
+    const stalled = await t.next({ lease: 1_000 })
+    t.lapse(1_000)
+    const current = await t.next({ process: 'p2', lease: 1_000 })
+    t.clock.advance(900)
+    assert.equal(await t.renew(stalled, { lease: 60_000 }), 'lost')
+    t.clock.advance(100)
+    assert.equal(await t.settle(current, done), 'lost')
+  })
+
+  rule('L1 a turn settles before it claims: what one run frees is claimed in the same call', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.append('b')
+    const settle = {
+      lane: run.lane,
+      token: run.token,
+      outcome: done,
+      whileRunning: 'window',
+      keep: 0,
+      attempt: undefined,
+      publish: [],
+    } as const
+    const reply = await t.turn({ settle: [settle], claim: [claimOf()] })
+    assert.deepEqual(reply.settled, ['ok'])
+    assert.deepEqual(
+      reply.claimed.map((lease) => t.names(lease)),
+      [['b']],
+    )
+  })
+
+  rule('L1 run ids are never given twice, not even by another store', async (t) => {
+    const other = await t.another()
+    await t.append('a')
+    await other.append({ routes: (await other.stats()).routes, events: [t.event('b')] })
+    const here = await t.next()
+    const call = { process: 'p1', request: 1, routes: 0, settle: [], claim: [claimOf()], budget: 1e6 }
+    const [there] = (await other.turn(call)).claimed
+    assert.ok(there)
+    assert.notEqual(here.run, there.run)
+    await t.end(here)
+    await t.append('c')
+    assert.notEqual((await t.next()).run, here.run)
+  })
+}

@@ -1,0 +1,148 @@
+// M3: a refusal by the other side pauses the limit for every process; afterwards it is slower for a while.
+import assert from 'node:assert/strict'
+import type { Millis } from '../../clock.ts'
+import type { RegulateReply } from '../contract/index.ts'
+import { only, type Stage, type Suite } from './stage.ts'
+import { calls, MINUTE, request, SECOND } from './vocabulary.ts'
+
+const numbers = calls(1, SECOND)
+const api = { api: numbers }
+
+async function reserve(t: Stage, ticket: string, name = 'api'): Promise<{ wait: Millis; epoch: number }> {
+  const answer = only((await t.store.reserve({ requests: [request(ticket, { [name]: numbers })] })).results)
+  assert.ok(answer.kind === 'granted')
+  return answer
+}
+
+async function wait(t: Stage, ticket: string): Promise<Millis> {
+  return (await reserve(t, ticket)).wait
+}
+
+async function pause(t: Stage, duration: Millis, slow = false): Promise<RegulateReply> {
+  return t.store.regulate({ name: 'api', act: { kind: 'pause', for: duration, slow } })
+}
+
+export const pauses: Suite = (rule) => {
+  rule('M3 a pause raises the epoch, says how long, and lets nothing through until it ends', async (t) => {
+    const { epoch } = await reserve(t, 't1')
+    const paused = await pause(t, 5 * SECOND)
+    assert.ok(paused.epoch > epoch)
+    assert.equal(paused.pausedFor, 5 * SECOND)
+    assert.deepEqual(await reserve(t, 't2'), { kind: 'granted', wait: 5 * SECOND, epoch: paused.epoch })
+    t.clock.advance(5 * SECOND - 1)
+    assert.equal(await wait(t, 't2'), 1)
+    t.clock.advance(1)
+    assert.equal(await wait(t, 't2'), 0)
+  })
+
+  rule('M3 a slot that was given before the pause is void: its time comes after the pause', async (t) => {
+    await wait(t, 't1')
+    assert.equal(await wait(t, 't2'), 1_100)
+    await pause(t, 10 * SECOND)
+    t.clock.advance(1_100)
+    assert.equal(await wait(t, 't2'), 8_900)
+  })
+
+  rule('M2 M3 slots that were given before the pause keep their order, whoever asks first', async (t) => {
+    for (const ticket of ['t1', 't2', 't3', 't4']) await wait(t, ticket)
+    await pause(t, 10 * SECOND)
+    assert.equal(await wait(t, 't4'), 12_200)
+    assert.equal(await wait(t, 't2'), 10_000)
+    assert.equal(await wait(t, 't3'), 11_100)
+    assert.equal(await wait(t, 'new'), 13_300)
+  })
+
+  rule('M3 slots far behind the end of the pause stay behind those that are moved', async (t) => {
+    for (const ticket of ['t1', 't2', 't3', 't4']) await wait(t, ticket)
+    await pause(t, 2 * SECOND)
+    const waits = [await wait(t, 't4'), await wait(t, 't3'), await wait(t, 't2')]
+    assert.deepEqual(
+      waits.toSorted((a, b) => b - a),
+      waits,
+    )
+    assert.ok((waits[2] ?? 0) >= 2 * SECOND)
+    for (const [n, later] of waits.slice(0, 2).entries()) assert.ok(later - (waits[n + 1] ?? 0) >= 1_100)
+  })
+
+  rule('M3 what was used before the pause still counts after it', async (t) => {
+    await wait(t, 't1')
+    await pause(t, 100)
+    assert.equal(await wait(t, 't2'), 1_100)
+  })
+
+  rule('M3 a shorter pause does not end a longer one', async (t) => {
+    await pause(t, 60 * SECOND)
+    const second = await pause(t, SECOND)
+    assert.equal(second.pausedFor, 60 * SECOND)
+    assert.equal(await wait(t, 't1'), 60 * SECOND)
+  })
+
+  rule('M3 other limits go on, and a call of both waits for the paused one', async (t) => {
+    await pause(t, 5 * SECOND)
+    assert.equal((await reserve(t, 't1', 'other')).wait, 0)
+    const both = { api: numbers, third: numbers }
+    const answer = only((await t.store.reserve({ requests: [request('t2', both)] })).results)
+    assert.equal(answer.kind === 'granted' && answer.wait, 5 * SECOND)
+  })
+
+  rule('M3 after a pause that slows, per is twice as long', async (t) => {
+    await pause(t, SECOND, true)
+    assert.equal(await wait(t, 't1'), SECOND)
+    const second = (await wait(t, 't2')) - SECOND
+    assert.ok(second > 1_950 && second <= 2_100, `${second}`)
+  })
+
+  rule('M3 per comes back by a tenth each minute', async (t) => {
+    await pause(t, SECOND, true)
+    const gaps: number[] = []
+    for (const minutes of [0, 3, 60]) {
+      t.clock.advance(SECOND + minutes * MINUTE)
+      assert.equal(await wait(t, `${minutes} first`), 0)
+      gaps.push(await wait(t, `${minutes} second`))
+      t.clock.advance(10 * SECOND)
+    }
+    const [fresh = 0, after3 = 0, after60 = 0] = gaps
+    assert.ok(fresh > 1_950 && fresh <= 2_100, `${fresh} at once`)
+    assert.ok(after3 > 1_450 && after3 < 1_650, `${after3} after three minutes`)
+    assert.equal(after60, 1_100)
+  })
+
+  rule('M3 a pause that does not slow leaves per as it is', async (t) => {
+    await pause(t, SECOND, false)
+    assert.equal(await wait(t, 't1'), SECOND)
+    assert.equal(await wait(t, 't2'), SECOND + 1_100)
+  })
+
+  rule('M3 resume ends the pause and the slowness, and raises the epoch', async (t) => {
+    const paused = await pause(t, 60 * SECOND, true)
+    const resumed = await t.store.regulate({ name: 'api', act: { kind: 'resume' } })
+    assert.ok(resumed.epoch > paused.epoch)
+    assert.equal(resumed.pausedFor, 0)
+    assert.equal(await wait(t, 't1'), 0)
+    assert.equal(await wait(t, 't2'), 1_100)
+  })
+
+  rule('M3 what the other side says was used counts as used', async (t) => {
+    const limit = { api: calls(5, 10 * SECOND) }
+    const observed = { kind: 'observe', numbers: limit.api, used: 4, resetsIn: 3 * SECOND } as const
+    await t.store.regulate({ name: 'api', act: observed })
+    const requests = ['t1', 't2'].map((ticket) => request(ticket, limit))
+    const [first, second] = (await t.store.reserve({ requests })).results
+    assert.ok(first?.kind === 'granted' && second?.kind === 'granted')
+    assert.equal(first.wait, 0)
+    assert.ok(second.wait >= 3 * SECOND, `${second.wait}`)
+  })
+
+  rule('M3 an observation of less than was given changes nothing', async (t) => {
+    await wait(t, 't1')
+    await t.store.regulate({ name: 'api', act: { kind: 'observe', numbers, used: 0, resetsIn: SECOND } })
+    assert.equal(await wait(t, 't2'), 1_100)
+  })
+
+  rule('M3 the pause of a limit is shown', async (t) => {
+    await t.store.reserve({ requests: [request('t1', api)] })
+    const paused = await pause(t, 5 * SECOND)
+    const shown = (await t.store.stats()).limits.find((limit) => limit.name === 'api')
+    assert.deepEqual([shown?.epoch, shown?.pausedUntil], [paused.epoch, t.clock.now() + 5 * SECOND])
+  })
+}

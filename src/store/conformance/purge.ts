@@ -1,0 +1,259 @@
+// L15: what is purged is gone at once, in every state; a live run ends by its own settlement, and dedupe remembers.
+import assert from 'node:assert/strict'
+import { laneId } from '../../model/identity.ts'
+import type { PurgeCall, PurgeReply } from '../contract/index.ts'
+import { keys, only, type Stage, type Suite } from './stage.ts'
+import { blocking, claimOf, dead, done, mark, place, retry } from './vocabulary.ts'
+
+async function purged(t: Stage, what: PurgeCall['what'], n = 1_000): Promise<PurgeReply> {
+  return t.store.purge({ what, n })
+}
+
+const lanes = (...of: readonly string[]): PurgeCall['what'] => ({
+  kind: 'lanes',
+  ids: of.map((key) => laneId('flow', key)),
+})
+
+/** Whether the bytes of these events can still be had. */
+async function has(t: Stage, ...names: readonly string[]): Promise<readonly boolean[]> {
+  const { bodies } = await t.store.bodies({ events: names.map((name) => t.id(name)) })
+  return bodies.map((body) => body !== undefined)
+}
+
+export const purge: Suite = (rule) => {
+  rule('L15 by lane: what waits, what is between attempts and what is done is gone', async (t) => {
+    await t.append('done')
+    await t.end(await t.next())
+    await t.append('failed')
+    await t.end(await t.next(), retry(100))
+    await t.append('waiting', { quiet: 100 })
+    await t.append('other', { key: 'other', quiet: 100 })
+    const reply = await purged(t, lanes('k'))
+    assert.deepEqual([reply.events, reply.more], [3, false])
+    assert.deepEqual(await has(t, 'done', 'failed', 'waiting', 'other'), [false, false, false, true])
+    t.clock.advance(10_000)
+    assert.deepEqual(keys(await t.claim()), ['other'])
+  })
+
+  rule('L15 by lane: dead letters and finished runs go too, and a lane that was blocked is free', async (t) => {
+    await t.append('done')
+    await t.end(await t.next())
+    await t.append('dead')
+    await t.end(await t.next(), blocking)
+    const reply = await purged(t, lanes('k'))
+    assert.deepEqual([reply.letters, reply.runs >= 1], [1, true])
+    assert.deepEqual(await t.all('dead'), [])
+    assert.deepEqual(await t.all('runs'), [])
+    assert.equal((await t.store.stats()).letters, 0)
+    await t.append('new')
+    assert.deepEqual(t.names(await t.next()), ['new'])
+  })
+
+  rule('L15 by lane: a body shared with another lane stays until that place ends', async (t) => {
+    await t.append('shared', { keys: ['x', 'y'] })
+    await purged(t, lanes('x'))
+    assert.deepEqual(await has(t, 'shared'), [true])
+    const run = await t.next()
+    assert.deepEqual([run.key, t.names(run)], ['y', ['shared']])
+    assert.equal(Buffer.from(run.events[0]?.body ?? []).toString(), 'shared')
+    await t.end(run)
+    await t.upkeep()
+    assert.deepEqual(await has(t, 'shared'), [false])
+  })
+
+  rule('L15 by lane: a body shared by two lanes is gone when both are purged, one after the other', async (t) => {
+    await t.append('waiting', { keys: ['x', 'y'], quiet: 60_000 })
+    await t.append('done', { keys: ['v', 'w'] })
+    for (const run of await t.claim()) await t.end(run)
+    for (const key of ['x', 'y', 'v', 'w']) await purged(t, lanes(key))
+    assert.deepEqual(await has(t, 'waiting', 'done'), [false, false])
+  })
+
+  rule(
+    'L15 by lane: a body purged in one lane and done in the other goes at once when that one is purged',
+    async (t) => {
+      await t.append('shared', { keys: ['x', 'y'] })
+      await purged(t, lanes('x'))
+      await t.end(await t.next())
+      await purged(t, lanes('y'))
+      assert.deepEqual(await has(t, 'shared'), [false])
+    },
+  )
+
+  rule('L15 by tenant: every event of the tenant, shared or not, and nothing of others', async (t) => {
+    await t.append('a', { tenant: 'acme', keys: ['x', 'shared'] })
+    await t.append('b', { tenant: 'globex', key: 'shared' })
+    await t.append('c', { tenant: 'acme', marks: [mark('outbox')] })
+    const reply = await purged(t, { kind: 'tenant', tenant: 'acme' })
+    assert.equal(reply.events, 2)
+    assert.deepEqual(await has(t, 'a', 'b', 'c'), [false, true, false])
+    assert.deepEqual(
+      (await t.claim()).map((run) => [run.key, t.names(run)]),
+      [['shared', ['b']]],
+    )
+    const marks = await t.store.unrouted({ n: 10, lease: 1_000, reasons: ['outbox'], flows: [] })
+    assert.deepEqual(marks.marks, [])
+  })
+
+  rule('L15 by tenant: its dead letters go', async (t) => {
+    await t.append('a', { tenant: 'acme', key: 'a' })
+    await t.append('b', { tenant: 'globex', key: 'b' })
+    for (const run of await t.claim()) await t.end(run, dead)
+    assert.equal((await purged(t, { kind: 'tenant', tenant: 'acme' })).letters, 1)
+    assert.deepEqual(
+      (await t.all('dead')).map((letter) => letter.tenant),
+      ['globex'],
+    )
+  })
+
+  rule('L15 by event: that event is gone everywhere, its neighbours stay in their order', async (t) => {
+    await t.appendEach(['a', 'b', 'c'], { keys: ['x', 'y'], quiet: 10 })
+    assert.equal((await purged(t, { kind: 'event', id: t.id('b') })).events, 1)
+    t.clock.advance(10)
+    const runs = await t.claim()
+    assert.deepEqual(
+      runs.map((run) => [run.key, t.names(run)]),
+      [
+        ['x', ['a', 'c']],
+        ['y', ['a', 'c']],
+      ],
+    )
+  })
+
+  rule('L15 by event: the only event that waited leaves nothing to run', async (t) => {
+    await t.append('a', { quiet: 10 })
+    await purged(t, { kind: 'event', id: t.id('a') })
+    t.clock.advance(1_000)
+    await t.nothing()
+    assert.equal((await purged(t, { kind: 'event', id: t.id('a') })).events, 0)
+  })
+
+  for (const [by, what] of [
+    ['lane', (): PurgeCall['what'] => lanes('k')],
+    ['tenant', (): PurgeCall['what'] => ({ kind: 'tenant', tenant: 'acme' })],
+    ['event', (t: Stage): PurgeCall['what'] => ({ kind: 'event', id: t.id('a') })],
+  ] as const) {
+    rule(`L15 by ${by}: a live run keeps its lease, hears of it, and only its settlement frees the lane`, async (t) => {
+      await t.append('a', { tenant: 'acme' })
+      const run = await t.next()
+      await purged(t, what(t))
+      assert.deepEqual(await has(t, 'a'), [false])
+      await t.append('b')
+      await t.nothing()
+      assert.equal(await t.renew(run), 'purged')
+      assert.equal(await t.renew(run, { commit: true }), 'purged')
+      await t.nothing()
+      assert.equal(await t.settle(run, retry(0)), 'purged')
+      const next = await t.next()
+      assert.deepEqual(t.names(next), ['b'])
+      assert.notEqual(next.run, run.run)
+    })
+  }
+
+  rule('L15 a run that was purged ends whatever it says: no letter, no retry, nothing in its lane', async (t) => {
+    for (const outcome of [done, dead, blocking, retry(0), { kind: 'released' }, { kind: 'cancelled' }] as const) {
+      const name = `${outcome.kind} ${'block' in outcome && outcome.block}`
+      await t.append(name)
+      const run = await t.next()
+      await purged(t, { kind: 'event', id: t.id(name) })
+      assert.equal(await t.settle(run, outcome), 'purged')
+      await t.nothing()
+    }
+    assert.deepEqual(await t.all('dead'), [])
+  })
+
+  rule('L15 a repeated claim gives a purged run with an empty batch', async (t) => {
+    await t.append('a')
+    const call = { process: 'p1', request: 1, claim: [claimOf()] }
+    await t.turn(call)
+    await purged(t, lanes('k'))
+    const { claimed } = await t.turn(call)
+    assert.deepEqual(
+      claimed.map((run) => run.events),
+      [[]],
+    )
+  })
+
+  rule('L15 a purged run that lapses gives none of its events to the next claim', async (t) => {
+    await t.append('a')
+    await t.next()
+    await purged(t, lanes('k'))
+    await t.append('b')
+    t.lapse()
+    const seen: string[] = []
+    for (let n = 0; n < 3; n++) {
+      for (const run of await t.claim()) {
+        seen.push(...t.names(run))
+        await t.settle(run, done)
+      }
+    }
+    assert.deepEqual(seen, ['b'])
+  })
+
+  rule('L15 a run of several events loses its whole batch when one of them is purged', async (t) => {
+    await t.appendEach(['a', 'b'])
+    const run = await t.next()
+    await purged(t, { kind: 'event', id: t.id('a') })
+    assert.equal(await t.renew(run), 'purged')
+    assert.equal(await t.settle(run, done), 'purged')
+  })
+
+  rule('L15 L10 the identity stays known: the same event again is a duplicate', async (t) => {
+    await t.append('a', { dedupe: 'x', body: '-', tenant: 'acme' })
+    await t.append('b', { dedupe: 'y', body: '-', tenant: 'acme', key: 'b' })
+    await purged(t, lanes('k'))
+    await purged(t, { kind: 'tenant', tenant: 'acme' })
+    assert.deepEqual(await t.append('a2', { dedupe: 'x', body: '-', tenant: 'acme' }), {
+      kind: 'duplicate',
+      of: t.id('a'),
+    })
+    assert.deepEqual(await t.append('b2', { dedupe: 'y', body: '-', tenant: 'acme' }), {
+      kind: 'duplicate',
+      of: t.id('b'),
+    })
+    await t.nothing()
+  })
+
+  rule('L15 L16 a purged event cannot be replayed', async (t) => {
+    await t.append('a')
+    await t.end(await t.next())
+    await purged(t, lanes('k'))
+    const items = [{ kind: 'replay', replay: 'r', event: t.id('a'), places: [place()] }] as const
+    assert.deepEqual((await t.store.place({ routes: t.routes, items })).results, ['gone'])
+    await t.nothing()
+  })
+
+  rule('L15 a purge in small steps ends with everything gone', async (t) => {
+    for (let n = 0; n < 10; n++) await t.append(`e${n}`, { tenant: 'acme', key: `k${n % 3}`, quiet: 10 })
+    let events = 0
+    for (let more = true, steps = 0; more; steps++) {
+      assert.ok(steps < 20, 'it comes to an end')
+      const reply = await purged(t, { kind: 'tenant', tenant: 'acme' }, 3)
+      assert.ok(reply.events <= 3)
+      events += reply.events
+      more = reply.more
+    }
+    assert.equal(events, 10)
+    t.clock.advance(1_000)
+    await t.nothing()
+  })
+
+  rule('L15 a lane that was held or paused is purged like any other', async (t) => {
+    await t.append('a')
+    await t.hold('k', 60_000)
+    assert.equal((await purged(t, lanes('k'))).events, 1)
+    t.clock.advance(60_000)
+    await t.nothing()
+  })
+
+  rule('L15 the record of a purged event says so and has no bytes', async (t) => {
+    await t.append('a', { request: 'POST /in/shop' })
+    await purged(t, lanes('k'))
+    const record = await t.record('a')
+    if (record !== undefined) {
+      assert.equal(record.purged, true)
+      assert.deepEqual([record.body?.length ?? 0, record.request?.length ?? 0], [0, 0])
+    }
+    assert.equal(only(await has(t, 'a')), false)
+  })
+}

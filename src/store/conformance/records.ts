@@ -1,0 +1,154 @@
+// What people look up: newest first, page by page, by what they know; a page never repeats or skips.
+import assert from 'node:assert/strict'
+import { laneId } from '../../model/identity.ts'
+import type { Suite } from './stage.ts'
+import { blocking, dead, done, dropped, retry } from './vocabulary.ts'
+
+export const records: Suite = (rule) => {
+  rule('find gives events newest first, page by page, each once', async (t) => {
+    const names = Array.from({ length: 25 }, (_, n) => `e${n}`)
+    for (const name of names) {
+      await t.append(name, { quiet: 60_000 })
+      t.clock.advance(1)
+    }
+    for (const n of [1, 4, 25, 100]) {
+      const found = await t.all('events', {}, n)
+      assert.deepEqual(t.names(found.map((event) => event.id)), names.toReversed())
+    }
+  })
+
+  rule('find is steady: what comes while somebody turns pages neither repeats nor hides anything', async (t) => {
+    for (let n = 0; n < 6; n++) {
+      await t.append(`e${n}`)
+      t.clock.advance(1)
+    }
+    const first = await t.store.find({ kind: 'events', filter: {}, cursor: '', n: 3 })
+    await t.append('late')
+    const seen = [...first.items]
+    for (let cursor = first.next; cursor !== undefined;) {
+      const page = await t.store.find({ kind: 'events', filter: {}, cursor, n: 3 })
+      seen.push(...page.items)
+      cursor = page.next
+    }
+    assert.deepEqual(t.names(seen.map((event) => event.id)), ['e5', 'e4', 'e3', 'e2', 'e1', 'e0'])
+  })
+
+  rule('find filters events by source, type, tenant and time, together too', async (t) => {
+    const start = t.clock.now()
+    for (const source of ['shop', 'bank']) {
+      for (const type of ['paid', 'sent']) {
+        for (const tenant of ['acme', 'globex']) {
+          await t.append(`${source} ${type} ${tenant}`, { source, type, tenant })
+          t.clock.advance(100)
+        }
+      }
+    }
+    const found = async (filter: Parameters<typeof t.all>[1]): Promise<readonly string[]> =>
+      t.names((await t.all('events', filter, 2)).map((event) => event.id))
+    assert.equal((await found({ source: 'bank' })).length, 4)
+    assert.deepEqual(await found({ type: 'paid', tenant: 'globex' }), ['bank paid globex', 'shop paid globex'])
+    assert.deepEqual(await found({ source: 'shop', type: 'sent', tenant: 'acme' }), ['shop sent acme'])
+    assert.deepEqual(await found({ from: start + 150, to: start + 350 }), ['shop sent globex', 'shop sent acme'])
+    assert.deepEqual(await found({ source: 'nobody' }), [])
+  })
+
+  rule('an event is shown with its size, its lanes and, one by one, its bytes', async (t) => {
+    await t.append('a', { keys: ['x', 'y'], body: 'hello', request: 'POST /' })
+    const [listed] = await t.all('events')
+    assert.deepEqual([listed?.size, listed?.purged, listed?.duplicates, listed?.arrived], [5, false, 0, t.clock.now()])
+    assert.deepEqual(listed?.lanes.toSorted(), [laneId('flow', 'x'), laneId('flow', 'y')].toSorted())
+    const record = await t.record('a')
+    assert.equal(Buffer.from(record?.body ?? []).toString(), 'hello')
+    assert.equal(Buffer.from(record?.request ?? []).toString(), 'POST /')
+  })
+
+  rule('lanes are found by flow and tenant while they wait or run', async (t) => {
+    await t.append('a', { key: 'a', tenant: 'acme', quiet: 60_000 })
+    await t.append('b', { key: 'b', tenant: 'globex' })
+    await t.append('c', { flow: 'mail', key: 'c', tenant: 'acme', quiet: 60_000 })
+    const live = await t.next()
+    const found = async (filter: Parameters<typeof t.all>[1]): Promise<readonly string[]> =>
+      (await t.all('lanes', filter, 1)).map((lane) => lane.key).toSorted()
+    assert.deepEqual(await found({}), ['a', 'b', 'c'])
+    assert.deepEqual(await found({ flow: 'flow' }), ['a', 'b'])
+    assert.deepEqual(await found({ tenant: 'acme' }), ['a', 'c'])
+    const lane = await t.lane('b')
+    assert.deepEqual([lane?.key, lane?.flow, lane?.tenant, lane?.run?.id], ['b', 'flow', 'globex', live.run])
+    assert.equal((await t.lane('a'))?.waiting, 1)
+    assert.equal(await t.lane('nobody'), undefined)
+  })
+
+  rule('finished runs are found newest first, by flow and lane, with how they ended', async (t) => {
+    const ends = [done, dropped, dead] as const
+    for (const outcome of ends) {
+      await t.append(outcome.kind, { key: outcome.kind })
+      const started = t.clock.now()
+      const run = await t.next()
+      t.clock.advance(100)
+      await t.end(run, outcome)
+      const { item } = await t.store.get({ kind: 'runs', id: run.run })
+      assert.deepEqual(
+        [item?.kind, item?.key, item?.lane, item?.started, item?.ended, t.names(item?.events ?? [])],
+        [outcome.kind, outcome.kind, run.lane, started, started + 100, [outcome.kind]],
+      )
+    }
+    assert.deepEqual(
+      (await t.all('runs', { flow: 'flow' }, 1)).map((run) => run.kind),
+      ['dead', 'dropped', 'done'],
+    )
+    assert.deepEqual(
+      (await t.all('runs', { lane: laneId('flow', 'done') })).map((run) => run.kind),
+      ['done'],
+    )
+    assert.deepEqual(await t.all('runs', { flow: 'mail' }), [])
+  })
+
+  rule('dead letters are found newest first, by flow, lane and tenant', async (t) => {
+    for (const [key, tenant] of [
+      ['a', 'acme'],
+      ['b', 'globex'],
+      ['c', 'acme'],
+    ] as const) {
+      await t.append(key, { key, tenant })
+      await t.end(await t.next(), key === 'b' ? blocking : dead)
+      t.clock.advance(10)
+    }
+    const found = async (filter: Parameters<typeof t.all>[1]): Promise<readonly string[]> =>
+      (await t.all('dead', filter, 1)).map((letter) => letter.key)
+    assert.deepEqual(await found({}), ['c', 'b', 'a'])
+    assert.deepEqual(await found({ tenant: 'acme' }), ['c', 'a'])
+    assert.deepEqual(await found({ lane: laneId('flow', 'b') }), ['b'])
+    assert.deepEqual(await found({ flow: 'mail' }), [])
+  })
+
+  rule('get answers undefined for what is not there, of every kind', async (t) => {
+    for (const kind of ['events', 'lanes', 'runs', 'dead', 'marks', 'audit'] as const) {
+      assert.equal((await t.store.get({ kind, id: '999999' })).item, undefined)
+    }
+  })
+
+  rule('count counts up to a bound and says whether it reached it', async (t) => {
+    for (let n = 0; n < 7; n++) await t.append(`e${n}`, { key: `k${n}`, tenant: n < 5 ? 'acme' : 'globex', quiet: 100 })
+    const count = async (kind: 'events' | 'lanes', tenant: string, atMost: number): Promise<readonly unknown[]> => {
+      const reply = await t.store.count({ kind, filter: { tenant }, atMost })
+      return [reply.count, reply.exact]
+    }
+    for (const kind of ['events', 'lanes'] as const) {
+      assert.deepEqual(await count(kind, 'acme', 100), [5, true])
+      assert.deepEqual(await count(kind, 'acme', 3), [3, false])
+      assert.deepEqual(await count(kind, 'nobody', 100), [0, true])
+    }
+  })
+
+  rule('a lane that waits for its next attempt shows its run, its tries and its errors', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.end(run, retry(5_000), { attempt: { at: t.clock.now(), ms: 12, error: 'refused' } })
+    const lane = await t.lane('k')
+    assert.deepEqual([lane?.run?.id, lane?.run?.tries, lane?.due], [run.run, 1, t.clock.now() + 5_000])
+    assert.deepEqual(
+      lane?.run?.attempts.map((attempt) => attempt.error),
+      ['refused'],
+    )
+  })
+}

@@ -1,0 +1,104 @@
+// L5g: groups take turns, so that a tenant with ten thousand ready keys does not stand before a tenant with one.
+import assert from 'node:assert/strict'
+import { keys, sorted, type Stage, type Suite } from './stage.ts'
+import { retry } from './vocabulary.ts'
+
+/** Lanes named after their group: a0, a1, … */
+async function fill(t: Stage, group: string, lanes: number): Promise<void> {
+  for (let n = 0; n < lanes; n++) await t.append(`${group}${n}`, { key: `${group}${n}`, group })
+}
+
+export const shares: Suite = (rule) => {
+  rule('L5g a big group does not starve a small one', async (t) => {
+    await fill(t, 'big', 50)
+    t.clock.advance(1_000)
+    await fill(t, 'small', 1)
+    assert.deepEqual(sorted(keys(await t.claim({ slots: 2, perGroup: 100 }))), ['big0', 'small0'])
+  })
+
+  rule('L5g groups take turns within one claim, each in its own order', async (t) => {
+    await fill(t, 'a', 4)
+    await fill(t, 'b', 2)
+    const served = keys(await t.claim({ perGroup: 100 }))
+    assert.deepEqual(sorted(served.slice(0, 4)), ['a0', 'a1', 'b0', 'b1'])
+    assert.notEqual(served[0]?.[0], served[1]?.[0])
+    assert.deepEqual(
+      served.filter((key) => key.startsWith('a')),
+      ['a0', 'a1', 'a2', 'a3'],
+    )
+    assert.deepEqual(
+      served.filter((key) => key.startsWith('b')),
+      ['b0', 'b1'],
+    )
+  })
+
+  rule(
+    'L5g turns go on over claims: while a group has a ready lane, another is served before it at most once',
+    async (t) => {
+      await fill(t, 'a', 6)
+      await fill(t, 'b', 3)
+      await fill(t, 'c', 3)
+      const groups = (await t.drain({ perGroup: 100 })).map((key) => key[0])
+      for (let n = 0; n < 9; n += 3) assert.deepEqual(sorted(groups.slice(n, n + 3)), ['a', 'b', 'c'])
+      assert.deepEqual(groups.slice(9), ['a', 'a', 'a'])
+    },
+  )
+
+  rule('L5g a group that was idle has no credit: it does not take all turns when it comes back', async (t) => {
+    await fill(t, 'b', 1)
+    assert.deepEqual(await t.drain({ perGroup: 100 }), ['b0'])
+    await fill(t, 'a', 8)
+    for (const run of await t.claim({ slots: 4, perGroup: 100 })) await t.end(run)
+    for (let n = 1; n < 5; n++) await t.append(`b${n}`, { key: `b${n}`, group: 'b' })
+    const groups = (await t.drain({ perGroup: 100 })).map((key) => key[0])
+    for (let n = 0; n < 8; n += 2) assert.deepEqual(sorted(groups.slice(n, n + 2)), ['a', 'b'])
+  })
+
+  rule('L5g with one group it is L5 exactly', async (t) => {
+    await t.append('a', { key: 'a', quiet: 30 })
+    await t.append('b', { key: 'b', quiet: 10 })
+    await t.append('c', { key: 'c', quiet: 20 })
+    await t.append('d', { key: 'd', quiet: 10 })
+    t.clock.advance(100)
+    assert.deepEqual(await t.drain({ perGroup: 100 }), ['b', 'd', 'c', 'a'])
+  })
+
+  rule('L5g without perGroup groups mean nothing', async (t) => {
+    await fill(t, 'a', 3)
+    await fill(t, 'b', 1)
+    assert.deepEqual(keys(await t.claim()), ['a0', 'a1', 'a2', 'b0'])
+  })
+
+  rule('L5g a group with perGroup live runs is passed over, in one claim and over processes', async (t) => {
+    await fill(t, 'a', 5)
+    await fill(t, 'b', 1)
+    const first = await t.claim({ perGroup: 2, process: 'p1' })
+    assert.deepEqual(sorted(keys(first)), ['a0', 'a1', 'b0'])
+    await t.nothing({ perGroup: 2, process: 'p2' })
+    const a0 = first.find((run) => run.key === 'a0')
+    assert.ok(a0)
+    await t.end(a0)
+    assert.deepEqual(keys(await t.claim({ perGroup: 2, process: 'p2' })), ['a2'])
+  })
+
+  rule('L5g a run that waits for its next attempt is not live and does not count', async (t) => {
+    await fill(t, 'a', 3)
+    const [run] = await t.claim({ perGroup: 1 })
+    assert.ok(run)
+    await t.end(run, retry(60_000))
+    assert.deepEqual(keys(await t.claim({ perGroup: 1 })), ['a1'])
+  })
+
+  rule('L5g a run whose lease has ended is not live and does not count', async (t) => {
+    await fill(t, 'a', 2)
+    assert.deepEqual(keys(await t.claim({ perGroup: 1, lease: 1_000 })), ['a0'])
+    await t.nothing({ perGroup: 1, process: 'p2' })
+    t.lapse(1_000)
+    assert.deepEqual(keys(await t.claim({ perGroup: 2, process: 'p2' })), ['a1', 'a0'])
+  })
+
+  rule('L5g the lease says the group', async (t) => {
+    await t.append('a', { group: 'acme' })
+    assert.equal((await t.next()).group, 'acme')
+  })
+}

@@ -1,0 +1,93 @@
+// What a person may do to a lane: bring it forward, or drop what waits. A live run is never touched.
+import assert from 'node:assert/strict'
+import { laneId } from '../../model/identity.ts'
+import { keys, sorted, type Suite } from './stage.ts'
+import { again, LEASE, retry } from './vocabulary.ts'
+
+export const steering: Suite = (rule) => {
+  rule('run-now: a window that has not passed is due now', async (t) => {
+    await t.append('a', { quiet: 60_000 })
+    assert.equal(await t.steer('k', 'run-now'), 'ok')
+    assert.deepEqual(t.names(await t.next()), ['a'])
+  })
+
+  for (const outcome of [retry(60_000), again(60_000)]) {
+    rule(`run-now: the next attempt of a run that waits after ${outcome.kind} is due now`, async (t) => {
+      await t.append('a')
+      const run = await t.next()
+      await t.end(run, outcome)
+      assert.equal(await t.steer('k', 'run-now'), 'ok')
+      assert.equal((await t.next()).run, run.run)
+    })
+  }
+
+  rule('run-now goes behind lanes that were ready before', async (t) => {
+    await t.append('a', { key: 'a', quiet: 60_000 })
+    await t.append('b', { key: 'b' })
+    t.clock.advance(10)
+    await t.steer('a', 'run-now')
+    assert.deepEqual(keys(await t.claim()), ['b', 'a'])
+  })
+
+  rule(
+    'run-now answers already when the lane is ready, running beside a live run, missing without a lane',
+    async (t) => {
+      assert.equal(await t.steer('k', 'run-now'), 'missing')
+      await t.append('a')
+      assert.equal(await t.steer('k', 'run-now'), 'already')
+      await t.next()
+      await t.append('b', { quiet: 60_000 })
+      assert.equal(await t.steer('k', 'run-now'), 'running')
+    },
+  )
+
+  rule('drop ends everything that waits', async (t) => {
+    await t.appendEach(['a', 'b'], { quiet: 100 })
+    assert.equal(await t.steer('k', 'drop'), 'ok')
+    t.clock.advance(10_000)
+    await t.nothing()
+    await t.append('c')
+    assert.deepEqual(t.names(await t.next()), ['c'])
+  })
+
+  rule('drop ends a run between attempts', async (t) => {
+    await t.append('a')
+    await t.end(await t.next(), retry(100))
+    await t.append('b')
+    assert.equal(await t.steer('k', 'drop'), 'ok')
+    t.clock.advance(10_000)
+    await t.nothing()
+    assert.deepEqual(await t.all('dead'), [])
+  })
+
+  rule('drop leaves a live run its lease, its events and its settlement', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.append('b')
+    await t.steer('k', 'drop')
+    t.clock.advance(LEASE - 1)
+    assert.equal(await t.renew(run), 'ok')
+    await t.end(run, retry(0))
+    const back = await t.next()
+    assert.deepEqual(t.names(back), ['a'])
+    await t.end(back)
+    await t.nothing()
+  })
+
+  rule('drop ends only the place in that lane', async (t) => {
+    await t.append('a', { keys: ['x', 'y'], quiet: 100 })
+    await t.steer('x', 'drop')
+    const run = await t.dueIn(100)
+    assert.deepEqual([run.key, t.names(run)], ['y', ['a']])
+    assert.ok(run.events[0]?.body)
+  })
+
+  rule('several lanes are steered in one call, each with its own answer', async (t) => {
+    await t.append('a', { key: 'a', quiet: 60_000 })
+    await t.append('b', { key: 'b' })
+    const ids = ['nobody', 'a', 'b'].map((key) => laneId('flow', key))
+    const { results } = await t.store.steer({ what: 'lanes', ids, act: { kind: 'run-now' } })
+    assert.deepEqual(results, ['missing', 'ok', 'already'])
+    assert.deepEqual(sorted(keys(await t.claim())), ['a', 'b'])
+  })
+}

@@ -1,0 +1,103 @@
+// L21: only the store's clock is compared, and it may step: nothing is lost, run twice or handed out twice by a step.
+import assert from 'node:assert/strict'
+import { calls, done, LEASE, request, retry, SECOND } from './vocabulary.ts'
+import { only, type Suite } from './stage.ts'
+
+export const time: Suite = (rule) => {
+  rule('L21 every reply carries the time of the store', async (t) => {
+    t.clock.advance(12_345)
+    const { store } = t
+    const replies = [
+      await store.append({ routes: t.routes, events: [] }),
+      await store.unrouted({ n: 1, lease: 1, reasons: [], flows: [] }),
+      await store.place({ routes: t.routes, items: [] }),
+      await t.turn(),
+      await store.renew({ lease: 1, runs: [] }),
+      await store.permits({ process: 'p', lease: 1, wants: [] }),
+      await store.steer({ what: 'dead', ids: [], act: 'drop' }),
+      await store.purge({ what: { kind: 'lanes', ids: [] }, n: 1 }),
+      await store.reserve({ requests: [] }),
+      await store.regulate({ name: 'api', act: { kind: 'resume' } }),
+      await store.pressure({ flows: [] }),
+      await store.readDocs({ kind: 'x', ids: [], after: '', n: 1 }),
+      await store.writeDocs({ writes: [], raiseRoutes: false, audit: undefined }),
+      await store.find({ kind: 'events', filter: {}, cursor: '', n: 1 }),
+      await store.get({ kind: 'events', id: 'x' }),
+      await store.count({ kind: 'events', filter: {}, atMost: 1 }),
+      await store.stats(),
+      await store.bodies({ events: [] }),
+      await store.feed({ after: 0, n: 1 }),
+    ]
+    assert.deepEqual(
+      replies.map((reply) => reply.now),
+      replies.map(() => t.clock.now()),
+    )
+  })
+
+  rule('L21 a step back delays deadlines by the step', async (t) => {
+    await t.append('a', { quiet: SECOND })
+    t.clock.set(t.clock.now() - 10 * SECOND)
+    assert.deepEqual(t.names(await t.dueIn(11 * SECOND)), ['a'])
+  })
+
+  rule('L21 a step forward brings deadlines forward by the step', async (t) => {
+    await t.append('a', { quiet: 10 * SECOND })
+    t.clock.set(t.clock.now() + 9 * SECOND)
+    assert.deepEqual(t.names(await t.dueIn(SECOND)), ['a'])
+  })
+
+  rule('L21 a step back ends no lease and no retry wait', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    t.clock.set(t.clock.now() - 60 * SECOND)
+    await t.nothing({ process: 'p2' })
+    assert.equal(await t.renew(run), 'ok')
+    await t.end(run, retry(SECOND))
+    t.clock.set(t.clock.now() - 60 * SECOND)
+    assert.equal((await t.dueIn(61 * SECOND)).run, run.run)
+  })
+
+  rule('L21 a step forward may lapse a lease: the token still keeps the runs apart', async (t) => {
+    await t.append('a')
+    const stalled = await t.next({ process: 'p1' })
+    t.clock.set(t.clock.now() + LEASE)
+    const current = await t.next({ process: 'p2' })
+    t.clock.set(t.clock.now() - LEASE)
+    assert.equal(await t.settle(stalled, done), 'lost')
+    assert.equal(await t.renew(stalled), 'lost')
+    assert.equal(await t.settle(current, done), 'ok')
+  })
+
+  rule('L21 after a step back events keep their order in the lane', async (t) => {
+    await t.append('a', { every: SECOND })
+    t.clock.set(t.clock.now() - 5 * SECOND)
+    await t.append('b', { every: SECOND })
+    t.clock.set(t.clock.now() - 5 * SECOND)
+    await t.append('c', { every: 0 })
+    t.clock.advance(20 * SECOND)
+    assert.deepEqual(t.names(await t.next()), ['a', 'b', 'c'])
+  })
+
+  rule('L21 after a step back duplicates are still known', async (t) => {
+    const words = { dedupe: 'x', body: '-', dedupeFor: SECOND }
+    await t.append('a', words)
+    t.clock.set(t.clock.now() - 5 * SECOND)
+    assert.deepEqual(await t.append('b', words), { kind: 'duplicate', of: t.id('a') })
+  })
+
+  rule('L21 after a step back a limit gives waits that end, and hands out no more than its rate', async (t) => {
+    const limits = { api: calls(1, SECOND) }
+    await t.store.reserve({ requests: [request('t1', limits)] })
+    t.clock.set(t.clock.now() - 10 * SECOND)
+    const second = only((await t.store.reserve({ requests: [request('t2', limits)] })).results)
+    assert.ok(second.kind === 'granted' && second.wait >= SECOND && second.wait <= 12 * SECOND)
+  })
+
+  rule('L21 after a step back pressure stays within its bounds', async (t) => {
+    const flows = [{ flow: 'flow', raise: true }]
+    await t.store.pressure({ flows })
+    t.clock.set(t.clock.now() - 600 * SECOND)
+    const level = only((await t.store.pressure({ flows: [{ flow: 'flow', raise: false }] })).levels)
+    assert.ok(level >= 0 && level <= 0.25, `${level}`)
+  })
+}

@@ -1,0 +1,159 @@
+// L3: a window is two numbers, quiet and max. No event waits for its window longer than its own max.
+import assert from 'node:assert/strict'
+import { NEVER } from '../../clock.ts'
+import { keys, type Suite } from './stage.ts'
+import { DAY } from './vocabulary.ts'
+
+export const windows: Suite = (rule) => {
+  rule('L3 without a window an event is due at once', async (t) => {
+    await t.append('a')
+    assert.deepEqual(t.names(await t.next()), ['a'])
+  })
+
+  rule('L3 quiet is a debounce: due that long after the latest event', async (t) => {
+    await t.append('a', { quiet: 100 })
+    t.clock.advance(99)
+    await t.append('b', { quiet: 100 })
+    t.clock.advance(60)
+    await t.append('c', { quiet: 100 })
+    assert.deepEqual(t.names(await t.dueIn(100)), ['a', 'b', 'c'])
+  })
+
+  rule('L3 quiet is that of the latest event', async (t) => {
+    await t.append('a', { quiet: 1_000 })
+    t.clock.advance(100)
+    await t.append('b', { quiet: 10 })
+    assert.deepEqual(t.names(await t.dueIn(10)), ['a', 'b'])
+  })
+
+  rule('L3 max bounds the wait of the first event, however many follow', async (t) => {
+    for (let n = 0; n < 4; n++) {
+      await t.append(`e${n}`, { quiet: 100, max: 250 })
+      t.clock.advance(60)
+      await t.nothing()
+    }
+    assert.equal((await t.dueIn(10)).events.length, 4)
+  })
+
+  rule('L3 no event waits past its own max, whatever windows its neighbours brought', async (t) => {
+    await t.append('patient', { key: 'late', quiet: 1_000, max: 5_000 })
+    await t.append('urgent', { key: 'early', quiet: 50, max: 100 })
+    t.clock.advance(40)
+    await t.append('urgent too', { key: 'late', quiet: 1_000, max: 100 })
+    await t.append('patient too', { key: 'early', quiet: 5_000, max: 50_000 })
+    assert.equal((await t.dueIn(60)).key, 'early')
+    assert.deepEqual(t.names(await t.dueIn(40)), ['patient', 'urgent too'])
+  })
+
+  rule('L3 what a finished run took no longer bounds those that follow', async (t) => {
+    await t.append('a', { quiet: 100, max: 150 })
+    await t.end(await t.dueIn(100))
+    await t.append('b', { quiet: 100, max: 1_000 })
+    assert.deepEqual(t.names(await t.dueIn(100)), ['b'])
+  })
+
+  rule('L3 every is counted from the first event and not moved by the others', async (t) => {
+    await t.append('a', { every: 1_000 })
+    t.clock.advance(400)
+    await t.append('b', { every: 1_000 })
+    t.clock.advance(400)
+    await t.append('c', { every: 1_000 })
+    assert.deepEqual(t.names(await t.dueIn(200)), ['a', 'b', 'c'])
+  })
+
+  rule('L3 the event that reaches maxEvents makes the window end now', async (t) => {
+    await t.appendEach(['a', 'b'], { quiet: 1_000, maxEvents: 3 })
+    await t.nothing()
+    await t.append('c', { quiet: 1_000, maxEvents: 3 })
+    assert.deepEqual(t.names(await t.next()), ['a', 'b', 'c'])
+  })
+
+  rule('L3 maxEvents counts what waits, not what runs', async (t) => {
+    await t.appendEach(['a', 'b'], { quiet: 1_000, maxEvents: 2 })
+    const run = await t.next()
+    await t.append('c', { quiet: 1_000, maxEvents: 2 })
+    await t.end(run)
+    assert.deepEqual(t.names(await t.dueIn(1_000)), ['c'])
+  })
+
+  rule('L3 the event that reaches maxBytes makes the window end now', async (t) => {
+    const words = { quiet: 1_000, maxBytes: 300, body: 'x'.repeat(100) }
+    await t.appendEach(['a', 'b'], words)
+    await t.nothing()
+    await t.append('c', words)
+    assert.deepEqual(t.names(await t.next()), ['a', 'b', 'c'])
+  })
+
+  rule('L3 bytes are bytes, not characters', async (t) => {
+    const words = { quiet: 1_000, maxBytes: 8 }
+    await t.append('a', { ...words, body: '👍' })
+    await t.nothing()
+    await t.append('b', { ...words, body: '👎' })
+    assert.deepEqual(t.names(await t.next()), ['a', 'b'])
+  })
+
+  rule('L3 jitter scales quiet within its bounds, and differs between lanes', async (t) => {
+    const start = t.clock.now()
+    const waits: number[] = []
+    for (let n = 0; n < 40; n++) {
+      await t.append(`e${n}`, { key: `k${n}`, quiet: 1_000, jitter: 0.2 })
+      waits.push(((await t.lane(`k${n}`))?.due ?? 0) - start)
+    }
+    for (const wait of waits) assert.ok(wait >= 800 && wait <= 1_200, `${wait} is within a fifth of 1,000`)
+    assert.ok(Math.max(...waits) - Math.min(...waits) > 100, 'forty lanes do not wake together')
+    t.clock.advance(1_200)
+    assert.equal((await t.claim()).length, 40)
+  })
+
+  rule('L3 jitter does not scale max', async (t) => {
+    for (let n = 0; n < 10; n++) await t.append(`e${n}`, { key: `k${n}`, quiet: 1_000, max: 500, jitter: 0.3 })
+    t.clock.advance(499)
+    await t.nothing()
+    t.clock.advance(1)
+    assert.equal((await t.claim()).length, 10)
+  })
+
+  rule('L3 a repeated append gives the same deadline in spite of jitter', async (t) => {
+    await t.append('a', { quiet: 1_000, jitter: 0.5 })
+    const due = (await t.lane('k'))?.due
+    t.clock.advance(10)
+    await t.append('a', { quiet: 1_000, jitter: 0.5 })
+    assert.equal((await t.lane('k'))?.due, due)
+  })
+
+  rule('L3 a deadline further away than 31 bits of milliseconds is kept to the millisecond', async (t) => {
+    await t.append('a', { quiet: 400 * DAY, max: 4_000 * DAY })
+    assert.deepEqual(t.names(await t.dueIn(400 * DAY)), ['a'])
+  })
+
+  rule('L3 a window without an end waits until another event, or a person, ends it', async (t) => {
+    await t.append('a', { quiet: NEVER, max: NEVER })
+    t.clock.advance(4_000 * DAY)
+    await t.nothing()
+    await t.append('b', { quiet: 10, max: NEVER })
+    assert.deepEqual(t.names(await t.dueIn(10)), ['a', 'b'])
+  })
+
+  rule('L3 a fraction of a millisecond is rounded up, never early', async (t) => {
+    await t.append('a', { quiet: 10.25 })
+    assert.deepEqual(t.names(await t.dueIn(11)), ['a'])
+  })
+
+  rule('L3 windows of different events in one lane are one batch', async (t) => {
+    await t.append('a', { quiet: 1_000 })
+    await t.append('b')
+    assert.deepEqual(t.names(await t.next()), ['a', 'b'])
+  })
+
+  rule('L3 beyond the most lanes of a tenant, upkeep makes its oldest window due', async (t) => {
+    for (const key of ['x', 'y', 'z']) {
+      await t.append(key, { key, tenant: 'acme', every: 60_000 })
+      t.clock.advance(10)
+    }
+    await t.append('other', { key: 'other', tenant: 'globex', every: 60_000 })
+    await t.upkeep({ lanesPerTenant: { flow: 3 } })
+    await t.nothing()
+    await t.upkeep({ lanesPerTenant: { flow: 2 } })
+    assert.deepEqual(keys(await t.claim()), ['x'])
+  })
+}

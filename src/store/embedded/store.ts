@@ -1,0 +1,226 @@
+// The contract over tables: every member is one piece of work in one commit. Memory and SQLite bring the tables and the commit.
+import type { Clock, Millis } from '../../clock.ts'
+import type {
+  AppendCall,
+  AppendReply,
+  BodiesReply,
+  CountCall,
+  CountReply,
+  FeedReply,
+  FindCall,
+  FindReply,
+  GetReply,
+  Hint,
+  PermitsCall,
+  PermitsReply,
+  PlaceCall,
+  PlaceReply,
+  PressureCall,
+  PressureReply,
+  PurgeCall,
+  PurgeReply,
+  ReadDocsCall,
+  ReadDocsReply,
+  RecordKind,
+  RegulateCall,
+  RegulateReply,
+  RenewCall,
+  RenewReply,
+  Reply,
+  ReserveCall,
+  ReserveReply,
+  StatsReply,
+  SteerCall,
+  SteerReply,
+  Store,
+  TurnCall,
+  TurnReply,
+  UnroutedCall,
+  UnroutedReply,
+  UpkeepCall,
+  UpkeepReply,
+  WriteDocsCall,
+  WriteDocsReply,
+} from '../contract/index.ts'
+import { append } from './append.ts'
+import { writeDocs } from './docs.ts'
+import { Feed } from './feed.ts'
+import { renew } from './leases.ts'
+import { permits, pressure, regulate, reserve } from './limits.ts'
+import { placeItems, unrouted } from './marks.ts'
+import { purge } from './purge.ts'
+import { steer } from './steer.ts'
+import type { Tables } from './tables.ts'
+import { settleAndClaim } from './turn.ts'
+import { upkeepPiece, type Looked } from './upkeep.ts'
+import { Work } from './work.ts'
+
+/** How the work of a call becomes durable and atomic. */
+export interface Commit {
+  /** Does the work in a commit; resolves when it would survive a crash. Work of one moment may share a commit. */
+  write<T>(work: () => T): Promise<T>
+  read<T>(work: () => T): Promise<T>
+  close(): Promise<void>
+  readonly durable: StatsReply['durable']
+}
+
+export class EmbeddedStore implements Store {
+  readonly #tables: Tables
+  readonly #commit: Commit
+  readonly #clock: Clock
+  readonly #feed = new Feed()
+  readonly #ears = new Set<(hint: Hint) => void>()
+  #lookedAt: Looked = { events: 0, runs: 0 }
+
+  constructor(parts: { readonly tables: Tables; readonly commit: Commit; readonly clock: Clock }) {
+    this.#tables = parts.tables
+    this.#commit = parts.commit
+    this.#clock = parts.clock
+  }
+
+  append(call: AppendCall): Promise<AppendReply> {
+    return this.#write((work) => ({ results: append(work, call) }))
+  }
+
+  unrouted(call: UnroutedCall): Promise<UnroutedReply> {
+    return this.#write((work) => ({ marks: unrouted(work, call) }))
+  }
+
+  place(call: PlaceCall): Promise<PlaceReply> {
+    return this.#write((work) => ({ results: placeItems(work, call) }))
+  }
+
+  turn(call: TurnCall): Promise<TurnReply> {
+    return this.#write((work) => settleAndClaim(work, call))
+  }
+
+  renew(call: RenewCall): Promise<RenewReply> {
+    return this.#write((work) => ({ results: renew(work, call) }))
+  }
+
+  permits(call: PermitsCall): Promise<PermitsReply> {
+    return this.#write((work) => ({ granted: permits(work, call) }))
+  }
+
+  steer(call: SteerCall): Promise<SteerReply> {
+    return this.#write((work) => ({ results: steer(work, call) }))
+  }
+
+  purge(call: PurgeCall): Promise<PurgeReply> {
+    return this.#write((work) => purge(work, call))
+  }
+
+  reserve(call: ReserveCall): Promise<ReserveReply> {
+    return this.#write((work) => ({ results: reserve(work, call) }))
+  }
+
+  regulate(call: RegulateCall): Promise<RegulateReply> {
+    return this.#write((work) => regulate(work, call))
+  }
+
+  pressure(call: PressureCall): Promise<PressureReply> {
+    return this.#write((work) => ({ levels: pressure(work, call) }))
+  }
+
+  async upkeep(call: UpkeepCall): Promise<UpkeepReply> {
+    const ends = this.#clock.monotonic() + call.budget
+    const did = { events: 0, runs: 0, letters: 0, lanes: 0 }
+    for (;;) {
+      const piece = await this.#write((work) => upkeepPiece(work, call.policy, this.#lookedAt))
+      this.#lookedAt = piece.after
+      did.events += piece.did.events
+      did.runs += piece.did.runs
+      did.letters += piece.did.letters
+      did.lanes += piece.did.lanes
+      if (!piece.more || this.#clock.monotonic() >= ends) return { ...this.#reply(piece.now), did, more: piece.more }
+    }
+  }
+
+  listen(hear: (hint: Hint) => void): () => void {
+    this.#ears.add(hear)
+    return () => void this.#ears.delete(hear)
+  }
+
+  async close(): Promise<void> {
+    this.#ears.clear()
+    await this.#commit.close()
+  }
+
+  readDocs(call: ReadDocsCall): Promise<ReadDocsReply> {
+    return this.#read((tables) => {
+      if (call.ids !== undefined) {
+        return { docs: call.ids.flatMap((id) => tables.docs.get(call.kind, id) ?? []), next: undefined }
+      }
+      const docs = tables.docs.page(call.kind, call.after, call.n)
+      return { docs, next: docs.length < call.n ? undefined : docs.at(-1)?.id }
+    })
+  }
+
+  writeDocs(call: WriteDocsCall): Promise<WriteDocsReply> {
+    return this.#write((work) => writeDocs(work, call))
+  }
+
+  find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>> {
+    return this.#read((tables) => tables.records.find(call.kind, call.filter, call))
+  }
+
+  get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>> {
+    return this.#read((tables) => ({ item: tables.records.get(call.kind, call.id) }))
+  }
+
+  count(call: CountCall): Promise<CountReply> {
+    return this.#read((tables) => {
+      const page = tables.records.find(call.kind, call.filter, { cursor: '', n: call.atMost })
+      return { count: page.items.length, exact: page.next === undefined }
+    })
+  }
+
+  stats(): Promise<StatsReply> {
+    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable: this.#commit.durable }))
+  }
+
+  bodies(call: { readonly events: readonly string[] }): Promise<BodiesReply> {
+    return this.#read((tables) => ({
+      bodies: call.events.map((id) => {
+        const event = tables.events.byId(id)
+        return event === undefined || event.purgedHash !== '' ? undefined : event.body
+      }),
+    }))
+  }
+
+  feed(call: { readonly after: number; readonly n: number }): Promise<FeedReply> {
+    return this.#read(() => this.#feed.after(call.after, call.n))
+  }
+
+  async #write<T>(act: (work: Work) => T): Promise<T & Reply> {
+    const [reply, work] = await this.#commit.write(() => {
+      const made = new Work(this.#tables, this.#clock.now())
+      return [{ ...act(made), ...this.#reply(made.now) }, made] as const
+    })
+    this.#feed.add(work.notes, work.now)
+    for (const hint of work.hints) this.#tell(hint)
+    return reply
+  }
+
+  /** What was stored is stored, whatever a listener makes of the news. */
+  #tell(hint: Hint): void {
+    for (const hear of this.#ears) {
+      try {
+        hear(hint)
+      } catch {
+        // Its own affair: nothing may depend on a hint.
+      }
+    }
+  }
+
+  #read<T>(act: (tables: Tables, now: Millis) => T): Promise<T & Reply> {
+    return this.#commit.read(() => {
+      const now = this.#clock.now()
+      return { ...act(this.#tables, now), ...this.#reply(now) }
+    })
+  }
+
+  #reply(now: Millis): Reply {
+    return { now, routes: this.#tables.routes() }
+  }
+}

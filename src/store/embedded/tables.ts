@@ -1,0 +1,251 @@
+// What an embedded store keeps: plain rows, read and written one by one inside a commit that somebody else makes atomic.
+// Everything that decides is above this line, once; memory and SQLite differ only below it.
+import type { Millis } from '../../clock.ts'
+import type { Event } from '../../model/event.ts'
+import type { Identity, LaneId } from '../../model/identity.ts'
+import type { Lane, Line, Rank } from '../../model/lane.ts'
+import type { LimitNumbers, LimitState } from '../../model/limit.ts'
+import type { Pressure } from '../../model/pressure.ts'
+import type {
+  AuditRecord,
+  Doc,
+  Filter,
+  LetterRecord,
+  Mark,
+  Receipt,
+  RecordKind,
+  Records,
+  RunRecord,
+} from '../contract/index.ts'
+
+/** An event as it is kept. `seq` is its row: events of one store are numbered as they arrive. */
+export interface EventRow extends Event {
+  readonly seq: number
+  readonly identity: Identity
+  readonly dedupeUntil: Millis
+  readonly request: Uint8Array
+  readonly lanes: readonly LaneId[]
+  /** Its bytes are gone; this is what they hashed to. '' while they are here. */
+  readonly purgedHash: string
+  /** To be purged as soon as no lane needs it. */
+  readonly doomed: boolean
+}
+
+/** A place in a lane: the event `event` stands at `pos`. */
+export interface PlaceRow {
+  readonly pos: number
+  readonly event: number
+  readonly size: number
+}
+
+export interface LetterRow extends Omit<LetterRecord, 'events'> {
+  /** Dead letters of a lane run in the order in which they died. */
+  readonly order: number
+  readonly group: string
+  readonly places: readonly PlaceRow[]
+}
+
+export interface RunRow extends Omit<RunRecord, 'events'> {
+  readonly events: readonly number[]
+}
+
+export interface MarkRow extends Mark {
+  readonly id: number
+  readonly event: number
+  readonly since: Millis
+  readonly due: Millis
+  readonly tries: number
+  readonly token: number
+}
+
+export interface ProcessRow {
+  readonly at: Millis
+  readonly request: number
+  /** The answer to that request, as JSON. */
+  readonly answer: string
+}
+
+/** A slot that was given to a ticket, in all its limits at once. */
+export interface TicketRow {
+  readonly ticket: string
+  readonly order: number
+  readonly at: Millis
+  readonly used: boolean
+  readonly limits: readonly (LimitNumbers & { readonly name: string })[]
+}
+
+export interface PauseRow {
+  readonly reason: string
+  readonly by: string
+  readonly since: Millis
+}
+
+export interface ReadyQuery {
+  readonly flow: string
+  readonly line: Line
+  /** Undefined: whatever the group. */
+  readonly group: string | undefined
+  readonly now: Millis
+  readonly n: number
+}
+
+export interface LaneTable {
+  get(id: LaneId): Lane | undefined
+  put(lane: Lane): void
+  remove(lane: Lane): void
+  /** Lanes whose deadline has passed, by (deadline, ticket). */
+  ready(query: ReadyQuery): readonly Lane[]
+  /** Groups of the flow that have a lane whose deadline has passed. */
+  readyGroups(flow: string, now: Millis): readonly string[]
+  /** The earliest deadline of the flow. */
+  head(flow: string): Millis | undefined
+  live(flow: string, group: string, now: Millis): number
+  /** Lanes kept only to remember when they last ran, and no longer. */
+  stale(now: Millis, n: number): readonly Lane[]
+  /** Lanes of the flow whose window has not passed, beyond `most` per tenant, the oldest window first. */
+  beyond(flow: string, most: number, now: Millis): readonly Lane[]
+}
+
+export interface PlaceTable {
+  add(lane: Lane, rank: Rank, place: PlaceRow): void
+  /** The first `n`, by position. */
+  first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[]
+  upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[]
+  /** Removes and answers those up to `pos`. */
+  take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[]
+  remove(lane: Lane, rank: Rank, positions: readonly number[]): void
+  of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[]
+}
+
+export interface EventTable {
+  /** False when the id or the identity is taken; the event's row otherwise. */
+  insert(event: Omit<EventRow, 'seq'>): number | false
+  byId(id: string): EventRow | undefined
+  byIdentity(identity: Identity): EventRow | undefined
+  bySeq(seq: number): EventRow | undefined
+  /** The events at these places, in their order; places whose event is gone are left out. */
+  at(places: readonly PlaceRow[]): readonly EventRow[]
+  /** The identity may be used again: its time is over. */
+  forgetIdentity(seq: number): void
+  setLanes(seq: number, lanes: readonly LaneId[]): void
+  wipe(seq: number, hash: string): void
+  doom(seq: number): void
+  doomed(n: number): readonly EventRow[]
+  ofTenant(tenant: string, n: number): readonly EventRow[]
+  addReceipt(seq: number, receipt: Receipt): void
+  receipts(seq: number): readonly Receipt[]
+  /** In order of arrival, after `seq`. */
+  oldest(after: number, n: number): readonly EventRow[]
+  remove(seq: number): void
+}
+
+export interface RunTable {
+  put(run: RunRow): void
+  ofLane(lane: LaneId, n: number): readonly RunRow[]
+  remove(id: string): void
+  /** In the order in which they began, after the run of that number. */
+  oldest(after: number, n: number): readonly RunRow[]
+}
+
+export interface LetterTable {
+  get(id: string): LetterRow | undefined
+  put(letter: LetterRow): void
+  remove(id: string): void
+  ofLane(lane: LaneId): readonly LetterRow[]
+  /** The queued letter of the lane that died first. */
+  nextQueued(lane: LaneId): LetterRow | undefined
+  /** Dead before the moment, not queued, and nothing waits for them. */
+  expirable(moment: Millis, n: number): readonly LetterRow[]
+}
+
+export interface MarkTable {
+  get(id: number): MarkRow | undefined
+  put(mark: MarkRow): void
+  remove(id: number): void
+  due(now: Millis, reasons: readonly string[], flows: readonly string[], n: number): readonly MarkRow[]
+  ofEvent(event: number): readonly MarkRow[]
+}
+
+export interface LimitTable {
+  get(name: string): LimitState | undefined
+  put(name: string, state: LimitState): void
+  /** Forgets limits whose state no longer matters. */
+  forget(now: Millis): void
+  ticket(ticket: string): TicketRow | undefined
+  putTicket(row: TicketRow): void
+  removeTicket(ticket: string): void
+  /** Slots of this limit that are not used, first come first. */
+  unused(name: string): readonly TicketRow[]
+  ticketsBefore(moment: Millis, n: number): readonly TicketRow[]
+}
+
+export interface SmallTables {
+  process(id: string): ProcessRow | undefined
+  putProcess(id: string, row: ProcessRow): void
+  forgetProcesses(before: Millis): void
+  permits(name: string): readonly { readonly process: string; readonly n: number; readonly until: Millis }[]
+  putPermit(name: string, process: string, permit: { readonly n: number; readonly until: Millis }): void
+  removePermit(name: string, process: string): void
+  pauseOf(flow: string): PauseRow | undefined
+  putPause(flow: string, pause: PauseRow | undefined): void
+  pressure(flow: string): Pressure | undefined
+  putPressure(flow: string, pressure: Pressure): void
+  /** When a group was last served: a number of the counter. */
+  served(flow: string, group: string): number
+  putServed(flow: string, group: string, turn: number): void
+  /** Whether this event was replayed under this name before; remembers that it now was. */
+  replayedBefore(replay: string, event: number, now: Millis): boolean
+  forgetReplays(before: Millis): void
+}
+
+export interface DocTable {
+  get(kind: string, id: string): Doc | undefined
+  put(doc: Doc): void
+  remove(kind: string, id: string): void
+  page(kind: string, after: string, n: number): readonly Doc[]
+  lastAudit(): AuditRecord | undefined
+  addAudit(record: AuditRecord): void
+}
+
+export interface RecordQueries {
+  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K>
+  get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined
+  stats(now: Millis): TableStats
+}
+
+export interface Page<K extends RecordKind> {
+  readonly items: readonly Records[K][]
+  readonly next: string | undefined
+}
+
+export interface TableStats {
+  readonly flows: readonly {
+    readonly flow: string
+    readonly lanes: number
+    readonly live: number
+    readonly due: Millis | undefined
+    readonly paused: PauseRow | undefined
+  }[]
+  readonly letters: number
+  readonly marks: readonly { readonly reason: Mark['reason']; readonly count: number; readonly oldest: Millis }[]
+  readonly limits: readonly { readonly name: string; readonly epoch: number; readonly pausedUntil: Millis }[]
+  readonly bytes: number
+}
+
+export interface Tables {
+  /** Random at creation: makes run ids unique over all stores. */
+  readonly name: string
+  readonly draw: () => number
+  routes(): number
+  raiseRoutes(): void
+  readonly lanes: LaneTable
+  readonly places: PlaceTable
+  readonly events: EventTable
+  readonly runs: RunTable
+  readonly letters: LetterTable
+  readonly marks: MarkTable
+  readonly limits: LimitTable
+  readonly small: SmallTables
+  readonly docs: DocTable
+  readonly records: RecordQueries
+}

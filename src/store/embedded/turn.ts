@@ -1,0 +1,246 @@
+// turn: settles, then claims, in one commit. Ready lanes are served by (deadline, ticket); groups take turns (L5, L5g).
+import { SluiceError } from '../../errors.ts'
+import { begin, beginLetter, cut, nextTurn, resume, type Turn } from '../../model/claim.ts'
+import { FAILING, HEALTHY, isLive, SUSPECT, type Lane, type Line, type Rank } from '../../model/lane.ts'
+import type { Claim, Head, Lease, Settled, TurnCall } from '../contract/index.ts'
+import { BodyBudget, handed, leasesOf, type Handed } from './leases.ts'
+import { bury, endPurged, record, settle } from './settle.ts'
+import type { PlaceRow } from './tables.ts'
+import type { Work } from './work.ts'
+
+export interface Turned {
+  readonly settled: readonly Settled[]
+  readonly claimed: readonly Lease[]
+  readonly crashed: readonly { readonly lane: string; readonly run: string }[]
+  readonly heads: readonly Head[]
+}
+
+interface Remembered {
+  readonly settled: readonly Settled[]
+  readonly claimed: readonly Pick<Lease, 'lane' | 'token' | 'due' | 'superseded'>[]
+  readonly crashed: Turned['crashed']
+}
+
+export function settleAndClaim(work: Work, call: TurnCall): Turned {
+  const last = work.tables.small.process(call.process)
+  const budget = new BodyBudget(call.budget)
+  if (last !== undefined && call.request <= last.request) {
+    if (call.request < last.request)
+      throw new SluiceError('REQUEST_STALE', `Turn ${call.request} came after ${last.request}.`)
+    return repeated(work, call, JSON.parse(last.answer) as Remembered, budget)
+  }
+  const settled = call.settle.map((one) => settle(work, one, call.routes))
+  const crashed: { lane: string; run: string }[] = []
+  const claimed = call.claim.flatMap((claim) => serve(work, claim, budget, crashed))
+  const kept: Remembered = {
+    settled,
+    claimed: claimed.map(({ lane, token, due, superseded }) => ({ lane, token, due, superseded })),
+    crashed,
+  }
+  work.tables.small.putProcess(call.process, { at: work.now, request: call.request, answer: JSON.stringify(kept) })
+  return { settled, claimed, crashed, heads: headsOf(work, call) }
+}
+
+function headsOf(work: Work, call: TurnCall): readonly Head[] {
+  return call.claim.map(({ flow }) => ({ flow, due: work.tables.lanes.head(flow) }))
+}
+
+/** The reply was lost: the same answer again, with those leases that are still live (L12). */
+function repeated(work: Work, call: TurnCall, kept: Remembered, budget: BodyBudget): Turned {
+  const live = kept.claimed.flatMap(({ lane: id, token, due, superseded }) => {
+    const lane = work.tables.lanes.get(id)
+    const isSame = lane?.run !== undefined && lane.run.token === token && isLive(lane.run, work.now)
+    return isSame ? [handed(work, lane, due, superseded)] : []
+  })
+  const claimed = leasesOf(work, live, budget)
+  return { settled: kept.settled, claimed, crashed: kept.crashed, heads: headsOf(work, call) }
+}
+
+/** How many lanes of each line a call may still take. */
+class Quota {
+  #slots: number
+  readonly #byLine: Map<Line, number>
+
+  constructor(claim: Claim) {
+    this.#slots = claim.slots
+    this.#byLine = new Map([
+      [HEALTHY, claim.slots],
+      [FAILING, claim.failing],
+      [SUSPECT, claim.suspects],
+    ])
+  }
+
+  left(line: Line): number {
+    return Math.max(0, Math.min(this.#slots, this.#byLine.get(line) ?? 0))
+  }
+
+  use(line: Line): void {
+    this.#slots--
+    this.#byLine.set(line, (this.#byLine.get(line) ?? 0) - 1)
+  }
+
+  get lines(): readonly Line[] {
+    return LINES.filter((line) => this.left(line) > 0)
+  }
+}
+
+const LINES: readonly Line[] = [HEALTHY, FAILING, SUSPECT]
+
+function serve(work: Work, claim: Claim, budget: BodyBudget, crashed: { lane: string; run: string }[]): readonly Lease[] {
+  if (work.tables.small.pauseOf(claim.flow) !== undefined) return []
+  const quota = new Quota(claim)
+  const next =
+    claim.perGroup === undefined ? inOneLine(work, claim, quota) : inGroups(work, claim, quota, claim.perGroup)
+  const given: Handed[] = []
+  for (let lane = next.pick(); lane !== undefined; lane = next.pick()) {
+    const line = lane.line
+    const turn = give(work, lane, claim)
+    if ('lane' in turn) {
+      quota.use(line)
+      given.push(turn)
+      work.note('claimed', lane.flow, turn.lane.run?.id ?? '', '')
+      next.served(lane)
+    } else {
+      if (turn.crashed !== '') crashed.push({ lane: lane.id, run: turn.crashed })
+      // The lane stands elsewhere now, perhaps ready again.
+      next.moved()
+    }
+  }
+  return leasesOf(work, given, budget)
+}
+
+interface Picker {
+  pick(): Lane | undefined
+  served(lane: Lane): void
+  moved(): void
+}
+
+/** By (deadline, ticket) over the lines that have slots left. */
+function inOneLine(work: Work, claim: Claim, quota: Quota): Picker {
+  let ahead: Lane[] | undefined
+  return {
+    pick() {
+      ahead ??= readyOf(work, claim.flow, undefined, quota)
+      for (let lane = ahead.shift(); lane !== undefined; lane = ahead.shift())
+        if (quota.left(lane.line) > 0) return lane
+      return undefined
+    },
+    served() {},
+    moved() {
+      ahead = undefined
+    },
+  }
+}
+
+function readyOf(work: Work, flow: string, group: string | undefined, quota: Quota): Lane[] {
+  const lines = quota.lines.map((line) =>
+    work.tables.lanes.ready({ flow, line, group, now: work.now, n: group === undefined ? quota.left(line) : 1 }),
+  )
+  return lines.length === 1 ? [...(lines[0] ?? [])] : lines.flat().toSorted(byTurn)
+}
+
+function byTurn(one: Lane, other: Lane): number {
+  return one.due - other.due || one.ticket - other.ticket
+}
+
+/** The group that was served longest ago goes first; each group's own lanes keep their order (L5g). */
+function inGroups(work: Work, claim: Claim, quota: Quota, perGroup: number): Picker {
+  const { lanes, small } = work.tables
+  const waiting = new Map<string, { live: number; served: number; head: Lane | undefined }>()
+  const look = (): void => {
+    for (const group of lanes.readyGroups(claim.flow, work.now)) {
+      const live = lanes.live(claim.flow, group, work.now)
+      waiting.set(group, { live, served: small.served(claim.flow, group), head: undefined })
+    }
+  }
+  const headOf = (group: string): Lane | undefined => readyOf(work, claim.flow, group, quota)[0]
+  look()
+  return {
+    pick() {
+      let best: { lane: Lane; served: number } | undefined
+      for (const [group, state] of waiting) {
+        if (state.live >= perGroup) continue
+        if (state.head === undefined || quota.left(state.head.line) === 0) state.head = headOf(group)
+        const lane = state.head
+        if (lane === undefined) continue
+        if (
+          best === undefined ||
+          state.served < best.served ||
+          (state.served === best.served && byTurn(lane, best.lane) < 0)
+        ) {
+          best = { lane, served: state.served }
+        }
+      }
+      return best?.lane
+    },
+    served(lane) {
+      const turn = work.draw()
+      small.putServed(claim.flow, lane.group, turn)
+      const state = waiting.get(lane.group)
+      if (state !== undefined) waiting.set(lane.group, { live: state.live + 1, served: turn, head: undefined })
+    },
+    moved() {
+      waiting.clear()
+      look()
+    },
+  }
+}
+
+/** One lane's turn: a run, or what happened instead. */
+function give(work: Work, lane: Lane, claim: Claim): Handed | { readonly crashed: string } {
+  if (lane.run?.purged === true) {
+    work.save(endPurged(work, lane, lane.run))
+    return { crashed: '' }
+  }
+  const next = nextTurn(lane, work.now)
+  const turn: Turn = { now: work.now, draw: work.draw, token: work.draw(), caps: claim }
+  switch (next.kind) {
+    case 'crashed': {
+      const call = { whileRunning: 'window', keep: 0 } as const
+      work.save(bury(work, lane, next.run, { call, reason: 'crashed', block: claim.block }))
+      return { crashed: next.run.id }
+    }
+    case 'resume': {
+      const started = resume(lane, next.run, turn)
+      work.tables.lanes.put(started)
+      return handed(work, started, lane.due, 0)
+    }
+    case 'letter':
+      return takeLetter(work, lane, turn)
+    case 'take':
+      return takeWaiting(work, lane, next.rank, turn)
+  }
+}
+
+function takeLetter(work: Work, lane: Lane, turn: Turn): Handed {
+  const letter = work.tables.letters.nextQueued(lane.id)
+  if (letter === undefined)
+    throw new SluiceError('STORE_DAMAGED', `Lane ${lane.id} has a queued dead letter that is not there.`)
+  work.tables.letters.put({ ...letter, state: 'running' })
+  const bytes = letter.places.reduce((sum, place) => sum + place.size, 0)
+  const { id, parent, places } = letter
+  const started = beginLetter(lane, { id, parent, events: places.length, bytes }, turn)
+  work.tables.lanes.put(started)
+  return handed(work, started, lane.due, 0)
+}
+
+function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn): Handed {
+  const { caps } = turn
+  const waits = rank === 0 ? lane.waiting : lane.replays
+  const rows = work.tables.places.first(lane, rank, caps.take === 'all' ? caps.maxEvents : waits)
+  const taken = caps.take === 'last' ? rows.slice(-1) : rows.slice(0, cut(rows, caps))
+  const superseded = caps.take === 'all' ? [] : rows.filter((row) => !taken.includes(row))
+  const started = begin(lane, work.runId(), { rank, rows: taken, superseded }, turn)
+  if (superseded.length > 0) supersede(work, started, rank, superseded)
+  work.tables.lanes.put(started)
+  return { lane: started, due: lane.due, superseded: superseded.length, places: taken }
+}
+
+/** Events that `take` passed over end here, under a record of their own that names the run that took their place. */
+function supersede(work: Work, lane: Lane, rank: Rank, places: readonly PlaceRow[]): void {
+  const positions = places.map((row) => row.pos)
+  work.tables.places.remove(lane, rank, positions)
+  const run = lane.run
+  if (run === undefined) return
+  record(work, lane, { ...run, id: work.runId(), parent: run.id }, { kind: 'superseded', reason: '', places })
+}

@@ -1,0 +1,122 @@
+// upkeep: retention and the other chores, a bounded piece at a time (L3, L15, L23). Nothing that waits is ever removed.
+import { NEVER, type Millis } from '../../clock.ts'
+import { steer } from '../../model/steer.ts'
+import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
+import { isNeeded, wipe } from './purge.ts'
+import { removeLetter } from './steer.ts'
+import type { EventRow } from './tables.ts'
+import { runNumber, type Work } from './work.ts'
+
+const PIECE = 500
+const TICKETS_KEPT = 3_600_000
+const DAY = 86_400_000
+const REPLAYS_KEPT = 30 * DAY
+
+/** Where the look at old rows stopped; 0: it is through. */
+export interface Looked {
+  readonly events: number
+  readonly runs: number
+}
+
+export interface Piece {
+  readonly did: UpkeepReply['did']
+  readonly more: boolean
+  readonly after: Looked
+}
+
+export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked): Piece {
+  const lanes = forgetLanes(work) + hurryTenants(work, policy)
+  const letters = expireLetters(work, policy)
+  const runs = expireRuns(work, policy, after.runs)
+  const events = expireEvents(work, policy, after.events)
+  const doomed = wipeDoomed(work)
+  const tickets = forgetSmall(work)
+  const more = [lanes, letters, doomed, tickets].some((count) => count >= PIECE) || runs.after > 0 || events.after > 0
+  return {
+    did: { lanes, letters, runs: runs.gone, events: events.gone + doomed },
+    more,
+    after: { events: events.after, runs: runs.after },
+  }
+}
+
+function forgetLanes(work: Work): number {
+  const stale = work.tables.lanes.stale(work.now, PIECE)
+  for (const lane of stale) work.tables.lanes.remove(lane)
+  return stale.length
+}
+
+/** A tenant with too many open windows gets its oldest ones run at once (L3). */
+function hurryTenants(work: Work, policy: RetentionPolicy): number {
+  let hurried = 0
+  for (const [flow, most] of Object.entries(policy.lanesPerTenant)) {
+    for (const lane of work.tables.lanes.beyond(flow, most, work.now)) {
+      const next = steer(lane, { kind: 'run-now' }, work)
+      if (next === undefined) continue
+      work.save(next)
+      work.hint({ kind: 'due', flow })
+      hurried++
+    }
+  }
+  return hurried
+}
+
+function expireLetters(work: Work, policy: RetentionPolicy): number {
+  const old = work.tables.letters.expirable(before(work, policy.letters), PIECE)
+  for (const letter of old) removeLetter(work, letter, 'expired')
+  return old.length
+}
+
+interface Expired {
+  readonly gone: number
+  readonly after: number
+}
+
+function expireRuns(work: Work, policy: RetentionPolicy, after: number): Expired {
+  const page = work.tables.runs.oldest(after, PIECE)
+  const old = page.filter((run) => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER))
+  for (const run of old) work.tables.runs.remove(run.id)
+  const last = page.at(-1)
+  return { gone: old.length, after: page.length < PIECE || last === undefined ? 0 : runNumber(last.id) }
+}
+
+function before(work: Work, kept: Millis): Millis {
+  return kept >= NEVER ? 0 : work.now - kept
+}
+
+function expireEvents(work: Work, policy: RetentionPolicy, after: number): Expired {
+  const page = work.tables.events.oldest(after, PIECE)
+  const tooBig = policy.bytes < NEVER && work.tables.records.stats(work.now).bytes > policy.bytes
+  const youngest = before(work, Math.min(NEVER, ...Object.values(policy.events)))
+  let gone = 0
+  for (const event of page) {
+    if (event.arrived > youngest && !tooBig) return { gone, after: 0 }
+    const kept = policy.events[event.source] ?? policy.events[''] ?? NEVER
+    if ((event.arrived <= before(work, kept) || tooBig) && expire(work, event)) gone++
+  }
+  return { gone, after: page.length < PIECE ? 0 : (page.at(-1)?.seq ?? 0) }
+}
+
+/** A finished event goes; while its identity must stay known, only its bytes do. */
+function expire(work: Work, event: EventRow): boolean {
+  if (isNeeded(work, event)) return false
+  if (event.dedupeUntil <= work.now) work.tables.events.remove(event.seq)
+  else if (event.purgedHash === '') wipe(work, event)
+  else return false
+  return true
+}
+
+function wipeDoomed(work: Work): number {
+  const free = work.tables.events.doomed(PIECE).filter((event) => !isNeeded(work, event))
+  for (const event of free) wipe(work, event)
+  return free.length
+}
+
+function forgetSmall(work: Work): number {
+  const { limits, small } = work.tables
+  const old = limits.ticketsBefore(work.now - TICKETS_KEPT, PIECE)
+  for (const row of old) limits.removeTicket(row.ticket)
+  limits.forget(work.now)
+  small.forgetProcesses(work.now - DAY)
+  small.forgetReplays(work.now - REPLAYS_KEPT)
+  return old.length
+}

@@ -1,0 +1,78 @@
+// One commit in the making: the tables, the moment, and what to tell the world once it is done.
+import type { Millis } from '../../clock.ts'
+import { emptyLane, isEmpty, type Lane, type LaneName, type Moment } from '../../model/lane.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { Change, Hint } from '../contract/index.ts'
+import type { Tables } from './tables.ts'
+
+export type Note = Pick<Change, 'kind' | 'flow' | 'id' | 'detail'>
+
+export class Work implements Moment {
+  readonly tables: Tables
+  readonly now: Millis
+  readonly draw: () => number
+  readonly notes: Note[] = []
+  readonly #hints = new Map<string, Hint>()
+
+  constructor(tables: Tables, now: Millis) {
+    this.tables = tables
+    this.now = now
+    this.draw = tables.draw
+  }
+
+  note(kind: Note['kind'], flow: string, id: string, detail: string): void {
+    this.notes.push({ kind, flow, id, detail })
+  }
+
+  hint(hint: Hint): void {
+    this.#hints.set('flow' in hint ? hint.kind + hint.flow : JSON.stringify(hint), hint)
+  }
+
+  get hints(): Iterable<Hint> {
+    return this.#hints.values()
+  }
+
+  /** A lane, made if there is none. */
+  lane(name: LaneName): Lane {
+    return this.tables.lanes.get(name.id) ?? { ...emptyLane(name), row: this.draw() }
+  }
+
+  /** Keeps the lane, or forgets it when nothing is left in it. */
+  save(lane: Lane): void {
+    if (isEmpty(lane, this.now)) this.tables.lanes.remove(lane)
+    else this.tables.lanes.put(lane)
+  }
+
+  /** A name for a run that no store has used. */
+  runId(): string {
+    return `${this.tables.name}-${this.draw().toString(36)}`
+  }
+}
+
+/** The number in a run's id: runs sort by it in the order in which they began. */
+export function runNumber(id: string): number {
+  return Number.parseInt(id.slice(id.lastIndexOf('-') + 1), 36)
+}
+
+/** Lanes that a call touches more than once are read once and written once. */
+export class LanesAtHand {
+  readonly #work: Work
+  readonly #lanes = new Map<LaneId, Lane>()
+
+  constructor(work: Work) {
+    this.#work = work
+  }
+
+  get(name: LaneName): Lane {
+    return this.#lanes.get(name.id) ?? this.#work.lane(name)
+  }
+
+  set(lane: Lane): void {
+    this.#lanes.set(lane.id, lane)
+  }
+
+  save(): void {
+    for (const lane of this.#lanes.values()) this.#work.save(lane)
+    this.#lanes.clear()
+  }
+}

@@ -1,0 +1,124 @@
+// Search and figures in memory: everything is listed newest first, filtered, and cut into pages.
+import { isLive, type Lane } from '../../model/lane.ts'
+import type { Millis } from '../../clock.ts'
+import type {
+  EventRecord,
+  Filter,
+  LetterRecord,
+  MarkRecord,
+  RecordKind,
+  Records,
+  RunRecord,
+} from '../contract/index.ts'
+import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
+import type { MemoryTables } from './store.ts'
+
+type Everything = { readonly [K in RecordKind]: () => readonly Records[K][] }
+
+export class MemoryRecords implements RecordQueries {
+  readonly #tables: MemoryTables
+  readonly #all: Everything
+
+  constructor(tables: MemoryTables) {
+    this.#tables = tables
+    this.#all = {
+      events: () => newestFirst(tables.events.all).map((event) => this.#event(event)),
+      lanes: () => [...tables.lanes.all.values()].toSorted((one, other) => other.row - one.row),
+      runs: () =>
+        tables.runs
+          .oldest(0, tables.runs.all.size)
+          .toReversed()
+          .map((run) => this.#run(run)),
+      dead: () =>
+        [...tables.letters.all.values()].toSorted((one, other) => other.order - one.order).map((one) => this.#letter(one)),
+      marks: () => newestFirst(tables.marks.all).map((mark) => this.#mark(mark)),
+      audit: () => tables.docs.audit.toReversed(),
+    }
+  }
+
+  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K> {
+    const matching = this.#all[kind]().filter((record) => matches(record, filter))
+    const from = page.cursor === '' ? 0 : matching.findIndex((record) => String(record.id) === page.cursor) + 1
+    const items = matching.slice(from, from + page.n)
+    return { items, next: from + page.n < matching.length ? String(items.at(-1)?.id) : undefined }
+  }
+
+  get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
+    const found = this.#all[kind]().find((record) => String(record.id) === id)
+    if (kind !== 'events' || found === undefined) return found
+    const row = this.#tables.events.byId(id)
+    if (row === undefined) return found
+    return { ...found, body: row.body, request: row.request, receipts: this.#tables.events.receipts(row.seq) }
+  }
+
+  stats(now: Millis): TableStats {
+    const { lanes, letters, marks, limits, small, events } = this.#tables
+    const byFlow = Map.groupBy(lanes.all.values(), (lane) => lane.flow)
+    for (const flow of small.pauses.keys()) if (!byFlow.has(flow)) byFlow.set(flow, [])
+    const live = (lane: Lane): boolean => lane.run !== undefined && isLive(lane.run, now)
+    return {
+      flows: [...byFlow].map(([flow, its]) => ({
+        flow,
+        lanes: its.length,
+        live: its.filter(live).length,
+        due: lanes.head(flow),
+        paused: small.pauseOf(flow),
+      })),
+      letters: letters.all.size,
+      marks: [...Map.groupBy(marks.all.values(), (mark) => mark.reason)].map(([reason, its]) => ({
+        reason,
+        count: its.length,
+        oldest: Math.min(...its.map((mark) => mark.since)),
+      })),
+      limits: [...limits.all].map(([name, { epoch, pausedUntil }]) => ({ name, epoch, pausedUntil })),
+      bytes: [...events.all.values()].reduce((sum, event) => sum + event.body.length, 0),
+    }
+  }
+
+  #ids(seqs: readonly number[]): readonly string[] {
+    return seqs.flatMap((seq) => this.#tables.events.bySeq(seq)?.id ?? [])
+  }
+
+  #event(row: EventRow): EventRecord {
+    const { id, source, type, time, tenant, subject, attributes, arrived, lanes } = row
+    const duplicates = this.#tables.events.receipts(row.seq).length
+    const facts = { size: row.body.length, purged: row.purgedHash !== '', duplicates }
+    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, ...facts }
+  }
+
+  #run(row: RunRow): RunRecord {
+    return { ...row, events: this.#ids(row.events) }
+  }
+
+  #letter(row: LetterRow): LetterRecord {
+    const { order: _order, group: _group, places, ...letter } = row
+    return { ...letter, events: this.#ids(places.map((place) => place.event)) }
+  }
+
+  #mark(row: MarkRow): MarkRecord {
+    const { id, flow, reason, error, since, tries } = row
+    return { id, flow, reason, error, since, tries, event: this.#tables.events.bySeq(row.event)?.id ?? '' }
+  }
+}
+
+function newestFirst<T>(all: ReadonlyMap<unknown, T>): readonly T[] {
+  return [...all.values()].toReversed()
+}
+
+/** What a record has of the things one can filter by; a filter on what it has not matches nothing. */
+function matches(record: Records[RecordKind], filter: Filter): boolean {
+  const has = record as unknown as Record<string, unknown>
+  const at = timeOf(has)
+  return Object.entries(filter).every(([name, wanted]) => {
+    if (wanted === undefined) return true
+    if (name === 'from') return at !== undefined && at >= Number(wanted)
+    if (name === 'to') return at !== undefined && at < Number(wanted)
+    if (name === 'lane' && Array.isArray(has['lanes'])) return has['lanes'].includes(wanted)
+    return (name === 'lane' && has['row'] !== undefined ? has['id'] : has[name]) === wanted
+  })
+}
+
+function timeOf(has: Record<string, unknown>): number | undefined {
+  const at = has['arrived'] ?? has['ended'] ?? has['at'] ?? has['since']
+  return typeof at === 'number' ? at : undefined
+}

@@ -1,0 +1,59 @@
+// The store for tests and for the model: everything in memory, gone when the process is.
+import { randomBytes } from 'node:crypto'
+import { systemClock, type Clock } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Store } from '../contract/index.ts'
+import { EmbeddedStore, type Commit } from '../embedded/store.ts'
+import type { Tables } from '../embedded/tables.ts'
+import { MemoryRecords } from './records.ts'
+import { MemoryDocs, MemoryLimits, MemorySmall } from './small-tables.ts'
+import { MemoryEvents, MemoryLanes, MemoryLetters, MemoryMarks, MemoryPlaces, MemoryRuns } from './tables.ts'
+
+export class MemoryTables implements Tables {
+  readonly name: string = randomBytes(4).toString('hex')
+  readonly lanes: MemoryLanes = new MemoryLanes()
+  readonly places: MemoryPlaces = new MemoryPlaces()
+  readonly events: MemoryEvents = new MemoryEvents()
+  readonly runs: MemoryRuns = new MemoryRuns()
+  readonly letters: MemoryLetters = new MemoryLetters()
+  readonly marks: MemoryMarks = new MemoryMarks()
+  readonly limits: MemoryLimits = new MemoryLimits()
+  readonly small: MemorySmall = new MemorySmall()
+  readonly docs: MemoryDocs = new MemoryDocs()
+  readonly records: MemoryRecords = new MemoryRecords(this)
+  #counter = 0
+  #routes = 1
+
+  readonly draw = (): number => ++this.#counter
+
+  routes(): number {
+    return this.#routes
+  }
+
+  raiseRoutes(): void {
+    this.#routes++
+  }
+}
+
+class InMemory implements Commit {
+  readonly durable = { yes: false, because: 'memory is gone when the process is' }
+  #open = true
+
+  // A step of its own, so that callers see the same order of things as with a store that has to wait for a disk.
+  async write<T>(work: () => T): Promise<T> {
+    if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
+    return work()
+  }
+
+  read<T>(work: () => T): Promise<T> {
+    return this.write(work)
+  }
+
+  async close(): Promise<void> {
+    this.#open = false
+  }
+}
+
+export function openMemoryStore({ clock = systemClock }: { readonly clock?: Clock } = {}): Store {
+  return new EmbeddedStore({ tables: new MemoryTables(), commit: new InMemory(), clock })
+}

@@ -1,0 +1,104 @@
+// Work of one moment shares one commit: a hundred arrivals cost one sync of the disk. None is answered before that sync.
+import type { DatabaseSync } from 'node:sqlite'
+import { SluiceError } from '../../errors.ts'
+import type { Commit } from '../embedded/store.ts'
+import { fault } from './faults.ts'
+
+interface Waiting {
+  readonly work: () => unknown
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface CommitParts {
+  readonly db: DatabaseSync
+  readonly file: string
+  readonly readOnly: boolean
+  /** Called inside the transaction, when all its work is done. */
+  readonly finish: () => void
+  readonly ended: (how: 'committed' | 'rolled-back') => void
+  readonly closed: () => void
+}
+
+export class GroupCommit implements Commit {
+  readonly durable = { yes: true, because: 'WAL with synchronous=FULL: synced before it is acknowledged' }
+  readonly #parts: CommitParts
+  #queue: Waiting[] = []
+  #scheduled = false
+  #open = true
+
+  constructor(parts: CommitParts) {
+    this.#parts = parts
+  }
+
+  write<T>(work: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (!this.#open) return reject(closed())
+      if (this.#parts.readOnly) return reject(new SluiceError('STORE_READ_ONLY', 'This store was opened to be read.'))
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
+      if (this.#scheduled) return undefined
+      this.#scheduled = true
+      // Once round the event loop: everything that has arrived by then goes along.
+      setImmediate(() => this.#flush())
+      return undefined
+    })
+  }
+
+  async read<T>(work: () => T): Promise<T> {
+    if (!this.#open) throw closed()
+    try {
+      return work()
+    } catch (error) {
+      throw fault(error, this.#parts.file)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.#open) return
+    this.#flush()
+    this.#open = false
+    this.#parts.closed()
+  }
+
+  #flush(): void {
+    const group = this.#queue
+    this.#queue = []
+    this.#scheduled = false
+    if (group.length === 0) return
+    const results = this.#attempt(group)
+    if (results.kind === 'done') {
+      for (const [at, waiting] of group.entries()) waiting.resolve(results.values[at])
+    } else if (group.length === 1) {
+      group[0]?.reject(results.error)
+    } else {
+      // One of them cannot be done. Each by itself, so that it fails alone.
+      for (const waiting of group) this.#alone(waiting)
+    }
+  }
+
+  #alone(waiting: Waiting): void {
+    const result = this.#attempt([waiting])
+    if (result.kind === 'done') waiting.resolve(result.values[0])
+    else waiting.reject(result.error)
+  }
+
+  #attempt(group: readonly Waiting[]): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
+    const { db, file, finish, ended } = this.#parts
+    try {
+      db.exec('begin immediate')
+      const values = group.map((waiting) => waiting.work())
+      finish()
+      db.exec('commit')
+      ended('committed')
+      return { kind: 'done', values }
+    } catch (error) {
+      if (db.isTransaction) db.exec('rollback')
+      ended('rolled-back')
+      return { kind: 'failed', error: fault(error, file) }
+    }
+  }
+}
+
+function closed(): SluiceError {
+  return new SluiceError('STORE_CLOSED', 'The store was closed.')
+}

@@ -1,0 +1,162 @@
+// Events as rows, appended in the order of their arrival.
+import type { Identity, LaneId } from '../../model/identity.ts'
+import type { Receipt } from '../contract/index.ts'
+import type { EventRow, EventTable, PlaceRow } from '../embedded/tables.ts'
+import type { Identities } from './identities.ts'
+import { bytes, number, text, type Row, type Statements } from './statements.ts'
+
+const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes,
+  purged_hash, doomed, request, body`
+const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
+const BY_SEQ = `select ${COLUMNS} from events where seq = ?`
+const BY_SEQS = `select ${COLUMNS} from events where seq in (select value from json_each(?))`
+const BY_ID = `select ${COLUMNS} from events where id = ?`
+const DOOMED = `select ${COLUMNS} from events where doomed = 1 order by seq limit ?`
+const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
+const OLDEST = `select ${COLUMNS} from events where seq > ? order by seq limit ?`
+const WIPE = `update events set body = x'', request = x'', attributes = '', subject = '', purged_hash = ?, doomed = 0 where seq = ?`
+const RECEIPT = `insert into receipts (event, n, at, kind, id, body_hash)
+  values (?, (select coalesce(max(n), 0) + 1 from receipts where event = ?), ?, ?, ?, ?)`
+const RECEIPTS = 'select at, kind, id, body_hash from receipts where event = ? order by n'
+const RECEIPTS_KEPT = 100
+const TRIM_RECEIPTS = `delete from receipts where event = ? and n <= (select max(n) from receipts where event = ?) - ${RECEIPTS_KEPT}`
+
+export class SqliteEvents implements EventTable {
+  readonly #sql: Statements
+  readonly #identities: Identities
+  readonly #draw: () => number
+
+  constructor(sql: Statements, identities: Identities, draw: () => number) {
+    this.#sql = sql
+    this.#identities = identities
+    this.#draw = draw
+  }
+
+  insert(event: Omit<EventRow, 'seq'>): number | false {
+    if (this.#identities.find(event.identity) !== undefined) return false
+    const seq = this.#draw()
+    const changed = this.#sql.run(
+      INSERT,
+      seq,
+      event.id,
+      event.identity,
+      event.dedupeUntil,
+      event.source,
+      event.type,
+      event.time,
+      event.tenant,
+      event.subject,
+      event.attributes,
+      event.arrived,
+      event.lanes.join(','),
+      '',
+      0,
+      event.request,
+      event.body,
+    )
+    if (changed === 0) return false
+    this.#identities.add(event.identity, seq)
+    return seq
+  }
+
+  byId(id: string): EventRow | undefined {
+    return this.#one(this.#sql.get(BY_ID, id))
+  }
+
+  byIdentity(identity: Identity): EventRow | undefined {
+    const seq = this.#identities.find(identity)
+    return seq === undefined ? undefined : this.bySeq(seq)
+  }
+
+  bySeq(seq: number): EventRow | undefined {
+    return this.#one(this.#sql.get(BY_SEQ, seq))
+  }
+
+  at(places: readonly PlaceRow[]): readonly EventRow[] {
+    if (places.length < 3) return places.flatMap((place) => this.bySeq(place.event) ?? [])
+    const rows = this.#sql.all(BY_SEQS, JSON.stringify(places.map((place) => place.event)))
+    const events = new Map(rows.map((row) => [number(row[0]), eventOf(row)]))
+    return places.flatMap((place) => events.get(place.event) ?? [])
+  }
+
+  forgetIdentity(seq: number): void {
+    this.#dropIdentity(seq)
+    this.#sql.run('update events set identity = null where seq = ?', seq)
+  }
+
+  setLanes(seq: number, lanes: readonly LaneId[]): void {
+    this.#sql.run('update events set lanes = ? where seq = ?', lanes.join(','), seq)
+  }
+
+  wipe(seq: number, hash: string): void {
+    this.#sql.run(WIPE, hash, seq)
+    this.#sql.run('delete from receipts where event = ?', seq)
+  }
+
+  doom(seq: number): void {
+    this.#sql.run('update events set doomed = 1 where seq = ?', seq)
+  }
+
+  doomed(n: number): readonly EventRow[] {
+    return this.#sql.all(DOOMED, n).map(eventOf)
+  }
+
+  ofTenant(tenant: string, n: number): readonly EventRow[] {
+    return this.#sql.all(OF_TENANT, tenant, n).map(eventOf)
+  }
+
+  addReceipt(seq: number, receipt: Receipt): void {
+    this.#sql.run(RECEIPT, seq, seq, receipt.at, receipt.kind, receipt.event, receipt.bodyHash)
+    this.#sql.run(TRIM_RECEIPTS, seq, seq)
+  }
+
+  receipts(seq: number): readonly Receipt[] {
+    return this.#sql.all(RECEIPTS, seq).map((row) => ({
+      at: number(row[0]),
+      kind: text(row[1]) as Receipt['kind'],
+      event: text(row[2]),
+      bodyHash: text(row[3]),
+    }))
+  }
+
+  oldest(after: number, n: number): readonly EventRow[] {
+    return this.#sql.all(OLDEST, after, n).map(eventOf)
+  }
+
+  remove(seq: number): void {
+    this.#dropIdentity(seq)
+    this.#sql.run('delete from events where seq = ?', seq)
+    this.#sql.run('delete from receipts where event = ?', seq)
+  }
+
+  #dropIdentity(seq: number): void {
+    const identity = this.#sql.get('select identity from events where seq = ?', seq)?.[0]
+    if (typeof identity === 'string') this.#identities.remove(identity, seq)
+  }
+
+  #one(row: Row | undefined): EventRow | undefined {
+    return row === undefined ? undefined : eventOf(row)
+  }
+}
+
+function eventOf(row: Row): EventRow {
+  const lanes = text(row[11])
+  return {
+    seq: number(row[0]),
+    id: text(row[1]),
+    identity: row[2] === null ? '' : text(row[2]),
+    dedupeUntil: number(row[3]),
+    source: text(row[4]),
+    type: text(row[5]),
+    time: number(row[6]),
+    tenant: text(row[7]),
+    subject: text(row[8]),
+    attributes: text(row[9]),
+    arrived: number(row[10]),
+    lanes: lanes === '' ? [] : lanes.split(','),
+    purgedHash: text(row[12]),
+    doomed: row[13] === 1,
+    request: bytes(row[14]),
+    body: bytes(row[15]),
+  }
+}

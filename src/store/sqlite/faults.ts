@@ -1,0 +1,29 @@
+// What SQLite says went wrong, as the codes of this package. The only place that looks at its errors.
+import { SluiceError, type ErrorCode } from '../../errors.ts'
+
+const SQLITE_BUSY = 5
+const SQLITE_READONLY = 8
+const SQLITE_IOERR = 10
+const SQLITE_CORRUPT = 11
+const SQLITE_FULL = 13
+const SQLITE_CANTOPEN = 14
+const SQLITE_NOTADB = 26
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  [SQLITE_BUSY]: 'STORE_IN_USE',
+  [SQLITE_READONLY]: 'STORE_UNWRITABLE',
+  [SQLITE_IOERR]: 'STORE_FAILED',
+  [SQLITE_CORRUPT]: 'STORE_DAMAGED',
+  [SQLITE_FULL]: 'STORE_FULL',
+  [SQLITE_CANTOPEN]: 'STORE_UNWRITABLE',
+  [SQLITE_NOTADB]: 'STORE_NOT_A_DATABASE',
+}
+
+export function fault(error: unknown, file: string): SluiceError {
+  if (error instanceof SluiceError) return error
+  const number = typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0
+  // The low byte is the kind, the rest says which of its kinds.
+  const code = CODES[number & 0xff] ?? 'STORE_FAILED'
+  const said = error instanceof Error ? error.message : String(error)
+  return new SluiceError(code, `SQLite says of ${file}: ${said}.`, error)
+}

@@ -1,0 +1,91 @@
+// Which event has an identity. Identities are hashes, so that an index of them is written all over: one page for each event.
+// So the newest ones wait in memory, sorted into ranges of the index, and one range at a time is written with a commit.
+// Nothing is at risk: the events themselves are in the file, and memory is filled from them when it is opened.
+import type { Identity } from '../../model/identity.ts'
+import { number, text, type Statements } from './statements.ts'
+
+const RANGES = 256
+const KEPT_IN_MEMORY = 32_768
+
+const FIND = 'select event from identities where h = ?'
+const IS = 'select 1 from events where seq = ? and identity = ?'
+const ADD = 'insert into identities (h, event) values (?, ?) on conflict do nothing'
+const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity is not null order by seq'
+
+export class Identities {
+  readonly #sql: Statements
+  #ranges: Map<Identity, number>[] = []
+  #count = 0
+  /** The range that is written next. */
+  #next = 0
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+    this.load()
+  }
+
+  /** Fills memory from the events whose identities may not be in the index yet. */
+  load(): void {
+    this.#ranges = Array.from({ length: RANGES }, () => new Map<Identity, number>())
+    this.#count = 0
+    const from = number(this.#sql.get(`select value from meta where name = 'identified'`)?.[0] ?? 0)
+    for (const [seq, identity] of this.#sql.all(UNWRITTEN, from)) this.#remember(text(identity), number(seq))
+  }
+
+  find(identity: Identity): number | undefined {
+    const h = prefixOf(identity)
+    const known = this.#range(h).get(identity)
+    if (known !== undefined) return known
+    if (this.#sql.get(FIND, h) === undefined) return undefined
+    const row = this.#sql.all(FIND, h).find(([event]) => this.#sql.get(IS, number(event), identity) !== undefined)
+    return row === undefined ? undefined : number(row[0])
+  }
+
+  add(identity: Identity, event: number): void {
+    this.#remember(identity, event)
+    while (this.#count > KEPT_IN_MEMORY) this.#write()
+  }
+
+  remove(identity: Identity, event: number): void {
+    const h = prefixOf(identity)
+    if (this.#range(h).delete(identity)) this.#count--
+    this.#sql.run('delete from identities where h = ? and event = ?', h, event)
+  }
+
+  #remember(identity: Identity, event: number): void {
+    this.#range(prefixOf(identity)).set(identity, event)
+    this.#count++
+  }
+
+  #range(h: number): Map<Identity, number> {
+    const range = this.#ranges[Math.floor(h / 2 ** 40)]
+    if (range === undefined) throw new RangeError('an identity has 48 bits of prefix')
+    return range
+  }
+
+  #write(): void {
+    const range = this.#ranges[this.#next] ?? new Map<Identity, number>()
+    for (const [identity, event] of range) this.#sql.run(ADD, prefixOf(identity), event)
+    this.#count -= range.size
+    range.clear()
+    this.#next = (this.#next + 1) % RANGES
+    if (this.#next === 0) this.#roundDone()
+  }
+
+  /** Once round: whatever is older than all that is in memory is in the index. */
+  #roundDone(): void {
+    let oldest = Number.MAX_SAFE_INTEGER
+    for (const range of this.#ranges) for (const event of range.values()) oldest = Math.min(oldest, event)
+    this.#sql.run(`update meta set value = ? where name = 'identified'`, oldest)
+  }
+}
+
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+const SIXBITS = new Map(Array.from(BASE64URL, (character, value) => [character.charCodeAt(0), value]))
+
+/** The first 48 bits: 8 characters of 6 bits each. */
+function prefixOf(identity: Identity): number {
+  let h = 0
+  for (let at = 0; at < 8; at++) h = h * 64 + (SIXBITS.get(identity.charCodeAt(at)) ?? 0)
+  return h
+}

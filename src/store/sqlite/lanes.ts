@@ -1,0 +1,197 @@
+// Lanes as rows. What every lane has is a column; what few have is one JSON cell, absent in the rest.
+import { NEVER, type Millis } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
+import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
+import type { LaneTable, ReadyQuery } from '../embedded/tables.ts'
+import type { SqlitePlaces } from './places.ts'
+import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
+
+const COLUMNS =
+  'row, id, flow, key, tenant, grp, tail, waiting, bytes, win, cap, due, ticket, line, lease, keep_until, rest, here'
+const GET = `select ${COLUMNS} from lanes where id = ?`
+const INSERT = `insert into lanes (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, lease = ?,
+  keep_until = ?, rest = ?, here = ? where row = ?`
+const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ?`
+const READY_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
+  where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit ?`
+const READY_NO_GROUP = `select ${COLUMNS} from lanes where flow = ? and grp = '' and line = ? and due <= ? order by due, ticket limit ?`
+// One look per group, not per lane: each step jumps to the next group in the index.
+const NEXT_GROUP = `select grp from lanes indexed by lanes_share
+  where flow = ? and grp > ? and grp <> '' and due is not null order by grp limit 1`
+const GROUP_READY = `select 1 from lanes indexed by lanes_share
+  where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? limit 1`
+const HEAD = `select min(due) from lanes where flow = ? and line = ? and due is not null`
+const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and grp <> '' and lease > ?`
+const LIVE_NO_GROUP = `select count(*) from lanes where flow = ? and grp = ? and due is not null and lease > ?`
+const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
+const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
+  group by tenant having count(*) > ?`
+const OLDEST = `select ${COLUMNS} from lanes where flow = ? and tenant = ? and tenant <> '' and waiting > 0 order by row limit ?`
+
+const LINES: readonly Line[] = [0, 1, 2]
+
+/** Lanes kept in memory between commits. This process is the only one that writes them. */
+const CACHED = 4_096
+
+export class SqliteLanes implements LaneTable {
+  readonly #sql: Statements
+  readonly #places: SqlitePlaces
+  readonly #cache = new Map<LaneId, Lane>()
+
+  constructor(sql: Statements, places: SqlitePlaces) {
+    this.#sql = sql
+    this.#places = places
+  }
+
+  get(id: LaneId): Lane | undefined {
+    const cached = this.#cache.get(id)
+    if (cached !== undefined) return cached
+    const row = this.#sql.get(GET, id)
+    return row === undefined ? undefined : this.#atHand(row)
+  }
+
+  put(lane: Lane): void {
+    const lease = lane.run?.state === 'running' ? lane.run.until : null
+    const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
+    const kept = idle && lane.blocks === 0 && lane.hold === undefined
+    const changing = [
+      lane.tail,
+      lane.waiting,
+      lane.bytes,
+      orNull(lane.window),
+      orNull(lane.cap),
+      orNull(lane.due),
+      lane.ticket,
+      lane.line,
+      lease,
+      kept ? lane.keepUntil : null,
+      restOf(lane),
+      this.#places.written(lane.row),
+    ]
+    if (this.#cache.has(lane.id)) this.#sql.run(UPDATE, ...changing, lane.row)
+    else this.#sql.run(INSERT, lane.row, lane.id, lane.flow, lane.key, lane.tenant, lane.group, ...changing)
+    this.#cache.set(lane.id, lane)
+  }
+
+  remove(lane: Lane): void {
+    if (this.#cache.delete(lane.id)) this.#sql.behind('delete from lanes where row', [lane.row])
+    this.#places.gone(lane.row)
+  }
+
+  /** Lanes that changed in a commit stay at hand until it ends, however many: their places are not yet all written. */
+  letGo(how: 'committed' | 'rolled-back'): void {
+    if (how === 'rolled-back') {
+      this.#cache.clear()
+      this.#places.letGo()
+    }
+    for (const [id, lane] of this.#cache) {
+      if (this.#cache.size <= CACHED) break
+      this.#cache.delete(id)
+      this.#places.gone(lane.row)
+    }
+  }
+
+  ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {
+    const rows =
+      group === undefined
+        ? this.#sql.all(READY, flow, line, now, n)
+        : group === ''
+          ? this.#sql.all(READY_NO_GROUP, flow, line, now, n)
+          : this.#sql.all(READY_IN_GROUP, flow, group, line, now, n)
+    return rows.map((row) => this.#atHand(row))
+  }
+
+  readyGroups(flow: string, now: Millis): readonly string[] {
+    const groups: string[] = []
+    if (LINES.some((line) => this.#sql.get(READY_NO_GROUP, flow, line, now, 1) !== undefined)) groups.push('')
+    for (let at = this.#sql.get(NEXT_GROUP, flow, ''); at !== undefined;) {
+      const group = text(at[0])
+      if (LINES.some((line) => this.#sql.get(GROUP_READY, flow, group, line, now) !== undefined)) groups.push(group)
+      at = this.#sql.get(NEXT_GROUP, flow, group)
+    }
+    return groups
+  }
+
+  head(flow: string): Millis | undefined {
+    const due = Math.min(...LINES.map((line) => moment(this.#sql.get(HEAD, flow, line)?.[0])))
+    return due === NEVER ? undefined : due
+  }
+
+  live(flow: string, group: string, now: Millis): number {
+    return number(this.#sql.get(group === '' ? LIVE_NO_GROUP : LIVE, flow, group, now)?.[0])
+  }
+
+  stale(now: Millis, n: number): readonly Lane[] {
+    return this.#sql.all(STALE, now, n).map((row) => this.#atHand(row))
+  }
+
+  beyond(flow: string, most: number, now: Millis): readonly Lane[] {
+    return this.#sql.all(CROWDED, flow, most).flatMap(([tenant, count]) =>
+      this.#sql
+        .all(OLDEST, flow, text(tenant), number(count) - most)
+        .map((row) => this.#atHand(row))
+        .filter((lane) => lane.run === undefined && lane.window > now),
+    )
+  }
+
+  /** A lane that was read is at hand with its places, until it is let go. */
+  #atHand(row: Row): Lane {
+    const id = text(row[1])
+    const cached = this.#cache.get(id)
+    if (cached !== undefined) return cached
+    const lane = laneOf(row)
+    this.#places.read(lane.row, text(row[17]))
+    this.#cache.set(id, lane)
+    return lane
+  }
+}
+
+type Rest = Pick<
+  Lane,
+  | 'left'
+  | 'replays'
+  | 'replayDue'
+  | 'passed'
+  | 'letters'
+  | 'letterDue'
+  | 'blocks'
+  | 'hold'
+  | 'ended'
+  | 'keepUntil'
+  | 'run'
+>
+
+/** Most lanes only wait: they have nothing of this. */
+function restOf(lane: Lane): string | null {
+  const { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run } = lane
+  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
+  if (plain && keepUntil === 0) return null
+  const rest: Rest = { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run }
+  return JSON.stringify(rest)
+}
+
+export function laneOf(row: Row): Lane {
+  const lane: Lane = {
+    ...emptyLane({
+      id: text(row[1]),
+      flow: text(row[2]),
+      key: text(row[3]),
+      tenant: text(row[4]),
+      group: text(row[5]),
+    }),
+    row: number(row[0]),
+    tail: number(row[6]),
+    waiting: number(row[7]),
+    bytes: number(row[8]),
+    window: moment(row[9]),
+    cap: moment(row[10]),
+    due: moment(row[11]),
+    ticket: number(row[12]),
+    line: number(row[13]) as Line,
+  }
+  const rest = row[16]
+  return typeof rest === 'string' ? { ...lane, ...(JSON.parse(rest) as Rest) } : lane
+}
+
+export const LANE_COLUMNS: string = COLUMNS

@@ -1,0 +1,221 @@
+// Search and figures over rows: newest first, by bounded steps backwards through the primary key.
+import { NEVER, type Millis } from '../../clock.ts'
+import type {
+  EventRecord,
+  Filter,
+  LetterRecord,
+  MarkRecord,
+  RecordKind,
+  Records,
+  RunRecord,
+} from '../contract/index.ts'
+import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
+import { runNumber } from '../embedded/work.ts'
+import { SqliteEvents } from './events.ts'
+import { LANE_COLUMNS, laneOf } from './lanes.ts'
+import { LETTER_COLUMNS, letterOf, MARK_COLUMNS, markOf, RUN_COLUMNS, runOf } from './runs.ts'
+import { auditOf } from './small-tables.ts'
+import { moment, number, text, type Row, type Statements } from './statements.ts'
+
+/** A page looks at no more rows than this, whatever it is looking for. */
+const ROWS_PER_PAGE = 20_000
+
+/** Where a kind of record is kept and what it can be searched by. */
+interface Kept<K extends RecordKind> {
+  readonly table: string
+  readonly columns: string
+  /** Grows with age: what pages and cursors go by. */
+  readonly order: string
+  readonly where: Readonly<Partial<Record<keyof Filter, string>>>
+  read(row: Row): Records[K]
+  /** The place in the order of the record with this id. */
+  find(id: string): number | undefined
+}
+
+const EVENT_COLUMNS = `id, source, type, time, tenant, subject, attributes, arrived, lanes, length(body), purged_hash,
+  (select count(*) from receipts where receipts.event = events.seq)`
+
+export class SqliteRecords implements RecordQueries {
+  readonly #sql: Statements
+  readonly #events: SqliteEvents
+  readonly #kinds: { readonly [K in RecordKind]: Kept<K> }
+
+  constructor(sql: Statements, events: SqliteEvents, store: string) {
+    this.#sql = sql
+    this.#events = events
+    const placeOf = (query: string) => (id: string) => number(sql.get(query, id)?.[0]) as number | undefined
+    this.#kinds = {
+      events: {
+        table: 'events',
+        columns: EVENT_COLUMNS,
+        order: 'seq',
+        where: {
+          source: 'source = ?',
+          type: 'type = ?',
+          tenant: 'tenant = ?',
+          lane: `instr(',' || lanes || ',', ',' || ? || ',') > 0`,
+          from: 'arrived >= ?',
+          to: 'arrived < ?',
+        },
+        read: eventRecord,
+        find: placeOf('select seq from events where id = ?'),
+      },
+      lanes: {
+        table: 'lanes',
+        columns: LANE_COLUMNS,
+        order: 'row',
+        where: { flow: 'flow = ?', tenant: 'tenant = ?', lane: 'id = ?' },
+        read: laneOf,
+        find: placeOf('select row from lanes where id = ?'),
+      },
+      runs: {
+        table: 'runs',
+        columns: RUN_COLUMNS,
+        order: 'n',
+        where: { ...OF_A_LANE, from: 'ended >= ?', to: 'ended < ?' },
+        read: (row) => this.#run(runOf(row, store)),
+        find: (id) => (id.startsWith(`${store}-`) ? runNumber(id) : undefined),
+      },
+      dead: {
+        table: 'letters',
+        columns: LETTER_COLUMNS,
+        order: 'ord',
+        where: { ...OF_A_LANE, from: 'at >= ?', to: 'at < ?' },
+        read: (row) => this.#letter(letterOf(row)),
+        find: placeOf('select ord from letters where id = ?'),
+      },
+      marks: {
+        table: 'marks',
+        columns: MARK_COLUMNS,
+        order: 'id',
+        where: { flow: 'flow = ?', from: 'since >= ?', to: 'since < ?' },
+        read: (row) => this.#mark(markOf(row)),
+        find: Number,
+      },
+      audit: {
+        table: 'audit',
+        columns: 'id, at, who, what, chain',
+        order: 'id',
+        where: { from: 'at >= ?', to: 'at < ?' },
+        read: auditOf,
+        find: Number,
+      },
+    }
+  }
+
+  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K> {
+    const kept: Kept<K> = this.#kinds[kind]
+    const asked = Object.entries(filter).filter(([, wanted]) => wanted !== undefined) as [
+      keyof Filter,
+      string | number,
+    ][]
+    const clauses = asked.map(([name]) => kept.where[name])
+    if (clauses.includes(undefined)) return { items: [], next: undefined }
+    const before = page.cursor === '' ? NEVER : Number(page.cursor)
+    const floor = this.#floor(kept, before)
+    const where = [`${kept.order} < ?`, `${kept.order} >= ?`, ...clauses].join(' and ')
+    const rows = this.#sql.all(
+      `select ${kept.order}, ${kept.columns} from ${kept.table} where ${where} order by ${kept.order} desc limit ?`,
+      before,
+      floor,
+      ...asked.map(([, wanted]) => wanted),
+      page.n + 1,
+    )
+    const shown = rows.slice(0, page.n)
+    const stopped = rows.length > page.n ? number(shown.at(-1)?.[0] ?? before) : floor
+    return { items: shown.map((row) => kept.read(row.slice(1))), next: stopped === 0 ? undefined : String(stopped) }
+  }
+
+  get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
+    const kept: Kept<K> = this.#kinds[kind]
+    const place = kept.find(id)
+    if (place === undefined || Number.isNaN(place)) return undefined
+    const row = this.#sql.get(`select ${kept.columns} from ${kept.table} where ${kept.order} = ?`, place)
+    if (row === undefined) return undefined
+    const record = kept.read(row)
+    if (kind !== 'events') return record
+    const event = this.#events.byId(id)
+    if (event === undefined) return record
+    return { ...record, body: event.body, request: event.request, receipts: this.#events.receipts(event.seq) }
+  }
+
+  stats(now: Millis): TableStats {
+    const flows = this.#sql.all('select flow from lanes group by flow union select flow from pauses')
+    return {
+      flows: flows.map((row) => this.#flow(text(row[0]), now)),
+      letters: number(this.#sql.get('select count(*) from letters')?.[0]),
+      marks: this.#sql
+        .all('select reason, count(*), min(since) from marks group by reason')
+        .map((row) => ({ reason: text(row[0]) as MarkRow['reason'], count: number(row[1]), oldest: number(row[2]) })),
+      limits: this.#sql
+        .all(`select name, state ->> 'epoch', state ->> 'pausedUntil' from limits`)
+        .map((row) => ({ name: text(row[0]), epoch: number(row[1]), pausedUntil: number(row[2]) })),
+      bytes: number(
+        this.#sql.get(
+          'select (p.page_count - f.freelist_count) * s.page_size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s',
+        )?.[0],
+      ),
+    }
+  }
+
+  #flow(flow: string, now: Millis): TableStats['flows'][number] {
+    const pause = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
+    const due = this.#sql.get('select min(due) from lanes where flow = ? and due is not null', flow)?.[0]
+    const paused: PauseRow | undefined =
+      pause === undefined ? undefined : { reason: text(pause[0]), by: text(pause[1]), since: number(pause[2]) }
+    return {
+      flow,
+      lanes: number(this.#sql.get('select count(*) from lanes where flow = ?', flow)?.[0]),
+      live: number(this.#sql.get('select count(*) from lanes where flow = ? and lease > ?', flow, now)?.[0]),
+      due: moment(due) === NEVER ? undefined : moment(due),
+      paused,
+    }
+  }
+
+  /** How far back a page may look; 0 when it can see everything. */
+  #floor<K extends RecordKind>(kept: Kept<K>, before: number): number {
+    const query = `select ${kept.order} from ${kept.table} where ${kept.order} < ? order by ${kept.order} desc limit 1 offset ?`
+    return number(this.#sql.get(query, before, ROWS_PER_PAGE - 1)?.[0] ?? 0)
+  }
+
+  #ids(seqs: readonly number[]): readonly string[] {
+    return seqs.flatMap((seq) => {
+      const row = this.#sql.get('select id from events where seq = ?', seq)
+      return row === undefined ? [] : [text(row[0])]
+    })
+  }
+
+  #run(row: RunRow): RunRecord {
+    return { ...row, events: this.#ids(row.events) }
+  }
+
+  #letter(row: LetterRow): LetterRecord {
+    const { order: _order, group: _group, places, ...letter } = row
+    return { ...letter, events: this.#ids(places.map((place) => place.event)) }
+  }
+
+  #mark(row: MarkRow): MarkRecord {
+    const { id, flow, reason, error, since, tries } = row
+    return { id, flow, reason, error, since, tries, event: this.#ids([row.event])[0] ?? '' }
+  }
+}
+
+const OF_A_LANE = { flow: 'flow = ?', tenant: 'tenant = ?', lane: 'lane = ?' }
+
+function eventRecord(row: Row): EventRecord {
+  const lanes = text(row[8])
+  return {
+    id: text(row[0]),
+    source: text(row[1]),
+    type: text(row[2]),
+    time: number(row[3]),
+    tenant: text(row[4]),
+    subject: text(row[5]),
+    attributes: text(row[6]),
+    arrived: number(row[7]),
+    lanes: lanes === '' ? [] : lanes.split(','),
+    size: number(row[9]),
+    purged: row[10] !== '',
+    duplicates: number(row[11]),
+  }
+}

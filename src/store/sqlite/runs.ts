@@ -1,0 +1,204 @@
+// Finished runs, dead letters and marks, as rows.
+import type { Millis } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { Attempt } from '../../model/lane.ts'
+import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../embedded/tables.ts'
+import { runNumber } from '../embedded/work.ts'
+import { number, text, type Row, type Statements } from './statements.ts'
+
+const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
+const PUT_RUN = `insert or replace into runs (${RUN})`
+const RUNS_OF_LANE = `select ${RUN} from runs where lane = ? order by n desc limit ?`
+const OLDEST_RUNS = `select ${RUN} from runs where n > ? order by n limit ?`
+
+export class SqliteRuns implements RunTable {
+  readonly #sql: Statements
+  readonly #name: string
+
+  constructor(sql: Statements, name: string) {
+    this.#sql = sql
+    this.#name = name
+  }
+
+  put(run: RunRow): void {
+    this.#sql.behind(PUT_RUN, [
+      runNumber(run.id),
+      run.parent,
+      run.lane,
+      run.flow,
+      run.key,
+      run.tenant,
+      run.kind,
+      run.reason,
+      run.started,
+      run.ended,
+      run.tries,
+      run.lapses,
+      run.events.join(','),
+      run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
+    ])
+  }
+
+  ofLane(lane: LaneId, n: number): readonly RunRow[] {
+    return this.#sql.all(RUNS_OF_LANE, lane, n).map((row) => runOf(row, this.#name))
+  }
+
+  remove(id: string): void {
+    this.#sql.run('delete from runs where n = ?', runNumber(id))
+  }
+
+  oldest(after: number, n: number): readonly RunRow[] {
+    return this.#sql.all(OLDEST_RUNS, after, n).map((row) => runOf(row, this.#name))
+  }
+}
+
+export const RUN_COLUMNS: string = RUN
+
+export function runOf(row: Row, store: string): RunRow {
+  const events = text(row[12])
+  return {
+    id: `${store}-${number(row[0]).toString(36)}`,
+    parent: text(row[1]),
+    lane: text(row[2]),
+    flow: text(row[3]),
+    key: text(row[4]),
+    tenant: text(row[5]),
+    kind: text(row[6]) as RunRow['kind'],
+    reason: text(row[7]),
+    started: number(row[8]),
+    ended: number(row[9]),
+    tries: number(row[10]),
+    lapses: number(row[11]),
+    events: events === '' ? [] : events.split(',').map(Number),
+    attempts: row[13] === null ? [] : (JSON.parse(text(row[13])) as Attempt[]),
+  }
+}
+
+const LETTER =
+  'id, ord, lane, flow, key, tenant, grp, parent, state, reason, at, tries, lapses, blocks, places, attempts'
+const PUT_LETTER = `insert or replace into letters (${LETTER}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const NEXT_QUEUED = `select ${LETTER} from letters where lane = ? and state = 'queued' order by ord limit 1`
+const EXPIRABLE = `select ${LETTER} from letters where at <= ? and state = 'dead' and blocks = 0 order by at limit ?`
+
+export class SqliteLetters implements LetterTable {
+  readonly #sql: Statements
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  get(id: string): LetterRow | undefined {
+    return this.#sql.all(`select ${LETTER} from letters where id = ?`, id).map(letterOf)[0]
+  }
+
+  put(letter: LetterRow): void {
+    this.#sql.run(
+      PUT_LETTER,
+      letter.id,
+      letter.order,
+      letter.lane,
+      letter.flow,
+      letter.key,
+      letter.tenant,
+      letter.group,
+      letter.parent,
+      letter.state,
+      letter.reason,
+      letter.at,
+      letter.tries,
+      letter.lapses,
+      letter.blocks ? 1 : 0,
+      JSON.stringify(letter.places),
+      JSON.stringify(letter.attempts),
+    )
+  }
+
+  remove(id: string): void {
+    this.#sql.run('delete from letters where id = ?', id)
+  }
+
+  ofLane(lane: LaneId): readonly LetterRow[] {
+    return this.#sql.all(`select ${LETTER} from letters where lane = ? order by ord`, lane).map(letterOf)
+  }
+
+  nextQueued(lane: LaneId): LetterRow | undefined {
+    return this.#sql.all(NEXT_QUEUED, lane).map(letterOf)[0]
+  }
+
+  expirable(before: Millis, n: number): readonly LetterRow[] {
+    return this.#sql.all(EXPIRABLE, before, n).map(letterOf)
+  }
+}
+
+export const LETTER_COLUMNS: string = LETTER
+
+export function letterOf(row: Row): LetterRow {
+  return {
+    id: text(row[0]),
+    order: number(row[1]),
+    lane: text(row[2]),
+    flow: text(row[3]),
+    key: text(row[4]),
+    tenant: text(row[5]),
+    group: text(row[6]),
+    parent: text(row[7]),
+    state: text(row[8]) as LetterRow['state'],
+    reason: text(row[9]),
+    at: number(row[10]),
+    tries: number(row[11]),
+    lapses: number(row[12]),
+    blocks: row[13] === 1,
+    places: JSON.parse(text(row[14])) as PlaceRow[],
+    attempts: JSON.parse(text(row[15])) as Attempt[],
+  }
+}
+
+const MARK = 'id, event, flow, reason, error, since, due, tries, token'
+const PUT_MARK = `insert or replace into marks (${MARK}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const DUE_MARKS = `select ${MARK} from marks where due <= ? and reason in (select value from json_each(?))
+  and (flow = '' or flow in (select value from json_each(?))) order by due, id limit ?`
+
+export class SqliteMarks implements MarkTable {
+  readonly #sql: Statements
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  get(id: number): MarkRow | undefined {
+    return this.#sql.all(`select ${MARK} from marks where id = ?`, id).map(markOf)[0]
+  }
+
+  put(mark: MarkRow): void {
+    const { id, event, flow, reason, error, since, due, tries, token } = mark
+    this.#sql.run(PUT_MARK, id, event, flow, reason, error, since, due, tries, token)
+  }
+
+  remove(id: number): void {
+    this.#sql.run('delete from marks where id = ?', id)
+  }
+
+  due(...[now, reasons, flows, n]: Parameters<MarkTable['due']>): readonly MarkRow[] {
+    return this.#sql.all(DUE_MARKS, now, JSON.stringify(reasons), JSON.stringify(flows), n).map(markOf)
+  }
+
+  ofEvent(event: number): readonly MarkRow[] {
+    return this.#sql.all(`select ${MARK} from marks where event = ? order by id`, event).map(markOf)
+  }
+}
+
+export const MARK_COLUMNS: string = MARK
+
+export function markOf(row: Row): MarkRow {
+  return {
+    id: number(row[0]),
+    event: number(row[1]),
+    flow: text(row[2]),
+    reason: text(row[3]) as MarkRow['reason'],
+    error: text(row[4]),
+    since: number(row[5]),
+    due: number(row[6]),
+    tries: number(row[7]),
+    token: number(row[8]),
+  }
+}

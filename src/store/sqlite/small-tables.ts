@@ -1,0 +1,207 @@
+// The small tables as rows: limits and their tickets, permits, pauses, documents.
+import type { Millis } from '../../clock.ts'
+import type { LimitState } from '../../model/limit.ts'
+import type { Pressure } from '../../model/pressure.ts'
+import type { AuditRecord, Doc } from '../contract/index.ts'
+import type { DocTable, LimitTable, PauseRow, ProcessRow, SmallTables, TicketRow } from '../embedded/tables.ts'
+import { bytes, number, text, type Row, type Statements } from './statements.ts'
+
+const TICKET = 'ticket, ord, at, used, limits'
+
+export class SqliteLimits implements LimitTable {
+  readonly #sql: Statements
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  get(name: string): LimitState | undefined {
+    const row = this.#sql.get('select state from limits where name = ?', name)
+    return row === undefined ? undefined : (JSON.parse(text(row[0])) as LimitState)
+  }
+
+  put(name: string, state: LimitState): void {
+    const values = [name, state.idleAt, JSON.stringify(state)] as const
+    this.#sql.run('insert or replace into limits (name, idle_at, state) values (?, ?, ?)', ...values)
+  }
+
+  forget(now: Millis): void {
+    this.#sql.run('delete from limits where idle_at <= ?', now)
+  }
+
+  ticket(ticket: string): TicketRow | undefined {
+    return this.#sql.all(`select ${TICKET} from tickets where ticket = ?`, ticket).map(ticketOf)[0]
+  }
+
+  putTicket(row: TicketRow): void {
+    this.#sql.run(
+      `insert or replace into tickets (${TICKET}) values (?, ?, ?, ?, ?)`,
+      row.ticket,
+      row.order,
+      row.at,
+      row.used ? 1 : 0,
+      JSON.stringify(row.limits),
+    )
+  }
+
+  removeTicket(ticket: string): void {
+    this.#sql.run('delete from tickets where ticket = ?', ticket)
+  }
+
+  unused(name: string): readonly TicketRow[] {
+    return this.#sql
+      .all(`select ${TICKET} from tickets where used = 0 order by ord`)
+      .map(ticketOf)
+      .filter((row) => row.limits.some((limit) => limit.name === name))
+  }
+
+  ticketsBefore(before: Millis, n: number): readonly TicketRow[] {
+    return this.#sql.all(`select ${TICKET} from tickets where at <= ? limit ?`, before, n).map(ticketOf)
+  }
+}
+
+function ticketOf(row: Row): TicketRow {
+  return {
+    ticket: text(row[0]),
+    order: number(row[1]),
+    at: number(row[2]),
+    used: row[3] === 1,
+    limits: JSON.parse(text(row[4])) as TicketRow['limits'],
+  }
+}
+
+export class SqliteSmall implements SmallTables {
+  readonly #sql: Statements
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  process(id: string): ProcessRow | undefined {
+    const row = this.#sql.get('select at, request, answer from processes where id = ?', id)
+    return row === undefined ? undefined : { at: number(row[0]), request: number(row[1]), answer: text(row[2]) }
+  }
+
+  putProcess(id: string, { at, request, answer }: ProcessRow): void {
+    this.#sql.run(
+      'insert or replace into processes (id, at, request, answer) values (?, ?, ?, ?)',
+      id,
+      at,
+      request,
+      answer,
+    )
+  }
+
+  forgetProcesses(before: Millis): void {
+    this.#sql.run('delete from processes where at <= ?', before)
+  }
+
+  permits(name: string): readonly { process: string; n: number; until: Millis }[] {
+    return this.#sql
+      .all('select process, n, until from permits where name = ?', name)
+      .map((row) => ({ process: text(row[0]), n: number(row[1]), until: number(row[2]) }))
+  }
+
+  putPermit(name: string, process: string, { n, until }: { readonly n: number; readonly until: Millis }): void {
+    this.#sql.run(
+      'insert or replace into permits (name, process, n, until) values (?, ?, ?, ?)',
+      name,
+      process,
+      n,
+      until,
+    )
+  }
+
+  removePermit(name: string, process: string): void {
+    this.#sql.run('delete from permits where name = ? and process = ?', name, process)
+  }
+
+  pauseOf(flow: string): PauseRow | undefined {
+    const row = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
+    return row === undefined ? undefined : { reason: text(row[0]), by: text(row[1]), since: number(row[2]) }
+  }
+
+  putPause(flow: string, pause: PauseRow | undefined): void {
+    if (pause === undefined) this.#sql.run('delete from pauses where flow = ?', flow)
+    else {
+      const { reason, by, since } = pause
+      this.#sql.run(
+        'insert or replace into pauses (flow, reason, by, since) values (?, ?, ?, ?)',
+        flow,
+        reason,
+        by,
+        since,
+      )
+    }
+  }
+
+  pressure(flow: string): Pressure | undefined {
+    const row = this.#sql.get('select level, at, raised_at from pressure where flow = ?', flow)
+    return row === undefined ? undefined : { level: number(row[0]), at: number(row[1]), raisedAt: number(row[2]) }
+  }
+
+  putPressure(flow: string, { level, at, raisedAt }: Pressure): void {
+    const values = [flow, level, at, raisedAt] as const
+    this.#sql.run('insert or replace into pressure (flow, level, at, raised_at) values (?, ?, ?, ?)', ...values)
+  }
+
+  served(flow: string, group: string): number {
+    return number(this.#sql.get('select turn from served where flow = ? and grp = ?', flow, group)?.[0] ?? 0)
+  }
+
+  putServed(flow: string, group: string, turn: number): void {
+    this.#sql.run('insert or replace into served (flow, grp, turn) values (?, ?, ?)', flow, group, turn)
+  }
+
+  replayedBefore(replay: string, event: number, now: Millis): boolean {
+    const values = [replay, event, now] as const
+    return (
+      this.#sql.run('insert into replays (replay, event, at) values (?, ?, ?) on conflict do nothing', ...values) === 0
+    )
+  }
+
+  forgetReplays(before: Millis): void {
+    this.#sql.run('delete from replays where at <= ?', before)
+  }
+}
+
+export class SqliteDocs implements DocTable {
+  readonly #sql: Statements
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  get(kind: string, id: string): Doc | undefined {
+    return this.#sql.all('select kind, id, rev, body from docs where kind = ? and id = ?', kind, id).map(docOf)[0]
+  }
+
+  put({ kind, id, rev, body }: Doc): void {
+    this.#sql.run('insert or replace into docs (kind, id, rev, body) values (?, ?, ?, ?)', kind, id, rev, body)
+  }
+
+  remove(kind: string, id: string): void {
+    this.#sql.run('delete from docs where kind = ? and id = ?', kind, id)
+  }
+
+  page(kind: string, after: string, n: number): readonly Doc[] {
+    const page = 'select kind, id, rev, body from docs where kind = ? and id > ? order by id limit ?'
+    return this.#sql.all(page, kind, after, n).map(docOf)
+  }
+
+  lastAudit(): AuditRecord | undefined {
+    return this.#sql.all('select id, at, who, what, chain from audit order by id desc limit 1').map(auditOf)[0]
+  }
+
+  addAudit({ id, at, who, what, chain }: AuditRecord): void {
+    this.#sql.run('insert into audit (id, at, who, what, chain) values (?, ?, ?, ?, ?)', id, at, who, what, chain)
+  }
+}
+
+function docOf(row: Row): Doc {
+  return { kind: text(row[0]), id: text(row[1]), rev: number(row[2]), body: bytes(row[3]) }
+}
+
+export function auditOf(row: Row): AuditRecord {
+  return { id: number(row[0]), at: number(row[1]), who: text(row[2]), what: text(row[3]), chain: text(row[4]) }
+}

@@ -1,0 +1,160 @@
+// The default store: one file, one working process, any number of readers. Nothing to install, nothing to run.
+import { DatabaseSync } from 'node:sqlite'
+import { systemClock, type Clock } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Store } from '../contract/index.ts'
+import { EmbeddedStore } from '../embedded/store.ts'
+import type { Tables } from '../embedded/tables.ts'
+import { GroupCommit } from './commit.ts'
+import { SqliteEvents } from './events.ts'
+import { fault } from './faults.ts'
+import { Identities } from './identities.ts'
+import { SqliteLanes } from './lanes.ts'
+import { SqlitePlaces } from './places.ts'
+import { SqliteRecords } from './records.ts'
+import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
+import { checkSchema, migrate } from './schema.ts'
+import { SqliteDocs, SqliteLimits, SqliteSmall } from './small-tables.ts'
+import { number, Statements, text } from './statements.ts'
+
+export interface SqliteOptions {
+  /** A path, or `:memory:`. */
+  readonly file: string
+  readonly clock?: Clock
+  /** Reads while another process works on the file. */
+  readonly readOnly?: boolean
+  /** The most the file may grow to; beyond it appends fail with STORE_FULL. */
+  readonly maxBytes?: number
+}
+
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { file, clock = systemClock, readOnly = false } = options
+  const opened: DatabaseSync[] = []
+  const close = (): void => {
+    for (const db of opened.toReversed()) db.close()
+  }
+  try {
+    if (!readOnly && file !== ':memory:') opened.push(lockOut(file))
+    const db = new DatabaseSync(file, { readOnly })
+    opened.push(db)
+    if (readOnly) checkSchema(db, file)
+    else prepare(db, options)
+    const tables = new SqliteTables(db)
+    const ended = (how: 'committed' | 'rolled-back'): void => tables.ended(how)
+    const finish = (): void => tables.finish()
+    const commit = new GroupCommit({ db, file, readOnly, finish, ended, closed: close })
+    return new EmbeddedStore({ tables, commit, clock })
+  } catch (error) {
+    close()
+    throw fault(error, file)
+  }
+}
+
+/** Held by the one process that works on the file. The system frees it when the process dies, however it dies. */
+function lockOut(file: string): DatabaseSync {
+  const lock = new DatabaseSync(`${file}-lock`)
+  try {
+    lock.exec('pragma locking_mode = exclusive; pragma journal_mode = off; begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    const found = fault(error, file)
+    if (found.code !== 'STORE_IN_USE') throw found
+    throw new SluiceError('STORE_IN_USE', `Another process works on ${file}.`, error)
+  }
+}
+
+const CACHE_KB = 65_536
+/** A page that changes often is written back once in so many, not with every commit. */
+const WAL_PAGES = 16_384
+
+function prepare(db: DatabaseSync, options: SqliteOptions): void {
+  // Read before anything is written: a file that is not ours stays as it is.
+  checkSchema(db, options.file)
+  db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
+  db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory; pragma wal_autocheckpoint = ${WAL_PAGES}`)
+  if (options.maxBytes !== undefined) {
+    const page = number(Object.values(db.prepare('pragma page_size').get() ?? {})[0] as number)
+    db.exec(`pragma max_page_count = ${Math.max(1, Math.floor(options.maxBytes / page))}`)
+  }
+  migrate(db, options.file)
+}
+
+/** Numbers are drawn from memory; the file knows an upper bound, so that none repeats after a crash. */
+const DRAWN_AT_ONCE = 10_000
+
+class SqliteTables implements Tables {
+  readonly name: string
+  readonly lanes: SqliteLanes
+  readonly places: SqlitePlaces
+  readonly events: SqliteEvents
+  readonly runs: SqliteRuns
+  readonly letters: SqliteLetters
+  readonly marks: SqliteMarks
+  readonly limits: SqliteLimits
+  readonly small: SqliteSmall
+  readonly docs: SqliteDocs
+  readonly records: SqliteRecords
+  readonly #sql: Statements
+  readonly #identities: Identities
+  #counter: number
+  #bound: number
+  #routes: number
+
+  constructor(db: DatabaseSync) {
+    const sql = new Statements(db)
+    this.#sql = sql
+    this.name = text(this.#meta('name'))
+    this.#counter = number(this.#meta('counter'))
+    this.#bound = this.#counter
+    this.#routes = number(this.#meta('routes'))
+    this.places = new SqlitePlaces(sql)
+    this.lanes = new SqliteLanes(sql, this.places)
+    this.#identities = new Identities(sql)
+    this.events = new SqliteEvents(sql, this.#identities, this.draw)
+    this.runs = new SqliteRuns(sql, this.name)
+    this.letters = new SqliteLetters(sql)
+    this.marks = new SqliteMarks(sql)
+    this.limits = new SqliteLimits(sql)
+    this.small = new SqliteSmall(sql)
+    this.docs = new SqliteDocs(sql)
+    this.records = new SqliteRecords(sql, this.events, this.name)
+  }
+
+  readonly draw = (): number => {
+    this.#counter++
+    if (this.#counter > this.#bound) {
+      this.#bound = this.#counter + DRAWN_AT_ONCE
+      this.#sql.run(`update meta set value = ? where name = 'counter'`, this.#bound)
+    }
+    return this.#counter
+  }
+
+  routes(): number {
+    return this.#routes
+  }
+
+  raiseRoutes(): void {
+    this.#routes++
+    this.#sql.run(`update meta set value = ? where name = 'routes'`, this.#routes)
+  }
+
+  /** The last thing before the commit. */
+  finish(): void {
+    this.#sql.catchUp()
+  }
+
+  ended(how: 'committed' | 'rolled-back'): void {
+    this.lanes.letGo(how)
+    if (how === 'committed') return
+    this.#sql.forget()
+    // The file no longer has what memory says it has.
+    this.#bound = this.#counter
+    this.#routes = number(this.#meta('routes'))
+    this.#identities.load()
+  }
+
+  #meta(name: string): string | number | null | Uint8Array {
+    return this.#sql.get('select value from meta where name = ?', name)?.[0] ?? null
+  }
+}

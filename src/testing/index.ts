@@ -1,0 +1,4 @@
+// For users' own tests: time that passes when told to, and the suite that says what a store must do.
+export { storeConformance } from '../store/conformance/index.ts'
+export type { Harness, Runner } from '../store/conformance/harness.ts'
+export { VirtualClock } from './virtual-clock.ts'

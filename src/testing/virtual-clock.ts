@@ -1,0 +1,58 @@
+// A clock that moves only when told to, so that an hour of waiting takes a millisecond and always ends the same way.
+import type { Clock, Millis } from '../clock.ts'
+
+interface Timer {
+  readonly at: Millis
+  readonly call: () => void
+}
+
+export class VirtualClock implements Clock {
+  #now: Millis
+  #passed: Millis = 0
+  readonly #timers = new Set<Timer>()
+
+  constructor(start: Millis = Date.UTC(2026, 0, 1)) {
+    this.#now = start
+  }
+
+  now(): Millis {
+    return this.#now
+  }
+
+  monotonic(): Millis {
+    return this.#passed
+  }
+
+  after(delay: Millis, call: () => void): () => void {
+    const timer: Timer = { at: this.#passed + Math.max(0, delay), call }
+    this.#timers.add(timer)
+    return () => void this.#timers.delete(timer)
+  }
+
+  /** Steps the wall time, forward or back, as a wrong clock does when it is put right: no time passes, no timer fires. */
+  set(now: Millis): void {
+    this.#now = now
+  }
+
+  /** Lets time pass. Timers fire in order, each at its own moment, those that are set on the way included. */
+  advance(by: Millis): void {
+    const end = this.#passed + by
+    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
+      this.#timers.delete(next)
+      this.#pass(Math.max(0, next.at - this.#passed))
+      next.call()
+    }
+    this.#pass(Math.max(0, end - this.#passed))
+  }
+
+  #pass(by: Millis): void {
+    this.#passed += by
+    this.#now += by
+  }
+
+  #next(end: Millis): Timer | undefined {
+    let first: Timer | undefined
+    for (const timer of this.#timers) if (timer.at <= end && timer.at < (first?.at ?? Infinity)) first = timer
+    return first
+  }
+}

@@ -1,0 +1,32 @@
+// Proves that the simulation can fail: every planted bug is found, and the code as it is survives the same hunt.
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { MUTANTS, type Mutant } from './mutants.ts'
+
+const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
+const HISTORIES = { memory: '20000', sqlite: '1500' }
+const SEED = '20261115'
+
+async function hunt(mutant: Mutant): Promise<{ readonly code: number | null; readonly said: string }> {
+  const store = mutant.store ?? 'memory'
+  const program = here('../simulation/hunt.ts')
+  const child = spawn(process.execPath, ['--import', here('plant.ts'), program, store, HISTORIES[store], SEED], {
+    env: { ...process.env, SLUICE_MUTANT: mutant.name },
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const code = await new Promise<number | null>((resolve) => void child.on('close', resolve))
+  return { code, said }
+}
+
+describe('planted bugs', () => {
+  it('are at least 17', () => expect(MUTANTS.length).toBeGreaterThanOrEqual(17))
+
+  it.concurrent.each(MUTANTS)('$name: found', { timeout: 120_000 }, async (mutant) => {
+    const { code, said } = await hunt(mutant)
+    expect(said).toContain('violation (seed')
+    expect(code).toBe(1)
+  })
+})

@@ -1,0 +1,273 @@
+// Bugs that people write: the looser readings of the rules that lose events, and slips in the code that keeps them.
+// Each must be found by the simulation; one that is not says that the simulation does not look there.
+
+export interface Edit {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Mutant {
+  readonly name: string
+  /** Which store it is hunted on; memory unless the bug is in the other. */
+  readonly store?: 'sqlite'
+  readonly edits: readonly Edit[]
+}
+
+function mutant(name: string, file: string, find: string, replace: string): Mutant {
+  return { name, edits: [{ file, find, replace }] }
+}
+
+function inSqlite(name: string, file: string, find: string, replace: string): Mutant {
+  return { ...mutant(name, file, find, replace), store: 'sqlite' }
+}
+
+const PLACE = 'model/place.ts'
+const CLAIM = 'model/claim.ts'
+const SETTLE = 'model/settle.ts'
+const LANE = 'model/lane.ts'
+const APPEND = 'store/embedded/append.ts'
+const TURN = 'store/embedded/turn.ts'
+const ENDING = 'store/embedded/settle.ts'
+const LEASES = 'store/embedded/leases.ts'
+
+export const MUTANTS: readonly Mutant[] = [
+  // L1
+  mutant(
+    'tokens count in the lane, which is deleted',
+    TURN,
+    'token: work.draw(), caps',
+    'token: (lane.run?.token ?? 0) + 1, caps',
+  ),
+  mutant('no fence: any token settles', ENDING, 'run.token !== call.token || ', ''),
+  mutant('a settlement after the lease counts', ENDING, ' || !isLive(run, work.now)) return', ') return'),
+  mutant('a renewal after the lease counts', LEASES, ' || !isLive(run, work.now)) return', ') return'),
+  // L2, L2b, L18
+  mutant('a mark is placed twice', 'store/embedded/marks.ts', '.filter((one) => !event.lanes.includes(one.lane))', ''),
+  mutant('a mark needs no token', 'store/embedded/marks.ts', 'mark.token !== item.token || ', ''),
+  mutant(
+    'old routes are accepted',
+    APPEND,
+    'if (call.routes < work.tables.routes()) return',
+    'if (call.routes < 0) return',
+  ),
+  mutant(
+    'what a retried attempt published is stored as new',
+    ENDING,
+    'appendPublished(work, call.publish, routes)',
+    '',
+  ),
+  // L3, L4
+  mutant('a passed deadline is moved', PLACE, 'passed ? lane.window : full', 'full'),
+  mutant(
+    'only the first event has a max',
+    PLACE,
+    'Math.min(lane.cap, later(now, placement.max))',
+    'lane.waiting === 0 ? later(now, placement.max) : lane.cap',
+  ),
+  mutant(
+    'a window without its max',
+    PLACE,
+    'Math.min(later(at.now, placement.quiet), cap)',
+    'later(at.now, placement.quiet)',
+  ),
+  mutant('a full window waits', PLACE, 'full || leads', 'leads'),
+  mutant('every event leads', PLACE, '(lane.ended === 0 || later(lane.ended, placement.quiet) <= now)', 'true'),
+  // L5
+  mutant(
+    'the ticket is not drawn anew when a deadline moves',
+    LANE,
+    "set === 'if-moved' && due === lane.due",
+    "set === 'if-moved'",
+  ),
+  mutant(
+    'the ticket stays when a run ends at the same moment',
+    LANE,
+    "set === 'if-moved' && due === lane.due",
+    'due === lane.due',
+  ),
+  mutant(
+    'ties go to the older lane',
+    'store/memory/tables.ts',
+    'one.due - other.due || one.ticket - other.ticket',
+    'one.due - other.due || one.row - other.row',
+  ),
+  mutant(
+    'groups are served by their heads alone',
+    TURN,
+    'state.served < best.served || (state.served === best.served && byTurn(lane, best.lane) < 0)',
+    'byTurn(lane, best.lane) < 0',
+  ),
+  mutant('a group has no bound', TURN, 'if (state.live >= perGroup) continue', ''),
+  // L6
+  mutant(
+    'what came during a run is not armed',
+    SETTLE,
+    'atOnce ? now : Math.max(lane.window, now)',
+    'atOnce ? now : NEVER',
+  ),
+  mutant('what came during a run keeps its old deadline', SETTLE, 'Math.max(lane.window, now),', 'lane.window,'),
+  mutant(
+    'requeue waits for the window',
+    SETTLE,
+    "lane.left || (end.whileRunning === 'requeue' && tookTheLine)",
+    'lane.left',
+  ),
+  // L6c
+  mutant('an event voids the run it cancels', PLACE, '{ ...run, cancel: true }', '{ ...run, cancel: true, token: 0 }'),
+  mutant('cancelled past the cap', PLACE, ' && run.cap > now', ''),
+  mutant('cancelled after the commit', PLACE, ' && !run.committed', ''),
+  mutant('a run that failed is dissolved', PLACE, ' && run.first', ''),
+  mutant(
+    'a dissolved run gets a deadline in the past',
+    SETTLE,
+    'Math.max(at.now, Math.min(lane.window, run.cap))',
+    'Math.min(lane.window, run.cap)',
+  ),
+  // L7
+  mutant(
+    'settled by the highest position',
+    ENDING,
+    'work.tables.places.take(lane, run.rank, run.upto)',
+    'work.tables.places.take(lane, run.rank, lane.tail)',
+  ),
+  mutant('what is left over waits for a new window', SETTLE, 'const atOnce = lane.left || ', 'const atOnce = '),
+  mutant('a run takes all that waits', CLAIM, 'taken >= caps.maxEvents || bytes > caps.maxBytes', 'false'),
+  mutant(
+    'the last is the first',
+    TURN,
+    "caps.take === 'last' ? rows.slice(-1)",
+    "caps.take === 'last' ? rows.slice(0, 1)",
+  ),
+  // L8
+  mutant(
+    'newcomers join a run that is tried again',
+    CLAIM,
+    "{ ...run, state: 'running', token: turn.token,",
+    "{ ...run, upto: lane.tail, state: 'running', token: turn.token,",
+  ),
+  mutant(
+    'tried again at once',
+    ENDING,
+    'failedOnce(run, call.attempt), later(work.now, outcome.after), work)',
+    'failedOnce(run, call.attempt), work.now, work)',
+  ),
+  mutant(
+    'the rest of a part keeps its id',
+    ENDING,
+    '    id: work.runId(),\n    events: retry.length',
+    '    events: retry.length',
+  ),
+  // L9
+  {
+    name: 'a hand retry runs beside the lane',
+    edits: [
+      { file: CLAIM, find: 'if (run !== undefined) {', replace: 'if (run !== undefined && lane.letters === 0) {' },
+      {
+        file: LANE,
+        find: 'if (lane.run !== undefined) return lane.run.until',
+        replace: 'if (lane.run !== undefined && lane.letters === 0) return lane.run.until',
+      },
+    ],
+  },
+  mutant(
+    'a dropped letter still blocks',
+    'store/embedded/steer.ts',
+    'const freed = unblockFor(work, laneOf(work, letter), letter.id)',
+    'const freed = laneOf(work, letter)',
+  ),
+  mutant('a blocked lane goes on', LANE, 'if (lane.blocks > 0) return NEVER', ''),
+  mutant(
+    'a second hand retry queues again',
+    'store/embedded/steer.ts',
+    "if (letter.state === 'queued') return 'already'",
+    '',
+  ),
+  // L10
+  mutant(
+    'dedupe only while queued',
+    APPEND,
+    'known.dedupeUntil > work.now',
+    'known.dedupeUntil > work.now && known.lanes.some((id) => work.tables.lanes.get(id) !== undefined)',
+  ),
+  mutant('other bytes are a duplicate', APPEND, "same ? 'duplicate' : 'conflict'", "'duplicate'"),
+  // L12
+  mutant(
+    'a lapse is an attempt',
+    CLAIM,
+    'lapses: run.lapses + 1, first',
+    'tries: run.tries + 1, lapses: run.lapses + 1, first',
+  ),
+  mutant('a lapse costs nothing, ever', CLAIM, 'lapsed.lapses >= LAPSES_MAX', 'lapsed.lapses >= 1e9'),
+  mutant('a repeated claim claims again', TURN, 'call.request <= last.request', 'call.request < last.request'),
+  mutant('suspects stand with the others', LANE, 'if (lapses >= 2) return SUSPECT', ''),
+  // L14, L15, L16, L20, L24
+  mutant('a hold is not kept', LANE, 'lane.hold === undefined ? natural', 'true ? natural'),
+  mutant('a paused flow is served', TURN, 'if (work.tables.small.pauseOf(claim.flow) !== undefined) return []', ''),
+  mutant(
+    'a purge ends the live run',
+    'store/embedded/purge.ts',
+    'if (isLive(run, work.now)) return { ...lane, run: { ...less, purged: true } }',
+    '',
+  ),
+  mutant(
+    'a replay waits for every live event',
+    CLAIM,
+    '(!liveReady || lane.passed >= LIVE_TURNS_BEFORE_REPLAY)',
+    '!liveReady',
+  ),
+  mutant(
+    'a replay is replayed again',
+    'store/embedded/marks.ts',
+    "if (small.replayedBefore(item.replay, event.seq, work.now)) return 'already'",
+    '',
+  ),
+  mutant(
+    'each process has all the permits',
+    'store/embedded/limits.ts',
+    'Math.min(want, max - taken)',
+    'Math.min(want, max)',
+  ),
+  mutant('failing lanes have no slots of their own', LANE, 'return run.failed ? FAILING : HEALTHY', 'return HEALTHY'),
+  // M1, M3
+  mutant(
+    'a limit as a fixed window',
+    'model/limit.ts',
+    'return numbers.burst > 0 ? fromBucket(state, numbers, floor) : fromWindow(state, numbers, floor)',
+    `if (numbers.burst > 0) return fromBucket(state, numbers, floor)
+  const start = Math.floor(floor / numbers.per) * numbers.per
+  const inWindow = state.slots.filter((slot) => slot.at >= start).reduce((sum, slot) => sum + slot.count, 0)
+  return inWindow + numbers.cost <= numbers.rate ? floor : start + numbers.per`,
+  ),
+  mutant(
+    'a pause stops nobody who has a slot',
+    'store/embedded/limits.ts',
+    'for (const row of unused) give(work, row, row.order)',
+    '',
+  ),
+  mutant(
+    'an old slot is used',
+    'store/embedded/limits.ts',
+    'known === undefined || isOld(known, work)',
+    'known === undefined',
+  ),
+  // what only a file can get wrong
+  inSqlite(
+    'numbers repeat after a crash',
+    'store/sqlite/store.ts',
+    "this.#counter = number(this.#meta('counter'))",
+    'this.#counter = 0',
+  ),
+  inSqlite(
+    'identities in memory are forgotten in a crash',
+    'store/sqlite/identities.ts',
+    'this.#remember(text(identity), number(seq))\n  }',
+    'void identity, void seq\n  }',
+  ),
+  inSqlite(
+    'places that moved to the table are not counted',
+    'store/sqlite/places.ts',
+    'elsewhere: here.elsewhere + here.count, count: 0',
+    'count: 0',
+  ),
+]

@@ -1,0 +1,256 @@
+// L3 and L4: the deadline of a lane against the formula over all of its events, computed from scratch each time.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { NEVER, type Millis } from '../../src/clock.ts'
+import { begin } from '../../src/model/claim.ts'
+import { arm, type Lane } from '../../src/model/lane.ts'
+import { place, type Placement } from '../../src/model/place.ts'
+import { counter, freshLane, PLAIN, START } from './support.ts'
+
+interface Arrival extends Placement {
+  readonly at: Millis
+}
+
+const DAY = 86_400_000
+/** Short and tied, beyond what a 32-bit timer holds, and endless. */
+const length = fc.oneof(
+  fc.nat(50),
+  fc.nat(1_000),
+  fc.integer({ min: 2 ** 31, max: 400 * DAY }),
+  fc.double({ min: 0, max: 100, noNaN: true }),
+  fc.constant(Infinity),
+)
+const gap = fc.oneof(fc.constant(0), fc.nat(30), fc.nat(400), fc.nat(40 * DAY))
+const event = fc.record({ gap, quiet: length, max: length, size: fc.nat(100) })
+
+function arrivals(
+  list: readonly { readonly gap: number; readonly quiet: number; readonly max: number; readonly size: number }[],
+  also: Partial<Placement> = {},
+): readonly Arrival[] {
+  let at = START
+  return list.map(({ gap: wait, ...numbers }) => ({ ...PLAIN, ...numbers, ...also, at: (at += wait) }))
+}
+
+/** The lane after each arrival. */
+function laneStates(list: readonly Arrival[], lane: Lane = freshLane(), draw = counter()): readonly Lane[] {
+  let now = lane
+  return list.map((one) => (now = place(now, one, { now: one.at, draw })))
+}
+
+const sum = (from: Millis, wait: Millis): Millis => (from + wait >= NEVER ? NEVER : Math.ceil(from + wait))
+
+/** min(latest + its quiet, the least arrival + max); a deadline that passed before the next one came stands (L4). */
+function deadline(list: readonly Arrival[]): Millis {
+  for (let count = 1; ; count++) {
+    const waiting = list.slice(0, count)
+    const latest = waiting.at(-1)
+    if (latest === undefined) return NEVER
+    const full =
+      waiting.length >= latest.maxEvents || waiting.reduce((all, one) => all + one.size, 0) >= latest.maxBytes
+    const end = full
+      ? latest.at
+      : Math.min(sum(latest.at, latest.quiet), ...waiting.map((one) => sum(one.at, one.max)))
+    const next = list[count]
+    if (next === undefined || end <= next.at) return end
+  }
+}
+
+describe('L3 windows', () => {
+  it('the deadline is the formula over all that waits, whatever windows the neighbours bring', () => {
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
+        const all = arrivals(list)
+        for (const [n, lane] of laneStates(all).entries()) {
+          expect(lane.window).toBe(deadline(all.slice(0, n + 1)))
+          expect(lane.due).toBe(lane.window)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('so it is with maxEvents and maxBytes: what makes the lane full is due now', () => {
+    const caps = fc.record({ maxEvents: fc.integer({ min: 1, max: 8 }), maxBytes: fc.integer({ min: 1, max: 400 }) })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(event, caps), { minLength: 1, maxLength: 12 }), (list) => {
+        const all = arrivals(list.map(([one]) => one)).map((one, n) => ({ ...one, ...list[n]?.[1] }))
+        for (const [n, lane] of laneStates(all).entries()) {
+          expect(lane.window).toBe(deadline(all.slice(0, n + 1)))
+          const { maxEvents, maxBytes, at } = all[n] ?? { maxEvents: 0, maxBytes: 0, at: 0 }
+          if (lane.waiting >= maxEvents || lane.bytes >= maxBytes) expect(lane.due).toBeLessThanOrEqual(at)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('no event waits past its own max', () => {
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
+        const all = arrivals(list)
+        const end = laneStates(all).at(-1)?.window ?? NEVER
+        for (const one of all) expect(Math.min(end, NEVER - 1) - one.at).toBeLessThanOrEqual(Math.ceil(one.max))
+      }),
+    )
+  })
+
+  it('a true debounce: it ends `quiet` after the latest event, and `every` after the first', () => {
+    const gaps = fc.array(fc.nat(99), { minLength: 1, maxLength: 30 })
+    fc.assert(
+      fc.property(gaps, (list) => {
+        const steady = list.map((wait) => ({ gap: wait, quiet: 100, max: Infinity, size: 1 }))
+        const all = arrivals(steady)
+        expect(laneStates(all).at(-1)?.window).toBe((all.at(-1)?.at ?? 0) + 100)
+        const every = arrivals(steady, { quiet: Infinity, max: 5_000 })
+        expect(laneStates(every).at(-1)?.window).toBe((every[0]?.at ?? 0) + 5_000)
+      }),
+    )
+  })
+
+  it('an endless window is NEVER, stands in no queue, and ends when a neighbour with a max comes', () => {
+    fc.assert(
+      fc.property(fc.nat(DAY), fc.integer({ min: 1, max: 400 * DAY }), (wait, max) => {
+        const draw = counter()
+        const lane = place(freshLane(), { ...PLAIN, quiet: Infinity, max: Infinity }, { now: START, draw })
+        expect([lane.window, lane.cap, lane.due, lane.ticket]).toEqual([NEVER, NEVER, NEVER, 0])
+        const now = START + wait
+        const pulled = place(lane, { ...PLAIN, quiet: Infinity, max }, { now, draw })
+        expect([pulled.due, pulled.waiting]).toEqual([now + max, 2])
+        expect(pulled.ticket).toBeGreaterThan(0)
+      }),
+    )
+  })
+
+  it('a deadline is never beyond NEVER, at the end of time too', () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), length, length, (now, quiet, max) => {
+        const lane = place(freshLane(), { ...PLAIN, quiet, max }, { now, draw: counter() })
+        for (const at of [lane.window, lane.cap, lane.due]) expect(Number.isSafeInteger(at) && at >= now).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('L4 no losing one’s place', () => {
+  const passed = fc.record({ quiet: fc.nat(100), max: fc.nat(100) })
+
+  it('a deadline that has passed keeps its moment and its ticket, and what comes joins', () => {
+    fc.assert(
+      fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
+        const draw = counter()
+        const lane = place(freshLane(), { ...PLAIN, ...first }, { now: START - 200, draw })
+        const last = laneStates(arrivals(more), lane, draw).at(-1)
+        expect(last).toMatchObject({ due: lane.due, window: lane.window, ticket: lane.ticket, waiting: more.length + 1 })
+      }),
+    )
+  })
+
+  it('nor does it move in a lane that is running', () => {
+    fc.assert(
+      fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
+        const draw = counter()
+        const caps = { maxEvents: 10, maxBytes: 1_000, lease: Infinity, take: 'all' } as const
+        const one = place(freshLane(), PLAIN, { now: START - 500, draw })
+        const taken = { rank: 0, rows: [{ pos: 1, size: 1 }], superseded: [] } as const
+        const running = begin(one, 'r1', taken, { now: START - 400, draw, token: draw(), caps })
+        const lane = place(running, { ...PLAIN, ...first }, { now: START - 200, draw })
+        const last = laneStates(arrivals(more), lane, draw).at(-1)
+        expect(last).toMatchObject({ window: lane.window, due: NEVER, waiting: more.length + 1 })
+      }),
+    )
+  })
+})
+
+describe('L3 leading', () => {
+  const quiet = fc.integer({ min: 1, max: 1_000 })
+
+  it('the first event after a stillness of `quiet` is due at once, any other waits', () => {
+    fc.assert(
+      fc.property(quiet, fc.option(fc.nat(2_000), { nil: undefined }), (still, ago) => {
+        const ended = ago === undefined ? 0 : START - ago
+        const lane = { ...freshLane(), ended, keepUntil: ended + still }
+        const first = place(lane, { ...PLAIN, quiet: still, max: 9_999, leading: true }, { now: START, draw: counter() })
+        expect(first.due).toBe(ago === undefined || ago >= still ? START : START + still)
+        const plain = place(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
+        expect(plain.due).toBe(START + still)
+      }),
+    )
+  })
+
+  it('it leads only a lane in which nothing waits or runs', () => {
+    fc.assert(
+      fc.property(quiet, fc.boolean(), (still, leading) => {
+        const draw = counter()
+        const numbers = { ...PLAIN, quiet: still, max: 10_000 }
+        const waits = place(freshLane(), numbers, { now: START, draw })
+        expect(place(waits, { ...numbers, leading }, { now: START, draw }).due).toBe(START + still)
+        const caps = { maxEvents: 10, maxBytes: 1_000, lease: 5_000, take: 'all' } as const
+        const taken = { rank: 0, rows: [{ pos: 1, size: 1 }], superseded: [] } as const
+        const runs = begin(waits, 'r1', taken, { now: START + still, draw, token: draw(), caps })
+        const during = place(runs, { ...numbers, leading }, { now: START + still, draw })
+        expect(during.window).toBe(START + 2 * still)
+      }),
+    )
+  })
+})
+
+describe('L3 jitter', () => {
+  const share = fc.double({ min: 0.01, max: 1, noNaN: true })
+  const spread = (key: string, ticket: number, numbers: Partial<Placement>): Millis =>
+    place(freshLane(key), { ...PLAIN, ...numbers }, { now: START, draw: counter(ticket) }).window
+
+  it('scales quiet within its share, never past max, and the same way for the same lane and ticket', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.nat(), fc.nat(400 * DAY), share, length, (key, ticket, quiet, jitter, max) => {
+        const end = spread(key, ticket, { quiet, max, jitter })
+        expect(end).toBe(spread(key, ticket, { quiet, max, jitter }))
+        expect(end).toBeLessThanOrEqual(sum(START, Math.min(quiet * (1 + jitter), max)))
+        expect(end).toBeGreaterThanOrEqual(Math.min(Math.floor(START + quiet * (1 - jitter)), sum(START, max)))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('spreads evenly over lanes and over tickets', () => {
+    const numbers = { quiet: 1_000, max: Infinity, jitter: 0.5 }
+    const byTicket = Array.from({ length: 2_000 }, (_, n) => spread('k', n, numbers) - START)
+    const byLane = Array.from({ length: 2_000 }, (_, n) => spread(String(n), 7, numbers) - START)
+    for (const ends of [byTicket, byLane]) {
+      for (let from = 500; from < 1_500; from += 100) {
+        const share10 = ends.filter((end) => end > from && end <= from + 100).length / ends.length
+        expect(share10).toBeGreaterThan(0.07)
+        expect(share10).toBeLessThan(0.13)
+      }
+    }
+  })
+
+  it('leaves `every` and an endless quiet as they are', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.nat(), share, length, (key, ticket, jitter, max) => {
+        expect(spread(key, ticket, { quiet: Infinity, max, jitter })).toBe(sum(START, max))
+      }),
+    )
+  })
+})
+
+describe('L5 tickets', () => {
+  it('one is drawn when the deadline moves and only then, and each is greater than all before', () => {
+    fc.assert(
+      fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
+        let before = freshLane()
+        for (const lane of laneStates(arrivals(list), before)) {
+          if (lane.due === before.due || lane.due === NEVER) expect(lane.ticket).toBe(before.ticket)
+          else expect(lane.ticket).toBeGreaterThan(before.ticket)
+          before = lane
+        }
+      }),
+    )
+  })
+
+  it('a deadline set anew draws one even where it stays', () => {
+    const draw = counter()
+    const lane = place(freshLane(), PLAIN, { now: START, draw })
+    expect(arm(lane, draw, 'if-moved').ticket).toBe(lane.ticket)
+    expect(arm(lane, draw, 'anew').ticket).toBeGreaterThan(lane.ticket)
+  })
+})

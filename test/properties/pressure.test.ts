@@ -1,0 +1,115 @@
+// L22: how pressure rises and fades, and what an adaptive window makes of it.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { adaptiveQuiet, levelAt, NO_PRESSURE, raise, type Pressure } from '../../src/model/pressure.ts'
+import { START } from './support.ts'
+
+const MINUTE = 60_000
+const gaps = fc.array(fc.oneof(fc.nat(6_000), fc.constantFrom(0, 4_999, 5_000, MINUTE), fc.nat(10 * MINUTE)), {
+  maxLength: 60,
+})
+const range = fc
+  .tuple(fc.integer({ min: 1, max: 10 * MINUTE }), fc.integer({ min: 0, max: 60 * MINUTE }))
+  .map(([from, more]) => ({ from, to: from + more }))
+const level = fc.double({ min: 0, max: 1, noNaN: true })
+
+/** Refusals at these gaps from each other: what the pressure is after each, and when. */
+function story(between: readonly number[]): { readonly now: number; readonly before: Pressure; readonly after: Pressure }[] {
+  let now = START
+  let pressure = NO_PRESSURE
+  return between.map((gap) => {
+    now += gap
+    const before = pressure
+    pressure = raise(before, now)
+    return { now, before, after: pressure }
+  })
+}
+
+describe('L22 pressure', () => {
+  it('is 0 before anything happened, at any time', () => {
+    fc.assert(fc.property(fc.maxSafeNat(), (now) => void expect(levelAt(NO_PRESSURE, now)).toBe(0)))
+  })
+
+  it('stays from 0 to 1, whatever comes', () => {
+    fc.assert(
+      fc.property(gaps, fc.nat(10 * MINUTE), (between, rest) => {
+        for (const { now, after } of story(between)) {
+          for (const at of [now - rest, now, now + rest]) {
+            expect(levelAt(after, at)).toBeGreaterThanOrEqual(0)
+            expect(levelAt(after, at)).toBeLessThanOrEqual(1)
+          }
+        }
+      }),
+    )
+  })
+
+  it('halves each minute', () => {
+    fc.assert(
+      fc.property(gaps, fc.nat(10 * MINUTE), (between, rest) => {
+        for (const { now, after } of story(between)) {
+          expect(levelAt(after, now + rest + MINUTE)).toBeCloseTo(levelAt(after, now + rest) / 2, 12)
+        }
+      }),
+    )
+  })
+
+  it('only falls while nothing happens', () => {
+    fc.assert(
+      fc.property(gaps, fc.nat(MINUTE), fc.nat(MINUTE), (between, one, more) => {
+        for (const { now, after } of story(between)) {
+          expect(levelAt(after, now + one + more)).toBeLessThanOrEqual(levelAt(after, now + one))
+        }
+      }),
+    )
+  })
+
+  it('a refusal adds 0.25, up to 1, and only the first in five seconds counts', () => {
+    fc.assert(
+      fc.property(gaps, (between) => {
+        let counted = Number.NEGATIVE_INFINITY
+        for (const { now, before, after } of story(between)) {
+          const was = levelAt(before, now)
+          if (now - counted < 5_000) {
+            expect(after).toBe(before)
+          } else {
+            expect(levelAt(after, now)).toBeCloseTo(Math.min(1, was + 0.25), 12)
+            counted = now
+          }
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('a storm of refusals reaches the top in no less than 15 seconds, and then fades as from 1', () => {
+    const storm = story(Array.from({ length: 400 }, () => 100))
+    const first = storm.findIndex(({ now, after }) => levelAt(after, now) > 0.9)
+    expect((storm[first]?.now ?? 0) - (storm[0]?.now ?? 0)).toBeGreaterThanOrEqual(15_000)
+    const last = storm.at(-1)
+    expect(last === undefined ? 0 : levelAt(last.after, last.now + 2 * MINUTE)).toBeLessThanOrEqual(0.25)
+  })
+})
+
+describe('L22 adaptive quiet', () => {
+  it('is `from` without pressure, `to` at the top, and their geometric mean half-way', () => {
+    fc.assert(
+      fc.property(range, (span) => {
+        expect(adaptiveQuiet(span, 0)).toBe(span.from)
+        expect(adaptiveQuiet(span, 1) / span.to).toBeCloseTo(1, 12)
+        expect(adaptiveQuiet(span, 0.5) / Math.sqrt(span.from * span.to)).toBeCloseTo(1, 12)
+      }),
+    )
+  })
+
+  it('lies between the two and grows with the level', () => {
+    fc.assert(
+      fc.property(range, level, level, (span, one, other) => {
+        const [low, high] = one <= other ? [one, other] : [other, one]
+        const roundOff = 1 + 1e-12
+        expect(adaptiveQuiet(span, low)).toBeGreaterThanOrEqual(span.from / roundOff)
+        expect(adaptiveQuiet(span, high)).toBeLessThanOrEqual(span.to * roundOff)
+        expect(adaptiveQuiet(span, low)).toBeLessThanOrEqual(adaptiveQuiet(span, high) * roundOff)
+      }),
+    )
+  })
+})

@@ -1,0 +1,186 @@
+// L3 and L22: what a flow says about its window, and the numbers that go along with each event.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { DEFAULTS } from '../../src/config.ts'
+import type { Duration } from '../../src/model/duration.ts'
+import { window, windowOf, type WindowOptions } from '../../src/schedule/window.ts'
+import { refusal } from './support.ts'
+
+const DAY = 86_400_000
+const ms = fc.oneof(fc.nat(10_000), fc.nat(400 * DAY))
+const level = fc.double({ min: 0, max: 1, noNaN: true })
+const range = fc
+  .tuple(fc.integer({ min: 1, max: DAY }), fc.nat(DAY))
+  .map(([from, more]) => ({ from, to: from + more }))
+const defaults = { maxEvents: DEFAULTS.maxEvents, maxBytes: DEFAULTS.maxBytes, jitter: 0, leading: false }
+
+describe('L3 every window is two numbers', () => {
+  it('none is (0, 0), with the defaults for the rest', () => {
+    expect(window().numbers(0)).toEqual({ quiet: 0, max: 0, ...defaults })
+    expect(window({}).numbers(1)).toEqual({ quiet: 0, max: 0, ...defaults })
+    expect(windowOf().numbers(0.5)).toEqual({ quiet: 0, max: 0, ...defaults })
+  })
+
+  it('quiet alone is (quiet, 10 × quiet)', () => {
+    fc.assert(
+      fc.property(ms, level, (quiet, at) => {
+        expect(window({ quiet }).numbers(at)).toEqual({ quiet, max: 10 * quiet, ...defaults })
+        expect(window({ quiet }).max).toBe(10 * quiet)
+      }),
+    )
+    expect(window({ quiet: '10s' }).numbers(0)).toMatchObject({ quiet: 10_000, max: 100_000 })
+  })
+
+  it('quiet and max are as said, and unbounded is said with Infinity', () => {
+    fc.assert(
+      fc.property(ms, ms, level, (quiet, more, at) => {
+        expect(window({ quiet, max: quiet + more }).numbers(at)).toMatchObject({ quiet, max: quiet + more })
+        expect(window({ quiet, max: Infinity }).numbers(at)).toMatchObject({ quiet, max: Infinity })
+      }),
+    )
+  })
+
+  it('every: d is (∞, d), under any pressure', () => {
+    fc.assert(
+      fc.property(ms, level, (every, at) => {
+        expect(window({ every }).numbers(at)).toEqual({ quiet: Infinity, max: every, ...defaults })
+        expect(windowOf({ every }).numbers(at)).toEqual(window({ every }).numbers(at))
+      }),
+    )
+  })
+
+  it('the other options go along unchanged', () => {
+    const said = fc.record({
+      maxEvents: fc.integer({ min: 1, max: 1e6 }),
+      maxBytes: fc.integer({ min: 1, max: 1e9 }),
+      jitter: level,
+      leading: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(said, level, (options, at) => {
+        expect(window({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
+        expect(windowOf({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
+      }),
+    )
+  })
+})
+
+describe('L22 adaptive windows', () => {
+  it('quiet goes from `from` at level 0 to `to` at level 1, and max does not move', () => {
+    fc.assert(
+      fc.property(range, level, (quiet, at) => {
+        const adaptive = window({ quiet })
+        expect(adaptive.numbers(0).quiet).toBe(quiet.from)
+        expect(adaptive.numbers(1).quiet / quiet.to).toBeCloseTo(1, 12)
+        const between = quiet.from * (quiet.to / quiet.from) ** at
+        expect(adaptive.numbers(at).quiet / between).toBeCloseTo(1, 12)
+        expect(adaptive.numbers(at).max).toBe(10 * quiet.to)
+      }),
+    )
+    expect(window({ quiet: { from: '1s', to: '100s' } }).numbers(0.5).quiet).toBeCloseTo(10_000, 6)
+  })
+
+  it('`to` above max is refused, and not quietly cut', () => {
+    fc.assert(
+      fc.property(range, fc.nat(), (quiet, less) => {
+        const max = quiet.to - 1 - (less % quiet.to)
+        expect(refusal(() => window({ quiet, max }, 'rank')).message).toContain('rank.max')
+      }),
+    )
+    expect(() => window({ quiet: { from: '1s', to: '60s' }, max: '60s' })).not.toThrow()
+  })
+})
+
+describe('L3 a window that a function returned for one event', () => {
+  it('never throws over a max below quiet: max then counts as both', () => {
+    fc.assert(
+      fc.property(fc.oneof(ms, range), ms, level, (quiet, max, at) => {
+        const numbers = windowOf({ quiet, max }).numbers(at)
+        expect(numbers.max).toBe(max)
+        expect(numbers.quiet).toBeLessThanOrEqual(max * (1 + 1e-12))
+        if ((typeof quiet === 'number' ? quiet : quiet.to) <= max) {
+          expect(numbers).toEqual(window({ quiet, max }).numbers(at))
+        } else if (typeof quiet === 'number' || quiet.from >= max) {
+          expect(numbers.quiet).toBe(max)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+const wrong: readonly [string, WindowOptions][] = [
+  ['rank has both quiet and every', { quiet: '1s', every: '1s' }],
+  ['rank has every and max', { every: '1s', max: '2s' }],
+  ['rank has every and max', { every: '1s', max: Infinity }],
+  ['rank.quiet ', { quiet: 'soon' as Duration }],
+  ['rank.quiet ', { quiet: -1 }],
+  ['rank.quiet ', { quiet: Number.NaN }],
+  ['rank.quiet.from ', { quiet: { from: -1, to: 5 } }],
+  ['rank.quiet.to ', { quiet: { from: 1, to: '5 s' as Duration } }],
+  ['rank.quiet ', { quiet: { from: 0, to: 5 } }],
+  ['rank.quiet ', { quiet: { from: 6, to: 5 }, max: 100 }],
+  ['rank.every ', { every: -1 }],
+  ['rank.every ', { every: Number.NaN }],
+  ['rank.max ', { quiet: 1, max: -1 }],
+  ['rank.max ', { max: Number.NaN }],
+  ['rank.maxEvents ', { maxEvents: 0 }],
+  ['rank.maxEvents ', { maxEvents: Number.NaN }],
+  ['rank.maxBytes ', { maxBytes: -1 }],
+  ['rank.maxBytes ', { maxBytes: 0.5 }],
+  ['rank.jitter ', { quiet: 1, jitter: -0.1 }],
+  ['rank.jitter ', { quiet: 1, jitter: 1.1 }],
+  ['rank.jitter ', { quiet: 1, jitter: Number.NaN }],
+  ['rank.leading ', { leading: true }],
+  ['rank.leading ', { every: '1s', leading: true }],
+  ['rank.leading ', { max: '1s', leading: true }],
+]
+
+describe('L3 contradictions are refused, naming the option', () => {
+  it.each(wrong)('%s: %j', (named, options) => {
+    expect(refusal(() => window(options, 'rank')).message).toContain(named)
+    expect(refusal(() => windowOf(options, 'rank')).message).toContain(named)
+  })
+
+  it('a max below quiet', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: DAY }), fc.nat(), (quiet, less) => {
+        const max = quiet - 1 - (less % quiet)
+        const { message } = refusal(() => window({ quiet, max }, 'rank'))
+        expect(message).toContain(`rank.max (${max} ms) is below its quiet (${quiet} ms)`)
+      }),
+    )
+  })
+
+  it('any mixture of options is refused as CONFIG_INVALID or gives numbers that a store takes', () => {
+    const number = fc.oneof(fc.nat(100), fc.constantFrom(-1, 0.5, Infinity, Number.NaN))
+    const any = fc.record(
+      {
+        quiet: fc.oneof(number, fc.record({ from: number, to: number })),
+        every: number,
+        max: number,
+        maxEvents: number,
+        maxBytes: number,
+        jitter: fc.oneof(level, number),
+        leading: fc.boolean(),
+      },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(any, level, fc.constantFrom(window, windowOf), (options, at, read) => {
+        let numbers
+        try {
+          numbers = read(options).numbers(at)
+        } catch {
+          refusal(() => read(options))
+          return
+        }
+        for (const name of ['quiet', 'max', 'maxEvents', 'maxBytes', 'jitter'] as const) {
+          expect(numbers[name]).toBeGreaterThanOrEqual(0)
+        }
+        expect(numbers.jitter).toBeLessThanOrEqual(1)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

@@ -1,0 +1,91 @@
+// The second half of every history: the faults stop, and everything that was acknowledged has to come to its end in a
+// bounded number of steps (I3, I10). Each step is judged by the model like any other.
+import { LEASE, laneName } from './settings.ts'
+import { demand } from './violation.ts'
+import type { Issued, World } from './world.ts'
+import { placeMark, unroutedStep } from './steps/chores.ts'
+import { issueSteer, learnLetters, lettersOf } from './steps/people.ts'
+import { workStep } from './steps/turn.ts'
+
+async function take(issued: Issued | undefined): Promise<void> {
+  if (issued !== undefined) await issued.check(await issued.send())
+}
+
+/** Makes every process forget what it holds: their leases lapse, or end with the next turn of whoever gets them. */
+export async function drain(world: World): Promise<void> {
+  const lanes = [...world.model.lanes.values()]
+  const ids = lanes.filter((lane) => lane.held !== undefined).map((lane) => lane.id)
+  if (ids.length > 0) await take(issueSteer(world, { what: 'lanes', ids, act: { kind: 'unhold' } }))
+  const paused = [...world.model.paused]
+  if (paused.length > 0) await take(issueSteer(world, { what: 'flows', ids: paused, act: { kind: 'resume' } }))
+  await drainMarks(world)
+  const bound = 40 + 4 * world.events.length + 12 * world.model.lanes.size
+  for (let steps = 0; pendingLanes(world).length > 0; steps++) {
+    demand(steps < bound, `I10: ${pendingLanes(world).join(', ')} not drained after ${bound} steps`)
+    await release(world)
+    let served = 0
+    for (let flow = 0; flow < world.flows.length; flow++) {
+      const claim = { flow, slots: 1, failing: 1, suspects: 1 }
+      await take(workStep(world, { kind: 'work', who: 0, outcome: 'done', claim }))
+      served += world.process(0).held.length
+      await take(workStep(world, { kind: 'work', who: 0, outcome: 'done', claim: { ...claim, slots: 0 } }))
+    }
+    if (served === 0) advance(world)
+  }
+  checkAllEnded(world)
+}
+
+async function drainMarks(world: World): Promise<void> {
+  for (let steps = 0; world.model.marks.length > 0; steps++) {
+    demand(steps < 100, `I10: ${world.model.marks.length} marks are still there`)
+    world.clock.advance(LEASE)
+    const before = world.marks.length
+    await take(unroutedStep(world, { kind: 'unrouted', n: 100, fewer: false }))
+    for (let n = 0; n < world.marks.length - before; n++) {
+      await take(placeMark(world, { kind: 'place-mark', mark: n, key: n, remark: false }))
+    }
+  }
+}
+
+/** Letters that block are tried again by hand, and windows without an end are ended by hand. */
+async function release(world: World): Promise<void> {
+  await learnLetters(world)
+  const blocking = lettersOf(world).flatMap((letter) =>
+    letter.blocks && letter.state === 'dead' ? (letter.id ?? []) : [],
+  )
+  if (blocking.length > 0) await take(issueSteer(world, { what: 'dead', ids: blocking, act: 'retry' }))
+  const endless = [...world.model.lanes.values()].filter(
+    (lane) => lane.run === undefined && lane.waiting.length > 0 && lane.deadline === Number.MAX_SAFE_INTEGER,
+  )
+  const ids = endless.filter((lane) => lane.letters.every((letter) => !letter.blocks)).map((lane) => lane.id)
+  if (ids.length > 0) await take(issueSteer(world, { what: 'lanes', ids, act: { kind: 'run-now' } }))
+}
+
+function pendingLanes(world: World): readonly string[] {
+  const lanes = [...world.model.lanes.values()].filter(
+    (lane) => lane.waiting.length > 0 || lane.run !== undefined || lane.letters.some((one) => one.state !== 'dead'),
+  )
+  return lanes.map((lane) => laneName(lane.id))
+}
+
+/** Sleeps as a process would: until the first deadline, or lease end, that is still to come. */
+function advance(world: World): void {
+  const now = world.clock.now()
+  const deadlines = [...world.model.lanes.values()].map((lane) => lane.deadline).filter((deadline) => deadline > now)
+  const next = Math.min(...deadlines)
+  if (next < Number.MAX_SAFE_INTEGER) world.clock.advance(next - world.clock.now())
+}
+
+/** I1: by the ledger, which has seen only replies, nothing that was acknowledged is still on its way. */
+function checkAllEnded(world: World): void {
+  for (const lane of world.ledger.lanes.values()) {
+    const { run } = lane
+    demand(run === undefined || run.purged, `I1: ${laneName(lane.id)} still has a run`)
+    const backInALetter = run !== undefined && run.letter ? run.innocent : []
+    const lost = lane.placements
+      .filter((one) => one.state === 'waiting' || one.state === 'in a run')
+      .filter((one) => !backInALetter.includes(one))
+    demand(lost.length === 0, `I1: ${lost.map((one) => one.event).join(', ')} lost in ${laneName(lane.id)}`)
+  }
+  demand(world.ledger.marked.size === 0, `I1: ${[...world.ledger.marked.keys()].join(', ')} was never placed`)
+}

@@ -1,0 +1,53 @@
+// The ledger's view of what came in: acknowledged means placed or marked, and an identity is stored once (I1, I14).
+import { later, type Millis } from '../../../src/clock.ts'
+import type { AppendCall, Appended, NewEvent, Place } from '../../../src/store/contract/index.ts'
+import { demand } from '../violation.ts'
+import { ledgerLane, type Ledger } from './state.ts'
+
+export function appended(
+  ledger: Ledger,
+  seen: { readonly call: AppendCall; readonly results: readonly Appended[]; readonly now: Millis },
+): void {
+  const { call, results, now } = seen
+  demand(results.length === call.events.length, 'append answers for each event')
+  call.events.forEach((event, n) => {
+    const result = results[n]
+    if (result === undefined) return
+    const first = ledger.identities.get(event.identity)
+    const known = (first !== undefined && first.until > now) || ledger.stored.has(event.id)
+    if (result.kind === 'stored') {
+      demand(!known, `I14: ${event.id} was stored although ${first?.event} has its identity`)
+      enter(ledger, event, now)
+    } else if (result.kind === 'repeated') {
+      demand(ledger.stored.has(event.id), `I14: ${event.id} is said to be stored, and is not`)
+    } else if (result.kind !== 'routes-old') {
+      demand(known, `I14: ${event.id} was kept out as ${result.kind} though nothing has its identity`)
+    }
+  })
+}
+
+/** An acknowledged event takes its places: from here on it must end in each of them. */
+export function enter(ledger: Ledger, event: NewEvent, now: Millis): void {
+  ledger.stored.add(event.id)
+  ledger.identities.set(event.identity, { event: event.id, until: later(now, event.dedupeFor) })
+  if (event.marks.length > 0) ledger.marked.set(event.id, (ledger.marked.get(event.id) ?? 0) + event.marks.length)
+  for (const place of event.places) take(ledger, event.id, place, { rank: 0, now })
+}
+
+/** A live event has one place in a lane, however often it is put there. */
+export function take(
+  ledger: Ledger,
+  event: string,
+  place: Place,
+  at: { readonly rank: 0 | 1; readonly now: Millis },
+): void {
+  const lane = ledgerLane(ledger, place)
+  if (at.rank === 0 && lane.placements.some((one) => one.event === event)) return
+  const cap = later(at.now, at.rank === 0 ? place.max : 0)
+  const quietEnds = later(at.now, place.quiet)
+  const { rank, now } = at
+  lane.placements = [
+    ...lane.placements,
+    { event, lane: lane.id, rank, order: ++ledger.order, arrival: now, cap, quietEnds, state: 'waiting' },
+  ]
+}

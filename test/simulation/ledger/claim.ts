@@ -1,0 +1,116 @@
+// The ledger's view of one lease: one at a time, the same run again or a new one from the front of the line
+// (I2, I8, I17, I20, I21).
+import { later, type Millis } from '../../../src/clock.ts'
+import type { Claim, Lease } from '../../../src/store/contract/index.ts'
+import { laneName } from '../settings.ts'
+import { demand } from '../violation.ts'
+import { UNSEEN, endAll, isLeased, waitingIn } from './state.ts'
+import type { Ledger, LedgerLane, LedgerRun, Placement } from './state.ts'
+
+function idsOf(items: readonly Placement[]): string {
+  return items.map((item) => item.event).join()
+}
+
+export function checkLease(ledger: Ledger, lease: Lease, claim: Claim, now: Millis): void {
+  const lane = ledger.lanes.get(lease.lane)
+  const name = laneName(lease.lane)
+  demand(lane !== undefined, `${name} was never placed in`)
+  demand(!ledger.paused.has(lane.flow), `L14: ${name} is served although its flow is paused`)
+  demand(lease.token > ledger.lastToken, `I2: token ${lease.token} comes after ${ledger.lastToken}`)
+  ledger.lastToken = lease.token
+  const perhapsOver = lane.run?.purged === true && lane.run.leaseEnds <= ledger.latest
+  demand(lane.run === undefined || perhapsOver || !isLeased(lane.run, now), `I2: ${name} has two live runs`)
+  const before = lane.run?.maybeDissolved === true && lane.run.id !== lease.run ? dissolved(lane, lane.run) : lane.run
+  const run = before === undefined || before.purged ? begun(ledger, lane, lease, claim) : back(lane, before, lease, now)
+  run.token = lease.token
+  run.leaseEnds = later(now, claim.lease)
+  run.notBefore = 0
+  run.tries = lease.tries
+  run.lapses = lease.lapses
+  run.maybeDissolved = false
+  lane.run = run
+  lane.unsure = false
+  lane.passedBy.clear()
+  ledger.runIds.add(lease.run)
+}
+
+function dissolved(lane: LedgerLane, run: LedgerRun): undefined {
+  endAll(run.items, 'waiting')
+  lane.run = undefined
+}
+
+/** A run that failed, lapsed or was given back: the same id, the same events, and not too early. */
+function back(lane: LedgerLane, run: LedgerRun, lease: Lease, now: Millis): LedgerRun {
+  const name = laneName(lane.id)
+  const isRest = run.id === undefined && (run.parent === UNSEEN || lease.parent === run.parent)
+  demand(isRest || lease.run === run.id, `I21: ${name} comes back as another run`)
+  const events = lease.events.map((event) => event.id).join()
+  demand(events === idsOf(run.items), `I8: ${name} comes back with ${events} instead of ${idsOf(run.items)}`)
+  demand(now >= run.notBefore, `I17: ${name} is tried at ${now}, before ${run.notBefore}`)
+  const lapsed = run.leaseEnds > 0
+  demand(lease.lapses === run.lapses + (lapsed ? 1 : 0), `L12: ${name} has ${lease.lapses} lapses after ${run.lapses}`)
+  demand(lease.tries === run.tries, `L12: ${name} has ${lease.tries} tries after ${run.tries}`)
+  demand(lease.lapses < 4, `L12: ${name} runs after its fourth lapse`)
+  run.id = lease.run
+  const letter = lane.letters.get(`again of ${lease.parent}`)
+  if (letter !== undefined) lane.letters.set(lease.run, letter)
+  lane.letters.delete(`again of ${lease.parent}`)
+  return run
+}
+
+function begun(ledger: Ledger, lane: LedgerLane, lease: Lease, claim: Claim): LedgerRun {
+  if (lane.run !== undefined) {
+    endAll(lane.run.innocent, lane.run.letter ? 'dead' : 'waiting')
+    lane.run = undefined
+  }
+  const items = lease.letter ? fromLetter(lane, lease) : fromLine(ledger, lane, lease, claim)
+  endAll(items, 'in a run')
+  return {
+    id: lease.run,
+    parent: lease.parent,
+    items,
+    token: 0,
+    leaseEnds: 0,
+    notBefore: 0,
+    lapses: 0,
+    tries: 0,
+    letter: lease.letter,
+    maybeDissolved: false,
+    purged: false,
+    innocent: [],
+  }
+}
+
+function fromLetter(lane: LedgerLane, lease: Lease): readonly Placement[] {
+  const name = laneName(lane.id)
+  const known = lane.letters.get(lease.run) ?? lane.letters.get(`rest of ${lease.parent}`)
+  demand(known !== undefined && known.queued, `L9: a letter of ${name} runs that nobody queued`)
+  if (!lane.letters.has(lease.run)) {
+    lane.letters.delete(`rest of ${lease.parent}`)
+    lane.letters.set(lease.run, known)
+  }
+  known.queued = false
+  const events = lease.events.map((event) => event.id).join()
+  demand(events === idsOf(known.items), `I21: the letter of ${name} runs with ${events}`)
+  demand(lease.tries === 0 && lease.lapses === 0, `L9: a letter queued by hand starts with ${lease.tries} tries`)
+  return known.items
+}
+
+/** A new run takes the front of its line: nobody is left out, nobody comes twice, and the order is that of arrival. */
+function fromLine(ledger: Ledger, lane: LedgerLane, lease: Lease, claim: Claim): readonly Placement[] {
+  const name = laneName(lane.id)
+  demand(!ledger.runIds.has(lease.run), `I21: ${name} begins a run under the old id ${lease.run}`)
+  demand(![...lane.letters.values()].some((letter) => letter.blocks), `L9: ${name} runs although a letter blocks it`)
+  const line = waitingIn(lane, lease.rank).toSorted((a, b) => a.order - b.order)
+  const n = lease.events.length
+  const front = claim.take === 'last' ? line.slice(-1) : line.slice(0, n)
+  const events = lease.events.map((event) => event.id).join()
+  demand(n > 0 && events === idsOf(front), `I1, I20: ${name} takes ${events} of the line ${idsOf(line)}`)
+  demand(n <= claim.maxEvents, `L7: ${name} takes ${n} events at once`)
+  if (claim.take !== 'all')
+    endAll(
+      line.filter((item) => !front.includes(item)),
+      'superseded',
+    )
+  return front
+}

@@ -1,0 +1,74 @@
+// The ledger's view of how an attempt ended: each of its events is accounted for.
+import { later, type Millis } from '../../../src/clock.ts'
+import type { Settle } from '../../../src/store/contract/index.ts'
+import { endAll } from './state.ts'
+import type { LedgerLane, LedgerRun, Placement } from './state.ts'
+
+export function ending(lane: LedgerLane, run: LedgerRun, settle: Settle, now: Millis): void {
+  const { outcome } = settle
+  if (run.purged) {
+    endAll(run.innocent, run.letter ? 'dead' : 'waiting')
+    return over(lane, now)
+  }
+  switch (outcome.kind) {
+    case 'done':
+    case 'dropped':
+      endAll(run.items, outcome.kind)
+      if (run.id !== undefined) lane.letters.delete(run.id)
+      return over(lane, now)
+    case 'dead':
+      bury(lane, run.id ?? '', { items: run.items, parent: run.parent, blocks: outcome.block })
+      return over(lane, now)
+    case 'retry':
+      run.tries += 1
+      return putOff(run, later(now, outcome.after))
+    case 'again':
+      return putOff(run, later(now, outcome.after))
+    case 'released':
+      return putOff(run, now)
+    case 'cancelled':
+      run.maybeDissolved = run.tries === 0 && run.lapses === 0 && !run.letter
+      if (run.maybeDissolved) lane.unsure = true
+      return putOff(run, now)
+    case 'partial':
+      return inPart(lane, run, outcome, now)
+  }
+}
+
+function over(lane: LedgerLane, now: Millis): void {
+  lane.run = undefined
+  lane.lastEnd = now
+}
+
+function putOff(run: LedgerRun, until: Millis): void {
+  run.leaseEnds = 0
+  run.notBefore = until
+}
+
+type Buried = { readonly items: readonly Placement[]; readonly parent: string; readonly blocks: boolean }
+
+function bury(lane: LedgerLane, id: string, { items, parent, blocks }: Buried): void {
+  endAll(items, 'dead')
+  const before = lane.letters.get(id)
+  lane.letters.set(id, { items, parent, blocks: blocks || (before?.blocks ?? false), queued: false })
+}
+
+type Partial = Extract<Settle['outcome'], { readonly kind: 'partial' }>
+
+function inPart(lane: LedgerLane, run: LedgerRun, outcome: Partial, now: Millis): void {
+  const dead = run.items.filter((item) => outcome.dead.includes(item.event))
+  const again = run.items.filter((item) => outcome.retry.includes(item.event))
+  const parent = run.id ?? ''
+  endAll(
+    run.items.filter((item) => !dead.includes(item) && !again.includes(item)),
+    'done',
+  )
+  const letter = lane.letters.get(parent)
+  lane.letters.delete(parent)
+  if (dead.length > 0) bury(lane, `rest of ${parent}`, { items: dead, parent, blocks: outcome.block })
+  if (again.length === 0) return over(lane, now)
+  const until = later(now, outcome.after)
+  const rest = { ...run, id: undefined, parent, items: again, leaseEnds: 0, notBefore: until, tries: run.tries + 1 }
+  lane.run = rest
+  if (letter !== undefined) lane.letters.set(`again of ${parent}`, { ...letter, items: again, parent })
+}

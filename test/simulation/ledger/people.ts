@@ -1,0 +1,122 @@
+// The ledger's view of what people did: it takes the store's word for whether something happened, not for what follows.
+import type { Millis } from '../../../src/clock.ts'
+import type { LeasedMark, PurgeCall, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import { UNSEEN, endAll, isLeased, countMarks, type Ledger, type LedgerLane, type Placement } from './state.ts'
+
+export interface SeenSteer {
+  readonly call: SteerCall
+  readonly results: SteerReply['results']
+  readonly now: Millis
+  readonly marks: readonly LeasedMark[]
+}
+
+export function steered(ledger: Ledger, { call, results, now, marks }: SeenSteer): void {
+  call.ids.forEach((id, n) => {
+    if (results[n] !== 'ok') return
+    switch (call.what) {
+      case 'lanes':
+        return steeredLane(ledger.lanes.get(String(id)), call.act.kind, now)
+      case 'dead':
+        return steeredLetter(ledger, String(id), call.act)
+      case 'flows':
+        if (call.act.kind === 'pause') ledger.paused.add(String(id))
+        else ledger.paused.delete(String(id))
+        return undefined
+      case 'marks':
+        return call.act === 'drop'
+          ? countMarks(ledger, marks.find((mark) => mark.id === id)?.event.id ?? '', -1)
+          : undefined
+    }
+  })
+}
+
+function steeredLane(lane: LedgerLane | undefined, act: string, now: Millis): void {
+  if (lane === undefined) return
+  if (act === 'hold') lane.held = true
+  if (act === 'unhold') lane.held = false
+  if (act === 'hold' || act === 'drop') lane.passedBy.clear()
+  if (act === 'run-now' && lane.run !== undefined) lane.run.notBefore = Math.min(lane.run.notBefore, now)
+  if (act !== 'drop') return
+  endAll(
+    lane.placements.filter((one) => one.state === 'waiting'),
+    'dropped',
+  )
+  const { run } = lane
+  if (run === undefined || isLeased(run, now)) return
+  endAll(
+    run.items.filter((item) => item.state !== 'purged'),
+    'dropped',
+  )
+  lane.letters.delete(run.id ?? `again of ${run.parent}`)
+  lane.run = undefined
+  lane.lastEnd = now
+}
+
+function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unblock'): void {
+  for (const lane of ledger.lanes.values()) {
+    // A letter of a partial outcome is known by its parent until it has run; then nothing surer can be said of its lane.
+    const letter = lane.letters.get(id)
+    if (letter === undefined) {
+      lane.unsure ||= [...lane.letters.keys()].some((name) => name.startsWith('rest of '))
+      for (const [name, rest] of lane.letters) {
+        if (!name.startsWith('rest of ')) continue
+        if (act === 'retry') rest.queued = true
+        else rest.blocks = false
+      }
+      continue
+    }
+    if (act === 'retry') letter.queued = true
+    if (act === 'unblock') letter.blocks = false
+    if (act !== 'drop') continue
+    endAll(letter.items, 'dropped')
+    lane.letters.delete(id)
+  }
+}
+
+export function purged(
+  ledger: Ledger,
+  seen: { readonly what: PurgeCall['what']; readonly now: Millis; readonly tenantOf: (event: string) => string },
+): void {
+  const { what, now } = seen
+  const isPurged = (one: Placement): boolean => {
+    if (what.kind === 'lanes') return what.ids.includes(one.lane)
+    return what.kind === 'event' ? one.event === what.id : seen.tenantOf(one.event) === what.tenant
+  }
+  for (const lane of ledger.lanes.values()) purgeLane(lane, isPurged, now)
+  if (what.kind === 'event') ledger.marked.delete(what.id)
+  if (what.kind === 'tenant')
+    for (const id of ledger.marked.keys()) if (seen.tenantOf(id) === what.tenant) ledger.marked.delete(id)
+}
+
+function purgeLane(lane: LedgerLane, isPurged: (one: Placement) => boolean, now: Millis): void {
+  const hit = lane.placements.filter(isPurged)
+  if (hit.length === 0) return
+  const pending = hit.filter((one) => one.state === 'waiting' || one.state === 'in a run' || one.state === 'dead')
+  lane.passedBy.clear()
+  for (const [id, letter] of lane.letters) {
+    const items = letter.items.filter((item) => !hit.includes(item))
+    if (items.length === 0) lane.letters.delete(id)
+    else if (items.length < letter.items.length) lane.letters.set(id, { ...letter, items })
+  }
+  const { run } = lane
+  if (run !== undefined) run.innocent = run.innocent.filter((item) => !hit.includes(item))
+  if (run !== undefined && !run.purged && run.items.some((item) => hit.includes(item))) {
+    run.purged = true
+    run.innocent = run.items.filter((item) => item.state === 'in a run' && !hit.includes(item))
+    if (!isLeased(run, now)) {
+      if (run.letter) endAll(run.innocent, 'dead')
+      const rest = {
+        ...run,
+        id: undefined,
+        parent: run.id ?? UNSEEN,
+        items: run.innocent,
+        purged: false,
+        letter: false,
+      }
+      lane.run = run.innocent.length === 0 || run.letter ? undefined : rest
+      lane.lastEnd = now
+    }
+  }
+  endAll(pending, 'purged')
+  lane.unsure = true
+}

@@ -1,0 +1,141 @@
+// The ledger: what must be true of every store whatever the model says, kept from the replies alone. It follows each
+// placement (one event in one lane) from the moment it is acknowledged to its one end, and each lease by its token.
+import type { Millis } from '../../../src/clock.ts'
+import type { LaneId } from '../../../src/model/identity.ts'
+
+/** The id of a run that ended before any claim showed it. */
+export const UNSEEN = '*'
+
+export type PlacementState = 'waiting' | 'in a run' | 'done' | 'dead' | 'dropped' | 'superseded' | 'purged'
+
+export interface Placement {
+  readonly event: string
+  readonly lane: LaneId
+  readonly rank: 0 | 1
+  readonly order: number
+  readonly arrival: Millis
+  /** By then its window must have ended, whatever came after it (I19). */
+  readonly cap: Millis
+  readonly quietEnds: Millis
+  state: PlacementState
+}
+
+export interface LedgerRun {
+  /** Undefined: the rest of a partial outcome, whose id shows with its next claim. */
+  id: string | undefined
+  readonly parent: string
+  items: readonly Placement[]
+  token: number
+  /** Live until then; 0 while it waits. */
+  leaseEnds: Millis
+  /** No attempt before (I17). */
+  notBefore: Millis
+  lapses: number
+  tries: number
+  readonly letter: boolean
+  /** It said `cancelled`: it comes back whole, or never was. */
+  maybeDissolved: boolean
+  purged: boolean
+  /** Events of a purged run that were not purged themselves. */
+  innocent: readonly Placement[]
+}
+
+export interface LedgerLetter {
+  readonly items: readonly Placement[]
+  readonly parent: string
+  blocks: boolean
+  queued: boolean
+}
+
+export interface LedgerLane {
+  readonly id: LaneId
+  readonly flow: string
+  readonly group: string
+  placements: readonly Placement[]
+  run: LedgerRun | undefined
+  /** By id, or by `rest of <parent>` where the id is not known yet. */
+  readonly letters: Map<string, LedgerLetter>
+  lastEnd: Millis
+  held: boolean
+  /** Steered, purged or dissolved: until its next turn its readiness cannot be told from replies. */
+  unsure: boolean
+  /** How often each other lane was served while this one was ready (I9). */
+  readonly passedBy: Map<LaneId, number>
+}
+
+export interface Ledger {
+  readonly lanes: Map<LaneId, LedgerLane>
+  readonly identities: Map<string, { readonly event: string; readonly until: Millis }>
+  readonly stored: Set<string>
+  readonly runIds: Set<string>
+  readonly paused: Set<string>
+  readonly permits: Map<string, Map<string, { readonly n: number; readonly ends: Millis }>>
+  readonly marked: Map<string, number>
+  lastToken: number
+  order: number
+  /** The latest time seen: before it, the clock was set back and waiting times say nothing. */
+  latest: Millis
+}
+
+export function newLedger(): Ledger {
+  return {
+    lanes: new Map(),
+    identities: new Map(),
+    stored: new Set(),
+    runIds: new Set(),
+    paused: new Set(),
+    permits: new Map(),
+    marked: new Map(),
+    lastToken: 0,
+    order: 0,
+    latest: 0,
+  }
+}
+
+export function ledgerLane(ledger: Ledger, of: { lane: LaneId; flow: string; group: string }): LedgerLane {
+  const known = ledger.lanes.get(of.lane)
+  if (known !== undefined) return known
+  const lane: LedgerLane = {
+    id: of.lane,
+    flow: of.flow,
+    group: of.group,
+    placements: [],
+    run: undefined,
+    letters: new Map(),
+    lastEnd: 0,
+    held: false,
+    unsure: false,
+    passedBy: new Map(),
+  }
+  ledger.lanes.set(lane.id, lane)
+  return lane
+}
+
+export function waitingIn(lane: LedgerLane, rank: 0 | 1): readonly Placement[] {
+  return lane.placements.filter((one) => one.state === 'waiting' && one.rank === rank)
+}
+
+/** An event has one mark more, or fewer. */
+export function countMarks(ledger: Ledger, event: string, more: number): void {
+  const left = (ledger.marked.get(event) ?? 0) + more
+  if (left > 0) ledger.marked.set(event, left)
+  else ledger.marked.delete(event)
+}
+
+export function isLeased(run: LedgerRun, now: Millis): boolean {
+  return run.leaseEnds > now
+}
+
+export function endAll(items: readonly Placement[], state: PlacementState): void {
+  for (const item of items) item.state = state
+}
+
+/** Whether the rules leave no doubt that the lane may be served now, in the line of the healthy ones. */
+export function isSurelyReady(ledger: Ledger, lane: LedgerLane, now: Millis): boolean {
+  if (now < ledger.latest || lane.lastEnd > now || lane.held || lane.unsure || lane.run !== undefined) return false
+  if ([...lane.letters.values()].some((letter) => letter.blocks || letter.queued)) return false
+  const live = waitingIn(lane, 0)
+  const last = lane.placements.findLast((one) => one.rank === 0)
+  const windowOver = live.some((one) => one.cap <= now) || (last !== undefined && last.quietEnds <= now)
+  return (live.length > 0 && windowOver) || waitingIn(lane, 1).length > 0
+}

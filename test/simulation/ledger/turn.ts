@@ -1,0 +1,139 @@
+// The ledger's view of a turn: who may settle, what may be claimed, and that nobody is passed over or forgotten.
+import type { Millis } from '../../../src/clock.ts'
+import type { NewEvent, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import { laneName } from '../settings.ts'
+import { demand } from '../violation.ts'
+import { enter } from './append.ts'
+import { checkLease } from './claim.ts'
+import { ending } from './ending.ts'
+import { isLeased, isSurelyReady, waitingIn, type Ledger, type LedgerLane } from './state.ts'
+
+export interface SeenTurn {
+  readonly call: TurnCall
+  readonly reply: TurnReply
+  readonly repeated: boolean
+}
+
+export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): void {
+  const { now } = reply
+  if (repeated) return checkRepeat(ledger, reply)
+  // Times before and after a step back of the clock cannot be compared: nobody is known to have waited.
+  if (now < ledger.latest) for (const lane of ledger.lanes.values()) lane.passedBy.clear()
+  call.settle.forEach((one, n) => {
+    const lane = ledger.lanes.get(one.lane)
+    const run = lane?.run
+    const mine = run !== undefined && run.token === one.token && isLeased(run, now)
+    // A purged run whose lease lapsed is over; if the clock was set back since, only the store knows.
+    const perhapsOver = mine && run.purged && run.leaseEnds <= ledger.latest && reply.settled[n] === 'lost'
+    const expected = !mine || perhapsOver ? 'lost' : run.purged ? 'purged' : 'ok'
+    demand(
+      reply.settled[n] === expected,
+      `I12: a settlement in ${laneName(one.lane)} is ${reply.settled[n]}, not ${expected}`,
+    )
+    if (lane === undefined || run === undefined || !mine) return
+    if (expected === 'ok') publishedBy(ledger, one.publish, call.routes < reply.routes, now)
+    ending(lane, run, one, now)
+  })
+  for (const { lane: id, run } of reply.crashed)
+    crashed(ledger, { id, run, blocks: blocksAfterCrash(call, ledger, id) }, now)
+  for (const claim of call.claim) {
+    const ready = [...ledger.lanes.values()].filter(
+      (lane) => lane.flow === claim.flow && isSurelyReady(ledger, lane, now),
+    )
+    const leases = reply.claimed.filter((lease) => lease.flow === claim.flow)
+    demand(leases.length <= claim.slots, `${leases.length} leases of ${claim.flow} for ${claim.slots} slots`)
+    for (const lease of leases) {
+      const wasHealthy = lease.tries === 0 && lease.lapses === 0
+      checkLease(ledger, lease, claim, now)
+      if (wasHealthy) passes(ready, lease.lane, lease.group)
+      const index = ready.findIndex((lane) => lane.id === lease.lane)
+      if (index >= 0) ready.splice(index, 1)
+    }
+    const slotsLeft = leases.length < claim.slots && claim.perGroup === undefined
+    if (!ledger.paused.has(claim.flow) && slotsLeft) {
+      const forgotten = ready[0]
+      demand(forgotten === undefined, `I3: ${forgotten && laneName(forgotten.id)} is ready and was not served`)
+    }
+  }
+  for (const head of reply.heads) checkHead(ledger, head, now)
+}
+
+/** What a handler published by old routes is marked, not placed. */
+function publishedBy(ledger: Ledger, events: readonly NewEvent[], oldRoutes: boolean, now: Millis): void {
+  for (const event of events) {
+    if (!isNew(ledger, event.identity, now)) continue
+    const mark = { flow: '', reason: 'routes-old' as const, error: '' }
+    enter(ledger, oldRoutes ? { ...event, places: [], marks: [mark] } : event, now)
+  }
+}
+
+function isNew(ledger: Ledger, identity: string, now: Millis): boolean {
+  const known = ledger.identities.get(identity)
+  return known === undefined || known.until <= now
+}
+
+/** A repeated answer shows leases that are live, and gives out none. */
+function checkRepeat(ledger: Ledger, reply: TurnReply): void {
+  for (const lease of reply.claimed) {
+    const run = ledger.lanes.get(lease.lane)?.run
+    const same = run?.token === lease.token && run.id === lease.run && isLeased(run, reply.now)
+    demand(same, `I13: a repeated request claims ${laneName(lease.lane)} anew`)
+  }
+}
+
+function blocksAfterCrash(call: TurnCall, ledger: Ledger, lane: string): boolean {
+  return call.claim.some((claim) => claim.block && claim.flow === ledger.lanes.get(lane)?.flow)
+}
+
+type Crash = { readonly id: string; readonly run: string; readonly blocks: boolean }
+
+function crashed(ledger: Ledger, found: Crash, now: Millis): void {
+  const lane = ledger.lanes.get(found.id)
+  const run = lane?.run
+  const lapsed = run !== undefined && run.leaseEnds > 0 && run.leaseEnds <= now && run.id === found.run
+  demand(
+    lapsed && run.lapses === 3,
+    `L12: ${laneName(found.id)} is said to have crashed, but its fourth lease has not lapsed`,
+  )
+  if (lane === undefined) return
+  const blocked = lane.letters.get(found.run)?.blocks ?? false
+  for (const item of run.items) item.state = 'dead'
+  lane.letters.set(found.run, { items: run.items, parent: run.parent, blocks: blocked || found.blocks, queued: false })
+  lane.run = undefined
+  lane.lastEnd = now
+}
+
+/** I9: while a lane is ready, any one other lane of its group is served before it at most once. */
+function passes(ready: readonly LedgerLane[], served: string, group: string): void {
+  for (const lane of ready) {
+    if (lane.id === served || lane.group !== group) continue
+    const times = (lane.passedBy.get(served) ?? 0) + 1
+    demand(times <= 1, `I9: ${laneName(served)} is served twice while ${laneName(lane.id)} is ready`)
+    lane.passedBy.set(served, times)
+  }
+}
+
+/** I3: whatever waits for time has a head of line that wakes for it. */
+function checkHead(
+  ledger: Ledger,
+  head: { readonly flow: string; readonly due: Millis | undefined },
+  now: Millis,
+): void {
+  if (ledger.paused.has(head.flow) || now < ledger.latest) return
+  for (const lane of ledger.lanes.values()) {
+    if (lane.flow !== head.flow || lane.held || lane.unsure) continue
+    const by = wakesBy(lane)
+    const wakes = by === undefined || (head.due !== undefined && head.due <= by)
+    demand(wakes, `I3: ${laneName(lane.id)} waits for ${by}, but the head of ${head.flow} is ${head.due}`)
+  }
+}
+
+function wakesBy(lane: LedgerLane): Millis | undefined {
+  if (lane.run !== undefined) return lane.run.leaseEnds > 0 ? lane.run.leaseEnds : lane.run.notBefore
+  if ([...lane.letters.values()].some((letter) => letter.blocks || letter.queued)) return undefined
+  const live = waitingIn(lane, 0)
+  const caps = live.map((one) => one.cap).filter((cap) => cap < Number.MAX_SAFE_INTEGER)
+  const replays = waitingIn(lane, 1).map((one) => one.arrival)
+  if (caps.length + replays.length === 0) return undefined
+  return Math.max(lane.lastEnd, Math.min(...caps, ...replays))
+}

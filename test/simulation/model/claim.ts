@@ -1,0 +1,204 @@
+// Whose turn it is, and what the turn is, in the reference model (L5, L5g, L7, L12, L16, L24).
+import { later, NEVER } from '../../../src/clock.ts'
+import type { Claim } from '../../../src/store/contract/index.ts'
+import { isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
+import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
+import { tolerated } from './tolerated.ts'
+
+export interface Granted {
+  readonly lane: ModelLane
+  readonly run: ModelRun
+  /** The id must be one that was never seen. */
+  readonly fresh: boolean
+  readonly due: number
+}
+
+export interface Claimed {
+  readonly granted: readonly Granted[]
+  readonly crashed: readonly { readonly lane: ModelLane; readonly run: string | undefined }[]
+}
+
+const LAPSES_OF_A_CRASH = 4
+const LIVE_TURNS_PER_REPLAY = 8
+
+type Line = 'healthy' | 'failing' | 'suspect'
+
+function lapsesFound(run: ModelRun, now: number): number {
+  return run.lapses + (run.state === 'running' && run.until <= now ? 1 : 0)
+}
+
+export function lineOf(lane: ModelLane, now: number): Line {
+  if (lane.run === undefined) return 'healthy'
+  if (lapsesFound(lane.run, now) >= 2) return 'suspect'
+  return lane.run.failing ? 'failing' : 'healthy'
+}
+
+function byDeadline(a: ModelLane, b: ModelLane): number {
+  return a.deadline - b.deadline || a.ticket - b.ticket
+}
+
+function liveRuns(model: Model, flow: string, group: string): number {
+  const lanes = [...model.lanes.values()].filter((lane) => lane.flow === flow && lane.group === group)
+  return lanes.filter((lane) => lane.run !== undefined && isLive(lane.run, model.now)).length
+}
+
+/** The lane that is served next, if any may be. */
+function nextLane(model: Model, claim: Claim, left: Record<Line, number>): ModelLane | undefined {
+  const ready = [...model.lanes.values()]
+    .filter((lane) => lane.flow === claim.flow && lane.deadline <= model.now)
+    .filter((lane) => left[lineOf(lane, model.now)] > 0)
+    .toSorted(byDeadline)
+  const { perGroup } = claim
+  if (perGroup === undefined) return ready[0]
+  const open = ready.filter((lane) => liveRuns(model, lane.flow, lane.group) < perGroup)
+  const heads = open.filter((lane) => open.find((other) => other.group === lane.group) === lane)
+  const turnOf = (lane: ModelLane): number => model.served.get(`${lane.flow}/${lane.group}`) ?? 0
+  return heads.toSorted((a, b) => turnOf(a) - turnOf(b) || byDeadline(a, b))[0]
+}
+
+export function claim(model: Model, call: Claim): Claimed {
+  const granted: Granted[] = []
+  const crashed: { lane: ModelLane; run: string | undefined }[] = []
+  if (model.paused.has(call.flow)) return { granted, crashed }
+  const left = { healthy: call.slots, failing: call.failing, suspect: call.suspects }
+  while (granted.length < call.slots) {
+    const lane = nextLane(model, call, left)
+    if (lane === undefined) break
+    const due = lane.deadline
+    const line = lineOf(lane, model.now)
+    if (lane.run !== undefined && lane.run.purged) {
+      endPurgedLetter(lane, lane.run)
+      runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+      continue
+    }
+    if (lane.run !== undefined && lapsesFound(lane.run, model.now) >= LAPSES_OF_A_CRASH) {
+      crashed.push({ lane, run: lane.run.id })
+      crash(model, lane, lane.run, call.block)
+      continue
+    }
+    left[line] -= 1
+    const fresh = lane.run === undefined && !lane.letters.some((letter) => letter.state === 'queued')
+    const run = turnOf(model, lane, call)
+    if (call.perGroup !== undefined) model.served.set(`${lane.flow}/${lane.group}`, ++model.counter)
+    granted.push({ lane, run, fresh, due })
+  }
+  return { granted, crashed }
+}
+
+function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): void {
+  run.lapses += 1
+  buryRun(model, lane, run, { reason: 'crashed', block })
+  runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+}
+
+/** What a purge left of the letter is dead as before. */
+export function endPurgedLetter(lane: ModelLane, run: ModelRun): void {
+  if (run.letter !== undefined) run.letter.state = 'dead'
+  lane.letters = lane.letters.filter((letter) => letter !== run.letter || letter.spots.length > 0)
+}
+
+/** The run's events become a dead letter of its id; one that came from a letter is that letter again. */
+export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { reason: string; block: boolean }): void {
+  const before = run.letter
+  const letter: Letter = {
+    id: run.id,
+    parent: run.parent,
+    lane: lane.id,
+    spots: run.spots,
+    state: 'dead',
+    reason: why.reason,
+    at: model.now,
+    tries: run.tries,
+    lapses: run.lapses,
+    blocks: why.block || (before?.blocks ?? false),
+    due: 0,
+  }
+  lane.letters = [...lane.letters.filter((other) => other !== before), letter]
+}
+
+function turnOf(model: Model, lane: ModelLane, call: Claim): ModelRun {
+  const run = lane.run ?? newRun(model, lane, call)
+  if (lane.run !== undefined && run.state === 'running') {
+    run.lapses += 1
+    run.frozen = true
+    run.asked = false
+  }
+  lane.run = run
+  // Its end has passed, or the lane would not be served: the hold is over.
+  lane.held = undefined
+  run.state = 'running'
+  run.until = later(model.now, call.lease)
+  setDeadline(model, lane, true)
+  return run
+}
+
+function newRun(model: Model, lane: ModelLane, call: Claim): ModelRun {
+  const letter = lane.letters.find((other) => other.state === 'queued')
+  if (letter !== undefined) {
+    letter.state = 'running'
+    return { ...blankRun(letter.spots), id: letter.id, parent: letter.parent, letter, frozen: true }
+  }
+  const live = liveSpots(lane)
+  const replays = replaySpots(lane)
+  const replaysAreDue = replays.length > 0 && lane.replaysDue <= model.now
+  const liveIsDue = live.length > 0 && lane.window <= model.now
+  const replayTurn = replaysAreDue && (!liveIsDue || lane.turnsBesideReplays >= LIVE_TURNS_PER_REPLAY)
+  if (replayTurn) lane.turnsBesideReplays = 0
+  else if (replays.length > 0) lane.turnsBesideReplays += 1
+  return takeFrom(lane, replayTurn ? replays : live, call)
+}
+
+function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun {
+  const ordered = line.toSorted((a, b) => a.position - b.position)
+  const taken =
+    call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
+  const passedOver = ordered.filter((spot) => !taken.includes(spot))
+  const others = tolerated.leftoverLosesItsCap ? passedOver.map((spot) => ({ ...spot, cap: NEVER })) : passedOver
+  const untouched = lane.waiting.filter((spot) => !ordered.includes(spot))
+  lane.waiting = call.take === 'all' ? [...untouched, ...others].toSorted((a, b) => a.position - b.position) : untouched
+  return {
+    ...blankRun(taken),
+    rank: ordered[0]?.rank ?? 0,
+    earliestCap: least(ordered.map((spot) => spot.cap)),
+    left: call.take === 'all' ? others : [],
+    superseded: call.take === 'all' ? 0 : others.length,
+  }
+}
+
+function firstThatFit(ordered: readonly Spot[], call: Claim): readonly Spot[] {
+  const taken: Spot[] = []
+  let bytes = 0
+  for (const spot of ordered) {
+    bytes += spot.size
+    if (taken.length > 0 && (taken.length >= call.maxEvents || bytes > call.maxBytes)) break
+    taken.push(spot)
+  }
+  return taken
+}
+
+export function blankRun(spots: readonly Spot[]): ModelRun {
+  return {
+    id: undefined,
+    parent: '',
+    spots,
+    rank: 0,
+    letter: undefined,
+    state: 'waiting',
+    token: 0,
+    until: 0,
+    tries: 0,
+    lapses: 0,
+    failing: false,
+    frozen: false,
+    asked: false,
+    committed: false,
+    purged: false,
+    innocent: [],
+    againSince: 0,
+    state64: '',
+    attempts: [],
+    earliestCap: 0,
+    left: [],
+    superseded: 0,
+  }
+}

@@ -1,0 +1,117 @@
+// How events enter lanes in the reference model: append, place, publish (L2, L3, L4, L6c, L10, L16, L18).
+import { later } from '../../../src/clock.ts'
+import type { AppendCall, Appended, Mark, NewEvent, Place } from '../../../src/store/contract/index.ts'
+import { canBeCancelled, laneFor, least, liveSpots, replaySpots, setDeadline } from './state.ts'
+import type { Model, ModelLane, Spot } from './state.ts'
+import { tolerated } from './tolerated.ts'
+
+/** The words of an error that the store finds itself are its own. */
+export const ANY_ERROR = '*'
+
+export function textOfBody(body: Uint8Array | undefined): string {
+  return body === undefined ? 'none' : Buffer.from(body).toString('latin1')
+}
+
+/** When the live events that wait should run, now that `spot` is the last of them. */
+function windowWith(model: Model, lane: ModelLane, spot: Spot, place: Place): number {
+  const before = liveSpots(lane)
+  const waiting = [...before, spot]
+  const bytes = waiting.reduce((sum, one) => sum + one.size, 0)
+  if (before.length > 0 && lane.window <= model.now) return lane.window
+  if (waiting.length >= place.maxEvents || bytes >= place.maxBytes) return model.now
+  if (place.leading && before.length === 0 && lane.run === undefined && !ranLately(model, lane, place.quiet)) {
+    return model.now
+  }
+  return Math.min(later(model.now, place.quiet), least([...waiting.map((one) => one.cap), lane.capOfThePurged]))
+}
+
+function ranLately(model: Model, lane: ModelLane, quiet: number): boolean {
+  if (lane.ended === undefined || lane.ended.at + lane.ended.keep <= model.now) return false
+  return model.now - lane.ended.at < quiet
+}
+
+export function placeLive(model: Model, event: NewEvent, place: Place): void {
+  const lane = laneFor(model, place, event.tenant)
+  const spot: Spot = {
+    event: event.id,
+    rank: 0,
+    position: ++model.counter,
+    arrival: model.now,
+    cap: later(model.now, place.max),
+    size: event.body.byteLength,
+  }
+  lane.window = windowWith(model, lane, spot, place)
+  lane.waiting = [...lane.waiting, spot]
+  const { run } = lane
+  if (place.cancel && run !== undefined && canBeCancelled(run, model.now) && run.earliestCap > model.now)
+    run.asked = true
+  model.events.get(event.id)?.lanes.add(lane.id)
+  setDeadline(model, lane, false)
+}
+
+export function placeReplay(model: Model, event: NewEvent, place: Place): void {
+  const lane = laneFor(model, place, event.tenant)
+  const spot: Spot = {
+    event: event.id,
+    rank: 1,
+    position: ++model.counter,
+    arrival: model.now,
+    cap: model.now,
+    size: event.body.byteLength,
+  }
+  lane.replaysDue = replaySpots(lane).length === 0 ? model.now : Math.min(lane.replaysDue, model.now)
+  lane.waiting = [...lane.waiting, spot]
+  model.events.get(event.id)?.lanes.add(lane.id)
+  setDeadline(model, lane, false)
+}
+
+export function addMark(model: Model, event: string, mark: Mark, after: number): void {
+  model.marks = [
+    ...model.marks,
+    {
+      event,
+      flow: mark.flow,
+      reason: mark.reason,
+      error: mark.error,
+      order: ++model.counter,
+      id: undefined,
+      token: 0,
+      due: later(model.now, after),
+    },
+  ]
+}
+
+function known(model: Model, event: NewEvent): Appended | undefined {
+  // Our own lost reply: the event itself is stored, however long ago.
+  const first = model.identities.get(event.identity)
+  const forgotten = first === undefined || first.until <= model.now
+  // Forgotten for good, should the clock be set back.
+  if (forgotten) model.identities.delete(event.identity)
+  const sameId = model.events.has(event.id)
+  if (sameId && forgotten && tolerated.conflictWithItself) return { kind: 'conflict', of: event.id }
+  if (sameId && (first?.event === event.id || !tolerated.conflictWithItself)) return { kind: 'repeated' }
+  if (forgotten) return undefined
+  const original = model.events.get(first.event)
+  if (original !== undefined) original.duplicates += 1
+  return { kind: first.body === textOfBody(event.body) ? 'duplicate' : 'conflict', of: first.event }
+}
+
+/** Stores one event as `append` does, without the check of the routes. */
+export function store(model: Model, event: NewEvent): Appended {
+  const before = known(model, event)
+  if (before !== undefined) return before
+  const until = later(model.now, event.dedupeFor)
+  model.identities.set(event.identity, { event: event.id, body: textOfBody(event.body), until })
+  model.events.set(event.id, { event, arrived: model.now, lanes: new Set(), gone: 'no', duplicates: 0 })
+  const seen = new Set<string>()
+  for (const place of event.places) {
+    if (!seen.has(place.lane)) placeLive(model, event, place)
+    seen.add(place.lane)
+  }
+  for (const mark of event.marks) addMark(model, event.id, mark, 0)
+  return { kind: 'stored' }
+}
+
+export function append(model: Model, call: AppendCall): readonly Appended[] {
+  return call.events.map((event) => (call.routes < model.routes ? { kind: 'routes-old' } : store(model, event)))
+}

@@ -1,0 +1,75 @@
+// What is removed at a person's word, in the reference model (L15). An event that shared a run with a purged one is
+// innocent: it goes back to its place when that run ends. Between attempts the rest goes on at once, as another run: a
+// different set of events has a different id. A dead letter keeps its id, which is what people know it by, and is dead
+// again when its run was purged in part.
+import type { PurgeCall } from '../../../src/store/contract/index.ts'
+import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
+import type { Model, ModelLane, ModelRun, Spot } from './state.ts'
+import { tolerated } from './tolerated.ts'
+
+export function purge(model: Model, what: PurgeCall['what']): void {
+  const lanes = [...model.lanes.values()]
+  switch (what.kind) {
+    case 'lanes':
+      for (const lane of lanes) if (what.ids.includes(lane.id)) purgeLane(model, lane, () => true)
+      for (const [id, known] of model.events) {
+        const wasThere = what.ids.some((lane) => known.lanes.has(lane))
+        const unsure = tolerated.purgeInStepsForgetsTheFinished || isPending(model, id)
+        if (wasThere && known.gone !== 'yes') known.gone = unsure ? 'perhaps' : 'yes'
+      }
+      break
+    case 'tenant':
+      for (const [id, known] of model.events) if (known.event.tenant === what.tenant) purgeEvent(model, id)
+      break
+    case 'event':
+      purgeEvent(model, what.id)
+      break
+  }
+}
+
+function purgeEvent(model: Model, id: string): void {
+  const known = model.events.get(id)
+  if (known === undefined) return
+  known.gone = 'yes'
+  model.marks = model.marks.filter((mark) => mark.event !== id)
+  for (const lane of model.lanes.values()) purgeLane(model, lane, (spot) => spot.event === id)
+}
+
+function purgeLane(model: Model, lane: ModelLane, isPurged: (spot: Spot) => boolean): void {
+  const caps = liveSpots(lane)
+    .filter(isPurged)
+    .map((spot) => spot.cap)
+  if (tolerated.capOfThePurged) lane.capOfThePurged = least([...caps, lane.capOfThePurged])
+  lane.waiting = lane.waiting.filter((spot) => !isPurged(spot))
+  for (const letter of lane.letters) letter.spots = letter.spots.filter((spot) => !isPurged(spot))
+  lane.letters = lane.letters.filter((letter) => letter.state === 'running' || letter.spots.length > 0)
+  const { run } = lane
+  if (run !== undefined && run.innocent.some(isPurged)) purgeInnocent(model, lane, run, isPurged)
+  if (run !== undefined && run.spots.some(isPurged)) purgeRun(model, lane, run, isPurged)
+  setDeadline(model, lane, false)
+}
+
+/** A purged run loses more of its events. When its lease has lapsed nothing keeps it any longer. */
+function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot: Spot) => boolean): void {
+  run.innocent = run.innocent.filter((spot) => !isPurged(spot))
+  if (isLive(run, model.now)) return
+  runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+}
+
+function purgeRun(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot: Spot) => boolean): void {
+  const rest = run.spots.filter((spot) => !isPurged(spot))
+  const { letter } = run
+  if (letter !== undefined) letter.spots = rest
+  const emptyLetterStays = isLive(run, model.now) && tolerated.purgedLetterStaysWhileItRuns
+  if (rest.length === 0 && !emptyLetterStays) lane.letters = lane.letters.filter((other) => other !== letter)
+  if (isLive(run, model.now)) {
+    run.innocent = letter === undefined ? rest : []
+    run.spots = []
+    run.purged = true
+  } else if (rest.length > 0 && letter === undefined) {
+    lane.run = { ...run, id: undefined, parent: run.id ?? UNSEEN, spots: rest }
+  } else {
+    if (letter !== undefined) letter.state = 'dead'
+    runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+  }
+}

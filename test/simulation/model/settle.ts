@@ -1,0 +1,154 @@
+// How an attempt ends in the reference model, and how a lease is lengthened (L1, L6c, L8, L9, L15).
+import { later, NEVER } from '../../../src/clock.ts'
+import type { Outcome } from '../../../src/model/settle.ts'
+import type { NewEvent, RenewCall, RenewReply, Settle, Settled } from '../../../src/store/contract/index.ts'
+import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
+import { ANY_ERROR, store } from './place.ts'
+import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
+import type { Model, ModelLane, ModelRun } from './state.ts'
+import { tolerated } from './tolerated.ts'
+
+/** The run that holds this token, while it is live. */
+function holder(model: Model, lane: string, token: number): { lane: ModelLane; run: ModelRun } | undefined {
+  const found = model.lanes.get(lane)
+  const run = found?.run
+  if (found === undefined || run === undefined || run.token !== token || !isLive(run, model.now)) return undefined
+  return { lane: found, run }
+}
+
+export function settle(model: Model, call: Settle, routes: number): Settled {
+  const held = holder(model, call.lane, call.token)
+  if (held === undefined) return 'lost'
+  const { lane, run } = held
+  if (run.purged) {
+    endPurgedLetter(lane, run)
+    runEnded(model, lane, tolerated.purgedEndsPlainly ? { whileRunning: 'window', keep: 0 } : call)
+    return 'purged'
+  }
+  if (call.attempt !== undefined) run.attempts = [...run.attempts, call.attempt]
+  settleRun(model, { lane, run }, call, call.outcome)
+  for (const event of call.publish) store(model, routes < model.routes ? unroutedYet(event) : event)
+  return 'ok'
+}
+
+/** What a handler published by old routes is stored all the same, and routed later. */
+function unroutedYet(event: NewEvent): NewEvent {
+  return { ...event, places: [], marks: [{ flow: '', reason: 'routes-old', error: ANY_ERROR }] }
+}
+
+type Held = { readonly lane: ModelLane; readonly run: ModelRun }
+
+function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Outcome): void {
+  switch (outcome.kind) {
+    case 'done':
+    case 'dropped':
+      removeLetter(lane, run)
+      return runEnded(model, lane, call)
+    case 'retry':
+      run.tries += 1
+      run.failing = true
+      return putOff(model, { lane, run }, outcome.after)
+    case 'again':
+      run.failing = false
+      run.state64 = outcome.state64
+      run.againSince = run.againSince === 0 ? model.now : run.againSince
+      return putOff(model, { lane, run }, outcome.after)
+    case 'released':
+      return putOff(model, { lane, run }, 0)
+    case 'dead':
+      run.tries += 1
+      buryRun(model, lane, run, outcome)
+      return runEnded(model, lane, call)
+    case 'cancelled':
+      if (run.asked && canBeCancelled(run, model.now)) return dissolve(model, { lane, run }, call)
+      return putOff(model, { lane, run }, 0)
+    case 'partial':
+      return settlePart(model, { lane, run }, call, outcome)
+  }
+}
+
+function removeLetter(lane: ModelLane, run: ModelRun): void {
+  lane.letters = lane.letters.filter((letter) => letter !== run.letter)
+}
+
+function putOff(model: Model, { lane, run }: Held, after: number): void {
+  run.state = 'waiting'
+  run.until = later(model.now, after)
+  run.frozen = true
+  run.asked = false
+  // L5: a ticket each time the deadline is set, also when it is set to what the end of the lease was.
+  setDeadline(model, lane, true)
+}
+
+/** The run never was: its events stand where they stood, in one window with those that came meanwhile. */
+function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
+  const newcomers = liveSpots(lane).filter((spot) => !run.left.includes(spot))
+  const leftOver = run.left.length > 0
+  const window = lane.window
+  const { ended } = lane
+  lane.waiting = [...lane.waiting, ...run.spots].toSorted((a, b) => a.position - b.position)
+  runEnded(model, lane, call)
+  lane.ended = ended
+  const atOnce = leftOver || newcomers.length === 0
+  lane.window = atOnce ? model.now : Math.max(model.now, Math.min(window, run.earliestCap))
+  setDeadline(model, lane, false)
+}
+
+type Partial = Extract<Outcome, { readonly kind: 'partial' }>
+
+function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Partial): void {
+  const again = run.spots.filter((spot) => outcome.retry.includes(spot.event))
+  const dead = run.spots.filter((spot) => outcome.dead.includes(spot.event))
+  if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
+  const rest = run.letter && { ...run.letter, id: undefined, parent: run.id ?? '', spots: again }
+  removeLetter(lane, run)
+  const tries = run.tries + 1
+  const child = {
+    ...blankRun([]),
+    rank: run.rank,
+    parent: run.id ?? '',
+    tries,
+    lapses: run.lapses,
+    attempts: run.attempts,
+  }
+  if (dead.length > 0) buryRun(model, lane, { ...child, spots: dead }, outcome)
+  if (again.length === 0) return runEnded(model, lane, call)
+  // The rest of a letter is a letter: it still blocks what it blocked.
+  if (rest !== undefined) lane.letters = [...lane.letters, rest]
+  lane.run = {
+    ...run,
+    ...child,
+    againSince: run.againSince,
+    state64: run.state64,
+    left: run.left,
+    spots: again,
+    letter: rest,
+    state: 'waiting',
+    failing: true,
+    frozen: true,
+    asked: false,
+    token: 0,
+    until: later(model.now, outcome.after),
+  }
+  setDeadline(model, lane, true)
+}
+
+export function renew(model: Model, call: RenewCall): RenewReply['results'] {
+  return call.runs.map(({ lane, token, commit }) => {
+    const held = holder(model, lane, token)
+    if (held === undefined) return 'lost'
+    held.run.until = later(model.now, call.lease)
+    setDeadline(model, held.lane, false)
+    if (held.run.purged) return 'purged'
+    if (held.run.asked) return 'cancel'
+    if (commit) held.run.committed = true
+    return 'ok'
+  })
+}
+
+/** The next deadline of a flow, or undefined when nothing waits for time. */
+export function headOf(model: Model, flow: string): number | undefined {
+  const deadlines = [...model.lanes.values()].filter((lane) => lane.flow === flow).map((lane) => lane.deadline)
+  const first = deadlines.reduce((a, b) => Math.min(a, b), NEVER)
+  return first === NEVER ? undefined : first
+}

@@ -1,0 +1,268 @@
+// What the reference model knows: plain lists of what waits, runs and died, as the rules speak of them. It is naive on
+// purpose (it looks at every event each time), so that it does not share a mistake with a store that is clever.
+import { NEVER, type Millis } from '../../../src/clock.ts'
+import type { LaneId } from '../../../src/model/identity.ts'
+import type { Attempt, Rank } from '../../../src/model/lane.ts'
+import type { LaneEnd } from '../../../src/model/settle.ts'
+import type { MarkReason, NewEvent, Place, Settled } from '../../../src/store/contract/index.ts'
+import { tolerated } from './tolerated.ts'
+
+/** The id of a run that ended before any claim showed it. */
+export const UNSEEN = '*'
+
+/** One event at one position of one lane. */
+export interface Spot {
+  readonly event: string
+  readonly rank: Rank
+  readonly position: number
+  readonly arrival: Millis
+  /** Arrival + max: the latest moment its window may end. */
+  readonly cap: Millis
+  readonly size: number
+}
+
+export interface ModelRun {
+  /** Undefined until a claim has shown it: the store draws ids. */
+  id: string | undefined
+  parent: string
+  spots: readonly Spot[]
+  rank: Rank
+  letter: Letter | undefined
+  state: 'running' | 'waiting'
+  token: number
+  until: Millis
+  tries: number
+  lapses: number
+  failing: boolean
+  /** Failed, lapsed, said `again` or given back: nothing dissolves it any more. */
+  frozen: boolean
+  asked: boolean
+  committed: boolean
+  purged: boolean
+  /** Events that shared the run with one that was purged: they wait again when it ends. */
+  innocent: readonly Spot[]
+  againSince: Millis
+  state64: string
+  attempts: readonly Attempt[]
+  /** Least arrival + max of all that waited when it was claimed. */
+  earliestCap: Millis
+  /** What it could have taken but left in the line. */
+  left: readonly Spot[]
+  superseded: number
+}
+
+export interface Letter {
+  /** Undefined until it has been looked up: of a partial outcome the store draws the id. */
+  id: string | undefined
+  readonly parent: string
+  readonly lane: LaneId
+  spots: readonly Spot[]
+  state: 'dead' | 'queued' | 'running'
+  reason: string
+  at: Millis
+  tries: number
+  lapses: number
+  blocks: boolean
+  /** When it was queued by hand, or when a run that it had to wait for ended. */
+  due: Millis
+}
+
+export interface ModelLane {
+  readonly id: LaneId
+  readonly flow: string
+  readonly key: string
+  readonly tenant: string
+  readonly group: string
+  waiting: readonly Spot[]
+  /** When the window of the live events that wait ends; NEVER when none waits. */
+  window: Millis
+  /** Of events that were purged while others waited beside them. */
+  capOfThePurged: Millis
+  replaysDue: Millis
+  /** Turns of live events since a replay waits. */
+  turnsBesideReplays: number
+  run: ModelRun | undefined
+  /** In the order of their deaths. */
+  letters: readonly Letter[]
+  held: Millis | undefined
+  ended: { readonly at: Millis; readonly keep: Millis } | undefined
+  deadline: Millis
+  ticket: number
+}
+
+export interface ModelMark {
+  readonly event: string
+  readonly flow: string
+  readonly reason: MarkReason
+  readonly error: string
+  readonly order: number
+  id: number | undefined
+  token: number
+  /** While it is leased: the end of the lease. */
+  due: Millis
+}
+
+export interface KnownIdentity {
+  readonly event: string
+  readonly body: string
+  readonly until: Millis
+}
+
+export interface ModelEvent {
+  readonly event: NewEvent
+  readonly arrived: Millis
+  /** Every lane it was ever placed in. */
+  readonly lanes: Set<LaneId>
+  /** `perhaps`: finished, and beyond its retention or shared with what was purged. */
+  gone: 'no' | 'perhaps' | 'yes'
+  duplicates: number
+}
+
+export interface LastRequest {
+  readonly request: number
+  readonly settled: readonly Settled[]
+  readonly tokens: readonly number[]
+}
+
+export interface Model {
+  now: Millis
+  routes: number
+  /** Orders tickets, positions and turns of groups; only comparisons of it mean anything. */
+  counter: number
+  readonly lanes: Map<LaneId, ModelLane>
+  readonly events: Map<string, ModelEvent>
+  readonly identities: Map<string, KnownIdentity>
+  marks: readonly ModelMark[]
+  /** Tokens of marks that were ended by a place. */
+  readonly placedMarks: Map<number, number>
+  readonly replays: Set<string>
+  readonly paused: Set<string>
+  /** By flow and group: the turn at which it was last served. */
+  readonly served: Map<string, number>
+  readonly requests: Map<string, LastRequest>
+}
+
+export function newModel(now: Millis): Model {
+  return {
+    now,
+    routes: 0,
+    counter: 0,
+    lanes: new Map(),
+    events: new Map(),
+    identities: new Map(),
+    marks: [],
+    placedMarks: new Map(),
+    replays: new Set(),
+    paused: new Set(),
+    served: new Map(),
+    requests: new Map(),
+  }
+}
+
+export function laneFor(model: Model, place: Place, tenant: string): ModelLane {
+  const known = model.lanes.get(place.lane)
+  if (known !== undefined) return known
+  const lane: ModelLane = {
+    id: place.lane,
+    flow: place.flow,
+    key: place.key,
+    tenant,
+    group: place.group,
+    waiting: [],
+    window: NEVER,
+    capOfThePurged: NEVER,
+    replaysDue: NEVER,
+    turnsBesideReplays: 0,
+    run: undefined,
+    letters: [],
+    held: undefined,
+    ended: undefined,
+    deadline: NEVER,
+    ticket: 0,
+  }
+  model.lanes.set(lane.id, lane)
+  return lane
+}
+
+export function liveSpots(lane: ModelLane): readonly Spot[] {
+  return lane.waiting.filter((spot) => spot.rank === 0)
+}
+
+export function replaySpots(lane: ModelLane): readonly Spot[] {
+  return lane.waiting.filter((spot) => spot.rank === 1)
+}
+
+export function isLive(run: ModelRun, now: Millis): boolean {
+  return run.state === 'running' && run.until > now
+}
+
+/** Whether it can be dissolved at all (L6c). That its cap has passed keeps only events from asking for it. */
+export function canBeCancelled(run: ModelRun, now: Millis): boolean {
+  const fromTheLine = run.rank === 0 && run.letter === undefined
+  return isLive(run, now) && fromTheLine && !run.frozen && !run.committed && !run.purged
+}
+
+/** Whether anything still has to be done with an event: it waits, runs, is dead or marked somewhere. */
+export function isPending(model: Model, event: string): boolean {
+  const has = (spots: readonly Spot[]): boolean => spots.some((spot) => spot.event === event)
+  if (model.marks.some((mark) => mark.event === event)) return true
+  return [...model.lanes.values()].some((lane) => {
+    const inRun = lane.run !== undefined && (has(lane.run.spots) || has(lane.run.innocent))
+    return inRun || has(lane.waiting) || lane.letters.some((letter) => has(letter.spots))
+  })
+}
+
+/** Retention may have taken what is finished (L23): from now on a replay may find it or not. */
+export function keepNothing(model: Model): void {
+  for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
+}
+
+export function least(numbers: readonly Millis[]): Millis {
+  return numbers.reduce((a, b) => Math.min(a, b), NEVER)
+}
+
+/** A lane of which nothing is left that has to be kept. */
+function isForgotten(lane: ModelLane): boolean {
+  const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
+  return lane.waiting.length === 0 && lane.run === undefined && !letters
+}
+
+function deadlineOf(lane: ModelLane): Millis {
+  if (lane.run !== undefined) return lane.run.until
+  const queued = lane.letters.filter((letter) => letter.state === 'queued')
+  if (queued.length > 0) return least(queued.map((letter) => letter.due))
+  if (lane.letters.some((letter) => letter.blocks)) return NEVER
+  return Math.min(lane.window, lane.replaysDue)
+}
+
+/** To be called after every change of a lane: says when it is due, and draws its ticket (`anew`: whatever it was). */
+export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void {
+  if (liveSpots(lane).length === 0) {
+    lane.window = NEVER
+    lane.capOfThePurged = NEVER
+  }
+  if (replaySpots(lane).length === 0) {
+    lane.replaysDue = NEVER
+    if (!tolerated.turnsStayWhenReplaysGo || isForgotten(lane)) lane.turnsBesideReplays = 0
+  }
+  const deadline = Math.max(deadlineOf(lane), lane.held ?? 0)
+  if (deadline !== lane.deadline || anew) lane.ticket = ++model.counter
+  lane.deadline = deadline
+}
+
+/** A run is over, however it ended: what waits gets its deadline, behind those that are ready by now (L6, L7). */
+export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
+  const run = lane.run
+  if (run === undefined) return
+  lane.run = undefined
+  lane.waiting = [...lane.waiting, ...run.innocent].toSorted((a, b) => a.position - b.position)
+  if (end.keep > 0) lane.ended = { at: model.now, keep: end.keep }
+  const fromTheLine = run.rank === 0 && run.letter === undefined
+  const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
+  const atOnce =
+    leftOver || run.innocent.some((spot) => spot.rank === 0) || (fromTheLine && end.whileRunning === 'requeue')
+  lane.window = atOnce ? model.now : Math.max(lane.window, model.now)
+  lane.replaysDue = model.now
+  for (const letter of lane.letters) if (letter.state === 'queued') letter.due = model.now
+  setDeadline(model, lane, true)
+}

@@ -1,0 +1,133 @@
+// What a person does to lanes, letters, marks and flows, in the reference model (L9, L14).
+import { later } from '../../../src/clock.ts'
+import type { LaneSteer, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
+import type { Letter, Model, ModelLane } from './state.ts'
+import { tolerated } from './tolerated.ts'
+
+export type Steered = SteerReply['results'][number]
+
+/** Whether a store still has to know the lane: something of it waits, runs, is queued, blocks or is held. */
+export function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
+  if (lane === undefined) return false
+  const held = lane.held !== undefined && lane.held > model.now
+  const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
+  return lane.waiting.length > 0 || lane.run !== undefined || letters || held
+}
+
+/** What one lane's steer answers. `seen` decides only where a lane has nothing left that a store had to keep. */
+function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | undefined): Steered {
+  const lane = model.lanes.get(id)
+  if (lane === undefined || (!isKnown(model, lane) && seen === 'missing')) return 'missing'
+  switch (act.kind) {
+    case 'run-now':
+      return runNow(model, lane)
+    case 'cancel':
+      return cancel(model, lane)
+    case 'hold':
+      lane.held = later(model.now, act.for)
+      setDeadline(model, lane, false)
+      return 'ok'
+    case 'unhold':
+      if (lane.held === undefined) return 'already'
+      lane.held = undefined
+      setDeadline(model, lane, false)
+      return 'ok'
+    case 'drop':
+      return drop(model, lane)
+  }
+}
+
+function runNow(model: Model, lane: ModelLane): Steered {
+  const { run } = lane
+  if (run !== undefined && isLive(run, model.now)) return 'running'
+  if (run !== undefined) {
+    if (run.until <= model.now) return 'already'
+    run.until = model.now
+  } else {
+    if (liveSpots(lane).length === 0 || lane.window <= model.now) return 'already'
+    lane.window = model.now
+  }
+  setDeadline(model, lane, false)
+  return 'ok'
+}
+
+function cancel(model: Model, lane: ModelLane): Steered {
+  const { run } = lane
+  if (run === undefined || !isLive(run, model.now)) return 'missing'
+  if (!canBeCancelled(run, model.now)) return 'already'
+  run.asked = true
+  return 'ok'
+}
+
+function drop(model: Model, lane: ModelLane): Steered {
+  const { run } = lane
+  const runWaits = run !== undefined && !isLive(run, model.now)
+  if (lane.waiting.length === 0 && !runWaits) return run === undefined ? 'already' : 'running'
+  lane.waiting = []
+  if (runWaits) {
+    run.innocent = []
+    lane.letters = lane.letters.filter((letter) => letter !== run.letter)
+    runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+  } else setDeadline(model, lane, false)
+  return 'ok'
+}
+
+function letterOf(model: Model, id: string): { lane: ModelLane; letter: Letter } | undefined {
+  for (const lane of model.lanes.values()) {
+    const letter = lane.letters.find((other) => other.id === id)
+    if (letter !== undefined) return { lane, letter }
+  }
+  return undefined
+}
+
+function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'): Steered {
+  const found = letterOf(model, id)
+  if (found === undefined) return 'missing'
+  const { lane, letter } = found
+  if (act === 'unblock') {
+    if (!letter.blocks) return 'already'
+    letter.blocks = false
+    setDeadline(model, lane, tolerated.unblockDrawsAnew)
+  } else if (letter.state === 'running') return 'running'
+  else if (act === 'drop') lane.letters = lane.letters.filter((other) => other !== letter)
+  else if (letter.state === 'queued') return 'already'
+  else {
+    letter.state = 'queued'
+    letter.due = model.now
+  }
+  setDeadline(model, lane, false)
+  return 'ok'
+}
+
+function steerMark(model: Model, id: number, act: 'retry' | 'drop'): Steered {
+  const mark = model.marks.find((other) => other.id === id)
+  if (mark === undefined) return 'missing'
+  if (act === 'drop') model.marks = model.marks.filter((other) => other !== mark)
+  else {
+    // Whoever held it has lost it.
+    mark.due = model.now
+    mark.token = 0
+  }
+  return 'ok'
+}
+
+function steerFlow(model: Model, flow: string, pause: boolean): Steered {
+  if (model.paused.has(flow) === pause) return 'already'
+  if (pause) model.paused.add(flow)
+  else model.paused.delete(flow)
+  return 'ok'
+}
+
+export function steer(model: Model, call: SteerCall, seen: readonly Steered[]): readonly Steered[] {
+  switch (call.what) {
+    case 'lanes':
+      return call.ids.map((id, n) => steerLane(model, id, call.act, seen[n]))
+    case 'dead':
+      return call.ids.map((id) => steerLetter(model, id, call.act))
+    case 'marks':
+      return call.ids.map((id) => steerMark(model, id, call.act))
+    case 'flows':
+      return call.ids.map((id) => steerFlow(model, id, call.act.kind === 'pause'))
+  }
+}

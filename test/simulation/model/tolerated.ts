@@ -1,0 +1,23 @@
+// Where a store does something else than the contract says and nothing is lost by it, the model can follow the store,
+// so that histories get past it to what matters more. Each is a difference to be settled, and should go.
+
+export const tolerated = {
+  /** Taking the block from a queued letter draws a new ticket although the deadline stays. */
+  unblockDrawsAnew: true,
+  /** An event appended again after its identity was forgotten is a conflict with itself, not `repeated`. */
+  conflictWithItself: true,
+  /** The letter of a purged live run is listed, without events, until that run has ended. */
+  purgedLetterStaysWhileItRuns: true,
+  /** What a run leaves over has no cap any more: its next run can be cancelled at any time. */
+  leftoverLosesItsCap: true,
+  /** Replays that are purged or dropped leave the count of live turns behind for those that come later. */
+  turnsStayWhenReplaysGo: true,
+  /** A purge of a lane in several calls leaves finished events of its runs behind. */
+  purgeInStepsForgetsTheFinished: true,
+  /** The cap of a purged event stays with those that waited beside it. */
+  capOfThePurged: true,
+  /** The settlement of a purged run takes no notice of `whileRunning` and `keep`. */
+  purgedEndsPlainly: true,
+  /** A repeated place of a mark that was placed says `lost`, not `already`. */
+  placedMarkIsLost: true,
+}

@@ -1,0 +1,182 @@
+// What processes do besides turns: renew, place what was marked, replay, share permits, keep house; and how they fail.
+import { NEVER } from '../../../src/clock.ts'
+import type {
+  MarkReason,
+  PermitsCall,
+  PermitsReply,
+  PlaceCall,
+  PlaceReply,
+  RenewCall,
+  RenewReply,
+  UnroutedCall,
+  UnroutedReply,
+  UpkeepReply,
+} from '../../../src/store/contract/index.ts'
+import type { Command } from '../commands.ts'
+import { granted, placed, renewed } from '../ledger/chores.ts'
+import { place, unrouted } from '../model/marks.ts'
+import { ANY_ERROR } from '../model/place.ts'
+import { renew } from '../model/settle.ts'
+import { keepNothing } from '../model/state.ts'
+import { LEASE, laneName, placeIn } from '../settings.ts'
+import { demand, expectSame } from '../violation.ts'
+import type { Issued, World } from '../world.ts'
+
+type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
+
+export function renewStep(world: World, command: Of<'renew'>): Issued | undefined {
+  const from = command.stale ? world.spent : world.process(command.who).held
+  const lease = from[command.lease % from.length]
+  if (lease === undefined) return undefined
+  const call: RenewCall = { lease: LEASE, runs: [{ lane: lease.lane, token: lease.token, commit: command.commit }] }
+  return {
+    label: `renew ${laneName(lease.lane)}${command.commit ? ' and commit' : ''}${command.stale ? ' (spent)' : ''}`,
+    send: () => world.store.renew(call),
+    check(reply) {
+      const { results } = reply as RenewReply
+      world.checkReply(reply as RenewReply)
+      expectSame('renew', renew(world.model, call), results)
+      renewed(world.ledger, { call, results, now: world.clock.now() })
+      for (const result of results) world.reach(`renew: ${result}${command.commit ? ' (commit)' : ''}`)
+      world.note(`renew ${results.join(' ')}`)
+    },
+  }
+}
+
+const REASONS: readonly MarkReason[] = ['unknown-flow', 'slot', 'routes-old', 'key-failed']
+
+export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
+  const flows = world.flows.map((flow) => flow.name)
+  const call: UnroutedCall = {
+    n: command.n,
+    lease: LEASE,
+    reasons: REASONS,
+    flows: command.fewer ? flows.slice(0, 1) : flows,
+  }
+  return {
+    label: `lease ${command.n} marks of ${call.flows.join(', ')}`,
+    send: () => world.store.unrouted(call),
+    check(reply) {
+      const { marks } = reply as UnroutedReply
+      world.checkReply(reply as UnroutedReply)
+      const predicted = unrouted(world.model, call)
+      expectSame(
+        'unrouted',
+        predicted.map((mark) => [mark.event, mark.flow, mark.reason, mark.error]),
+        marks.map((mark, n) => {
+          const error = predicted[n]?.error === ANY_ERROR ? ANY_ERROR : mark.error
+          return [mark.event.id, mark.flow, mark.reason, error]
+        }),
+      )
+      predicted.forEach((mark, n) => {
+        const leased = marks[n]
+        if (leased === undefined) return
+        demand(mark.id === undefined || mark.id === leased.id, 'a mark keeps its id')
+        demand(leased.token > world.ledger.lastToken, 'tokens of marks never repeat')
+        world.ledger.lastToken = leased.token
+        mark.id = leased.id
+        mark.token = leased.token
+      })
+      world.marks.push(...marks)
+      world.reach('mark: leased', marks.length)
+      world.note(`unrouted ${marks.length}`)
+    },
+  }
+}
+
+function issuePlace(world: World, label: string, call: PlaceCall): Issued {
+  return {
+    label,
+    send: () => world.store.place(call),
+    check(reply) {
+      const { results } = reply as PlaceReply
+      world.checkReply(reply as PlaceReply)
+      expectSame('place', place(world.model, call, results), results)
+      placed(world.ledger, { call, results, now: world.clock.now(), marks: world.marks })
+      world.lastPlace = call
+      call.items.forEach((item, n) => world.reach(`place: ${item.kind} ${results[n]}`))
+      world.note(`place ${results.join(' ')}`)
+    },
+  }
+}
+
+export function placeMark(world: World, command: Of<'place-mark'>): Issued | undefined {
+  const mark = world.marks[world.marks.length - 1 - (command.mark % Math.max(1, world.marks.length))]
+  if (mark === undefined) return undefined
+  const flow = world.flows.find((one) => one.name === mark.flow) ?? world.flow(0)
+  const key = keyFor(world, mark.event.tenant, command.key)
+  const rest = { flow: mark.flow, reason: 'key-failed' as const, error: `still ${mark.id}`, after: 100 }
+  return issuePlace(world, `place the mark of ${mark.event.id.slice(-3)} in ${flow.name}/k${key}`, {
+    routes: world.model.routes,
+    items: [
+      {
+        kind: 'mark',
+        id: mark.id,
+        token: mark.token,
+        places: command.remark ? [] : [placeIn(flow, key, 0)],
+        marks: command.remark ? [rest] : [],
+      },
+    ],
+  })
+}
+
+/** Keys belong to tenants: 0 and 1 to the first, 2 to the second, 3 to nobody. */
+function keyFor(world: World, tenant: string, wish: number): number {
+  if (tenant === 'beta') return 2
+  if (tenant === '') return 3
+  return wish % Math.min(2, world.keys)
+}
+
+export function replayStep(world: World, command: Of<'replay'>): Issued | undefined {
+  const { events } = world
+  if (events.length === 0) return undefined
+  const chosen = Array.from({ length: command.n + 1 }, (_, n) => events[(command.event + n) % events.length])
+  const items = chosen.flatMap((event) => {
+    if (event === undefined || event.places.length === 0) return []
+    const places = event.places.slice(0, 1)
+    return [{ kind: 'replay' as const, replay: `replay-${command.replay}`, event: event.id, places }]
+  })
+  if (items.length === 0) return undefined
+  const names = items.map((item) => item.event.slice(-3)).join(', ')
+  return issuePlace(world, `replay ${names} as ${command.replay}`, { routes: world.model.routes, items })
+}
+
+export function repeatPlace(world: World): Issued | undefined {
+  return world.lastPlace && issuePlace(world, 'place again', world.lastPlace)
+}
+
+const PERMITS = [3, 5]
+
+export function permitsStep(world: World, command: Of<'permits'>): Issued {
+  const max = PERMITS[command.name] ?? 1
+  const call: PermitsCall = {
+    process: world.process(command.who).name,
+    lease: LEASE,
+    wants: [{ name: `permit-${command.name}`, want: command.want, max }],
+  }
+  return {
+    label: `${call.process} wants ${command.want} of ${max} permits`,
+    send: () => world.store.permits(call),
+    check(reply) {
+      world.checkReply(reply as PermitsReply)
+      const results = (reply as PermitsReply).granted
+      granted(world.ledger, { call, granted: results, now: world.clock.now() })
+      for (const n of results) world.reach(n < command.want ? 'permits: fewer than wanted' : 'permits: all')
+      world.note(`permits ${results.join(' ')}`)
+    },
+  }
+}
+
+export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
+  const age = command.keepNothing ? 0 : NEVER
+  const policy = { events: { '': age }, runs: { '': age }, letters: NEVER, bytes: NEVER, lanesPerTenant: {} }
+  return {
+    label: `upkeep, ${command.keepNothing ? 'nothing finished is kept' : 'everything is kept'}`,
+    send: () => world.store.upkeep({ budget: 1000, policy }),
+    check(reply) {
+      world.checkReply(reply as UpkeepReply)
+      world.reach('upkeep: events', (reply as UpkeepReply).did.events)
+      if (command.keepNothing) keepNothing(world.model)
+    },
+  }
+}

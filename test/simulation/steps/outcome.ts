@@ -1,0 +1,36 @@
+// How the handler of a simulated process ends.
+import type { Outcome } from '../../../src/model/settle.ts'
+import type { Lease } from '../../../src/store/contract/index.ts'
+import type { SettlePick } from '../commands.ts'
+import { LEASE, TICK, type FlowSettings } from '../settings.ts'
+
+const DELAYS = [0, TICK, 2 * TICK, 5 * TICK, LEASE, 1]
+
+export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): Outcome {
+  const after = DELAYS[pick.number % DELAYS.length] ?? 0
+  const block = flow.block || pick.number === 7
+  switch (pick.outcome) {
+    case 'retry':
+      return { kind: 'retry', after }
+    case 'again':
+      return { kind: 'again', after, state64: Buffer.from(`state ${pick.number}`).toString('base64') }
+    case 'dead':
+      return { kind: 'dead', reason: 'it cannot be', block }
+    case 'dropped':
+      return { kind: 'dropped', reason: 'not wanted' }
+    case 'partial':
+      return partial(lease, pick.number, { after, block })
+    case 'done':
+    case 'cancelled':
+    case 'released':
+      return { kind: pick.outcome }
+  }
+}
+
+/** Reads the number as a rule over positions: some are tried again, some are dead, the others are done. */
+function partial(lease: Lease, number: number, how: { readonly after: number; readonly block: boolean }): Outcome {
+  const ids = [...new Set(lease.events.map((event) => event.id))]
+  const every = (which: number): string[] =>
+    number === 0 ? ['nobody'] : ids.filter((_id, n) => (n + number) % 3 === which)
+  return { kind: 'partial', retry: every(0), dead: every(1), reason: 'in part', ...how }
+}

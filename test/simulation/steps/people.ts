@@ -1,0 +1,179 @@
+// What people do: steer lanes, letters, marks and flows, purge, change the routes, look (L9, L14, L15, L18).
+import { NEVER } from '../../../src/clock.ts'
+import type { LaneSteer, PurgeCall, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import type { Command } from '../commands.ts'
+import { purged, steered } from '../ledger/people.ts'
+import { purge } from '../model/purge.ts'
+import type { Letter } from '../model/state.ts'
+import { steer } from '../model/steer.ts'
+import { laneName, laneOf, tenantOf } from '../settings.ts'
+import { demand, expectSame } from '../violation.ts'
+import type { Issued, World } from '../world.ts'
+
+type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
+
+export function issueSteer(world: World, call: SteerCall): Issued {
+  const act = typeof call.act === 'string' ? call.act : call.act.kind
+  const names = call.ids.map((id) => (typeof id === 'string' ? laneName(id) : String(id)))
+  return {
+    label: `steer ${call.what} ${act} ${call.what === 'dead' ? 'a letter' : names.join(', ')}`,
+    send: () => world.store.steer(call),
+    check(reply) {
+      const { results } = reply as SteerReply
+      world.checkReply(reply as SteerReply)
+      expectSame(`steer ${call.what} ${act}`, steer(world.model, call, results), results)
+      steered(world.ledger, { call, results, now: world.clock.now(), marks: world.marks })
+      for (const result of results) world.reach(`steer: ${call.what} ${act} ${result}`)
+      world.note(`steer ${results.join(' ')}`)
+    },
+  }
+}
+
+function laneAct(command: Of<'steer-lane'>): LaneSteer {
+  if (command.act !== 'hold') return { kind: command.act }
+  return { kind: 'hold', reason: 'a person looks', by: 'simulation', for: command.for < 0 ? NEVER : command.for }
+}
+
+export function steerLane(world: World, command: Of<'steer-lane'>): Issued {
+  const lane = laneOf(world.flow(command.flow).name, command.key % world.keys)
+  return issueSteer(world, { what: 'lanes', ids: [lane], act: laneAct(command) })
+}
+
+export function lettersOf(world: World): readonly Letter[] {
+  return [...world.model.lanes.values()].flatMap((lane) => lane.letters)
+}
+
+/** Letters of a partial outcome have ids that only a look at the list tells. */
+export async function learnLetters(world: World): Promise<void> {
+  for (const letter of lettersOf(world).filter((one) => one.id === undefined)) {
+    const { items } = await world.store.find({ kind: 'dead', filter: { lane: letter.lane }, cursor: '', n: 100 })
+    const events = letter.spots.map((spot) => spot.event).join()
+    const found = items.find(
+      (item) => !world.runIds.has(item.id) && item.events.join() === events && item.parent === letter.parent,
+    )
+    demand(found !== undefined, `the dead letter of ${events} is nowhere to be found`)
+    letter.id = found.id
+    const run = world.model.lanes.get(letter.lane)?.run
+    if (run?.letter === letter) run.id = found.id
+    world.runIds.add(found.id)
+  }
+}
+
+export async function steerDead(world: World, command: Of<'steer-dead'>): Promise<Issued | undefined> {
+  await learnLetters(world)
+  const letters = lettersOf(world)
+  const id = letters[command.letter % letters.length]?.id
+  return id === undefined ? undefined : issueSteer(world, { what: 'dead', ids: [id], act: command.act })
+}
+
+export function steerMark(world: World, command: Of<'steer-mark'>): Issued | undefined {
+  const mark = world.marks[command.mark % world.marks.length]
+  return mark && issueSteer(world, { what: 'marks', ids: [mark.id], act: command.act })
+}
+
+export function steerFlow(world: World, command: Of<'steer-flow'>): Issued {
+  const act = command.pause
+    ? ({ kind: 'pause', reason: 'a person waits', by: 'simulation' } as const)
+    : ({ kind: 'resume' } as const)
+  return issueSteer(world, { what: 'flows', ids: [world.flow(command.flow).name], act })
+}
+
+function purgeWhat(world: World, command: Of<'purge'>): PurgeCall['what'] | undefined {
+  if (command.what === 'tenant') return { kind: 'tenant', tenant: tenantOf(command.pick % world.keys) }
+  if (command.what === 'lane') {
+    const flow = world.flow(command.pick >> 2)
+    return { kind: 'lanes', ids: [laneOf(flow.name, command.pick % world.keys)] }
+  }
+  const event = world.events[world.events.length - 1 - (command.pick % Math.max(1, world.events.length))]
+  return event && { kind: 'event', id: event.id }
+}
+
+const CALLS_OF_ONE_PURGE = 200
+
+export function purgeStep(world: World, command: Of<'purge'>): Issued | undefined {
+  const what = purgeWhat(world, command)
+  if (what === undefined || (what.kind === 'tenant' && what.tenant === '')) return undefined
+  const n = command.atOnce ? 1000 : 1
+  return {
+    label: `purge ${JSON.stringify(what)} by ${n}`,
+    async send() {
+      for (let calls = 0; calls < CALLS_OF_ONE_PURGE; calls++) {
+        const reply = await world.store.purge({ what, n })
+        if (!reply.more) return reply
+      }
+      return undefined
+    },
+    check(reply) {
+      demand(reply !== undefined, 'a purge does not end')
+      world.checkReply(reply as PurgeReply)
+      const runsBefore = purgedRuns(world)
+      purge(world.model, what)
+      world.reach('purge: of a live run', purgedRuns(world) - runsBefore)
+      world.reach(`purge: ${what.kind}`)
+      purged(world.ledger, {
+        what,
+        now: world.clock.now(),
+        tenantOf: (id) => world.model.events.get(id)?.event.tenant ?? '',
+      })
+      world.note('purge')
+    },
+  }
+}
+
+function purgedRuns(world: World): number {
+  return [...world.model.lanes.values()].filter((lane) => lane.run?.purged === true).length
+}
+
+export function raiseRoutes(world: World): Issued {
+  return {
+    label: 'raise the routes',
+    send: () => world.store.writeDocs({ writes: [], raiseRoutes: true, audit: undefined }),
+    check(reply) {
+      const { routes } = reply as { routes: number }
+      demand(routes > world.model.routes, `the epoch of the routes went from ${world.model.routes} to ${routes}`)
+      world.model.routes = routes
+      world.reach('routes raised')
+    },
+  }
+}
+
+/** A look at everything dead, and at the figures: what is shown must be what is. */
+export function inspect(world: World): Issued {
+  return {
+    label: 'inspect',
+    async send() {
+      await learnLetters(world)
+      const flows = world.flows.map((flow) => flow.name)
+      const pages = await Promise.all(
+        flows.map((flow) => world.store.find({ kind: 'dead', filter: { flow }, cursor: '', n: 1000 })),
+      )
+      return { letters: pages.flatMap((page) => page.items), stats: await world.store.stats() }
+    },
+    check(reply) {
+      const { letters, stats } = reply as {
+        letters: readonly {
+          id: string
+          state: string
+          reason: string
+          tries: number
+          lapses: number
+          blocks: boolean
+          events: readonly string[]
+        }[]
+        stats: { letters: number; flows: readonly { flow: string; paused: unknown }[] }
+      }
+      const ours = lettersOf(world).map((letter) => ({ ...letter, events: letter.spots.map((spot) => spot.event) }))
+      const shown = (all: readonly (typeof letters)[number][]): string[] =>
+        all
+          .map((one) => JSON.stringify([one.id, one.state, one.reason, one.tries, one.lapses, one.blocks, one.events]))
+          .toSorted()
+      expectSame('dead letters', shown(ours.map((one) => ({ ...one, id: one.id ?? '' }))), shown(letters))
+      expectSame('the count of letters', ours.length, stats.letters)
+      for (const { name } of world.flows) {
+        const paused = stats.flows.find((one) => one.flow === name)?.paused !== undefined
+        if (stats.flows.some((one) => one.flow === name))
+          expectSame(`${name} is paused`, world.model.paused.has(name), paused)
+      }
+    },
+  }
+}

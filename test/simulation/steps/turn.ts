@@ -1,0 +1,187 @@
+// Processes settle, claim and renew, with tokens that are good, stale or used, and repeat what was not answered.
+import type { Claim, Lease, Settle, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import { identity } from '../../../src/model/identity.ts'
+import type { ClaimPick, Command, SettlePick } from '../commands.ts'
+import { turned } from '../ledger/turn.ts'
+import { turn, type ModelTurn } from '../model/turn.ts'
+import { FLOWS, flowNamed, laneName, placeIn } from '../settings.ts'
+import { demand, expectSame, Violation } from '../violation.ts'
+import type { Issued, Process, World } from '../world.ts'
+import { bindLeases, leasesThatAreLive } from './leases.ts'
+import { outcomeOf } from './outcome.ts'
+
+type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
+
+const SMALL_BUDGET = 9
+
+function claimOf(world: World, pick: ClaimPick): Claim {
+  const flow = world.flow(pick.flow)
+  const { slots, failing, suspects } = pick
+  return { ...flow.caps, flow: flow.name, slots, failing, suspects, perGroup: flow.perGroup, block: flow.block }
+}
+
+function settleOf(world: World, lease: Lease, pick: SettlePick): Settle {
+  const flow = flowNamed(lease.flow)
+  const outcome = outcomeOf(lease, pick, flow)
+  const failed = outcome.kind === 'retry' || outcome.kind === 'dead' || outcome.kind === 'partial'
+  return {
+    ...flow.end,
+    lane: lease.lane,
+    token: lease.token,
+    outcome,
+    attempt: failed ? { at: world.clock.now(), ms: 1, error: 'it failed' } : undefined,
+    publish: pick.publish ? [published(world, lease)] : [],
+  }
+}
+
+/** What a handler publishes is named after its run: a second attempt publishes the same. */
+function published(world: World, lease: Lease): Settle['publish'][number] {
+  const event = world.bareEvent(lease.tenant, 'said')
+  const key = Number(lease.key.slice(1))
+  const target = world.flows.at(-1) ?? FLOWS[0]
+  demand(target !== undefined, 'there are flows')
+  const name = identity('simulation', lease.tenant, `${lease.run}/0`)
+  return { ...event, identity: name, places: [placeIn(target, key, 0)] }
+}
+
+function leaseFor(world: World, process: Process, pick: SettlePick): Lease | undefined {
+  const from = pick.stale ? world.spent : process.held
+  return from[pick.lease % from.length]
+}
+
+export function turnStep(world: World, command: Of<'turn'>): Issued {
+  const process = world.process(command.who)
+  const settles = command.settles.flatMap((pick) => {
+    const lease = leaseFor(world, process, pick)
+    return lease === undefined ? [] : [settleOf(world, lease, pick)]
+  })
+  const flows = new Set<string>()
+  const claims = command.claims
+    .map((pick) => claimOf(world, pick))
+    .filter((claim) => !flows.has(claim.flow) && flows.add(claim.flow))
+  return issueTurn(world, process, {
+    process: process.name,
+    request: ++process.request,
+    routes: world.model.routes - (command.oldRoutes ? 1 : 0),
+    settle: settles,
+    claim: claims,
+    budget: command.smallBudget ? SMALL_BUDGET : 1_000_000,
+  })
+}
+
+export function workStep(world: World, command: Of<'work'>): Issued {
+  const process = world.process(command.who)
+  const pick = { lease: 0, stale: false, outcome: command.outcome, number: 1, publish: false }
+  return issueTurn(world, process, {
+    process: process.name,
+    request: ++process.request,
+    routes: world.model.routes,
+    settle: process.held.map((lease) => settleOf(world, lease, pick)),
+    claim: [claimOf(world, command.claim)],
+    budget: 1_000_000,
+  })
+}
+
+export function repeatTurn(world: World, who: number, older: boolean): Issued | undefined {
+  const process = world.process(who)
+  const last = process.lastTurn
+  if (last === undefined) return undefined
+  return issueTurn(world, process, older ? { ...last, request: last.request - 1 } : last)
+}
+
+type Answered = { readonly refused: string } | TurnReply
+
+/** A refusal is an answer too. */
+async function sent(world: World, call: TurnCall): Promise<Answered> {
+  try {
+    return await world.store.turn(call)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && typeof error.code === 'string') return { refused: error.code }
+    throw error
+  }
+}
+
+export function issueTurn(world: World, process: Process, call: TurnCall): Issued {
+  return {
+    label: labelOf(call),
+    send: () => sent(world, call),
+    check: (answer) => checkTurn(world, process, call, answer as Answered),
+  }
+}
+
+function labelOf(call: TurnCall): string {
+  const settles = call.settle.map((one) => `${laneName(one.lane)} ${JSON.stringify(one.outcome)}`)
+  const claims = call.claim.map((one) => `${one.flow}×${one.slots}(failing ${one.failing}, suspects ${one.suspects})`)
+  return `${call.process}#${call.request} settles [${settles.join('; ')}] claims [${claims.join(', ')}]`
+}
+
+function checkTurn(world: World, process: Process, call: TurnCall, answer: Answered): void {
+  world.model.now = world.clock.now()
+  const predicted = turn(world.model, call)
+  if ('refused' in answer || predicted.kind === 'stale') {
+    const refusal = 'refused' in answer ? answer.refused : 'an answer'
+    if (predicted.kind !== 'stale') throw new Violation(`turn was refused with ${refusal}`)
+    expectSame('a request of a lower number is refused', 'REQUEST_STALE', refusal)
+    return world.reach('turn: stale request')
+  }
+  world.checkReply(answer)
+  expectSame('settled', predicted.settled, answer.settled)
+  if (predicted.kind === 'repeated') checkRepeated(world, predicted, answer, call)
+  else checkTaken(world, predicted, answer, { call, process })
+  expectSame('heads', predicted.heads, answer.heads)
+  noteTurn(world, answer)
+}
+
+function noteTurn(world: World, { settled, claimed, crashed }: TurnReply): void {
+  const leases = claimed.map((lease) => {
+    const events = lease.events.map((event) => event.id.slice(-3)).join()
+    return `${laneName(lease.lane)} [${events}] rank ${lease.rank} tries ${lease.tries} lapses ${lease.lapses}`
+  })
+  world.note(`settled [${settled.join()}] claimed [${leases.join('; ')}] crashed ${crashed.length}`)
+}
+
+function checkRepeated(
+  world: World,
+  predicted: Extract<ModelTurn, { kind: 'repeated' }>,
+  reply: TurnReply,
+  call: TurnCall,
+): void {
+  world.reach('turn: repeated')
+  const still = leasesThatAreLive(world, predicted.lanes)
+  const shown = reply.claimed.map((lease) => ({
+    lane: lease.lane,
+    run: lease.run,
+    token: lease.token,
+    events: lease.events.map((event) => event.id),
+  }))
+  expectSame('a repeated request claims', still, shown)
+  world.reach('turn: repeated with leases', still.length)
+  turned(world.ledger, { call, reply, repeated: true })
+}
+
+function checkTaken(
+  world: World,
+  predicted: Extract<ModelTurn, { kind: 'taken' }>,
+  reply: TurnReply,
+  from: { readonly call: TurnCall; readonly process: Process },
+): void {
+  const { call, process } = from
+  bindLeases(world, predicted.granted, reply.claimed, call.budget)
+  const crashed = predicted.crashed.map(({ lane, run }) => ({ lane: lane.id, run }))
+  expectSame('crashed', crashed, reply.crashed)
+  world.reach('run: crashed', crashed.length)
+  turned(world.ledger, { call, reply, repeated: false })
+  world.model.requests.set(call.process, {
+    request: call.request,
+    settled: reply.settled,
+    tokens: reply.claimed.map((lease) => lease.token),
+  })
+  process.lastTurn = call
+  call.settle.forEach((one, n) => world.reach(`settle: ${one.outcome.kind} ${reply.settled[n]}`))
+  for (const other of world.processes) {
+    const ended = other.held.filter((lease) => call.settle.some((one) => one.token === lease.token))
+    world.spent.push(...ended)
+    other.held = other.held.filter((lease) => !ended.includes(lease))
+  }
+  process.held.push(...reply.claimed)
+}

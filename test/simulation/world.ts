@@ -1,0 +1,161 @@
+// One history's world: the store under test, its clock, the processes that call it, and the two judges of what it
+// answers (the reference model, and the ledger that believes nothing but the replies).
+import { createHash } from 'node:crypto'
+import { identity } from '../../src/model/identity.ts'
+import type {
+  AppendCall,
+  LeasedMark,
+  Lease,
+  NewEvent,
+  Place,
+  PlaceCall,
+  Reply,
+  Store,
+  TurnCall,
+} from '../../src/store/contract/index.ts'
+import type { EventPick, Setup } from './commands.ts'
+import { newLedger, type Ledger } from './ledger/state.ts'
+import { newModel, type Model } from './model/state.ts'
+import { FLOWS, START, placeIn, tenantOf, type FlowSettings } from './settings.ts'
+import { demand } from './violation.ts'
+import type { VirtualClock } from './virtual-clock.ts'
+
+/** A call that is about to be sent, and what is to be said of its reply. */
+export interface Issued {
+  readonly label: string
+  readonly send: () => Promise<unknown>
+  readonly check: (reply: unknown) => void | Promise<void>
+}
+
+/** A process that works: it counts its requests, and knows the leases it was given. */
+export interface Process {
+  name: string
+  incarnation: number
+  request: number
+  held: Lease[]
+  lastTurn: TurnCall | undefined
+}
+
+export interface Ground {
+  readonly store: Store
+  /** Closes the store as a crash would, and opens it again on what is on disk. Undefined where nothing is on disk. */
+  readonly reopen: (() => Promise<Store>) | undefined
+  readonly clock: VirtualClock
+}
+
+export class World {
+  store: Store
+  readonly reopen: (() => Promise<Store>) | undefined
+  readonly clock: VirtualClock
+  readonly model: Model
+  readonly ledger: Ledger
+  readonly flows: readonly FlowSettings[]
+  readonly keys: number
+  readonly processes: readonly Process[]
+  /** Leases that were settled, lapsed or forgotten: their tokens must be worth nothing. */
+  spent: Lease[] = []
+  events: NewEvent[] = []
+  marks: LeasedMark[] = []
+  lastAppend: AppendCall | undefined
+  lastPlace: PlaceCall | undefined
+  /** How often something was really reached: a history that never gets there proves nothing about it. */
+  readonly reached = new Map<string, number>()
+  readonly runIds = new Set<string>()
+  /** What was asked and what was answered, for those who read a counterexample. */
+  readonly log: string[] = []
+  #events = 0
+  #trace = createHash('sha1')
+
+  constructor(ground: Ground, setup: Setup) {
+    this.store = ground.store
+    this.reopen = ground.reopen
+    this.clock = ground.clock
+    this.model = newModel(START)
+    this.ledger = newLedger()
+    const chosen = [...new Set(setup.flows)].flatMap((index) => FLOWS[index] ?? [])
+    this.flows = chosen
+    this.keys = setup.keys
+    this.processes = [0, 1, 2].map((n) => ({
+      name: `process-${n}`,
+      incarnation: 0,
+      request: 0,
+      held: [],
+      lastTurn: undefined,
+    }))
+  }
+
+  flow(index: number): FlowSettings {
+    const flow = this.flows[index % this.flows.length]
+    demand(flow !== undefined, 'a history has at least one flow')
+    return flow
+  }
+
+  process(index: number): Process {
+    const process = this.processes[index % this.processes.length]
+    demand(process !== undefined, 'there are three processes')
+    return process
+  }
+
+  reach(what: string, times = 1): void {
+    if (times > 0) this.reached.set(what, (this.reached.get(what) ?? 0) + times)
+  }
+
+  /** Must be the same each time a seed is run: names that the store draws by chance stay out of it. */
+  note(line: string): void {
+    this.#trace.update(`${line}\n`)
+    this.log.push(`    → ${line}`)
+  }
+
+  trace(): string {
+    return this.#trace.copy().digest('hex')
+  }
+
+  /** Every reply says the store's time and the epoch of its routes. */
+  checkReply(reply: Reply): void {
+    this.model.now = this.clock.now()
+    this.ledger.latest = Math.max(this.ledger.latest, reply.now)
+    demand(reply.now === this.clock.now(), `a reply says ${reply.now} and the store's clock ${this.clock.now()}`)
+    demand(reply.routes === this.model.routes, `a reply has routes ${reply.routes} instead of ${this.model.routes}`)
+  }
+
+  newEvent(pick: EventPick): NewEvent {
+    const key = pick.key % this.keys
+    const flow = this.flow(pick.flow)
+    const next = this.flow(pick.flow + 1)
+    const sibling = key ^ 1
+    const tenant = tenantOf(key)
+    const places: Place[] = [placeIn(flow, key, pick.window)]
+    if (pick.also % 2 === 1 && next !== flow) places.push(placeIn(next, key, pick.window))
+    if (pick.also >= 2 && sibling < this.keys && tenantOf(sibling) === tenant)
+      places.push(placeIn(flow, sibling, pick.window))
+    if (pick.also === 3) places.push(placeIn(flow, key, pick.window))
+    const n = this.#events++
+    const marks = pick.mark === 0 ? [] : [{ flow: next.name, reason: 'unknown-flow' as const, error: `no ${n}` }]
+    return {
+      ...this.bareEvent(tenant, `body${'-'.repeat(pick.size)}`),
+      dedupeFor: pick.forgetSoon ? 200 : 1_000_000,
+      places: pick.mark === 1 ? [] : places,
+      marks,
+    }
+  }
+
+  /** An event that goes nowhere yet. */
+  bareEvent(tenant: string, body: string): NewEvent {
+    const id = `event${String(this.#events++).padStart(21, '0')}`
+    return {
+      id,
+      source: 'simulation',
+      type: 'thing.happened',
+      time: START,
+      tenant,
+      subject: '',
+      attributes: '',
+      body: new TextEncoder().encode(body),
+      identity: identity('simulation', tenant, id),
+      dedupeFor: 1_000_000,
+      request: new Uint8Array(),
+      places: [],
+      marks: [],
+    }
+  }
+}

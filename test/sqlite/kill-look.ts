@@ -1,0 +1,108 @@
+// What is in the file, read from its tables and not through the store: a mistake of the store cannot hide itself here.
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+
+export interface LaneSeen {
+  readonly id: string
+  /** What the lane says of itself. */
+  readonly waiting: number
+  readonly inRun: number
+  /** Who stands in it, run and line together. */
+  readonly events: readonly string[]
+}
+
+interface RecordSeen {
+  readonly kind: string
+  readonly lane: string
+  readonly events: readonly string[]
+}
+
+interface LetterSeen extends RecordSeen {
+  readonly id: string
+  readonly reason: string
+}
+
+type Cells = readonly (string | number | null | Uint8Array)[]
+
+export class Look {
+  readonly #db: DatabaseSync
+  readonly #prepared = new Map<string, StatementSync>()
+
+  /** Beside a process that works on the file, or after one that died: neither is disturbed. */
+  constructor(file: string) {
+    this.#db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  bodyOf(event: string): Uint8Array | undefined {
+    return this.#all('select body from events where id = ?', event)[0]?.[0] as Uint8Array | undefined
+  }
+
+  eventIds(): readonly string[] {
+    return this.#all('select id from events').map(([id]) => String(id))
+  }
+
+  lanes(): readonly LaneSeen[] {
+    return this.#all('select row, id, waiting, here, rest from lanes').map(([row, id, waiting, here, rest]) => {
+      const far = this.#all('select event from places where lane = ?', Number(row)).map(([event]) => Number(event))
+      const run = (JSON.parse(String(rest ?? '{}')) as { run?: { events: number } }).run
+      return {
+        id: String(id),
+        waiting: Number(waiting),
+        inRun: run?.events ?? 0,
+        events: this.#ids([...far, ...near(String(here))]),
+      }
+    })
+  }
+
+  letters(): readonly LetterSeen[] {
+    return this.#all('select id, reason, lane, places from letters').map(([id, reason, lane, places]) => ({
+      id: String(id),
+      kind: 'dead',
+      reason: String(reason),
+      lane: String(lane),
+      events: this.#ids((JSON.parse(String(places)) as { event: number }[]).map((place) => place.event)),
+    }))
+  }
+
+  /** The record of a run that has ended. */
+  record(run: string): RecordSeen | undefined {
+    const n = Number.parseInt(run.slice(run.lastIndexOf('-') + 1), 36)
+    return this.#all('select kind, lane, events from runs where n = ?', n).map((row) => this.#record(row))[0]
+  }
+
+  records(): readonly RecordSeen[] {
+    return this.#all('select kind, lane, events from runs').map((row) => this.#record(row))
+  }
+
+  integrity(): string {
+    return this.#all('pragma integrity_check').join('; ')
+  }
+
+  #record([kind, lane, events]: Cells): RecordSeen {
+    const list = String(events)
+    return { kind: String(kind), lane: String(lane), events: this.#ids(list === '' ? [] : list.split(',').map(Number)) }
+  }
+
+  #ids(rows: readonly number[]): readonly string[] {
+    return rows.map((row) => String(this.#all('select id from events where seq = ?', row)[0]?.[0]))
+  }
+
+  #all(sql: string, ...values: SQLInputValue[]): readonly Cells[] {
+    let statement = this.#prepared.get(sql)
+    if (statement === undefined) {
+      statement = this.#db.prepare(sql)
+      statement.setReturnArrays(true)
+      this.#prepared.set(sql, statement)
+    }
+    return statement.all(...values) as unknown as readonly Cells[]
+  }
+}
+
+/** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,…` */
+function near(here: string): readonly number[] {
+  const cells = (here.split(';')[2] ?? '').split(',')
+  return cells.flatMap((cell, at) => (at % 3 === 1 ? [Number(cell)] : []))
+}

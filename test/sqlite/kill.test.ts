@@ -1,0 +1,80 @@
+// R1 in its short form, and first of all: that whoever watches would notice a loss.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterAll, describe, expect, it } from 'vitest'
+import { killCycles, type KillOptions, type KillReport } from './kill-cycles.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-kill-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function cycles(options: Omit<KillOptions, 'folder' | 'seed'>): Promise<KillReport> {
+  return killCycles({ ...options, folder: mkdtempSync(join(folder, 'f-')), seed: 20_261_115 })
+}
+
+/** Changes the file behind the store's back, once. */
+function meddling(...statements: readonly string[]): Pick<KillOptions, 'between'> {
+  return {
+    between: (file, cycle) => {
+      if (cycle !== 3) return
+      const db = new DatabaseSync(file)
+      for (const sql of statements) expect(db.prepare(sql).run().changes, sql).toBeGreaterThan(0)
+      db.close()
+    },
+  }
+}
+
+describe('kill -9', () => {
+  it('50 cycles of an appending and settling process lose nothing acknowledged', async () => {
+    const { counts, complaints } = await cycles({ cycles: 50 })
+    expect(complaints).toEqual([])
+    expect(counts).toMatchObject({ cycles: 50, lost: 0, repeatedAfterDone: 0, wrong: 0 })
+    // It was not idle.
+    expect(counts.ackedAppends).toBeGreaterThan(500)
+    expect(counts.ackedSettlements).toBeGreaterThan(500)
+    expect(counts.unknownAbsent + counts.unknownPresent).toBeGreaterThan(50)
+    expect(counts.sentAgain).toBeGreaterThan(10)
+  })
+})
+
+describe('the checker', () => {
+  it('sees a loss when acknowledgements come before the commit', async () => {
+    const { counts } = await cycles({ cycles: 8, fault: 'early-appends' })
+    expect(counts.lost).toBeGreaterThan(0)
+  })
+
+  it('sees settlements that were acknowledged before the commit and do not stand', async () => {
+    const { counts } = await cycles({ cycles: 8, fault: 'early-settlements' })
+    expect(counts.lost).toBeGreaterThan(0)
+    expect(counts.repeatedAfterDone).toBeGreaterThan(0)
+  })
+
+  it('sees a finished event that is gone', async () => {
+    const first = 'select min(event) from (select cast(events as integer) as event from runs)'
+    const { counts } = await cycles({ cycles: 4, ...meddling(`delete from events where seq = (${first})`) })
+    expect(counts.lost).toBeGreaterThan(0)
+  })
+
+  it('sees lanes whose events are gone', async () => {
+    const { counts } = await cycles({ cycles: 4, ...meddling('delete from lanes') })
+    expect(counts.lost).toBeGreaterThan(0)
+  })
+
+  it('sees the record of a run that is gone', async () => {
+    const { counts } = await cycles({ cycles: 4, ...meddling(`delete from runs where kind = 'done'`) })
+    expect(counts.lost).toBeGreaterThan(0)
+  })
+
+  it('sees an event that waits again after it was done', async () => {
+    const again = `insert into places (lane, rank, pos, event, size)
+      select (select min(row) from lanes), 0, 0, cast(events as integer), 0 from runs where kind = 'done' limit 1`
+    const { counts } = await cycles({ cycles: 4, ...meddling(again) })
+    expect(counts.wrong + counts.repeatedAfterDone).toBeGreaterThan(0)
+  })
+
+  it('sees that a known event is no longer known', async () => {
+    const { counts } = await cycles({ cycles: 12, ...meddling('update events set identity = null') })
+    expect(counts.lost).toBeGreaterThan(0)
+  })
+})
