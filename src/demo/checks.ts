@@ -36,17 +36,17 @@ export function checksOf(facts: Facts): readonly Check[] {
       says: `${received} received${before} = ${handled} handled + ${waiting} waiting + ${dead} dead${twice}`,
     },
     {
-      name: 'no user ran twice at once',
+      name: 'one run per user at once',
       held: facts.overlaps === 0,
-      says: `${facts.overlaps} overlaps in ${claims} turns, at most ${facts.mostAtOnce} at a time`,
+      says: `${facts.overlaps} overlaps in ${claims} turns, ${facts.mostAtOnce} at most in all`,
     },
     {
-      name: `at most ${API.rate} calls in any second`,
+      name: `${API.rate} calls in any second`,
       held: facts.mostCalls <= API.rate,
-      says: `most seen in any second: ${facts.mostCalls}, of ${calls} calls`,
+      says: `${facts.mostCalls} at most, of ${calls} calls`,
     },
     {
-      name: 'first ready, first served',
+      name: 'first ready first served',
       held: facts.inversions === 0,
       says: `${facts.inversions} inversions in ${claims} turns`,
     },

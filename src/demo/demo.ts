@@ -1,10 +1,10 @@
 // The demo itself: users, worker and watcher on one store and one clock, until its time is up or somebody stops it.
 import type { Clock, Millis, Store } from '../index.ts'
-import { deadSince, lanesOf, waitingIn } from './census.ts'
+import { deadSince, lanesOf, waitingIn, type Lanes } from './census.ts'
 import { chance } from './chance.ts'
 import type { Facts } from './checks.ts'
 import { Ledger } from './ledger.ts'
-import type { Life, Tell } from './life.ts'
+import { News } from './news.ts'
 import type { Screen } from './screen.ts'
 import { sleep } from './sleep.ts'
 import { eventsOf, inLine, snapshot, type Snapshot } from './snapshot.ts'
@@ -28,76 +28,49 @@ export interface Outcome {
   readonly last: Snapshot
   readonly retries: number
   readonly deadRuns: number
+  readonly lost: number
 }
 
 const FRAME: Millis = 100
 
 export async function runDemo(parts: DemoParts): Promise<Outcome> {
-  const { store, clock } = parts
+  const { store, clock, screen } = parts
   const before = await lanesOf(store)
-  const ledger = new Ledger(before.now)
   const began = clock.monotonic()
-  const look = async (): Promise<{ readonly seen: typeof before; readonly shot: Snapshot }> => {
-    const seen = await lanesOf(store)
+  const ledger = new Ledger(before.now)
+  const news = new News((life) => {
+    ledger.note(life)
+    screen.news(life, before.now)
+  })
+  const shot = (seen: Lanes): Snapshot => {
     const monotonic = clock.monotonic()
-    return { seen, shot: snapshot(seen, ledger, { elapsed: monotonic - began, until: parts.lasts, monotonic }) }
-  }
-
-  const told = new Map<string, Millis>()
-  const tell: Tell = (life) => {
-    // Nothing is served before it is due: if the watcher has not seen it yet, it is told now.
-    if (life.kind === 'claimed') tellDue(life.user, life.due, life.events.length, 1)
-    ledger.note(life)
-    parts.screen.news(life, before.now)
-  }
-  const tellDue = (user: string, due: Millis, events: number, position: number): void => {
-    if (told.get(user) === due) return
-    told.set(user, due)
-    const life: Life = { kind: 'due', at: due, user, events, position }
-    ledger.note(life)
-    parts.screen.news(life, before.now)
+    return snapshot(seen, ledger, { elapsed: monotonic - began, until: parts.lasts, monotonic })
   }
   const watch = async (stop: AbortSignal): Promise<void> => {
     do {
-      const { seen, shot } = await look()
-      for (const [at, lane] of inLine(seen).entries()) tellDue(lane.key, lane.due, eventsOf(lane, seen.now), at + 1)
-      parts.screen.show(shot)
+      const seen = await lanesOf(store)
+      for (const [at, lane] of inLine(seen).entries()) {
+        news.due(lane.key, lane.due, { events: eventsOf(lane, seen.now), position: at + 1 })
+      }
+      screen.show(shot(seen))
     } while (await sleep(clock, FRAME, stop))
   }
 
-  const luck = chance(parts.seed)
   await together(parts, [
-    (stop) => simulateUsers({ ...parts, tell }, stop),
-    (stop) => work({ ...parts, luck, tell }, stop),
+    (stop) => simulateUsers({ ...parts, tell: news.tell }, stop),
+    (stop) => work({ ...parts, luck: chance(parts.seed), tell: news.tell }, stop),
     watch,
   ])
-  const { seen, shot } = await look()
-  return {
-    facts: {
-      ...factsOf(ledger),
-      waitedBefore: waitingIn(before.lanes),
-      waiting: waitingIn(seen.lanes),
-      dead: await deadSince(store, before.now),
-    },
-    last: shot,
-    retries: ledger.retries,
-    deadRuns: ledger.dead,
-  }
-}
 
-function factsOf(ledger: Ledger): Omit<Facts, 'waitedBefore' | 'waiting' | 'dead'> {
-  const { received, handled, strays, claims, overlaps, mostAtOnce, inversions, calls } = ledger
-  return {
-    received,
-    handled,
-    strays,
-    claims,
-    overlaps,
-    mostAtOnce,
-    inversions,
-    calls: calls.total,
-    mostCalls: calls.most,
+  const after = await lanesOf(store)
+  const { retries, dead: deadRuns, lost } = ledger
+  const facts: Facts = {
+    ...ledger.facts(),
+    waitedBefore: waitingIn(before.lanes),
+    waiting: waitingIn(after.lanes),
+    dead: await deadSince(store, before.now),
   }
+  return { facts, last: shot(after), retries, deadRuns, lost }
 }
 
 /** Runs all until the time is up, the signal comes or one of them fails; then stops all, and waits for all. */

@@ -1,5 +1,7 @@
 // The flow that the demo shows, in numbers: each user is a lane, and every API call is under one shared limit.
-import { backoff, window, type Backoff, type Millis, type Place, type ReserveCall } from '../index.ts'
+import { backoff, window, type Backoff, type Millis } from '../index.ts'
+import type { LimitNumbers } from '../model/limit.ts'
+import type { WindowNumbers } from '../model/place.ts'
 
 export const FLOW = 'rank-user'
 
@@ -8,14 +10,11 @@ export const POISON = 'poison'
 export const USERS: readonly string[] = ['ada', 'ben', 'cleo', 'dan', 'eve', 'finn', 'gita', POISON]
 
 /** Short enough that one sees windows close within a minute. */
-export const WINDOW: Omit<Place, 'lane' | 'flow' | 'key' | 'group' | 'cancel'> = window(
-  { quiet: '2s', max: '10s' },
-  FLOW,
-).numbers(0)
+export const WINDOW: WindowNumbers = window({ quiet: '2s', max: '10s' }, FLOW).numbers(0)
 
 export const RETRY: Backoff = backoff(['250ms', '1s', '2s'], FLOW)
 
-export const API: ReserveCall['requests'][number]['limits'][number] = {
+export const API: LimitNumbers & { readonly name: string } = {
   name: 'tasks-api',
   rate: 3,
   per: 1_000,

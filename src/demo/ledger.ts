@@ -1,7 +1,8 @@
 // What happened, written down as it happens and apart from the store, so that the two can be held against each other.
 import type { Millis } from '../index.ts'
 import { CallMeter } from './call-meter.ts'
-import { wordsFor, type Life, type SeenEvent } from './life.ts'
+import type { Facts } from './checks.ts'
+import { briefly, type Life, type SeenEvent } from './life.ts'
 
 /** What is known of one user beyond what waits in the store. */
 export interface Past {
@@ -25,7 +26,6 @@ export class Ledger {
   claims = 0
   retries = 0
   dead = 0
-  deadEvents = 0
   lost = 0
   overlaps = 0
   mostAtOnce = 0
@@ -45,6 +45,12 @@ export class Ledger {
     let strays = 0
     for (const balance of this.#balance.values()) if (balance < 0) strays++
     return strays
+  }
+
+  facts(): Omit<Facts, 'waitedBefore' | 'waiting' | 'dead'> {
+    const { received, handled, strays, claims, overlaps, mostAtOnce, inversions } = this
+    const { total: calls, most: mostCalls } = this.calls
+    return { received, handled, strays, claims, overlaps, mostAtOnce, inversions, calls, mostCalls }
   }
 
   note(life: Life): void {
@@ -68,7 +74,6 @@ export class Ledger {
         break
       case 'dead':
         this.dead++
-        this.deadEvents += life.events.length
         this.#end(life.user, life.events)
         break
       case 'retry':
@@ -84,7 +89,7 @@ export class Ledger {
         break
     }
     const runs = this.past(life.user).runs + (life.kind === 'done' ? 1 : 0)
-    this.#past.set(life.user, { runs, last: wordsFor(life) })
+    this.#past.set(life.user, { runs, last: briefly(life) })
   }
 
   #begin(user: string, due: Millis): void {

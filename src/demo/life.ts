@@ -55,9 +55,9 @@ export function many(count: number, one: string): string {
 export function wordsFor(life: Life): string {
   switch (life.kind) {
     case 'received':
-      return life.running
-        ? `during its run: ${many(life.waiting, 'event')} to go to the tail after it`
-        : `${many(life.waiting, 'event')} waiting as one, due in ${seconds(life.dueIn)}`
+      if (life.running) return `during its run: ${many(life.waiting, 'event')}, to the tail after it`
+      if (life.dueIn === 0) return `joins those in line: ${many(life.waiting, 'event')} as one`
+      return `${many(life.waiting, 'event')} waiting as one, due in ${seconds(life.dueIn)}`
     case 'due':
       return `${many(life.events, 'event')}, place ${life.position} in line`
     case 'claimed':
@@ -67,13 +67,34 @@ export function wordsFor(life: Life): string {
     case 'done':
       return `${many(life.events.length, 'event')}, ${many(life.calls, 'call')}, ${seconds(life.ms)}`
     case 'retry':
-      return `${life.error}; failed try ${tryOf(life.attempt)}, again in ${life.after} ms`
+      return `${life.error}, try ${tryOf(life.attempt)}, next in ${life.after} ms`
     case 'dead':
-      return `${life.error}; dead letter of ${many(life.events.length, 'event')}, ${life.attempt} tries`
+      return `${life.error}, ${life.attempt} tries: dead letter of ${many(life.events.length, 'event')}`
     case 'released':
       return `${many(life.events.length, 'event')} given back, ready for the next process`
     case 'lost':
       return 'lease lost: what it did does not count'
+  }
+}
+
+/** The same in the width of a table's cell. */
+export function briefly(life: Life): string {
+  switch (life.kind) {
+    case 'claimed':
+      return `${many(life.events.length, 'event')} in hand`
+    case 'retry':
+      return `try ${life.attempt}/${RETRY.tries}: ${life.error}`
+    case 'dead':
+      return `dead: ${life.error}`
+    case 'released':
+      return 'given back'
+    case 'lost':
+      return 'lease lost'
+    case 'received':
+    case 'due':
+    case 'called':
+    case 'done':
+      return wordsFor(life)
   }
 }
 

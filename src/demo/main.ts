@@ -2,69 +2,92 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStore, systemClock } from '../index.ts'
+import { openStore, systemClock, type Store } from '../index.ts'
 import { checksOf } from './checks.ts'
 import { runDemo } from './demo.ts'
 import { optionsFrom, USAGE, type Options } from './options.ts'
 import { liveScreen, plainScreen, type Screen } from './screen.ts'
 import { coloured, uncoloured } from './style.ts'
 import { summaryOf } from './summary.ts'
-import { tableOf } from './table.ts'
+import { PLAIN, tableOf, WIDTH_MAX } from './table.ts'
 
-const { stdout, env } = process
+const { stdout, stderr, env } = process
 const live = stdout.isTTY && env['TERM'] !== 'dumb'
-const colours = live && (env['NO_COLOR'] ?? '') === ''
+const paint = live && (env['NO_COLOR'] ?? '') === '' ? coloured : uncoloured
 
-process.exitCode = await main(process.argv.slice(2))
-
+/** 0: shown, and all checks held. 1: a check or the store failed. 2: the options make no sense. */
 async function main(args: readonly string[]): Promise<number> {
+  let options: Options
   try {
-    const options = optionsFrom(args)
-    if (!options.help) return await onStore(options)
-    stdout.write(USAGE)
-    return 0
+    options = optionsFrom(args)
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    stderr.write(`${messageOf(error)}\n\n${USAGE}`)
     return 2
   }
+  if (options.help) {
+    stdout.write(USAGE)
+    return 0
+  }
+  try {
+    return await onStore(options)
+  } catch (error) {
+    stderr.write(`${messageOf(error)}\n`)
+    return 1
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 async function onStore(options: Options): Promise<number> {
-  if (options.store !== undefined) return show(options, options.store)
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-demo-'))
+  const folder = options.store === undefined ? mkdtempSync(join(tmpdir(), 'sluice-demo-')) : undefined
+  const address = options.store ?? `sqlite:${join(folder ?? '', 'demo.db')}`
   try {
-    return await show(options, `sqlite:${join(folder, 'demo.db')}`)
+    const store = await openStore(address)
+    try {
+      return await show(options, store, { address, removed: folder !== undefined || address === 'memory:' })
+    } finally {
+      await store.close()
+    }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function show({ lasts, seed }: Options, address: string): Promise<number> {
-  const store = await openStore(address)
-  const screen = live ? liveScreen(stdout, colours) : plainScreen((text) => void stdout.write(text))
+interface Place {
+  readonly address: string
+  readonly removed: boolean
+}
+
+async function show({ lasts, seed }: Options, store: Store, { address, removed }: Place): Promise<number> {
+  const clock = systemClock
+  const { durable } = await store.stats()
+  const screen = live ? liveScreen(stdout, paint) : plainScreen((text) => stdout.write(text))
   try {
-    const stop = stopSignal(screen)
-    const { durable } = await store.stats()
-    const process_ = `demo-${process.pid}-${systemClock.now()}`
-    const outcome = await runDemo({ store, clock: systemClock, screen, seed, process: process_, lasts, stop })
-    const checks = checksOf(outcome.facts)
+    const name = `demo-${process.pid}-${clock.now()}`
+    const outcome = await runDemo({ store, clock, screen, seed, process: name, lasts, stop: stopSignal(screen) })
     screen.close()
-    const paint = colours ? coloured : uncoloured
-    const table = tableOf(outcome.last, { width: Math.min(stdout.columns ?? 100, 120), paint })
-    const summary = summaryOf({ outcome, checks, store: address, durable: durable.because, seed }, paint)
+    const checks = checksOf(outcome.facts)
+    const table = tableOf(outcome.last, live ? { width: Math.min(stdout.columns, WIDTH_MAX), paint } : PLAIN)
+    const summary = summaryOf({ outcome, checks, store: address, durable: durable.because, removed, seed }, paint)
     stdout.write(`\n${[...table, '', ...summary].join('\n')}\n`)
     return checks.every((check) => check.held) ? 0 : 1
   } finally {
     screen.close()
-    await store.close()
   }
 }
 
-/** Ctrl-C stops with the summary; a second one, or a reader that is gone, at once. */
+/** One Ctrl-C may arrive several times, handed on by those who started us; a second one is later than this. */
+const SAME_CTRL_C = 1_000
+
+/** Ctrl-C stops with the summary, a second one at once. A reader that went away stops it too. */
 function stopSignal(screen: Screen): AbortSignal {
   const stop = new AbortController()
+  let first: number | undefined
   const asked = (): void => {
-    if (stop.signal.aborted) process.exit(130)
+    first ??= systemClock.monotonic()
+    if (systemClock.monotonic() - first > SAME_CTRL_C) process.exit(130)
     stop.abort()
   }
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, asked)
@@ -72,3 +95,5 @@ function stopSignal(screen: Screen): AbortSignal {
   process.on('exit', () => screen.close())
   return stop.signal
 }
+
+process.exitCode = await main(process.argv.slice(2))

@@ -15,7 +15,7 @@ export interface Attempted {
   readonly calls: number
   /** Why it failed; undefined when all calls were answered well. */
   readonly error: string | undefined
-  /** It gave up between two calls because it was told to. */
+  /** It gave up because it was told to. */
   readonly aborted: boolean
 }
 
@@ -32,8 +32,9 @@ export async function rankUser(parts: ApiParts, run: Lease, signal: AbortSignal,
     const handed = await slot(parts, `${run.run}/${run.token}/${call}`, signal)
     if (handed === undefined) return { calls: call - 1, error: undefined, aborted: true }
     called(handed, call, of)
-    await sleep(clock, luck.between(60, 180), signal)
-    if (run.key === POISON) return { calls: call, error: '422 cannot be ranked', aborted: false }
+    const answered = await sleep(clock, luck.between(60, 180), signal)
+    if (!answered) return { calls: call, error: undefined, aborted: true }
+    if (run.key === POISON) return { calls: call, error: '422 not rankable', aborted: false }
     if (luck.hits(FAILING_CALLS)) return { calls: call, error: '503 unavailable', aborted: false }
   }
   return { calls: of, error: undefined, aborted: false }

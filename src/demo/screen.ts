@@ -2,18 +2,17 @@
 import type { Millis } from '../index.ts'
 import { seconds, wordsFor, type Life } from './life.ts'
 import type { Snapshot } from './snapshot.ts'
-import { coloured, uncoloured, type Style } from './style.ts'
-import { fit, PLAIN, tableOf, type Look } from './table.ts'
+import type { Paint, Style } from './style.ts'
+import { fit, PLAIN, tableOf, WIDTH_MAX, type Look } from './table.ts'
 
 export interface Screen {
+  /** `since`: the moment from which times are counted. */
   news(life: Life, since: Millis): void
   show(snapshot: Snapshot): void
   close(): void
 }
 
-const NAME_WIDTH = 8
-
-const NEWS_STYLES: Readonly<Record<Life['kind'], Style>> = {
+const KINDS: Readonly<Record<Life['kind'], Style>> = {
   received: 'dim',
   due: 'cyan',
   claimed: 'green',
@@ -25,19 +24,27 @@ const NEWS_STYLES: Readonly<Record<Life['kind'], Style>> = {
   lost: 'red',
 }
 
-function newsLine(life: Life, since: Millis): string {
+interface Item {
+  readonly life: Life
+  readonly since: Millis
+}
+
+const WORDS_FROM = 31
+
+function newsLine({ life, since }: Item, { width, paint }: Look): string {
   const at = seconds(life.at - since).padStart(8)
-  return ` ${at}  ${life.user.padEnd(NAME_WIDTH)}  ${life.kind.padEnd(8)}  ${wordsFor(life)}`
+  const words = fit(wordsFor(life), width - WORDS_FROM).trimEnd()
+  return ` ${at}  ${life.user.padEnd(8)}  ${paint(KINDS[life.kind], life.kind.padEnd(8))}  ${words}`
 }
 
 const TABLE_EVERY: Millis = 5_000
 
 /** A line for each event of a lane's life, and a table now and then. */
-export function plainScreen(write: (text: string) => void): Screen {
+export function plainScreen(write: (text: string) => unknown): Screen {
   let next = TABLE_EVERY
   return {
     news(life, since) {
-      if (life.kind !== 'called') write(`${newsLine(life, since)}\n`)
+      if (life.kind !== 'called') write(`${newsLine({ life, since }, PLAIN)}\n`)
     },
     show(snapshot) {
       if (snapshot.elapsed < next) return
@@ -58,27 +65,17 @@ export interface Terminal {
 // The alternate screen leaves what was there before untouched; long lines are cut off instead of breaking the picture.
 const OPEN = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
 const CLOSE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
-// Terminals that know it show the frame at once; the others ignore it.
+// Drawn over the frame before, never cleared first; terminals that know how show it all at once.
 const FRAME = '\x1b[?2026h\x1b[H'
+const LINE_END = '\x1b[K'
 const FRAME_END = '\x1b[J\x1b[?2026l'
 
-const WIDTH_MAX = 120
-const NEWS_KEPT = 50
+const NEWS_KEPT = 100
 
-export function liveScreen(terminal: Terminal, colours: boolean): Screen {
-  const paint = colours ? coloured : uncoloured
-  const latest: { readonly life: Life; readonly since: Millis }[] = []
+export function liveScreen(terminal: Terminal, paint: Paint): Screen {
+  const latest: Item[] = []
   let open = true
   terminal.write(OPEN)
-
-  /** The newest at the bottom, as many as there is room for. */
-  const news = (room: number, look: Look): readonly string[] =>
-    room < 1
-      ? []
-      : latest
-          .slice(-room)
-          .map(({ life, since }) => paint(NEWS_STYLES[life.kind], fit(newsLine(life, since), look.width).trimEnd()))
-
   return {
     news(life, since) {
       if (life.kind === 'called') return
@@ -87,18 +84,15 @@ export function liveScreen(terminal: Terminal, colours: boolean): Screen {
     },
     show(snapshot) {
       if (!open) return
-      const rows = terminal.rows ?? 24
-      const look = { width: Math.min(terminal.columns ?? 80, WIDTH_MAX), paint }
+      const { columns = 80, rows = 24 } = terminal
+      // One less: what ends in the last column would be erased with the rest of its line.
+      const look = { width: Math.min(columns - 1, WIDTH_MAX), paint }
       const table = tableOf(snapshot, look)
-      const frame = [...table, '', ...news(rows - table.length - 3, look), '', paint('dim', ' Ctrl-C stops')]
-      terminal.write(
-        FRAME +
-          frame
-            .slice(0, rows)
-            .map((line) => `${line}\x1b[K`)
-            .join('\r\n') +
-          FRAME_END,
-      )
+      // The newest at the bottom, as many as there is room for.
+      const room = Math.max(0, rows - table.length - 3)
+      const news = latest.slice(Math.max(0, latest.length - room)).map((item) => newsLine(item, look))
+      const frame = [...table, '', ...news, '', paint('dim', ' Ctrl-C stops')].slice(0, rows)
+      terminal.write(FRAME + frame.map((line) => line + LINE_END).join('\r\n') + FRAME_END)
     },
     close() {
       if (open) terminal.write(CLOSE)

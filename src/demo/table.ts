@@ -9,9 +9,13 @@ export interface Look {
   readonly paint: Paint
 }
 
+/** Wider lines are hard to follow with the eye. */
+export const WIDTH_MAX = 120
+
 export const PLAIN: Look = { width: 100, paint: uncoloured }
 
-const STYLES: Readonly<Record<RowState, Style>> = {
+/** Only the word for the state has a colour: a colour that is weak on somebody's background hides no figure. */
+const STATES: Readonly<Record<RowState, Style>> = {
   idle: 'dim',
   waiting: 'plain',
   ready: 'cyan',
@@ -21,50 +25,59 @@ const STYLES: Readonly<Record<RowState, Style>> = {
 
 interface Column {
   readonly title: string
-  /** 0: what is left of the line. */
-  readonly width: number
-  readonly right: boolean
+  /** Undefined: what is left of the line. */
+  readonly width?: number
+  readonly side: 'left' | 'right'
   cell(row: Row): string
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'user', width: 8, right: false, cell: (row) => row.user },
-  { title: 'state', width: 8, right: false, cell: (row) => row.state },
-  { title: 'events', width: 6, right: true, cell: (row) => (row.events === 0 ? '-' : String(row.events)) },
-  { title: 'due in', width: 7, right: true, cell: dueIn },
-  { title: 'in line', width: 7, right: true, cell: (row) => (row.position === undefined ? '-' : String(row.position)) },
-  { title: 'runs', width: 4, right: true, cell: (row) => String(row.runs) },
-  { title: 'last run', width: 0, right: false, cell: (row) => row.last },
+  { title: 'user', width: 8, side: 'left', cell: (row) => row.user },
+  { title: 'state', width: 8, side: 'left', cell: (row) => row.state },
+  { title: 'events', width: 6, side: 'right', cell: (row) => (row.events === 0 ? '-' : String(row.events)) },
+  { title: 'due in', width: 6, side: 'right', cell: dueIn },
+  { title: 'in line', width: 7, side: 'right', cell: (row) => String(row.position ?? '-') },
+  { title: 'runs', width: 4, side: 'right', cell: (row) => String(row.runs) },
+  { title: 'last run', side: 'left', cell: (row) => row.last },
 ]
 
 const MARGIN = ' '
 const GAP = '  '
 
 export function tableOf(snapshot: Snapshot, look: Look): readonly string[] {
-  const titles = lineOf((column) => column.title, look.width)
+  const titles = cells((column) => column.title, look.width)
   return [
     ...figures(snapshot, look),
     '',
-    look.paint('bold', titles.trimEnd()),
-    ...snapshot.rows.map((row) =>
-      look.paint(STYLES[row.state], lineOf((column) => column.cell(row), look.width).trimEnd()),
-    ),
+    look.paint('bold', lineOf(titles)),
+    ...snapshot.rows.map((row) => rowLine(row, look)),
   ]
 }
 
-function lineOf(textOf: (column: Column) => string, width: number): string {
-  let line = ''
-  for (const column of COLUMNS) {
-    line += line === '' ? MARGIN : GAP
-    line += fit(textOf(column), column.width === 0 ? width - line.length : column.width, column.right)
-  }
-  return line
+function rowLine(row: Row, { width, paint }: Look): string {
+  const texts = cells((column) => column.cell(row), width)
+  const whole: Style = row.state === 'idle' ? 'dim' : row.state === 'running' ? 'bold' : 'plain'
+  return lineOf(texts.map((text, at) => paint(COLUMNS[at]?.title === 'state' ? STATES[row.state] : whole, text)))
+}
+
+function lineOf(texts: readonly string[]): string {
+  return MARGIN + texts.join(GAP)
+}
+
+/** Each in the width of its column, but for blanks at the end of the line. */
+function cells(textOf: (column: Column) => string, width: number): readonly string[] {
+  let left = width - MARGIN.length
+  return COLUMNS.map((column) => {
+    const text = fit(textOf(column), column.width ?? left, column.side)
+    left -= text.length + GAP.length
+    return column.width === undefined ? text.trimEnd() : text
+  })
 }
 
 /** Text that is too long ends in two dots: nothing is cut off unseen. */
-export function fit(text: string, width: number, right = false): string {
-  if (text.length > width) return width < 3 ? text.slice(0, Math.max(0, width)) : `${text.slice(0, width - 2)}..`
-  return right ? text.padStart(width) : text.padEnd(width)
+export function fit(text: string, width: number, side: 'left' | 'right' = 'left'): string {
+  if (text.length > width) return `${text.slice(0, Math.max(0, width - 2))}..`
+  return side === 'right' ? text.padStart(width) : text.padEnd(width)
 }
 
 function dueIn(row: Row): string {
@@ -72,22 +85,28 @@ function dueIn(row: Row): string {
   return row.dueIn === 0 ? 'now' : seconds(row.dueIn)
 }
 
-/** Name and figure in three columns, two lines; the calls in red should they ever be too many. */
+/** Time, and names and figures in three columns; those that are bad news in red. */
 function figures(snapshot: Snapshot, { paint }: Look): readonly string[] {
   const { callsNow, callsMost, dead } = snapshot
-  const over = (calls: number): Style => (calls > API.rate ? 'red' : 'bold')
-  const figure = (name: string, width: number, value: string, style: Style = 'bold'): string =>
-    `${MARGIN}${name.padEnd(width)} ${paint(style, value.padStart(6))}  `
+  const figure = (name: string, value: string, bad = false): string =>
+    `${name} ${paint(bad ? 'red' : 'bold', value.padStart(6))}`
   const whole = snapshot.until === undefined ? '' : ` of ${seconds(snapshot.until)}`
   return [
-    `${MARGIN}${paint('bold', 'Sluice')}  first ready first served, ${API.rate} calls a second  ` +
+    lineOf([
+      paint('bold', 'Sluice'),
+      `first ready first served, ${API.rate} calls a second`,
       paint('dim', `${seconds(snapshot.elapsed)}${whole}`),
+    ]),
     '',
-    figure('events received', 15, String(snapshot.received)) +
-      figure('runs done', 12, String(snapshot.runs)) +
-      figure('calls in the last second', 24, `${callsNow} of ${API.rate}`, over(callsNow)).trimEnd(),
-    figure('events per run', 15, snapshot.eventsPerRun.toFixed(1)) +
-      figure('dead letters', 12, String(dead), dead > 0 ? 'red' : 'bold') +
-      figure('most in any second', 24, `${callsMost} of ${API.rate}`, over(callsMost)).trimEnd(),
+    lineOf([
+      figure('events received', String(snapshot.received)),
+      figure('runs done   ', String(snapshot.runs)),
+      figure('calls in the last second', `${callsNow} of ${API.rate}`, callsNow > API.rate),
+    ]),
+    lineOf([
+      figure('events per run ', snapshot.eventsPerRun.toFixed(1)),
+      figure('dead letters', String(dead), dead > 0),
+      figure('most in any second      ', `${callsMost} of ${API.rate}`, callsMost > API.rate),
+    ]),
   ]
 }

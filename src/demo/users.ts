@@ -30,7 +30,7 @@ interface Person {
 async function bursts(parts: UsersParts, luck: Chance, person: Person): Promise<void> {
   const rest = (least: number, most: number): Promise<boolean> =>
     sleep(parts.clock, luck.between(least, most), person.stop)
-  let on = await rest(0, 5_000)
+  let on = await rest(0, 4_000)
   while (on) {
     // Now and then somebody does not stop editing for longer than the window's max.
     const edits = luck.hits(0.15) ? luck.between(16, 24) : luck.between(1, 8)
@@ -38,7 +38,7 @@ async function bursts(parts: UsersParts, luck: Chance, person: Person): Promise<
       await edit(parts, person)
       on = await rest(120, 900)
     }
-    on = on && (await rest(6_000, 16_000))
+    on = on && (await rest(4_000, 12_000))
   }
 }
 

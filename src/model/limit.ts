@@ -134,17 +134,17 @@ function entryAt(numbers: LimitNumbers, at: Millis): Millis {
   return Math.ceil(at / grain) * grain
 }
 
-/** A slot that nobody used is taken out again. `last` is what it was before, as far as the log tells. */
-export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis): LimitState {
+/** A slot that nobody used is taken out again. `last` is then the last of those that are left. */
+export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, last: Millis): LimitState {
   if (numbers.burst > 0) {
     const each = (numbers.per * stretchAt(state, at)) / numbers.rate
-    return { ...state, fullAt: state.fullAt - numbers.cost * each }
+    return { ...state, fullAt: state.fullAt - numbers.cost * each, last }
   }
   const entry = entryAt(numbers, at)
   const slots = state.slots
     .map((slot) => (slot.at === entry ? { at: slot.at, count: slot.count - numbers.cost } : slot))
     .filter((slot) => slot.count > 0)
-  return { ...state, slots, last: slots.at(-1)?.at ?? 0 }
+  return { ...state, slots, last }
 }
 
 /** Nothing is handed out until the pause ends; then `per` is twice as long and comes back (M3). */

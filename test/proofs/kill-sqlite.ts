@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { killCycles } from '../sqlite/kill-cycles.ts'
-import { noCounts, type KillCounts } from '../sqlite/kill-ledger.ts'
+import { noCounts, type KillCounts } from '../sqlite/kill-counts.ts'
 
 export const title = '1,000 `kill -9` cycles of an appending and settling process on SQLite lose nothing acknowledged'
 

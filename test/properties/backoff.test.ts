@@ -113,7 +113,9 @@ describe('L8 delays', () => {
         }
       }),
     )
-    expect(allDelays({ first: '1s', retries: 5, cap: '10s', jitter: 0 }, 0)).toEqual([1_000, 2_000, 4_000, 8_000, 10_000])
+    expect(allDelays({ first: '1s', retries: 5, cap: '10s', jitter: 0 }, 0)).toEqual([
+      1_000, 2_000, 4_000, 8_000, 10_000,
+    ])
   })
 
   it('every delay is a whole number of milliseconds, and endless growth without a cap is still a delay', () => {
@@ -129,12 +131,16 @@ describe('L8 delays', () => {
 describe('L8 Retry-After', () => {
   it('the longer of the two, but at most 24 hours of what the other side asks', () => {
     fc.assert(
-      fc.property(fc.nat(90 * DAY), fc.option(fc.oneof(fc.nat(90 * DAY), fc.constant(Infinity)), { nil: undefined }), (own, asked) => {
-        const wait = patience(own, asked)
-        expect(wait).toBeGreaterThanOrEqual(own)
-        expect(wait).toBeLessThanOrEqual(Math.max(own, DAY))
-        expect(wait).toBe(asked === undefined || asked <= own ? own : Math.max(own, Math.min(asked, DAY)))
-      }),
+      fc.property(
+        fc.nat(90 * DAY),
+        fc.option(fc.oneof(fc.nat(90 * DAY), fc.constant(Infinity)), { nil: undefined }),
+        (own, asked) => {
+          const wait = patience(own, asked)
+          expect(wait).toBeGreaterThanOrEqual(own)
+          expect(wait).toBeLessThanOrEqual(Math.max(own, DAY))
+          expect(wait).toBe(asked === undefined || asked <= own ? own : Math.max(own, Math.min(asked, DAY)))
+        },
+      ),
     )
     expect(RETRY_AFTER_MAX).toBe(DAY)
   })

@@ -47,9 +47,7 @@ function deadline(list: readonly Arrival[]): Millis {
     if (latest === undefined) return NEVER
     const full =
       waiting.length >= latest.maxEvents || waiting.reduce((all, one) => all + one.size, 0) >= latest.maxBytes
-    const end = full
-      ? latest.at
-      : Math.min(sum(latest.at, latest.quiet), ...waiting.map((one) => sum(one.at, one.max)))
+    const end = full ? latest.at : Math.min(sum(latest.at, latest.quiet), ...waiting.map((one) => sum(one.at, one.max)))
     const next = list[count]
     if (next === undefined || end <= next.at) return end
   }
@@ -140,7 +138,12 @@ describe('L4 no losing one’s place', () => {
         const draw = counter()
         const lane = place(freshLane(), { ...PLAIN, ...first }, { now: START - 200, draw })
         const last = laneStates(arrivals(more), lane, draw).at(-1)
-        expect(last).toMatchObject({ due: lane.due, window: lane.window, ticket: lane.ticket, waiting: more.length + 1 })
+        expect(last).toMatchObject({
+          due: lane.due,
+          window: lane.window,
+          ticket: lane.ticket,
+          waiting: more.length + 1,
+        })
       }),
     )
   })
@@ -169,7 +172,11 @@ describe('L3 leading', () => {
       fc.property(quiet, fc.option(fc.nat(2_000), { nil: undefined }), (still, ago) => {
         const ended = ago === undefined ? 0 : START - ago
         const lane = { ...freshLane(), ended, keepUntil: ended + still }
-        const first = place(lane, { ...PLAIN, quiet: still, max: 9_999, leading: true }, { now: START, draw: counter() })
+        const first = place(
+          lane,
+          { ...PLAIN, quiet: still, max: 9_999, leading: true },
+          { now: START, draw: counter() },
+        )
         expect(first.due).toBe(ago === undefined || ago >= still ? START : START + still)
         const plain = place(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
         expect(plain.due).toBe(START + still)

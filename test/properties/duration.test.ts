@@ -32,7 +32,9 @@ describe('durations', () => {
   })
 
   it('a number is milliseconds as it stands, Infinity included', () => {
-    fc.assert(fc.property(fc.double({ min: 0, noNaN: true }), (number) => void expect(millis(number, 'x')).toBe(number)))
+    fc.assert(
+      fc.property(fc.double({ min: 0, noNaN: true }), (number) => void expect(millis(number, 'x')).toBe(number)),
+    )
     expect(millis(Infinity, 'x')).toBe(Infinity)
   })
 
@@ -46,18 +48,45 @@ describe('durations', () => {
     )
   })
 
-  const NONSENSE = ['', '5', 's', 'ms', '-1s', '+1s', '1 s', ' 1s', '1s ', '1S', '1e3s', '.5s', '1.s', '1,5s', '1w', '1s\n']
-  const STRANGE = ['Infinitys', 'NaNs', '٣s', '1m30s', '0x1s', '1_000ms', Number.NaN, -1, -Infinity, undefined, null, {}]
+  const NONSENSE = [
+    '',
+    '5',
+    's',
+    'ms',
+    '-1s',
+    '+1s',
+    '1 s',
+    ' 1s',
+    '1s ',
+    '1S',
+    '1e3s',
+    '.5s',
+    '1.s',
+    '1,5s',
+    '1w',
+    '1s\n',
+  ]
+  const STRANGE = [
+    'Infinitys',
+    'NaNs',
+    '٣s',
+    '1m30s',
+    '0x1s',
+    '1_000ms',
+    Number.NaN,
+    -1,
+    -Infinity,
+    undefined,
+    null,
+    {},
+  ]
 
   it.each([...NONSENSE, ...STRANGE])('%j is refused in a message that names the option', (wrong) => {
     expect(refusal(() => millis(wrong as Duration, 'rank.window.quiet')).message).toContain('rank.window.quiet')
   })
 
   it('any text is either refused or a number from 0 up, never NaN', () => {
-    const text = fc.oneof(
-      fc.string(),
-      fc.stringMatching(/^[0-9.eE+-]{1,6}(ms|s|m|h|d|w)?$/),
-    )
+    const text = fc.oneof(fc.string(), fc.stringMatching(/^[0-9.eE+-]{1,6}(ms|s|m|h|d|w)?$/))
     fc.assert(
       fc.property(text, (written) => {
         try {

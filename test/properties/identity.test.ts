@@ -8,7 +8,9 @@ import { START } from './support.ts'
 /** Well-formed text of every plane, with many of the characters that separators are made of. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
-  fc.string({ unit: fc.constantFrom('\0', ':', '1', '2', '3', 'a', '/', '\u{1f600}', '\u{feff}', '\u00e9', 'e\u0301') }),
+  fc.string({
+    unit: fc.constantFrom('\0', ':', '1', '2', '3', 'a', '/', '\u{1f600}', '\u{feff}', '\u00e9', 'e\u0301'),
+  }),
   fc.string({ minLength: 10_000, maxLength: 10_000, unit: 'binary-ascii', size: 'max' }),
 )
 const pair = fc.tuple(text, text)
@@ -164,9 +166,12 @@ describe('bodies', () => {
     )
   })
 
-  it.each(['[]', '{}', 'null', 'false', '0', '""', '[[]]', '{"":{}}', '"\\u0000"', '"\u{1f600}"'])('%s stays what it is', (json) => {
-    expect(JSON.stringify(dataOf(bytes(json)))).toBe(JSON.stringify(JSON.parse(json)))
-  })
+  it.each(['[]', '{}', 'null', 'false', '0', '""', '[[]]', '{"":{}}', '"\\u0000"', '"\u{1f600}"'])(
+    '%s stays what it is',
+    (json) => {
+      expect(JSON.stringify(dataOf(bytes(json)))).toBe(JSON.stringify(JSON.parse(json)))
+    },
+  )
 
   it('what is not JSON is undefined and never throws: nothing, text, a BOM before it, any bytes', () => {
     for (const body of [bytes(), bytes('hello'), bytes('{'), bytes(0xef, 0xbb, 0xbf, '{}'), bytes(0, '{}')]) {

@@ -14,7 +14,9 @@ const range = fc
 const level = fc.double({ min: 0, max: 1, noNaN: true })
 
 /** Refusals at these gaps from each other: what the pressure is after each, and when. */
-function story(between: readonly number[]): { readonly now: number; readonly before: Pressure; readonly after: Pressure }[] {
+function story(
+  between: readonly number[],
+): { readonly now: number; readonly before: Pressure; readonly after: Pressure }[] {
   let now = START
   let pressure = NO_PRESSURE
   return between.map((gap) => {

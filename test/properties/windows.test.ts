@@ -9,9 +9,7 @@ import { refusal } from './support.ts'
 const DAY = 86_400_000
 const ms = fc.oneof(fc.nat(10_000), fc.nat(400 * DAY))
 const level = fc.double({ min: 0, max: 1, noNaN: true })
-const range = fc
-  .tuple(fc.integer({ min: 1, max: DAY }), fc.nat(DAY))
-  .map(([from, more]) => ({ from, to: from + more }))
+const range = fc.tuple(fc.integer({ min: 1, max: DAY }), fc.nat(DAY)).map(([from, more]) => ({ from, to: from + more }))
 const defaults = { maxEvents: DEFAULTS.maxEvents, maxBytes: DEFAULTS.maxBytes, jitter: 0, leading: false }
 
 describe('L3 every window is two numbers', () => {

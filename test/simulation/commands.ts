@@ -61,13 +61,8 @@ export type Command =
   /** Past the end of every lease, with nothing said to the store. */
   | { readonly kind: 'stall' }
   | { readonly kind: 'crash'; readonly who: number }
-  | {
-      readonly kind: 'steer-lane'
-      readonly flow: number
-      readonly key: number
-      readonly act: LaneAct
-      readonly for: number
-    }
+  /** A lane that there is; the last number stands for one that nothing was ever placed in. */
+  | { readonly kind: 'steer-lane'; readonly lane: number; readonly act: LaneAct; readonly for: number }
   | { readonly kind: 'steer-dead'; readonly letter: number; readonly act: 'retry' | 'drop' | 'unblock' }
   | { readonly kind: 'steer-mark'; readonly mark: number; readonly act: 'retry' | 'drop' }
   | { readonly kind: 'steer-flow'; readonly flow: number; readonly pause: boolean }
@@ -160,8 +155,7 @@ const renew = fc.record({
 const steerLane = (acts: readonly LaneAct[]): fc.Arbitrary<Command> =>
   fc.record({
     ...of('steer-lane'),
-    flow: mostly(0, 1, 2),
-    key: fc.nat({ max: 3 }),
+    lane: small,
     act: fc.constantFrom(...acts),
     for: fc.constantFrom(TICK, 3 * TICK, 6 * TICK, -1),
   })
@@ -241,10 +235,10 @@ type Weighted = fc.WeightedArbitrary<Command>
 /** A profile leans towards what it is about: deep states (four lapses, nine turns) need the same few commands often. */
 function profile(usual: readonly OutcomeKind[], emphasis: readonly Weighted[]): fc.Arbitrary<Command> {
   const base: Weighted[] = [
-    { arbitrary: append, weight: 16 },
-    { arbitrary: advance, weight: 14 },
-    { arbitrary: turn(usual), weight: 14 },
-    { arbitrary: work(usual), weight: 10 },
+    { arbitrary: append, weight: 22 },
+    { arbitrary: advance, weight: 16 },
+    { arbitrary: turn(usual), weight: 24 },
+    { arbitrary: work(usual), weight: 16 },
     ...rare,
     ...emphasis,
   ]

@@ -5,13 +5,13 @@ import { demand } from './violation.ts'
 import type { Issued, World } from './world.ts'
 import { placeMark, unroutedStep } from './steps/chores.ts'
 import { issueSteer, learnLetters, lettersOf } from './steps/people.ts'
-import { workStep } from './steps/turn.ts'
+import { work } from './steps/turn.ts'
 
 async function take(issued: Issued | undefined): Promise<void> {
   if (issued !== undefined) await issued.check(await issued.send())
 }
 
-/** Makes every process forget what it holds: their leases lapse, or end with the next turn of whoever gets them. */
+/** One process works on; what the others hold is left to lapse. */
 export async function drain(world: World): Promise<void> {
   const lanes = [...world.model.lanes.values()]
   const ids = lanes.filter((lane) => lane.held !== undefined).map((lane) => lane.id)
@@ -19,6 +19,7 @@ export async function drain(world: World): Promise<void> {
   const paused = [...world.model.paused]
   if (paused.length > 0) await take(issueSteer(world, { what: 'flows', ids: paused, act: { kind: 'resume' } }))
   await drainMarks(world)
+  const worker = world.process(0)
   const bound = 40 + 4 * world.events.length + 12 * world.model.lanes.size
   for (let steps = 0; pendingLanes(world).length > 0; steps++) {
     demand(steps < bound, `I10: ${pendingLanes(world).join(', ')} not drained after ${bound} steps`)
@@ -26,9 +27,9 @@ export async function drain(world: World): Promise<void> {
     let served = 0
     for (let flow = 0; flow < world.flows.length; flow++) {
       const claim = { flow, slots: 1, failing: 1, suspects: 1 }
-      await take(workStep(world, { kind: 'work', who: 0, outcome: 'done', claim }))
-      served += world.process(0).held.length
-      await take(workStep(world, { kind: 'work', who: 0, outcome: 'done', claim: { ...claim, slots: 0 } }))
+      await take(work(world, worker, { outcome: 'done', claim }))
+      served += worker.held.length
+      await take(work(world, worker, { outcome: 'done', claim: { ...claim, slots: 0 } }))
     }
     if (served === 0) advance(world)
   }

@@ -14,7 +14,7 @@ import type {
   TurnCall,
 } from '../../src/store/contract/index.ts'
 import type { EventPick, Setup } from './commands.ts'
-import { newLedger, type Ledger } from './ledger/state.ts'
+import { clockShows, newLedger, type Ledger } from './ledger/state.ts'
 import { newModel, type Model } from './model/state.ts'
 import { FLOWS, START, placeIn, tenantOf, type FlowSettings } from './settings.ts'
 import { demand } from './violation.ts'
@@ -96,6 +96,12 @@ export class World {
     return process
   }
 
+  /** Somebody who holds a lease, if anybody does. */
+  holder(index: number): Process {
+    const holders = this.processes.filter((process) => process.held.length > 0)
+    return holders[index % holders.length] ?? this.process(index)
+  }
+
   reach(what: string, times = 1): void {
     if (times > 0) this.reached.set(what, (this.reached.get(what) ?? 0) + times)
   }
@@ -113,7 +119,7 @@ export class World {
   /** Every reply says the store's time and the epoch of its routes. */
   checkReply(reply: Reply): void {
     this.model.now = this.clock.now()
-    this.ledger.latest = Math.max(this.ledger.latest, reply.now)
+    clockShows(this.ledger, reply.now)
     demand(reply.now === this.clock.now(), `a reply says ${reply.now} and the store's clock ${this.clock.now()}`)
     demand(reply.routes === this.model.routes, `a reply has routes ${reply.routes} instead of ${this.model.routes}`)
   }

@@ -78,19 +78,46 @@ function endOf(lease: Lease, chance: Chance): readonly (readonly [Settle, Ended]
   const attempt = { at: Date.now(), ms: 1, error: 'refused' }
   const kind = chance.next()
   if (kind < 0.033) return []
-  if (kind < 0.13) return [[{ ...base, outcome: retry(chance.below(20)), attempt }, { ...ended, kind: 'retry' }]]
-  if (kind < 0.15) return [[{ ...base, outcome: released }, { ...ended, kind: 'released' }]]
+  if (kind < 0.13)
+    return [
+      [
+        { ...base, outcome: retry(chance.below(20)), attempt },
+        { ...ended, kind: 'retry' },
+      ],
+    ]
+  if (kind < 0.15)
+    return [
+      [
+        { ...base, outcome: released },
+        { ...ended, kind: 'released' },
+      ],
+    ]
   if (kind < 0.18) {
-    return [[{ ...base, outcome: { kind: 'dead', reason: 'broken', block: false } }, { ...ended, kind: 'dead' }]]
+    return [
+      [
+        { ...base, outcome: { kind: 'dead', reason: 'broken', block: false } },
+        { ...ended, kind: 'dead' },
+      ],
+    ]
   }
   if (kind < 0.3 && events.length > 1) {
     const tried = events.filter((_, at) => at % 3 === 0)
     const died = chance.happens(0.3) ? events.filter((_, at) => at % 3 === 1) : []
     const outcome = partial({ retry: tried, dead: died })
-    return [[{ ...base, outcome, attempt }, { ...ended, kind: 'partial', retry: tried, dead: died }]]
+    return [
+      [
+        { ...base, outcome, attempt },
+        { ...ended, kind: 'partial', retry: tried, dead: died },
+      ],
+    ]
   }
   const publish = kind > 0.9 ? [eventOf(freshId(), Date.now())] : []
-  return [[{ ...base, outcome: done, publish }, { ...ended, kind: 'done', publish: publish.map(sent) }]]
+  return [
+    [
+      { ...base, outcome: done, publish },
+      { ...ended, kind: 'done', publish: publish.map(sent) },
+    ],
+  ]
 }
 
 async function workForEver(name: string, chance: Chance): Promise<never> {

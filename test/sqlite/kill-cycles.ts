@@ -8,7 +8,9 @@ import { systemClock } from '../../src/clock.ts'
 import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
 import { openStore } from '../../src/store/open.ts'
 import { Chance, FLOW, LEASE, seedOf, type Ended, type Fault, type Line } from './kill-load.ts'
-import { Ledger, type KillCounts } from './kill-ledger.ts'
+import { Checker } from './kill-check.ts'
+import type { KillCounts } from './kill-counts.ts'
+import { Ledger } from './kill-ledger.ts'
 import { Look } from './kill-look.ts'
 
 export interface KillOptions {
@@ -39,26 +41,28 @@ export async function killCycles(options: KillOptions): Promise<KillReport> {
   const { folder, cycles, seed, fault = 'none', between } = options
   const file = join(folder, 'killed.db')
   const ledger = new Ledger()
+  const checker = new Checker(ledger)
+  const { counts } = ledger.complaints
   await new Life(folder, [file, '', 'warm', fault]).over
   for (let cycle = 1; cycle <= cycles; cycle++) {
     const chance = new Chance(seedOf(`${seed} kill ${cycle}`))
     const sample = ledger.sample((n) => chance.below(n), SAMPLE)
     const life = new Life(folder, [file, String(seed), String(cycle), fault, ...sample])
     await life.kill(chance, (line) => ledger.hear(line))
-    ledger.counts.cycles++
+    counts.cycles++
     inspect(file, (look) => {
-      ledger.check(look)
-      if (cycle % LOOK_AT_ALL_EVERY === 0) ledger.checkAll(look)
+      checker.check(look)
+      if (cycle % LOOK_AT_ALL_EVERY === 0) checker.checkAll(look)
     })
     between?.(file, cycle)
   }
   await drain(file, ledger)
   inspect(file, (look) => {
-    ledger.check(look)
-    ledger.checkAll(look)
-    ledger.checkDrained()
+    checker.check(look)
+    checker.checkAll(look)
+    checker.checkDrained()
   })
-  return { counts: ledger.counts, complaints: ledger.complaints }
+  return { counts, complaints: ledger.complaints.first }
 }
 
 function inspect(file: string, act: (look: Look) => void): void {

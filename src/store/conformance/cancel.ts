@@ -53,6 +53,7 @@ export const cancel: Suite = (rule) => {
     await t.append('b', asking)
     await t.end(run, cancelled)
     assert.equal(await t.settle(run, done), 'lost')
+    assert.equal((await t.store.get({ kind: 'runs', id: run.run })).item?.kind, 'cancelled')
     const next = await t.dueIn(100)
     assert.notEqual(next.run, run.run)
     assert.notEqual(next.token, run.token)
@@ -175,6 +176,22 @@ export const cancel: Suite = (rule) => {
     assert.deepEqual(t.names(await t.next()), ['a', 'b', 'c', 'd'])
   })
 
+  rule('L6c L3 events that are back count for maxEvents and maxBytes again', async (t) => {
+    const sized = { ...words, max: 10_000, maxBytes: 300, body: 'x'.repeat(100) }
+    for (const [key, more] of [
+      ['bytes', {}],
+      ['events', { maxBytes: 10_000, maxEvents: 3 }],
+    ] as const) {
+      await t.append(`${key} a`, { ...sized, ...more, key })
+      const run = await t.dueIn(100)
+      await t.append(`${key} b`, { ...sized, ...more, key, cancel: true })
+      await t.end(run, cancelled)
+      await t.nothing()
+      await t.append(`${key} c`, { ...sized, ...more, key })
+      assert.equal((await t.next()).events.length, 3)
+    }
+  })
+
   rule('L6c a message every 3 s and answers of 5 s: cancelling ends at max, not never', async (t) => {
     const start = t.clock.now()
     let run: Lease | undefined
@@ -238,20 +255,5 @@ export const cancel: Suite = (rule) => {
     assert.deepEqual([letter.run, t.names(letter)], [bad.run, ['bad']])
     await t.end(letter)
     assert.deepEqual(t.names(await t.dueIn(100)), ['a', 'b'])
-  })
-
-  rule('L6c by hand: a live run is asked once it can be; without new events it is due at once', async (t) => {
-    assert.equal(await t.steer('k', 'cancel'), 'missing')
-    const run = await running(t)
-    assert.equal(await t.steer('k', 'cancel'), 'ok')
-    assert.equal(await t.renew(run), 'cancel')
-    await t.end(run, cancelled)
-    const next = await t.next()
-    assert.deepEqual(t.names(next), ['a'])
-    assert.notEqual(next.run, run.run)
-    await t.renew(next, { commit: true })
-    assert.equal(await t.steer('k', 'cancel'), 'already')
-    await t.end(next, retry(1_000))
-    assert.equal(await t.steer('k', 'cancel'), 'missing')
   })
 }

@@ -235,4 +235,19 @@ export const deadLetters: Suite = (rule) => {
     await t.append('late', { key: 'late' })
     assert.deepEqual(keys((await t.turn({ claim: [claimOf()] })).claimed), ['early', 'k', 'late'])
   })
+
+  rule(
+    'L9 of two queued letters one is dropped, the other still runs, and an unblocked one is so already',
+    async (t) => {
+      const first = await died(t, 'a')
+      const second = await died(t, 'b')
+      await t.steerDead(first.run, 'retry')
+      await t.steerDead(second.run, 'retry')
+      await t.steerDead(first.run, 'drop')
+      const back = await t.next()
+      assert.equal(back.run, second.run)
+      await t.end(back, dead)
+      assert.equal(await t.steerDead(second.run, 'unblock'), 'already')
+    },
+  )
 }

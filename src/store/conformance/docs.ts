@@ -141,6 +141,7 @@ export const docs: Suite = (rule) => {
       ['ada made b', 'ada made a'],
     )
     assert.equal(entries[0]?.at, t.clock.now())
+    assert.ok((entries[0]?.id ?? 0) > (entries[1]?.id ?? 0))
     const { item } = await t.store.get({ kind: 'audit', id: String(entries[0]?.id) })
     assert.deepEqual(item, entries[0])
   })

@@ -183,4 +183,40 @@ export const failure: Suite = (rule) => {
       ['refused'],
     )
   })
+
+  rule('L8 the part that was accepted is on record under the old id', async (t) => {
+    await t.appendEach(['a', 'b', 'c'])
+    const run = await t.next()
+    await t.end(run, partial({ retry: [t.id('b')], dead: [t.id('c')] }))
+    const record = (await t.store.get({ kind: 'runs', id: run.run })).item
+    assert.deepEqual([record?.kind, t.names(record?.events ?? [])], ['partial', ['a']])
+  })
+
+  rule('L8 L9 a letter that runs and is accepted in part: the rest goes on, no letter stays behind', async (t) => {
+    await t.appendEach(['a', 'b', 'c'])
+    const first = await t.next()
+    await t.end(first, { kind: 'dead', reason: 'broken', block: true })
+    await t.append('newcomer')
+    await t.steerDead(first.run, 'retry')
+    await t.end(await t.next(), partial({ retry: [t.id('b'), t.id('c')], after: 10 }))
+    await t.nothing()
+    const rest = await t.dueIn(10)
+    assert.deepEqual([t.names(rest), rest.parent], [['b', 'c'], first.run])
+    await t.end(rest)
+    assert.deepEqual(await t.all('dead'), [])
+    assert.deepEqual(t.names(await t.next()), ['newcomer'])
+  })
+
+  rule('L8 L9 a letter that runs and dies in part leaves one letter with that part', async (t) => {
+    await t.appendEach(['a', 'b'])
+    const first = await t.next()
+    await t.end(first, dead)
+    await t.steerDead(first.run, 'retry')
+    await t.end(await t.next(), partial({ dead: [t.id('b')] }))
+    await t.nothing()
+    const letter = only(await t.all('dead'))
+    assert.deepEqual([letter.state, t.names(letter.events)], ['dead', ['b']])
+    assert.equal(await t.steerDead(letter.id, 'retry'), 'ok')
+    assert.deepEqual(t.names(await t.next()), ['b'])
+  })
 }

@@ -70,10 +70,14 @@ export const figures: Suite = (rule) => {
     await follow(1)
     const run = await t.next()
     await t.end(run)
+    await follow(1)
+    await t.append('b')
+    await t.steer('k', 'drop')
+    await t.store.purge({ what: { kind: 'event', id: t.id('a') }, n: 10 })
     await follow(10)
     assert.deepEqual(
       read.map((change) => change.kind),
-      ['event', 'claimed', 'settled'],
+      ['event', 'claimed', 'settled', 'event', 'steered', 'purged'],
     )
     assert.equal(read[0]?.id, t.id('a'))
     for (const [n, change] of read.entries()) assert.ok(n === 0 || change.seq > (read[n - 1]?.seq ?? Infinity))

@@ -142,4 +142,12 @@ export const holds: Suite = (rule) => {
     await t.append('a', { quiet: 100 })
     assert.equal(await t.steer('k', 'unhold'), 'already')
   })
+
+  rule('L14 a hold that moves no deadline costs no place', async (t) => {
+    await t.append('a', { key: 'a', quiet: 100 })
+    await t.append('b', { key: 'b', quiet: 100 })
+    await t.hold('a', 50)
+    t.clock.advance(100)
+    assert.deepEqual(keys(await t.claim()), ['a', 'b'])
+  })
 }

@@ -18,6 +18,7 @@ import { figures } from './figures.ts'
 import { holds } from './holds.ts'
 import { laneKeys } from './keys.ts'
 import { leading } from './leading.ts'
+import { limitCosts } from './limit-costs.ts'
 import { limits } from './limits.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 import { order } from './order.ts'
@@ -28,6 +29,7 @@ import { permits } from './permits.ts'
 import { pressure } from './pressure.ts'
 import { publishedEvents } from './published.ts'
 import { purge } from './purge.ts'
+import { purgedRuns } from './purged-runs.ts'
 import { records } from './records.ts'
 import { release } from './release.ts'
 import { repeatableCalls } from './repeatable-calls.ts'
@@ -40,7 +42,7 @@ import { storedWhole } from './stored-whole.ts'
 import { time } from './time.ts'
 import { windows } from './windows.ts'
 
-export type { HandClock, Harness, Runner } from './harness.ts'
+export type { Harness, Runner } from './harness.ts'
 
 const suites: Readonly<Record<string, Suite>> = {
   'one at a time': oneAtATime,
@@ -64,6 +66,7 @@ const suites: Readonly<Record<string, Suite>> = {
   holds,
   steering,
   purge,
+  'purged runs': purgedRuns,
   replay,
   permits,
   time,
@@ -71,6 +74,7 @@ const suites: Readonly<Record<string, Suite>> = {
   retention,
   bulkhead,
   limits,
+  'limit costs': limitCosts,
   pauses,
   payloads: payloadsAreBytes,
   records,

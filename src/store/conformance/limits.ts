@@ -1,22 +1,9 @@
-// M1, M2, M5, M7: in any window of `per` at most `rate` calls, over all processes, first come first served.
+// M1 and M2: in any window of `per` at most `rate` calls, over all processes, first come first served.
 import assert from 'node:assert/strict'
 import type { Millis } from '../../clock.ts'
-import type { LimitNumbers } from '../../model/limit.ts'
-import { only, type Stage, type Suite } from './stage.ts'
-import { calls, request, SECOND } from './vocabulary.ts'
-
-type Limits = Readonly<Record<string, LimitNumbers>>
-
-/** How long this ticket has to wait. */
-async function wait(t: Stage, ticket: string, limits: Limits): Promise<Millis> {
-  const answer = only((await t.store.reserve({ requests: [request(ticket, limits)] })).results)
-  assert.ok(answer.kind === 'granted', `${ticket} is granted`)
-  return answer.wait
-}
-
-async function release(t: Stage, name: string, ticket: string): Promise<boolean> {
-  return (await t.store.regulate({ name, act: { kind: 'release', ticket } })).released
-}
+import { wait } from './limit-words.ts'
+import { only, type Suite } from './stage.ts'
+import { calls, DAY, request, SECOND } from './vocabulary.ts'
 
 /** The slack of M1: how old a slot may be when it is used. */
 const SLACK = 100
@@ -157,61 +144,13 @@ export const limits: Suite = (rule) => {
     )
   })
 
-  rule('M5 a cost above one takes that many', async (t) => {
-    assert.equal(await wait(t, 't1', { api: calls(3, SECOND, { cost: 2 }) }), 0)
-    assert.equal(await wait(t, 't2', { api: calls(3, SECOND, { cost: 2 }) }), 1_100)
-    assert.equal(await wait(t, 't3', { api: calls(3, SECOND) }), 1_100)
-    assert.equal(await wait(t, 't4', { api: calls(3, SECOND) }), 2_200)
-  })
-
-  rule('M5 a cost above the rate is refused at once, and takes nothing of its other limits', async (t) => {
-    const both = { day: calls(1, 60 * SECOND), api: calls(3, SECOND, { cost: 4 }) }
-    const { results } = await t.store.reserve({ requests: [request('t1', both)] })
-    assert.deepEqual(results, [{ kind: 'refused', limit: 'api' }])
-    assert.equal(await wait(t, 't2', { day: calls(1, 60 * SECOND) }), 0)
-  })
-
-  rule('M5 several limits are reserved in one step, at one moment that suits all', async (t) => {
-    const both = { short: calls(2, SECOND), long: calls(3, 10 * SECOND) }
-    assert.deepEqual([await wait(t, 't1', both), await wait(t, 't2', both)], [0, 0])
-    assert.equal(await wait(t, 't3', both), 1_100)
-    assert.equal(await wait(t, 't4', both), 10_100)
-    t.clock.advance(10_100)
-    assert.equal(await wait(t, 't4', both), 0)
-    assert.equal(await wait(t, 'only', { other: calls(1, SECOND) }), 0)
-  })
-
-  rule('M5 the moment of a call counts in each of its limits', async (t) => {
-    await wait(t, 't1', { a: calls(1, SECOND) })
-    assert.equal(await wait(t, 't2', { a: calls(1, SECOND), b: calls(1, SECOND) }), 1_100)
-    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 2_200)
-  })
-
-  rule('M7 a slot that was not used goes back while no later one is given', async (t) => {
-    const api = { api: calls(1, SECOND) }
+  rule('M1 M2 upkeep forgets no slot and no ticket that still matters', async (t) => {
+    const api = { api: calls(1, DAY) }
     await wait(t, 't1', api)
-    assert.equal(await wait(t, 't2', api), 1_100)
-    assert.equal(await release(t, 'api', 't2'), true)
-    assert.equal(await wait(t, 't3', api), 1_100)
-  })
-
-  rule('M7 a slot with a later one behind it, one that was used and one nobody has do not go back', async (t) => {
-    const api = { api: calls(1, SECOND) }
-    for (const ticket of ['t1', 't2', 't3']) await wait(t, ticket, api)
-    assert.equal(await release(t, 'api', 't2'), false)
-    assert.equal(await release(t, 'api', 't1'), false)
-    assert.equal(await release(t, 'api', 'nobody'), false)
-    assert.equal(await wait(t, 't4', api), 3_300)
-  })
-
-  rule('M7 a slot of several limits goes back in all of them or in none', async (t) => {
-    const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
-    await wait(t, 't1', both)
-    await wait(t, 't2', both)
-    assert.equal(await release(t, 'a', 't2'), true)
-    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 1_100)
-    assert.equal(await wait(t, 't4', both), 2_200)
-    await wait(t, 't5', { b: calls(1, SECOND) })
-    assert.equal(await release(t, 'a', 't4'), false)
+    assert.equal(await wait(t, 't2', api), DAY + SLACK)
+    t.clock.advance(DAY / 2)
+    await t.upkeep()
+    assert.equal(await wait(t, 't2', api), DAY / 2 + SLACK)
+    assert.equal(await wait(t, 't3', api), DAY / 2 + DAY + 2 * SLACK)
   })
 }

@@ -146,4 +146,24 @@ export const order: Suite = (rule) => {
     await t.append('b', { key: 'b', quiet: 200 })
     assert.equal(await due(1), 350)
   })
+
+  rule('L5 a run that ends draws a ticket, even when the deadline stays the same number', async (t) => {
+    await t.append('a', { key: 'a' })
+    const run = await t.next({ lease: 1_000 })
+    await t.append('a2', { key: 'a', quiet: 1_000 })
+    await t.append('b', { key: 'b', quiet: 1_000 })
+    await t.end(run)
+    t.clock.advance(1_000)
+    assert.deepEqual(keys(await t.claim()), ['b', 'a'])
+  })
+
+  rule('L5 a run that is dissolved draws a ticket, even when the deadline stays the same number', async (t) => {
+    await t.append('a', { key: 'a', quiet: 1, max: 60_000 })
+    const run = await t.dueIn(1, { lease: 1_000 })
+    await t.append('a2', { key: 'a', quiet: 1_000, max: 60_000, cancel: true })
+    await t.append('b', { key: 'b', quiet: 1_000 })
+    await t.end(run, { kind: 'cancelled' })
+    t.clock.advance(1_000)
+    assert.deepEqual(keys(await t.claim()), ['b', 'a'])
+  })
 }

@@ -145,4 +145,46 @@ export const pauses: Suite = (rule) => {
     const shown = (await t.store.stats()).limits.find((limit) => limit.name === 'api')
     assert.deepEqual([shown?.epoch, shown?.pausedUntil], [paused.epoch, t.clock.now() + 5 * SECOND])
   })
+
+  rule('M3 what was used by others counts beside what was given here', async (t) => {
+    const limit = { api: calls(3, 10 * SECOND) }
+    const ask = async (ticket: string): Promise<Millis> => {
+      const answer = only((await t.store.reserve({ requests: [request(ticket, limit)] })).results)
+      return answer.kind === 'granted' ? answer.wait : -1
+    }
+    assert.equal(await ask('t1'), 0)
+    const act = { kind: 'observe', numbers: limit.api, used: 2, resetsIn: 5 * SECOND } as const
+    await t.store.regulate({ name: 'api', act })
+    assert.equal(await ask('t2'), 0)
+    assert.ok((await ask('t3')) > 0)
+  })
+
+  rule('M3 a limit that the other side says is used up waits at least until it resets', async (t) => {
+    const act = { kind: 'observe', numbers, used: 1, resetsIn: 30 * SECOND } as const
+    await t.store.regulate({ name: 'api', act })
+    assert.ok((await wait(t, 't1')) >= 30 * SECOND)
+  })
+
+  rule('M3 a slowed bucket fills half as fast', async (t) => {
+    await pause(t, SECOND, true)
+    const bucket = { api: calls(1, SECOND, { burst: 1 }) }
+    const requests = ['t1', 't2'].map((ticket) => request(ticket, bucket))
+    const [first, second] = (await t.store.reserve({ requests })).results
+    assert.ok(first?.kind === 'granted' && second?.kind === 'granted')
+    assert.equal(first.wait, SECOND)
+    const gap = second.wait - first.wait
+    assert.ok(gap > 1_900 && gap <= 2_000, `${gap}`)
+  })
+
+  rule('M3 upkeep forgets neither a pause nor that a limit is slowed', async (t) => {
+    await pause(t, 10 * MINUTE, true)
+    t.clock.advance(9 * MINUTE)
+    await t.upkeep()
+    assert.equal(await wait(t, 't1'), MINUTE)
+    t.clock.advance(2 * MINUTE)
+    await t.upkeep()
+    assert.equal(await wait(t, 't2'), 0)
+    const gap = await wait(t, 't3')
+    assert.ok(gap > 1_700 && gap < 2_100, `${gap} a minute after the pause`)
+  })
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
 import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { keys, only, type Stage, type Suite } from './stage.ts'
-import { blocking, claimOf, dead, done, mark, place, retry } from './vocabulary.ts'
+import { blocking, dead, mark, place, retry } from './vocabulary.ts'
 
 async function purged(t: Stage, what: PurgeCall['what'], n = 1_000): Promise<PurgeReply> {
   return t.store.purge({ what, n })
@@ -126,76 +126,6 @@ export const purge: Suite = (rule) => {
     t.clock.advance(1_000)
     await t.nothing()
     assert.equal((await purged(t, { kind: 'event', id: t.id('a') })).events, 0)
-  })
-
-  for (const [by, what] of [
-    ['lane', (): PurgeCall['what'] => lanes('k')],
-    ['tenant', (): PurgeCall['what'] => ({ kind: 'tenant', tenant: 'acme' })],
-    ['event', (t: Stage): PurgeCall['what'] => ({ kind: 'event', id: t.id('a') })],
-  ] as const) {
-    rule(`L15 by ${by}: a live run keeps its lease, hears of it, and only its settlement frees the lane`, async (t) => {
-      await t.append('a', { tenant: 'acme' })
-      const run = await t.next()
-      await purged(t, what(t))
-      assert.deepEqual(await has(t, 'a'), [false])
-      await t.append('b')
-      await t.nothing()
-      assert.equal(await t.renew(run), 'purged')
-      assert.equal(await t.renew(run, { commit: true }), 'purged')
-      await t.nothing()
-      assert.equal(await t.settle(run, retry(0)), 'purged')
-      const next = await t.next()
-      assert.deepEqual(t.names(next), ['b'])
-      assert.notEqual(next.run, run.run)
-    })
-  }
-
-  rule('L15 a run that was purged ends whatever it says: no letter, no retry, nothing in its lane', async (t) => {
-    for (const outcome of [done, dead, blocking, retry(0), { kind: 'released' }, { kind: 'cancelled' }] as const) {
-      const name = `${outcome.kind} ${'block' in outcome && outcome.block}`
-      await t.append(name)
-      const run = await t.next()
-      await purged(t, { kind: 'event', id: t.id(name) })
-      assert.equal(await t.settle(run, outcome), 'purged')
-      await t.nothing()
-    }
-    assert.deepEqual(await t.all('dead'), [])
-  })
-
-  rule('L15 a repeated claim gives a purged run with an empty batch', async (t) => {
-    await t.append('a')
-    const call = { process: 'p1', request: 1, claim: [claimOf()] }
-    await t.turn(call)
-    await purged(t, lanes('k'))
-    const { claimed } = await t.turn(call)
-    assert.deepEqual(
-      claimed.map((run) => run.events),
-      [[]],
-    )
-  })
-
-  rule('L15 a purged run that lapses gives none of its events to the next claim', async (t) => {
-    await t.append('a')
-    await t.next()
-    await purged(t, lanes('k'))
-    await t.append('b')
-    t.lapse()
-    const seen: string[] = []
-    for (let n = 0; n < 3; n++) {
-      for (const run of await t.claim()) {
-        seen.push(...t.names(run))
-        await t.settle(run, done)
-      }
-    }
-    assert.deepEqual(seen, ['b'])
-  })
-
-  rule('L15 a run of several events loses its whole batch when one of them is purged', async (t) => {
-    await t.appendEach(['a', 'b'])
-    const run = await t.next()
-    await purged(t, { kind: 'event', id: t.id('a') })
-    assert.equal(await t.renew(run), 'purged')
-    assert.equal(await t.settle(run, done), 'purged')
   })
 
   rule('L15 L10 the identity stays known: the same event again is a duplicate', async (t) => {

@@ -149,4 +149,18 @@ export const repeatableCalls: Suite = (rule) => {
     assert.equal((await t.store.upkeep(upkeep)).did.events, 1)
     assert.equal((await t.store.upkeep(upkeep)).did.events, 0)
   })
+
+  rule('a repeated turn and a repeated replay are known after upkeep as well', async (t) => {
+    await t.append('a')
+    await t.end(await t.next())
+    const items = [{ kind: 'replay', replay: 'r', event: t.id('a'), places: [place()] }] as const
+    await t.store.place({ routes: t.routes, items })
+    const call = { process: 'p9', request: 3, claim: [claimOf({ lease: 3_600 * SECOND })] }
+    const first = await t.turn(call)
+    t.clock.advance(60 * SECOND)
+    await t.upkeep({ runs: { '': 0 } })
+    assert.deepEqual((await t.store.place({ routes: t.routes, items })).results, ['already'])
+    assert.deepEqual(keys((await t.turn(call)).claimed), keys(first.claimed))
+    await assert.rejects(t.turn({ ...call, request: 2 }), { code: 'REQUEST_STALE' })
+  })
 }

@@ -1,7 +1,7 @@
 // L5g: groups take turns, so that a tenant with ten thousand ready keys does not stand before a tenant with one.
 import assert from 'node:assert/strict'
 import { keys, sorted, type Stage, type Suite } from './stage.ts'
-import { retry } from './vocabulary.ts'
+import { claimOf, retry } from './vocabulary.ts'
 
 /** Lanes named after their group: a0, a1, … */
 async function fill(t: Stage, group: string, lanes: number): Promise<void> {
@@ -100,5 +100,45 @@ export const shares: Suite = (rule) => {
   rule('L5g the lease says the group', async (t) => {
     await t.append('a', { group: 'acme' })
     assert.equal((await t.next()).group, 'acme')
+  })
+
+  rule('L5g groups that have not been served go by the deadlines of their heads', async (t) => {
+    for (const [group, quiet] of [
+      ['c', 10],
+      ['a', 30],
+      ['b', 20],
+    ] as const) {
+      await t.append(`${group} first`, { key: `${group}0`, group, quiet })
+      await t.append(`${group} second`, { key: `${group}1`, group, quiet: quiet + 100 })
+    }
+    t.clock.advance(1_000)
+    assert.deepEqual(keys(await t.claim({ slots: 3, perGroup: 5 })), ['c0', 'b0', 'a0'])
+  })
+
+  rule('L5g L24 the slots for failing lanes are counted over all groups', async (t) => {
+    for (const group of ['a', 'b', 'c']) await fill(t, group, 1)
+    for (const run of await t.claim()) await t.end(run, retry(0))
+    await fill(t, 'd', 1)
+    assert.deepEqual(sorted(keys(await t.claim({ perGroup: 5, failing: 1 }))), ['a0', 'd0'])
+  })
+
+  rule('L5g L12 the slots for suspects are counted over all groups', async (t) => {
+    for (const group of ['a', 'b', 'c']) await fill(t, group, 1)
+    for (let lapses = 0; lapses < 2; lapses++) {
+      assert.equal((await t.claim({ perGroup: 5 })).length, 3)
+      t.lapse()
+    }
+    assert.equal((await t.claim({ perGroup: 5, suspects: 1 })).length, 1)
+  })
+
+  rule('L5g L12 a run that crashes once too often takes no slot of its group', async (t) => {
+    await fill(t, 'a', 1)
+    for (let lapses = 0; lapses < 4; lapses++) {
+      assert.equal((await t.claim({ perGroup: 1 })).length, 1)
+      t.lapse()
+    }
+    await t.append('a1', { key: 'a1', group: 'a' })
+    const { claimed, crashed } = await t.turn({ claim: [claimOf({ perGroup: 1, slots: 1 })] })
+    assert.deepEqual([keys(claimed), crashed.length], [['a1'], 1])
   })
 }

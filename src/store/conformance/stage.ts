@@ -280,7 +280,7 @@ export function sorted<T>(items: readonly T[]): readonly T[] {
   return items.toSorted((one, other) => (String(one) < String(other) ? -1 : 1))
 }
 
-export function keyOf(run: Lease): string {
+function keyOf(run: Lease): string {
   return run.key
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
 import { keys, sorted, type Suite } from './stage.ts'
-import { again, LEASE, retry } from './vocabulary.ts'
+import { again, cancelled, LEASE, place, retry } from './vocabulary.ts'
 
 export const steering: Suite = (rule) => {
   rule('run-now: a window that has not passed is due now', async (t) => {
@@ -41,13 +41,39 @@ export const steering: Suite = (rule) => {
     },
   )
 
+  rule('run-now answers already when the next attempt is due, and the lane keeps its place', async (t) => {
+    await t.append('a', { key: 'a' })
+    await t.end(await t.next(), retry(0))
+    await t.append('lapsed', { key: 'lapsed' })
+    await t.claim({ failing: 0, lease: 1 })
+    t.clock.advance(10)
+    await t.append('b', { key: 'b' })
+    assert.equal(await t.steer('a', 'run-now'), 'already')
+    assert.equal(await t.steer('lapsed', 'run-now'), 'already')
+    assert.deepEqual(keys(await t.claim()), ['a', 'lapsed', 'b'])
+  })
+
   rule('drop ends everything that waits', async (t) => {
     await t.appendEach(['a', 'b'], { quiet: 100 })
     assert.equal(await t.steer('k', 'drop'), 'ok')
     t.clock.advance(10_000)
     await t.nothing()
+    const ended = (await t.all('runs')).filter((run) => run.kind === 'dropped')
+    assert.deepEqual(sorted(t.names(ended.flatMap((run) => run.events))), ['a', 'b'])
     await t.append('c')
     assert.deepEqual(t.names(await t.next()), ['c'])
+  })
+
+  rule('drop ends replays that wait', async (t) => {
+    await t.append('old')
+    await t.end(await t.next())
+    const replay = { kind: 'replay', replay: 'r', event: t.id('old'), places: [place()] } as const
+    await t.store.place({ routes: t.routes, items: [replay] })
+    assert.equal(await t.steer('k', 'drop'), 'ok')
+    await t.nothing()
+    await t.append('new')
+    assert.deepEqual(t.names(await t.next()), ['new'])
+    assert.equal((await t.lane('k'))?.replays, 0)
   })
 
   rule('drop ends a run between attempts', async (t) => {
@@ -89,5 +115,21 @@ export const steering: Suite = (rule) => {
     const { results } = await t.store.steer({ what: 'lanes', ids, act: { kind: 'run-now' } })
     assert.deepEqual(results, ['missing', 'ok', 'already'])
     assert.deepEqual(sorted(keys(await t.claim())), ['a', 'b'])
+  })
+
+  rule('L6c by hand: a live run is asked once it can be; without new events it is due at once', async (t) => {
+    assert.equal(await t.steer('k', 'cancel'), 'missing')
+    await t.append('a', { quiet: 100, max: 300 })
+    const run = await t.dueIn(100)
+    assert.equal(await t.steer('k', 'cancel'), 'ok')
+    assert.equal(await t.renew(run), 'cancel')
+    await t.end(run, cancelled)
+    const next = await t.next()
+    assert.deepEqual(t.names(next), ['a'])
+    assert.notEqual(next.run, run.run)
+    await t.renew(next, { commit: true })
+    assert.equal(await t.steer('k', 'cancel'), 'already')
+    await t.end(next, retry(1_000))
+    assert.equal(await t.steer('k', 'cancel'), 'missing')
   })
 }

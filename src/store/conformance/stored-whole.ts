@@ -94,6 +94,7 @@ export const storedWhole: Suite = (rule) => {
     const second = only(await unrouted(t))
     assert.equal(second.id, first.id)
     assert.notEqual(second.token, first.token)
+    assert.ok(second.tries > first.tries)
   })
 
   rule('L2 placing ends the mark and gives the event its place and window in one commit', async (t) => {

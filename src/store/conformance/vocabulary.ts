@@ -12,7 +12,7 @@ export const DAY: Millis = 86_400_000
 /** The lease of every claim that does not say another one. */
 export const LEASE: Millis = 30_000
 
-export interface WindowWords {
+interface WindowWords {
   readonly quiet?: Millis
   /** Ten times `quiet` unless said. */
   readonly max?: Millis

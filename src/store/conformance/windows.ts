@@ -156,4 +156,52 @@ export const windows: Suite = (rule) => {
     await t.upkeep({ lanesPerTenant: { flow: 2 } })
     assert.deepEqual(keys(await t.claim()), ['x'])
   })
+
+  rule('L3 maxBytes counts what waits, not what runs, has run or was passed over', async (t) => {
+    const words = { quiet: 1_000, maxBytes: 300, body: 'x'.repeat(100) }
+    await t.appendEach(['a', 'b', 'c'], words)
+    const run = await t.next({ take: 'last' })
+    await t.appendEach(['d', 'e'], words)
+    await t.end(run)
+    await t.nothing()
+    await t.append('f', words)
+    assert.deepEqual(t.names(await t.next()), ['d', 'e', 'f'])
+  })
+
+  rule('L3 maxBytes counts nothing that was dropped or purged', async (t) => {
+    const words = { quiet: 1_000, maxBytes: 300, body: 'x'.repeat(100) }
+    await t.appendEach(['a', 'b'], words)
+    await t.steer('k', 'drop')
+    await t.appendEach(['c', 'd'], words)
+    await t.store.purge({ what: { kind: 'event', id: t.id('c') }, n: 10 })
+    await t.append('e', words)
+    await t.nothing()
+    await t.append('f', words)
+    assert.deepEqual(t.names(await t.next()), ['d', 'e', 'f'])
+  })
+
+  rule('L3 what came during a run is bounded by its own max after the run as well', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.append('b', { quiet: 100, max: 250 })
+    t.clock.advance(90)
+    await t.end(run)
+    for (const name of ['c', 'd']) {
+      await t.append(name, { quiet: 100, max: 1_000 })
+      t.clock.advance(75)
+      await t.nothing()
+    }
+    assert.deepEqual(t.names(await t.dueIn(10)), ['b', 'c', 'd'])
+  })
+
+  rule('L3 a purged event takes its own max with it at most, not that of its neighbours', async (t) => {
+    await t.append('a', { quiet: 100, max: 250 })
+    await t.append('b', { quiet: 100, max: 1_000 })
+    await t.store.purge({ what: { kind: 'event', id: t.id('b') }, n: 10 })
+    for (const name of ['c', 'd', 'e']) {
+      t.clock.advance(80)
+      await t.append(name, { quiet: 100, max: 1_000 })
+    }
+    assert.deepEqual(t.names(await t.dueIn(10)), ['a', 'c', 'd', 'e'])
+  })
 }

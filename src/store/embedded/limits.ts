@@ -88,9 +88,10 @@ function move(work: Work, name: string, changed: LimitState): void {
   const unused = limits.unused(name)
   let state = changed
   for (const row of unused) {
-    for (const limit of row.limits) if (limit.name === name) state = giveBack(state, limit, row.at)
+    // What is left is used, so that none of it is later than now.
+    for (const limit of row.limits) if (limit.name === name) state = giveBack(state, limit, row.at, work.now)
   }
-  limits.put(name, { ...state, last: Math.min(state.last, work.now) })
+  limits.put(name, state)
   for (const row of unused) give(work, row, row.order)
 }
 
@@ -103,8 +104,11 @@ function release(work: Work, ticket: string): boolean {
     (limit) => limits.unused(limit.name).at(-1)?.ticket === ticket && stateOf(work, limit.name).last <= row.at,
   )
   if (!newest) return false
-  for (const limit of row.limits) limits.put(limit.name, giveBack(stateOf(work, limit.name), limit, row.at))
   limits.removeTicket(ticket)
+  for (const limit of row.limits) {
+    const last = Math.max(0, ...limits.unused(limit.name).map((other) => other.at))
+    limits.put(limit.name, giveBack(stateOf(work, limit.name), limit, row.at, last))
+  }
   return true
 }
 

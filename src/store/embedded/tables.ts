@@ -92,6 +92,8 @@ export interface ReadyQuery {
 export interface LaneTable {
   get(id: LaneId): Lane | undefined
   put(lane: Lane): void
+  /** A lane whose new run took all that waited: `before` and after. Most such runs end at the next turn. */
+  begun(before: Lane, lane: Lane): void
   remove(lane: Lane): void
   /** Lanes whose deadline has passed, by (deadline, ticket). */
   ready(query: ReadyQuery): readonly Lane[]

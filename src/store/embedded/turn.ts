@@ -232,7 +232,8 @@ function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn): Handed {
   const superseded = caps.take === 'all' ? [] : rows.filter((row) => !taken.includes(row))
   const started = begin(lane, work.runId(), { rank, rows: taken, superseded }, turn)
   if (superseded.length > 0) supersede(work, started, rank, superseded)
-  work.tables.lanes.put(started)
+  if (rank === 0 && taken.length === waits) work.tables.lanes.begun(lane, started)
+  else work.tables.lanes.put(started)
   return { lane: started, due: lane.due, superseded: superseded.length, places: taken }
 }
 

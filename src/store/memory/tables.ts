@@ -29,6 +29,10 @@ export class MemoryLanes implements LaneTable {
     this.all.set(lane.id, lane)
   }
 
+  begun(_before: Lane, lane: Lane): void {
+    this.put(lane)
+  }
+
   remove(lane: Lane): void {
     this.all.delete(lane.id)
   }

@@ -14,6 +14,9 @@ export interface CommitParts {
   readonly db: DatabaseSync
   readonly file: string
   readonly readOnly: boolean
+  /** Whether rows are behind what memory knows, and how they catch up: before anybody reads them. */
+  readonly isBehind: () => boolean
+  readonly catchUp: () => void
   /** Called inside the transaction, when all its work is done. */
   readonly finish: () => void
   readonly ended: (how: 'committed' | 'rolled-back') => void
@@ -46,6 +49,7 @@ export class GroupCommit implements Commit {
 
   async read<T>(work: () => T): Promise<T> {
     if (!this.#open) throw closed()
+    if (!this.#parts.readOnly && this.#parts.isBehind()) await this.write(this.#parts.catchUp)
     try {
       return work()
     } catch (error) {

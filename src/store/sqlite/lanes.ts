@@ -1,8 +1,10 @@
 // Lanes as rows. What every lane has is a column; what few have is one JSON cell, absent in the rest.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
+import { begin } from '../../model/claim.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneTable, ReadyQuery } from '../embedded/tables.ts'
+import { BegunRuns } from './begun-runs.ts'
 import type { SqlitePlaces } from './places.ts'
 import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
 
@@ -21,7 +23,7 @@ const NEXT_GROUP = `select grp from lanes indexed by lanes_share
   where flow = ? and grp > ? and grp <> '' and due is not null order by grp limit 1`
 const GROUP_READY = `select 1 from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? limit 1`
-const HEAD = `select min(due) from lanes where flow = ? and line = ? and due is not null`
+const HEAD = `select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
 const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and grp <> '' and lease > ?`
 const LIVE_NO_GROUP = `select count(*) from lanes where flow = ? and grp = ? and due is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
@@ -37,11 +39,15 @@ const CACHED = 4_096
 export class SqliteLanes implements LaneTable {
   readonly #sql: Statements
   readonly #places: SqlitePlaces
+  readonly #begun: BegunRuns
   readonly #cache = new Map<LaneId, Lane>()
+  #begunAreFirst = false
 
   constructor(sql: Statements, places: SqlitePlaces) {
     this.#sql = sql
     this.#places = places
+    this.#begun = new BegunRuns(sql)
+    this.#recover()
   }
 
   get(id: LaneId): Lane | undefined {
@@ -52,6 +58,8 @@ export class SqliteLanes implements LaneTable {
   }
 
   put(lane: Lane): void {
+    this.#begun.ended(lane.row)
+    this.#begunAreFirst = false
     const lease = lane.run?.state === 'running' ? lane.run.until : null
     const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
     const kept = idle && lane.blocks === 0 && lane.hold === undefined
@@ -74,7 +82,32 @@ export class SqliteLanes implements LaneTable {
     this.#cache.set(lane.id, lane)
   }
 
+  begun(before: Lane, lane: Lane): void {
+    if (restOf(before) !== null || before.group !== '') return this.put(lane)
+    this.#cache.set(lane.id, lane)
+    this.#begun.add(before, lane)
+    return undefined
+  }
+
+  /** What the next commit must know of runs whose lanes were not written. */
+  finish(): void {
+    this.#begun.write()
+  }
+
+  /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
+  catchUp(): void {
+    for (const id of this.#begun.take()) {
+      const lane = this.#cache.get(id)
+      if (lane !== undefined) this.put(lane)
+    }
+  }
+
+  get isBehind(): boolean {
+    return this.#begun.count > 0
+  }
+
   remove(lane: Lane): void {
+    this.#begun.ended(lane.row)
     if (this.#cache.delete(lane.id)) this.#sql.behind('delete from lanes where row', [lane.row])
     this.#places.gone(lane.row)
   }
@@ -84,15 +117,19 @@ export class SqliteLanes implements LaneTable {
     if (how === 'rolled-back') {
       this.#cache.clear()
       this.#places.letGo()
+      this.#recover()
     }
     for (const [id, lane] of this.#cache) {
       if (this.#cache.size <= CACHED) break
+      if (this.#begun.has(lane.row)) continue
       this.#cache.delete(id)
       this.#places.gone(lane.row)
     }
   }
 
   ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {
+    this.catchUp()
+    this.#begunAreFirst = true
     const rows =
       group === undefined
         ? this.#sql.all(READY, flow, line, now, n)
@@ -103,6 +140,7 @@ export class SqliteLanes implements LaneTable {
   }
 
   readyGroups(flow: string, now: Millis): readonly string[] {
+    this.catchUp()
     const groups: string[] = []
     if (LINES.some((line) => this.#sql.get(READY_NO_GROUP, flow, line, now, 1) !== undefined)) groups.push('')
     for (let at = this.#sql.get(NEXT_GROUP, flow, ''); at !== undefined;) {
@@ -114,25 +152,48 @@ export class SqliteLanes implements LaneTable {
   }
 
   head(flow: string): Millis | undefined {
-    const due = Math.min(...LINES.map((line) => moment(this.#sql.get(HEAD, flow, line)?.[0])))
+    const due = Math.min(...LINES.map((line) => this.#headOf(flow, line)))
     return due === NEVER ? undefined : due
   }
 
+  /** Asked at the end of a turn: lanes that have just begun are the first of their line, and still stand there. */
+  #headOf(flow: string, line: Line): Millis {
+    if (!this.#begunAreFirst) this.catchUp()
+    return moment(this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))?.[0])
+  }
+
   live(flow: string, group: string, now: Millis): number {
+    this.catchUp()
     return number(this.#sql.get(group === '' ? LIVE_NO_GROUP : LIVE, flow, group, now)?.[0])
   }
 
   stale(now: Millis, n: number): readonly Lane[] {
+    this.catchUp()
     return this.#sql.all(STALE, now, n).map((row) => this.#atHand(row))
   }
 
   beyond(flow: string, most: number, now: Millis): readonly Lane[] {
+    this.catchUp()
     return this.#sql.all(CROWDED, flow, most).flatMap(([tenant, count]) =>
       this.#sql
         .all(OLDEST, flow, text(tenant), number(count) - most)
         .map((row) => this.#atHand(row))
         .filter((lane) => lane.run === undefined && lane.window > now),
     )
+  }
+
+  /** The file has their lanes as they were before; the same transition brings them back to where they are. */
+  #recover(): void {
+    for (const { begun, turn } of this.#begun.read()) {
+      const lane = this.get(begun.lane)
+      if (lane === undefined || lane.ticket !== begun.ticket) continue
+      const rows = this.#places.first(lane, 0, lane.waiting)
+      const again = begin(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
+      this.#cache.set(lane.id, again)
+      this.#begun.add(lane, again)
+    }
+    this.#begun.isNew = false
+    this.#begunAreFirst = false
   }
 
   /** A lane that was read is at hand with its places, until it is let go. */

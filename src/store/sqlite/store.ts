@@ -42,7 +42,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const tables = new SqliteTables(db)
     const ended = (how: 'committed' | 'rolled-back'): void => tables.ended(how)
     const finish = (): void => tables.finish()
-    const commit = new GroupCommit({ db, file, readOnly, finish, ended, closed: close })
+    const catchUp = (): void => tables.lanes.catchUp()
+    const isBehind = (): boolean => tables.lanes.isBehind
+    const commit = new GroupCommit({ db, file, readOnly, catchUp, isBehind, finish, ended, closed: close })
     return new EmbeddedStore({ tables, commit, clock })
   } catch (error) {
     close()
@@ -141,6 +143,7 @@ class SqliteTables implements Tables {
 
   /** The last thing before the commit. */
   finish(): void {
+    this.lanes.finish()
     this.#sql.catchUp()
   }
 

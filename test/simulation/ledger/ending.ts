@@ -37,7 +37,7 @@ export function ending(lane: LedgerLane, run: LedgerRun, settle: Settle, now: Mi
 
 function over(lane: LedgerLane, now: Millis): void {
   lane.run = undefined
-  lane.lastEnd = now
+  lane.lastEnd = Math.max(lane.lastEnd, now)
 }
 
 function putOff(run: LedgerRun, until: Millis): void {

@@ -49,22 +49,26 @@ function steeredLane(lane: LedgerLane | undefined, act: string, now: Millis): vo
   )
   lane.letters.delete(run.id ?? `again of ${run.parent}`)
   lane.run = undefined
-  lane.lastEnd = now
+  lane.lastEnd = Math.max(lane.lastEnd, now)
+}
+
+/** A letter of a partial outcome is known by its parent until a look at the list has shown its id. */
+export function namedLetter(ledger: Ledger, found: { lane: string; parent: string; id: string; events: string }): void {
+  const lane = ledger.lanes.get(found.lane)
+  for (const name of [`rest of ${found.parent}`, `again of ${found.parent}`]) {
+    const letter = lane?.letters.get(name)
+    if (lane === undefined || letter === undefined) continue
+    if (letter.items.map((item) => item.event).join() !== found.events) continue
+    lane.letters.delete(name)
+    lane.letters.set(found.id, letter)
+    if (lane.run?.items === letter.items) lane.run.id = found.id
+  }
 }
 
 function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unblock'): void {
   for (const lane of ledger.lanes.values()) {
-    // A letter of a partial outcome is known by its parent until it has run; then nothing surer can be said of its lane.
     const letter = lane.letters.get(id)
-    if (letter === undefined) {
-      lane.unsure ||= [...lane.letters.keys()].some((name) => name.startsWith('rest of '))
-      for (const [name, rest] of lane.letters) {
-        if (!name.startsWith('rest of ')) continue
-        if (act === 'retry') rest.queued = true
-        else rest.blocks = false
-      }
-      continue
-    }
+    if (letter === undefined) continue
     if (act === 'retry') letter.queued = true
     if (act === 'unblock') letter.blocks = false
     if (act !== 'drop') continue
@@ -114,7 +118,7 @@ function purgeLane(lane: LedgerLane, isPurged: (one: Placement) => boolean, now:
         letter: false,
       }
       lane.run = run.innocent.length === 0 || run.letter ? undefined : rest
-      lane.lastEnd = now
+      lane.lastEnd = Math.max(lane.lastEnd, now)
     }
   }
   endAll(pending, 'purged')

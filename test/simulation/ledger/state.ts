@@ -92,6 +92,17 @@ export function newLedger(): Ledger {
   }
 }
 
+/** Times before and after a step back of the clock cannot be compared: nobody is known to have waited. */
+export function clockShows(ledger: Ledger, now: Millis): void {
+  if (now < ledger.latest) {
+    for (const lane of ledger.lanes.values()) {
+      lane.passedBy.clear()
+      lane.unsure = true
+    }
+  }
+  ledger.latest = Math.max(ledger.latest, now)
+}
+
 export function ledgerLane(ledger: Ledger, of: { lane: LaneId; flow: string; group: string }): LedgerLane {
   const known = ledger.lanes.get(of.lane)
   if (known !== undefined) return known

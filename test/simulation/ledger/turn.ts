@@ -17,8 +17,6 @@ export interface SeenTurn {
 export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): void {
   const { now } = reply
   if (repeated) return checkRepeat(ledger, reply)
-  // Times before and after a step back of the clock cannot be compared: nobody is known to have waited.
-  if (now < ledger.latest) for (const lane of ledger.lanes.values()) lane.passedBy.clear()
   call.settle.forEach((one, n) => {
     const lane = ledger.lanes.get(one.lane)
     const run = lane?.run
@@ -100,7 +98,7 @@ function crashed(ledger: Ledger, found: Crash, now: Millis): void {
   for (const item of run.items) item.state = 'dead'
   lane.letters.set(found.run, { items: run.items, parent: run.parent, blocks: blocked || found.blocks, queued: false })
   lane.run = undefined
-  lane.lastEnd = now
+  lane.lastEnd = Math.max(lane.lastEnd, now)
 }
 
 /** I9: while a lane is ready, any one other lane of its group is served before it at most once. */

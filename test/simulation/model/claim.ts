@@ -113,7 +113,9 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
     blocks: why.block || (before?.blocks ?? false),
     due: 0,
   }
-  lane.letters = [...lane.letters.filter((other) => other !== before), letter]
+  // Dead again it is the same letter, in its old place among the others.
+  const known = before !== undefined && lane.letters.includes(before)
+  lane.letters = known ? lane.letters.map((other) => (other === before ? letter : other)) : [...lane.letters, letter]
 }
 
 function turnOf(model: Model, lane: ModelLane, call: Claim): ModelRun {
@@ -154,6 +156,7 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun
     call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
   const passedOver = ordered.filter((spot) => !taken.includes(spot))
   const others = tolerated.leftoverLosesItsCap ? passedOver.map((spot) => ({ ...spot, cap: NEVER })) : passedOver
+  if (ordered[0]?.rank === 0) lane.capOfThePurged = NEVER
   const untouched = lane.waiting.filter((spot) => !ordered.includes(spot))
   lane.waiting = call.take === 'all' ? [...untouched, ...others].toSorted((a, b) => a.position - b.position) : untouched
   return {

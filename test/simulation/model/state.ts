@@ -82,7 +82,7 @@ export interface ModelLane {
   /** Turns of live events since a replay waits. */
   turnsBesideReplays: number
   run: ModelRun | undefined
-  /** In the order of their deaths. */
+  /** In the order of their first deaths. */
   letters: readonly Letter[]
   held: Millis | undefined
   ended: { readonly at: Millis; readonly keep: Millis } | undefined
@@ -257,6 +257,7 @@ export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
   lane.run = undefined
   lane.waiting = [...lane.waiting, ...run.innocent].toSorted((a, b) => a.position - b.position)
   if (end.keep > 0) lane.ended = { at: model.now, keep: end.keep }
+  else if (tolerated.endsWithoutKeepForget) lane.ended = undefined
   const fromTheLine = run.rank === 0 && run.letter === undefined
   const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
   const atOnce =

@@ -14,6 +14,8 @@ export const tolerated = {
   turnsStayWhenReplaysGo: true,
   /** A purge of a lane in several calls leaves finished events of its runs behind. */
   purgeInStepsForgetsTheFinished: true,
+  /** A run that is dropped, purged or crashes between attempts makes the lane forget when an earlier one ended. */
+  endsWithoutKeepForget: true,
   /** The cap of a purged event stays with those that waited beside it. */
   capOfThePurged: true,
   /** The settlement of a purged run takes no notice of `whileRunning` and `keep`. */

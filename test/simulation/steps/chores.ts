@@ -25,7 +25,7 @@ import type { Issued, World } from '../world.ts'
 type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
 
 export function renewStep(world: World, command: Of<'renew'>): Issued | undefined {
-  const from = command.stale ? world.spent : world.process(command.who).held
+  const from = command.stale ? world.spent : world.holder(command.who).held
   const lease = from[command.lease % from.length]
   if (lease === undefined) return undefined
   const call: RenewCall = { lease: LEASE, runs: [{ lane: lease.lane, token: lease.token, commit: command.commit }] }

@@ -2,7 +2,7 @@
 import { NEVER } from '../../../src/clock.ts'
 import type { LaneSteer, PurgeCall, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
-import { purged, steered } from '../ledger/people.ts'
+import { namedLetter, purged, steered } from '../ledger/people.ts'
 import { purge } from '../model/purge.ts'
 import type { Letter } from '../model/state.ts'
 import { steer } from '../model/steer.ts'
@@ -34,8 +34,15 @@ function laneAct(command: Of<'steer-lane'>): LaneSteer {
   return { kind: 'hold', reason: 'a person looks', by: 'simulation', for: command.for < 0 ? NEVER : command.for }
 }
 
+const NO_LANE = 7
+
+function laneAt(world: World, index: number): string {
+  const lanes = [...world.model.lanes.keys()]
+  return lanes[index % lanes.length] ?? laneOf(world.flow(0).name, 0)
+}
+
 export function steerLane(world: World, command: Of<'steer-lane'>): Issued {
-  const lane = laneOf(world.flow(command.flow).name, command.key % world.keys)
+  const lane = command.lane === NO_LANE ? 'a lane that is not' : laneAt(world, command.lane)
   return issueSteer(world, { what: 'lanes', ids: [lane], act: laneAct(command) })
 }
 
@@ -53,6 +60,7 @@ export async function learnLetters(world: World): Promise<void> {
     )
     demand(found !== undefined, `the dead letter of ${events} is nowhere to be found`)
     letter.id = found.id
+    namedLetter(world.ledger, { lane: letter.lane, parent: letter.parent, id: found.id, events })
     const run = world.model.lanes.get(letter.lane)?.run
     if (run?.letter === letter) run.id = found.id
     world.runIds.add(found.id)
@@ -80,10 +88,7 @@ export function steerFlow(world: World, command: Of<'steer-flow'>): Issued {
 
 function purgeWhat(world: World, command: Of<'purge'>): PurgeCall['what'] | undefined {
   if (command.what === 'tenant') return { kind: 'tenant', tenant: tenantOf(command.pick % world.keys) }
-  if (command.what === 'lane') {
-    const flow = world.flow(command.pick >> 2)
-    return { kind: 'lanes', ids: [laneOf(flow.name, command.pick % world.keys)] }
-  }
+  if (command.what === 'lane') return { kind: 'lanes', ids: [laneAt(world, command.pick)] }
   const event = world.events[world.events.length - 1 - (command.pick % Math.max(1, world.events.length))]
   return event && { kind: 'event', id: event.id }
 }

@@ -50,7 +50,7 @@ function leaseFor(world: World, process: Process, pick: SettlePick): Lease | und
 }
 
 export function turnStep(world: World, command: Of<'turn'>): Issued {
-  const process = world.process(command.who)
+  const process = command.settles.length > 0 ? world.holder(command.who) : world.process(command.who)
   const settles = command.settles.flatMap((pick) => {
     const lease = leaseFor(world, process, pick)
     return lease === undefined ? [] : [settleOf(world, lease, pick)]
@@ -70,14 +70,18 @@ export function turnStep(world: World, command: Of<'turn'>): Issued {
 }
 
 export function workStep(world: World, command: Of<'work'>): Issued {
-  const process = world.process(command.who)
-  const pick = { lease: 0, stale: false, outcome: command.outcome, number: 1, publish: false }
+  return work(world, world.holder(command.who), command)
+}
+
+/** All that the process holds ends alike, and it claims. */
+export function work(world: World, process: Process, how: Pick<Of<'work'>, 'outcome' | 'claim'>): Issued {
+  const pick = { lease: 0, stale: false, outcome: how.outcome, number: 1, publish: false }
   return issueTurn(world, process, {
     process: process.name,
     request: ++process.request,
     routes: world.model.routes,
     settle: process.held.map((lease) => settleOf(world, lease, pick)),
-    claim: [claimOf(world, command.claim)],
+    claim: [claimOf(world, how.claim)],
     budget: 1_000_000,
   })
 }

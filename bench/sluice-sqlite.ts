@@ -1,0 +1,145 @@
+// Sluice on its embedded store, through the contract, as the engine uses it: nothing here knows that it is SQLite.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock, type Clock, type Millis } from '../src/clock.ts'
+import { newEventId } from '../src/model/event.ts'
+import { identity, laneId, ownLaneId, type LaneId } from '../src/model/identity.ts'
+import type { Lease, NewEvent, Place, Settle, Store } from '../src/store/contract/index.ts'
+import { openStore } from '../src/store/open.ts'
+import type { DueOrder, LaneSide, Measurement, Side } from './sides.ts'
+import { payload, randomFrom, type AppendWork, type DrainWork } from './workload.ts'
+
+const FLOW = 'bench'
+const NO_BYTES = new Uint8Array()
+const DAY = 86_400_000
+const FILL_BATCH = 1000
+const WINDOW = { group: '', cancel: false, maxEvents: 1000, maxBytes: 4_194_304, jitter: 0, leading: false }
+const LEASE = 30_000
+
+export async function openSide(folder: string): Promise<Side> {
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+  let opened = 0
+  const fresh = (): Promise<Store> => openStore(`sqlite:${join(folder, `${++opened}.db`)}`)
+  return {
+    name: 'sluice',
+    settings: { version, sqlite: process.versions['sqlite'] ?? '', journal: 'wal', synchronous: 'full' },
+    append: async (work) => append(await fresh(), work),
+    drain: async (work) => drain(await fresh(), work),
+    close: async () => {},
+  }
+}
+
+interface Placed {
+  readonly lane: LaneId
+  readonly key: string
+  readonly quiet: Millis
+  readonly max: Millis
+}
+
+function event(id: string, n: number, to: Placed): NewEvent {
+  const place: Place = { ...WINDOW, ...to, flow: FLOW }
+  return {
+    id,
+    identity: identity(FLOW, '', id),
+    dedupeFor: 7 * DAY,
+    source: FLOW,
+    type: 'changed',
+    time: systemClock.now(),
+    tenant: '',
+    subject: '',
+    attributes: '',
+    body: Buffer.from(JSON.stringify(payload(n))),
+    request: NO_BYTES,
+    places: [place],
+    marks: [],
+  }
+}
+
+async function append(store: Store, work: AppendWork): Promise<Measurement> {
+  let appended = 0
+  const started = performance.now()
+  const ends = started + work.seconds * 1000
+  const window = { quiet: work.debounceMillis, max: 10 * work.debounceMillis }
+  const callUntilEnd = async (batches: AppendWork['callers'][number]): Promise<void> => {
+    for (let turn = 0; performance.now() < ends; turn += 1) {
+      const keys = batches[turn % batches.length] ?? []
+      const first = appended
+      appended += keys.length
+      const now = systemClock.now()
+      const events = keys.map((key, index) => event(newEventId(now), first + index, { lane: laneId(FLOW, key), key, ...window }))
+      const { results } = await store.append({ routes: 1, events })
+      if (results.some((result) => result.kind !== 'stored')) throw new Error('An event was not stored.')
+    }
+  }
+  await Promise.all(work.callers.map(callUntilEnd))
+  const millis = performance.now() - started
+  await store.close()
+  return { count: appended, millis }
+}
+
+/** Events without a key: each is a lane of its own, as each job of the peer is. */
+async function fill(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
+  for (let first = 0; first < count; first += FILL_BATCH) {
+    const length = Math.min(FILL_BATCH, count - first)
+    const now = systemClock.now()
+    const events = Array.from({ length }, (_, index) => {
+      const id = newEventId(now)
+      const due = quiet(first + index)
+      return event(id, first + index, { lane: ownLaneId(FLOW, id), key: id, quiet: due, max: due })
+    })
+    await store.append({ routes: 1, events })
+  }
+}
+
+function claim(slots: number): Parameters<Store['turn']>[0]['claim'][number] {
+  const caps = { maxEvents: 1000, maxBytes: 4_194_304, lease: LEASE, take: 'all' } as const
+  const failing = Math.max(1, Math.floor(slots / 4))
+  return { ...caps, flow: FLOW, slots, failing, suspects: 1, perGroup: undefined, block: false }
+}
+
+async function drain(store: Store, work: DrainWork): Promise<Measurement> {
+  await fill(store, work.count, () => 0)
+  const handler = async (_lease: Lease): Promise<void> => {}
+  let settle: readonly Settle[] = []
+  let settled = 0
+  let request = 0
+  const started = performance.now()
+  while (settled < work.count) {
+    const slots = work.concurrency
+    const reply = await store.turn({ process: 'bench', request: ++request, routes: 1, settle, claim: [claim(slots)], budget: 1e9 })
+    if (reply.settled.some((answer) => answer !== 'ok')) throw new Error('A run was lost.')
+    settled += settle.length
+    settle = await Promise.all(
+      reply.claimed.map(async (lease): Promise<Settle> => {
+        await handler(lease)
+        const { lane, token } = lease
+        return { lane, token, outcome: { kind: 'done' }, attempt: undefined, publish: [], whileRunning: 'window', keep: 0 }
+      }),
+    )
+  }
+  const millis = performance.now() - started
+  await store.close()
+  return { count: work.count, millis }
+}
+
+export async function openLanes(folder: string): Promise<LaneSide> {
+  // Lanes fall due when the clock is moved, so that filling them takes as long as it takes.
+  let moved = 0
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + moved }
+  const store = await openStore(`sqlite:${join(folder, 'lanes.db')}`, { clock })
+  let request = 0
+  return {
+    async fill(count: number, due: DueOrder) {
+      const random = randomFrom(count)
+      const latest = 10 * DAY
+      await fill(store, count, (n) => (due === 'arrival' ? DAY + n : DAY + Math.floor(random() * latest)))
+      moved = 30 * DAY
+    },
+    async claim(limit) {
+      const call = { process: 'bench', request: ++request, routes: 1, settle: [], claim: [claim(limit)], budget: 1e9 }
+      const { claimed } = await store.turn(call)
+      return claimed.length
+    },
+    close: () => store.close(),
+  }
+}

@@ -1,0 +1,104 @@
+// M5 and M7: calls that cost more than one, calls under several limits, and slots that are given back.
+import assert from 'node:assert/strict'
+import { release, wait, type Limits } from './limit-words.ts'
+import type { Suite } from './stage.ts'
+import { calls, request, SECOND } from './vocabulary.ts'
+
+function bucket(cost: number): Limits {
+  return { api: calls(4, SECOND, { burst: 4, cost }) }
+}
+
+export const limitCosts: Suite = (rule) => {
+  rule('M5 a cost above one takes that many', async (t) => {
+    assert.equal(await wait(t, 't1', { api: calls(3, SECOND, { cost: 2 }) }), 0)
+    assert.equal(await wait(t, 't2', { api: calls(3, SECOND, { cost: 2 }) }), 1_100)
+    assert.equal(await wait(t, 't3', { api: calls(3, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't4', { api: calls(3, SECOND) }), 2_200)
+  })
+
+  rule('M5 a cost above the rate is refused at once, and takes nothing of its other limits', async (t) => {
+    const both = { day: calls(1, 60 * SECOND), api: calls(3, SECOND, { cost: 4 }) }
+    const { results } = await t.store.reserve({ requests: [request('t1', both)] })
+    assert.deepEqual(results, [{ kind: 'refused', limit: 'api' }])
+    assert.equal(await wait(t, 't2', { day: calls(1, 60 * SECOND) }), 0)
+  })
+
+  rule('M5 several limits are reserved in one step, at one moment that suits all', async (t) => {
+    const both = { short: calls(2, SECOND), long: calls(3, 10 * SECOND) }
+    assert.deepEqual([await wait(t, 't1', both), await wait(t, 't2', both)], [0, 0])
+    assert.equal(await wait(t, 't3', both), 1_100)
+    assert.equal(await wait(t, 't4', both), 10_100)
+    t.clock.advance(10_100)
+    assert.equal(await wait(t, 't4', both), 0)
+    assert.equal(await wait(t, 'only', { other: calls(1, SECOND) }), 0)
+  })
+
+  rule('M5 the moment of a call counts in each of its limits', async (t) => {
+    await wait(t, 't1', { a: calls(1, SECOND) })
+    assert.equal(await wait(t, 't2', { a: calls(1, SECOND), b: calls(1, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 2_200)
+  })
+
+  rule('M7 a slot that was not used goes back while no later one is given', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await wait(t, 't1', api)
+    assert.equal(await wait(t, 't2', api), 1_100)
+    assert.equal(await release(t, 'api', 't2'), true)
+    assert.equal(await wait(t, 't3', api), 1_100)
+  })
+
+  rule('M7 a slot with a later one behind it, one that was used and one nobody has do not go back', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    for (const ticket of ['t1', 't2', 't3']) await wait(t, ticket, api)
+    assert.equal(await release(t, 'api', 't2'), false)
+    assert.equal(await release(t, 'api', 't1'), false)
+    assert.equal(await release(t, 'api', 'nobody'), false)
+    assert.equal(await wait(t, 't4', api), 3_300)
+  })
+
+  rule('M7 a slot of several limits goes back in all of them or in none', async (t) => {
+    const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
+    await wait(t, 't1', both)
+    await wait(t, 't2', both)
+    assert.equal(await release(t, 'a', 't2'), true)
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 1_100)
+    assert.equal(await wait(t, 't4', both), 2_200)
+    await wait(t, 't5', { b: calls(1, SECOND) })
+    assert.equal(await release(t, 'a', 't4'), false)
+  })
+
+  rule('M7 a slot that was used does not go back, at once or after a sleep', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await wait(t, 't1', api)
+    assert.equal(await release(t, 'api', 't1'), false)
+    await wait(t, 't2', api)
+    t.clock.advance(1_100)
+    assert.equal(await wait(t, 't2', api), 0)
+    assert.equal(await release(t, 'api', 't2'), false)
+    assert.equal(await wait(t, 't3', api), 1_100)
+  })
+
+  rule('M7 a ticket that gave its slot back is a new one when it asks again', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await wait(t, 't1', api)
+    await wait(t, 't2', api)
+    await release(t, 'api', 't2')
+    assert.equal(await wait(t, 't3', api), 1_100)
+    assert.equal(await wait(t, 't2', api), 2_200)
+  })
+
+  rule('M1 M7 a bucket fills by the rate, takes costs, and takes slots back', async (t) => {
+    assert.equal(await wait(t, 't1', bucket(3)), 0)
+    assert.equal(await wait(t, 't2', bucket(3)), 500)
+    assert.equal(await release(t, 'api', 't2'), true)
+    assert.equal(await wait(t, 't3', bucket(1)), 0)
+    assert.equal(await wait(t, 't4', bucket(2)), 500)
+  })
+
+  rule('M2 M5 a slot of several limits is as short-lived as the shortest slack among them', async (t) => {
+    const both = { slow: calls(1, SECOND), quick: calls(1, 100) }
+    for (const ticket of ['t1', 't2', 't3']) await wait(t, ticket, both)
+    t.clock.advance(1_100 + 11)
+    assert.ok((await wait(t, 't2', both)) > 0)
+  })
+}

@@ -1,0 +1,100 @@
+// Runs that have just begun. Most end before the next turn, and their lanes with them: writing the lane first, with its
+// lease, and deleting it a moment later would be half of the work of a short run. So a turn writes one row that lists the
+// runs it began; the lane of a run that is still there at the next turn is written then. After a crash the list says what
+// had begun: a run that was in progress is known, keeps its id, and its lapse counts (L12).
+import { NEVER, type Millis } from '../../clock.ts'
+import type { Turn } from '../../model/claim.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { Lane, Line } from '../../model/lane.ts'
+import { text, type Statements } from './statements.ts'
+
+/** Enough to do the transition again from the lane as the file has it. */
+interface Begun {
+  readonly lane: LaneId
+  /** The ticket of the lane before: with any other the list is out of date for it. */
+  readonly ticket: number
+  readonly run: string
+  readonly token: number
+  readonly nextTicket: number
+  readonly started: Millis
+  readonly until: Millis
+}
+
+interface Entry extends Begun {
+  readonly row: number
+  readonly flow: string
+  readonly line: Line
+}
+
+export class BegunRuns {
+  readonly #sql: Statements
+  readonly #entries = new Map<number, Entry>()
+  /** Whether the list in the file lacks some. */
+  isNew = false
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+  }
+
+  get count(): number {
+    return this.#entries.size
+  }
+
+  has(row: number): boolean {
+    return this.#entries.has(row)
+  }
+
+  add(before: Lane, lane: Lane): void {
+    if (lane.run === undefined) return
+    const { id, token, started, until } = lane.run
+    const times = { ticket: before.ticket, nextTicket: lane.ticket, started, until }
+    this.#entries.set(lane.row, { lane: lane.id, run: id, token, row: lane.row, flow: lane.flow, line: before.line, ...times })
+    this.isNew = true
+  }
+
+  /** Its lane was written or removed. */
+  ended(row: number): void {
+    this.#entries.delete(row)
+  }
+
+  /** How many lanes of the line still stand in the index as if nothing had begun. */
+  inLine(flow: string, line: Line): number {
+    let count = 0
+    for (const entry of this.#entries.values()) if (entry.flow === flow && entry.line === line) count++
+    return count
+  }
+
+  /** All of them, to be written one by one. */
+  take(): readonly LaneId[] {
+    if (this.#entries.size === 0) return []
+    const lanes = [...this.#entries.values()].map((entry) => entry.lane)
+    this.#entries.clear()
+    return lanes
+  }
+
+  /** With the commit in which they began. */
+  write(): void {
+    if (!this.isNew) return
+    const list = [...this.#entries.values()].map((entry) => [
+      entry.lane,
+      entry.ticket,
+      entry.run,
+      entry.token,
+      entry.nextTicket,
+      entry.started,
+      entry.until,
+    ])
+    this.#sql.run(`update meta set value = ? where name = 'begun'`, JSON.stringify(list))
+    this.isNew = false
+  }
+
+  read(): readonly { readonly begun: Begun; readonly turn: Turn }[] {
+    this.#entries.clear()
+    const list = JSON.parse(text(this.#sql.get(`select value from meta where name = 'begun'`)?.[0] ?? '[]')) as unknown[][]
+    return list.map(([lane, ticket, run, token, nextTicket, started, until]) => {
+      const begun = { lane, ticket, run, token, nextTicket, started, until } as Begun
+      const caps = { lease: begun.until - begun.started, take: 'all', maxEvents: NEVER, maxBytes: NEVER } as const
+      return { begun, turn: { now: begun.started, token: begun.token, caps, draw: () => begun.nextTicket } }
+    })
+  }
+}

@@ -1,0 +1,269 @@
+// M3, M5, M7: what happens to a limit besides handing out slots: pauses, costs it can never pay, slots that come back.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Millis } from '../../src/clock.ts'
+import {
+  earliest,
+  FRESH_LIMIT,
+  giveBack,
+  observe,
+  pause,
+  resume,
+  slack,
+  stretchAt,
+  tooCostly,
+} from '../../src/model/limit.ts'
+import { bursts, Limit, mostWithin, requests, type Call } from './limit-driver.ts'
+import { START } from './support.ts'
+
+const MINUTE = 60_000
+const shape = fc.record({
+  rate: fc.integer({ min: 1, max: 12 }),
+  per: fc.oneof(fc.integer({ min: 10, max: 5_000 }), fc.constant(MINUTE)),
+  burst: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 }) }),
+})
+type Shape = typeof shape extends fc.Arbitrary<infer T> ? T : never
+const costliest = ({ rate, burst }: Shape): number => (burst > 0 ? burst : rate)
+
+/** A limit after some bursts of calls, and the moment of the last. */
+function worn(numbers: Shape, list: Parameters<typeof requests>[0]): { readonly limit: Limit; readonly now: Millis } {
+  const limit = new Limit(numbers)
+  const asked = requests(list, numbers.per, costliest(numbers))
+  for (const { now, cost } of asked) limit.reserve(now, cost)
+  return { limit, now: asked.at(-1)?.now ?? START }
+}
+
+describe('M3 pause', () => {
+  it('nothing is handed out before it ends, a shorter one does not shorten it, and each raises the epoch', () => {
+    const pauses = fc.array(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(shape, bursts, pauses, fc.nat(MINUTE), (numbers, list, times, wait) => {
+        const { limit, now } = worn(numbers, list)
+        const { epoch } = limit.state
+        for (const [time, slow] of times) limit.state = pause(limit.state, time, now, slow)
+        const end = now + Math.max(...times.map(([time]) => time))
+        expect(limit.state.epoch).toBe(epoch + times.length)
+        for (const at of limit.reserveAll(20, now + wait)) expect(at).toBeGreaterThanOrEqual(end)
+      }),
+    )
+  })
+
+  it('then `per` is stretched twofold and comes back by 10 % a minute, to 1', () => {
+    fc.assert(
+      fc.property(fc.nat(10 * MINUTE), fc.nat(30 * MINUTE), (time, after) => {
+        const state = pause(FRESH_LIMIT, time, START, true)
+        expect(stretchAt(state, START)).toBe(2)
+        expect(stretchAt(state, START + time)).toBe(2)
+        const expected = Math.max(1, 2 * 0.9 ** (after / MINUTE))
+        expect(stretchAt(state, START + time + after)).toBeCloseTo(expected, 12)
+        expect(stretchAt(state, START + time + 10 * MINUTE)).toBe(1)
+        expect(stretchAt(pause(FRESH_LIMIT, time, START, false), START + time)).toBe(1)
+      }),
+    )
+  })
+
+  it('in the first minute after it, `rate` calls are at least 1.8 × `per` apart from the next', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 10, max: 5_000 }),
+        fc.nat(MINUTE),
+        (rate, per, time) => {
+          const limit = new Limit({ rate, per }, pause(FRESH_LIMIT, time, START, true))
+          const slots = limit.reserveAll(60, START).filter((at) => at <= START + time + MINUTE)
+          expect(slots[0]).toBe(START + time)
+          for (const [n, at] of slots.slice(rate).entries()) {
+            expect(at - (slots[n] ?? 0)).toBeGreaterThanOrEqual(1.8 * per + slack(per) - 0.01)
+          }
+        },
+      ),
+    )
+  })
+
+  it('a pause never makes a call earlier than it would have been without, slowed or not', () => {
+    fc.assert(
+      fc.property(shape, bursts, fc.nat(200), fc.boolean(), (numbers, list, time, slow) => {
+        const { limit, now } = worn(numbers, list)
+        const paused = new Limit(numbers, pause(limit.state, time, now, slow))
+        const without = limit.reserveAll(10, now)
+        const held = paused.reserveAll(10, now)
+        for (const [n, at] of held.entries()) expect(at).toBeGreaterThanOrEqual(without[n] ?? 0)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('resume ends the pause and the stretch, and raises the epoch, but forgets no slot', () => {
+    fc.assert(
+      fc.property(shape, bursts, fc.integer({ min: 1, max: MINUTE }), (numbers, list, time) => {
+        const { limit, now } = worn(numbers, list)
+        const before = limit.state
+        const after = resume(pause(before, time, now, true))
+        expect(after.epoch).toBe(before.epoch + 2)
+        const next = limit.numbers
+        expect(earliest(after, next, now)).toBeGreaterThanOrEqual(earliest(before, next, now))
+        if (numbers.burst === 0) expect(earliest(after, next, now)).toBe(earliest(before, next, now))
+      }),
+    )
+  })
+
+  it('once idle a limit is as good as new', () => {
+    const pauses = fc.option(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { nil: undefined })
+    fc.assert(
+      fc.property(shape, bursts, bursts, pauses, (numbers, list, more, time) => {
+        const { limit, now } = worn(numbers, list)
+        if (time !== undefined) limit.state = pause(limit.state, time[0], now, time[1])
+        for (const { now: later } of requests(more, numbers.per, 1)) limit.reserve(Math.max(now, later))
+        const idle = Math.max(limit.state.idleAt, now)
+        const fresh = new Limit(numbers)
+        expect(stretchAt(limit.state, idle)).toBe(1)
+        expect(limit.reserveAll(30, idle)).toEqual(fresh.reserveAll(30, idle))
+      }),
+    )
+  })
+})
+
+describe('M3 observe', () => {
+  const seen = fc.record({ rate: fc.integer({ min: 1, max: 12 }), per: fc.integer({ min: 10, max: 5_000 }) })
+
+  it('what the other side says was used counts as used now', () => {
+    fc.assert(
+      fc.property(seen, fc.nat(15), (numbers, used) => {
+        const limit = new Limit(numbers)
+        limit.state = observe(limit.state, limit.numbers, used, START)
+        const atOnce = limit.reserveAll(15, START).filter((at) => at === START).length
+        expect(atOnce).toBe(Math.max(0, numbers.rate - used))
+      }),
+    )
+  })
+
+  it('so it does when calls of our own are longer ago than `per`: those are not what it counted', () => {
+    fc.assert(
+      fc.property(seen, fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 12 }), (numbers, calls, used) => {
+        const limit = new Limit(numbers)
+        limit.reserveAll(Math.min(calls, numbers.rate), START)
+        const now = START + Math.ceil(1.5 * numbers.per)
+        limit.state = observe(limit.state, limit.numbers, used, now)
+        const atOnce = limit.reserveAll(15, now).filter((at) => at - now < numbers.per).length
+        expect(atOnce + Math.min(used, numbers.rate)).toBeLessThanOrEqual(numbers.rate)
+      }),
+    )
+  })
+
+  it('nobody who comes after it goes before one who came earlier', () => {
+    fc.assert(
+      fc.property(seen, bursts, fc.nat(15), (numbers, list, used) => {
+        const { limit, now } = worn({ ...numbers, burst: 0 }, list)
+        const { last } = limit.state
+        limit.state = observe(limit.state, limit.numbers, used, now)
+        expect(limit.reserve(now)).toBeGreaterThanOrEqual(last)
+      }),
+    )
+  })
+
+  it('what we know of ourselves is not counted twice', () => {
+    fc.assert(
+      fc.property(seen, fc.integer({ min: 1, max: 12 }), fc.nat(12), (numbers, calls, used) => {
+        const own = Math.min(calls, numbers.rate)
+        fc.pre(used <= own)
+        const limit = new Limit(numbers)
+        limit.reserveAll(own, START)
+        expect(observe(limit.state, limit.numbers, used, START)).toEqual(limit.state)
+      }),
+    )
+  })
+})
+
+describe('M5 costs', () => {
+  it('above the rate, or above the bucket, can never be granted', () => {
+    fc.assert(
+      fc.property(shape, fc.integer({ min: 1, max: 30 }), (numbers, cost) => {
+        expect(tooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
+      }),
+    )
+  })
+
+  it('any other is granted within one `per` and its slack, or one filling of the bucket, after the last slot', () => {
+    fc.assert(
+      fc.property(shape, bursts, fc.integer({ min: 1, max: 12 }), (numbers, list, cost) => {
+        fc.pre(cost <= costliest(numbers))
+        const { limit, now } = worn(numbers, list)
+        const from = Math.max(now, limit.state.last)
+        const filled =
+          numbers.burst > 0 ? (numbers.per / numbers.rate) * numbers.burst : numbers.per + slack(numbers.per)
+        expect(limit.reserve(now, cost)).toBeLessThanOrEqual(Math.ceil(from + filled) + 1)
+      }),
+    )
+  })
+})
+
+describe('M7 slots that come back', () => {
+  const costs = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 })
+
+  it('given back, newest first, they leave the limit as it was', () => {
+    fc.assert(
+      fc.property(shape, bursts, costs, fc.integer({ min: 1, max: 12 }), (numbers, list, some, next) => {
+        const { limit, now } = worn(numbers, list)
+        const probe = { ...limit.numbers, cost: Math.min(next, costliest(numbers)) }
+        const before = earliest(limit.state, probe, now)
+        const taken = some
+          .map((cost) => Math.min(cost, costliest(numbers)))
+          .map((cost) => ({ cost, at: limit.reserve(now, cost) }))
+        for (const { cost, at } of taken.toReversed())
+          limit.state = giveBack(limit.state, { ...limit.numbers, cost }, at)
+        const after = earliest(limit.state, probe, now)
+        if (numbers.burst === 0) expect(after).toBe(before)
+        // A bucket keeps no log: its tokens are back, but nobody goes before the last slot it gave.
+        else expect(Math.abs(after - Math.max(before, taken.at(-1)?.at ?? 0))).toBeLessThanOrEqual(1)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('given back after a pause, as the slots of all who wait are, they are worth what they cost', () => {
+    fc.assert(
+      fc.property(shape, bursts, costs, fc.nat(500), (numbers, list, some, time) => {
+        const { limit, now } = worn(numbers, list)
+        const without = pause(limit.state, time, now, true)
+        const taken = some
+          .map((cost) => Math.min(cost, costliest(numbers)))
+          .map((cost) => ({ cost, at: limit.reserve(now, cost) }))
+        let state = pause(limit.state, time, now, true)
+        for (const { cost, at } of taken) state = giveBack(state, { ...limit.numbers, cost }, at)
+        const probe = { ...limit.numbers, cost: costliest(numbers) }
+        expect(earliest(state, probe, now)).toBeGreaterThanOrEqual(earliest(without, probe, now) - 1)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('however many waits are cancelled, newest first, no window of `per` sees more than `rate` calls', () => {
+    const step = fc.oneof(fc.constant('cancel' as const), fc.double({ min: 0, max: 1.5, noNaN: true }))
+    const window = fc.record({ rate: fc.integer({ min: 1, max: 4 }), per: fc.integer({ min: 10, max: 5_000 }) })
+    fc.assert(
+      fc.property(
+        window,
+        fc.array(fc.tuple(step, fc.integer({ min: 1, max: 4 })), { maxLength: 30 }),
+        (numbers, steps) => {
+          const limit = new Limit(numbers)
+          const slots: Call[] = []
+          let now = START
+          for (const [what, times] of steps) {
+            if (what !== 'cancel') now += what < 0.5 ? 0 : Math.floor((what - 0.5) * numbers.per)
+            for (let n = 0; n < times; n++) {
+              const newest = slots.at(-1)
+              if (what !== 'cancel') slots.push({ at: limit.reserve(now), cost: 1 })
+              // One whose moment has come was used.
+              else if (newest !== undefined && newest.at > now) {
+                limit.state = giveBack(limit.state, limit.numbers, newest.at)
+                slots.pop()
+              }
+            }
+          }
+          expect(mostWithin(slots, numbers.per)).toBeLessThanOrEqual(numbers.rate)
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+})

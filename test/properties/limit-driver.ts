@@ -1,0 +1,103 @@
+// A limit in use: calls come in bursts, each gets a slot and uses it now or a little late; and the count that tells
+// whether any stretch of time saw too many.
+import fc from 'fast-check'
+import type { Millis } from '../../src/clock.ts'
+import { earliest, FRESH_LIMIT, take, type LimitNumbers, type LimitState } from '../../src/model/limit.ts'
+import { START } from './support.ts'
+
+export interface Call {
+  readonly at: Millis
+  readonly cost: number
+}
+
+/** Says when a call that comes now may be made. */
+export type Limiter = (now: Millis, cost: number) => Millis
+
+/** The limit of the model, with its state in the open. */
+export class Limit {
+  state: LimitState
+  readonly numbers: LimitNumbers
+
+  constructor(numbers: Partial<LimitNumbers> & Pick<LimitNumbers, 'rate' | 'per'>, state: LimitState = FRESH_LIMIT) {
+    this.numbers = { burst: 0, cost: 1, ...numbers }
+    this.state = state
+  }
+
+  reserve(now: Millis, cost = 1): Millis {
+    const numbers = { ...this.numbers, cost }
+    const at = earliest(this.state, numbers, now)
+    this.state = take(this.state, numbers, at, now)
+    return at
+  }
+
+  /** So many calls at once. */
+  reserveAll(calls: number, now: Millis): readonly Millis[] {
+    return Array.from({ length: calls }, () => this.reserve(now))
+  }
+}
+
+/** Calls that come together, some time after those before them. Shares, so that they fit any `per` and rate. */
+export interface Burst {
+  readonly gap: number
+  readonly calls: number
+  readonly cost: number
+}
+
+const share = (max: number): fc.Arbitrary<number> => fc.double({ min: 0, max, noNaN: true })
+
+export const bursts: fc.Arbitrary<readonly Burst[]> = fc.array(
+  fc.record({
+    gap: fc.oneof(fc.constantFrom(0, 0.999, 1, 1.1), share(0.3), share(3)),
+    calls: fc.integer({ min: 1, max: 8 }),
+    cost: fc.oneof(fc.constant(0), share(1)),
+  }),
+  { minLength: 1, maxLength: 20 },
+)
+
+/** Nothing but pressure: all of it comes at once. */
+export const flood: fc.Arbitrary<readonly Burst[]> = fc
+  .integer({ min: 1, max: 80 })
+  .map((calls) => [{ gap: 0, calls, cost: 0 }])
+
+export const lateness: fc.Arbitrary<readonly number[]> = fc.array(fc.oneof(fc.constantFrom(0, 1), share(1)), {
+  minLength: 1,
+  maxLength: 10,
+})
+
+export interface Asked {
+  readonly now: Millis
+  readonly cost: number
+}
+
+/** The single requests of some bursts: a whole cost from 1 to `most` each. */
+export function requests(list: readonly Burst[], per: Millis, most: number): readonly Asked[] {
+  let now = START
+  return list.flatMap(({ gap, calls, cost }) => {
+    now += Math.floor(gap * per)
+    return Array.from({ length: calls }, () => ({ now, cost: 1 + Math.floor(cost * (most - 1)) }))
+  })
+}
+
+export function slotsOf(limiter: Limiter, asked: readonly Asked[]): readonly Call[] {
+  return asked.map(({ now, cost }) => ({ at: limiter(now, cost), cost }))
+}
+
+/** The most that any half-open stretch of this length saw. */
+export function mostWithin(calls: readonly Call[], per: Millis): number {
+  const sorted = calls.toSorted((one, other) => one.at - other.at)
+  let most = 0
+  let held = 0
+  let from = 0
+  for (const call of sorted) {
+    held += call.cost
+    // A moment of today's size has room for a few thousandths of a millisecond behind the point.
+    while ((sorted[from]?.at ?? call.at) <= call.at - per + 1e-3) held -= sorted[from++]?.cost ?? 0
+    most = Math.max(most, held)
+  }
+  return most
+}
+
+/** Each slot is used somewhat late, up to `slack`. */
+export function usedLate(slots: readonly Call[], late: readonly number[], slack: Millis): readonly Call[] {
+  return slots.map(({ at, cost }, n) => ({ at: at + (late[n % late.length] ?? 0) * slack, cost }))
+}

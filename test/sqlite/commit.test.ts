@@ -1,0 +1,139 @@
+// Calls of one moment share one commit; each is answered only after it, and one that fails takes nobody along.
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { keeping } from '../../src/store/conformance/vocabulary.ts'
+import type { Store, TurnCall } from '../../src/store/contract/index.ts'
+import { connect, event, freshFile, open, send } from './scratch.ts'
+
+const WAL_HEADER = 32
+const FRAME_HEADER = 24
+
+/** Commits in the log: frames of its present round that say how many pages the database has after them. */
+function commitsIn(file: string): number {
+  const wal = readFileSync(`${file}-wal`)
+  const frame = FRAME_HEADER + wal.readUInt32BE(8)
+  const salts = wal.subarray(16, 24)
+  let commits = 0
+  for (let at = WAL_HEADER; at + frame <= wal.length; at += frame) {
+    if (!wal.subarray(at + 8, at + 16).equals(salts)) break
+    if (wal.readUInt32BE(at + 4) !== 0) commits++
+  }
+  return commits
+}
+
+function turn(request: number): TurnCall {
+  return { process: 'p', request, routes: 1, settle: [], claim: [], budget: 0 }
+}
+
+describe('a commit', () => {
+  it('is shared by all arrivals of one moment', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await send(store, event('first'))
+    const before = commitsIn(file)
+    await Promise.all(Array.from({ length: 100 }, (_, n) => send(store, event(`e${n}`))))
+    expect(commitsIn(file) - before).toBe(1)
+  })
+
+  it('is one for each arrival when they come one after the other', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await send(store, event('first'))
+    const before = commitsIn(file)
+    for (let n = 0; n < 5; n++) await send(store, event(`e${n}`))
+    expect(commitsIn(file) - before).toBe(5)
+  })
+
+  it('comes before the answer: whoever is answered finds the event from another connection', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    const other = connect(file)
+    const seen = other.prepare('select count(*) as n from events where id = ?')
+    const check = async (name: string): Promise<number> => {
+      const answer = send(store, event(name))
+      // The call alone has stored nothing yet.
+      expect(seen.get(name)).toEqual({ n: 0 })
+      return answer.then(() => Number(seen.get(name)?.['n']))
+    }
+    for (let round = 0; round < 20; round++) {
+      const found = await Promise.all(Array.from({ length: 5 }, (_, n) => check(`e${round}-${n}`)))
+      expect(found).toEqual([1, 1, 1, 1, 1])
+    }
+  })
+
+  it('is made for the neighbours of a call that fails', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await store.turn(turn(5))
+    const results = await Promise.allSettled([
+      send(store, event('before')),
+      store.turn(turn(4)),
+      send(store, event('after'), event('after too')),
+      store.turn(turn(6)),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(results[1]).toMatchObject({ reason: { code: 'REQUEST_STALE' } })
+    const ids = connect(file).prepare('select id from events order by seq').all()
+    expect(ids.map((row) => row['id'])).toEqual(['before', 'after', 'after too'])
+  })
+
+  it('does not happen for a call that fails: nothing of it is left, and no identity is remembered', async () => {
+    const store = await open(freshFile())
+    await store.turn(turn(5))
+    const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
+    const results = await Promise.allSettled([
+      send(store, event('y'), broken),
+      store.turn(turn(4)),
+      send(store, event('z')),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
+    expect((await store.get({ kind: 'events', id: 'y' })).item).toBeUndefined()
+    expect(await send(store, event('y'), event('x'))).toEqual([{ kind: 'stored' }, { kind: 'stored' }])
+  })
+})
+
+describe('close', () => {
+  it('answers what was asked before it, and that is stored', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    const answers = [send(store, event('a')), send(store, event('b'))]
+    await store.close()
+    expect((await Promise.all(answers)).flat()).toEqual([{ kind: 'stored' }, { kind: 'stored' }])
+    expect((await (await open(file)).get({ kind: 'events', id: 'b' })).item?.id).toBe('b')
+  })
+
+  it('twice is once', async () => {
+    const store = await open(freshFile())
+    await store.close()
+    await expect(store.close()).resolves.toBeUndefined()
+  })
+
+  const calls: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
+    append: (store) => store.append({ routes: 1, events: [event('a')] }),
+    unrouted: (store) => store.unrouted({ n: 1, lease: 1, reasons: [], flows: [] }),
+    place: (store) => store.place({ routes: 1, items: [] }),
+    turn: (store) => store.turn(turn(1)),
+    renew: (store) => store.renew({ lease: 1, runs: [] }),
+    permits: (store) => store.permits({ process: 'p', lease: 1, wants: [] }),
+    steer: (store) => store.steer({ what: 'flows', ids: [], act: { kind: 'resume' } }),
+    purge: (store) => store.purge({ what: { kind: 'event', id: 'a' }, n: 1 }),
+    reserve: (store) => store.reserve({ requests: [] }),
+    regulate: (store) => store.regulate({ name: 'l', act: { kind: 'resume' } }),
+    pressure: (store) => store.pressure({ flows: [] }),
+    upkeep: (store) => store.upkeep({ budget: 1, policy: keeping() }),
+    readDocs: (store) => store.readDocs({ kind: 'd', ids: undefined, after: '', n: 1 }),
+    writeDocs: (store) => store.writeDocs({ writes: [], raiseRoutes: false, audit: undefined }),
+    find: (store) => store.find({ kind: 'events', filter: {}, cursor: '', n: 1 }),
+    get: (store) => store.get({ kind: 'events', id: 'a' }),
+    count: (store) => store.count({ kind: 'events', filter: {}, atMost: 1 }),
+    stats: (store) => store.stats(),
+    bodies: (store) => store.bodies({ events: [] }),
+    feed: (store) => store.feed({ after: 0, n: 1 }),
+  }
+
+  it.each(Object.keys(calls))('%s after it is refused with STORE_CLOSED', async (name) => {
+    const store = await open(freshFile())
+    await store.close()
+    await expect(calls[name]?.(store)).rejects.toMatchObject({ code: 'STORE_CLOSED' })
+  })
+})

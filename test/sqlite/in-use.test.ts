@@ -1,0 +1,121 @@
+// One process works on a file, any number read it. Whoever may not is told at once, and why.
+import { once } from 'node:events'
+import { chmodSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { Opening } from './open-child.ts'
+import { connect, event, firstLine, freshFile, freshFolder, open, send, start } from './scratch.ts'
+
+const NOBODY = 65_534
+const AT_ONCE_MS = 1_000
+
+async function elsewhere(file: string, how: 'read' | 'work', user: number | '' = ''): Promise<Opening> {
+  return firstLine<Opening>(start('open-child.ts', [file, String(user), how, 'leave']))
+}
+
+describe('a second working process', () => {
+  it('is refused within a second by a message that names the file', async () => {
+    const file = freshFile()
+    await send(await open(file), event('a'))
+    const { code, message, ms } = await elsewhere(file, 'work')
+    expect(code).toBe('STORE_IN_USE')
+    expect(message).toContain(file)
+    expect(ms).toBeLessThan(AT_ONCE_MS)
+  })
+
+  it('is refused in the same process too', async () => {
+    const file = freshFile()
+    const first = await open(file)
+    await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
+    expect(await send(first, event('a'))).toEqual([{ kind: 'stored' }])
+  })
+
+  it.fails('is refused though it calls the file by another name', async () => {
+    const file = freshFile()
+    await send(await open(file), event('a'))
+    const link = join(dirname(file), 'link.db')
+    symlinkSync(file, link)
+    await expect(open(link)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
+  })
+
+  it('is let in when the first one has closed', async () => {
+    const file = freshFile()
+    const first = await open(file)
+    await send(first, event('a'))
+    await first.close()
+    expect(await elsewhere(file, 'work')).toMatchObject({ events: 2 })
+  })
+
+  it('is let in at once when the first one was killed', async () => {
+    const file = freshFile()
+    const holder = start('open-child.ts', [file, '', 'work', 'hold'])
+    expect(await firstLine<Opening>(holder)).toMatchObject({ events: 1 })
+    await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
+    holder.kill('SIGKILL')
+    await once(holder, 'exit')
+    const begin = performance.now()
+    const store = await open(file)
+    expect(performance.now() - begin).toBeLessThan(AT_ONCE_MS)
+    expect((await store.get({ kind: 'events', id: 'held' })).item?.id).toBe('held')
+  })
+})
+
+describe('readers', () => {
+  it('are let in while a process works, and see what is committed, then and later', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await send(store, event('a'))
+    const reader = await open(file, { readOnly: true })
+    const count = async (): Promise<number> => (await reader.count({ kind: 'events', filter: {}, atMost: 10 })).count
+    expect(await count()).toBe(1)
+    await send(store, event('b'))
+    expect(await count()).toBe(2)
+    expect(await elsewhere(file, 'read')).toMatchObject({ events: 2 })
+  })
+
+  it('do not keep a process from working', async () => {
+    const file = freshFile()
+    await (await open(file)).close()
+    await open(file, { readOnly: true })
+    expect(await send(await open(file), event('a'))).toEqual([{ kind: 'stored' }])
+  })
+
+  it('may not write', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    const reader = await open(file, { readOnly: true })
+    await expect(send(reader, event('a'))).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
+    expect((await store.count({ kind: 'events', filter: {}, atMost: 1 })).count).toBe(0)
+  })
+})
+
+describe('a folder that may not be written', () => {
+  // Nothing is forbidden to root: there the process becomes somebody else before it opens the file.
+  const user = process.getuid?.() === 0 ? NOBODY : ''
+
+  it('is refused for a new file', async () => {
+    const folder = freshFolder()
+    chmodSync(dirname(folder), 0o755)
+    chmodSync(folder, 0o555)
+    const file = join(folder, 'new.db')
+    const { code, message } = await elsewhere(file, 'work', user)
+    expect(code).toBe('STORE_UNWRITABLE')
+    expect(message).toContain(file)
+    // It was the folder: nothing else kept that user out.
+    chmodSync(folder, 0o777)
+    expect(await elsewhere(file, 'work', user)).toMatchObject({ events: 1 })
+  })
+
+  it('is refused for a store that is there, which stays as it is', async () => {
+    const folder = freshFolder()
+    chmodSync(dirname(folder), 0o755)
+    const file = join(folder, 'there.db')
+    const store = await open(file)
+    await send(store, event('a'))
+    await store.close()
+    for (const path of [file, folder]) chmodSync(path, 0o555)
+    expect((await elsewhere(file, 'work', user)).code).toBe('STORE_UNWRITABLE')
+    for (const path of [file, folder]) chmodSync(path, 0o755)
+    expect(connect(file).prepare('select count(*) as n from events').get()).toEqual({ n: 1 })
+  })
+})

@@ -1,0 +1,56 @@
+// What is counted over all cycles, and what is said of the first offences.
+
+export interface KillCounts {
+  cycles: number
+  ackedAppends: number
+  ackedSettlements: number
+  claims: number
+  sentAgain: number
+  /** In flight when the process died. Both are allowed. */
+  unknownPresent: number
+  unknownAbsent: number
+  /** Acknowledged, and not there. */
+  lost: number
+  /** Ran again, or waits again, after an acknowledged end. */
+  repeatedAfterDone: number
+  /** Anything else that must not be: in two places, a token twice, another body. */
+  wrong: number
+}
+
+export function noCounts(): KillCounts {
+  return {
+    cycles: 0,
+    ackedAppends: 0,
+    ackedSettlements: 0,
+    claims: 0,
+    sentAgain: 0,
+    unknownPresent: 0,
+    unknownAbsent: 0,
+    lost: 0,
+    repeatedAfterDone: 0,
+    wrong: 0,
+  }
+}
+
+export type Offence = 'lost' | 'repeatedAfterDone' | 'wrong'
+
+const COMPLAINTS_KEPT = 20
+
+export class Complaints {
+  readonly counts: KillCounts = noCounts()
+  readonly first: string[] = []
+
+  add(offence: Offence, what: string): void {
+    this.counts[offence]++
+    if (this.first.length < COMPLAINTS_KEPT) this.first.push(`${offence}: ${what}`)
+  }
+
+  /** What is known and was not seen is lost; each is counted once. */
+  missing(known: Set<string>, seen: ReadonlySet<string>, where: string): void {
+    for (const one of known) {
+      if (seen.has(one)) continue
+      known.delete(one)
+      this.add('lost', `${one}, which should be ${where}`)
+    }
+  }
+}
