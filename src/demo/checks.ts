@@ -1,5 +1,6 @@
 // What the demo promises, each as a sentence that the figures bear out or do not.
 import { API } from './flow.ts'
+import { many } from './life.ts'
 
 export interface Facts {
   /** By the ledger. */
@@ -38,17 +39,17 @@ export function checksOf(facts: Facts): readonly Check[] {
     {
       name: 'one run per user at once',
       held: facts.overlaps === 0,
-      says: `${facts.overlaps} overlaps in ${claims} turns, ${facts.mostAtOnce} at most in all`,
+      says: `${many(facts.overlaps, 'overlap')} in ${many(claims, 'turn')}, ${facts.mostAtOnce} at most in all`,
     },
     {
       name: `${API.rate} calls in any second`,
       held: facts.mostCalls <= API.rate,
-      says: `${facts.mostCalls} at most, of ${calls} calls`,
+      says: `${facts.mostCalls} at most, of ${many(calls, 'call')}`,
     },
     {
       name: 'first ready first served',
       held: facts.inversions === 0,
-      says: `${facts.inversions} inversions in ${claims} turns`,
+      says: `${many(facts.inversions, 'inversion')} in ${many(claims, 'turn')}`,
     },
   ]
 }

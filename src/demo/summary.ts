@@ -41,7 +41,9 @@ function story({ outcome, store, durable, removed, seed }: Shown, paint: Paint):
     paint('bold', ` What was shown in ${seconds(last.elapsed)}`),
     ` ${many(facts.received, 'edit')} by ${last.rows.length} users, debounced into ${many(last.runs, 'run')}: ${perRun} events a run`,
     ` ${many(facts.calls, 'API call')}, at most ${API.rate} a second over all users; ${many(retries, 'failure')} tried again later`,
-    ` ${many(deadRuns, 'run')} given up as dead letters, without holding up anybody else`,
+    deadRuns === 0
+      ? ' no dead letter yet: the poison user has four tries'
+      : ` ${many(deadRuns, 'dead letter')}, without holding up anybody else`,
     ...(lost === 0 ? [] : [` ${many(lost, 'run')} lost the lease, because the machine stalled, and ran again`]),
     ` on ${store}${removed ? ', removed again' : ', kept: start again on it and it goes on'}; seed ${seed}`,
     paint('dim', ` ${durable}`),

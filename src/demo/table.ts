@@ -61,16 +61,16 @@ function rowLine(row: Row, { width, paint }: Look): string {
 }
 
 function lineOf(texts: readonly string[]): string {
-  return MARGIN + texts.join(GAP)
+  return (MARGIN + texts.join(GAP)).trimEnd()
 }
 
-/** Each in the width of its column, but for blanks at the end of the line. */
+/** Each in the width of its column. */
 function cells(textOf: (column: Column) => string, width: number): readonly string[] {
   let left = width - MARGIN.length
   return COLUMNS.map((column) => {
     const text = fit(textOf(column), column.width ?? left, column.side)
     left -= text.length + GAP.length
-    return column.width === undefined ? text.trimEnd() : text
+    return text
   })
 }
 

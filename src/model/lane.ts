@@ -179,7 +179,7 @@ export function isEmpty(lane: Lane, now: Millis): boolean {
     lane.replays === 0 &&
     lane.letters === 0 &&
     lane.blocks === 0 &&
-    lane.hold === undefined &&
+    (lane.hold === undefined || lane.hold.until <= now) &&
     lane.keepUntil <= now
   )
 }

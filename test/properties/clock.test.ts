@@ -37,14 +37,26 @@ describe('later', () => {
   })
 
   it('an endless delay and an endless beginning are NEVER', () => {
-    fc.assert(fc.property(moment, (from) => void expect(later(from, Infinity)).toBe(NEVER)))
-    fc.assert(fc.property(delay, (wait) => void expect(later(NEVER, wait)).toBe(NEVER)))
+    fc.assert(
+      fc.property(moment, (from) => {
+        expect(later(from, Infinity)).toBe(NEVER)
+      }),
+    )
+    fc.assert(
+      fc.property(delay, (wait) => {
+        expect(later(NEVER, wait)).toBe(NEVER)
+      }),
+    )
   })
 })
 
 describe('the clock of the system', () => {
-  beforeEach(() => void vi.useFakeTimers({ now: 0 }))
-  afterEach(() => void vi.useRealTimers())
+  beforeEach(() => {
+    vi.useFakeTimers({ now: 0 })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
 
   it.each([2 ** 31 - 1, 2 ** 31, 2 ** 31 + 1, 2 ** 32, 2 ** 32 + 1, 400 * DAY])(
     'a timer of %d ms does not fire early',

@@ -101,3 +101,20 @@ export function mostWithin(calls: readonly Call[], per: Millis): number {
 export function usedLate(slots: readonly Call[], late: readonly number[], slack: Millis): readonly Call[] {
   return slots.map(({ at, cost }, n) => ({ at: at + (late[n % late.length] ?? 0) * slack, cost }))
 }
+
+/** Windows and, less often, buckets. */
+export const shape: fc.Arbitrary<Shape> = fc.record({
+  rate: fc.integer({ min: 1, max: 12 }),
+  per: fc.oneof(fc.integer({ min: 10, max: 5_000 }), fc.constant(60_000)),
+  burst: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 }) }),
+})
+type Shape = Omit<LimitNumbers, 'cost'>
+export const costliest = ({ rate, burst }: Pick<Shape, 'rate' | 'burst'>): number => (burst > 0 ? burst : rate)
+
+/** A limit after some bursts of calls, and the moment of the last. */
+export function worn(numbers: Shape, list: readonly Burst[]): { readonly limit: Limit; readonly now: Millis } {
+  const limit = new Limit(numbers)
+  const asked = requests(list, numbers.per, costliest(numbers))
+  for (const { now, cost } of asked) limit.reserve(now, cost)
+  return { limit, now: asked.at(-1)?.now ?? START }
+}

@@ -29,7 +29,11 @@ function story(
 
 describe('L22 pressure', () => {
   it('is 0 before anything happened, at any time', () => {
-    fc.assert(fc.property(fc.maxSafeNat(), (now) => void expect(levelAt(NO_PRESSURE, now)).toBe(0)))
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (now) => {
+        expect(levelAt(NO_PRESSURE, now)).toBe(0)
+      }),
+    )
   })
 
   it('stays from 0 to 1, whatever comes', () => {

@@ -1,10 +1,12 @@
 // Hunts one store for a broken rule, in a process of its own:
-//   node test/simulation/hunt.ts <memory|sqlite> <runs> <seed> [path]
+//   node test/simulation/hunt.ts <memory|sqlite|limits:memory|limits:sqlite> <runs> <seed> [path]
 // Ends with 1 and the shortest history found, or with 0. With SLUICE_COVERAGE=1 it says what the histories reached.
-import { opener, type StoreName, STORES } from './stores.ts'
+import { simulateLimits } from './limits/simulate.ts'
 import { simulate } from './simulate.ts'
+import { opener, type StoreName, STORES } from './stores.ts'
 
-const [name = 'memory', runs = '1000', seed = '1', path] = process.argv.slice(2)
+const [what = 'memory', runs = '1000', seed = '1', path] = process.argv.slice(2)
+const name = what.replace('limits:', '')
 
 function isStore(text: string): text is StoreName {
   return STORES.some((one) => one === text)
@@ -12,7 +14,8 @@ function isStore(text: string): text is StoreName {
 
 if (!isStore(name)) throw new Error(`no store ${name}: one of ${STORES.join(', ')}`)
 
-const report = await simulate({
+const hunt = what === name ? simulate : simulateLimits
+const report = await hunt({
   open: opener(name),
   runs: Number(runs),
   seed: Number(seed),
@@ -20,9 +23,9 @@ const report = await simulate({
 })
 const { violation, ms } = report
 const speed = Math.round((report.runs * 1000) / Math.max(1, ms))
-console.log(`${name}: ${report.runs} histories in ${ms} ms, ${speed} a second, seed ${seed}, trace ${report.trace}`)
+console.log(`${what}: ${report.runs} histories in ${ms} ms, ${speed} a second, seed ${seed}, trace ${report.trace}`)
 if (process.env['SLUICE_COVERAGE'] === '1') {
-  for (const [what, n] of [...report.reached].toSorted(([a], [b]) => a.localeCompare(b))) console.log(`${n}\t${what}`)
+  for (const [reached, n] of [...report.reached].toSorted(([a], [b]) => a.localeCompare(b))) console.log(`${n}\t${reached}`)
 }
 if (violation !== undefined) {
   console.log(`violation (seed ${violation.seed}, path ${violation.path}, ${violation.shrinks} shrinks)`)

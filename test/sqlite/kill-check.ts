@@ -36,8 +36,11 @@ export class Checker {
     }
     for (const ended of [...this.#ledger.settling.values()].flat()) {
       const known = this.#ledger.runs.get(ended.run)
-      if (ended.kind === 'retry' && known !== undefined) known.maybe++
-      if (ended.kind === 'retry' || ended.kind === 'released') continue
+      if (known !== undefined && (ended.kind === 'retry' || ended.kind === 'released')) {
+        known.running = false
+        if (ended.kind === 'retry') known.maybe++
+        continue
+      }
       if (this.#met(look.record(ended.run) !== undefined)) this.#ledger.end(ended)
       else if (ended.publish.some(([id]) => look.bodyOf(id) !== undefined)) {
         this.#complaints.add('wrong', `what ${ended.run} published is there without its settlement`)

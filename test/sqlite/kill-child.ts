@@ -140,8 +140,8 @@ async function workForEver(name: string, chance: Chance): Promise<never> {
 }
 
 function tellClaimed({ claimed, crashed }: TurnReply): void {
-  const runs = claimed.map(({ run, lane, token, tries, events }) => {
-    return { run, lane, token, tries, events: events.map((event) => event.id) }
+  const runs = claimed.map(({ run, lane, token, tries, lapses, events }) => {
+    return { run, lane, token, tries, lapses, events: events.map((event) => event.id) }
   })
   tell({ kind: 'claimed', runs, crashed: crashed.map(({ run }) => run) })
 }

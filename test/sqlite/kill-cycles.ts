@@ -133,9 +133,9 @@ async function drain(file: string, ledger: Ledger): Promise<void> {
     const call = { process: 'drain', request, routes: 1, settle, claim, budget: 0 }
     const { settled, claimed, crashed, heads } = await store.turn(call)
     ledger.hear({ kind: 'settled', n: -request, answers: settled })
-    ends = claimed.map(({ run, lane, token, tries, events: batch }) => {
+    ends = claimed.map(({ run, lane, token, tries, lapses, events: batch }) => {
       const events = batch.map((event) => event.id)
-      ledger.hear({ kind: 'claimed', runs: [{ run, lane, token, tries, events }], crashed: [] })
+      ledger.hear({ kind: 'claimed', runs: [{ run, lane, token, tries, lapses, events }], crashed: [] })
       return { run, lane, token, kind: 'done', events, retry: [], dead: [], publish: [] }
     })
     ledger.hear({ kind: 'claimed', runs: [], crashed: crashed.map(({ run }) => run) })

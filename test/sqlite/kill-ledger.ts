@@ -8,6 +8,9 @@ interface RunKnown {
   /** Retries that were acknowledged, and those of which nobody knows. */
   tries: number
   maybe: number
+  /** Lapses that were told of, and whether it is known to have been left running: then there is one more. */
+  lapses: number
+  running: boolean
 }
 
 export class Ledger {
@@ -19,6 +22,8 @@ export class Ledger {
   readonly done = new Set<string>()
   readonly dead = new Set<string>()
   readonly runs = new Map<string, RunKnown>()
+  /** The run that a place was last claimed by. */
+  readonly #runOf = new Map<string, string>()
   readonly #tokens = new Set<number>()
   readonly appending = new Map<number, readonly Sent[]>()
   readonly settling = new Map<number, readonly Ended[]>()
@@ -87,24 +92,32 @@ export class Ledger {
     else if (answer !== expected) this.complaints.add('wrong', `${of} again as ${as} was answered ${answer}`)
   }
 
-  #claimed({ run, lane, token, tries, events }: Claimed): void {
+  #claimed(claimed: Claimed): void {
+    const { run, lane, token, tries, lapses, events } = claimed
     this.complaints.counts.claims++
     if (this.#tokens.has(token)) this.complaints.add('wrong', `token ${token} was given out twice`)
     this.#tokens.add(token)
     const known = this.runs.get(run)
-    const list = events.join()
-    if (known === undefined) this.runs.set(run, { events: list, ended: false, tries, maybe: 0 })
-    else {
-      if (known.ended) this.complaints.add('repeatedAfterDone', `run ${run} came back after its end`)
-      if (known.events !== list) this.complaints.add('wrong', `run ${run} came back with other events`)
-      if (tries < known.tries) this.complaints.add('lost', `a retry of run ${run}: ${tries} tries, not ${known.tries}`)
-      if (tries > known.tries + known.maybe) this.complaints.add('wrong', `run ${run} has ${tries} tries`)
-      Object.assign(known, { tries, maybe: 0 })
-    }
+    if (known !== undefined) this.#cameBack(claimed, known)
+    this.runs.set(run, { events: events.join(), ended: false, tries, maybe: 0, lapses, running: true })
     for (const event of events) {
       const at = place(event, lane)
       if (this.done.has(at) || this.dead.has(at)) this.complaints.add('repeatedAfterDone', `${at} runs after its end`)
+      const before = this.#runOf.get(at) ?? run
+      if (before !== run && this.runs.get(before)?.ended === false) {
+        this.complaints.add('lost', `run ${before}, which had begun: ${at} is in ${run} now`)
+      }
+      this.#runOf.set(at, run)
     }
+  }
+
+  #cameBack({ run, tries, lapses, events }: Claimed, known: RunKnown): void {
+    if (known.ended) this.complaints.add('repeatedAfterDone', `run ${run} came back after its end`)
+    if (known.events !== events.join()) this.complaints.add('wrong', `run ${run} came back with other events`)
+    if (tries < known.tries) this.complaints.add('lost', `a retry of run ${run}: ${tries} tries, not ${known.tries}`)
+    if (tries > known.tries + known.maybe) this.complaints.add('wrong', `run ${run} has ${tries} tries`)
+    const least = known.lapses + (known.running ? 1 : 0)
+    if (lapses < least) this.complaints.add('lost', `a lapse of run ${run}: ${lapses}, not ${least}`)
   }
 
   /** The effects of a settlement that stands. */
@@ -113,11 +126,9 @@ export class Ledger {
     const known = this.runs.get(run)
     if (known === undefined) return this.complaints.add('wrong', `run ${run} was settled and never claimed`)
     for (const event of publish) this.stored(event)
-    if (kind === 'released') return undefined
-    if (kind === 'retry') {
-      known.tries++
-      return undefined
-    }
+    known.running = false
+    if (kind === 'retry') known.tries++
+    if (kind === 'retry' || kind === 'released') return undefined
     known.ended = true
     this.newEnds.push(ended)
     for (const event of events) {

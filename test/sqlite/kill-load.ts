@@ -28,6 +28,7 @@ export interface Claimed {
   readonly lane: LaneId
   readonly token: number
   readonly tries: number
+  readonly lapses: number
   readonly events: readonly string[]
 }
 

@@ -77,6 +77,11 @@ describe('the checker', () => {
     expect(counts.wrong + counts.repeatedAfterDone).toBeGreaterThan(0)
   })
 
+  it('sees that a run which had begun is forgotten', async () => {
+    const { complaints } = await meddled(8, `update meta set value = '[]' where name = 'begun' and value <> '[]'`)
+    expect(complaints.join()).toContain('which had begun')
+  })
+
   it('sees tokens that were given out before', async () => {
     const { complaints } = await meddled(6, `update meta set value = 0 where name = 'counter'`)
     expect(complaints.join()).toContain('was given out twice')

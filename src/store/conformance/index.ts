@@ -30,6 +30,7 @@ import { pressure } from './pressure.ts'
 import { publishedEvents } from './published.ts'
 import { purge } from './purge.ts'
 import { purgedRuns } from './purged-runs.ts'
+import { races } from './races.ts'
 import { records } from './records.ts'
 import { release } from './release.ts'
 import { repeatableCalls } from './repeatable-calls.ts'
@@ -82,6 +83,7 @@ const suites: Readonly<Record<string, Suite>> = {
   figures,
   'atomic items': atomicItems,
   'repeatable calls': repeatableCalls,
+  races,
   durability,
 }
 

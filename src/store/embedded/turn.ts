@@ -86,7 +86,12 @@ class Quota {
 
 const LINES: readonly Line[] = [HEALTHY, FAILING, SUSPECT]
 
-function serve(work: Work, claim: Claim, budget: BodyBudget, crashed: { lane: string; run: string }[]): readonly Lease[] {
+function serve(
+  work: Work,
+  claim: Claim,
+  budget: BodyBudget,
+  crashed: { lane: string; run: string }[],
+): readonly Lease[] {
   if (work.tables.small.pauseOf(claim.flow) !== undefined) return []
   const quota = new Quota(claim)
   const next =

@@ -30,7 +30,9 @@ export class MemoryRecords implements RecordQueries {
           .toReversed()
           .map((run) => this.#run(run)),
       dead: () =>
-        [...tables.letters.all.values()].toSorted((one, other) => other.order - one.order).map((one) => this.#letter(one)),
+        [...tables.letters.all.values()]
+          .toSorted((one, other) => other.order - one.order)
+          .map((one) => this.#letter(one)),
       marks: () => newestFirst(tables.marks.all).map((mark) => this.#mark(mark)),
       audit: () => tables.docs.audit.toReversed(),
     }

@@ -48,7 +48,15 @@ export class BegunRuns {
     if (lane.run === undefined) return
     const { id, token, started, until } = lane.run
     const times = { ticket: before.ticket, nextTicket: lane.ticket, started, until }
-    this.#entries.set(lane.row, { lane: lane.id, run: id, token, row: lane.row, flow: lane.flow, line: before.line, ...times })
+    this.#entries.set(lane.row, {
+      lane: lane.id,
+      run: id,
+      token,
+      row: lane.row,
+      flow: lane.flow,
+      line: before.line,
+      ...times,
+    })
     this.isNew = true
   }
 
@@ -90,7 +98,9 @@ export class BegunRuns {
 
   read(): readonly { readonly begun: Begun; readonly turn: Turn }[] {
     this.#entries.clear()
-    const list = JSON.parse(text(this.#sql.get(`select value from meta where name = 'begun'`)?.[0] ?? '[]')) as unknown[][]
+    const list = JSON.parse(
+      text(this.#sql.get(`select value from meta where name = 'begun'`)?.[0] ?? '[]'),
+    ) as unknown[][]
     return list.map(([lane, ticket, run, token, nextTicket, started, until]) => {
       const begun = { lane, ticket, run, token, nextTicket, started, until } as Begun
       const caps = { lease: begun.until - begun.started, take: 'all', maxEvents: NEVER, maxBytes: NEVER } as const

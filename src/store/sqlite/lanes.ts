@@ -62,7 +62,7 @@ export class SqliteLanes implements LaneTable {
     this.#begunAreFirst = false
     const lease = lane.run?.state === 'running' ? lane.run.until : null
     const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
-    const kept = idle && lane.blocks === 0 && lane.hold === undefined
+    const kept = idle && lane.blocks === 0 ? Math.max(lane.keepUntil, lane.hold?.until ?? 0) : NEVER
     const changing = [
       lane.tail,
       lane.waiting,
@@ -73,7 +73,7 @@ export class SqliteLanes implements LaneTable {
       lane.ticket,
       lane.line,
       lease,
-      kept ? lane.keepUntil : null,
+      orNull(kept),
       restOf(lane),
       this.#places.written(lane.row),
     ]

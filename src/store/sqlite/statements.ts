@@ -59,7 +59,7 @@ export class Statements {
   }
 
   #insertAll(sql: string, rows: readonly SQLInputValue[][]): void {
-    for (let from = 0; from < rows.length; ) {
+    for (let from = 0; from < rows.length;) {
       const count = rows.length - from >= TOGETHER ? TOGETHER : 1
       const row = `(${Array.from(rows[from] ?? [], () => '?').join(', ')})`
       const statement = this.#statement(`${sql} values ${Array.from({ length: count }, () => row).join(', ')}`)

@@ -58,7 +58,7 @@ create table lanes (
   line integer not null,
   -- When the live lease ends; NULL when nothing runs.
   lease integer,
-  -- Set only while the lane is kept to remember when it last ran.
+  -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
   keep_until integer,
   -- The newest places of live events: how many are in the table places, how many here, then pos,event,size of each.
   here text not null,

@@ -1,38 +1,11 @@
-// M3, M5, M7: what happens to a limit besides handing out slots: pauses, costs it can never pay, slots that come back.
+// M3: what happens to a limit besides handing out slots: pauses, and what the other side says was used.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Millis } from '../../src/clock.ts'
-import {
-  earliest,
-  FRESH_LIMIT,
-  giveBack,
-  observe,
-  pause,
-  resume,
-  slack,
-  stretchAt,
-  tooCostly,
-} from '../../src/model/limit.ts'
-import { bursts, Limit, mostWithin, requests, type Call } from './limit-driver.ts'
+import { earliest, FRESH_LIMIT, observe, pause, resume, slack, stretchAt } from '../../src/model/limit.ts'
+import { bursts, Limit, requests, shape, worn } from './limit-driver.ts'
 import { START } from './support.ts'
 
 const MINUTE = 60_000
-const shape = fc.record({
-  rate: fc.integer({ min: 1, max: 12 }),
-  per: fc.oneof(fc.integer({ min: 10, max: 5_000 }), fc.constant(MINUTE)),
-  burst: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 }) }),
-})
-type Shape = typeof shape extends fc.Arbitrary<infer T> ? T : never
-const costliest = ({ rate, burst }: Shape): number => (burst > 0 ? burst : rate)
-
-/** A limit after some bursts of calls, and the moment of the last. */
-function worn(numbers: Shape, list: Parameters<typeof requests>[0]): { readonly limit: Limit; readonly now: Millis } {
-  const limit = new Limit(numbers)
-  const asked = requests(list, numbers.per, costliest(numbers))
-  for (const { now, cost } of asked) limit.reserve(now, cost)
-  return { limit, now: asked.at(-1)?.now ?? START }
-}
-
 describe('M3 pause', () => {
   it('nothing is handed out before it ends, a shorter one does not shorten it, and each raises the epoch', () => {
     const pauses = fc.array(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { minLength: 1, maxLength: 4 })
@@ -170,100 +143,6 @@ describe('M3 observe', () => {
         limit.reserveAll(own, START)
         expect(observe(limit.state, limit.numbers, used, START)).toEqual(limit.state)
       }),
-    )
-  })
-})
-
-describe('M5 costs', () => {
-  it('above the rate, or above the bucket, can never be granted', () => {
-    fc.assert(
-      fc.property(shape, fc.integer({ min: 1, max: 30 }), (numbers, cost) => {
-        expect(tooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
-      }),
-    )
-  })
-
-  it('any other is granted within one `per` and its slack, or one filling of the bucket, after the last slot', () => {
-    fc.assert(
-      fc.property(shape, bursts, fc.integer({ min: 1, max: 12 }), (numbers, list, cost) => {
-        fc.pre(cost <= costliest(numbers))
-        const { limit, now } = worn(numbers, list)
-        const from = Math.max(now, limit.state.last)
-        const filled =
-          numbers.burst > 0 ? (numbers.per / numbers.rate) * numbers.burst : numbers.per + slack(numbers.per)
-        expect(limit.reserve(now, cost)).toBeLessThanOrEqual(Math.ceil(from + filled) + 1)
-      }),
-    )
-  })
-})
-
-describe('M7 slots that come back', () => {
-  const costs = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 })
-
-  it('given back, newest first, they leave the limit as it was', () => {
-    fc.assert(
-      fc.property(shape, bursts, costs, fc.integer({ min: 1, max: 12 }), (numbers, list, some, next) => {
-        const { limit, now } = worn(numbers, list)
-        const probe = { ...limit.numbers, cost: Math.min(next, costliest(numbers)) }
-        const before = earliest(limit.state, probe, now)
-        const taken = some
-          .map((cost) => Math.min(cost, costliest(numbers)))
-          .map((cost) => ({ cost, at: limit.reserve(now, cost) }))
-        for (const { cost, at } of taken.toReversed())
-          limit.state = giveBack(limit.state, { ...limit.numbers, cost }, at)
-        const after = earliest(limit.state, probe, now)
-        if (numbers.burst === 0) expect(after).toBe(before)
-        // A bucket keeps no log: its tokens are back, but nobody goes before the last slot it gave.
-        else expect(Math.abs(after - Math.max(before, taken.at(-1)?.at ?? 0))).toBeLessThanOrEqual(1)
-      }),
-      { numRuns: 500 },
-    )
-  })
-
-  it('given back after a pause, as the slots of all who wait are, they are worth what they cost', () => {
-    fc.assert(
-      fc.property(shape, bursts, costs, fc.nat(500), (numbers, list, some, time) => {
-        const { limit, now } = worn(numbers, list)
-        const without = pause(limit.state, time, now, true)
-        const taken = some
-          .map((cost) => Math.min(cost, costliest(numbers)))
-          .map((cost) => ({ cost, at: limit.reserve(now, cost) }))
-        let state = pause(limit.state, time, now, true)
-        for (const { cost, at } of taken) state = giveBack(state, { ...limit.numbers, cost }, at)
-        const probe = { ...limit.numbers, cost: costliest(numbers) }
-        expect(earliest(state, probe, now)).toBeGreaterThanOrEqual(earliest(without, probe, now) - 1)
-      }),
-      { numRuns: 500 },
-    )
-  })
-
-  it('however many waits are cancelled, newest first, no window of `per` sees more than `rate` calls', () => {
-    const step = fc.oneof(fc.constant('cancel' as const), fc.double({ min: 0, max: 1.5, noNaN: true }))
-    const window = fc.record({ rate: fc.integer({ min: 1, max: 4 }), per: fc.integer({ min: 10, max: 5_000 }) })
-    fc.assert(
-      fc.property(
-        window,
-        fc.array(fc.tuple(step, fc.integer({ min: 1, max: 4 })), { maxLength: 30 }),
-        (numbers, steps) => {
-          const limit = new Limit(numbers)
-          const slots: Call[] = []
-          let now = START
-          for (const [what, times] of steps) {
-            if (what !== 'cancel') now += what < 0.5 ? 0 : Math.floor((what - 0.5) * numbers.per)
-            for (let n = 0; n < times; n++) {
-              const newest = slots.at(-1)
-              if (what !== 'cancel') slots.push({ at: limit.reserve(now), cost: 1 })
-              // One whose moment has come was used.
-              else if (newest !== undefined && newest.at > now) {
-                limit.state = giveBack(limit.state, limit.numbers, newest.at)
-                slots.pop()
-              }
-            }
-          }
-          expect(mostWithin(slots, numbers.per)).toBeLessThanOrEqual(numbers.rate)
-        },
-      ),
-      { numRuns: 1_000 },
     )
   })
 })

@@ -1,0 +1,197 @@
+// One lane as a store would keep it, with books of its own: which events wait, run, lie dead or are done, and what has
+// happened to its run. The books know nothing of the lane's state, so that the two can be compared after every step.
+import type { Millis } from '../../src/clock.ts'
+import { begin, beginLetter, cut, nextTurn, resume, type ClaimCaps, type WaitingRow } from '../../src/model/claim.ts'
+import { isLive, type Lane, type Moment, type Rank } from '../../src/model/lane.ts'
+import { place, type Placement } from '../../src/model/place.ts'
+import {
+  dissolve,
+  endRun,
+  failedOnce,
+  givenBack,
+  mayDissolve,
+  putOff,
+  saidAgain,
+  type LaneEnd,
+} from '../../src/model/settle.ts'
+import { queueLetter, steer, unblock, unqueueLetter, withdraw, type LaneAct } from '../../src/model/steer.ts'
+import { counter, freshLane, START } from './support.ts'
+
+export interface Letter {
+  readonly id: string
+  readonly rows: readonly WaitingRow[]
+  blocks: boolean
+  state: 'dead' | 'queued' | 'running'
+}
+
+/** What the books know of the run in the lane. */
+export interface RunNotes {
+  readonly id: string
+  readonly letter: Letter | undefined
+  readonly rank: Rank
+  readonly rows: readonly WaitingRow[]
+  readonly leftOver: boolean
+  until: Millis
+  running: boolean
+  lapses: number
+  tries: number
+  failed: boolean
+  frozen: boolean
+}
+
+export type Ending =
+  | { readonly kind: 'done' | 'dropped' | 'released' | 'cancelled' }
+  | { readonly kind: 'retry' | 'again'; readonly after: Millis }
+  | { readonly kind: 'dead'; readonly block: boolean }
+
+export class LaneDriver implements Moment {
+  lane: Lane = freshLane()
+  now: Millis = START
+  readonly draw = counter()
+  live: WaitingRow[] = []
+  replays: WaitingRow[] = []
+  letters: Letter[] = []
+  run: RunNotes | undefined
+  placed = 0
+  ended = 0
+  #runs = 0
+
+  place(placement: Placement): void {
+    this.lane = place(this.lane, placement, this)
+    const rows = placement.rank === 0 ? this.live : this.replays
+    rows.push({ pos: this.lane.tail, size: placement.size })
+    this.placed++
+  }
+
+  wait(ms: Millis): void {
+    this.now += ms
+  }
+
+  /** The lane's turn, if it is due; the kind of turn it was. */
+  claim(caps: ClaimCaps): ReturnType<typeof nextTurn>['kind'] | undefined {
+    if (this.lane.due > this.now) return undefined
+    const next = nextTurn(this.lane, this.now)
+    const turn = { now: this.now, draw: this.draw, token: this.draw(), caps }
+    const until = Math.ceil(this.now + caps.lease)
+    if (next.kind === 'take') this.#take(next.rank, caps, until, turn.token)
+    else if (next.kind === 'letter') {
+      const letter = this.letters.find(({ state }) => state === 'queued')
+      if (letter === undefined) throw new Error('No dead letter is queued.')
+      letter.state = 'running'
+      const rows = letter.rows
+      const bytes = sizeOf(rows)
+      this.lane = beginLetter(this.lane, { id: letter.id, parent: '', events: rows.length, bytes }, turn)
+      this.run = { ...fresh(letter.id, until), letter, rank: 0, rows, leftOver: false }
+    } else if (this.run !== undefined) {
+      if (this.run.running) [this.run.lapses, this.run.frozen] = [this.run.lapses + 1, true]
+      if (next.kind === 'crashed') {
+        this.#over({ ...this.lane, run: next.run }, { whileRunning: 'window', keep: 0 }, 'dead')
+      } else {
+        this.lane = resume(this.lane, next.run, turn)
+        ;[this.run.running, this.run.until] = [true, until]
+      }
+    }
+    return next.kind
+  }
+
+  #take(rank: Rank, caps: ClaimCaps, until: Millis, token: number): void {
+    const waiting = rank === 0 ? this.live : this.replays
+    const rows = caps.take === 'last' ? waiting.slice(-1) : waiting.slice(0, cut(waiting, caps))
+    const superseded = caps.take === 'all' ? [] : waiting.filter((row) => !rows.includes(row))
+    const rest = waiting.filter((row) => !rows.includes(row) && !superseded.includes(row))
+    const id = `r${++this.#runs}`
+    this.lane = begin(this.lane, id, { rank, rows, superseded }, { now: this.now, draw: this.draw, token, caps })
+    this.run = { ...fresh(id, until), letter: undefined, rank, rows, leftOver: rank === 0 && rest.length > 0 }
+    this.ended += superseded.length
+    if (rank === 0) this.live = rest
+    else this.replays = rest
+  }
+
+  /** The holder of the live token says how it went; nobody else gets here. */
+  settle(ending: Ending, end: LaneEnd): boolean {
+    const { run: notes, lane } = this
+    const run = lane.run
+    if (run === undefined || notes === undefined || !isLive(run, this.now)) return false
+    const put = (next: typeof run, after: Millis): void => {
+      this.lane = putOff(lane, next, this.now + after, this)
+      ;[notes.running, notes.frozen, notes.until] = [false, true, this.now + after]
+    }
+    if (ending.kind === 'retry') {
+      put(failedOnce(run, { at: this.now, ms: 1, error: 'no' }), ending.after)
+      ;[notes.tries, notes.failed] = [notes.tries + 1, true]
+    } else if (ending.kind === 'again') {
+      put(saidAgain(run, '', this.now), ending.after)
+      notes.failed = false
+    } else if (ending.kind === 'released' || (ending.kind === 'cancelled' && !mayDissolve(run, this.now))) {
+      put(givenBack(run), 0)
+    } else if (ending.kind === 'cancelled') {
+      this.lane = dissolve(lane, run, end, this)
+      this.live.unshift(...notes.rows)
+      this.run = undefined
+    } else this.#over(lane, end, ending.kind === 'dead' ? ending : 'gone')
+    return true
+  }
+
+  #over(lane: Lane, end: LaneEnd, how: 'gone' | 'dead' | { readonly block: boolean }): void {
+    const notes = this.run
+    if (notes === undefined) return
+    this.run = undefined
+    let blocks = lane.blocks
+    if (how === 'gone') {
+      this.ended += notes.rows.length
+      this.letters = this.letters.filter((letter) => letter !== notes.letter)
+      if (notes.letter?.blocks === true) blocks--
+    } else {
+      const block = typeof how === 'object' && how.block
+      const letter: Letter = notes.letter ?? { id: notes.id, rows: notes.rows, blocks: false, state: 'dead' }
+      if (block && !letter.blocks) blocks++
+      letter.blocks ||= block
+      letter.state = 'dead'
+      if (notes.letter === undefined) this.letters.push(letter)
+    }
+    this.lane = endRun({ ...lane, blocks }, end, this)
+  }
+
+  steer(act: LaneAct): boolean {
+    const next = steer(this.lane, act, this)
+    if (next === undefined) return false
+    this.lane = next
+    if (act.kind === 'run-now' && this.run !== undefined) this.run.until = this.now
+    return true
+  }
+
+  /** A person acts on the first dead letter that this can be done to. */
+  letter(act: 'retry' | 'drop' | 'unblock'): void {
+    const wanted = (letter: Letter): boolean =>
+      act === 'unblock' ? letter.blocks : act === 'retry' ? letter.state === 'dead' : letter.state !== 'running'
+    const letter = this.letters.find(wanted)
+    if (letter === undefined) return
+    if (act === 'retry') {
+      this.lane = queueLetter(this.lane, this)
+      letter.state = 'queued'
+      return
+    }
+    if (letter.blocks) this.lane = unblock(this.lane, this)
+    letter.blocks = false
+    if (act === 'unblock') return
+    if (letter.state === 'queued') this.lane = unqueueLetter(this.lane, this)
+    this.letters = this.letters.filter((one) => one !== letter)
+    this.ended += letter.rows.length
+  }
+
+  /** Everything that waits is dropped. */
+  drop(): void {
+    const gone = { waiting: this.live.length, bytes: sizeOf(this.live), replays: this.replays.length }
+    this.lane = withdraw(this.lane, gone, this)
+    this.ended += gone.waiting + gone.replays
+    ;[this.live, this.replays] = [[], []]
+  }
+}
+
+function fresh(id: string, until: Millis): Omit<RunNotes, 'letter' | 'rank' | 'rows' | 'leftOver'> {
+  return { id, until, running: true, lapses: 0, tries: 0, failed: false, frozen: false }
+}
+
+export function sizeOf(rows: readonly WaitingRow[]): number {
+  return rows.reduce((sum, row) => sum + row.size, 0)
+}

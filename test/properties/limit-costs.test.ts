@@ -1,0 +1,102 @@
+// M5, M7: costs that a limit can never pay, and slots that come back unused.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Millis } from '../../src/clock.ts'
+import { earliest, giveBack, pause, slack, tooCostly } from '../../src/model/limit.ts'
+import { bursts, costliest, Limit, mostWithin, shape, worn, type Call } from './limit-driver.ts'
+import { START } from './support.ts'
+
+describe('M5 costs', () => {
+  it('above the rate, or above the bucket, can never be granted', () => {
+    fc.assert(
+      fc.property(shape, fc.integer({ min: 1, max: 30 }), (numbers, cost) => {
+        expect(tooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
+      }),
+    )
+  })
+
+  it('any other is granted within one `per` and its slack, or one filling of the bucket, after the last slot', () => {
+    fc.assert(
+      fc.property(shape, bursts, fc.integer({ min: 1, max: 12 }), (numbers, list, cost) => {
+        fc.pre(cost <= costliest(numbers))
+        const { limit, now } = worn(numbers, list)
+        const from = Math.max(now, limit.state.last)
+        const filled =
+          numbers.burst > 0 ? (numbers.per / numbers.rate) * numbers.burst : numbers.per + slack(numbers.per)
+        expect(limit.reserve(now, cost)).toBeLessThanOrEqual(Math.ceil(from + filled) + 1)
+      }),
+    )
+  })
+})
+
+/** Takes slots of these costs; gives all of them back, newest first, after something has happened. */
+function thereAndBack(limit: Limit, now: Millis, some: readonly number[], between: () => void): void {
+  const taken = some.map((wanted) => {
+    const cost = Math.min(wanted, costliest(limit.numbers))
+    const { last } = limit.state
+    return { cost, last, at: limit.reserve(now, cost) }
+  })
+  between()
+  for (const { cost, at, last } of taken.toReversed()) {
+    limit.state = giveBack(limit.state, { ...limit.numbers, cost }, at, last)
+  }
+}
+
+describe('M7 slots that come back', () => {
+  const costs = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 })
+
+  it('given back, newest first, they leave the limit as it was', () => {
+    fc.assert(
+      fc.property(shape, bursts, costs, fc.integer({ min: 1, max: 12 }), (numbers, list, some, next) => {
+        const { limit, now } = worn(numbers, list)
+        const probe = { ...limit.numbers, cost: Math.min(next, costliest(numbers)) }
+        const before = earliest(limit.state, probe, now)
+        thereAndBack(limit, now, some, () => {})
+        const after = earliest(limit.state, probe, now)
+        // Tokens are kept as a time, which a division may leave a fraction off.
+        expect(Math.abs(after - before)).toBeLessThanOrEqual(numbers.burst > 0 ? 1 : 0)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('given back after a pause, as the slots of all who wait are, they are worth what they cost', () => {
+    fc.assert(
+      fc.property(shape, bursts, costs, fc.nat(500), (numbers, list, some, time) => {
+        const { limit, now } = worn(numbers, list)
+        const without = pause(limit.state, time, now, true)
+        thereAndBack(limit, now, some, () => (limit.state = pause(limit.state, time, now, true)))
+        const probe = { ...limit.numbers, cost: costliest(numbers) }
+        expect(earliest(limit.state, probe, now)).toBeGreaterThanOrEqual(earliest(without, probe, now) - 1)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('however many waits are cancelled, newest first, no window of `per` sees more than `rate` calls', () => {
+    const step = fc.oneof(fc.constant('cancel' as const), fc.double({ min: 0, max: 1.5, noNaN: true }))
+    const window = fc.record({ rate: fc.integer({ min: 1, max: 4 }), per: fc.integer({ min: 10, max: 5_000 }) })
+    const steps = fc.array(fc.tuple(step, fc.integer({ min: 1, max: 4 })), { maxLength: 30 })
+    fc.assert(
+      fc.property(window, steps, (numbers, list) => {
+        const limit = new Limit(numbers)
+        const slots: Call[] = []
+        let now = START
+        for (const [what, times] of list) {
+          if (what !== 'cancel') now += what < 0.5 ? 0 : Math.floor((what - 0.5) * numbers.per)
+          for (let n = 0; n < times; n++) {
+            const newest = slots.at(-1)
+            if (what !== 'cancel') slots.push({ at: limit.reserve(now), cost: 1 })
+            // One whose moment has come was used.
+            else if (newest !== undefined && newest.at > now) {
+              slots.pop()
+              limit.state = giveBack(limit.state, limit.numbers, newest.at, slots.at(-1)?.at ?? 0)
+            }
+          }
+        }
+        expect(mostWithin(slots, numbers.per)).toBeLessThanOrEqual(numbers.rate)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

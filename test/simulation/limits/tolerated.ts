@@ -1,0 +1,10 @@
+// As model/tolerated.ts: differences from the contract that are to be settled, so that histories get past them.
+
+export const tolerated = {
+  /** After a pause, calls that were made just before it no longer count: more than `rate` in one window. */
+  pauseForgetsWhatWasUsed: true,
+  /** After slots were given back, calls made before them no longer count: more than `rate` in one window. */
+  releaseForgetsWhatWasUsed: true,
+  /** A ticket of several limits, one of which was paused, goes behind tickets of the others that came after it. */
+  severalLoseTheirOrderByAPause: true,
+}
