@@ -1,7 +1,7 @@
 // R25: when there is no room, the store says so and acknowledges nothing; what it has it keeps; with room again it goes on.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { claimOf, done, keeping } from '../../src/store/conformance/vocabulary.ts'
 import type { NewEvent, Store } from '../../src/store/contract/index.ts'
@@ -92,14 +92,13 @@ describe('maxBytes', () => {
 
 // A file system of its own, seen by nobody else and gone with the process. As root, or where users may have namespaces.
 const mount = 'mount -t tmpfs -o size=16m tmpfs "$0" && cd "$0" && exec "$@"'
-const unshare = process.getuid?.() === 0 ? ['-m'] : ['-Urm']
+const unshare = ['unshare', process.getuid?.() === 0 ? '-m' : '-Urm'].join(' ')
+const CHILD = fileURLToPath(new URL('./full-child.ts', import.meta.url))
 
 function onSmallDisk(folder: string, ...command: readonly string[]): { status: number | null; stdout: string } {
   mkdirSync(folder, { recursive: true })
-  return spawnSync('unshare', [...unshare, 'sh', '-c', mount, folder, ...command], {
-    encoding: 'utf8',
-    timeout: 60_000,
-  })
+  const script = `exec ${unshare} sh -c '${mount}' "$0" "$@"`
+  return spawnSync('sh', ['-c', script, folder, ...command], { encoding: 'utf8', timeout: 60_000 })
 }
 
 const possible = process.platform === 'linux' && onSmallDisk(freshFolder(), 'true').status === 0
@@ -107,7 +106,7 @@ const why = possible ? '' : ' (SKIPPED: this system lets us mount no file system
 
 describe('a full disk', () => {
   it.skipIf(!possible)(`20 times: STORE_FULL, nothing lost, and it goes on when there is space${why}`, () => {
-    const { stdout } = onSmallDisk(freshFolder(), process.execPath, join(import.meta.dirname, 'full-child.ts'), '.')
+    const { stdout } = onSmallDisk(freshFolder(), process.execPath, CHILD, '.')
     const report = JSON.parse(stdout) as Record<string, unknown>
     expect(report).toMatchObject({ lost: 0, there: 0, offences: [], codes: ['STORE_FULL'], integrity: 'ok' })
     expect(report['stored']).toBeGreaterThan(20 * 4)

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 import { systemClock } from '../../src/clock.ts'
 import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -29,7 +30,7 @@ export interface KillReport {
   readonly complaints: readonly string[]
 }
 
-const CHILD = join(import.meta.dirname, 'kill-child.ts')
+const CHILD = fileURLToPath(new URL('./kill-child.ts', import.meta.url))
 const LATEST_KILL_MS = 60
 /** One in twenty dies while it opens the file. */
 const KILLED_AT_START = 0.05

@@ -1,0 +1,57 @@
+// The documents say what the code says: a difference in either direction is red.
+import { execFile } from 'node:child_process'
+import { readFile, stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { ERRORS } from '../../src/errors.ts'
+import { LANE_TABLE } from '../../src/model/lane-states.ts'
+
+const root = new URL('../../', import.meta.url)
+const read = (file: string): Promise<string> => readFile(new URL(file, root), 'utf8')
+
+describe('documents', () => {
+  it('docs/errors.md lists every code with its status and fix, and no other', async () => {
+    const rows = [...(await read('docs/errors.md')).matchAll(/^\| `(\w+)` +\| +(\d+) +\| .* \| (.*?) +\|$/gm)]
+    const listed = rows.map(([, code, status, fix]) => [code, Number(status), fix])
+    const thrown = Object.entries(ERRORS).map(([code, { status, fix }]) => [code, status, fix])
+    expect(listed.toSorted()).toEqual(thrown.toSorted())
+  })
+
+  it('ARCHITECTURE.md lists every state of a lane, and no other', async () => {
+    const table = (await read('ARCHITECTURE.md')).split('## The states of a lane')[1]?.split('## Stores')[0] ?? ''
+    const listed = [...table.matchAll(/^\| (\w+) +\|/gm)].map(([, state]) => state).filter((state) => state !== 'state')
+    const states = new Set(Object.values(LANE_TABLE).flatMap((arrows) => Object.keys(arrows)))
+    expect(listed.toSorted()).toEqual([...states].toSorted())
+  })
+
+  it('the contract has as many members as ARCHITECTURE.md says', async () => {
+    const members = async (file: string, name: string): Promise<number> => {
+      const body = (await read(file)).split(`export interface ${name} {`)[1]?.split('\n}')[0] ?? ''
+      return [...body.matchAll(/^ {2}\w+[(<]/gm)].length
+    }
+    const work = await members('src/store/contract/work.ts', 'WorkStore')
+    const records = await members('src/store/contract/records.ts', 'RecordStore')
+    expect(await read('ARCHITECTURE.md')).toContain(`${work} things for work and ${records} for records`)
+    expect(Math.max(work, records)).toBeLessThanOrEqual(25)
+  })
+
+  it('the example of the README is the file, and prints what the README says', async () => {
+    const example = (await read('examples/first-lane.ts')).split('\n').slice(1).join('\n')
+    const readme = await read('README.md')
+    expect(readme).toContain(`<!-- examples/first-lane.ts -->\n\n\`\`\`ts\n${example}\`\`\``)
+    const program = fileURLToPath(new URL('examples/first-lane.ts', root))
+    const { stdout } = await promisify(execFile)(process.execPath, [program])
+    expect(readme).toContain(`It prints \`${stdout.trim()}\`.`)
+  })
+
+  it('links of the documents lead somewhere', async () => {
+    for (const file of ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']) {
+      const links = [...(await read(file)).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
+      for (const link of links) {
+        const target = new URL(link, new URL(file, root))
+        await expect(stat(target), `${file} → ${link}`).resolves.toBeDefined()
+      }
+    }
+  })
+})
