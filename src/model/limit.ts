@@ -20,8 +20,9 @@ export interface LimitState {
   /** Raised by every pause: a reservation of an older epoch is void (M2). */
   readonly epoch: number
   readonly slots: readonly Slot[]
-  /** Token bucket only: when it will be full again. */
-  readonly fullAt: Millis
+  /** Token bucket only: how many tokens it lacks at a moment, which may be that of the last slot, still to come. */
+  readonly debt: number
+  readonly debtAt: Millis
   /** The last slot given: slots never go back, so that first come is first served. */
   readonly last: Millis
   readonly pausedUntil: Millis
@@ -35,7 +36,8 @@ export interface LimitState {
 export const FRESH_LIMIT: LimitState = {
   epoch: 1,
   slots: [],
-  fullAt: 0,
+  debt: 0,
+  debtAt: 0,
   last: 0,
   pausedUntil: 0,
   stretch: 1,
@@ -89,25 +91,31 @@ function fromWindow(state: LimitState, numbers: LimitNumbers, floor: Millis): Mi
   return at
 }
 
+/** As soon as no more tokens are missing than may be. */
 function fromBucket(state: LimitState, numbers: LimitNumbers, floor: Millis): Millis {
-  const each = (numbers.per * stretchAt(state, floor)) / numbers.rate
-  return Math.ceil(Math.max(floor, state.fullAt - (numbers.burst - numbers.cost) * each))
+  const each = perToken(state, numbers, floor)
+  return Math.max(floor, later(state.debtAt, (state.debt - (numbers.burst - numbers.cost)) * each))
+}
+
+function perToken(state: LimitState, numbers: LimitNumbers, at: Millis): Millis {
+  return (numbers.per * stretchAt(state, at)) / numbers.rate
 }
 
 /** The slot `at` is given. */
 export function take(state: LimitState, numbers: LimitNumbers, at: Millis, now: Millis): LimitState {
   if (numbers.burst > 0) {
-    const each = (numbers.per * stretchAt(state, at)) / numbers.rate
-    const fullAt = Math.max(state.fullAt, at) + numbers.cost * each
-    return { ...state, last: at, fullAt, idleAt: Math.max(state.idleAt, later(fullAt, 0)) }
+    const each = perToken(state, numbers, at)
+    const debt = Math.max(0, state.debt - (at - state.debtAt) / each) + numbers.cost
+    return { ...state, last: at, debt, debtAt: at, idleAt: Math.max(state.idleAt, later(at, debt * each)) }
   }
-  const slots = logged(needed(state.slots, numbers, now), numbers, at)
+  const slots = logged(needed(state, numbers, now), numbers, at)
   return { ...state, last: at, slots, idleAt: Math.max(state.idleAt, later(at, reachOf(numbers, STRETCH_ON_PAUSE))) }
 }
 
 /** Slots out of reach, and all but the newest `rate`, can never matter again. */
-function needed(slots: readonly Slot[], numbers: LimitNumbers, now: Millis): readonly Slot[] {
-  const horizon = now - reachOf(numbers, STRETCH_ON_PAUSE)
+function needed(state: LimitState, numbers: LimitNumbers, now: Millis): readonly Slot[] {
+  const { slots } = state
+  const horizon = now - reachOf(numbers, stretchAt(state, now))
   let held = 0
   let from = slots.length
   while (from > 0 && held < numbers.rate) {
@@ -137,8 +145,7 @@ function entryAt(numbers: LimitNumbers, at: Millis): Millis {
 /** A slot that nobody used is taken out again. `last` is then the last of those that are left. */
 export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, last: Millis): LimitState {
   if (numbers.burst > 0) {
-    const each = (numbers.per * stretchAt(state, at)) / numbers.rate
-    return { ...state, fullAt: state.fullAt - numbers.cost * each, last }
+    return { ...state, debt: state.debt - numbers.cost, last }
   }
   const entry = entryAt(numbers, at)
   const slots = state.slots
@@ -161,7 +168,7 @@ export function resume(state: LimitState): LimitState {
 
 /** What the other side says was used already counts as used now. */
 export function observe(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): LimitState {
-  const known = needed(state.slots, numbers, now).reduce((sum, slot) => sum + slot.count, 0)
+  const known = state.slots.filter((slot) => slot.at > now - numbers.per).reduce((sum, slot) => sum + slot.count, 0)
   const missing = Math.min(used, numbers.rate) - known
   return missing > 0 && numbers.burst === 0 ? take(state, { ...numbers, cost: missing }, now, now) : state
 }

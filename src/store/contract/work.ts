@@ -149,7 +149,7 @@ export interface TurnCall {
   readonly process: string
   /** Counts up in each process; a call repeated with its number answers what it answered. */
   readonly request: number
-  /** The epoch by which published events were routed. */
+  /** The epoch by which published events were routed; 0 is fine when nothing is published. */
   readonly routes: number
   readonly settle: readonly Settle[]
   readonly claim: readonly Claim[]
@@ -290,7 +290,8 @@ export interface ReserveCall {
 }
 
 export type Reservation =
-  | { readonly kind: 'granted'; readonly wait: Millis; readonly epoch: number }
+  /** To be used within `freshFor` after the wait, by the caller's monotonic clock from when it asked; else ask anew (M1). */
+  | { readonly kind: 'granted'; readonly wait: Millis; readonly freshFor: Millis; readonly epoch: number }
   | { readonly kind: 'refused'; readonly limit: string }
 
 export interface ReserveReply extends Reply {

@@ -25,13 +25,19 @@ export function reserve(work: Work, call: ReserveCall): readonly Reservation[] {
     const known = work.tables.limits.ticket(request.ticket)
     const row = known === undefined || isOld(known, work) ? give(work, request, work.draw()) : known
     if (!row.used && row.at <= work.now) work.tables.limits.putTicket({ ...row, used: true })
-    return { kind: 'granted', wait: Math.max(0, row.at - work.now), epoch: epochOf(work, request) }
+    const wait = Math.max(0, row.at - work.now)
+    const age = Math.max(0, work.now - row.at)
+    return { kind: 'granted', wait, freshFor: slackOf(row) - age, epoch: epochOf(work, request) }
   })
 }
 
 /** Its moment has gone by: used any later, the call could fall into another window. */
 function isOld(row: TicketRow, work: Work): boolean {
-  return work.now - row.at > Math.min(...row.limits.map((limit) => slack(limit.per)))
+  return work.now - row.at > slackOf(row)
+}
+
+function slackOf(row: TicketRow): number {
+  return Math.min(...row.limits.map((limit) => slack(limit.per)))
 }
 
 function stateOf(work: Work, name: string): LimitState {

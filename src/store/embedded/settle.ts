@@ -1,5 +1,5 @@
 // settle: the holder of the live token says how its run ended (L1, L6, L6c, L8, L9).
-import { later } from '../../clock.ts'
+import { later, NEVER } from '../../clock.ts'
 import { isLive, type Lane, type Run } from '../../model/lane.ts'
 import { dissolve, endRun, failedOnce, givenBack, mayDissolve, putOff, saidAgain } from '../../model/settle.ts'
 import { unblock } from '../../model/steer.ts'
@@ -19,7 +19,7 @@ export function settle(work: Work, call: Settle, routes: number): Settled {
   const next = outcomeOf(work, lane, run, call)
   work.save(next)
   appendPublished(work, call.publish, routes)
-  work.hint({ kind: 'due', flow: lane.flow })
+  if (next.due < NEVER) work.hint({ kind: 'due', flow: lane.flow })
   work.note('settled', lane.flow, run.id, call.outcome.kind)
   return 'ok'
 }

@@ -57,7 +57,7 @@ type Partial = Extract<Settle['outcome'], { readonly kind: 'partial' }>
 
 function inPart(lane: LedgerLane, run: LedgerRun, outcome: Partial, now: Millis): void {
   const dead = run.items.filter((item) => outcome.dead.includes(item.event))
-  const again = run.items.filter((item) => outcome.retry.includes(item.event))
+  const again = run.items.filter((item) => outcome.retry.includes(item.event) && !dead.includes(item))
   const parent = run.id ?? ''
   endAll(
     run.items.filter((item) => !dead.includes(item) && !again.includes(item)),

@@ -97,8 +97,8 @@ function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
 type Partial = Extract<Outcome, { readonly kind: 'partial' }>
 
 function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Partial): void {
-  const again = run.spots.filter((spot) => outcome.retry.includes(spot.event))
   const dead = run.spots.filter((spot) => outcome.dead.includes(spot.event))
+  const again = run.spots.filter((spot) => outcome.retry.includes(spot.event) && !dead.includes(spot))
   if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
   const rest = run.letter && { ...run.letter, id: undefined, parent: run.id ?? '', spots: again }
   removeLetter(lane, run)

@@ -245,6 +245,7 @@ export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void 
     lane.replaysDue = NEVER
     if (!tolerated.turnsStayWhenReplaysGo || isForgotten(lane)) lane.turnsBesideReplays = 0
   }
+  if (isForgotten(lane) && lane.held !== undefined && lane.held <= model.now) lane.held = undefined
   const deadline = Math.max(deadlineOf(lane), lane.held ?? 0)
   if (deadline !== lane.deadline || anew) lane.ticket = ++model.counter
   lane.deadline = deadline

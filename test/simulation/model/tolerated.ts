@@ -1,7 +1,7 @@
 // Where a store does something else than the contract says and nothing is lost by it, the model can follow the store,
 // so that histories get past it to what matters more. Each is a difference to be settled, and should go.
 
-export const tolerated = {
+const all = {
   /** Taking the block from a queued letter draws a new ticket although the deadline stays. */
   unblockDrawsAnew: true,
   /** An event appended again after its identity was forgotten is a conflict with itself, not `repeated`. */
@@ -23,3 +23,10 @@ export const tolerated = {
   /** A repeated place of a mark that was placed says `lost`, not `already`. */
   placedMarkIsLost: true,
 }
+
+const strict = (process.env['SLUICE_STRICT'] ?? '').split(',')
+
+/** SLUICE_STRICT names those that a hunt should not let pass, or is `all`. */
+export const tolerated: Readonly<Record<keyof typeof all, boolean>> = Object.fromEntries(
+  Object.keys(all).map((name) => [name, !strict.includes('all') && !strict.includes(name)]),
+) as Record<keyof typeof all, boolean>

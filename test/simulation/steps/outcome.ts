@@ -32,5 +32,7 @@ function partial(lease: Lease, number: number, how: { readonly after: number; re
   const ids = [...new Set(lease.events.map((event) => event.id))]
   const every = (which: number): string[] =>
     number === 0 ? ['nobody'] : ids.filter((_id, n) => (n + number) % 3 === which)
-  return { kind: 'partial', retry: every(0), dead: every(1), reason: 'in part', ...how }
+  // An id in both lists is dead.
+  const retry = number === 5 ? [...every(0), ...every(1)] : every(0)
+  return { kind: 'partial', retry, dead: every(1), reason: 'in part', ...how }
 }
