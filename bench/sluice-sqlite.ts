@@ -17,7 +17,9 @@ const WINDOW = { group: '', cancel: false, maxEvents: 1000, maxBytes: 4_194_304,
 const LEASE = 30_000
 
 export async function openSide(folder: string): Promise<Side> {
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string
+  }
   let opened = 0
   const fresh = (): Promise<Store> => openStore(`sqlite:${join(folder, `${++opened}.db`)}`)
   return {
@@ -66,7 +68,9 @@ async function append(store: Store, work: AppendWork): Promise<Measurement> {
       const first = appended
       appended += keys.length
       const now = systemClock.now()
-      const events = keys.map((key, index) => event(newEventId(now), first + index, { lane: laneId(FLOW, key), key, ...window }))
+      const events = keys.map((key, index) =>
+        event(newEventId(now), first + index, { lane: laneId(FLOW, key), key, ...window }),
+      )
       const { results } = await store.append({ routes: 1, events })
       if (results.some((result) => result.kind !== 'stored')) throw new Error('An event was not stored.')
     }
@@ -97,23 +101,40 @@ function claim(slots: number): Parameters<Store['turn']>[0]['claim'][number] {
   return { ...caps, flow: FLOW, slots, failing, suspects: 1, perGroup: undefined, block: false }
 }
 
+/** Does nothing, as the peer's does. */
+async function handler(_lease: Lease): Promise<void> {}
+
 async function drain(store: Store, work: DrainWork): Promise<Measurement> {
   await fill(store, work.count, () => 0)
-  const handler = async (_lease: Lease): Promise<void> => {}
   let settle: readonly Settle[] = []
   let settled = 0
   let request = 0
   const started = performance.now()
   while (settled < work.count) {
     const slots = work.concurrency
-    const reply = await store.turn({ process: 'bench', request: ++request, routes: 1, settle, claim: [claim(slots)], budget: 1e9 })
+    const reply = await store.turn({
+      process: 'bench',
+      request: ++request,
+      routes: 1,
+      settle,
+      claim: [claim(slots)],
+      budget: 1e9,
+    })
     if (reply.settled.some((answer) => answer !== 'ok')) throw new Error('A run was lost.')
     settled += settle.length
     settle = await Promise.all(
       reply.claimed.map(async (lease): Promise<Settle> => {
         await handler(lease)
         const { lane, token } = lease
-        return { lane, token, outcome: { kind: 'done' }, attempt: undefined, publish: [], whileRunning: 'window', keep: 0 }
+        return {
+          lane,
+          token,
+          outcome: { kind: 'done' },
+          attempt: undefined,
+          publish: [],
+          whileRunning: 'window',
+          keep: 0,
+        }
       }),
     )
   }

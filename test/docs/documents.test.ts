@@ -13,16 +13,15 @@ const read = (file: string): Promise<string> => readFile(new URL(file, root), 'u
 describe('documents', () => {
   it('docs/errors.md lists every code with its status and fix, and no other', async () => {
     const rows = [...(await read('docs/errors.md')).matchAll(/^\| `(\w+)` +\| +(\d+) +\| .* \| (.*?) +\|$/gm)]
-    const listed = rows.map(([, code, status, fix]) => [code, Number(status), fix])
-    const thrown = Object.entries(ERRORS).map(([code, { status, fix }]) => [code, status, fix])
-    expect(listed.toSorted()).toEqual(thrown.toSorted())
+    const listed = Object.fromEntries(rows.map(([, code, status, fix]) => [code, { status: Number(status), fix }]))
+    expect(listed).toEqual(ERRORS)
   })
 
   it('ARCHITECTURE.md lists every state of a lane, and no other', async () => {
     const table = (await read('ARCHITECTURE.md')).split('## The states of a lane')[1]?.split('## Stores')[0] ?? ''
     const listed = [...table.matchAll(/^\| (\w+) +\|/gm)].map(([, state]) => state).filter((state) => state !== 'state')
     const states = new Set(Object.values(LANE_TABLE).flatMap((arrows) => Object.keys(arrows)))
-    expect(listed.toSorted()).toEqual([...states].toSorted())
+    expect(new Set(listed)).toEqual(states)
   })
 
   it('the contract has as many members as ARCHITECTURE.md says', async () => {

@@ -26,7 +26,7 @@ export interface SettlePick {
 }
 
 const OUTCOMES = ['done', 'retry', 'again', 'dead', 'dropped', 'cancelled', 'released', 'partial'] as const
-export type OutcomeKind = (typeof OUTCOMES)[number]
+type OutcomeKind = (typeof OUTCOMES)[number]
 
 export interface ClaimPick {
   readonly flow: number
@@ -81,8 +81,19 @@ export type Command =
   | { readonly kind: 'inspect' }
   | { readonly kind: 'reopen' }
   | { readonly kind: 'both'; readonly first: Command; readonly second: Command }
+  /** Several plain commands in a row that chance would seldom put together. */
+  | {
+      readonly kind: 'row'
+      readonly what: RowKind
+      readonly flow: number
+      readonly key: number
+      readonly times: number
+    }
 
-export type LaneAct = 'run-now' | 'cancel' | 'hold' | 'unhold' | 'drop'
+/** `poison`: claimed and never heard of again. `busy`: an event, and its turn. `interrupt`: an event during a run. */
+type RowKind = 'poison' | 'busy' | 'interrupt'
+
+type LaneAct = 'run-now' | 'cancel' | 'hold' | 'unhold' | 'drop'
 
 export interface Setup {
   /** Indices of the flows that this history uses: the first one most. */
@@ -232,6 +243,15 @@ const rare: readonly fc.WeightedArbitrary<Command>[] = [
 
 type Weighted = fc.WeightedArbitrary<Command>
 
+const row = (what: RowKind, most: number): fc.Arbitrary<Command> =>
+  fc.record({
+    ...of('row'),
+    what: fc.constant(what),
+    flow: mostly(0, 1, 2),
+    key: fc.nat({ max: 3 }),
+    times: fc.integer({ min: 1, max: most }),
+  })
+
 /** A profile leans towards what it is about: deep states (four lapses, nine turns) need the same few commands often. */
 function profile(usual: readonly OutcomeKind[], emphasis: readonly Weighted[]): fc.Arbitrary<Command> {
   const base: Weighted[] = [
@@ -247,26 +267,66 @@ function profile(usual: readonly OutcomeKind[], emphasis: readonly Weighted[]): 
   return fc.oneof({ arbitrary: single, weight: 24 }, { arbitrary: both, weight: 1 })
 }
 
-const PROFILES: readonly fc.Arbitrary<Command>[] = [
-  profile(anyOutcome, []),
-  profile(['done'], [{ arbitrary: replay, weight: 6 }]),
-  profile(['done', 'retry'], [{ arbitrary: fc.record(of('stall')), weight: 16 }]),
-  profile(['dead', 'partial', 'retry'], [{ arbitrary: steerDead, weight: 12 }]),
-  profile(
-    ['cancelled', 'cancelled', 'done'],
-    [
-      { arbitrary: steerLane(['cancel', 'run-now', 'drop']), weight: 6 },
-      { arbitrary: renew, weight: 6 },
-    ],
-  ),
-  profile(['again', 'released', 'retry'], [{ arbitrary: steerLane(allSteers), weight: 8 }]),
+interface Profile {
+  readonly commands: fc.Arbitrary<Command>
+  /** Flows it is about; every other history has any. */
+  readonly flows: readonly string[]
+}
+
+const PROFILES: readonly Profile[] = [
+  { commands: profile(anyOutcome, []), flows: [] },
+  {
+    commands: profile(
+      ['done'],
+      [
+        { arbitrary: replay, weight: 8 },
+        { arbitrary: row('busy', 9), weight: 6 },
+      ],
+    ),
+    flows: ['plain', 'singles', 'pairs', 'requeue'],
+  },
+  {
+    commands: profile(
+      ['done', 'retry'],
+      [
+        { arbitrary: fc.record(of('stall')), weight: 12 },
+        { arbitrary: row('poison', 4), weight: 8 },
+      ],
+    ),
+    flows: ['plain', 'blocking', 'shared', 'cancel'],
+  },
+  {
+    commands: profile(['dead', 'partial', 'retry'], [{ arbitrary: steerDead, weight: 16 }]),
+    flows: ['blocking', 'plain', 'pairs'],
+  },
+  {
+    commands: profile(
+      ['cancelled', 'cancelled', 'done'],
+      [
+        { arbitrary: steerLane(['cancel', 'run-now', 'drop']), weight: 6 },
+        { arbitrary: renew, weight: 6 },
+        { arbitrary: row('interrupt', 2), weight: 14 },
+      ],
+    ),
+    flows: ['cancel', 'cancel-pairs', 'take-first'],
+  },
+  { commands: profile(['again', 'released', 'retry'], [{ arbitrary: steerLane(allSteers), weight: 8 }]), flows: [] },
 ]
 
-export function histories(steps: number, flows: number): fc.Arbitrary<History> {
-  const setup = fc.record({
-    flows: fc.array(fc.nat({ max: flows - 1 }), { minLength: 1, maxLength: 3 }),
-    keys: fc.integer({ min: 1, max: 4 }),
+function setupOf(about: readonly string[], flows: readonly string[]): fc.Arbitrary<Setup> {
+  const any = fc.array(fc.nat({ max: flows.length - 1 }), { minLength: 1, maxLength: 3 })
+  const chosen = about.map((name) => flows.indexOf(name))
+  const keys = fc.integer({ min: 1, max: 4 })
+  if (chosen.length === 0) return fc.record({ flows: any, keys })
+  const some = fc.array(fc.constantFrom(...chosen), { minLength: 1, maxLength: 2 })
+  return fc.record({ flows: fc.oneof(some, any), keys })
+}
+
+/** Histories of at most so many commands, over flows of these names. */
+export function histories(steps: number, flows: readonly string[]): fc.Arbitrary<History> {
+  const kinds = PROFILES.map((one) => {
+    const commands = fc.array(one.commands, { minLength: 1, maxLength: steps, size: 'max' })
+    return fc.record({ setup: setupOf(one.flows, flows), commands })
   })
-  const lists = PROFILES.map((commands) => fc.array(commands, { minLength: 1, maxLength: steps, size: 'max' }))
-  return fc.record({ setup, commands: fc.oneof(...lists) })
+  return fc.oneof(...kinds)
 }

@@ -34,6 +34,7 @@ export async function drain(world: World): Promise<void> {
     if (served === 0) advance(world)
   }
   checkAllEnded(world)
+  await checkHistory(world)
 }
 
 async function drainMarks(world: World): Promise<void> {
@@ -89,4 +90,34 @@ function checkAllEnded(world: World): void {
     demand(lost.length === 0, `I1: ${lost.map((one) => one.event).join(', ')} lost in ${laneName(lane.id)}`)
   }
   demand(world.ledger.marked.size === 0, `I1: ${[...world.ledger.marked.keys()].join(', ')} was never placed`)
+}
+
+/** What is done or dropped is on record as such, in a run of its lane; and nothing else is. */
+async function checkHistory(world: World): Promise<void> {
+  if (world.recordsWereRemoved) return
+  for (const flow of world.flows) {
+    const { items } = await world.store.find({ kind: 'runs', filter: { flow: flow.name }, cursor: '', n: 1000 })
+    const onRecord = new Set(
+      items.flatMap((run) => {
+        const state = run.kind === 'done' || run.kind === 'partial' ? 'done' : run.kind
+        return run.events.map((event) => `${run.lane}/${event}/${state}`)
+      }),
+    )
+    for (const lane of world.ledger.lanes.values()) {
+      if (lane.flow !== flow.name) continue
+      for (const { event, state } of lane.placements) {
+        const ended = state === 'done' || state === 'dropped'
+        const found = onRecord.has(`${lane.id}/${event}/${state}`)
+        demand(!ended || found, `${event} is ${state} in ${laneName(lane.id)}, and no run says so`)
+      }
+      const done = new Set(lane.placements.filter((one) => one.state === 'done').map((one) => one.event))
+      const invented = items.find(
+        (run) =>
+          run.lane === lane.id &&
+          (run.kind === 'done' || run.kind === 'partial') &&
+          run.events.some((event) => !done.has(event)),
+      )
+      demand(invented === undefined, `a run of ${laneName(lane.id)} says something is done that is not`)
+    }
+  }
 }

@@ -1,6 +1,7 @@
 // Hunts one store for a broken rule, in a process of its own:
 //   node test/simulation/hunt.ts <memory|sqlite|limits:memory|limits:sqlite> <runs> <seed> [path]
-// Ends with 1 and the shortest history found, or with 0. With SLUICE_COVERAGE=1 it says what the histories reached.
+// Ends with 1 and the shortest history found, or with 0. With SLUICE_COVERAGE=1 it says what the histories reached;
+// with SLUICE_SHRINK=0 it does not look for a shorter history than the one it met.
 import { simulateLimits } from './limits/simulate.ts'
 import { simulate } from './simulate.ts'
 import { opener, type StoreName, STORES } from './stores.ts'
@@ -19,13 +20,15 @@ const report = await hunt({
   open: opener(name),
   runs: Number(runs),
   seed: Number(seed),
+  shrink: process.env['SLUICE_SHRINK'] !== '0',
   ...(path === undefined ? {} : { path }),
 })
 const { violation, ms } = report
 const speed = Math.round((report.runs * 1000) / Math.max(1, ms))
 console.log(`${what}: ${report.runs} histories in ${ms} ms, ${speed} a second, seed ${seed}, trace ${report.trace}`)
 if (process.env['SLUICE_COVERAGE'] === '1') {
-  for (const [reached, n] of [...report.reached].toSorted(([a], [b]) => a.localeCompare(b))) console.log(`${n}\t${reached}`)
+  for (const [reached, n] of [...report.reached].toSorted(([a], [b]) => a.localeCompare(b)))
+    console.log(`${n}\t${reached}`)
 }
 if (violation !== undefined) {
   console.log(`violation (seed ${violation.seed}, path ${violation.path}, ${violation.shrinks} shrinks)`)

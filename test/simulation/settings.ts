@@ -89,24 +89,25 @@ export function flowNamed(name: string): FlowSettings {
 
 /** Keys of one tenant are next to each other, so that two keys are one tenant's and three are two tenants'. */
 const TENANTS = ['acme', 'acme', 'beta', '']
-export const KEYS = TENANTS.length
+const KEYS = TENANTS.length
 
 export function tenantOf(key: number): string {
   return TENANTS[key % KEYS] ?? ''
 }
 
 const laneIds = new Map<string, LaneId>()
+const laneNames = new Map<LaneId, string>()
 
 export function laneOf(flow: string, key: number): LaneId {
   const name = `${flow}/k${key}`
   const known = laneIds.get(name) ?? laneId(flow, `k${key}`)
   laneIds.set(name, known)
+  laneNames.set(known, name)
   return known
 }
 
 export function laneName(id: LaneId): string {
-  for (const [name, known] of laneIds) if (known === id) return name
-  return id
+  return laneNames.get(id) ?? id
 }
 
 /** A place in the flow's lane of this key, by one of the flow's windows. */

@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/contract/index.ts'
 import { histories, type History } from './commands.ts'
 import { drain } from './drain.ts'
 import { FLOWS, START } from './settings.ts'
+import { expand } from './rows.ts'
 import { issue } from './steps/index.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { Violation } from './violation.ts'
@@ -25,6 +26,8 @@ export interface Simulation {
   readonly steps?: number
   /** From a violation: runs only that one history. */
   readonly path?: string
+  /** False: the first violation is answered as it was found, which is quicker. */
+  readonly shrink?: boolean
 }
 
 export interface SimulationReport {
@@ -43,7 +46,7 @@ export interface SimulationReport {
   readonly trace: string
 }
 
-export interface Played {
+interface Played {
   readonly log: readonly string[]
   readonly failure: Error | undefined
   readonly trace: string
@@ -51,7 +54,7 @@ export interface Played {
 }
 
 /** Plays one history; a violation is part of the answer. */
-export async function play(open: Simulation['open'], history: History): Promise<Played> {
+async function play(open: Simulation['open'], history: History): Promise<Played> {
   const clock = new VirtualClock(START)
   const opened = await open(clock)
   const world = new World({ store: opened.store, reopen: opened.reopen, clock }, history.setup)
@@ -60,7 +63,7 @@ export async function play(open: Simulation['open'], history: History): Promise<
   let failure: Error | undefined
   try {
     world.model.routes = (await world.store.stats()).routes
-    for (const command of history.commands) {
+    for (const command of history.commands.flatMap(expand)) {
       const issued = await issue(world, command)
       if (issued === undefined) continue
       log.push(issued.label)
@@ -78,24 +81,35 @@ export async function play(open: Simulation['open'], history: History): Promise<
 }
 
 export async function simulate(simulation: Simulation): Promise<SimulationReport> {
-  const { open, runs, seed, steps = 45, path } = simulation
+  const { open, runs, seed, steps = 45, path, shrink = true } = simulation
   const started = performance.now()
   const reached = new Map<string, number>()
   let last: Played | undefined
   let traces = ''
   let played = 0
-  const property = fc.asyncProperty(histories(steps, FLOWS.length), async (history) => {
-    const result = await play(open, history)
-    played += 1
-    if (result.failure === undefined) {
-      for (const [what, n] of result.reached) reached.set(what, (reached.get(what) ?? 0) + n)
-      traces = `${traces}${result.trace}`.slice(-4096)
-      return
-    }
-    last = result
-    throw result.failure
+  const property = fc.asyncProperty(
+    histories(
+      steps,
+      FLOWS.map((flow) => flow.name),
+    ),
+    async (history) => {
+      const result = await play(open, history)
+      played += 1
+      if (result.failure === undefined) {
+        for (const [what, n] of result.reached) reached.set(what, (reached.get(what) ?? 0) + n)
+        traces = `${traces}${result.trace}`.slice(-4096)
+        return
+      }
+      last = result
+      throw result.failure
+    },
+  )
+  const details = await fc.check(property, {
+    numRuns: runs,
+    seed,
+    endOnFailure: !shrink,
+    ...(path === undefined ? {} : { path }),
   })
-  const details = await fc.check(property, { numRuns: runs, seed, ...(path === undefined ? {} : { path }) })
   const report = { runs: played, ms: Math.round(performance.now() - started), reached, trace: traces.slice(-40) }
   if (!details.failed || last === undefined) return report
   const commands = details.counterexample === null ? last.log : (await play(open, details.counterexample[0])).log

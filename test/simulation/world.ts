@@ -57,6 +57,8 @@ export class World {
   events: NewEvent[] = []
   marks: LeasedMark[] = []
   lastAppend: AppendCall | undefined
+  /** By a purge, or because their time was over. */
+  recordsWereRemoved = false
   lastPlace: PlaceCall | undefined
   /** How often something was really reached: a history that never gets there proves nothing about it. */
   readonly reached = new Map<string, number>()

@@ -98,7 +98,11 @@ const CHILD = fileURLToPath(new URL('./full-child.ts', import.meta.url))
 function onSmallDisk(folder: string, ...command: readonly string[]): { status: number | null; stdout: string } {
   mkdirSync(folder, { recursive: true })
   const script = `exec ${unshare} sh -c '${mount}' "$0" "$@"`
-  return spawnSync('sh', ['-c', script, folder, ...command], { encoding: 'utf8', timeout: 60_000 })
+  return spawnSync('sh', ['-c', script, folder, ...command], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 60_000,
+  })
 }
 
 const possible = process.platform === 'linux' && onSmallDisk(freshFolder(), 'true').status === 0

@@ -211,7 +211,7 @@ export const durability: Suite = (rule) => {
     const paused = await t.store.regulate({ name: 'api', act: { kind: 'pause', for: 60 * SECOND, slow: false } })
     await t.reopen()
     const after = only((await t.store.reserve({ requests: [request('t2', api)] })).results)
-    assert.deepEqual(after, { kind: 'granted', wait: 60 * SECOND, epoch: paused.epoch })
+    assert.deepEqual(after, { kind: 'granted', wait: 60 * SECOND, freshFor: 100, epoch: paused.epoch })
   })
 
   rule('L5g L20 L22 durable: turns of groups, permits and pressure', async (t) => {

@@ -127,6 +127,13 @@ export const failure: Suite = (rule) => {
     assert.deepEqual(await t.all('dead'), [])
   })
 
+  rule('L8 partial: an id in both lists is dead', async (t) => {
+    await t.appendEach(['a', 'b'])
+    await t.end(await t.next(), partial({ retry: [t.id('a'), t.id('b')], dead: [t.id('b')] }))
+    assert.deepEqual(t.names(await t.next()), ['a'])
+    assert.deepEqual(t.names(only(await t.all('dead')).events), ['b'])
+  })
+
   rule('L8 a part that was accepted cannot come back when the rest lapses', async (t) => {
     await t.appendEach(['a', 'b'])
     await t.end(await t.next(), partial({ retry: [t.id('b')] }))

@@ -101,4 +101,13 @@ export const limitCosts: Suite = (rule) => {
     t.clock.advance(1_100 + 11)
     assert.ok((await wait(t, 't2', both)) > 0)
   })
+
+  rule('M1 M5 a slot of several limits stays fresh as long as the shortest slack among them', async (t) => {
+    const both = { slow: calls(1, SECOND), quick: calls(1, 100) }
+    const { results } = await t.store.reserve({ requests: [request('t1', both)] })
+    assert.deepEqual(
+      results.map((each) => each.kind === 'granted' && each.freshFor),
+      [10],
+    )
+  })
 }

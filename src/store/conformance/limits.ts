@@ -153,4 +153,18 @@ export const limits: Suite = (rule) => {
     assert.equal(await wait(t, 't2', api), DAY / 2 + SLACK)
     assert.equal(await wait(t, 't3', api), DAY / 2 + DAY + 2 * SLACK)
   })
+
+  rule('M1 a reservation says how long its slot stays fresh: the slack, or what is left of it', async (t) => {
+    const fresh = async (ticket: string, per: Millis): Promise<Millis> => {
+      const answer = only(
+        (await t.store.reserve({ requests: [request(ticket, { [`per ${per}`]: calls(1, per) })] })).results,
+      )
+      return answer.kind === 'granted' ? answer.freshFor : -1
+    }
+    assert.equal(await fresh('t1', SECOND), SLACK)
+    assert.equal(await fresh('t2', SECOND), SLACK)
+    assert.equal(await fresh('t3', 500), 50)
+    t.clock.advance(1_100 + 60)
+    assert.equal(await fresh('t2', SECOND), 40)
+  })
 }

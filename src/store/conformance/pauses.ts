@@ -28,7 +28,7 @@ export const pauses: Suite = (rule) => {
     const paused = await pause(t, 5 * SECOND)
     assert.ok(paused.epoch > epoch)
     assert.equal(paused.pausedFor, 5 * SECOND)
-    assert.deepEqual(await reserve(t, 't2'), { kind: 'granted', wait: 5 * SECOND, epoch: paused.epoch })
+    assert.deepEqual(await reserve(t, 't2'), { kind: 'granted', wait: 5 * SECOND, freshFor: 100, epoch: paused.epoch })
     t.clock.advance(5 * SECOND - 1)
     assert.equal(await wait(t, 't2'), 1)
     t.clock.advance(1)

@@ -40,7 +40,7 @@ export interface LedgerRun {
   innocent: readonly Placement[]
 }
 
-export interface LedgerLetter {
+interface LedgerLetter {
   readonly items: readonly Placement[]
   readonly parent: string
   blocks: boolean

@@ -38,7 +38,7 @@ async function playLimits(open: Simulation['open'], commands: readonly LimitComm
 }
 
 export async function simulateLimits(simulation: Simulation): Promise<SimulationReport> {
-  const { open, runs, seed, steps = 40, path } = simulation
+  const { open, runs, seed, steps = 40, path, shrink = true } = simulation
   const started = performance.now()
   const reached = new Map<string, number>()
   let played = 0
@@ -48,7 +48,12 @@ export async function simulateLimits(simulation: Simulation): Promise<Simulation
     for (const [what, n] of result.reached) reached.set(what, (reached.get(what) ?? 0) + n)
     if (result.failure !== undefined) throw result.failure
   })
-  const details = await fc.check(property, { numRuns: runs, seed, ...(path === undefined ? {} : { path }) })
+  const details = await fc.check(property, {
+    numRuns: runs,
+    seed,
+    endOnFailure: !shrink,
+    ...(path === undefined ? {} : { path }),
+  })
   const report = { runs: played, ms: Math.round(performance.now() - started), reached, trace: '' }
   if (!details.failed || details.counterexample === null) return report
   const { log, failure } = await playLimits(open, details.counterexample[0])

@@ -84,7 +84,9 @@ export class LimitWorld {
     const [result] = results
     demand(result !== undefined, 'reserve answers each request')
     const told = result.kind === 'granted' ? `wait ${result.wait}` : `refused by ${result.limit}`
-    this.log.push(`at ${now - 1_700_000_000_000}: ${ticket.name} (${ticket.cost} of ${ticket.limits.map((one) => one.name).join(' and ')}): ${told}`)
+    this.log.push(
+      `at ${now - 1_700_000_000_000}: ${ticket.name} (${ticket.cost} of ${ticket.limits.map((one) => one.name).join(' and ')}): ${told}`,
+    )
     return result
   }
 
@@ -108,7 +110,8 @@ export class LimitWorld {
 
   #told(ticket: Ticket, wait: Millis): void {
     const now = this.clock.now()
-    const asTold = wait === 0 && ticket.slot > 0 && ticket.pausesSeen === this.#pauses && now <= ticket.slot + slackOf(ticket.limits)
+    const asTold =
+      wait === 0 && ticket.slot > 0 && ticket.pausesSeen === this.#pauses && now <= ticket.slot + slackOf(ticket.limits)
     if (!asTold) ticket.slot = now + wait
     ticket.pausesSeen = this.#pauses
     for (const limit of ticket.limits) {

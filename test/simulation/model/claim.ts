@@ -27,7 +27,7 @@ function lapsesFound(run: ModelRun, now: number): number {
   return run.lapses + (run.state === 'running' && run.until <= now ? 1 : 0)
 }
 
-export function lineOf(lane: ModelLane, now: number): Line {
+function lineOf(lane: ModelLane, now: number): Line {
   if (lane.run === undefined) return 'healthy'
   if (lapsesFound(lane.run, now) >= 2) return 'suspect'
   return lane.run.failing ? 'failing' : 'healthy'
@@ -43,17 +43,17 @@ function liveRuns(model: Model, flow: string, group: string): number {
 }
 
 /** The lane that is served next, if any may be. */
-function nextLane(model: Model, claim: Claim, left: Record<Line, number>): ModelLane | undefined {
+function nextLane(model: Model, call: Claim, left: Record<Line, number>): ModelLane | undefined {
   const ready = [...model.lanes.values()]
-    .filter((lane) => lane.flow === claim.flow && lane.deadline <= model.now)
+    .filter((lane) => lane.flow === call.flow && lane.deadline <= model.now)
     .filter((lane) => left[lineOf(lane, model.now)] > 0)
     .toSorted(byDeadline)
-  const { perGroup } = claim
+  const { perGroup } = call
   if (perGroup === undefined) return ready[0]
   const open = ready.filter((lane) => liveRuns(model, lane.flow, lane.group) < perGroup)
   const heads = open.filter((lane) => open.find((other) => other.group === lane.group) === lane)
-  const turnOf = (lane: ModelLane): number => model.served.get(`${lane.flow}/${lane.group}`) ?? 0
-  return heads.toSorted((a, b) => turnOf(a) - turnOf(b) || byDeadline(a, b))[0]
+  const lastServed = (lane: ModelLane): number => model.served.get(`${lane.flow}/${lane.group}`) ?? 0
+  return heads.toSorted((a, b) => lastServed(a) - lastServed(b) || byDeadline(a, b))[0]
 }
 
 export function claim(model: Model, call: Claim): Claimed {
@@ -156,13 +156,14 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun
     call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
   const passedOver = ordered.filter((spot) => !taken.includes(spot))
   const others = tolerated.leftoverLosesItsCap ? passedOver.map((spot) => ({ ...spot, cap: NEVER })) : passedOver
-  if (ordered[0]?.rank === 0) lane.capOfThePurged = NEVER
+  const { strayCap } = lane
+  if (ordered[0]?.rank === 0) lane.strayCap = NEVER
   const untouched = lane.waiting.filter((spot) => !ordered.includes(spot))
   lane.waiting = call.take === 'all' ? [...untouched, ...others].toSorted((a, b) => a.position - b.position) : untouched
   return {
     ...blankRun(taken),
     rank: ordered[0]?.rank ?? 0,
-    earliestCap: least(ordered.map((spot) => spot.cap)),
+    earliestCap: least([...ordered.map((spot) => spot.cap), strayCap]),
     left: call.take === 'all' ? others : [],
     superseded: call.take === 'all' ? 0 : others.length,
   }

@@ -22,7 +22,7 @@ function windowWith(model: Model, lane: ModelLane, spot: Spot, place: Place): nu
   if (place.leading && before.length === 0 && lane.run === undefined && !ranLately(model, lane, place.quiet)) {
     return model.now
   }
-  return Math.min(later(model.now, place.quiet), least([...waiting.map((one) => one.cap), lane.capOfThePurged]))
+  return Math.min(later(model.now, place.quiet), least([...waiting.map((one) => one.cap), lane.strayCap]))
 }
 
 function ranLately(model: Model, lane: ModelLane, quiet: number): boolean {

@@ -36,17 +36,20 @@ function purgeEvent(model: Model, id: string): void {
 }
 
 function purgeLane(model: Model, lane: ModelLane, isPurged: (spot: Spot) => boolean): void {
+  const inLetters = lane.letters.flatMap((letter) => letter.spots)
+  const inRun = lane.run === undefined ? [] : [...lane.run.spots, ...lane.run.innocent]
+  const touched = [...lane.waiting, ...inLetters, ...inRun].some(isPurged)
   const caps = liveSpots(lane)
     .filter(isPurged)
     .map((spot) => spot.cap)
-  if (tolerated.capOfThePurged) lane.capOfThePurged = least([...caps, lane.capOfThePurged])
+  if (tolerated.capOfThePurged) lane.strayCap = least([...caps, lane.strayCap])
   lane.waiting = lane.waiting.filter((spot) => !isPurged(spot))
   for (const letter of lane.letters) letter.spots = letter.spots.filter((spot) => !isPurged(spot))
   lane.letters = lane.letters.filter((letter) => letter.state === 'running' || letter.spots.length > 0)
   const { run } = lane
   if (run !== undefined && run.innocent.some(isPurged)) purgeInnocent(model, lane, run, isPurged)
   if (run !== undefined && run.spots.some(isPurged)) purgeRun(model, lane, run, isPurged)
-  setDeadline(model, lane, false)
+  if (touched) setDeadline(model, lane, false)
 }
 
 /** A purged run loses more of its events. When its lease has lapsed nothing keeps it any longer. */

@@ -82,6 +82,7 @@ function putOff(model: Model, { lane, run }: Held, after: number): void {
 
 /** The run never was: its events stand where they stood, in one window with those that came meanwhile. */
 function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
+  model.dissolved += 1
   const newcomers = liveSpots(lane).filter((spot) => !run.left.includes(spot))
   const leftOver = run.left.length > 0
   const window = lane.window
@@ -89,6 +90,7 @@ function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
   lane.waiting = [...lane.waiting, ...run.spots].toSorted((a, b) => a.position - b.position)
   runEnded(model, lane, call)
   lane.ended = ended
+  if (tolerated.leftoverLosesItsCap) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
   const atOnce = leftOver || newcomers.length === 0
   lane.window = atOnce ? model.now : Math.max(model.now, Math.min(window, run.earliestCap))
   setDeadline(model, lane, false)
@@ -101,7 +103,10 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
   const again = run.spots.filter((spot) => outcome.retry.includes(spot.event) && !dead.includes(spot))
   if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
   const rest = run.letter && { ...run.letter, id: undefined, parent: run.id ?? '', spots: again }
-  removeLetter(lane, run)
+  // The rest of a letter is a letter, in its place among the others: it still blocks what it blocked.
+  if (rest !== undefined && again.length > 0) {
+    lane.letters = lane.letters.map((letter) => (letter === run.letter ? rest : letter))
+  } else removeLetter(lane, run)
   const tries = run.tries + 1
   const child = {
     ...blankRun([]),
@@ -113,8 +118,6 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
   }
   if (dead.length > 0) buryRun(model, lane, { ...child, spots: dead }, outcome)
   if (again.length === 0) return runEnded(model, lane, call)
-  // The rest of a letter is a letter: it still blocks what it blocked.
-  if (rest !== undefined) lane.letters = [...lane.letters, rest]
   lane.run = {
     ...run,
     ...child,

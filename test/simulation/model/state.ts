@@ -76,8 +76,8 @@ export interface ModelLane {
   waiting: readonly Spot[]
   /** When the window of the live events that wait ends; NEVER when none waits. */
   window: Millis
-  /** Of events that were purged while others waited beside them. */
-  capOfThePurged: Millis
+  /** A cap that counts though no event that waits has it any more. */
+  strayCap: Millis
   replaysDue: Millis
   /** Turns of live events since a replay waits. */
   turnsBesideReplays: number
@@ -102,13 +102,13 @@ export interface ModelMark {
   due: Millis
 }
 
-export interface KnownIdentity {
+interface KnownIdentity {
   readonly event: string
   readonly body: string
   readonly until: Millis
 }
 
-export interface ModelEvent {
+interface ModelEvent {
   readonly event: NewEvent
   readonly arrived: Millis
   /** Every lane it was ever placed in. */
@@ -118,7 +118,7 @@ export interface ModelEvent {
   duplicates: number
 }
 
-export interface LastRequest {
+interface LastRequest {
   readonly request: number
   readonly settled: readonly Settled[]
   readonly tokens: readonly number[]
@@ -140,6 +140,8 @@ export interface Model {
   /** By flow and group: the turn at which it was last served. */
   readonly served: Map<string, number>
   readonly requests: Map<string, LastRequest>
+  /** How often a run was dissolved. */
+  dissolved: number
 }
 
 export function newModel(now: Millis): Model {
@@ -156,6 +158,7 @@ export function newModel(now: Millis): Model {
     paused: new Set(),
     served: new Map(),
     requests: new Map(),
+    dissolved: 0,
   }
 }
 
@@ -170,7 +173,7 @@ export function laneFor(model: Model, place: Place, tenant: string): ModelLane {
     group: place.group,
     waiting: [],
     window: NEVER,
-    capOfThePurged: NEVER,
+    strayCap: NEVER,
     replaysDue: NEVER,
     turnsBesideReplays: 0,
     run: undefined,
@@ -212,8 +215,10 @@ export function isPending(model: Model, event: string): boolean {
   })
 }
 
-/** Retention may have taken what is finished (L23): from now on a replay may find it or not. */
-export function keepNothing(model: Model): void {
+/** Chores: what is over is forgotten. Retention may have taken what is finished (L23): a replay may find it or not. */
+export function upkeep(model: Model, keepNothing: boolean): void {
+  for (const lane of model.lanes.values()) if (isForgotten(lane)) forgetThePast(model, lane)
+  if (!keepNothing) return
   for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
 }
 
@@ -225,6 +230,12 @@ export function least(numbers: readonly Millis[]): Millis {
 function isForgotten(lane: ModelLane): boolean {
   const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
   return lane.waiting.length === 0 && lane.run === undefined && !letters
+}
+
+/** Holds and memories that are over stay so, should the clock be set back. */
+function forgetThePast(model: Model, lane: ModelLane): void {
+  if (lane.held !== undefined && lane.held <= model.now) lane.held = undefined
+  if (lane.ended !== undefined && lane.ended.at + lane.ended.keep <= model.now) lane.ended = undefined
 }
 
 function deadlineOf(lane: ModelLane): Millis {
@@ -239,13 +250,13 @@ function deadlineOf(lane: ModelLane): Millis {
 export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void {
   if (liveSpots(lane).length === 0) {
     lane.window = NEVER
-    lane.capOfThePurged = NEVER
+    lane.strayCap = NEVER
   }
   if (replaySpots(lane).length === 0) {
     lane.replaysDue = NEVER
     if (!tolerated.turnsStayWhenReplaysGo || isForgotten(lane)) lane.turnsBesideReplays = 0
   }
-  if (isForgotten(lane) && lane.held !== undefined && lane.held <= model.now) lane.held = undefined
+  if (isForgotten(lane)) forgetThePast(model, lane)
   const deadline = Math.max(deadlineOf(lane), lane.held ?? 0)
   if (deadline !== lane.deadline || anew) lane.ticket = ++model.counter
   lane.deadline = deadline
@@ -264,6 +275,8 @@ export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
   const atOnce =
     leftOver || run.innocent.some((spot) => spot.rank === 0) || (fromTheLine && end.whileRunning === 'requeue')
   lane.window = atOnce ? model.now : Math.max(lane.window, model.now)
+  if (tolerated.capOfThePurged && run.innocent.some((spot) => spot.rank === 0))
+    lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
   lane.replaysDue = model.now
   for (const letter of lane.letters) if (letter.state === 'queued') letter.due = model.now
   setDeadline(model, lane, true)

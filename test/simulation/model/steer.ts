@@ -8,14 +8,14 @@ import { tolerated } from './tolerated.ts'
 export type Steered = SteerReply['results'][number]
 
 /** Whether a store still has to know the lane: something of it waits, runs, is queued, blocks or is held. */
-export function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
+function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
   if (lane === undefined) return false
   const held = lane.held !== undefined && lane.held > model.now
   const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
   return lane.waiting.length > 0 || lane.run !== undefined || letters || held
 }
 
-/** What one lane's steer answers. `seen` decides only where a lane has nothing left that a store had to keep. */
+/** What one lane's steer answers. `seen` decides only where a store need not know any more: an empty lane, a hold that is over. */
 function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | undefined): Steered {
   const lane = model.lanes.get(id)
   if (lane === undefined || (!isKnown(model, lane) && seen === 'missing')) return 'missing'
@@ -29,7 +29,7 @@ function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | und
       setDeadline(model, lane, false)
       return 'ok'
     case 'unhold':
-      if (lane.held === undefined) return 'already'
+      if (lane.held === undefined || (lane.held <= model.now && seen === 'already')) return 'already'
       lane.held = undefined
       setDeadline(model, lane, false)
       return 'ok'
@@ -88,10 +88,12 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
   if (act === 'unblock') {
     if (!letter.blocks) return 'already'
     letter.blocks = false
-    setDeadline(model, lane, tolerated.unblockDrawsAnew)
+    setDeadline(model, lane, tolerated.freeingDrawsAnew)
   } else if (letter.state === 'running') return 'running'
-  else if (act === 'drop') lane.letters = lane.letters.filter((other) => other !== letter)
-  else if (letter.state === 'queued') return 'already'
+  else if (act === 'drop') {
+    lane.letters = lane.letters.filter((other) => other !== letter)
+    setDeadline(model, lane, letter.blocks && tolerated.freeingDrawsAnew)
+  } else if (letter.state === 'queued') return 'already'
   else {
     letter.state = 'queued'
     letter.due = model.now

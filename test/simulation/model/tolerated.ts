@@ -2,8 +2,8 @@
 // so that histories get past it to what matters more. Each is a difference to be settled, and should go.
 
 const all = {
-  /** Taking the block from a queued letter draws a new ticket although the deadline stays. */
-  unblockDrawsAnew: true,
+  /** A lane that is freed of its block by hand gets a new ticket although its deadline stays. */
+  freeingDrawsAnew: true,
   /** An event appended again after its identity was forgotten is a conflict with itself, not `repeated`. */
   conflictWithItself: true,
   /** The letter of a purged live run is listed, without events, until that run has ended. */

@@ -17,7 +17,7 @@ import { granted, placed, renewed } from '../ledger/chores.ts'
 import { place, unrouted } from '../model/marks.ts'
 import { ANY_ERROR } from '../model/place.ts'
 import { renew } from '../model/settle.ts'
-import { keepNothing } from '../model/state.ts'
+import { upkeep } from '../model/state.ts'
 import { LEASE, laneName, placeIn } from '../settings.ts'
 import { demand, expectSame } from '../violation.ts'
 import type { Issued, World } from '../world.ts'
@@ -176,7 +176,8 @@ export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
     check(reply) {
       world.checkReply(reply as UpkeepReply)
       world.reach('upkeep: events', (reply as UpkeepReply).did.events)
-      if (command.keepNothing) keepNothing(world.model)
+      upkeep(world.model, command.keepNothing)
+      world.recordsWereRemoved ||= command.keepNothing
     },
   }
 }

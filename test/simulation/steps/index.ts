@@ -101,6 +101,9 @@ export async function issue(world: World, command: Command): Promise<Issued | un
       return reopen(world)
     case 'both':
       return both(world, command)
+    case 'row':
+      // Is taken apart before it comes here; inside a pair it means nothing.
+      return undefined
   }
 }
 
@@ -129,6 +132,7 @@ const NOT_ONE_CALL = new Set<Command['kind']>([
   'crash',
   'reopen',
   'both',
+  'row',
   'inspect',
   'purge',
   'raise-routes',

@@ -115,6 +115,7 @@ export function purgeStep(world: World, command: Of<'purge'>): Issued | undefine
       purge(world.model, what)
       world.reach('purge: of a live run', purgedRuns(world) - runsBefore)
       world.reach(`purge: ${what.kind}`)
+      world.recordsWereRemoved = true
       purged(world.ledger, {
         what,
         now: world.clock.now(),
@@ -164,11 +165,14 @@ export function inspect(world: World): Issued {
           lapses: number
           blocks: boolean
           events: readonly string[]
+          attempts: readonly unknown[]
         }[]
         stats: { letters: number; flows: readonly { flow: string; paused: unknown }[] }
       }
       const ours = lettersOf(world).map((letter) => ({ ...letter, events: letter.spots.map((spot) => spot.event) }))
-      const shown = (all: readonly (typeof letters)[number][]): string[] =>
+      const silent = letters.find((one) => one.reason !== 'crashed' && one.attempts.length === 0)
+      demand(silent === undefined, 'L9: a dead letter does not say how its attempts ended')
+      const shown = (all: readonly Omit<(typeof letters)[number], 'attempts'>[]): string[] =>
         all
           .map((one) => JSON.stringify([one.id, one.state, one.reason, one.tries, one.lapses, one.blocks, one.events]))
           .toSorted()

@@ -105,7 +105,7 @@ async function sent(world: World, call: TurnCall): Promise<Answered> {
   }
 }
 
-export function issueTurn(world: World, process: Process, call: TurnCall): Issued {
+function issueTurn(world: World, process: Process, call: TurnCall): Issued {
   return {
     label: labelOf(call),
     send: () => sent(world, call),
@@ -121,7 +121,9 @@ function labelOf(call: TurnCall): string {
 
 function checkTurn(world: World, process: Process, call: TurnCall, answer: Answered): void {
   world.model.now = world.clock.now()
+  const dissolvedBefore = world.model.dissolved
   const predicted = turn(world.model, call)
+  world.reach('run: dissolved', world.model.dissolved - dissolvedBefore)
   if ('refused' in answer || predicted.kind === 'stale') {
     const refusal = 'refused' in answer ? answer.refused : 'an answer'
     if (predicted.kind !== 'stale') throw new Violation(`turn was refused with ${refusal}`)

@@ -1,0 +1,41 @@
+// Random histories on the embedded stores, judged by the reference model and the ledger. A failure prints the seed and
+// the path: `node test/simulation/hunt.ts <store> 1 <seed> <path>` plays it again.
+import { expect, test } from 'vitest'
+import { LIMITS } from './limits/commands.ts'
+import { saturated, simulateLimits } from './limits/simulate.ts'
+import { simulate, type SimulationReport } from './simulate.ts'
+import { opener, STORES, type StoreName } from './stores.ts'
+
+const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 10_000, sqlite: 600 }
+const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 40 }
+const SEED = 20_260_801
+const PATIENCE = 180_000
+
+function counterexample({ violation }: SimulationReport): string {
+  if (violation === undefined) return ''
+  return [`seed ${violation.seed}, path ${violation.path}`, ...violation.commands, violation.message].join('\n')
+}
+
+for (const name of STORES) {
+  test(`${name}: ${HISTORIES[name]} histories keep every rule`, { timeout: PATIENCE }, async () => {
+    expect(counterexample(await simulate({ open: opener(name), runs: HISTORIES[name], seed: SEED }))).toBe('')
+  })
+
+  test(`${name}: ${LIMIT_HISTORIES[name]} histories keep every limit`, { timeout: PATIENCE }, async () => {
+    expect(counterexample(await simulateLimits({ open: opener(name), runs: LIMIT_HISTORIES[name], seed: SEED }))).toBe(
+      '',
+    )
+  })
+}
+
+test('the same seed gives the same history', { timeout: PATIENCE }, async () => {
+  const first = await simulate({ open: opener('memory'), runs: 200, seed: SEED })
+  const second = await simulate({ open: opener('memory'), runs: 200, seed: SEED })
+  expect(second.trace).toBe(first.trace)
+})
+
+for (const limit of LIMITS.filter(({ per, burst }) => per === 1000 && burst === 0)) {
+  test(`memory: ${limit.name}, always wanted, is used by at least 85 %`, { timeout: PATIENCE }, async () => {
+    expect(await saturated(opener('memory'), limit, 60)).toBeGreaterThan(0.85)
+  })
+}
