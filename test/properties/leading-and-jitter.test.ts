@@ -14,18 +14,24 @@ describe('L3 leading', () => {
 
   it('the first event after a stillness of `quiet` is due at once, any other waits', () => {
     fc.assert(
-      fc.property(quiet, fc.option(fc.nat(2_000), { nil: undefined }), (still, ago) => {
-        const ended = ago === undefined ? 0 : START - ago
-        const lane = { ...freshLane(), ended, keepUntil: ended + still }
-        const first = place(
-          lane,
-          { ...PLAIN, quiet: still, max: 9_999, leading: true },
-          { now: START, draw: counter() },
-        )
-        expect(first.due).toBe(ago === undefined || ago >= still ? START : START + still)
-        const plain = place(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
-        expect(plain.due).toBe(START + still)
-      }),
+      fc.property(
+        quiet,
+        fc.option(fc.integer({ min: -2, max: 2 }), { nil: undefined }),
+        fc.nat(999),
+        (still, near, far) => {
+          const ago = near === undefined ? undefined : Math.max(0, still + (near === 2 ? far : near))
+          const ended = ago === undefined ? 0 : START - ago
+          const lane = { ...freshLane(), ended, keepUntil: ended + still }
+          const first = place(
+            lane,
+            { ...PLAIN, quiet: still, max: 9_999, leading: true },
+            { now: START, draw: counter() },
+          )
+          expect(first.due).toBe(ago === undefined || ago >= still ? START : START + still)
+          const plain = place(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
+          expect(plain.due).toBe(START + still)
+        },
+      ),
     )
   })
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { earliest, giveBack, pause, slack, tooCostly } from '../../src/model/limit.ts'
-import { bursts, costliest, Limit, mostWithin, shape, worn, type Call } from './limit-driver.ts'
+import { earliest, giveBack, slack, take, tooCostly } from '../../src/model/limit.ts'
+import { bursts, costliest, Limit, mostWithin, requests, shape, worn, type Call } from './limit-driver.ts'
 import { START } from './support.ts'
 
 describe('M5 costs', () => {
@@ -29,14 +29,38 @@ describe('M5 costs', () => {
   })
 })
 
-/** Takes slots of these costs; gives all of them back, newest first, after something has happened. */
-function thereAndBack(limit: Limit, now: Millis, some: readonly number[], between: () => void): void {
+describe('M5 several limits on one call', () => {
+  it('where another limit put a slot later, nobody goes before it, and the promise still holds', () => {
+    const later = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })), {
+      minLength: 1,
+      maxLength: 9,
+    })
+    fc.assert(
+      fc.property(shape, bursts, later, (numbers, list, shares) => {
+        const limit = new Limit(numbers)
+        const slots: Call[] = []
+        for (const [n, { now, cost }] of requests(list, numbers.per, costliest(numbers)).entries()) {
+          const asked = { ...limit.numbers, cost }
+          const own = earliest(limit.state, asked, now)
+          expect(own).toBeGreaterThanOrEqual(slots.at(-1)?.at ?? 0)
+          const at = own + Math.floor((shares[n % shares.length] ?? 0) * numbers.per)
+          limit.state = take(limit.state, asked, at, now)
+          slots.push({ at, cost })
+        }
+        if (numbers.burst === 0) expect(mostWithin(slots, numbers.per)).toBeLessThanOrEqual(numbers.rate)
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+/** Takes slots of these costs and gives all of them back, newest first. */
+function thereAndBack(limit: Limit, now: Millis, some: readonly number[]): void {
   const taken = some.map((wanted) => {
     const cost = Math.min(wanted, costliest(limit.numbers))
     const { last } = limit.state
     return { cost, last, at: limit.reserve(now, cost) }
   })
-  between()
   for (const { cost, at, last } of taken.toReversed()) {
     limit.state = giveBack(limit.state, { ...limit.numbers, cost }, at, last)
   }
@@ -51,25 +75,12 @@ describe('M7 slots that come back', () => {
         const { limit, now } = worn(numbers, list)
         const probe = { ...limit.numbers, cost: Math.min(next, costliest(numbers)) }
         const before = earliest(limit.state, probe, now)
-        thereAndBack(limit, now, some, () => {})
+        thereAndBack(limit, now, some)
         const after = earliest(limit.state, probe, now)
         // Slots of a bucket are rounded up to whole milliseconds, and what that takes is not given back.
         const rounded = numbers.burst > 0 ? 1 : 0
         expect(after).toBeGreaterThanOrEqual(before - rounded)
         expect(after).toBeLessThanOrEqual(before + rounded * (some.length + 1))
-      }),
-      { numRuns: 500 },
-    )
-  })
-
-  it('given back after a pause, as the slots of all who wait are, they are worth what they cost', () => {
-    fc.assert(
-      fc.property(shape, bursts, costs, fc.nat(500), (numbers, list, some, time) => {
-        const { limit, now } = worn(numbers, list)
-        const without = pause(limit.state, time, now, true)
-        thereAndBack(limit, now, some, () => (limit.state = pause(limit.state, time, now, true)))
-        const probe = { ...limit.numbers, cost: costliest(numbers) }
-        expect(earliest(limit.state, probe, now)).toBeGreaterThanOrEqual(earliest(without, probe, now) - 1)
       }),
       { numRuns: 500 },
     )

@@ -47,7 +47,7 @@ const share = (max: number): fc.Arbitrary<number> => fc.double({ min: 0, max, no
 
 export const bursts: fc.Arbitrary<readonly Burst[]> = fc.array(
   fc.record({
-    gap: fc.oneof(fc.constantFrom(0, 0.999, 1, 1.1), share(0.3), share(3)),
+    gap: fc.oneof(fc.constantFrom(0, 0, 0.999, 1, 1.01, 1.05, 1.1), share(0.3), share(3)),
     calls: fc.integer({ min: 1, max: 8 }),
     cost: fc.oneof(fc.constant(0), share(1)),
   }),

@@ -117,6 +117,7 @@ export function distinct(places: readonly Place[]): readonly Place[] {
 
 function faultOf(event: NewEvent): Appended | undefined {
   if (event.id === '' || event.id.length > ID_LENGTH_MAX) return refused('id', `1 to ${ID_LENGTH_MAX} characters`)
+  for (const name of TEXTS) if (!event[name].isWellFormed()) return refused(name, 'well-formed Unicode')
   if (!Number.isSafeInteger(event.time)) return refused('time', 'whole milliseconds since 1970')
   if (!(event.dedupeFor >= 0)) return refused('dedupeFor', 'a number, 0 or above')
   if (event.identity === '') return refused('identity', 'hash source, tenant and dedupe id')
@@ -131,6 +132,7 @@ function faultOf(event: NewEvent): Appended | undefined {
   return undefined
 }
 
+const TEXTS = ['id', 'source', 'type', 'tenant', 'subject', 'attributes'] as const
 const WINDOW_NUMBERS = ['quiet', 'max', 'maxEvents', 'maxBytes', 'jitter'] as const
 
 function refused(field: string, fix: string): Appended {

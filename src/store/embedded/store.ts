@@ -1,5 +1,6 @@
 // The contract over tables: every member is one piece of work in one commit. Memory and SQLite bring the tables and the commit.
 import type { Clock, Millis } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
 import type {
   AppendCall,
   AppendReply,
@@ -79,7 +80,12 @@ export class EmbeddedStore implements Store {
   }
 
   append(call: AppendCall): Promise<AppendReply> {
-    return this.#write((work) => ({ results: append(work, call) }))
+    return this.#write((work) => {
+      // Only arrivals are turned away: what is in the store must still run, for that is how it gets room.
+      const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
+      if (!this.#tables.hasRoomFor(bytes)) return new SluiceError('STORE_FULL', 'There is no room within maxBytes.')
+      return { results: append(work, call) }
+    })
   }
 
   unrouted(call: UnroutedCall): Promise<UnroutedReply> {
@@ -192,11 +198,14 @@ export class EmbeddedStore implements Store {
     return this.#read(() => this.#feed.after(call.after, call.n))
   }
 
-  async #write<T>(act: (work: Work) => T): Promise<T & Reply> {
+  /** An error that is answered, not thrown, has written nothing, and undoes nothing of what shares its commit. */
+  async #write<T>(act: (work: Work) => T | SluiceError): Promise<T & Reply> {
     const [reply, work] = await this.#commit.write(() => {
       const made = new Work(this.#tables, this.#clock.now())
-      return [{ ...act(made), ...this.#reply(made.now) }, made] as const
+      const answer = act(made)
+      return [answer instanceof SluiceError ? answer : { ...answer, ...this.#reply(made.now) }, made] as const
     })
+    if (reply instanceof SluiceError) throw reply
     this.#feed.add(work.notes, work.now)
     for (const hint of work.hints) this.#tell(hint)
     return reply

@@ -238,6 +238,8 @@ export interface Tables {
   /** Random at creation: makes run ids unique over all stores. */
   readonly name: string
   readonly draw: () => number
+  /** Whether so much more would be within what the store may take. */
+  hasRoomFor(bytes: number): boolean
   routes(): number
   raiseRoutes(): void
   readonly lanes: LaneTable

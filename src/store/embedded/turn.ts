@@ -21,12 +21,12 @@ interface Remembered {
   readonly crashed: Turned['crashed']
 }
 
-export function settleAndClaim(work: Work, call: TurnCall): Turned {
+export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError {
   const last = work.tables.small.process(call.process)
   const budget = new BodyBudget(call.budget)
   if (last !== undefined && call.request <= last.request) {
     if (call.request < last.request)
-      throw new SluiceError('REQUEST_STALE', `Turn ${call.request} came after ${last.request}.`)
+      return new SluiceError('REQUEST_STALE', `Turn ${call.request} came after ${last.request}.`)
     return repeated(work, call, JSON.parse(last.answer) as Remembered, budget)
   }
   const settled = call.settle.map((one) => settle(work, one, call.routes))

@@ -26,6 +26,10 @@ export class MemoryTables implements Tables {
 
   readonly draw = (): number => ++this.#counter
 
+  hasRoomFor(): boolean {
+    return true
+  }
+
   routes(): number {
     return this.#routes
   }

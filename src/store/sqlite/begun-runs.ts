@@ -72,12 +72,12 @@ export class BegunRuns {
     return count
   }
 
-  /** All of them, to be written one by one. */
-  take(): readonly LaneId[] {
+  /** Those of the flow, or all, to be written one by one. */
+  take(flow: string | undefined): readonly LaneId[] {
     if (this.#entries.size === 0) return []
-    const lanes = [...this.#entries.values()].map((entry) => entry.lane)
-    this.#entries.clear()
-    return lanes
+    const taken = [...this.#entries.values()].filter((entry) => flow === undefined || entry.flow === flow)
+    for (const entry of taken) this.#entries.delete(entry.row)
+    return taken.map((entry) => entry.lane)
   }
 
   /** With the commit in which they began. */

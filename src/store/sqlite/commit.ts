@@ -1,6 +1,6 @@
 // Work of one moment shares one commit: a hundred arrivals cost one sync of the disk. None is answered before that sync.
 import type { DatabaseSync } from 'node:sqlite'
-import { SluiceError } from '../../errors.ts'
+import { SluiceError, type ErrorCode } from '../../errors.ts'
 import type { Commit } from '../embedded/store.ts'
 import { fault } from './faults.ts'
 
@@ -10,18 +10,26 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** What memory holds of the file, and when it has to be put down or let go. */
+export interface BehindTheFile {
+  readonly isBehind: boolean
+  /** Before anybody reads the rows. */
+  catchUp(): void
+  /** Inside the transaction, when all its work is done. */
+  finish(): void
+  ended(how: 'committed' | 'rolled-back'): void
+}
+
 export interface CommitParts {
   readonly db: DatabaseSync
   readonly file: string
   readonly readOnly: boolean
-  /** Whether rows are behind what memory knows, and how they catch up: before anybody reads them. */
-  readonly isBehind: () => boolean
-  readonly catchUp: () => void
-  /** Called inside the transaction, when all its work is done. */
-  readonly finish: () => void
-  readonly ended: (how: 'committed' | 'rolled-back') => void
-  readonly closed: () => void
+  readonly tables: BehindTheFile
+  readonly close: () => void
 }
+
+/** Not the fault of one piece of work: the others would fail the same way. */
+const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['STORE_FULL', 'STORE_UNWRITABLE', 'STORE_DAMAGED'])
 
 export class GroupCommit implements Commit {
   readonly durable = { yes: true, because: 'WAL with synchronous=FULL: synced before it is acknowledged' }
@@ -49,7 +57,8 @@ export class GroupCommit implements Commit {
 
   async read<T>(work: () => T): Promise<T> {
     if (!this.#open) throw closed()
-    if (!this.#parts.readOnly && this.#parts.isBehind()) await this.write(this.#parts.catchUp)
+    const { readOnly, tables } = this.#parts
+    if (!readOnly && tables.isBehind) await this.write(() => tables.catchUp())
     try {
       return work()
     } catch (error) {
@@ -61,7 +70,7 @@ export class GroupCommit implements Commit {
     if (!this.#open) return
     this.#flush()
     this.#open = false
-    this.#parts.closed()
+    this.#parts.close()
   }
 
   #flush(): void {
@@ -72,8 +81,8 @@ export class GroupCommit implements Commit {
     const results = this.#attempt(group)
     if (results.kind === 'done') {
       for (const [at, waiting] of group.entries()) waiting.resolve(results.values[at])
-    } else if (group.length === 1) {
-      group[0]?.reject(results.error)
+    } else if (group.length === 1 || OF_THE_DISK.has(results.error.code)) {
+      for (const waiting of group) waiting.reject(results.error)
     } else {
       // One of them cannot be done. Each by itself, so that it fails alone.
       for (const waiting of group) this.#alone(waiting)
@@ -87,17 +96,17 @@ export class GroupCommit implements Commit {
   }
 
   #attempt(group: readonly Waiting[]): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
-    const { db, file, finish, ended } = this.#parts
+    const { db, file, tables } = this.#parts
     try {
       db.exec('begin immediate')
       const values = group.map((waiting) => waiting.work())
-      finish()
+      tables.finish()
       db.exec('commit')
-      ended('committed')
+      tables.ended('committed')
       return { kind: 'done', values }
     } catch (error) {
       if (db.isTransaction) db.exec('rollback')
-      ended('rolled-back')
+      tables.ended('rolled-back')
       return { kind: 'failed', error: fault(error, file) }
     }
   }

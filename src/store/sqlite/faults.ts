@@ -8,6 +8,8 @@ const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
 const SQLITE_NOTADB = 26
+/** What a full disk says when the index of the log cannot grow. */
+const SQLITE_IOERR_SHMSIZE = SQLITE_IOERR | (19 << 8)
 
 const CODES: Readonly<Record<number, ErrorCode>> = {
   [SQLITE_BUSY]: 'STORE_IN_USE',
@@ -17,13 +19,14 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   [SQLITE_FULL]: 'STORE_FULL',
   [SQLITE_CANTOPEN]: 'STORE_UNWRITABLE',
   [SQLITE_NOTADB]: 'STORE_NOT_A_DATABASE',
+  [SQLITE_IOERR_SHMSIZE]: 'STORE_FULL',
 }
 
 export function fault(error: unknown, file: string): SluiceError {
   if (error instanceof SluiceError) return error
   const number = typeof error === 'object' && error !== null && 'errcode' in error ? Number(error.errcode) : 0
   // The low byte is the kind, the rest says which of its kinds.
-  const code = CODES[number & 0xff] ?? 'STORE_FAILED'
+  const code = CODES[number] ?? CODES[number & 0xff] ?? 'STORE_FAILED'
   const said = error instanceof Error ? error.message : String(error)
   return new SluiceError(code, `SQLite says of ${file}: ${said}.`, error)
 }

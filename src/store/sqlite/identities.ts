@@ -14,22 +14,33 @@ const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity 
 
 export class Identities {
   readonly #sql: Statements
-  #ranges: Map<Identity, number>[] = []
+  readonly #ranges = Array.from({ length: RANGES }, () => new Map<Identity, number>())
+  /** What this commit put into memory and took out of it. */
+  readonly #came: [Identity, number][] = []
+  readonly #went: [Identity, number][] = []
   #count = 0
   /** The range that is written next. */
   #next = 0
 
   constructor(sql: Statements) {
     this.#sql = sql
-    this.load()
+    this.#load()
   }
 
   /** Fills memory from the events whose identities may not be in the index yet. */
-  load(): void {
-    this.#ranges = Array.from({ length: RANGES }, () => new Map<Identity, number>())
-    this.#count = 0
+  #load(): void {
     const from = number(this.#sql.get(`select value from meta where name = 'identified'`)?.[0] ?? 0)
     for (const [seq, identity] of this.#sql.all(UNWRITTEN, from)) this.#remember(text(identity), number(seq))
+  }
+
+  /** After a rollback memory is again as it was: what came is gone, what was written or removed is back. */
+  letGo(how: 'committed' | 'rolled-back'): void {
+    if (how === 'rolled-back') {
+      for (const [identity] of this.#came) this.#forget(identity)
+      for (const [identity, event] of this.#went) this.#remember(identity, event)
+    }
+    this.#came.length = 0
+    this.#went.length = 0
   }
 
   find(identity: Identity): number | undefined {
@@ -43,18 +54,25 @@ export class Identities {
 
   add(identity: Identity, event: number): void {
     this.#remember(identity, event)
+    this.#came.push([identity, event])
     while (this.#count > KEPT_IN_MEMORY) this.#write()
   }
 
   remove(identity: Identity, event: number): void {
-    const h = prefixOf(identity)
-    if (this.#range(h).delete(identity)) this.#count--
-    this.#sql.run('delete from identities where h = ? and event = ?', h, event)
+    if (this.#forget(identity)) this.#went.push([identity, event])
+    this.#sql.run('delete from identities where h = ? and event = ?', prefixOf(identity), event)
   }
 
   #remember(identity: Identity, event: number): void {
-    this.#range(prefixOf(identity)).set(identity, event)
-    this.#count++
+    const range = this.#range(prefixOf(identity))
+    if (!range.has(identity)) this.#count++
+    range.set(identity, event)
+  }
+
+  #forget(identity: Identity): boolean {
+    const known = this.#range(prefixOf(identity)).delete(identity)
+    if (known) this.#count--
+    return known
   }
 
   #range(h: number): Map<Identity, number> {
@@ -65,7 +83,10 @@ export class Identities {
 
   #write(): void {
     const range = this.#ranges[this.#next] ?? new Map<Identity, number>()
-    for (const [identity, event] of range) this.#sql.run(ADD, prefixOf(identity), event)
+    for (const [identity, event] of range) {
+      this.#sql.run(ADD, prefixOf(identity), event)
+      this.#went.push([identity, event])
+    }
     this.#count -= range.size
     range.clear()
     this.#next = (this.#next + 1) % RANGES

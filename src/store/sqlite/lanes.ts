@@ -41,7 +41,8 @@ export class SqliteLanes implements LaneTable {
   readonly #places: SqlitePlaces
   readonly #begun: BegunRuns
   readonly #cache = new Map<LaneId, Lane>()
-  #begunAreFirst = false
+  /** By flow, the deadline up to which the lanes that have begun are the first of their line. */
+  readonly #begunUpTo = new Map<string, Millis>()
 
   constructor(sql: Statements, places: SqlitePlaces) {
     this.#sql = sql
@@ -59,7 +60,7 @@ export class SqliteLanes implements LaneTable {
 
   put(lane: Lane): void {
     this.#begun.ended(lane.row)
-    this.#begunAreFirst = false
+    if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
     const lease = lane.run?.state === 'running' ? lane.run.until : null
     const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
     const kept = idle && lane.blocks === 0 ? Math.max(lane.keepUntil, lane.hold?.until ?? 0) : NEVER
@@ -86,6 +87,8 @@ export class SqliteLanes implements LaneTable {
     if (restOf(before) !== null || before.group !== '') return this.put(lane)
     this.#cache.set(lane.id, lane)
     this.#begun.add(before, lane)
+    if (this.#begunUpTo.has(lane.flow))
+      this.#begunUpTo.set(lane.flow, Math.max(before.due, this.#begunUpTo.get(lane.flow) ?? 0))
     return undefined
   }
 
@@ -95,8 +98,8 @@ export class SqliteLanes implements LaneTable {
   }
 
   /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
-  catchUp(): void {
-    for (const id of this.#begun.take()) {
+  catchUp(flow?: string): void {
+    for (const id of this.#begun.take(flow)) {
       const lane = this.#cache.get(id)
       if (lane !== undefined) this.put(lane)
     }
@@ -128,8 +131,8 @@ export class SqliteLanes implements LaneTable {
   }
 
   ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {
-    this.catchUp()
-    this.#begunAreFirst = true
+    this.catchUp(flow)
+    this.#begunUpTo.set(flow, 0)
     const rows =
       group === undefined
         ? this.#sql.all(READY, flow, line, now, n)
@@ -140,7 +143,7 @@ export class SqliteLanes implements LaneTable {
   }
 
   readyGroups(flow: string, now: Millis): readonly string[] {
-    this.catchUp()
+    this.catchUp(flow)
     const groups: string[] = []
     if (LINES.some((line) => this.#sql.get(READY_NO_GROUP, flow, line, now, 1) !== undefined)) groups.push('')
     for (let at = this.#sql.get(NEXT_GROUP, flow, ''); at !== undefined;) {
@@ -158,12 +161,12 @@ export class SqliteLanes implements LaneTable {
 
   /** Asked at the end of a turn: lanes that have just begun are the first of their line, and still stand there. */
   #headOf(flow: string, line: Line): Millis {
-    if (!this.#begunAreFirst) this.catchUp()
+    if (!this.#begunUpTo.has(flow)) this.catchUp(flow)
     return moment(this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))?.[0])
   }
 
   live(flow: string, group: string, now: Millis): number {
-    this.catchUp()
+    this.catchUp(flow)
     return number(this.#sql.get(group === '' ? LIVE_NO_GROUP : LIVE, flow, group, now)?.[0])
   }
 
@@ -173,7 +176,7 @@ export class SqliteLanes implements LaneTable {
   }
 
   beyond(flow: string, most: number, now: Millis): readonly Lane[] {
-    this.catchUp()
+    this.catchUp(flow)
     return this.#sql.all(CROWDED, flow, most).flatMap(([tenant, count]) =>
       this.#sql
         .all(OLDEST, flow, text(tenant), number(count) - most)
@@ -193,7 +196,7 @@ export class SqliteLanes implements LaneTable {
       this.#begun.add(lane, again)
     }
     this.#begun.isNew = false
-    this.#begunAreFirst = false
+    this.#begunUpTo.clear()
   }
 
   /** A lane that was read is at hand with its places, until it is let go. */

@@ -35,6 +35,9 @@ interface Kept<K extends RecordKind> {
 const EVENT_COLUMNS = `id, source, type, time, tenant, subject, attributes, arrived, lanes, length(body), purged_hash,
   (select count(*) from receipts where receipts.event = events.seq)`
 
+const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
+  from pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
+
 export class SqliteRecords implements RecordQueries {
   readonly #sql: Statements
   readonly #events: SqliteEvents
@@ -150,12 +153,13 @@ export class SqliteRecords implements RecordQueries {
       limits: this.#sql
         .all(`select name, state ->> 'epoch', state ->> 'pausedUntil' from limits`)
         .map((row) => ({ name: text(row[0]), epoch: number(row[1]), pausedUntil: number(row[2]) })),
-      bytes: number(
-        this.#sql.get(
-          'select (p.page_count - f.freelist_count) * s.page_size from pragma_page_count p, pragma_freelist_count f, pragma_page_size s',
-        )?.[0],
-      ),
+      bytes: this.bytes(),
     }
+  }
+
+  /** Of the file, without pages that are free to be used again. */
+  bytes(): number {
+    return number(this.#sql.get(BYTES)?.[0])
   }
 
   #flow(flow: string, now: Millis): TableStats['flows'][number] {

@@ -1,4 +1,5 @@
 // The default store: one file, one working process, any number of readers. Nothing to install, nothing to run.
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
@@ -23,32 +24,50 @@ export interface SqliteOptions {
   readonly clock?: Clock
   /** Reads while another process works on the file. */
   readonly readOnly?: boolean
-  /** The most the file may grow to; beyond it appends fail with STORE_FULL. */
+  /** The most the file may grow to: beyond it appends fail with STORE_FULL, and what is there still runs. */
   readonly maxBytes?: number
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { file, clock = systemClock, readOnly = false } = options
+  const { clock = systemClock, readOnly = false } = options
+  const file = trueName(options.file)
   const opened: DatabaseSync[] = []
   const close = (): void => {
     for (const db of opened.toReversed()) db.close()
   }
   try {
-    if (!readOnly && file !== ':memory:') opened.push(lockOut(file))
+    const version = lookAt(file)
+    if (readOnly && version === 0) throw new SluiceError('STORE_MISSING', `There is nothing of Sluice at ${file} yet.`)
+    if (!readOnly && file !== IN_MEMORY) opened.push(lockOut(file))
     const db = new DatabaseSync(file, { readOnly })
     opened.push(db)
-    if (readOnly) checkSchema(db, file)
-    else prepare(db, options)
-    const tables = new SqliteTables(db)
-    const ended = (how: 'committed' | 'rolled-back'): void => tables.ended(how)
-    const finish = (): void => tables.finish()
-    const catchUp = (): void => tables.lanes.catchUp()
-    const isBehind = (): boolean => tables.lanes.isBehind
-    const commit = new GroupCommit({ db, file, readOnly, catchUp, isBehind, finish, ended, closed: close })
-    return new EmbeddedStore({ tables, commit, clock })
+    if (!readOnly) prepare(db, file)
+    const tables = new SqliteTables(db, options.maxBytes ?? Infinity)
+    return new EmbeddedStore({ tables, commit: new GroupCommit({ db, file, readOnly, tables, close }), clock })
   } catch (error) {
     close()
     throw fault(error, file)
+  }
+}
+
+const IN_MEMORY = ':memory:'
+
+/** Whatever a link calls it, it is the same file. */
+function trueName(file: string): string {
+  return file !== IN_MEMORY && existsSync(file) ? realpathSync(file) : file
+}
+
+/** The schema of what is there, 0 for nothing. Only reads, so that what is not ours stays as it is, to the last byte. */
+function lookAt(file: string): number {
+  if (file === IN_MEMORY || !existsSync(file)) return 0
+  const found = statSync(file)
+  if (!found.isFile()) throw new SluiceError('STORE_UNWRITABLE', `${file} is not a file.`)
+  if (found.size === 0) return 0
+  const db = new DatabaseSync(file, { readOnly: true })
+  try {
+    return checkSchema(db, file)
+  } finally {
+    db.close()
   }
 }
 
@@ -70,16 +89,10 @@ const CACHE_KB = 65_536
 /** A page that changes often is written back once in so many, not with every commit. */
 const WAL_PAGES = 16_384
 
-function prepare(db: DatabaseSync, options: SqliteOptions): void {
-  // Read before anything is written: a file that is not ours stays as it is.
-  checkSchema(db, options.file)
+function prepare(db: DatabaseSync, file: string): void {
   db.exec('pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000')
   db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory; pragma wal_autocheckpoint = ${WAL_PAGES}`)
-  if (options.maxBytes !== undefined) {
-    const page = number(Object.values(db.prepare('pragma page_size').get() ?? {})[0] as number)
-    db.exec(`pragma max_page_count = ${Math.max(1, Math.floor(options.maxBytes / page))}`)
-  }
-  migrate(db, options.file)
+  migrate(db, file)
 }
 
 /** Numbers are drawn from memory; the file knows an upper bound, so that none repeats after a crash. */
@@ -99,13 +112,15 @@ class SqliteTables implements Tables {
   readonly records: SqliteRecords
   readonly #sql: Statements
   readonly #identities: Identities
+  readonly #maxBytes: number
   #counter: number
   #bound: number
   #routes: number
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, maxBytes: number) {
     const sql = new Statements(db)
     this.#sql = sql
+    this.#maxBytes = maxBytes
     this.name = text(this.#meta('name'))
     this.#counter = number(this.#meta('counter'))
     this.#bound = this.#counter
@@ -132,6 +147,10 @@ class SqliteTables implements Tables {
     return this.#counter
   }
 
+  hasRoomFor(bytes: number): boolean {
+    return this.#maxBytes === Infinity || this.records.bytes() + bytes <= this.#maxBytes
+  }
+
   routes(): number {
     return this.#routes
   }
@@ -139,6 +158,14 @@ class SqliteTables implements Tables {
   raiseRoutes(): void {
     this.#routes++
     this.#sql.run(`update meta set value = ? where name = 'routes'`, this.#routes)
+  }
+
+  get isBehind(): boolean {
+    return this.lanes.isBehind
+  }
+
+  catchUp(): void {
+    this.lanes.catchUp()
   }
 
   /** The last thing before the commit. */
@@ -149,12 +176,12 @@ class SqliteTables implements Tables {
 
   ended(how: 'committed' | 'rolled-back'): void {
     this.lanes.letGo(how)
+    this.#identities.letGo(how)
     if (how === 'committed') return
     this.#sql.forget()
     // The file no longer has what memory says it has.
     this.#bound = this.#counter
     this.#routes = number(this.#meta('routes'))
-    this.#identities.load()
   }
 
   #meta(name: string): string | number | null | Uint8Array {

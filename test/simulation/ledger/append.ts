@@ -14,6 +14,8 @@ export function appended(
     const result = results[n]
     if (result === undefined) return
     const first = ledger.identities.get(event.identity)
+    // Forgotten for good, should the clock be set back.
+    if (first !== undefined && first.until <= now) ledger.identities.delete(event.identity)
     const known = (first !== undefined && first.until > now) || ledger.stored.has(event.id)
     if (result.kind === 'stored') {
       demand(!known, `I14: ${event.id} was stored although ${first?.event} has its identity`)

@@ -88,7 +88,7 @@ type Crash = { readonly id: string; readonly run: string; readonly blocks: boole
 function crashed(ledger: Ledger, found: Crash, now: Millis): void {
   const lane = ledger.lanes.get(found.id)
   const run = lane?.run
-  const lapsed = run !== undefined && run.leaseEnds > 0 && run.leaseEnds <= now && run.id === found.run
+  const lapsed = run !== undefined && run.leaseEnds > 0 && run.leaseEnds <= now && (run.id ?? found.run) === found.run
   demand(
     lapsed && run.lapses === 3,
     `L12: ${laneName(found.id)} is said to have crashed, but its fourth lease has not lapsed`,

@@ -15,7 +15,7 @@ export interface Granted {
 
 export interface Claimed {
   readonly granted: readonly Granted[]
-  readonly crashed: readonly { readonly lane: ModelLane; readonly run: string | undefined }[]
+  readonly crashed: readonly { readonly lane: ModelLane; readonly letter: Letter }[]
 }
 
 const LAPSES_OF_A_CRASH = 4
@@ -58,7 +58,7 @@ function nextLane(model: Model, call: Claim, left: Record<Line, number>): ModelL
 
 export function claim(model: Model, call: Claim): Claimed {
   const granted: Granted[] = []
-  const crashed: { lane: ModelLane; run: string | undefined }[] = []
+  const crashed: { lane: ModelLane; letter: Letter }[] = []
   if (model.paused.has(call.flow)) return { granted, crashed }
   const left = { healthy: call.slots, failing: call.failing, suspect: call.suspects }
   while (granted.length < call.slots) {
@@ -72,8 +72,7 @@ export function claim(model: Model, call: Claim): Claimed {
       continue
     }
     if (lane.run !== undefined && lapsesFound(lane.run, model.now) >= LAPSES_OF_A_CRASH) {
-      crashed.push({ lane, run: lane.run.id })
-      crash(model, lane, lane.run, call.block)
+      crashed.push({ lane, letter: crash(model, lane, lane.run, call.block) })
       continue
     }
     left[line] -= 1
@@ -85,10 +84,11 @@ export function claim(model: Model, call: Claim): Claimed {
   return { granted, crashed }
 }
 
-function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): void {
+function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): Letter {
   run.lapses += 1
-  buryRun(model, lane, run, { reason: 'crashed', block })
+  const letter = buryRun(model, lane, run, { reason: 'crashed', block })
   runEnded(model, lane, { whileRunning: 'window', keep: 0 })
+  return letter
 }
 
 /** What a purge left of the letter is dead as before. */
@@ -98,7 +98,7 @@ export function endPurgedLetter(lane: ModelLane, run: ModelRun): void {
 }
 
 /** The run's events become a dead letter of its id; one that came from a letter is that letter again. */
-export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { reason: string; block: boolean }): void {
+export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { reason: string; block: boolean }): Letter {
   const before = run.letter
   const letter: Letter = {
     id: run.id,
@@ -116,6 +116,7 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
   // Dead again it is the same letter, in its old place among the others.
   const known = before !== undefined && lane.letters.includes(before)
   lane.letters = known ? lane.letters.map((other) => (other === before ? letter : other)) : [...lane.letters, letter]
+  return letter
 }
 
 function turnOf(model: Model, lane: ModelLane, call: Claim): ModelRun {
@@ -145,8 +146,7 @@ function newRun(model: Model, lane: ModelLane, call: Claim): ModelRun {
   const replaysAreDue = replays.length > 0 && lane.replaysDue <= model.now
   const liveIsDue = live.length > 0 && lane.window <= model.now
   const replayTurn = replaysAreDue && (!liveIsDue || lane.turnsBesideReplays >= LIVE_TURNS_PER_REPLAY)
-  if (replayTurn) lane.turnsBesideReplays = 0
-  else if (replays.length > 0) lane.turnsBesideReplays += 1
+  lane.turnsBesideReplays = replayTurn || replays.length === 0 ? 0 : lane.turnsBesideReplays + 1
   return takeFrom(lane, replayTurn ? replays : live, call)
 }
 

@@ -84,7 +84,7 @@ function putOff(model: Model, { lane, run }: Held, after: number): void {
 function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
   model.dissolved += 1
   const newcomers = liveSpots(lane).filter((spot) => !run.left.includes(spot))
-  const leftOver = run.left.length > 0
+  const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
   const window = lane.window
   const { ended } = lane
   lane.waiting = [...lane.waiting, ...run.spots].toSorted((a, b) => a.position - b.position)

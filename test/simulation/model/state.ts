@@ -217,7 +217,7 @@ export function isPending(model: Model, event: string): boolean {
 
 /** Chores: what is over is forgotten. Retention may have taken what is finished (L23): a replay may find it or not. */
 export function upkeep(model: Model, keepNothing: boolean): void {
-  for (const lane of model.lanes.values()) if (isForgotten(lane)) forgetThePast(model, lane)
+  for (const lane of model.lanes.values()) if (isForgotten(model, lane)) forgetThePast(model, lane)
   if (!keepNothing) return
   for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
 }
@@ -227,9 +227,10 @@ export function least(numbers: readonly Millis[]): Millis {
 }
 
 /** A lane of which nothing is left that has to be kept. */
-function isForgotten(lane: ModelLane): boolean {
+function isForgotten(model: Model, lane: ModelLane): boolean {
   const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
-  return lane.waiting.length === 0 && lane.run === undefined && !letters
+  const held = lane.held !== undefined && lane.held > model.now
+  return lane.waiting.length === 0 && lane.run === undefined && !letters && !held
 }
 
 /** Holds and memories that are over stay so, should the clock be set back. */
@@ -254,9 +255,9 @@ export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void 
   }
   if (replaySpots(lane).length === 0) {
     lane.replaysDue = NEVER
-    if (!tolerated.turnsStayWhenReplaysGo || isForgotten(lane)) lane.turnsBesideReplays = 0
+    if (!tolerated.turnsStayWhenReplaysGo || isForgotten(model, lane)) lane.turnsBesideReplays = 0
   }
-  if (isForgotten(lane)) forgetThePast(model, lane)
+  if (isForgotten(model, lane)) forgetThePast(model, lane)
   const deadline = Math.max(deadlineOf(lane), lane.held ?? 0)
   if (deadline !== lane.deadline || anew) lane.ticket = ++model.counter
   lane.deadline = deadline

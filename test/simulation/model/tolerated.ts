@@ -10,7 +10,7 @@ const all = {
   purgedLetterStaysWhileItRuns: true,
   /** What a run leaves over has no cap any more: its next run can be cancelled at any time. */
   leftoverLosesItsCap: true,
-  /** Replays that are purged or dropped leave the count of live turns behind for those that come later. */
+  /** Replays that are purged or dropped leave the count of live turns to those that come before the next live turn. */
   turnsStayWhenReplaysGo: true,
   /** A purge of a lane in several calls leaves finished events of its runs behind. */
   purgeInStepsForgetsTheFinished: true,
