@@ -21,8 +21,11 @@ export function laneId(flow: string, key: string): LaneId {
  * thousand, and an index that only grows at its end costs a fraction of one that is written everywhere.
  */
 export function ownLaneId(flow: string, eventId: string): LaneId {
-  return eventId.slice(0, 10) + digest([flow, eventId]).slice(0, 16)
+  const named = digest([flow, eventId])
+  return STARTS_WITH_TIME.test(eventId) ? eventId.slice(0, 10) + named.slice(0, 16) : named
 }
+
+const STARTS_WITH_TIME = /^[0-9a-z]{10}/
 
 /** What makes two arrivals the same event (L10). The tenant is part of it: no tenant can suppress another's events. */
 export function identity(source: string, tenant: string, dedupeId: string): Identity {

@@ -20,7 +20,7 @@ export interface LimitState {
   /** Raised by every pause: a reservation of an older epoch is void (M2). */
   readonly epoch: number
   readonly slots: readonly Slot[]
-  /** Token bucket only: how many tokens it lacks at a moment, which may be that of the last slot, still to come. */
+  /** Token bucket only: how many tokens it lacks at a moment; slots after it are in `slots`. */
   readonly debt: number
   readonly debtAt: Millis
   /** The last slot given: slots never go back, so that first come is first served. */
@@ -93,8 +93,19 @@ function fromWindow(state: LimitState, numbers: LimitNumbers, floor: Millis): Mi
 
 /** As soon as no more tokens are missing than may be. */
 function fromBucket(state: LimitState, numbers: LimitNumbers, floor: Millis): Millis {
+  const owed = owedAfter(state, numbers, state.slots)
   const each = perToken(state, numbers, floor)
-  return Math.max(floor, later(state.debtAt, (state.debt - (numbers.burst - numbers.cost)) * each))
+  return Math.max(floor, later(owed.debtAt, Math.max(0, owed.debt - (numbers.burst - numbers.cost)) * each))
+}
+
+/** What the bucket lacks once these slots are used, one after the other. Slots still to come may yet be given back. */
+function owedAfter(state: LimitState, numbers: LimitNumbers, slots: readonly Slot[]): { debt: number; debtAt: Millis } {
+  let { debt, debtAt } = state
+  for (const slot of slots) {
+    debt = Math.max(0, debt - (slot.at - debtAt) / perToken(state, numbers, slot.at)) + slot.count
+    debtAt = slot.at
+  }
+  return { debt, debtAt }
 }
 
 function perToken(state: LimitState, numbers: LimitNumbers, at: Millis): Millis {
@@ -104,15 +115,17 @@ function perToken(state: LimitState, numbers: LimitNumbers, at: Millis): Millis 
 /** The slot `at` is given. */
 export function take(state: LimitState, numbers: LimitNumbers, at: Millis, now: Millis): LimitState {
   if (numbers.burst > 0) {
-    const each = perToken(state, numbers, at)
-    const debt = Math.max(0, state.debt - (at - state.debtAt) / each) + numbers.cost
-    return { ...state, last: at, debt, debtAt: at, idleAt: Math.max(state.idleAt, later(at, debt * each)) }
+    const slots = [...state.slots, { at, count: numbers.cost }]
+    const owed = owedAfter(state, numbers, slots)
+    const idleAt = Math.max(state.idleAt, later(at, owed.debt * perToken(state, numbers, at)))
+    const past = slots.filter((slot) => slot.at <= now - slack(numbers.per))
+    return { ...state, last: at, ...owedAfter(state, numbers, past), slots: slots.slice(past.length), idleAt }
   }
   const slots = logged(needed(state, numbers, now), numbers, at)
   return { ...state, last: at, slots, idleAt: Math.max(state.idleAt, later(at, reachOf(numbers, STRETCH_ON_PAUSE))) }
 }
 
-/** Slots out of reach, and all but the newest `rate`, can never matter again. */
+/** Slots out of reach, and those before the newest `rate` that can no longer be given back, never matter again. */
 function needed(state: LimitState, numbers: LimitNumbers, now: Millis): readonly Slot[] {
   const { slots } = state
   const horizon = now - reachOf(numbers, stretchAt(state, now))
@@ -121,7 +134,7 @@ function needed(state: LimitState, numbers: LimitNumbers, now: Millis): readonly
   while (from > 0 && held < numbers.rate) {
     const slot = slots[from - 1]
     if (slot === undefined || slot.at < horizon) break
-    held += slot.count
+    if (slot.at <= now - slack(numbers.per)) held += slot.count
     from--
   }
   return slots.slice(from)
@@ -144,12 +157,10 @@ function entryAt(numbers: LimitNumbers, at: Millis): Millis {
 
 /** A slot that nobody used is taken out again. `last` is then the last of those that are left. */
 export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, last: Millis): LimitState {
-  if (numbers.burst > 0) {
-    return { ...state, debt: state.debt - numbers.cost, last }
-  }
-  const entry = entryAt(numbers, at)
+  const entry = numbers.burst > 0 ? at : entryAt(numbers, at)
+  const index = state.slots.findLastIndex((slot) => slot.at === entry && slot.count >= numbers.cost)
   const slots = state.slots
-    .map((slot) => (slot.at === entry ? { at: slot.at, count: slot.count - numbers.cost } : slot))
+    .map((slot, n) => (n === index ? { at: slot.at, count: slot.count - numbers.cost } : slot))
     .filter((slot) => slot.count > 0)
   return { ...state, slots, last }
 }

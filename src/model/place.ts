@@ -49,7 +49,7 @@ function placeLive(lane: Lane, placement: Placement, at: Moment): Lane {
 }
 
 function windowEnd(lane: Lane, placement: Placement, cap: Millis, at: Moment): Millis {
-  if (placement.jitter === 0) return Math.min(later(at.now, placement.quiet), cap)
+  if (placement.jitter === 0 || placement.quiet === Infinity) return Math.min(later(at.now, placement.quiet), cap)
   const factor = 1 + placement.jitter * (2 * chance(lane.id, at.draw()) - 1)
   return Math.min(later(at.now, placement.quiet * factor), cap)
 }

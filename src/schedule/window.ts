@@ -86,7 +86,9 @@ function maxOf({ every, max }: WindowOptions, quiet: Range, flow: string): Milli
     if (max !== undefined) throw new SluiceError('CONFIG_INVALID', `${flow} has every and max; every is its own max.`)
     return millis(every, `${flow}.every`)
   }
-  return max === undefined ? quiet.to * DEFAULTS.maxPerQuiet : millis(max, `${flow}.max`)
+  if (max !== undefined) return millis(max, `${flow}.max`)
+  if (quiet.to < Infinity) return quiet.to * DEFAULTS.maxPerQuiet
+  throw new SluiceError('CONFIG_INVALID', `${flow}.quiet is endless; say how long an event may wait with max or every.`)
 }
 
 function atLeast(least: number, value: number, option: string): number {

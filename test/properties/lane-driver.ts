@@ -41,6 +41,8 @@ export interface RunNotes {
 
 export type Ending =
   | { readonly kind: 'done' | 'dropped' | 'released' | 'cancelled' }
+  /** Cancelled if it was asked to, else done. */
+  | { readonly kind: 'obey' }
   | { readonly kind: 'retry' | 'again'; readonly after: Millis }
   | { readonly kind: 'dead'; readonly block: boolean }
 
@@ -108,8 +110,9 @@ export class LaneDriver implements Moment {
   }
 
   /** The holder of the live token says how it went; nobody else gets here. */
-  settle(ending: Ending, end: LaneEnd): boolean {
+  settle(how: Ending, end: LaneEnd): boolean {
     const { run: notes, lane } = this
+    const ending = how.kind === 'obey' ? ({ kind: lane.run?.cancel === true ? 'cancelled' : 'done' } as const) : how
     const run = lane.run
     if (run === undefined || notes === undefined || !isLive(run, this.now)) return false
     const put = (next: typeof run, after: Millis): void => {

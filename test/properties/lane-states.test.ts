@@ -5,7 +5,7 @@ import { NEVER } from '../../src/clock.ts'
 import { LAPSES_MAX, type ClaimCaps } from '../../src/model/claim.ts'
 import { FAILING, HEALTHY, isEmpty, SUSPECT, type Lane } from '../../src/model/lane.ts'
 import { LaneDriver, sizeOf } from './lane-driver.ts'
-import { LEASE, perform, step, type Step } from './lane-steps.ts'
+import { LEASE, perform, step, waitUntilDue, type Step } from './lane-steps.ts'
 
 type Invariant = (
   driver: LaneDriver,
@@ -16,7 +16,7 @@ type Invariant = (
 /** Plays random histories and looks at each state that they go through. */
 function always(invariant: Invariant, numRuns = 300): void {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
       const driver = new LaneDriver()
       for (const what of steps) {
         const before = { lane: driver.lane, notes: driver.run === undefined ? undefined : { ...driver.run } }
@@ -26,6 +26,12 @@ function always(invariant: Invariant, numRuns = 300): void {
     }),
     { numRuns },
   )
+}
+
+/** The step says of a run that it was cancelled. */
+function isCancelled(what: Step, before: Lane): boolean {
+  if (what.kind !== 'settle' || before.run === undefined) return false
+  return what.ending.kind === 'cancelled' || (what.ending.kind === 'obey' && before.run.cancel)
 }
 
 const queued = (driver: LaneDriver): number => driver.letters.filter(({ state }) => state === 'queued').length
@@ -155,8 +161,7 @@ describe('a lane in any history', () => {
     always((driver, { lane: before, notes }, what) => {
       if (notes === undefined || driver.run !== undefined || driver.live.length === 0) return
       const { lane, now } = driver
-      const dissolved = what.kind === 'settle' && what.ending.kind === 'cancelled'
-      if (dissolved) return
+      if (isCancelled(what, before)) return
       const requeue =
         what.kind === 'settle' && what.end.whileRunning === 'requeue' && notes.rank === 0 && notes.letter === undefined
       // What was left over may have been dropped meanwhile: then the lane may know, and the newcomers keep their window.
@@ -170,13 +175,13 @@ describe('a lane in any history', () => {
   it('can be worked off to the end: every event ends or is a dead letter, and the lane is empty', () => {
     const all: ClaimCaps = { maxEvents: 1_000, maxBytes: 1_000, lease: LEASE, take: 'all' }
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
         const driver = new LaneDriver()
         for (const what of steps) perform(driver, what)
         driver.steer({ kind: 'unhold' })
         while (blocking(driver) > 0) driver.letter('unblock')
         for (let turns = 0; driver.lane.due !== NEVER && turns < 200; turns++) {
-          perform(driver, { kind: 'until-due' })
+          waitUntilDue(driver)
           driver.claim(all)
           driver.settle({ kind: 'done' }, { whileRunning: 'window', keep: 0 })
         }
@@ -188,7 +193,7 @@ describe('a lane in any history', () => {
     )
   })
 
-  it('the histories reach every corner: letters, crashes, suspects, cancels, replays, holds', () => {
+  it('the histories reach every corner: letters, suspects, cancels, left-overs, replays, blocks, holds', () => {
     const seen = new Set<string>()
     always((driver, { lane: before, notes }, what) => {
       if (driver.lane.line === SUSPECT) seen.add('suspect')
@@ -199,8 +204,7 @@ describe('a lane in any history', () => {
       if (before.left && driver.run === undefined && notes !== undefined) seen.add('left over')
       if (blocking(driver) > 0 && driver.live.length > 0) seen.add('blocked')
       if (driver.lane.hold !== undefined && driver.live.length > 0) seen.add('held')
-      if (what.kind === 'settle' && what.ending.kind === 'cancelled' && notes !== undefined && driver.run === undefined)
-        seen.add('dissolved')
+      if (isCancelled(what, before) && driver.run === undefined) seen.add('dissolved')
       if (what.kind === 'claim' && notes !== undefined && driver.run === undefined) seen.add('crashed')
     }, 1_000)
     const corners = [

@@ -13,15 +13,15 @@ const short = fc.constantFrom(0, 10, 50, 100, 120)
 export type Step =
   | { readonly kind: 'place'; readonly placement: Placement }
   | { readonly kind: 'wait'; readonly ms: number }
-  | { readonly kind: 'until-due' | 'drop' }
-  | { readonly kind: 'claim'; readonly caps: ClaimCaps }
+  | { readonly kind: 'lapse' | 'drop' }
+  | { readonly kind: 'claim'; readonly caps: ClaimCaps; readonly early: boolean }
   | { readonly kind: 'settle'; readonly ending: Ending; readonly end: LaneEnd }
   | { readonly kind: 'steer'; readonly act: LaneAct | { readonly kind: 'hold-for'; readonly ms: number } }
   | { readonly kind: 'letter'; readonly act: 'retry' | 'drop' | 'unblock' }
 
 const placement: fc.Arbitrary<Placement> = fc.record({
   quiet: short,
-  max: short,
+  max: fc.constantFrom(0, 60, 120, 120, 400, 400),
   maxEvents: fc.constantFrom(3, 1_000),
   maxBytes: fc.constantFrom(8, 1_000),
   jitter: fc.constantFrom(0, 0.5),
@@ -41,30 +41,31 @@ const end: fc.Arbitrary<LaneEnd> = fc.record({
   keep: fc.constantFrom(0, 50),
 })
 const ending: fc.Arbitrary<Ending> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('done', 'done', 'dropped', 'released', 'cancelled', 'cancelled') }),
-  fc.record({ kind: fc.constantFrom('retry', 'again'), after: short }),
-  fc.record({ kind: fc.constant('dead'), block: fc.boolean() }),
+  { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('obey', 'obey', 'cancelled') }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('done', 'dropped', 'released') }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('retry', 'again'), after: short }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('dead'), block: fc.boolean() }) },
+)
+const person: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({
+    kind: fc.constant('steer'),
+    act: fc.oneof(
+      fc.record({ kind: fc.constantFrom('run-now', 'cancel', 'unhold') }),
+      fc.record({ kind: fc.constant('hold-for'), ms: short }),
+    ),
+  }),
+  fc.record({ kind: fc.constant('letter'), act: fc.constantFrom('retry', 'retry', 'drop', 'unblock') }),
 )
 export const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('place'), placement }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), ms: short }) },
-  { weight: 5, arbitrary: fc.constant({ kind: 'until-due' }) },
-  { weight: 7, arbitrary: fc.record({ kind: fc.constant('claim'), caps }) },
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('settle'), ending, end }) },
+  { weight: 14, arbitrary: fc.record({ kind: fc.constant('place'), placement }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), ms: fc.constantFrom(10, 10, 50) }) },
+  { weight: 3, arbitrary: fc.constant({ kind: 'lapse' }) },
   {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('steer'),
-      act: fc.oneof(
-        fc.record({ kind: fc.constantFrom('run-now', 'cancel', 'unhold') }),
-        fc.record({ kind: fc.constant('hold-for'), ms: short }),
-      ),
-    }),
+    weight: 14,
+    arbitrary: fc.record({ kind: fc.constant('claim'), caps, early: fc.constantFrom(false, false, true) }),
   },
-  {
-    weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('letter'), act: fc.constantFrom('retry', 'drop', 'unblock') }),
-  },
+  { weight: 14, arbitrary: fc.record({ kind: fc.constant('settle'), ending, end }) },
+  { weight: 10, arbitrary: person },
   { weight: 1, arbitrary: fc.constant({ kind: 'drop' }) },
 )
 
@@ -74,9 +75,10 @@ export function perform(driver: LaneDriver, what: Step): void {
       return driver.place(what.placement)
     case 'wait':
       return driver.wait(what.ms)
-    case 'until-due':
-      return driver.wait(driver.lane.due === NEVER ? 0 : Math.max(0, driver.lane.due - driver.now))
+    case 'lapse':
+      return driver.run?.running === true ? waitUntilDue(driver) : undefined
     case 'claim':
+      if (!what.early && driver.run?.running !== true) waitUntilDue(driver)
       return void driver.claim(what.caps)
     case 'settle':
       return void driver.settle(what.ending, what.end)
@@ -91,4 +93,8 @@ export function perform(driver: LaneDriver, what: Step): void {
     case 'drop':
       return driver.drop()
   }
+}
+
+export function waitUntilDue(driver: LaneDriver): void {
+  if (driver.lane.due !== NEVER) driver.wait(Math.max(0, driver.lane.due - driver.now))
 }

@@ -88,7 +88,12 @@ class Callers {
       await this.#regulate({ kind: 'resume' })
     } else {
       for (let n = 0; n < what.calls; n++) {
-        const newest = this.#inOrder().at(-1)
+        const [oldest, ...others] = this.#inOrder()
+        const newest = others.at(-1) ?? oldest
+        // A later slot was given: this one does not come back.
+        if (oldest !== undefined && newest !== oldest) {
+          expect(await this.#regulate({ kind: 'release', ticket: String(oldest.ticket) })).toBe(false)
+        }
         if (newest === undefined || !(await this.#regulate({ kind: 'release', ticket: String(newest.ticket) }))) return
         this.#waiting = this.#waiting.filter((other) => other !== newest)
       }

@@ -1,9 +1,10 @@
-// The default store keeps the whole contract, on a real file, through restarts.
-import { mkdtempSync, rmSync } from 'node:fs'
+// The default store keeps the whole contract, on a real file, through restarts and crashes.
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, it } from 'vitest'
-import { storeConformance } from '../../src/store/conformance/index.ts'
+import type { Clock } from '../../src/clock.ts'
+import { storeConformance, type Harness } from '../../src/store/conformance/index.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -12,24 +13,44 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-conformance-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const files = new Map<Store, string>()
+let made = 0
+const newFile = (): string => join(folder, `${made++}.db`)
+
+async function open(file: string, clock: Clock): Promise<Store> {
+  const store = await openSqliteStore({ file, clock })
+  files.set(store, file)
+  return store
+}
+
+const sqlite = {
+  clock: () => new VirtualClock(),
+  fresh: async (clock) => open(newFile(), clock),
+} satisfies Partial<Harness>
 
 storeConformance(
   { describe, it },
   {
+    ...sqlite,
     name: 'sqlite',
-    clock: () => new VirtualClock(),
-    async fresh(clock) {
-      const file = join(folder, `${files.size}.db`)
-      const store = await openSqliteStore({ file, clock })
-      files.set(store, file)
-      return store
-    },
     async reopen(store, clock) {
-      const file = files.get(store) ?? ''
       await store.close()
-      const again = await openSqliteStore({ file, clock })
-      files.set(again, file)
-      return again
+      return open(files.get(store) ?? '', clock)
+    },
+  },
+)
+
+storeConformance(
+  { describe, it },
+  {
+    ...sqlite,
+    name: 'sqlite, after a crash',
+    only: ['durability'],
+    /** What lies in the file and its log at this moment is what a process that was killed leaves behind. */
+    async reopen(store, clock) {
+      const [from, to] = [files.get(store) ?? '', newFile()]
+      for (const part of ['', '-wal']) if (existsSync(from + part)) copyFileSync(from + part, to + part)
+      await store.close()
+      return open(to, clock)
     },
   },
 )

@@ -124,6 +124,7 @@ export const failure: Suite = (rule) => {
     assert.deepEqual(t.names(rest), ['b'])
     await t.end(rest, partial({ retry: [t.id('a')], dead: ['stranger'] }))
     await t.nothing()
+    assert.equal((await t.store.get({ kind: 'runs', id: rest.run })).item?.kind, 'done')
     assert.deepEqual(await t.all('dead'), [])
   })
 
@@ -225,5 +226,20 @@ export const failure: Suite = (rule) => {
     assert.deepEqual([letter.state, t.names(letter.events)], ['dead', ['b']])
     assert.equal(await t.steerDead(letter.id, 'retry'), 'ok')
     assert.deepEqual(t.names(await t.next()), ['b'])
+  })
+
+  rule('L8 L9 a letter that blocked and is accepted in part still blocks when the rest dies', async (t) => {
+    await t.appendEach(['a', 'b'])
+    const first = await t.next()
+    await t.end(first, { kind: 'dead', reason: 'broken', block: true })
+    await t.append('newcomer')
+    await t.steerDead(first.run, 'retry')
+    await t.end(await t.next(), partial({ retry: [t.id('b')] }))
+    await t.end(await t.next(), dead)
+    await t.nothing()
+    const letter = only(await t.all('dead'))
+    assert.deepEqual([t.names(letter.events), letter.blocks], [['b'], true])
+    await t.steerDead(letter.id, 'drop')
+    assert.deepEqual(t.names(await t.next()), ['newcomer'])
   })
 }

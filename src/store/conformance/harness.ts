@@ -25,7 +25,9 @@ export interface Harness {
   clock(): HandClock
   /** An empty store that nobody else sees. */
   fresh(clock: Clock): Promise<Store> | Store
-  /** Closes the store and opens its data again, as after a restart. Without it nothing is said about durability. */
+  /** Only these suites: for a second way to bring up a store that passes all of them. */
+  readonly only?: readonly string[]
+  /** Ends the store and opens its data again, as after a restart or a crash. Without it nothing is said about durability. */
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Another caller of the same data: a second connection. Without it a second process shares the store object. */
   second?(store: Store): Promise<Store>

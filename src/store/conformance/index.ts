@@ -98,13 +98,19 @@ export function storeConformance(runner: Runner, harness: Harness): void {
       }
     })
   }
-  for (const name of Object.keys(harness.skip ?? {})) assert.ok(name in suites, `there is no suite ${name}`)
+  for (const name of [...Object.keys(harness.skip ?? {}), ...(harness.only ?? [])]) {
+    assert.ok(name in suites, `there is no suite ${name}`)
+  }
   runner.describe(`store: ${harness.name}`, () => {
     for (const [name, suite] of Object.entries(suites)) {
-      const reason =
-        harness.skip?.[name] ?? (name === 'durability' && !harness.reopen ? 'it is not durable' : undefined)
+      if (harness.only?.includes(name) === false) continue
+      const reason = excuse(harness, name)
       if (reason === undefined) runner.describe(name, () => suite(rule))
       else runner.it.skip(`${name}: ${reason}`, async () => {})
     }
   })
+}
+
+function excuse(harness: Harness, suite: string): string | undefined {
+  return suite === 'durability' && harness.reopen === undefined ? 'it is not durable' : harness.skip?.[suite]
 }

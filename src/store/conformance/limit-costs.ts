@@ -110,4 +110,24 @@ export const limitCosts: Suite = (rule) => {
       [10],
     )
   })
+
+  rule('M7 a slot does not go back when a later one has been used already', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    for (const ticket of ['t1', 't2', 't3']) await wait(t, ticket, api)
+    t.clock.advance(2_200)
+    assert.equal(await wait(t, 't3', api), 0)
+    assert.equal(await release(t, 'api', 't2'), false)
+    assert.equal(await wait(t, 't4', api), 1_100)
+  })
+
+  rule('M3 M5 a pause of one limit moves a call of two, and the other limit is kept as well', async (t) => {
+    const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
+    await wait(t, 't1', both)
+    await wait(t, 't2', both)
+    await t.store.regulate({ name: 'a', act: { kind: 'pause', for: 10 * SECOND, slow: false } })
+    const moved = await wait(t, 't2', both)
+    assert.ok(moved >= 10 * SECOND)
+    const other = await wait(t, 't3', { b: calls(1, SECOND) })
+    assert.ok(other >= 1_100 && Math.abs(other - moved) >= 1_100, `${other} beside ${moved}`)
+  })
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Millis } from '../../clock.ts'
 import { wait } from './limit-words.ts'
 import { only, type Suite } from './stage.ts'
-import { calls, DAY, request, SECOND } from './vocabulary.ts'
+import { calls, DAY, MINUTE, request, SECOND } from './vocabulary.ts'
 
 /** The slack of M1: how old a slot may be when it is used. */
 const SLACK = 100
@@ -145,13 +145,15 @@ export const limits: Suite = (rule) => {
   })
 
   rule('M1 M2 upkeep forgets no slot and no ticket that still matters', async (t) => {
-    const api = { api: calls(1, DAY) }
-    await wait(t, 't1', api)
-    assert.equal(await wait(t, 't2', api), DAY + SLACK)
-    t.clock.advance(DAY / 2)
-    await t.upkeep()
-    assert.equal(await wait(t, 't2', api), DAY / 2 + SLACK)
-    assert.equal(await wait(t, 't3', api), DAY / 2 + DAY + 2 * SLACK)
+    for (const per of [DAY, 30 * MINUTE]) {
+      const api = { [`per ${per}`]: calls(1, per) }
+      await wait(t, `${per} first`, api)
+      assert.equal(await wait(t, `${per} second`, api), per + SLACK)
+      t.clock.advance(per / 2)
+      await t.upkeep()
+      assert.equal(await wait(t, `${per} second`, api), per / 2 + SLACK)
+      assert.equal(await wait(t, `${per} third`, api), per / 2 + per + 2 * SLACK)
+    }
   })
 
   rule('M1 a reservation says how long its slot stays fresh: the slack, or what is left of it', async (t) => {

@@ -50,6 +50,8 @@ export const records: Suite = (rule) => {
     assert.deepEqual(await found({ source: 'shop', type: 'sent', tenant: 'acme' }), ['shop sent acme'])
     assert.deepEqual(await found({ from: start + 150, to: start + 350 }), ['shop sent globex', 'shop sent acme'])
     assert.deepEqual(await found({ source: 'nobody' }), [])
+    await t.append('elsewhere', { key: 'elsewhere' })
+    assert.deepEqual(await found({ lane: laneId('flow', 'elsewhere') }), ['elsewhere'])
   })
 
   rule('an event is shown with its size, its lanes and, one by one, its bytes', async (t) => {
@@ -72,6 +74,10 @@ export const records: Suite = (rule) => {
     assert.deepEqual(await found({}), ['a', 'b', 'c'])
     assert.deepEqual(await found({ flow: 'flow' }), ['a', 'b'])
     assert.deepEqual(await found({ tenant: 'acme' }), ['a', 'c'])
+    assert.deepEqual(
+      (await t.all('lanes', {}, 2)).map((lane) => lane.key),
+      ['c', 'b', 'a'],
+    )
     const lane = await t.lane('b')
     assert.deepEqual([lane?.key, lane?.flow, lane?.tenant, lane?.run?.id], ['b', 'flow', 'globex', live.run])
     assert.equal((await t.lane('a'))?.waiting, 1)

@@ -181,6 +181,33 @@ export const retention: Suite = (rule) => {
     assert.equal(await body(t, 'waiting'), big)
   })
 
+  rule('L23 by bytes: nothing goes while the store takes less', async (t) => {
+    await t.append('a')
+    await t.end(await t.next())
+    assert.equal((await t.upkeep({ bytes: 1e12 })).events, 0)
+    assert.equal(await body(t, 'a'), 'a')
+  })
+
+  rule('L23 L10 an identity that was taken over stays with its new event when the old one goes', async (t) => {
+    const words = { dedupe: 'x', body: '-', dedupeFor: 2 * MINUTE }
+    await t.append('old', words)
+    await t.end(await t.next())
+    t.clock.advance(2 * MINUTE)
+    await t.append('new', words)
+    await t.upkeep(ages)
+    assert.equal(await t.record('old'), undefined)
+    assert.deepEqual(await t.append('again', words), { kind: 'duplicate', of: t.id('new') })
+  })
+
+  rule('L23 what is gone without a trace is new when it comes again', async (t) => {
+    await t.append('a', { dedupeFor: SECOND })
+    await t.end(await t.next())
+    t.clock.advance(DAY)
+    await t.upkeep(ages)
+    assert.deepEqual(await t.append('a', { dedupeFor: SECOND }), { kind: 'stored' })
+    assert.deepEqual(t.names(await t.next()), ['a'])
+  })
+
   rule('L23 upkeep moves no deadline and ends no lease', async (t) => {
     await t.append('a', { key: 'a', quiet: SECOND })
     await t.append('b', { key: 'b' })

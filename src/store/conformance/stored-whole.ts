@@ -85,6 +85,18 @@ export const storedWhole: Suite = (rule) => {
     assert.deepEqual(t.names((await unrouted(t, { n: 2 })).map((leased) => leased.event.id)), ['c'])
   })
 
+  rule('L2 oldest due is by when they are due, not by when they were written', async (t) => {
+    for (const name of ['a', 'b']) await t.append(name, { marks: [mark('outbox')] })
+    for (const [n, leased] of (await unrouted(t)).entries()) {
+      const still = [{ ...mark('outbox'), after: n === 0 ? 900 : 300 }]
+      await put(t, { kind: 'mark', id: leased.id, token: leased.token, places: [], marks: still })
+    }
+    t.clock.advance(600)
+    await t.append('c', { marks: [mark('outbox')] })
+    t.clock.advance(600)
+    assert.deepEqual(t.names((await unrouted(t)).map((leased) => leased.event.id)), ['b', 'c', 'a'])
+  })
+
   rule('L2 a leased mark is given to nobody else until its lease ends, then with a new token', async (t) => {
     await t.append('a', { marks: [mark('outbox')] })
     const first = only(await unrouted(t))

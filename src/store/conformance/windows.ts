@@ -170,11 +170,14 @@ export const windows: Suite = (rule) => {
 
   rule('L3 maxBytes counts nothing that was dropped or purged', async (t) => {
     const words = { quiet: 1_000, maxBytes: 300, body: 'x'.repeat(100) }
+    await t.append('running', { body: 'x' })
+    const run = await t.next()
     await t.appendEach(['a', 'b'], words)
     await t.steer('k', 'drop')
     await t.appendEach(['c', 'd'], words)
     await t.store.purge({ what: { kind: 'event', id: t.id('c') }, n: 10 })
     await t.append('e', words)
+    await t.end(run)
     await t.nothing()
     await t.append('f', words)
     assert.deepEqual(t.names(await t.next()), ['d', 'e', 'f'])
@@ -204,4 +207,22 @@ export const windows: Suite = (rule) => {
     }
     assert.deepEqual(t.names(await t.dueIn(10)), ['a', 'c', 'd', 'e'])
   })
+
+  rule(
+    'L3 the most lanes of a tenant counts those of the flow that wait, and the oldest windows go first',
+    async (t) => {
+      await t.append('running', { key: 'running', tenant: 'acme' })
+      await t.next()
+      for (const key of ['w', 'x', 'y', 'z']) {
+        await t.append(key, { key, tenant: 'acme', every: 60_000 })
+        await t.append(`${key} elsewhere`, { key, flow: 'mail', tenant: 'acme', every: 60_000 })
+        t.clock.advance(10)
+      }
+      await t.upkeep({ lanesPerTenant: { flow: 4 } })
+      await t.nothing()
+      await t.upkeep({ lanesPerTenant: { flow: 2 } })
+      assert.deepEqual(keys(await t.claim()), ['w', 'x'])
+      await t.nothing({ flow: 'mail' })
+    },
+  )
 }

@@ -41,6 +41,8 @@ export class SqliteLanes implements LaneTable {
   readonly #places: SqlitePlaces
   readonly #begun: BegunRuns
   readonly #cache = new Map<LaneId, Lane>()
+  /** Lanes that this commit has made. */
+  readonly #fresh = new Set<LaneId>()
   /** By flow, the deadline up to which the lanes that have begun are the first of their line. */
   readonly #begunUpTo = new Map<string, Millis>()
 
@@ -79,7 +81,10 @@ export class SqliteLanes implements LaneTable {
       this.#places.written(lane.row),
     ]
     if (this.#cache.has(lane.id)) this.#sql.run(UPDATE, ...changing, lane.row)
-    else this.#sql.run(INSERT, lane.row, lane.id, lane.flow, lane.key, lane.tenant, lane.group, ...changing)
+    else {
+      this.#sql.run(INSERT, lane.row, lane.id, lane.flow, lane.key, lane.tenant, lane.group, ...changing)
+      this.#fresh.add(lane.id)
+    }
     this.#cache.set(lane.id, lane)
   }
 
@@ -122,12 +127,20 @@ export class SqliteLanes implements LaneTable {
       this.#places.letGo()
       this.#recover()
     }
-    for (const [id, lane] of this.#cache) {
+    // Most new lanes are not looked at again before their turn: those that are will come back and stay.
+    for (const id of this.#fresh) this.#drop(id)
+    this.#fresh.clear()
+    for (const id of this.#cache.keys()) {
       if (this.#cache.size <= CACHED) break
-      if (this.#begun.has(lane.row)) continue
-      this.#cache.delete(id)
-      this.#places.gone(lane.row)
+      this.#drop(id)
     }
+  }
+
+  #drop(id: LaneId): void {
+    const lane = this.#cache.get(id)
+    if (lane === undefined || this.#begun.has(lane.row)) return
+    this.#cache.delete(id)
+    this.#places.gone(lane.row)
   }
 
   ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {

@@ -69,6 +69,8 @@ function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unbl
   for (const lane of ledger.lanes.values()) {
     const letter = lane.letters.get(id)
     if (letter === undefined) continue
+    // A letter that is queued or dropped moves the lane's deadline: its waiting begins anew.
+    lane.passedBy.clear()
     if (act === 'retry') letter.queued = true
     if (act === 'unblock') letter.blocks = false
     if (act !== 'drop') continue

@@ -32,10 +32,12 @@ function purgeEvent(model: Model, id: string): void {
   if (known === undefined) return
   known.gone = 'yes'
   model.marks = model.marks.filter((mark) => mark.event !== id)
-  for (const lane of model.lanes.values()) purgeLane(model, lane, (spot) => spot.event === id)
+  // Lanes are freed in the order in which the event came into them.
+  for (const lane of known.lanes) purgeLane(model, model.lanes.get(lane), (spot) => spot.event === id)
 }
 
-function purgeLane(model: Model, lane: ModelLane, isPurged: (spot: Spot) => boolean): void {
+function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: (spot: Spot) => boolean): void {
+  if (lane === undefined) return
   const inLetters = lane.letters.flatMap((letter) => letter.spots)
   const inRun = lane.run === undefined ? [] : [...lane.run.spots, ...lane.run.innocent]
   const touched = [...lane.waiting, ...inLetters, ...inRun].some(isPurged)
@@ -52,10 +54,10 @@ function purgeLane(model: Model, lane: ModelLane, isPurged: (spot: Spot) => bool
   if (touched) setDeadline(model, lane, false)
 }
 
-/** A purged run loses more of its events. When its lease has lapsed nothing keeps it any longer. */
+/** A purged run loses more of its events. When its lease has lapsed and none is left, nothing keeps it any longer. */
 function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot: Spot) => boolean): void {
   run.innocent = run.innocent.filter((spot) => !isPurged(spot))
-  if (isLive(run, model.now)) return
+  if (isLive(run, model.now) || run.innocent.length > 0) return
   runEnded(model, lane, { whileRunning: 'window', keep: 0 })
 }
 
