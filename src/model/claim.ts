@@ -94,7 +94,8 @@ export function begin(lane: Lane, id: string, taken: Taken, turn: Turn): Lane {
           waiting: lane.waiting - gone,
           bytes: lane.bytes - goneBytes,
           window: NEVER,
-          cap: NEVER,
+          // Whose cap it was is not known: those left over keep it.
+          cap: lane.waiting > gone ? lane.cap : NEVER,
           left: lane.waiting > gone,
           passed: lane.replays > 0 ? lane.passed + 1 : 0,
           run,

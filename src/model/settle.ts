@@ -44,8 +44,8 @@ export function endRun(lane: Lane, end: LaneEnd, at: Moment): Lane {
     cap: lane.waiting === 0 ? NEVER : lane.cap,
     replayDue: lane.replays === 0 ? NEVER : now,
     letterDue: lane.letters === 0 ? NEVER : now,
-    ended: end.keep === 0 ? 0 : now,
-    keepUntil: end.keep === 0 ? 0 : later(now, end.keep),
+    ended: end.keep === 0 ? lane.ended : now,
+    keepUntil: end.keep === 0 ? lane.keepUntil : later(now, end.keep),
   }
   return arm(ended, at.draw, 'anew')
 }
@@ -57,6 +57,9 @@ export function dissolve(lane: Lane, run: Run, end: LaneEnd, at: Moment): Lane {
     waiting: lane.waiting + run.events,
     bytes: lane.bytes + run.bytes,
     cap: Math.min(lane.cap, run.cap),
+    // It was dissolved: it did not end.
+    ended: lane.ended,
+    keepUntil: lane.keepUntil,
     window: lane.left || lane.waiting === 0 ? at.now : Math.max(at.now, Math.min(lane.window, run.cap)),
   }
   return arm(back, at.draw, 'anew')

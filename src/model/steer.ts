@@ -46,9 +46,9 @@ export function unqueueLetter(lane: Lane, at: Moment): Lane {
   return arm({ ...lane, letters, letterDue: letters === 0 ? NEVER : lane.letterDue }, at.draw, 'if-moved')
 }
 
-/** A dead letter that blocked the lane is gone; what waited behind it is due by its own deadline, at the tail. */
+/** A dead letter that blocked the lane is gone; what waited behind it is due by its own deadline. */
 export function unblock(lane: Lane, at: Moment): Lane {
-  return arm({ ...lane, blocks: lane.blocks - 1 }, at.draw, 'anew')
+  return arm({ ...lane, blocks: lane.blocks - 1 }, at.draw, 'if-moved')
 }
 
 /** Waiting events left the lane without a run: dropped or purged. */
@@ -65,6 +65,7 @@ export function withdraw(lane: Lane, gone: Withdrawn, at: Moment): Lane {
       left: waiting === 0 ? false : lane.left,
       replays,
       replayDue: replays === 0 ? NEVER : lane.replayDue,
+      passed: replays === 0 ? 0 : lane.passed,
     },
     at.draw,
     'if-moved',

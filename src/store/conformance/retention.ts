@@ -56,10 +56,11 @@ export const retention: Suite = (rule) => {
     t.clock.advance(MINUTE)
     await t.upkeep({ events: { bank: SECOND, '': DAY }, runs: { mail: SECOND, '': DAY } })
     assert.deepEqual([await body(t, 'bank'), await body(t, 'shop')], [undefined, 'shop'])
-    assert.deepEqual(
-      (await t.all('runs')).map((run) => run.flow),
-      ['flow'],
-    )
+    const flows = async (): Promise<readonly string[]> => (await t.all('runs')).map((run) => run.flow).toSorted()
+    // The record of a run stays as long as one of its events: it is how a purge of its lane finds them.
+    assert.deepEqual(await flows(), ['flow', 'mail'])
+    await t.upkeep({ events: { '': SECOND }, runs: { mail: SECOND, '': DAY } })
+    assert.deepEqual(await flows(), ['flow'])
   })
 
   rule('L23 what waits for a far deadline is kept, with its bytes', async (t) => {

@@ -56,7 +56,8 @@ function insert(work: Work, event: NewEvent, places: readonly Place[]): number |
   const seq = events.insert(row)
   if (seq !== false) return seq
   const known = events.byIdentity(event.identity)
-  if (known !== undefined && known.dedupeUntil > work.now) return again(work, event, known)
+  const isKnown = known !== undefined && (known.dedupeUntil > work.now || known.id === event.id)
+  if (isKnown) return again(work, event, known)
   if (known !== undefined) events.forgetIdentity(known.seq)
   const second = events.insert(row)
   if (second !== false) return second

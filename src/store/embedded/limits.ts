@@ -98,7 +98,11 @@ function move(work: Work, name: string, changed: LimitState): void {
     for (const limit of row.limits) if (limit.name === name) state = giveBack(state, limit, row.at, work.now)
   }
   limits.put(name, state)
-  for (const row of unused) give(work, row, row.order)
+  for (const row of unused) {
+    const moved = give(work, row, row.order)
+    // Nobody has been told yet, so that nobody uses it.
+    limits.putTicket({ ...moved, used: false })
+  }
 }
 
 /** Only the last one given can be given back: later ones were promised their moments (M7). */

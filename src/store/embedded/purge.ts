@@ -55,7 +55,11 @@ function inLanes(work: Work, ids: readonly LaneId[], n: number): readonly EventR
     const waiting = lane === undefined ? [] : [...places.first(lane, 0, n), ...places.first(lane, 1, n)]
     const dead = letters.ofLane(id).flatMap((letter) => letter.places)
     for (const place of [...waiting, ...dead]) seqs.add(place.event)
-    for (const run of runs.ofLane(id, n)) for (const seq of run.events) seqs.add(seq)
+    for (const run of runs.ofLane(id, RUNS_LOOKED_AT)) {
+      for (const seq of run.events) seqs.add(seq)
+      // Nothing is left to be found by it.
+      if (run.events.length === 0) runs.remove(run.id)
+    }
   }
   const found = [...seqs].flatMap((seq) => events.bySeq(seq) ?? [])
   return found.filter((event) => event.purgedHash === '').slice(0, n)
@@ -131,7 +135,12 @@ function interrupt(work: Work, letter: LetterRow): void {
 function forgetRuns(work: Work, lane: LaneId, seq: number): number {
   const { runs } = work.tables
   const hit = runs.ofLane(lane, RUNS_LOOKED_AT).filter((run) => run.events.includes(seq))
-  for (const run of hit) runs.remove(run.id)
+  for (const run of hit) {
+    const events = run.events.filter((event) => event !== seq)
+    // What is left of it leads to its other events, should they be next.
+    if (events.length > 0) runs.put({ ...run, events })
+    else runs.remove(run.id)
+  }
   return hit.length
 }
 

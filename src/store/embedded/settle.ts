@@ -1,7 +1,16 @@
 // settle: the holder of the live token says how its run ended (L1, L6, L6c, L8, L9).
 import { later, NEVER } from '../../clock.ts'
 import { isLive, type Lane, type Run } from '../../model/lane.ts'
-import { dissolve, endRun, failedOnce, givenBack, mayDissolve, putOff, saidAgain } from '../../model/settle.ts'
+import {
+  dissolve,
+  endRun,
+  failedOnce,
+  givenBack,
+  mayDissolve,
+  putOff,
+  saidAgain,
+  type LaneEnd,
+} from '../../model/settle.ts'
 import { unblock } from '../../model/steer.ts'
 import type { RunRecord, Settle, Settled } from '../contract/index.ts'
 import { appendPublished } from './append.ts'
@@ -13,7 +22,7 @@ export function settle(work: Work, call: Settle, routes: number): Settled {
   const run = lane?.run
   if (lane === undefined || run === undefined || run.token !== call.token || !isLive(run, work.now)) return 'lost'
   if (run.purged) {
-    work.save(endPurged(work, lane, run))
+    work.save(endPurged(work, lane, run, call))
     return 'purged'
   }
   const next = outcomeOf(work, lane, run, call)
@@ -198,8 +207,7 @@ function accept(work: Work, lane: Lane, run: Run, call: Settle): Lane {
 }
 
 /** A run that was purged while it ran is over; what was left of its events is back, due now (L15). */
-export function endPurged(work: Work, lane: Lane, run: Run): Lane {
-  const end = { whileRunning: 'window', keep: 0 } as const
+export function endPurged(work: Work, lane: Lane, run: Run, end: LaneEnd): Lane {
   record(work, lane, run, { kind: 'purged', reason: '', places: [] })
   if (run.letter) return endRun(backToDead(work, lane, run), end, work)
   if (run.events === 0) return endRun(lane, end, work)

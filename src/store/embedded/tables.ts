@@ -92,7 +92,7 @@ export interface ReadyQuery {
 export interface LaneTable {
   get(id: LaneId): Lane | undefined
   put(lane: Lane): void
-  /** A lane whose new run took all that waited: `before` and after. Most such runs end at the next turn. */
+  /** The first lane of its line, whose new run took all that waited: `before` and after. Most end at the next turn. */
   begun(before: Lane, lane: Lane): void
   remove(lane: Lane): void
   /** Lanes whose deadline has passed, by (deadline, ticket). */
@@ -125,6 +125,8 @@ export interface EventTable {
   byId(id: string): EventRow | undefined
   byIdentity(identity: Identity): EventRow | undefined
   bySeq(seq: number): EventRow | undefined
+  /** Whether its bytes are still here. */
+  hasBytes(seq: number): boolean
   /** The events at these places, in their order; places whose event is gone are left out. */
   at(places: readonly PlaceRow[]): readonly EventRow[]
   /** The identity may be used again: its time is over. */

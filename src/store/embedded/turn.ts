@@ -194,11 +194,11 @@ function inGroups(work: Work, claim: Claim, quota: Quota, perGroup: number): Pic
 /** One lane's turn: a run, or what happened instead. */
 function give(work: Work, lane: Lane, claim: Claim): Handed | { readonly crashed: string } {
   if (lane.run?.purged === true) {
-    work.save(endPurged(work, lane, lane.run))
+    work.save(endPurged(work, lane, lane.run, { whileRunning: 'window', keep: 0 }))
     return { crashed: '' }
   }
   const next = nextTurn(lane, work.now)
-  const turn: Turn = { now: work.now, draw: work.draw, token: work.draw(), caps: claim }
+  const turn = { now: work.now, draw: work.draw, token: work.draw(), caps: claim }
   switch (next.kind) {
     case 'crashed': {
       const call = { whileRunning: 'window', keep: 0 } as const
@@ -229,7 +229,7 @@ function takeLetter(work: Work, lane: Lane, turn: Turn): Handed {
   return handed(work, started, lane.due, 0)
 }
 
-function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn): Handed {
+function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn & { readonly caps: Claim }): Handed {
   const { caps } = turn
   const waits = rank === 0 ? lane.waiting : lane.replays
   const rows = work.tables.places.first(lane, rank, caps.take === 'all' ? caps.maxEvents : waits)
@@ -237,7 +237,8 @@ function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn): Handed {
   const superseded = caps.take === 'all' ? [] : rows.filter((row) => !taken.includes(row))
   const started = begin(lane, work.runId(), { rank, rows: taken, superseded }, turn)
   if (superseded.length > 0) supersede(work, started, rank, superseded)
-  if (rank === 0 && taken.length === waits) work.tables.lanes.begun(lane, started)
+  const isFirstInLine = caps.perGroup === undefined
+  if (isFirstInLine && rank === 0 && taken.length === waits) work.tables.lanes.begun(lane, started)
   else work.tables.lanes.put(started)
   return { lane: started, due: lane.due, superseded: superseded.length, places: taken }
 }

@@ -4,7 +4,7 @@ import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
 import { isNeeded, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
-import type { EventRow } from './tables.ts'
+import type { EventRow, RunRow } from './tables.ts'
 import { runNumber, type Work } from './work.ts'
 
 const PIECE = 500
@@ -27,8 +27,8 @@ export interface Piece {
 export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked): Piece {
   const lanes = forgetLanes(work) + hurryTenants(work, policy)
   const letters = expireLetters(work, policy)
-  const runs = expireRuns(work, policy, after.runs)
   const events = expireEvents(work, policy, after.events)
+  const runs = expireRuns(work, policy, after.runs)
   const doomed = wipeDoomed(work)
   const tickets = forgetSmall(work)
   const more = [lanes, letters, doomed, tickets].some((count) => count >= PIECE) || runs.after > 0 || events.after > 0
@@ -73,7 +73,10 @@ interface Expired {
 
 function expireRuns(work: Work, policy: RetentionPolicy, after: number): Expired {
   const page = work.tables.runs.oldest(after, PIECE)
-  const old = page.filter((run) => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER))
+  const isOld = (run: RunRow): boolean => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
+  // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
+  const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
+  const old = page.filter((run) => isOld(run) && isLast(run))
   for (const run of old) work.tables.runs.remove(run.id)
   const last = page.at(-1)
   return { gone: old.length, after: page.length < PIECE || last === undefined ? 0 : runNumber(last.id) }

@@ -156,6 +156,10 @@ export class MemoryEvents implements EventTable {
     return event === undefined ? undefined : { ...event, body: event.body.slice() }
   }
 
+  hasBytes(seq: number): boolean {
+    return this.all.get(seq)?.purgedHash === ''
+  }
+
   at(places: readonly PlaceRow[]): readonly EventRow[] {
     return places.flatMap((place) => this.bySeq(place.event) ?? [])
   }

@@ -72,6 +72,13 @@ export class BegunRuns {
     return count
   }
 
+  /** When the first lease of the flow ends that is only listed here. */
+  firstEnd(flow: string): Millis {
+    let first = NEVER
+    for (const entry of this.#entries.values()) if (entry.flow === flow) first = Math.min(first, entry.until)
+    return first
+  }
+
   /** Those of the flow, or all, to be written one by one. */
   take(flow: string | undefined): readonly LaneId[] {
     if (this.#entries.size === 0) return []

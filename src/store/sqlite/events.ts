@@ -72,6 +72,10 @@ export class SqliteEvents implements EventTable {
     return this.#one(this.#sql.get(BY_SEQ, seq))
   }
 
+  hasBytes(seq: number): boolean {
+    return this.#sql.get('select purged_hash from events where seq = ?', seq)?.[0] === ''
+  }
+
   at(places: readonly PlaceRow[]): readonly EventRow[] {
     if (places.length < 3) return places.flatMap((place) => this.bySeq(place.event) ?? [])
     const rows = this.#sql.all(BY_SEQS, JSON.stringify(places.map((place) => place.event)))

@@ -168,7 +168,8 @@ export class SqliteLanes implements LaneTable {
   }
 
   head(flow: string): Millis | undefined {
-    const due = Math.min(...LINES.map((line) => this.#headOf(flow, line)))
+    const standing = LINES.map((line) => this.#headOf(flow, line))
+    const due = Math.min(...standing, this.#begun.firstEnd(flow))
     return due === NEVER ? undefined : due
   }
 

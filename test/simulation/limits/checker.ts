@@ -3,7 +3,6 @@
 import type { Millis } from '../../../src/clock.ts'
 import { demand } from '../violation.ts'
 import type { NamedLimit } from './commands.ts'
-import { tolerated } from './tolerated.ts'
 
 export interface Ticket {
   readonly name: string
@@ -55,7 +54,7 @@ export function checkOrder(ticket: Ticket, others: readonly Ticket[]): void {
     if (other.orderUnknown || ticket.orderUnknown) continue
     if (!other.limits.some((limit) => ticket.limits.includes(limit))) continue
     const several = other.limits.length + ticket.limits.length > 2
-    if (several && ticket.pausesSeen > 0 && tolerated.severalLoseTheirOrderByAPause) continue
+    if (several && ticket.pausesSeen > 0) continue
     const [first, second] = other.order < ticket.order ? [other, ticket] : [ticket, other]
     demand(first.slot <= second.slot, `M2: ${second.name} is before ${first.name}, who came first`)
   }

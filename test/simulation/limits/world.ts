@@ -4,7 +4,6 @@ import type { RegulateCall, RegulateReply, Reservation, Store } from '../../../s
 import { demand } from '../violation.ts'
 import type { VirtualClock } from '../virtual-clock.ts'
 import { checkOrder, checkUse, longestWait, slackOf, type Ticket, type Use } from './checker.ts'
-import { tolerated } from './tolerated.ts'
 import { LIMITS, type LimitCommand, type NamedLimit } from './commands.ts'
 
 export class LimitWorld {
@@ -19,7 +18,6 @@ export class LimitWorld {
   #orders = 0
   /** Nobody was late, gave back, forgot or paused: every wait can be said beforehand. */
   #orderly = true
-  readonly #unjudged = new Set<NamedLimit>()
 
   constructor(store: Store, clock: VirtualClock) {
     this.store = store
@@ -129,7 +127,7 @@ export class LimitWorld {
       const uses = this.uses.get(limit) ?? []
       this.uses.set(limit, uses)
       uses.push({ at: now, cost: ticket.cost })
-      if (!this.#unjudged.has(limit)) checkUse(limit, uses)
+      checkUse(limit, uses)
     }
   }
 
@@ -182,7 +180,6 @@ export class LimitWorld {
     this.reach(released ? 'released' : 'not released')
     this.#orderly = false
     ticket.gone = true
-    if (released && tolerated.releaseForgetsWhatWasUsed) for (const one of ticket.limits) this.#unjudged.add(one)
     if (released) this.tickets = this.tickets.filter((other) => other !== ticket)
   }
 
@@ -197,10 +194,6 @@ export class LimitWorld {
     const limit = LIMITS[command.limit % LIMITS.length]
     if (limit === undefined) return
     this.#orderly = false
-    if (tolerated.pauseForgetsWhatWasUsed) {
-      this.uses.set(limit, [])
-      for (const ticket of this.waiting()) ticket.orderUnknown = true
-    }
     const { kind } = command
     const act = kind === 'pause' ? { kind, for: command.for, slow: command.slow } : { kind }
     const { pausedFor } = await this.#send(limit, act)

@@ -3,7 +3,6 @@ import { later, NEVER } from '../../../src/clock.ts'
 import type { Claim } from '../../../src/store/contract/index.ts'
 import { isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 export interface Granted {
   readonly lane: ModelLane
@@ -155,15 +154,16 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun
   const taken =
     call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
   const passedOver = ordered.filter((spot) => !taken.includes(spot))
-  const others = tolerated.leftoverLosesItsCap ? passedOver.map((spot) => ({ ...spot, cap: NEVER })) : passedOver
   const { strayCap } = lane
+  const earliestCap = least([...ordered.map((spot) => spot.cap), strayCap])
+  const others = passedOver.map((spot) => ({ ...spot, cap: earliestCap }))
   if (ordered[0]?.rank === 0) lane.strayCap = NEVER
   const untouched = lane.waiting.filter((spot) => !ordered.includes(spot))
   lane.waiting = call.take === 'all' ? [...untouched, ...others].toSorted((a, b) => a.position - b.position) : untouched
   return {
     ...blankRun(taken),
     rank: ordered[0]?.rank ?? 0,
-    earliestCap: least([...ordered.map((spot) => spot.cap), strayCap]),
+    earliestCap,
     left: call.take === 'all' ? others : [],
     superseded: call.take === 'all' ? 0 : others.length,
   }

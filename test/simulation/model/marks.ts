@@ -3,7 +3,6 @@ import { later } from '../../../src/clock.ts'
 import type { PlaceCall, PlaceItem, PlaceReply, UnroutedCall } from '../../../src/store/contract/index.ts'
 import { addMark, placeLive, placeReplay } from './place.ts'
 import type { Model, ModelMark } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 /** The marks that are leased, in order. The store draws their tokens, and their ids show for the first time. */
 export function unrouted(model: Model, call: UnroutedCall): readonly ModelMark[] {
@@ -42,7 +41,7 @@ function replay(model: Model, routes: number, item: ReplayItem, seen: Placed | u
 
 function placeMark(model: Model, routes: number, item: Extract<PlaceItem, { kind: 'mark' }>): Placed {
   if (routes < model.routes) return 'routes-old'
-  if (model.placedMarks.get(item.id) === item.token) return tolerated.placedMarkIsLost ? 'lost' : 'already'
+  if (model.placedMarks.get(item.id) === item.token) return 'lost'
   const mark = model.marks.find((other) => other.id === item.id)
   if (mark === undefined || mark.token !== item.token || mark.due <= model.now) return 'lost'
   const known = model.events.get(mark.event)

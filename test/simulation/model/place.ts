@@ -3,7 +3,6 @@ import { later } from '../../../src/clock.ts'
 import type { AppendCall, Appended, Mark, NewEvent, Place } from '../../../src/store/contract/index.ts'
 import { canBeCancelled, laneFor, least, liveSpots, replaySpots, setDeadline } from './state.ts'
 import type { Model, ModelLane, Spot } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 /** The words of an error that the store finds itself are its own. */
 export const ANY_ERROR = '*'
@@ -88,8 +87,7 @@ function known(model: Model, event: NewEvent): Appended | undefined {
   // Forgotten for good, should the clock be set back.
   if (forgotten) model.identities.delete(event.identity)
   const sameId = model.events.has(event.id)
-  if (sameId && forgotten && tolerated.conflictWithItself) return { kind: 'conflict', of: event.id }
-  if (sameId && (first?.event === event.id || !tolerated.conflictWithItself)) return { kind: 'repeated' }
+  if (sameId) return { kind: 'repeated' }
   if (forgotten) return undefined
   const original = model.events.get(first.event)
   if (original !== undefined) original.duplicates += 1

@@ -5,7 +5,6 @@
 import type { PurgeCall } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Model, ModelLane, ModelRun, Spot } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 export function purge(model: Model, what: PurgeCall['what']): void {
   const lanes = [...model.lanes.values()]
@@ -14,8 +13,7 @@ export function purge(model: Model, what: PurgeCall['what']): void {
       for (const lane of lanes) if (what.ids.includes(lane.id)) purgeLane(model, lane, () => true)
       for (const [id, known] of model.events) {
         const wasThere = what.ids.some((lane) => known.lanes.has(lane))
-        const unsure = tolerated.purgeInStepsForgetsTheFinished || isPending(model, id)
-        if (wasThere && known.gone !== 'yes') known.gone = unsure ? 'perhaps' : 'yes'
+        if (wasThere && known.gone !== 'yes') known.gone = isPending(model, id) ? 'perhaps' : 'yes'
       }
       break
     case 'tenant':
@@ -44,7 +42,7 @@ function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: (spot: S
   const caps = liveSpots(lane)
     .filter(isPurged)
     .map((spot) => spot.cap)
-  if (tolerated.capOfThePurged) lane.strayCap = least([...caps, lane.strayCap])
+  lane.strayCap = least([...caps, lane.strayCap])
   lane.waiting = lane.waiting.filter((spot) => !isPurged(spot))
   for (const letter of lane.letters) letter.spots = letter.spots.filter((spot) => !isPurged(spot))
   lane.letters = lane.letters.filter((letter) => letter.state === 'running' || letter.spots.length > 0)
@@ -65,8 +63,7 @@ function purgeRun(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot:
   const rest = run.spots.filter((spot) => !isPurged(spot))
   const { letter } = run
   if (letter !== undefined) letter.spots = rest
-  const emptyLetterStays = isLive(run, model.now) && tolerated.purgedLetterStaysWhileItRuns
-  if (rest.length === 0 && !emptyLetterStays) lane.letters = lane.letters.filter((other) => other !== letter)
+  if (rest.length === 0 && !isLive(run, model.now)) lane.letters = lane.letters.filter((other) => other !== letter)
   if (isLive(run, model.now)) {
     run.innocent = letter === undefined ? rest : []
     run.spots = []

@@ -6,7 +6,6 @@ import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
 import { ANY_ERROR, store } from './place.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Model, ModelLane, ModelRun } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 /** The run that holds this token, while it is live. */
 function holder(model: Model, lane: string, token: number): { lane: ModelLane; run: ModelRun } | undefined {
@@ -22,7 +21,7 @@ export function settle(model: Model, call: Settle, routes: number): Settled {
   const { lane, run } = held
   if (run.purged) {
     endPurgedLetter(lane, run)
-    runEnded(model, lane, tolerated.purgedEndsPlainly ? { whileRunning: 'window', keep: 0 } : call)
+    runEnded(model, lane, call)
     return 'purged'
   }
   if (call.attempt !== undefined) run.attempts = [...run.attempts, call.attempt]
@@ -90,7 +89,7 @@ function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
   lane.waiting = [...lane.waiting, ...run.spots].toSorted((a, b) => a.position - b.position)
   runEnded(model, lane, call)
   lane.ended = ended
-  if (tolerated.leftoverLosesItsCap) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
+  lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
   const atOnce = leftOver || newcomers.length === 0
   lane.window = atOnce ? model.now : Math.max(model.now, Math.min(window, run.earliestCap))
   setDeadline(model, lane, false)

@@ -5,7 +5,6 @@ import type { LaneId } from '../../../src/model/identity.ts'
 import type { Attempt, Rank } from '../../../src/model/lane.ts'
 import type { LaneEnd } from '../../../src/model/settle.ts'
 import type { MarkReason, NewEvent, Place, Settled } from '../../../src/store/contract/index.ts'
-import { tolerated } from './tolerated.ts'
 
 /** The id of a run that ended before any claim showed it. */
 export const UNSEEN = '*'
@@ -255,7 +254,7 @@ export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void 
   }
   if (replaySpots(lane).length === 0) {
     lane.replaysDue = NEVER
-    if (!tolerated.turnsStayWhenReplaysGo || isForgotten(model, lane)) lane.turnsBesideReplays = 0
+    lane.turnsBesideReplays = 0
   }
   if (isForgotten(model, lane)) forgetThePast(model, lane)
   const deadline = Math.max(deadlineOf(lane), lane.held ?? 0)
@@ -270,14 +269,12 @@ export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
   lane.run = undefined
   lane.waiting = [...lane.waiting, ...run.innocent].toSorted((a, b) => a.position - b.position)
   if (end.keep > 0) lane.ended = { at: model.now, keep: end.keep }
-  else if (tolerated.endsWithoutKeepForget) lane.ended = undefined
   const fromTheLine = run.rank === 0 && run.letter === undefined
   const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
   const atOnce =
     leftOver || run.innocent.some((spot) => spot.rank === 0) || (fromTheLine && end.whileRunning === 'requeue')
   lane.window = atOnce ? model.now : Math.max(lane.window, model.now)
-  if (tolerated.capOfThePurged && run.innocent.some((spot) => spot.rank === 0))
-    lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
+  if (run.innocent.some((spot) => spot.rank === 0)) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
   lane.replaysDue = model.now
   for (const letter of lane.letters) if (letter.state === 'queued') letter.due = model.now
   setDeadline(model, lane, true)

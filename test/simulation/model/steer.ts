@@ -3,7 +3,6 @@ import { later } from '../../../src/clock.ts'
 import type { LaneSteer, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane } from './state.ts'
-import { tolerated } from './tolerated.ts'
 
 export type Steered = SteerReply['results'][number]
 
@@ -88,11 +87,11 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
   if (act === 'unblock') {
     if (!letter.blocks) return 'already'
     letter.blocks = false
-    setDeadline(model, lane, tolerated.freeingDrawsAnew)
+    setDeadline(model, lane, false)
   } else if (letter.state === 'running') return 'running'
   else if (act === 'drop') {
     lane.letters = lane.letters.filter((other) => other !== letter)
-    setDeadline(model, lane, letter.blocks && tolerated.freeingDrawsAnew)
+    setDeadline(model, lane, false)
   } else if (letter.state === 'queued') return 'already'
   else {
     letter.state = 'queued'
