@@ -18,23 +18,31 @@ export interface Event {
   readonly arrived: Millis
 }
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
+const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+const TIME_LENGTH = 10
 const CHANCE_LENGTH = 16
+
+// One visit to the system's source of randomness, and to the calendar, serves many ids.
 const chance = { bytes: Buffer.alloc(0), used: 0 }
+const latest = { now: -1, text: '' }
 
 /** A fresh event id: 10 characters of time, 16 of chance. Ids sort by time, which keeps indexes appending. */
 export function newEventId(now: Millis): string {
-  let id = ''
-  for (let rest = now, digit = 0; digit < 10; digit++, rest = Math.floor(rest / 32)) id = ALPHABET[rest % 32] + id
-  // One visit to the system's source of randomness serves many ids.
+  if (now !== latest.now) Object.assign(latest, { now, text: timeText(now) })
   if (chance.used + CHANCE_LENGTH > chance.bytes.length) {
-    chance.bytes = randomBytes(CHANCE_LENGTH * 256)
+    chance.bytes = randomBytes(CHANCE_LENGTH * 256).map((byte) => ALPHABET[byte % 32] ?? 0) as typeof chance.bytes
     chance.used = 0
   }
-  for (let end = chance.used + CHANCE_LENGTH; chance.used < end; chance.used++) {
-    id += ALPHABET[(chance.bytes[chance.used] ?? 0) % 32]
+  chance.used += CHANCE_LENGTH
+  return latest.text + chance.bytes.toString('latin1', chance.used - CHANCE_LENGTH, chance.used)
+}
+
+function timeText(now: Millis): string {
+  const digits = Buffer.alloc(TIME_LENGTH)
+  for (let rest = now, digit = TIME_LENGTH - 1; digit >= 0; digit--, rest = Math.floor(rest / 32)) {
+    digits[digit] = ALPHABET[rest % 32] ?? 0
   }
-  return id
+  return digits.toString('latin1')
 }
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })

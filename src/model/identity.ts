@@ -11,9 +11,20 @@ function digest(parts: readonly string[]): string {
 export type LaneId = string
 export type Identity = string
 
+/** The names of lanes that were asked for lately: a key that is edited all day is hashed once. */
+const recent = new Map<string, Map<string, LaneId>>()
+const RECENT_MAX = 4_096
+
 /** One flow and one key. */
 export function laneId(flow: string, key: string): LaneId {
-  return digest([flow, key])
+  let ids = recent.get(flow)
+  if (ids === undefined || ids.size >= RECENT_MAX) {
+    if (recent.size >= RECENT_MAX) recent.clear()
+    recent.set(flow, (ids = new Map()))
+  }
+  let id = ids.get(key)
+  if (id === undefined) ids.set(key, (id = digest([flow, key])))
+  return id
 }
 
 /**

@@ -11,7 +11,7 @@ export interface LimitNumbers {
 }
 
 /** `count` calls were given the moment `at`. */
-export interface Slot {
+interface Slot {
   readonly at: Millis
   readonly count: number
 }

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { MUTANTS, type Mutant } from './mutants.ts'
 
 const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
-const HISTORIES = { memory: '20000', sqlite: '1500' }
+const HISTORIES = { memory: '20000', sqlite: '3000', 'limits:memory': '20000' }
 const SEED = '20261115'
 
 async function hunt(mutant: Mutant): Promise<{ readonly code: number | null; readonly said: string }> {
-  const store = mutant.store ?? 'memory'
+  const what = mutant.hunt ?? 'memory'
   const program = here('../simulation/hunt.ts')
-  const child = spawn(process.execPath, ['--import', here('plant.ts'), program, store, HISTORIES[store], SEED], {
-    env: { ...process.env, SLUICE_MUTANT: mutant.name },
+  const child = spawn(process.execPath, ['--import', here('plant.ts'), program, what, HISTORIES[what], SEED], {
+    env: { ...process.env, SLUICE_MUTANT: mutant.name, SLUICE_SHRINK: '0' },
   })
   let said = ''
   for (const stream of [child.stdout, child.stderr])

@@ -1,7 +1,7 @@
 // Bugs that people write: the looser readings of the rules that lose events, and slips in the code that keeps them.
 // Each must be found by the simulation; one that is not says that the simulation does not look there.
 
-export interface Edit {
+interface Edit {
   readonly file: string
   readonly find: string
   readonly replace: string
@@ -9,8 +9,8 @@ export interface Edit {
 
 export interface Mutant {
   readonly name: string
-  /** Which store it is hunted on; memory unless the bug is in the other. */
-  readonly store?: 'sqlite'
+  /** Which hunt it is for; that of lanes in memory unless the bug is elsewhere. */
+  readonly hunt?: 'sqlite' | 'limits:memory'
   readonly edits: readonly Edit[]
 }
 
@@ -19,7 +19,11 @@ function mutant(name: string, file: string, find: string, replace: string): Muta
 }
 
 function inSqlite(name: string, file: string, find: string, replace: string): Mutant {
-  return { ...mutant(name, file, find, replace), store: 'sqlite' }
+  return { ...mutant(name, `store/sqlite/${file}`, find, replace), hunt: 'sqlite' }
+}
+
+function inLimits(name: string, file: string, find: string, replace: string): Mutant {
+  return { ...mutant(name, file, find, replace), hunt: 'limits:memory' }
 }
 
 const PLACE = 'model/place.ts'
@@ -30,6 +34,9 @@ const APPEND = 'store/embedded/append.ts'
 const TURN = 'store/embedded/turn.ts'
 const ENDING = 'store/embedded/settle.ts'
 const LEASES = 'store/embedded/leases.ts'
+const PURGE = 'store/embedded/purge.ts'
+const LIMITS = 'store/embedded/limits.ts'
+const LIMIT = 'model/limit.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   // L1
@@ -95,7 +102,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'groups are served by their heads alone',
     TURN,
-    'state.served < best.served || (state.served === best.served && byTurn(lane, best.lane) < 0)',
+    'state.served < best.served ||\n          (state.served === best.served && byTurn(lane, best.lane) < 0)',
     'byTurn(lane, best.lane) < 0',
   ),
   mutant('a group has no bound', TURN, 'if (state.live >= perGroup) continue', ''),
@@ -229,45 +236,80 @@ export const MUTANTS: readonly Mutant[] = [
     'Math.min(want, max)',
   ),
   mutant('failing lanes have no slots of their own', LANE, 'return run.failed ? FAILING : HEALTHY', 'return HEALTHY'),
-  // M1, M3
+  // what the simulation itself once found
+  mutant('what is left over loses its cap', CLAIM, 'lane.waiting > gone ? lane.cap : NEVER', 'NEVER'),
+  mutant('an event is a conflict with itself', APPEND, ' || known.id === event.id)', ')'),
   mutant(
+    'a purge in steps loses its way',
+    PURGE,
+    'if (events.length > 0) runs.put({ ...run, events })',
+    'if (false) runs.put(run)',
+  ),
+  mutant(
+    'a purged run ends in its own way',
+    ENDING,
+    'endPurged(work, lane, run, call)',
+    "endPurged(work, lane, run, { whileRunning: 'window', keep: 0 })",
+  ),
+  // M1, M2, M3, M7
+  inLimits(
     'a limit as a fixed window',
-    'model/limit.ts',
+    LIMIT,
     'return numbers.burst > 0 ? fromBucket(state, numbers, floor) : fromWindow(state, numbers, floor)',
     `if (numbers.burst > 0) return fromBucket(state, numbers, floor)
   const start = Math.floor(floor / numbers.per) * numbers.per
   const inWindow = state.slots.filter((slot) => slot.at >= start).reduce((sum, slot) => sum + slot.count, 0)
   return inWindow + numbers.cost <= numbers.rate ? floor : start + numbers.per`,
   ),
-  mutant(
+  inLimits('a window without slack', LIMIT, 'numbers.per * stretch + slack(numbers.per)', 'numbers.per * stretch'),
+  inLimits(
     'a pause stops nobody who has a slot',
-    'store/embedded/limits.ts',
-    'for (const row of unused) give(work, row, row.order)',
-    '',
+    LIMITS,
+    'for (const row of unused) {\n    const moved',
+    'for (const row of []) {\n    const moved',
   ),
-  mutant(
-    'an old slot is used',
-    'store/embedded/limits.ts',
-    'known === undefined || isOld(known, work)',
-    'known === undefined',
+  inLimits('a slot that was moved counts as used', LIMITS, 'limits.putTicket({ ...moved, used: false })', ''),
+  inLimits('an old slot is used', LIMITS, 'known === undefined || isOld(known, work)', 'known === undefined'),
+  inLimits(
+    'what was used is forgotten with what is given back',
+    LIMIT,
+    'if (slot.at <= now - slack(numbers.per)) held += slot.count',
+    'held += slot.count',
   ),
+  inLimits('any slot can be given back', LIMITS, 'if (!newest) return false', ''),
   // what only a file can get wrong
   inSqlite(
     'numbers repeat after a crash',
-    'store/sqlite/store.ts',
+    'store.ts',
     "this.#counter = number(this.#meta('counter'))",
     'this.#counter = 0',
   ),
   inSqlite(
     'identities in memory are forgotten in a crash',
-    'store/sqlite/identities.ts',
-    'this.#remember(text(identity), number(seq))\n  }',
-    'void identity, void seq\n  }',
+    'identities.ts',
+    'this.#remember(text(identity), number(seq))',
+    'void [identity, seq]',
   ),
   inSqlite(
     'places that moved to the table are not counted',
-    'store/sqlite/places.ts',
+    'places.ts',
     'elsewhere: here.elsewhere + here.count, count: 0',
     'count: 0',
   ),
+  inSqlite(
+    'runs that had begun are forgotten in a crash',
+    'begun-runs.ts',
+    'return list.map(',
+    'return list.slice(0, 0).map(',
+  ),
+  inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#begun.firstEnd(flow)', ''),
+  {
+    ...mutant(
+      'lanes begin out of line and are counted as if first',
+      TURN,
+      'const isFirstInLine = caps.perGroup === undefined',
+      'const isFirstInLine = true',
+    ),
+    hunt: 'sqlite',
+  },
 ]

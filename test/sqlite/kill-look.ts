@@ -46,7 +46,8 @@ export class Look {
 
   lanes(): readonly LaneSeen[] {
     return this.#all('select row, id, waiting, here, rest from lanes').map(([row, id, waiting, here, rest]) => {
-      const far = this.#all('select event from places where lane = ?', Number(row)).map(([event]) => Number(event))
+      const lists = this.#all('select list from places where lane = ? order by rank, pos', Number(row))
+      const far = lists.flatMap(([list]) => eventsIn(String(list)))
       const run = (JSON.parse(String(rest ?? '{}')) as { run?: { events: number } }).run
       return {
         id: String(id),
@@ -103,6 +104,9 @@ export class Look {
 
 /** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,…` */
 function near(here: string): readonly number[] {
-  const cells = (here.split(';')[2] ?? '').split(',')
-  return cells.flatMap((cell, at) => (at % 3 === 1 ? [Number(cell)] : []))
+  return eventsIn(here.split(';')[2] ?? '')
+}
+
+function eventsIn(list: string): readonly number[] {
+  return list.split(',').flatMap((cell, at) => (at % 3 === 1 ? [Number(cell)] : []))
 }

@@ -71,8 +71,8 @@ describe('the checker', () => {
   })
 
   it('sees an event that waits again after it was done', async () => {
-    const again = `insert into places (lane, rank, pos, event, size)
-      select (select min(row) from lanes), 0, 0, cast(events as integer), 0 from runs where kind = 'done' limit 1`
+    const again = `insert into places (lane, rank, pos, list)
+      select (select min(row) from lanes), 0, 0, '0,' || cast(events as integer) || ',0' from runs where kind = 'done' limit 1`
     const { counts } = await meddled(4, again)
     expect(counts.wrong + counts.repeatedAfterDone).toBeGreaterThan(0)
   })

@@ -109,6 +109,17 @@ export const cancel: Suite = (rule) => {
     assert.equal((await t.next()).run, run.run)
   })
 
+  rule('L6c what a run leaves over keeps the cap of that run', async (t) => {
+    await t.append('a', words)
+    await t.append('b', { quiet: 100, max: 60_000 })
+    await t.end(await t.dueIn(100, { maxEvents: 1 }))
+    const rest = await t.next()
+    assert.deepEqual(t.names(rest), ['b'])
+    t.clock.advance(200)
+    await t.append('c', { quiet: 100, max: 60_000, cancel: true })
+    assert.equal(await t.renew(rest), 'ok')
+  })
+
   rule('L6c a commit that comes too late answers cancel and commits nothing', async (t) => {
     const run = await running(t)
     await t.append('b', asking)

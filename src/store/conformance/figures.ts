@@ -22,7 +22,8 @@ export const figures: Suite = (rule) => {
     await t.end(run)
     const after = await flow(t)
     assert.deepEqual([after?.lanes, after?.live], [1, 0])
-    assert.equal((await flow(t, 'mail'))?.lanes, 1)
+    const mail = await flow(t, 'mail')
+    assert.deepEqual([mail?.lanes, mail?.live, mail?.due], [1, 0, start + 300])
   })
 
   rule('stats: figures stay right over failures, lapses and dead letters', async (t) => {

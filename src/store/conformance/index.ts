@@ -5,6 +5,7 @@ import type { Harness, Runner } from './harness.ts'
 import { Stage, type Rule, type Suite } from './stage.ts'
 import { atomicItems } from './atomic-items.ts'
 import { batches } from './batches.ts'
+import { bigLanes } from './big-lanes.ts'
 import { bulkhead } from './bulkhead.ts'
 import { cancel } from './cancel.ts'
 import { crash } from './crash.ts'
@@ -60,6 +61,7 @@ const suites: Readonly<Record<string, Suite>> = {
   'during a run': duringRun,
   cancel,
   batches,
+  'big lanes': bigLanes,
   failure,
   'dead letters': deadLetters,
   crash,

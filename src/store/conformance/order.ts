@@ -144,6 +144,7 @@ export const order: Suite = (rule) => {
     await t.end(run, retry(5_000))
     assert.equal(await due(1), 5_150)
     await t.append('b', { key: 'b', quiet: 200 })
+    await t.append('elsewhere', { flow: 'mail', quiet: 10 })
     assert.equal(await due(1), 350)
   })
 

@@ -175,11 +175,21 @@ export const retention: Suite = (rule) => {
     const kept: string[] = []
     for (const name of finished) if ((await body(t, name)) !== undefined) kept.push(name)
     assert.ok(kept.length < 10, 'some went')
+    assert.ok((await t.store.stats()).bytes <= 1_500_000)
     assert.deepEqual(kept, finished.slice(finished.length - kept.length))
     assert.equal(await body(t, 'waiting'), big)
     await t.upkeep({ bytes: 0 })
     assert.equal(await body(t, 'done 9'), undefined)
     assert.equal(await body(t, 'waiting'), big)
+  })
+
+  rule('L23 by bytes: no more goes than is above', async (t) => {
+    for (let n = 0; n < 10; n++) {
+      await t.append(`e${n}`, { body: 'x'.repeat(200_000) })
+      await t.end(await t.next())
+    }
+    const { events } = await t.upkeep({ bytes: (await t.store.stats()).bytes - 100_000 })
+    assert.ok(events >= 1 && events <= 3, `${events} of 10 events went, one would have been enough`)
   })
 
   rule('L23 by bytes: nothing goes while the store takes less', async (t) => {

@@ -141,4 +141,22 @@ export const shares: Suite = (rule) => {
     const { claimed, crashed } = await t.turn({ claim: [claimOf({ perGroup: 1, slots: 1 })] })
     assert.deepEqual([keys(claimed), crashed.length], [['a1'], 1])
   })
+
+  rule('L5g lanes without a group are a group like any other', async (t) => {
+    for (const key of ['x', 'y', 'z']) await t.append(key, { key })
+    await fill(t, 'a', 2)
+    assert.deepEqual(sorted(keys(await t.claim({ slots: 2, perGroup: 1 }))), ['a0', 'x'])
+    await t.nothing({ perGroup: 1 })
+    assert.deepEqual(sorted(keys(await t.claim({ perGroup: 2 }))), ['a1', 'y'])
+    t.lapse()
+    assert.deepEqual(sorted(keys(await t.claim({ perGroup: 1 }))), ['a0', 'z'])
+  })
+
+  rule('L5g groups of another flow have their own turns and their own live runs', async (t) => {
+    await fill(t, 'a', 2)
+    for (const key of ['a0', 'a1']) await t.append(`mail ${key}`, { flow: 'mail', key, group: 'a' })
+    assert.deepEqual(keys(await t.claim({ perGroup: 1 })), ['a0'])
+    assert.deepEqual(keys(await t.claim({ flow: 'mail', perGroup: 1 })), ['a0'])
+    await t.nothing({ flow: 'mail', perGroup: 1 })
+  })
 }

@@ -96,7 +96,7 @@ export function enter(work: Work, lanes: LanesAtHand, to: Place, entering: Enter
   const placed = place(lane, { ...to, rank: entering.rank, size: entering.size }, work)
   work.tables.places.add(placed, entering.rank, { pos: placed.tail, event: entering.seq, size: entering.size })
   lanes.set(placed)
-  work.hint({ kind: 'due', flow: to.flow })
+  work.due(to.flow)
   const run = placed.run
   if (run !== undefined && run.cancel && lane.run?.cancel === false) {
     work.hint({ kind: 'cancel', lane: placed.id, token: run.token })

@@ -42,6 +42,6 @@ interface Entry {
   readonly what: string
 }
 
-export function chainOf(before: string, entry: Entry): string {
+function chainOf(before: string, entry: Entry): string {
   return hash('sha256', JSON.stringify([before, entry.id, entry.at, entry.who, entry.what]), 'base64url')
 }

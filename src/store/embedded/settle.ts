@@ -28,7 +28,7 @@ export function settle(work: Work, call: Settle, routes: number): Settled {
   const next = outcomeOf(work, lane, run, call)
   work.save(next)
   appendPublished(work, call.publish, routes)
-  if (next.due < NEVER) work.hint({ kind: 'due', flow: lane.flow })
+  if (next.due < NEVER) work.due(lane.flow)
   work.note('settled', lane.flow, run.id, call.outcome.kind)
   return 'ok'
 }
@@ -68,7 +68,7 @@ export function placesOf(work: Work, lane: Lane, run: Run): readonly PlaceRow[] 
 }
 
 /** Takes the events of a run out of the lane for good. */
-export function takePlaces(work: Work, lane: Lane, run: Run): readonly PlaceRow[] {
+function takePlaces(work: Work, lane: Lane, run: Run): readonly PlaceRow[] {
   if (!run.letter) return work.tables.places.take(lane, run.rank, run.upto)
   const places = placesOf(work, lane, run)
   work.tables.letters.remove(run.id)

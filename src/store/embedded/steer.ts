@@ -26,7 +26,7 @@ export function steer(work: Work, call: SteerCall): readonly Steered[] {
           flow,
           act.kind === 'pause' ? { reason: act.reason, by: act.by, since: work.now } : undefined,
         )
-        work.hint({ kind: 'due', flow })
+        work.due(flow)
         return 'ok'
       })
   }
@@ -47,7 +47,7 @@ function steerLane(work: Work, lane: Lane | undefined, act: LaneSteer): Steered 
   )
   if (next === undefined) return 'already'
   work.save(next)
-  work.hint({ kind: 'due', flow: lane.flow })
+  work.due(lane.flow)
   if (act.kind === 'cancel' && next.run !== undefined) {
     work.hint({ kind: 'cancel', lane: lane.id, token: next.run.token })
   }
@@ -88,7 +88,7 @@ function emptied(work: Work, lane: Lane, rank: 0 | 1): readonly PlaceRow[] {
 }
 
 /** Events that ended without ever running leave a record too. */
-export function recordLost(work: Work, lane: Lane, places: readonly PlaceRow[], kind: RunRecord['kind']): void {
+function recordLost(work: Work, lane: Lane, places: readonly PlaceRow[], kind: RunRecord['kind']): void {
   if (places.length === 0) return
   const run = { id: work.runId(), parent: '', started: work.now, tries: 0, lapses: 0, attempts: [] }
   record(work, lane, run, { kind, reason: 'by hand', places })
@@ -105,7 +105,7 @@ function steerLetter(work: Work, letter: LetterRow | undefined, act: 'retry' | '
   if (letter.state === 'queued') return 'already'
   work.tables.letters.put({ ...letter, state: 'queued' })
   work.save(queueLetter(laneOf(work, letter), work))
-  work.hint({ kind: 'due', flow: letter.flow })
+  work.due(letter.flow)
   work.note('steered', letter.flow, letter.id, 'retry')
   return 'ok'
 }
@@ -120,7 +120,7 @@ function letFree(work: Work, letter: LetterRow): Steered {
   if (!letter.blocks) return 'already'
   work.tables.letters.put({ ...letter, blocks: false })
   work.save(unblock(laneOf(work, letter), work))
-  work.hint({ kind: 'due', flow: letter.flow })
+  work.due(letter.flow)
   return 'ok'
 }
 
@@ -134,7 +134,7 @@ export function removeLetter(work: Work, letter: LetterRow, kind: 'dropped' | 'p
   }
   work.tables.letters.remove(letter.id)
   work.save(lane)
-  work.hint({ kind: 'due', flow: letter.flow })
+  work.due(letter.flow)
   work.note('steered', letter.flow, letter.id, kind)
 }
 

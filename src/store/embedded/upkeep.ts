@@ -53,7 +53,7 @@ function hurryTenants(work: Work, policy: RetentionPolicy): number {
       const next = steer(lane, { kind: 'run-now' }, work)
       if (next === undefined) continue
       work.save(next)
-      work.hint({ kind: 'due', flow })
+      work.due(flow)
       hurried++
     }
   }
@@ -88,13 +88,15 @@ function before(work: Work, kept: Millis): Millis {
 
 function expireEvents(work: Work, policy: RetentionPolicy, after: number): Expired {
   const page = work.tables.events.oldest(after, PIECE)
-  const tooBig = policy.bytes < NEVER && work.tables.records.stats(work.now).bytes > policy.bytes
+  let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
   const youngest = before(work, Math.min(NEVER, ...Object.values(policy.events)))
   let gone = 0
   for (const event of page) {
-    if (event.arrived > youngest && !tooBig) return { gone, after: 0 }
+    if (event.arrived > youngest && above <= 0) return { gone, after: 0 }
     const kept = policy.events[event.source] ?? policy.events[''] ?? NEVER
-    if ((event.arrived <= before(work, kept) || tooBig) && expire(work, event)) gone++
+    if ((event.arrived > before(work, kept) && above <= 0) || !expire(work, event)) continue
+    above -= event.body.length
+    gone++
   }
   return { gone, after: page.length < PIECE ? 0 : (page.at(-1)?.seq ?? 0) }
 }

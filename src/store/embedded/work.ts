@@ -12,7 +12,8 @@ export class Work implements Moment {
   readonly now: Millis
   readonly draw: () => number
   readonly notes: Note[] = []
-  readonly #hints = new Map<string, Hint>()
+  readonly #hints: Hint[] = []
+  readonly #due = new Set<string>()
 
   constructor(tables: Tables, now: Millis) {
     this.tables = tables
@@ -24,12 +25,17 @@ export class Work implements Moment {
     this.notes.push({ kind, flow, id, detail })
   }
 
-  hint(hint: Hint): void {
-    this.#hints.set('flow' in hint ? hint.kind + hint.flow : JSON.stringify(hint), hint)
+  hint(hint: Exclude<Hint, { kind: 'due' }>): void {
+    this.#hints.push(hint)
   }
 
-  get hints(): Iterable<Hint> {
-    return this.#hints.values()
+  /** Something of the flow has a deadline now. */
+  due(flow: string): void {
+    this.#due.add(flow)
+  }
+
+  get hints(): readonly Hint[] {
+    return [...this.#hints, ...Array.from(this.#due, (flow) => ({ kind: 'due', flow }) as const)]
   }
 
   /** A lane, made if there is none. */

@@ -217,7 +217,7 @@ export class MemoryEvents implements EventTable {
   }
 }
 
-export const RECEIPTS_KEPT = 100
+const RECEIPTS_KEPT = 100
 
 export class MemoryRuns implements RunTable {
   readonly all: Map<string, RunRow> = new Map()

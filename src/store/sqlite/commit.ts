@@ -11,7 +11,7 @@ interface Waiting {
 }
 
 /** What memory holds of the file, and when it has to be put down or let go. */
-export interface BehindTheFile {
+interface BehindTheFile {
   readonly isBehind: boolean
   /** Before anybody reads the rows. */
   catchUp(): void

@@ -9,7 +9,7 @@ const KEPT_IN_MEMORY = 32_768
 
 const FIND = 'select event from identities where h = ?'
 const IS = 'select 1 from events where seq = ? and identity = ?'
-const ADD = 'insert into identities (h, event) values (?, ?) on conflict do nothing'
+const ADD = 'insert or ignore into identities (h, event)'
 const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity is not null order by seq'
 
 export class Identities {
@@ -84,7 +84,7 @@ export class Identities {
   #write(): void {
     const range = this.#ranges[this.#next] ?? new Map<Identity, number>()
     for (const [identity, event] of range) {
-      this.#sql.run(ADD, prefixOf(identity), event)
+      this.#sql.behind(ADD, [prefixOf(identity), event])
       this.#went.push([identity, event])
     }
     this.#count -= range.size
@@ -102,11 +102,12 @@ export class Identities {
 }
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-const SIXBITS = new Map(Array.from(BASE64URL, (character, value) => [character.charCodeAt(0), value]))
+const SIXBITS = new Uint8Array(128)
+for (let value = 0; value < BASE64URL.length; value++) SIXBITS[BASE64URL.charCodeAt(value)] = value
 
 /** The first 48 bits: 8 characters of 6 bits each. */
 function prefixOf(identity: Identity): number {
   let h = 0
-  for (let at = 0; at < 8; at++) h = h * 64 + (SIXBITS.get(identity.charCodeAt(at)) ?? 0)
+  for (let at = 0; at < 8; at++) h = h * 64 + (SIXBITS[identity.charCodeAt(at)] ?? 0)
   return h
 }

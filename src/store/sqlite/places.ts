@@ -2,16 +2,14 @@
 // A list that was read is at hand as long as its lane is; a lane whose places change is always written after.
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { PlaceRow, PlaceTable } from '../embedded/tables.ts'
-import { number, type Row, type Statements } from './statements.ts'
+import { number, text, type Statements } from './statements.ts'
 
-const ADD = 'insert into places (lane, rank, pos, event, size) values (?, ?, ?, ?, ?)'
-const FIRST = 'select pos, event, size from places where lane = ? and rank = ? order by pos limit ?'
-const UPTO = 'select pos, event, size from places where lane = ? and rank = ? and pos <= ? order by pos'
-const TAKE = 'delete from places where lane = ? and rank = ? and pos <= ? returning pos, event, size'
+const ADD = 'insert into places (lane, rank, pos, list) values (?, ?, ?, ?)'
+const ALL = 'select pos, list from places where lane = ? and rank = ? order by pos'
+const CHANGE = 'update places set list = ? where lane = ? and rank = ? and pos = ?'
 const REMOVE = 'delete from places where lane = ? and rank = ? and pos = ?'
-const OF = 'select pos, event, size, rank from places where lane = ? and event = ? order by rank, pos'
 
-/** So many newest places stand in the lane's row; one more, and they move to the table together, next to each other. */
+/** So many newest places stand in the lane's row; one more, and they move to the table as one list. */
 const HERE_MAX = 24
 
 /** The newest live places of a lane, as its row has them: read only when somebody wants to know. */
@@ -32,10 +30,10 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   /** The lane's row was read. What this commit has already changed stays. */
-  read(row: number, written: string): void {
+  read(row: number, inRow: string): void {
     if (this.#atHand.has(row)) return
-    const [elsewhere, count, text] = written.split(';', 3)
-    this.#atHand.set(row, { elsewhere: Number(elsewhere), count: Number(count), text: text ?? '' })
+    const [elsewhere, count, list] = inRow.split(';', 3)
+    this.#atHand.set(row, { elsewhere: Number(elsewhere), count: Number(count), text: list ?? '' })
   }
 
   /** What the lane's row has to say. */
@@ -53,10 +51,10 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   add(lane: Lane, rank: Rank, place: PlaceRow): void {
-    if (rank === 1) return this.#insert(lane, rank, place)
+    if (rank === 1) return this.#insert(lane, rank, place.pos, written([place]))
     const here = this.#here(lane)
     if (here.count === HERE_MAX) {
-      for (const older of parsed(here)) this.#insert(lane, rank, older)
+      this.#insert(lane, rank, place.pos - 1, here.text)
       Object.assign(here, { elsewhere: here.elsewhere + here.count, count: 0, text: '' })
     }
     here.text += `${here.count === 0 ? '' : ','}${place.pos},${place.event},${place.size}`
@@ -66,49 +64,63 @@ export class SqlitePlaces implements PlaceTable {
 
   first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    if (rank === 0 && here.elsewhere === 0) return parsed(here).slice(0, n)
-    const far = this.#sql.all(FIRST, lane.row, rank, n).map(placeOf)
-    return far.length === n ? far : [...far, ...parsed(here).slice(0, n - far.length)]
+    if (here.count >= n && here.elsewhere === 0 && rank === 0) return parsed(here.text).slice(0, n)
+    const far: PlaceRow[] = []
+    for (const [, list] of this.#chunks(lane, rank, here)) {
+      far.push(...parsed(list))
+      if (far.length >= n) return far.slice(0, n)
+    }
+    return [...far, ...parsed(here.text)].slice(0, n)
   }
 
   upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    const near = parsed(here).filter((place) => place.pos <= pos)
-    if (rank === 0 && here.elsewhere === 0) return near
-    return [...this.#sql.all(UPTO, lane.row, rank, pos).map(placeOf), ...near]
+    const far = this.#chunks(lane, rank, here).flatMap(([, list]) => parsed(list))
+    return [...far, ...parsed(here.text)].filter((place) => place.pos <= pos)
   }
 
   take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
-    const here = this.#live(lane, rank)
-    const all = parsed(here)
-    const near = all.filter((place) => place.pos <= pos)
-    keep(here, near.length === all.length ? [] : all.slice(near.length))
-    if (rank === 0 && here.elsewhere === 0) return near
-    // RETURNING answers in no promised order.
-    const far = this.#sql.all(TAKE, lane.row, rank, pos).map(placeOf)
-    here.elsewhere -= far.length
-    return [...far.toSorted((one, other) => one.pos - other.pos), ...near]
+    return this.#removeIf(lane, rank, (place) => place.pos <= pos)
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
-    const here = this.#live(lane, rank)
-    const all = parsed(here)
-    const left = all.filter((place) => !positions.includes(place.pos))
-    keep(here, left)
-    if (all.length - left.length === positions.length) return
-    for (const pos of positions) here.elsewhere -= this.#sql.run(REMOVE, lane.row, rank, pos)
+    this.#removeIf(lane, rank, (place) => positions.includes(place.pos))
   }
 
   of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[] {
-    const near = parsed(this.#here(lane)).filter((place) => place.event === event)
-    return [
-      ...this.#sql.all(OF, lane.row, event).map((row) => ({ rank: number(row[3]) as Rank, place: placeOf(row) })),
-      ...near.map((place) => ({ rank: 0 as Rank, place })),
-    ]
+    return RANKS.flatMap((rank) =>
+      this.upto(lane, rank, lane.tail)
+        .filter((place) => place.event === event)
+        .map((place) => ({ rank, place })),
+    )
   }
 
-  #insert(lane: Lane, rank: Rank, place: PlaceRow): void {
-    this.#sql.run(ADD, lane.row, rank, place.pos, place.event, place.size)
+  #removeIf(lane: Lane, rank: Rank, goes: (place: PlaceRow) => boolean): readonly PlaceRow[] {
+    const here = this.#live(lane, rank)
+    const gone: PlaceRow[] = []
+    for (const [last, list] of this.#chunks(lane, rank, here)) {
+      const all = parsed(list)
+      const left = all.filter((place) => !goes(place))
+      if (left.length === all.length) continue
+      gone.push(...all.filter(goes))
+      if (left.length === 0) this.#sql.run(REMOVE, lane.row, rank, last)
+      else this.#sql.run(CHANGE, written(left), lane.row, rank, last)
+    }
+    here.elsewhere -= gone.length
+    const near = parsed(here.text)
+    const left = near.filter((place) => !goes(place))
+    Object.assign(here, { count: left.length, text: left.length === near.length ? here.text : written(left) })
+    return [...gone, ...near.filter(goes)]
+  }
+
+  /** The lists in the table, each under its last position. */
+  #chunks(lane: Lane, rank: Rank, here: Here): readonly (readonly [number, string])[] {
+    if (rank === 0 && here.elsewhere === 0) return []
+    return this.#sql.all(ALL, lane.row, rank).map((row) => [number(row[0]), text(row[1])] as const)
+  }
+
+  #insert(lane: Lane, rank: Rank, last: number, list: string): void {
+    this.#sql.run(ADD, lane.row, rank, last, list)
   }
 
   /** Replays are never in the lane's row. */
@@ -123,21 +135,18 @@ export class SqlitePlaces implements PlaceTable {
   }
 }
 
-function keep(here: Here, places: readonly PlaceRow[]): void {
-  here.count = places.length
-  here.text = places.map(({ pos, event, size }) => `${pos},${event},${size}`).join(',')
+const RANKS: readonly Rank[] = [0, 1]
+
+function written(places: readonly PlaceRow[]): string {
+  return places.map(({ pos, event, size }) => `${pos},${event},${size}`).join(',')
 }
 
-function parsed(here: Here): readonly PlaceRow[] {
-  if (here.count === 0) return []
-  const numbers = here.text.split(',').map(Number)
+function parsed(list: string): readonly PlaceRow[] {
+  if (list === '') return []
+  const numbers = list.split(',').map(Number)
   const places: PlaceRow[] = []
   for (let at = 0; at < numbers.length; at += 3) {
     places.push({ pos: numbers[at] ?? 0, event: numbers[at + 1] ?? 0, size: numbers[at + 2] ?? 0 })
   }
   return places
-}
-
-function placeOf(row: Row): PlaceRow {
-  return { pos: number(row[0]), event: number(row[1]), size: number(row[2]) }
 }

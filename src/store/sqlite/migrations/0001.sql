@@ -77,9 +77,10 @@ create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 create table places (
   lane integer not null,
   rank integer not null,
+  -- The last position of the list when it was written.
   pos integer not null,
-  event integer not null,
-  size integer not null,
+  -- pos,event,size of each.
+  list text not null,
   primary key (lane, rank, pos)
 ) without rowid, strict;
 
