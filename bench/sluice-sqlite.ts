@@ -1,18 +1,29 @@
-// Sluice on its embedded store, through the contract, as the engine uses it: nothing here knows that it is SQLite.
+// Sluice on its embedded store, as it is built and published, through the contract: nothing here knows that it is SQLite.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemClock, type Clock, type Millis } from '../src/clock.ts'
-import { newEventId } from '../src/model/event.ts'
-import { identity, laneId, ownLaneId, type LaneId } from '../src/model/identity.ts'
-import type { Lease, NewEvent, Place, Settle, Store } from '../src/store/contract/index.ts'
-import { openStore } from '../src/store/open.ts'
+import {
+  identity,
+  laneId,
+  newEventId,
+  openStore,
+  ownLaneId,
+  systemClock,
+  type Clock,
+  type LaneId,
+  type Lease,
+  type Millis,
+  type NewEvent,
+  type Place,
+  type Settle,
+  type Store,
+} from 'sluice'
 import type { DueOrder, LaneSide, Measurement, Side } from './sides.ts'
 import { payload, randomFrom, type AppendWork, type DrainWork } from './workload.ts'
 
 const FLOW = 'bench'
 const NO_BYTES = new Uint8Array()
 const DAY = 86_400_000
-const FILL_BATCH = 1000
+const FILL_BATCH = 200
 const WINDOW = { group: '', cancel: false, maxEvents: 1000, maxBytes: 4_194_304, jitter: 0, leading: false }
 const LEASE = 30_000
 

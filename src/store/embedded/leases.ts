@@ -3,7 +3,7 @@ import { later } from '../../clock.ts'
 import { arm, isLive, type Lane } from '../../model/lane.ts'
 import type { ClaimedEvent, Lease, RenewCall, RenewReply } from '../contract/index.ts'
 import { placesOf } from './settle.ts'
-import type { EventRow, PlaceRow } from './tables.ts'
+import type { PlacedEvent, PlaceRow } from './tables.ts'
 import type { Work } from './work.ts'
 
 /** One answer carries at most so many bytes of bodies; the first always goes along, however big. */
@@ -40,7 +40,7 @@ export function handed(work: Work, lane: Lane, due: number, superseded: number):
 export function leasesOf(work: Work, runs: readonly Handed[], budget: BodyBudget): readonly Lease[] {
   const places = runs.flatMap((run) => run.places)
   const events = new Map(work.tables.events.at(places).map((event) => [event.seq, event]))
-  const hand = (event: EventRow): ClaimedEvent => {
+  const hand = (event: PlacedEvent): ClaimedEvent => {
     // Another lane may hold the same event: it gets bytes of its own.
     if (places.length > events.size) events.set(event.seq, { ...event, body: event.body.slice() })
     return claimedEvent(event, budget)
@@ -74,7 +74,7 @@ export function leasesOf(work: Work, runs: readonly Handed[], budget: BodyBudget
   })
 }
 
-function claimedEvent(event: EventRow, budget: BodyBudget): ClaimedEvent {
+function claimedEvent(event: PlacedEvent, budget: BodyBudget): ClaimedEvent {
   const { id, source, type, time, tenant, subject, attributes, arrived, body } = event
   return { id, source, type, time, tenant, subject, attributes, arrived, body: budget.admits(body) ? body : undefined }
 }

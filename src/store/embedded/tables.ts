@@ -31,6 +31,11 @@ export interface EventRow extends Event {
   readonly doomed: boolean
 }
 
+/** What a run needs of an event. */
+export interface PlacedEvent extends Event {
+  readonly seq: number
+}
+
 /** A place in a lane: the event `event` stands at `pos`. */
 export interface PlaceRow {
   readonly pos: number
@@ -128,7 +133,7 @@ export interface EventTable {
   /** Whether its bytes are still here. */
   hasBytes(seq: number): boolean
   /** The events at these places, in their order; places whose event is gone are left out. */
-  at(places: readonly PlaceRow[]): readonly EventRow[]
+  at(places: readonly PlaceRow[]): readonly PlacedEvent[]
   /** The identity may be used again: its time is over. */
   forgetIdentity(seq: number): void
   setLanes(seq: number, lanes: readonly LaneId[]): void

@@ -11,6 +11,7 @@ import type {
   LetterTable,
   MarkRow,
   MarkTable,
+  PlacedEvent,
   PlaceRow,
   PlaceTable,
   RunRow,
@@ -160,7 +161,7 @@ export class MemoryEvents implements EventTable {
     return this.all.get(seq)?.purgedHash === ''
   }
 
-  at(places: readonly PlaceRow[]): readonly EventRow[] {
+  at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
     return places.flatMap((place) => this.bySeq(place.event) ?? [])
   }
 

@@ -1,7 +1,7 @@
 // Events as rows, appended in the order of their arrival.
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { Receipt } from '../contract/index.ts'
-import type { EventRow, EventTable, PlaceRow } from '../embedded/tables.ts'
+import type { EventRow, EventTable, PlacedEvent, PlaceRow } from '../embedded/tables.ts'
 import type { Identities } from './identities.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 
@@ -9,7 +9,9 @@ const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, su
   purged_hash, doomed, request, body`
 const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
 const BY_SEQ = `select ${COLUMNS} from events where seq = ?`
-const BY_SEQS = `select ${COLUMNS} from events where seq in (select value from json_each(?))`
+const PLACED = 'seq, id, source, type, time, tenant, subject, attributes, arrived, body'
+const ONE_PLACED = `select ${PLACED} from events where seq = ?`
+const MANY_PLACED = `select ${PLACED} from events where seq in (select value from json_each(?))`
 const BY_ID = `select ${COLUMNS} from events where id = ?`
 const DOOMED = `select ${COLUMNS} from events where doomed = 1 order by seq limit ?`
 const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
@@ -76,10 +78,10 @@ export class SqliteEvents implements EventTable {
     return this.#sql.get('select purged_hash from events where seq = ?', seq)?.[0] === ''
   }
 
-  at(places: readonly PlaceRow[]): readonly EventRow[] {
-    if (places.length < 3) return places.flatMap((place) => this.bySeq(place.event) ?? [])
-    const rows = this.#sql.all(BY_SEQS, JSON.stringify(places.map((place) => place.event)))
-    const events = new Map(rows.map((row) => [number(row[0]), eventOf(row)]))
+  at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
+    if (places.length < 3) return places.flatMap((place) => this.#sql.all(ONE_PLACED, place.event).map(placedOf))
+    const rows = this.#sql.all(MANY_PLACED, JSON.stringify(places.map((place) => place.event)))
+    const events = new Map(rows.map((row) => [number(row[0]), placedOf(row)]))
     return places.flatMap((place) => events.get(place.event) ?? [])
   }
 
@@ -140,6 +142,21 @@ export class SqliteEvents implements EventTable {
 
   #one(row: Row | undefined): EventRow | undefined {
     return row === undefined ? undefined : eventOf(row)
+  }
+}
+
+function placedOf(row: Row): PlacedEvent {
+  return {
+    seq: number(row[0]),
+    id: text(row[1]),
+    source: text(row[2]),
+    type: text(row[3]),
+    time: number(row[4]),
+    tenant: text(row[5]),
+    subject: text(row[6]),
+    attributes: text(row[7]),
+    arrived: number(row[8]),
+    body: bytes(row[9]),
   }
 }
 

@@ -109,7 +109,9 @@ export class SqlitePlaces implements PlaceTable {
     here.elsewhere -= gone.length
     const near = parsed(here.text)
     const left = near.filter((place) => !goes(place))
-    Object.assign(here, { count: left.length, text: left.length === near.length ? here.text : written(left) })
+    if (left.length === near.length) return gone
+    here.count = left.length
+    here.text = written(left)
     return [...gone, ...near.filter(goes)]
   }
 
@@ -143,10 +145,10 @@ function written(places: readonly PlaceRow[]): string {
 
 function parsed(list: string): readonly PlaceRow[] {
   if (list === '') return []
-  const numbers = list.split(',').map(Number)
+  const cells = list.split(',')
   const places: PlaceRow[] = []
-  for (let at = 0; at < numbers.length; at += 3) {
-    places.push({ pos: numbers[at] ?? 0, event: numbers[at + 1] ?? 0, size: numbers[at + 2] ?? 0 })
+  for (let at = 0; at < cells.length; at += 3) {
+    places.push({ pos: Number(cells[at]), event: Number(cells[at + 1]), size: Number(cells[at + 2]) })
   }
   return places
 }

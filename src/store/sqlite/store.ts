@@ -87,7 +87,7 @@ function lockOut(file: string): DatabaseSync {
 
 /** A commit writes each page that it changed, in two steps each: half as many pages are worth their size. */
 const PAGE_BYTES = 8_192
-const CACHE_KB = 32_768
+const CACHE_KB = 16_384
 /** A page that changes often is written back once in so many, not with every commit. */
 const WAL_PAGES = 8_192
 
