@@ -6,10 +6,10 @@ import { saturated, simulateLimits } from './limits/simulate.ts'
 import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
-const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 10_000, sqlite: 600 }
-const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 40 }
+const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 10_000, sqlite: 10_000 }
+const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
 const SEED = 20_260_801
-const PATIENCE = 180_000
+const PATIENCE = 480_000
 
 function counterexample({ violation }: SimulationReport): string {
   if (violation === undefined) return ''

@@ -1,8 +1,10 @@
 // How the simulation opens each store, and opens it again after a crash where there is something to open.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync, rmSync } from 'node:fs'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Opened, Simulation } from './simulate.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
@@ -13,10 +15,25 @@ async function memory(clock: VirtualClock): Promise<Opened> {
   return { store: openMemoryStore({ clock }) }
 }
 
+// Thousands of files that live for a moment: in memory where the system has a place for that.
+const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+let template: Promise<string> | undefined
+
+/** An empty store to copy: making one anew for each history would be half of the work. */
+async function emptyStore(): Promise<string> {
+  const folder = await mkdtemp(join(place, 'sluice-template-'))
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'store.db')
+  await (await openSqliteStore({ file })).close()
+  return file
+}
+
 async function sqlite(clock: VirtualClock): Promise<Opened> {
-  const { openSqliteStore } = await import('../../src/store/sqlite/store.ts')
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-simulation-'))
-  const open = async (): Promise<Opened['store']> => openSqliteStore({ file: join(folder, 'store.db'), clock })
+  template ??= emptyStore()
+  const folder = await mkdtemp(join(place, 'sluice-simulation-'))
+  const file = join(folder, 'store.db')
+  await copyFile(await template, file)
+  const open = (): Promise<Opened['store']> => openSqliteStore({ file, clock })
   let store = await open()
   return {
     store,
