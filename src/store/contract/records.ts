@@ -186,6 +186,7 @@ export interface CountReply extends Reply {
 
 export interface FlowStats {
   readonly flow: string
+  /** Those that wait for a moment, counted up to a bound of the store's own, at least 10,000. */
   readonly lanes: number
   readonly live: number
   readonly due: Millis | undefined

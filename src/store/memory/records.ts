@@ -1,6 +1,6 @@
 // Search and figures in memory: everything is listed newest first, filtered, and cut into pages.
 import { isLive, type Lane } from '../../model/lane.ts'
-import type { Millis } from '../../clock.ts'
+import { NEVER, type Millis } from '../../clock.ts'
 import type {
   EventRecord,
   Filter,
@@ -56,12 +56,13 @@ export class MemoryRecords implements RecordQueries {
   stats(now: Millis): TableStats {
     const { lanes, letters, marks, limits, small, events } = this.#tables
     const byFlow = Map.groupBy(lanes.all.values(), (lane) => lane.flow)
-    for (const flow of small.pauses.keys()) if (!byFlow.has(flow)) byFlow.set(flow, [])
+    const others = [...small.pauses.keys(), ...[...letters.all.values()].map((letter) => letter.flow)]
+    for (const flow of others) if (!byFlow.has(flow)) byFlow.set(flow, [])
     const live = (lane: Lane): boolean => lane.run !== undefined && isLive(lane.run, now)
     return {
       flows: [...byFlow].map(([flow, its]) => ({
         flow,
-        lanes: its.length,
+        lanes: its.filter((lane) => lane.due < NEVER).length,
         live: its.filter(live).length,
         due: lanes.head(flow),
         paused: small.pauseOf(flow),

@@ -24,8 +24,7 @@ const NEXT_GROUP = `select grp from lanes indexed by lanes_share
 const GROUP_READY = `select 1 from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? limit 1`
 const HEAD = `select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
-const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and grp <> '' and lease > ?`
-const LIVE_NO_GROUP = `select count(*) from lanes where flow = ? and grp = ? and due is not null and lease > ?`
+const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and lease is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
 const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > ?`
@@ -181,7 +180,7 @@ export class SqliteLanes implements LaneTable {
 
   live(flow: string, group: string, now: Millis): number {
     this.catchUp(flow)
-    return number(this.#sql.get(group === '' ? LIVE_NO_GROUP : LIVE, flow, group, now)?.[0])
+    return number(this.#sql.get(LIVE, flow, group, now)?.[0])
   }
 
   stale(now: Millis, n: number): readonly Lane[] {

@@ -69,7 +69,7 @@ create unique index lanes_id on lanes (id);
 -- The timer and the queue of every flow at once.
 create index lanes_line on lanes (flow, line, due, ticket) where due is not null;
 create index lanes_share on lanes (flow, grp, line, due, ticket) where due is not null and grp <> '';
-create index lanes_live on lanes (flow, grp, lease) where lease is not null and grp <> '';
+create index lanes_live on lanes (flow, grp, lease) where lease is not null;
 create index lanes_keep on lanes (keep_until) where keep_until is not null;
 create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 
