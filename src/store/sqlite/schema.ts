@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '../../errors.ts'
 
-const STEPS: readonly string[] = ['0001.sql']
+/** Read with the module: what is needed to open a file does not depend on who may read what by then. */
+const STEPS: readonly string[] = ['0001.sql'].map((step) =>
+  readFileSync(new URL(`migrations/${step}`, import.meta.url), 'utf8'),
+)
 
 /** Marks the file as one of ours ("slce"), so that somebody else's database is never changed. */
 const APPLICATION_ID = 0x73_6c_63_65
@@ -13,7 +16,7 @@ export function migrate(db: DatabaseSync, file: string): void {
   const version = checkSchema(db, file)
   if (version === STEPS.length) return
   db.exec('begin immediate')
-  for (const step of STEPS.slice(version)) db.exec(readFileSync(new URL(`migrations/${step}`, import.meta.url), 'utf8'))
+  for (const step of STEPS.slice(version)) db.exec(step)
   if (version === 0) {
     const meta = db.prepare('insert into meta (name, value) values (?, ?)')
     meta.run('name', randomBytes(5).toString('hex'))
