@@ -26,7 +26,7 @@ interface Range {
   readonly to: Millis
 }
 
-/** A window that was checked; `quietAt` says its numbers under a pressure from 0 to 1. */
+/** A window that was checked; `numbers` are those under a pressure from 0 to 1. */
 export interface Window {
   readonly max: Millis
   numbers(level: number): WindowNumbers
