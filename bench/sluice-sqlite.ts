@@ -24,7 +24,6 @@ const FLOW = 'bench'
 const NO_BYTES = new Uint8Array()
 const DAY = 86_400_000
 const FILL_BATCH = 200
-const WINDOW = { group: '', cancel: false, maxEvents: 1000, maxBytes: 4_194_304, jitter: 0, leading: false }
 const LEASE = 30_000
 
 export async function openSide(folder: string): Promise<Side> {
@@ -42,15 +41,28 @@ export async function openSide(folder: string): Promise<Side> {
   }
 }
 
-interface Placed {
-  readonly lane: LaneId
-  readonly key: string
+interface Window {
   readonly quiet: Millis
   readonly max: Millis
 }
 
-function event(id: string, n: number, to: Placed): NewEvent {
-  const place: Place = { ...WINDOW, ...to, flow: FLOW }
+function placed(lane: LaneId, key: string, { quiet, max }: Window): Place {
+  return {
+    lane,
+    flow: FLOW,
+    key,
+    group: '',
+    cancel: false,
+    quiet,
+    max,
+    maxEvents: 1000,
+    maxBytes: 4_194_304,
+    jitter: 0,
+    leading: false,
+  }
+}
+
+function event(id: string, n: number, place: Place): NewEvent {
   return {
     id,
     identity: identity(FLOW, '', id),
@@ -80,7 +92,7 @@ async function append(store: Store, work: AppendWork): Promise<Measurement> {
       appended += keys.length
       const now = systemClock.now()
       const events = keys.map((key, index) =>
-        event(newEventId(now), first + index, { lane: laneId(FLOW, key), key, ...window }),
+        event(newEventId(now), first + index, placed(laneId(FLOW, key), key, window)),
       )
       const { results } = await store.append({ routes: 1, events })
       if (results.some((result) => result.kind !== 'stored')) throw new Error('An event was not stored.')
@@ -100,7 +112,7 @@ async function fill(store: Store, count: number, quiet: (n: number) => Millis): 
     const events = Array.from({ length }, (_, index) => {
       const id = newEventId(now)
       const due = quiet(first + index)
-      return event(id, first + index, { lane: ownLaneId(FLOW, id), key: id, quiet: due, max: due })
+      return event(id, first + index, placed(ownLaneId(FLOW, id), id, { quiet: due, max: due }))
     })
     await store.append({ routes: 1, events })
   }

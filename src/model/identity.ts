@@ -4,7 +4,8 @@ import { hash } from 'node:crypto'
 /** 132 bits of SHA-256 as 22 characters: short enough for an index, too long to collide. */
 function digest(parts: readonly string[]): string {
   // Lengths make the parts unambiguous: ('a', 'bc') and ('ab', 'c') differ, and NUL is an ordinary character.
-  const text = parts.map((part) => `${part.length}:${part}`).join('')
+  let text = ''
+  for (const part of parts) text += `${part.length}:${part}`
   return hash('sha256', text, 'base64url').slice(0, 22)
 }
 

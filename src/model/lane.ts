@@ -163,12 +163,18 @@ function lineOf(run: Run | undefined): Line {
   return run.failed ? FAILING : HEALTHY
 }
 
-/** Puts the lane where its state says in the index. A deadline that is set anew draws a new ticket. */
-export function arm(lane: Lane, draw: Draw, set: 'if-moved' | 'anew'): Lane {
+/**
+ * Puts the lane where its state says in the index. A deadline that is set anew draws a new ticket. The lane is one that a
+ * transition has just made and nobody else has: it is completed, for another copy of so many fields would cost as much
+ * as the transition.
+ */
+export function arm(made: Lane, draw: Draw, set: 'if-moved' | 'anew'): Lane {
+  const lane: { -readonly [Field in keyof Lane]: Lane[Field] } = made
   const due = dueOf(lane)
-  const line = lineOf(lane.run)
-  const keeps = set === 'if-moved' && due === lane.due
-  return { ...lane, due, line, ticket: keeps || due === NEVER ? lane.ticket : draw() }
+  if (due !== NEVER && (set === 'anew' || due !== lane.due)) lane.ticket = draw()
+  lane.due = due
+  lane.line = lineOf(lane.run)
+  return lane
 }
 
 /** Nothing waits, runs, blocks or is held, and nobody asks when it last ran. */

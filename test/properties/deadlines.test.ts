@@ -181,7 +181,7 @@ describe('L5 tickets', () => {
   it('a deadline set anew draws one even where it stays', () => {
     const draw = counter()
     const lane = place(freshLane(), PLAIN, { now: START, draw })
-    expect(arm(lane, draw, 'if-moved').ticket).toBe(lane.ticket)
-    expect(arm(lane, draw, 'anew').ticket).toBeGreaterThan(lane.ticket)
+    expect(arm({ ...lane }, draw, 'if-moved').ticket).toBe(lane.ticket)
+    expect(arm({ ...lane }, draw, 'anew').ticket).toBeGreaterThan(lane.ticket)
   })
 })

@@ -21,6 +21,13 @@ interface LetterSeen extends RecordSeen {
   readonly reason: string
 }
 
+interface PushedSeen {
+  readonly row: number
+  readonly tail: number
+  readonly waiting: number
+  readonly events: readonly number[]
+}
+
 type Cells = readonly (string | number | null | Uint8Array)[]
 
 export class Look {
@@ -45,17 +52,27 @@ export class Look {
   }
 
   lanes(): readonly LaneSeen[] {
-    return this.#all('select row, id, waiting, here, rest from lanes').map(([row, id, waiting, here, rest]) => {
-      const lists = this.#all('select list from places where lane = ? order by rank, pos', Number(row))
-      const far = lists.flatMap(([list]) => eventsIn(String(list)))
-      const run = (JSON.parse(String(rest ?? '{}')) as { run?: { events: number } }).run
-      return {
-        id: String(id),
-        waiting: Number(waiting),
-        inRun: run?.events ?? 0,
-        events: this.#ids([...far, ...near(String(here))]),
-      }
-    })
+    const pushed = this.#pushedBack()
+    return this.#all('select row, id, tail, waiting, here, rest from lanes').map(
+      ([row, id, tail, waiting, here, rest]) => {
+        const later = (pushed.get(Number(row)) ?? []).filter((entry) => entry.tail > Number(tail))
+        const lists = this.#all('select list from places where lane = ? order by rank, pos', Number(row))
+        const far = lists.flatMap(([list]) => eventsIn(String(list)))
+        const run = (JSON.parse(String(rest ?? '{}')) as { run?: { events: number } }).run
+        return {
+          id: String(id),
+          waiting: later.at(-1)?.waiting ?? Number(waiting),
+          inRun: run?.events ?? 0,
+          events: this.#ids([...far, ...near(String(here)), ...later.flatMap((entry) => entry.events)]),
+        }
+      },
+    )
+  }
+
+  /** By row of the lane: what its row does not have yet, in order. */
+  #pushedBack(): ReadonlyMap<number, readonly PushedSeen[]> {
+    const entries = this.#all('select list from pushed_back order by n').flatMap(([list]) => String(list).split(';'))
+    return Map.groupBy(entries.map(pushedIn), (entry) => entry.row)
   }
 
   letters(): readonly LetterSeen[] {
@@ -105,6 +122,13 @@ export class Look {
 /** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,…` */
 function near(here: string): readonly number[] {
   return eventsIn(here.split(';')[2] ?? '')
+}
+
+/** `<row>,<tail>,<waiting>,` five more numbers of the lane, then `<pos>,<event>,<size>,…` */
+function pushedIn(entry: string): PushedSeen {
+  const cells = entry.split(',')
+  const [row = 0, tail = 0, waiting = 0] = cells.map(Number)
+  return { row, tail, waiting, events: eventsIn(cells.slice(8).join(',')) }
 }
 
 function eventsIn(list: string): readonly number[] {

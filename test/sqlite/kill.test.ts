@@ -79,9 +79,14 @@ describe('the checker', () => {
 
   it('sees that a run which had begun is forgotten', async () => {
     // Most runs on the list have ended when the process dies: one that has not takes a few cycles.
-    const forget = `update meta set value = '[]' where name = 'begun' and value <> '[]'`
+    const forget = `update meta set value = '' where name = 'begun' and value <> ''`
     const { complaints } = await meddled(20, forget, 'always')
     expect(complaints.join()).toContain('which had begun')
+  })
+
+  it('sees that lanes which were pushed back are forgotten', async () => {
+    const { counts } = await meddled(8, 'delete from pushed_back', 'always')
+    expect(counts.lost).toBeGreaterThan(0)
   })
 
   it('sees tokens that were given out before', async () => {

@@ -10,6 +10,7 @@ import { LanesAtHand, type Work } from './work.ts'
 
 const LANES_PER_EVENT_MAX = 100
 const ID_LENGTH_MAX = 128
+const STORED: Appended = { kind: 'stored' }
 
 export function append(work: Work, call: AppendCall): readonly Appended[] {
   if (call.routes < work.tables.routes()) return call.events.map(() => ({ kind: 'routes-old' }))
@@ -39,27 +40,24 @@ function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: reado
   for (const one of places) enter(work, lanes, one, { seq, size: event.body.length, tenant: event.tenant, rank: 0 })
   for (const mark of marks) addMark(work, seq, mark, 0)
   work.note('event', '', event.id, event.type)
-  return { kind: 'stored' }
+  return STORED
 }
 
 /** The row of the event, or why it is not stored. */
 function insert(work: Work, event: NewEvent, places: readonly Place[]): number | Appended {
   const { events } = work.tables
-  const row = {
-    ...event,
+  const arrival = {
     arrived: work.now,
     dedupeUntil: later(work.now, event.dedupeFor),
     lanes: places.map((one) => one.lane),
-    purgedHash: '',
-    doomed: false,
   }
-  const seq = events.insert(row)
+  const seq = events.insert(event, arrival)
   if (seq !== false) return seq
   const known = events.byIdentity(event.identity)
   const isKnown = known !== undefined && (known.dedupeUntil > work.now || known.id === event.id)
   if (isKnown) return again(work, event, known)
   if (known !== undefined) events.forgetIdentity(known.seq)
-  const second = events.insert(row)
+  const second = events.insert(event, arrival)
   if (second !== false) return second
   // The identity is free, so that it is the id that another event has.
   const holder = events.byId(event.id)

@@ -1,18 +1,17 @@
 // The latest changes, for live views: a ring in memory. A reader that is too slow is told that it missed some.
-import type { Millis } from '../../clock.ts'
 import type { Change } from '../contract/index.ts'
 import type { Note } from './work.ts'
 
 const KEPT = 4_096
 
 export class Feed {
-  readonly #ring: (Change | undefined)[] = Array.from({ length: KEPT })
+  readonly #ring: (Note | undefined)[] = Array.from({ length: KEPT })
   #last = 0
 
-  add(notes: readonly Note[], at: Millis): void {
+  add(notes: readonly Note[]): void {
     for (const note of notes) {
       this.#last++
-      this.#ring[this.#last % KEPT] = { ...note, seq: this.#last, at }
+      this.#ring[this.#last % KEPT] = note
     }
   }
 
@@ -21,8 +20,8 @@ export class Feed {
     const from = Math.max(seq + 1, oldest)
     const changes: Change[] = []
     for (let at = from; at <= this.#last && changes.length < n; at++) {
-      const change = this.#ring[at % KEPT]
-      if (change !== undefined) changes.push(change)
+      const note = this.#ring[at % KEPT]
+      if (note !== undefined) changes.push({ ...note, seq: at })
     }
     return { changes, next: changes.at(-1)?.seq ?? Math.max(seq, from - 1), skipped: from > seq + 1 }
   }

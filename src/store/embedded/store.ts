@@ -206,7 +206,7 @@ export class EmbeddedStore implements Store {
       return [answer instanceof SluiceError ? answer : { ...answer, ...this.#reply(made.now) }, made] as const
     })
     if (reply instanceof SluiceError) throw reply
-    this.#feed.add(work.notes, work.now)
+    this.#feed.add(work.notes)
     for (const hint of work.hints) this.#tell(hint)
     return reply
   }

@@ -12,6 +12,7 @@ import type {
   Filter,
   LetterRecord,
   Mark,
+  NewEvent,
   Receipt,
   RecordKind,
   Records,
@@ -30,6 +31,9 @@ export interface EventRow extends Event {
   /** To be purged as soon as no lane needs it. */
   readonly doomed: boolean
 }
+
+/** What an event does not bring along. */
+export type Arrival = Pick<EventRow, 'arrived' | 'dedupeUntil' | 'lanes'>
 
 /** What a run needs of an event. */
 export interface PlacedEvent extends Event {
@@ -126,13 +130,13 @@ export interface PlaceTable {
 
 export interface EventTable {
   /** False when the id or the identity is taken; the event's row otherwise. */
-  insert(event: Omit<EventRow, 'seq'>): number | false
+  insert(event: NewEvent, arrival: Arrival): number | false
   byId(id: string): EventRow | undefined
   byIdentity(identity: Identity): EventRow | undefined
   bySeq(seq: number): EventRow | undefined
   /** Whether its bytes are still here. */
   hasBytes(seq: number): boolean
-  /** The events at these places, in their order; places whose event is gone are left out. */
+  /** The events at these places, each once, in any order; those that are gone are left out. */
   at(places: readonly PlaceRow[]): readonly PlacedEvent[]
   /** The identity may be used again: its time is over. */
   forgetIdentity(seq: number): void

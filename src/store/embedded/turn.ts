@@ -1,4 +1,5 @@
 // turn: settles, then claims, in one commit. Ready lanes are served by (deadline, ticket); groups take turns (L5, L5g).
+import type { Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import { begin, beginLetter, cut, nextTurn, resume, type Turn } from '../../model/claim.ts'
 import { FAILING, HEALTHY, isLive, SUSPECT, type Lane, type Line, type Rank } from '../../model/lane.ts'
@@ -17,9 +18,12 @@ export interface Turned {
 
 interface Remembered {
   readonly settled: readonly Settled[]
-  readonly claimed: readonly Pick<Lease, 'lane' | 'token' | 'due' | 'superseded'>[]
+  readonly claimed: readonly ClaimedBriefly[]
   readonly crashed: Turned['crashed']
 }
+
+/** Without names, for it is written with every turn. */
+type ClaimedBriefly = readonly [lane: Lease['lane'], token: number, due: Millis, superseded: number]
 
 export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError {
   const last = work.tables.small.process(call.process)
@@ -34,7 +38,7 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
   const claimed = call.claim.flatMap((claim) => serve(work, claim, budget, crashed))
   const kept: Remembered = {
     settled,
-    claimed: claimed.map(({ lane, token, due, superseded }) => ({ lane, token, due, superseded })),
+    claimed: claimed.map(({ lane, token, due, superseded }) => [lane, token, due, superseded]),
     crashed,
   }
   work.tables.small.putProcess(call.process, { at: work.now, request: call.request, answer: JSON.stringify(kept) })
@@ -47,7 +51,7 @@ function headsOf(work: Work, call: TurnCall): readonly Head[] {
 
 /** The reply was lost: the same answer again, with those leases that are still live (L12). */
 function repeated(work: Work, call: TurnCall, kept: Remembered, budget: BodyBudget): Turned {
-  const live = kept.claimed.flatMap(({ lane: id, token, due, superseded }) => {
+  const live = kept.claimed.flatMap(([id, token, due, superseded]) => {
     const lane = work.tables.lanes.get(id)
     const isSame = lane?.run !== undefined && lane.run.token === token && isLive(lane.run, work.now)
     return isSame ? [handed(work, lane, due, superseded)] : []

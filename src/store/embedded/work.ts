@@ -5,7 +5,7 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Change, Hint } from '../contract/index.ts'
 import type { Tables } from './tables.ts'
 
-export type Note = Pick<Change, 'kind' | 'flow' | 'id' | 'detail'>
+export type Note = Omit<Change, 'seq'>
 
 export class Work implements Moment {
   readonly tables: Tables
@@ -22,7 +22,7 @@ export class Work implements Moment {
   }
 
   note(kind: Note['kind'], flow: string, id: string, detail: string): void {
-    this.notes.push({ kind, flow, id, detail })
+    this.notes.push({ kind, flow, id, detail, at: this.now })
   }
 
   hint(hint: Exclude<Hint, { kind: 'due' }>): void {

@@ -2,8 +2,9 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { isEmpty, isLive, type Lane, type Rank } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { Receipt } from '../contract/index.ts'
+import type { NewEvent, Receipt } from '../contract/index.ts'
 import type {
+  Arrival,
   EventRow,
   EventTable,
   LaneTable,
@@ -134,10 +135,11 @@ export class MemoryEvents implements EventTable {
   readonly #identities = new Map<string, number>()
   #last = 0
 
-  insert(event: Omit<EventRow, 'seq'>): number | false {
+  insert(event: NewEvent, arrival: Arrival): number | false {
     if (this.#ids.has(event.id) || this.#identities.has(event.identity)) return false
     const seq = ++this.#last
-    this.all.set(seq, { ...event, body: Uint8Array.from(event.body), seq })
+    const row = { ...event, ...arrival, seq, body: Uint8Array.from(event.body), purgedHash: '', doomed: false }
+    this.all.set(seq, row)
     this.#ids.set(event.id, seq)
     this.#identities.set(event.identity, seq)
     return seq

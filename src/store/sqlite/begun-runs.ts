@@ -90,26 +90,28 @@ export class BegunRuns {
   /** With the commit in which they began. */
   write(): void {
     if (!this.isNew) return
-    const list = [...this.#entries.values()].map((entry) => [
-      entry.lane,
-      entry.ticket,
-      entry.run,
-      entry.token,
-      entry.nextTicket,
-      entry.started,
-      entry.until,
-    ])
-    this.#sql.run(`update meta set value = ? where name = 'begun'`, JSON.stringify(list))
+    let list = ''
+    let times = ''
+    for (const { lane, ticket, run, token, nextTicket, started, until } of this.#entries.values()) {
+      // Those of one turn have their times in common: the first says them.
+      const own = `${started},${until}`
+      list += `${list === '' ? '' : ';'}${lane},${ticket},${run},${token},${nextTicket}${own === times ? '' : `,${own}`}`
+      times = own
+    }
+    this.#sql.run(`update meta set value = ? where name = 'begun'`, list)
     this.isNew = false
   }
 
   read(): readonly { readonly begun: Begun; readonly turn: Turn }[] {
     this.#entries.clear()
-    const list = JSON.parse(
-      text(this.#sql.get(`select value from meta where name = 'begun'`)?.[0] ?? '[]'),
-    ) as unknown[][]
-    return list.map(([lane, ticket, run, token, nextTicket, started, until]) => {
-      const begun = { lane, ticket, run, token, nextTicket, started, until } as Begun
+    const list = text(this.#sql.get(`select value from meta where name = 'begun'`)?.[0] ?? '')
+    if (list === '') return []
+    let times: readonly [started: Millis, until: Millis] = [0, 0]
+    return list.split(';').map((one) => {
+      const [lane = '', ticket, run = '', token, next, started, until] = one.split(',')
+      if (started !== undefined) times = [Number(started), Number(until)]
+      const numbers = { ticket: Number(ticket), token: Number(token), nextTicket: Number(next) }
+      const begun: Begun = { lane, run, ...numbers, started: times[0], until: times[1] }
       const caps = { lease: begun.until - begun.started, take: 'all', maxEvents: NEVER, maxBytes: NEVER } as const
       return { begun, turn: { now: begun.started, token: begun.token, caps, draw: () => begun.nextTicket } }
     })

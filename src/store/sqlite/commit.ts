@@ -25,7 +25,9 @@ export interface CommitParts {
   readonly file: string
   readonly readOnly: boolean
   readonly tables: BehindTheFile
-  readonly close: () => void
+  /** The log has grown. */
+  readonly committed: () => void
+  readonly close: () => Promise<void>
 }
 
 /** Not the fault of one piece of work: the others would fail the same way. */
@@ -70,7 +72,7 @@ export class GroupCommit implements Commit {
     if (!this.#open) return
     this.#flush()
     this.#open = false
-    this.#parts.close()
+    await this.#parts.close()
   }
 
   #flush(): void {
@@ -96,13 +98,14 @@ export class GroupCommit implements Commit {
   }
 
   #attempt(group: readonly Waiting[]): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
-    const { db, file, tables } = this.#parts
+    const { db, file, tables, committed } = this.#parts
     try {
       db.exec('begin immediate')
       const values = group.map((waiting) => waiting.work())
       tables.finish()
       db.exec('commit')
       tables.ended('committed')
+      committed()
       return { kind: 'done', values }
     } catch (error) {
       if (db.isTransaction) db.exec('rollback')

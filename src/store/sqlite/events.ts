@@ -1,17 +1,18 @@
 // Events as rows, appended in the order of their arrival.
 import type { Identity, LaneId } from '../../model/identity.ts'
-import type { Receipt } from '../contract/index.ts'
-import type { EventRow, EventTable, PlacedEvent, PlaceRow } from '../embedded/tables.ts'
+import type { NewEvent, Receipt } from '../contract/index.ts'
+import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../embedded/tables.ts'
 import type { Identities } from './identities.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 
 const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes,
   purged_hash, doomed, request, body`
-const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`
+const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
 const BY_SEQ = `select ${COLUMNS} from events where seq = ?`
 const PLACED = 'seq, id, source, type, time, tenant, subject, attributes, arrived, body'
 const ONE_PLACED = `select ${PLACED} from events where seq = ?`
 const MANY_PLACED = `select ${PLACED} from events where seq in (select value from json_each(?))`
+const RANGE_PLACED = `select ${PLACED} from events where seq between ? and ?`
 const BY_ID = `select ${COLUMNS} from events where id = ?`
 const DOOMED = `select ${COLUMNS} from events where doomed = 1 order by seq limit ?`
 const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
@@ -34,29 +35,27 @@ export class SqliteEvents implements EventTable {
     this.#draw = draw
   }
 
-  insert(event: Omit<EventRow, 'seq'>): number | false {
+  insert(event: NewEvent, arrival: Arrival): number | false {
     if (this.#identities.find(event.identity) !== undefined) return false
     const seq = this.#draw()
-    const changed = this.#sql.run(
+    const isNew = this.#sql.insert(
       INSERT,
       seq,
       event.id,
       event.identity,
-      event.dedupeUntil,
+      arrival.dedupeUntil,
       event.source,
       event.type,
       event.time,
       event.tenant,
       event.subject,
       event.attributes,
-      event.arrived,
-      event.lanes.join(','),
-      '',
-      0,
+      arrival.arrived,
+      arrival.lanes.join(','),
       event.request,
       event.body,
     )
-    if (changed === 0) return false
+    if (!isNew) return false
     this.#identities.add(event.identity, seq)
     return seq
   }
@@ -80,9 +79,16 @@ export class SqliteEvents implements EventTable {
 
   at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
     if (places.length < 3) return places.flatMap((place) => this.#sql.all(ONE_PLACED, place.event).map(placedOf))
-    const rows = this.#sql.all(MANY_PLACED, JSON.stringify(places.map((place) => place.event)))
-    const events = new Map(rows.map((row) => [number(row[0]), placedOf(row)]))
-    return places.flatMap((place) => events.get(place.event) ?? [])
+    return this.#placedRows(places.map((place) => place.event)).map(placedOf)
+  }
+
+  /** Events that came together mostly run together: then they are read as they lie. */
+  #placedRows(seqs: readonly number[]): readonly Row[] {
+    const first = Math.min(...seqs)
+    const last = Math.max(...seqs)
+    return last - first < 2 * seqs.length
+      ? this.#sql.all(RANGE_PLACED, first, last)
+      : this.#sql.all(MANY_PLACED, JSON.stringify(seqs))
   }
 
   forgetIdentity(seq: number): void {

@@ -2,9 +2,11 @@
 // So the newest ones wait in memory, sorted into ranges of the index, and one range at a time is written with a commit.
 // Nothing is at risk: the events themselves are in the file, and memory is filled from them when it is opened.
 import type { Identity } from '../../model/identity.ts'
+import { IdentityFilter } from './identity-filter.ts'
 import { number, text, type Statements } from './statements.ts'
 
 const RANGES = 256
+const RANGE_WIDTH = 2 ** 40
 const KEPT_IN_MEMORY = 32_768
 
 const FIND = 'select event from identities where h = ?'
@@ -14,9 +16,10 @@ const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity 
 
 export class Identities {
   readonly #sql: Statements
+  readonly #index: IdentityFilter
   readonly #ranges = Array.from({ length: RANGES }, () => new Map<Identity, number>())
   /** What this commit put into memory and took out of it. */
-  readonly #came: [Identity, number][] = []
+  readonly #came: Identity[] = []
   readonly #went: [Identity, number][] = []
   #count = 0
   /** The range that is written next. */
@@ -24,6 +27,7 @@ export class Identities {
 
   constructor(sql: Statements) {
     this.#sql = sql
+    this.#index = new IdentityFilter(sql, RANGE_WIDTH)
     this.#load()
   }
 
@@ -36,7 +40,8 @@ export class Identities {
   /** After a rollback memory is again as it was: what came is gone, what was written or removed is back. */
   letGo(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
-      for (const [identity] of this.#came) this.#forget(identity)
+      this.#index.forget()
+      for (const identity of this.#came) this.#forget(identity)
       for (const [identity, event] of this.#went) this.#remember(identity, event)
     }
     this.#came.length = 0
@@ -47,14 +52,14 @@ export class Identities {
     const h = prefixOf(identity)
     const known = this.#range(h).get(identity)
     if (known !== undefined) return known
-    if (this.#sql.get(FIND, h) === undefined) return undefined
+    if (!this.#index.mayHave(h) || this.#sql.get(FIND, h) === undefined) return undefined
     const row = this.#sql.all(FIND, h).find(([event]) => this.#sql.get(IS, number(event), identity) !== undefined)
     return row === undefined ? undefined : number(row[0])
   }
 
   add(identity: Identity, event: number): void {
     this.#remember(identity, event)
-    this.#came.push([identity, event])
+    this.#came.push(identity)
     while (this.#count > KEPT_IN_MEMORY) this.#write()
   }
 
@@ -65,8 +70,9 @@ export class Identities {
 
   #remember(identity: Identity, event: number): void {
     const range = this.#range(prefixOf(identity))
-    if (!range.has(identity)) this.#count++
+    const before = range.size
     range.set(identity, event)
+    this.#count += range.size - before
   }
 
   #forget(identity: Identity): boolean {
@@ -76,7 +82,7 @@ export class Identities {
   }
 
   #range(h: number): Map<Identity, number> {
-    const range = this.#ranges[Math.floor(h / 2 ** 40)]
+    const range = this.#ranges[Math.floor(h / RANGE_WIDTH)]
     if (range === undefined) throw new RangeError('an identity has 48 bits of prefix')
     return range
   }
@@ -84,7 +90,9 @@ export class Identities {
   #write(): void {
     const range = this.#ranges[this.#next] ?? new Map<Identity, number>()
     for (const [identity, event] of range) {
-      this.#sql.behind(ADD, [prefixOf(identity), event])
+      const h = prefixOf(identity)
+      this.#index.add(h)
+      this.#sql.behind(ADD, [h, event])
       this.#went.push([identity, event])
     }
     this.#count -= range.size

@@ -6,14 +6,15 @@ import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneTable, ReadyQuery } from '../embedded/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
 import type { SqlitePlaces } from './places.ts'
+import { PushedBack } from './pushed-back.ts'
 import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
 
-const COLUMNS =
-  'row, id, flow, key, tenant, grp, tail, waiting, bytes, win, cap, due, ticket, line, lease, keep_until, rest, here'
+const COLUMNS = 'row, id, flow, key, tenant, grp, tail, waiting, bytes, win, cap, due, ticket, line, rest, here'
 const GET = `select ${COLUMNS} from lanes where id = ?`
-const INSERT = `insert into lanes (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, lease = ?,
-  keep_until = ?, rest = ?, here = ? where row = ?`
+const GET_ROW = `select ${COLUMNS} from lanes where row = ?`
+const INSERT = `insert into lanes (${COLUMNS}, lease, keep_until) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, rest = ?,
+  here = ?, lease = ?, keep_until = ? where row = ?`
 const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ?`
 const READY_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit ?`
@@ -21,9 +22,7 @@ const READY_NO_GROUP = `select ${COLUMNS} from lanes where flow = ? and grp = ''
 // One look per group, not per lane: each step jumps to the next group in the index.
 const NEXT_GROUP = `select grp from lanes indexed by lanes_share
   where flow = ? and grp > ? and grp <> '' and due is not null order by grp limit 1`
-const GROUP_READY = `select 1 from lanes indexed by lanes_share
-  where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? limit 1`
-const HEAD = `select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
+const HEAD = `select due, id from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
 const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and lease is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
 const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
@@ -39,6 +38,7 @@ export class SqliteLanes implements LaneTable {
   readonly #sql: Statements
   readonly #places: SqlitePlaces
   readonly #begun: BegunRuns
+  readonly #pushedBack: PushedBack
   readonly #cache = new Map<LaneId, Lane>()
   /** Lanes that this commit has made. */
   readonly #fresh = new Set<LaneId>()
@@ -49,6 +49,7 @@ export class SqliteLanes implements LaneTable {
     this.#sql = sql
     this.#places = places
     this.#begun = new BegunRuns(sql)
+    this.#pushedBack = new PushedBack(sql, places)
     this.#recover()
   }
 
@@ -62,6 +63,14 @@ export class SqliteLanes implements LaneTable {
   put(lane: Lane): void {
     this.#begun.ended(lane.row)
     if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
+    const before = this.#cache.get(lane.id)
+    const onlyWaits = before !== undefined && restOf(before) === null && restOf(lane) === null
+    if (onlyWaits && this.#pushedBack.takes(before, lane)) this.#cache.set(lane.id, lane)
+    else this.#write(lane)
+  }
+
+  #write(lane: Lane): void {
+    this.#pushedBack.ended(lane.id)
     const lease = lane.run?.state === 'running' ? lane.run.until : null
     const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
     const kept = idle && lane.blocks === 0 ? Math.max(lane.keepUntil, lane.hold?.until ?? 0) : NEVER
@@ -74,10 +83,10 @@ export class SqliteLanes implements LaneTable {
       orNull(lane.due),
       lane.ticket,
       lane.line,
-      lease,
-      orNull(kept),
       restOf(lane),
       this.#places.written(lane.row),
+      lease,
+      orNull(kept),
     ]
     if (this.#cache.has(lane.id)) this.#sql.run(UPDATE, ...changing, lane.row)
     else {
@@ -96,25 +105,34 @@ export class SqliteLanes implements LaneTable {
     return undefined
   }
 
-  /** What the next commit must know of runs whose lanes were not written. */
+  /** What the next commit must know of lanes that were not written. */
   finish(): void {
     this.#begun.write()
+    for (const lane of this.#pushedBack.overdue()) this.#write(lane)
+    this.#pushedBack.write()
+  }
+
+  /** Writes every lane whose row does not say how it is. */
+  catchUp(): void {
+    this.#catchUpBegun(undefined)
+    for (const lane of this.#pushedBack.all()) this.#write(lane)
   }
 
   /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
-  catchUp(flow?: string): void {
+  #catchUpBegun(flow: string | undefined): void {
     for (const id of this.#begun.take(flow)) {
       const lane = this.#cache.get(id)
-      if (lane !== undefined) this.put(lane)
+      if (lane !== undefined) this.#write(lane)
     }
   }
 
   get isBehind(): boolean {
-    return this.#begun.count > 0
+    return this.#begun.count > 0 || this.#pushedBack.count > 0
   }
 
   remove(lane: Lane): void {
     this.#begun.ended(lane.row)
+    this.#pushedBack.ended(lane.id)
     if (this.#cache.delete(lane.id)) this.#sql.behind('delete from lanes where row', [lane.row])
     this.#places.gone(lane.row)
   }
@@ -137,30 +155,40 @@ export class SqliteLanes implements LaneTable {
 
   #drop(id: LaneId): void {
     const lane = this.#cache.get(id)
-    if (lane === undefined || this.#begun.has(lane.row)) return
+    if (lane === undefined || this.#begun.has(lane.row) || this.#pushedBack.has(id)) return
     this.#cache.delete(id)
     this.#places.gone(lane.row)
   }
 
   ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {
-    this.catchUp(flow)
+    this.#catchUpBegun(flow)
     this.#begunUpTo.set(flow, 0)
-    const rows =
-      group === undefined
-        ? this.#sql.all(READY, flow, line, now, n)
-        : group === ''
-          ? this.#sql.all(READY_NO_GROUP, flow, line, now, n)
-          : this.#sql.all(READY_IN_GROUP, flow, group, line, now, n)
-    return rows.map((row) => this.#atHand(row))
+    for (;;) {
+      const rows =
+        group === undefined
+          ? this.#sql.all(READY, flow, line, now, n)
+          : group === ''
+            ? this.#sql.all(READY_NO_GROUP, flow, line, now, n)
+            : this.#sql.all(READY_IN_GROUP, flow, group, line, now, n)
+      const rang = rows.filter((row) => this.#rangEarly(text(row[1])))
+      if (rang.length === 0) return rows.map((row) => this.#atHand(row))
+    }
+  }
+
+  /** The index has this lane too early. It now has it where it belongs, and is to be asked again. */
+  #rangEarly(id: LaneId): boolean {
+    const lane = this.#pushedBack.has(id) ? this.#cache.get(id) : undefined
+    if (lane !== undefined) this.#write(lane)
+    return lane !== undefined
   }
 
   readyGroups(flow: string, now: Millis): readonly string[] {
-    this.catchUp(flow)
-    const groups: string[] = []
-    if (LINES.some((line) => this.#sql.get(READY_NO_GROUP, flow, line, now, 1) !== undefined)) groups.push('')
+    const isReady = (group: string): boolean =>
+      LINES.some((line) => this.ready({ flow, line, group, now, n: 1 }).length > 0)
+    const groups = isReady('') ? [''] : []
     for (let at = this.#sql.get(NEXT_GROUP, flow, ''); at !== undefined;) {
       const group = text(at[0])
-      if (LINES.some((line) => this.#sql.get(GROUP_READY, flow, group, line, now) !== undefined)) groups.push(group)
+      if (isReady(group)) groups.push(group)
       at = this.#sql.get(NEXT_GROUP, flow, group)
     }
     return groups
@@ -174,12 +202,15 @@ export class SqliteLanes implements LaneTable {
 
   /** Asked at the end of a turn: lanes that have just begun are the first of their line, and still stand there. */
   #headOf(flow: string, line: Line): Millis {
-    if (!this.#begunUpTo.has(flow)) this.catchUp(flow)
-    return moment(this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))?.[0])
+    if (!this.#begunUpTo.has(flow)) this.#catchUpBegun(flow)
+    for (;;) {
+      const head = this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))
+      if (head === undefined || !this.#rangEarly(text(head[1]))) return moment(head?.[0])
+    }
   }
 
   live(flow: string, group: string, now: Millis): number {
-    this.catchUp(flow)
+    this.#catchUpBegun(flow)
     return number(this.#sql.get(LIVE, flow, group, now)?.[0])
   }
 
@@ -189,7 +220,7 @@ export class SqliteLanes implements LaneTable {
   }
 
   beyond(flow: string, most: number, now: Millis): readonly Lane[] {
-    this.catchUp(flow)
+    this.#catchUpBegun(flow)
     return this.#sql.all(CROWDED, flow, most).flatMap(([tenant, count]) =>
       this.#sql
         .all(OLDEST, flow, text(tenant), number(count) - most)
@@ -198,8 +229,13 @@ export class SqliteLanes implements LaneTable {
     )
   }
 
-  /** The file has their lanes as they were before; the same transition brings them back to where they are. */
+  /** The file has lanes as they were before: what it lists beside them brings them back to where they are. */
   #recover(): void {
+    const rowOf = (row: number): Lane | undefined => {
+      const found = this.#sql.get(GET_ROW, row)
+      return found === undefined ? undefined : this.#atHand(found)
+    }
+    for (const lane of this.#pushedBack.read(rowOf)) this.#cache.set(lane.id, lane)
     for (const { begun, turn } of this.#begun.read()) {
       const lane = this.get(begun.lane)
       if (lane === undefined || lane.ticket !== begun.ticket) continue
@@ -218,7 +254,7 @@ export class SqliteLanes implements LaneTable {
     const cached = this.#cache.get(id)
     if (cached !== undefined) return cached
     const lane = laneOf(row)
-    this.#places.read(lane.row, text(row[17]))
+    this.#places.read(lane.row, text(row[15]))
     this.#cache.set(id, lane)
     return lane
   }
@@ -249,26 +285,23 @@ function restOf(lane: Lane): string | null {
 }
 
 export function laneOf(row: Row): Lane {
-  const lane: Lane = {
-    ...emptyLane({
-      id: text(row[1]),
-      flow: text(row[2]),
-      key: text(row[3]),
-      tenant: text(row[4]),
-      group: text(row[5]),
-    }),
-    row: number(row[0]),
-    tail: number(row[6]),
-    waiting: number(row[7]),
-    bytes: number(row[8]),
-    window: moment(row[9]),
-    cap: moment(row[10]),
-    due: moment(row[11]),
-    ticket: number(row[12]),
-    line: number(row[13]) as Line,
-  }
-  const rest = row[16]
-  return typeof rest === 'string' ? { ...lane, ...(JSON.parse(rest) as Rest) } : lane
+  const name = { id: text(row[1]), flow: text(row[2]), key: text(row[3]), tenant: text(row[4]), group: text(row[5]) }
+  const rest = row[14]
+  return Object.assign(
+    emptyLane(name),
+    {
+      row: number(row[0]),
+      tail: number(row[6]),
+      waiting: number(row[7]),
+      bytes: number(row[8]),
+      window: moment(row[9]),
+      cap: moment(row[10]),
+      due: moment(row[11]),
+      ticket: number(row[12]),
+      line: number(row[13]) as Line,
+    },
+    typeof rest === 'string' ? (JSON.parse(rest) as Rest) : undefined,
+  )
 }
 
 export const LANE_COLUMNS: string = COLUMNS

@@ -8,6 +8,7 @@ import { number, text, type Row, type Statements } from './statements.ts'
 
 const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
 const PUT_RUN = `insert or replace into runs (${RUN})`
+const PUT_PLAIN_RUN = 'insert or replace into runs (n, lane, flow, key, started, ended, events)'
 const RUNS_OF_LANE = `select ${RUN} from runs where lane = ? order by n desc limit ?`
 const OLDEST_RUNS = `select ${RUN} from runs where n > ? order by n limit ?`
 
@@ -21,8 +22,14 @@ export class SqliteRuns implements RunTable {
   }
 
   put(run: RunRow): void {
+    const n = runNumber(run.id)
+    const events = run.events.join(',')
+    if (isPlain(run)) {
+      this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, run.started, run.ended, events])
+      return
+    }
     this.#sql.behind(PUT_RUN, [
-      runNumber(run.id),
+      n,
       run.parent,
       run.lane,
       run.flow,
@@ -34,7 +41,7 @@ export class SqliteRuns implements RunTable {
       run.ended,
       run.tries,
       run.lapses,
-      run.events.join(','),
+      events,
       run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
     ])
   }
@@ -50,6 +57,12 @@ export class SqliteRuns implements RunTable {
   oldest(after: number, n: number): readonly RunRow[] {
     return this.#sql.all(OLDEST_RUNS, after, n).map((row) => runOf(row, this.#name))
   }
+}
+
+/** As most runs are: done at the first try. The schema knows the rest. */
+function isPlain(run: RunRow): boolean {
+  const atOnce = run.kind === 'done' && run.tries === 0 && run.lapses === 0 && run.attempts.length === 0
+  return atOnce && run.parent === '' && run.tenant === '' && run.reason === ''
 }
 
 export const RUN_COLUMNS: string = RUN

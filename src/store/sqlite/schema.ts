@@ -23,7 +23,7 @@ export function migrate(db: DatabaseSync, file: string): void {
     meta.run('routes', 1)
     meta.run('counter', 0)
     meta.run('identified', 0)
-    meta.run('begun', '[]')
+    meta.run('begun', '')
   }
   db.exec(`pragma user_version = ${STEPS.length}`)
   db.exec(`pragma application_id = ${APPLICATION_ID}`)

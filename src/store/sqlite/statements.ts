@@ -8,10 +8,20 @@ export type Row = readonly Cell[]
 /** Rows that go into one statement when several of a kind are written behind. */
 const TOGETHER = 20
 
+function listOf(what: string, times: number): string {
+  return Array.from({ length: times }, () => what).join(', ')
+}
+
+interface Behind {
+  /** How many values make a row. */
+  readonly width: number
+  readonly values: SQLInputValue[]
+}
+
 export class Statements {
   readonly #db: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
-  readonly #behind = new Map<string, SQLInputValue[][]>()
+  readonly #behind = new Map<string, Behind>()
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -33,11 +43,23 @@ export class Statements {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
+  /** False if a row with one of its unique columns is there already. Does not count what changed, which costs as much. */
+  insert(sql: string, ...values: SQLInputValue[]): boolean {
+    this.catchUp()
+    try {
+      this.#statement(sql).get(...values)
+      return true
+    } catch (error) {
+      if (isTaken(error)) return false
+      throw error
+    }
+  }
+
   /** An insert without `values`, or a delete without its list: done with its like, before anything else is. */
   behind(sql: string, values: SQLInputValue[]): void {
-    const rows = this.#behind.get(sql)
-    if (rows === undefined) this.#behind.set(sql, [values])
-    else rows.push(values)
+    const known = this.#behind.get(sql)
+    if (known === undefined) this.#behind.set(sql, { width: values.length, values: [...values] })
+    else known.values.push(...values)
   }
 
   catchUp(): void {
@@ -54,17 +76,21 @@ export class Statements {
     this.#behind.clear()
   }
 
-  #deleteAll(sql: string, rows: readonly SQLInputValue[][]): void {
-    this.#statement(`${sql} in (select value from json_each(?))`).run(JSON.stringify(rows.flat()))
+  #deleteAll(sql: string, { values }: Behind): void {
+    this.#inSteps(values, TOGETHER, `${sql} in (${listOf('?', TOGETHER)})`, `${sql} = ?`)
   }
 
-  #insertAll(sql: string, rows: readonly SQLInputValue[][]): void {
-    for (let from = 0; from < rows.length;) {
-      const count = rows.length - from >= TOGETHER ? TOGETHER : 1
-      const row = `(${Array.from(rows[from] ?? [], () => '?').join(', ')})`
-      const statement = this.#statement(`${sql} values ${Array.from({ length: count }, () => row).join(', ')}`)
-      statement.run(...rows.slice(from, from + count).flat())
-      from += count
+  #insertAll(sql: string, { width, values }: Behind): void {
+    const row = `(${listOf('?', width)})`
+    this.#inSteps(values, TOGETHER * width, `${sql} values ${listOf(row, TOGETHER)}`, `${sql} values ${row}`)
+  }
+
+  /** Many at a time, then the rest one by one: two statements, whatever their number. */
+  #inSteps(values: readonly SQLInputValue[], step: number, many: string, one: string): void {
+    let from = 0
+    for (; from + step <= values.length; from += step) this.#statement(many).get(...values.slice(from, from + step))
+    for (const width = step / TOGETHER; from < values.length; from += width) {
+      this.#statement(one).get(...values.slice(from, from + width))
     }
   }
 
@@ -77,6 +103,14 @@ export class Statements {
     }
     return statement
   }
+}
+
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_CONSTRAINT_UNIQUE = 2067
+
+function isTaken(error: unknown): boolean {
+  const code = error instanceof Error && 'errcode' in error ? error.errcode : 0
+  return code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
 export function text(cell: Cell | undefined): string {

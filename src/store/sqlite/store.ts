@@ -17,6 +17,7 @@ import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
 import { checkSchema, migrate } from './schema.ts'
 import { SqliteDocs, SqliteLimits, SqliteSmall } from './small-tables.ts'
 import { number, Statements, text } from './statements.ts'
+import { WriteBack } from './write-back.ts'
 
 export interface SqliteOptions {
   /** A path, or `:memory:`. */
@@ -43,7 +44,19 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     opened.push(db)
     if (!readOnly) prepare(db, file)
     const tables = new SqliteTables(db, options.maxBytes ?? Infinity)
-    return new EmbeddedStore({ tables, commit: new GroupCommit({ db, file, readOnly, tables, close }), clock })
+    const log = readOnly || file === IN_MEMORY ? undefined : new WriteBack(db, file)
+    const commit = new GroupCommit({
+      db,
+      file,
+      readOnly,
+      tables,
+      committed: () => log?.committed(),
+      close: async () => {
+        await log?.close()
+        close()
+      },
+    })
+    return new EmbeddedStore({ tables, commit, clock })
   } catch (error) {
     close()
     throw fault(error, file)
@@ -88,14 +101,12 @@ function lockOut(file: string): DatabaseSync {
 /** A commit writes each page that it changed, in two steps each: half as many pages are worth their size. */
 const PAGE_BYTES = 8_192
 const CACHE_KB = 16_384
-/** A page that changes often is written back once in so many, not with every commit. */
-const WAL_PAGES = 8_192
 
 function prepare(db: DatabaseSync, file: string): void {
   db.exec(
     `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000`,
   )
-  db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory; pragma wal_autocheckpoint = ${WAL_PAGES}`)
+  db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory`)
   migrate(db, file)
 }
 

@@ -73,6 +73,10 @@ create index lanes_live on lanes (flow, grp, lease) where lease is not null;
 create index lanes_keep on lanes (keep_until) where keep_until is not null;
 create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 
+-- What the rows of lanes do not have yet: of each lane that a commit has only pushed back its row, tail, waiting, bytes,
+-- win, cap, due and ticket, and pos,event,size of each place that came; lanes are separated by semicolons.
+create table pushed_back (n integer primary key, list text not null) strict;
+
 -- Places of replays, and the older ones of live events: the newest are in the lane's own row.
 create table places (
   lane integer not null,
@@ -87,17 +91,17 @@ create table places (
 create table runs (
   -- The number in the run's id.
   n integer primary key,
-  parent text not null,
+  parent text not null default '',
   lane text not null,
   flow text not null,
   key text not null,
-  tenant text not null,
-  kind text not null,
-  reason text not null,
+  tenant text not null default '',
+  kind text not null default 'done',
+  reason text not null default '',
   started integer not null,
   ended integer not null,
-  tries integer not null,
-  lapses integer not null,
+  tries integer not null default 0,
+  lapses integer not null default 0,
   events text not null,
   attempts text
 ) strict;
