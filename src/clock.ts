@@ -42,3 +42,28 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer)
   },
 }
+
+/** A clock that can be exchanged before it is used: a test gives an app that was built for real time a time of its own. */
+export class ClockInUse implements Clock {
+  #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  use(clock: Clock): void {
+    this.#clock = clock
+  }
+
+  now(): Millis {
+    return this.#clock.now()
+  }
+
+  monotonic(): Millis {
+    return this.#clock.monotonic()
+  }
+
+  after(delay: Millis, call: () => void): () => void {
+    return this.#clock.after(delay, call)
+  }
+}

@@ -7,6 +7,26 @@ interface Defaults {
   readonly maxEvents: number
   readonly maxBytes: number
   readonly retry: { readonly delays: readonly Duration[]; readonly jitter: number }
+  /** Runs of one process, all flows together. */
+  readonly runsAtOnce: number
+  readonly lease: Duration
+  readonly heartbeat: Duration
+  /** How long a handler may take. */
+  readonly timeout: Duration
+  /** How long an identity is known. */
+  readonly dedupe: Duration
+  /** How long what is done is kept, and what is dead. */
+  readonly completedFor: Duration
+  readonly deadLettersFor: Duration
+  /** A process looks for work at least this often, should no wake-up reach it. */
+  readonly poll: Duration
+  /** How long `stop` lets runs go on before it aborts them, and then how long they have to return. */
+  readonly grace: Duration
+  readonly afterAbort: Duration
+  /** A flow whose first lane is later than this is an alert. */
+  readonly lateAfter: Duration
+  /** An `again` that goes on for longer is a failed attempt. */
+  readonly againFor: Duration
 }
 
 export const DEFAULTS: Defaults = {
@@ -14,4 +34,16 @@ export const DEFAULTS: Defaults = {
   maxEvents: 1_000,
   maxBytes: 4 * 1024 * 1024,
   retry: { delays: ['1s', '5s', '30s', '5m', '30m'], jitter: 0.2 },
+  runsAtOnce: 100,
+  lease: '30s',
+  heartbeat: '10s',
+  timeout: '5m',
+  dedupe: '7d',
+  completedFor: '90d',
+  deadLettersFor: '365d',
+  poll: '1s',
+  grace: '30s',
+  afterAbort: '5s',
+  lateAfter: '5m',
+  againFor: '24h',
 }

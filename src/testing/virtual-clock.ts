@@ -45,6 +45,11 @@ export class VirtualClock implements Clock {
     this.#pass(Math.max(0, end - this.#passed))
   }
 
+  /** When the next timer fires, on the monotonic clock. */
+  next(): Millis | undefined {
+    return this.#next(Infinity)?.at
+  }
+
   #pass(by: Millis): void {
     this.#passed += by
     this.#now += by

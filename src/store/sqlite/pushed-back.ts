@@ -87,7 +87,9 @@ export class PushedBack {
   /** The last thing in a commit. */
   write(): void {
     if (this.#changed.size > 0) {
-      this.#sql.run(ADD, this.#next, Array.from(this.#changed, (id) => this.#listed(id)).join(';'))
+      let list = ''
+      for (const id of this.#changed) list += (list === '' ? '' : ';') + this.#listed(id)
+      this.#sql.run(ADD, this.#next, list)
       this.#changed.clear()
       this.#next++
     }

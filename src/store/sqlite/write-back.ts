@@ -7,6 +7,8 @@ import { Worker } from 'node:worker_threads'
 const LOG_PAGES = 8_192
 /** Should the thread not keep up, or not be there, this thread does it all. */
 const LOG_PAGES_MAX = 4 * LOG_PAGES
+/** It needs next to nothing, and takes what it is allowed. */
+const THREAD_MEMORY = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, stackSizeMb: 1 }
 /** The first SQLite that tells how long the log is without writing it back. */
 const TELLS_LENGTH = [3, 51] as const
 
@@ -46,7 +48,7 @@ export class WriteBack {
       `write-back-thread${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`,
       import.meta.url,
     )
-    const thread = new Worker(program, { workerData: this.#file, stdout: false, env: {} })
+    const thread = new Worker(program, { workerData: this.#file, env: {}, resourceLimits: THREAD_MEMORY })
     thread.unref()
     this.#ended = new Promise((resolve) => thread.once('exit', () => resolve()))
     thread.on('message', () => {

@@ -1,0 +1,227 @@
+// A process at work: what is claimed is run, what has ended is settled, and both are told to whoever listens.
+import { randomBytes } from 'node:crypto'
+import type { Clock, Millis } from './clock.ts'
+import type { EventInput } from './model/event-input.ts'
+import type { Flow } from './model/flow.ts'
+import type { AnyListener, OfRun } from './observe/events.ts'
+import { attempt, type Attempted } from './run/attempt.ts'
+import { Heartbeat, marginOf } from './run/heartbeat.ts'
+import { LiveRun } from './run/live-run.ts'
+import type { RunLog } from './observe/log.ts'
+import { StoreTime } from './schedule/due.ts'
+import { Loop } from './schedule/loop.ts'
+import { Permits } from './schedule/permits.ts'
+import type { Hint, Lease, NewEvent, Settle, Settled, Store } from './store/contract/index.ts'
+import { tellEnd } from './observe/tell-end.ts'
+
+export interface EngineParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly process: string
+  readonly flows: readonly Flow[]
+  readonly emit: AnyListener
+  readonly log: (run: OfRun) => RunLog
+  readonly routes: () => number
+  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => readonly NewEvent[]
+  readonly numbers: EngineNumbers
+}
+
+export interface EngineNumbers {
+  readonly lease: Millis
+  readonly heartbeat: Millis
+  readonly runsAtOnce: number
+  readonly poll: Millis
+  readonly grace: Millis
+  readonly afterAbort: Millis
+  readonly againFor: Millis
+}
+
+/** How long a lane is put off whose earlier handler has not returned in this process. */
+const WHILE_IT_LIVES = 5_000
+const STILL_RUNS = 'Its earlier handler has not returned in this process.'
+
+export class Engine {
+  readonly time: StoreTime
+  readonly #parts: EngineParts
+  readonly #loop: Loop
+  readonly #heartbeat: Heartbeat
+  readonly #permits: Permits
+  readonly #running = new Map<LiveRun, Promise<void>>()
+  /** Lanes whose handler did not return when its run was over: none starts again here before it has. */
+  readonly #lingering = new Set<string>()
+  #troubleSince: Millis | undefined
+  #deaf: () => void = () => {}
+
+  constructor(parts: EngineParts) {
+    const { store, clock, process, flows, numbers } = parts
+    const { lease, heartbeat, runsAtOnce, poll } = numbers
+    this.#parts = parts
+    this.time = new StoreTime(clock)
+    this.#permits = new Permits({ store, clock, process, lease })
+    this.#heartbeat = new Heartbeat({
+      store,
+      clock,
+      lease,
+      every: heartbeat,
+      before: () => this.#permits.renew((flow) => this.isBusy(flow), flows),
+    })
+    this.#loop = new Loop({
+      ...{ store, clock, process, flows, lease, poll },
+      time: this.time,
+      permits: this.#permits,
+      atOnce: runsAtOnce,
+      routes: parts.routes,
+      begin: (one, flow, sent) => this.#begin(one, flow, sent),
+      crashed: (run) => void this.#crashed(run),
+      trouble: (error) => this.#trouble(error),
+      turned: () => {},
+    })
+  }
+
+  start(): void {
+    this.#deaf = this.#parts.store.listen((hint) => this.#hear(hint))
+    this.#loop.start()
+  }
+
+  get live(): readonly LiveRun[] {
+    return [...this.#running.keys()]
+  }
+
+  isBusy(flow: string): boolean {
+    return this.live.some((run) => run.lease.flow === flow)
+  }
+
+  isFull(flow: string): boolean {
+    return this.#loop.isFull(flow)
+  }
+
+  late(flow: string): Millis {
+    return this.#loop.late(flow)
+  }
+
+  /** L13: begins nothing, lets runs go on for the grace time, aborts them, and gives back those that then return. */
+  async stop(grace: Millis): Promise<void> {
+    this.#loop.stopClaiming()
+    await this.#ended(grace)
+    for (const run of this.live) run.abort('stop')
+    await this.#ended(this.#parts.numbers.afterAbort)
+    this.#deaf()
+    await this.#loop.stop()
+    await this.#permits.release(this.#parts.flows)
+  }
+
+  /** Leaves everything as it is: what it ran comes back when its leases are over. */
+  crash(): void {
+    this.#deaf()
+    this.#loop.abandon()
+    for (const run of this.live) {
+      this.#heartbeat.remove(run)
+      run.abort('lost')
+    }
+  }
+
+  /** All runs have ended, or the time is up. */
+  async #ended(within: Millis): Promise<void> {
+    if (this.#running.size === 0) return
+    const up = Promise.withResolvers<void>()
+    const cancel = this.#parts.clock.after(within, up.resolve)
+    await Promise.race([Promise.all(this.#running.values()), up.promise])
+    cancel()
+  }
+
+  #hear(hint: Hint): void {
+    if (hint.kind === 'due') this.#loop.news(hint.flow)
+    else if (hint.kind === 'cancel') this.#heartbeat.cancel(hint.token)
+  }
+
+  #begin(lease: Lease, flow: Flow, sent: Millis): void {
+    const { clock, emit, numbers } = this.#parts
+    const told = toldOf(lease)
+    emit('run.claimed', { ...told, late: Math.max(0, this.time.now() - lease.due) })
+    if (this.#lingering.has(lease.lane)) return void this.#putOff(lease, flow, STILL_RUNS)
+    const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
+    this.#heartbeat.add(live)
+    emit('run.started', told)
+    const running = this.#run(live, flow).finally(() => this.#running.delete(live))
+    this.#running.set(live, running)
+  }
+
+  async #run(live: LiveRun, flow: Flow): Promise<void> {
+    const attempted = await this.#attempt(live, flow)
+    this.#heartbeat.remove(live)
+    if (attempted === undefined) return void (await this.#putOff(live.lease, flow, 'Its events could not be read.'))
+    if (attempted.handler !== undefined) this.#linger(live.lease.lane, attempted.handler)
+    await this.#end(live, attempted)
+  }
+
+  /** Undefined: it could not even begin. */
+  async #attempt(live: LiveRun, flow: Flow): Promise<Attempted | undefined> {
+    const { store, clock, log, toPublish, numbers } = this.#parts
+    const parts = {
+      clock,
+      storeNow: () => this.time.now(),
+      againFor: numbers.againFor,
+      chance: () => randomBytes(4).readUInt32LE() / 2 ** 32,
+      log: ({ lease }: LiveRun) => log(toldOf(lease)),
+      commit: (run: LiveRun) => this.#heartbeat.commit(run),
+      bodies: async (events: readonly string[]) => (await store.bodies({ events })).bodies,
+      toPublish,
+    }
+    try {
+      return await attempt(live, flow, parts)
+    } catch (error) {
+      this.#trouble(error)
+      return undefined
+    }
+  }
+
+  async #end(live: LiveRun, attempted: Attempted): Promise<void> {
+    const { emit, clock } = this.#parts
+    const told = toldOf(live.lease)
+    if (attempted.kind === 'lost') {
+      this.#loop.forget(live.lease)
+      emit('run.lost', { ...told, ms: clock.monotonic() - live.began, why: 'Its lease ended before it did.' })
+      return
+    }
+    const settled = await this.#loop.settle(live.lease, attempted.settle)
+    tellEnd({ ...attempted, told, settled, emit })
+  }
+
+  #linger(lane: string, handler: Promise<unknown>): void {
+    this.#lingering.add(lane)
+    void handler.then(() => this.#lingering.delete(lane))
+  }
+
+  async #putOff(lease: Lease, flow: Flow, why: string): Promise<Settled> {
+    const { emit } = this.#parts
+    const outcome = { kind: 'again', after: WHILE_IT_LIVES, state64: lease.state64 } as const
+    const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: flow.keep } as const
+    const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
+    emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })
+    return this.#loop.settle(lease, settle)
+  }
+
+  async #crashed(id: string): Promise<void> {
+    const { item } = await this.#parts.store.get({ kind: 'dead', id })
+    if (item === undefined) return
+    const { flow, key, tenant, tries, lapses, events } = item
+    const error = `Its process died, or was lost, ${lapses} times.`
+    this.#parts.emit('run.dead', { flow, key, tenant, run: id, attempt: tries + 1, events: events.length, ms: 0, error })
+  }
+
+  #trouble(error: unknown): void {
+    const { emit, clock } = this.#parts
+    if (error === undefined) {
+      if (this.#troubleSince !== undefined) emit('store.found', { ms: clock.monotonic() - this.#troubleSince })
+      this.#troubleSince = undefined
+    } else if (this.#troubleSince === undefined) {
+      this.#troubleSince = clock.monotonic()
+      emit('store.lost', { error: error instanceof Error ? error.message : String(error) })
+    }
+  }
+}
+
+function toldOf(lease: Lease): OfRun {
+  const { flow, key, tenant, run, tries, events } = lease
+  return { flow, key, tenant, run, attempt: tries + 1, events: events.length }
+}

@@ -1,0 +1,83 @@
+// What an app may say about a limit, checked when the app is built: a limit that could not hold is refused, not bent.
+import { NEVER, type Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { millis, type Duration } from '../model/duration.ts'
+
+export interface LimitOptions {
+  /** So many calls in any stretch of time as long as `per`, over all processes. */
+  rate: number
+  per: Duration
+  /** A token bucket of this capacity that fills by `rate` in `per`, instead of the exact window. */
+  burst?: number
+  /** A run whose slot is further away is put off; 10 s unless said. Calls outside of runs wait as long as it takes. */
+  maxWait?: Duration
+  /** How often `fetch` repeats a request that was refused with a time to wait; 0 unless said. */
+  retries?: number
+}
+
+export interface LimitSettings {
+  readonly rate: number
+  readonly per: Millis
+  readonly burst: number
+  readonly maxWait: Millis
+  readonly retries: number
+}
+
+const KNOWN: Readonly<Record<keyof LimitOptions, true>> = {
+  rate: true,
+  per: true,
+  burst: true,
+  maxWait: true,
+  retries: true,
+}
+const MAX_WAIT: Duration = '10s'
+/** A slot stays fresh for a tenth of `per`; below this a store on a disk could not answer in time, ever. */
+const SHORTEST_PER: Millis = 100
+
+/** How a limit is called in messages. */
+export function titleOf(name: string): string {
+  return `limit(${JSON.stringify(name)})`
+}
+
+export function limitSettings(name: string, options: LimitOptions): LimitSettings {
+  const title = titleOf(name)
+  if (typeof name !== 'string' || name === '') {
+    throw invalid(`${title} has no name; give it one that all processes share.`)
+  }
+  const unknown = Object.keys(options).find((option) => !Object.hasOwn(KNOWN, option))
+  if (unknown !== undefined) {
+    throw invalid(`${title}.${unknown} is no option of a limit; it has ${Object.keys(KNOWN).join(', ')}.`)
+  }
+  const burst = whole(options.burst ?? 0, 0, `${title}.burst`)
+  return {
+    rate: rateOf(options.rate, burst, `${title}.rate`),
+    per: perOf(options.per, `${title}.per`),
+    burst,
+    maxWait: Math.min(millis(options.maxWait ?? MAX_WAIT, `${title}.maxWait`), NEVER),
+    retries: whole(options.retries ?? 0, 0, `${title}.retries`),
+  }
+}
+
+/** A bucket may fill by a fraction; in an exact window a fraction would never be given. */
+function rateOf(rate: number, burst: number, option: string): number {
+  if (burst === 0) return whole(rate, 1, option, ' (fewer: lengthen per)')
+  if (Number.isFinite(rate) && rate > 0) return rate
+  throw invalid(`${option} is ${String(rate)}; it is a number above 0.`)
+}
+
+function perOf(per: Duration, option: string): Millis {
+  const length = millis(per, option)
+  if (length >= SHORTEST_PER && length < NEVER) return length
+  const fix = `it is from '${SHORTEST_PER}ms' up: a rate of 5 in '10ms' is one of 50 in '100ms'`
+  throw invalid(`${option} is ${length} ms; ${fix}.`)
+}
+
+/** Also of a single call: what `cost` may be. */
+export function whole(value: number, least: number, option: string, hint = ''): number {
+  if (Number.isSafeInteger(value) && value >= least) return value
+  throw invalid(`${option} is ${String(value)}; it is a whole number of at least ${least}${hint}.`)
+}
+
+export function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', what)
+}

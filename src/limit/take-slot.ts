@@ -1,0 +1,77 @@
+// How one call gets its moment: it reserves, sleeps, and has the store confirm before use (M1, M2, M6, M7).
+import { randomUUID } from 'node:crypto'
+import type { Clock, Millis } from '../clock.ts'
+import { PutOff } from '../scope.ts'
+import type { Caller } from './caller.ts'
+import type { Slot, SlotRequest, Slots } from './slots.ts'
+
+/** The share of a slot's freshness that may go by before it is confirmed. */
+const GRACE = 0.1
+
+export interface Wish {
+  /** The limit that was called, for messages. */
+  readonly name: string
+  readonly limits: SlotRequest['limits']
+  readonly maxWait: Millis
+  readonly caller: Caller
+}
+
+/** A store, or an event loop, this slow would use up the slots of all others and never make a call. */
+export class SlotsMissed extends Error {
+  override readonly name = 'SlotsMissed'
+  readonly limit: string
+
+  constructor(limit: string, times: number) {
+    super(
+      `${times} slots of ${limit} in a row were old when the store had answered. Make the store answer faster, relieve ` +
+        `the event loop, or lengthen the limit's per: a slot stays fresh for a tenth of it, up to 100 ms.`,
+    )
+    this.limit = limit
+  }
+}
+
+export interface TakeParts {
+  readonly slots: Slots
+  readonly clock: Clock
+}
+
+/** Resolves when the slot's time has come. Whether it is still fresh is to be looked at right before the call. */
+export async function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
+  const { slots } = parts
+  const ticket = randomUUID()
+  for (;;) {
+    const slot = await slots.reserve({ ticket, limits: wish.limits })
+    if (slot.wait === 0) return slot
+    try {
+      await sleepUntil(parts.clock, slot, wish)
+    } catch (error) {
+      await slots.release(wish.name, ticket)
+      throw error
+    }
+    // The same ticket even after a long stall: a pause may have moved its slot, and it keeps its place in the line.
+  }
+}
+
+async function sleepUntil(clock: Clock, slot: Slot, wish: Wish): Promise<void> {
+  const { caller, maxWait, name } = wish
+  caller.check()
+  if (caller.inRun && slot.wait > maxWait) throw new PutOff(name, slot.wait)
+  // Counted from when it was asked, but for a little: a confirmation that comes a moment early has to be asked for twice,
+  // one that comes late leaves its answer less time.
+  const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * GRACE)
+  await sleep(clock, slot.wait - late, caller.signal)
+  caller.check()
+}
+
+/** Also ends when the signal is aborted. */
+function sleep(clock: Clock, delay: Millis, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      cancel()
+      signal?.removeEventListener('abort', wake)
+      resolve()
+    }
+    const cancel = clock.after(Math.max(0, delay), wake)
+    signal?.addEventListener('abort', wake, { once: true })
+  })
+}

@@ -1,0 +1,39 @@
+// A flow as the stages know it: which events, by what key, after what window, at what pace, how often, and the code.
+// Made from what the user wrote by schedule/flow.ts, which has checked it.
+import type { Millis } from '../clock.ts'
+import type { FlowEvent } from './flow-event.ts'
+import type { WindowNumbers } from './place.ts'
+
+/** What a routed event can be asked; each may throw, for it is the user's (L2a). */
+export interface Routing {
+  wants(event: FlowEvent): boolean
+  /** Undefined: the flow has no `key`, and each event is a lane of its own. */
+  readonly keysOf: ((event: FlowEvent) => unknown) | undefined
+  windowOf(event: FlowEvent, level: number): WindowNumbers
+}
+
+export interface Flow extends Routing {
+  readonly name: string
+  /** The globs it was declared with; undefined for a predicate. */
+  readonly globs: readonly string[] | undefined
+  /** Lanes of a tenant take turns with those of others (L5g). */
+  readonly share: 'tenant' | undefined
+  /** Over all processes (L20); for shares, of one group. Infinity for none. */
+  readonly concurrency: number
+  readonly take: 'all' | 'first' | 'last'
+  readonly maxEvents: number
+  readonly maxBytes: number
+  readonly whileRunning: 'window' | 'requeue' | 'cancel'
+  /** How long a lane remembers when it last ran: the quiet of a `leading` window. */
+  readonly keep: Millis
+  readonly timeout: Millis
+  /** Delay after so many failures, or undefined: no further try. `chance` is in [0, 1). */
+  readonly delay: (failures: number, chance: number) => Millis | undefined
+  readonly tries: number
+  readonly onDead: 'continue' | 'block'
+  /** The `quiet` of an adaptive window at no pressure (L22). */
+  readonly adaptiveFrom: Millis | undefined
+  readonly retention: Millis
+  readonly maxLanesPerTenant: number
+  readonly run: (run: never) => unknown
+}

@@ -1,0 +1,112 @@
+// What happens, as it happens, for whoever listens. A listener that throws harms nobody but itself.
+import type { Millis } from '../clock.ts'
+
+interface OfEvent {
+  readonly event: string
+  readonly source: string
+  readonly type: string
+}
+
+interface OfFlow {
+  readonly flow: string
+}
+
+interface OfLane extends OfFlow {
+  readonly key: string
+}
+
+export interface OfRun extends OfLane {
+  readonly run: string
+  readonly tenant: string
+  /** Counted from 1. */
+  readonly attempt: number
+  readonly events: number
+}
+
+interface Ended extends OfRun {
+  readonly ms: Millis
+}
+
+interface Failed extends Ended {
+  readonly error: string
+}
+
+/** Every name that `app.events` emits, with what comes along. */
+export interface EventMap {
+  'event.received': OfEvent & { readonly lanes: number }
+  'event.duplicate': OfEvent & { readonly of: string }
+  'event.conflict': OfEvent & { readonly of: string }
+  'event.refused': OfEvent & { readonly field: string; readonly fix: string }
+  /** A flow wanted it and found no key in it (L11). */
+  'event.skipped': OfEvent & OfFlow
+  'event.unrouted': OfEvent & OfFlow & { readonly reason: string; readonly error: string }
+  'lane.opened': OfLane
+  'lane.due': OfFlow
+  'lane.held': OfLane & { readonly reason: string; readonly by: string }
+  'run.claimed': OfRun & { readonly late: Millis }
+  'run.started': OfRun
+  'run.done': Ended & { readonly counts: Readonly<Record<string, number>> }
+  'run.again': Ended & { readonly after: Millis; readonly why: string }
+  'run.retry': Failed & { readonly after: Millis }
+  'run.partial': Failed & { readonly failed: number }
+  'run.cancelled': Ended
+  'run.lost': Ended & { readonly why: string }
+  'run.dead': Failed
+  'run.dropped': Ended & { readonly reason: string }
+  'limit.paused': { readonly limit: string; readonly ms: Millis }
+  'limit.slowed': { readonly limit: string }
+  'limit.resumed': { readonly limit: string }
+  'alert.raised': { readonly alert: string; readonly text: string }
+  'alert.cleared': { readonly alert: string; readonly text: string }
+  'flow.paused': OfFlow & { readonly reason: string; readonly by: string }
+  'flow.resumed': OfFlow & { readonly by: string }
+  'flow.unserved': OfFlow & { readonly lanes: number }
+  'config.conflict': OfFlow & { readonly text: string }
+  'store.lost': { readonly error: string }
+  'store.found': { readonly ms: Millis }
+}
+
+export type EventName = keyof EventMap
+type Listener<N extends EventName> = (what: EventMap[N]) => void
+export type AnyListener = <N extends EventName>(name: N, what: EventMap[N]) => void
+
+export class Emitter {
+  readonly #listeners = new Map<EventName, Set<Listener<never>>>()
+  readonly #all = new Set<AnyListener>()
+
+  /** Answers how to stop listening. */
+  on<N extends EventName>(name: N, listener: Listener<N>): () => void {
+    let listeners = this.#listeners.get(name)
+    if (listeners === undefined) this.#listeners.set(name, (listeners = new Set()))
+    listeners.add(listener as Listener<never>)
+    return () => void listeners.delete(listener as Listener<never>)
+  }
+
+  /** Resolves with the next one. */
+  once<N extends EventName>(name: N): Promise<EventMap[N]> {
+    return new Promise((resolve) => {
+      const off = this.on(name, (what) => {
+        off()
+        resolve(what)
+      })
+    })
+  }
+
+  onAny(listener: AnyListener): () => void {
+    this.#all.add(listener)
+    return () => void this.#all.delete(listener)
+  }
+
+  readonly emit: AnyListener = (name, what) => {
+    for (const listener of this.#listeners.get(name) ?? []) quietly(() => (listener as Listener<typeof name>)(what))
+    for (const listener of this.#all) quietly(() => listener(name, what))
+  }
+}
+
+function quietly(call: () => void): void {
+  try {
+    call()
+  } catch {
+    // A listener's fault is its own: the work goes on.
+  }
+}

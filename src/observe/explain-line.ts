@@ -1,0 +1,48 @@
+// Where a lane stands among those that are ready: its own line, by (deadline, ticket), as the store serves them (L5).
+import type { Millis } from '../clock.ts'
+import { FAILING, SUSPECT, type Lane } from '../model/lane.ts'
+import type { FindReply, Store } from '../store/contract/index.ts'
+import type { LineFacts } from './explain-facts.ts'
+
+/** Enough for most flows, little enough to ask for at any time. */
+const LANES_LOOKED_AT = 2_000
+const PAGE = 500
+/** A page may be empty and still lead on. */
+const PAGES = 8
+
+export const NOT_IN_LINE: LineFacts = {
+  line: undefined,
+  group: undefined,
+  position: undefined,
+  ahead: undefined,
+  aheadExact: undefined,
+}
+
+export async function lineFacts(store: Store, lane: Lane, grouped: boolean, now: Millis): Promise<LineFacts> {
+  if (lane.due > now) return NOT_IN_LINE
+  const before = (other: Lane): boolean =>
+    other.id !== lane.id &&
+    other.line === lane.line &&
+    (!grouped || other.group === lane.group) &&
+    (other.due < lane.due || (other.due === lane.due && other.ticket < lane.ticket))
+  // By id: lanes come and go between two pages, and one may be shown twice.
+  const seen = new Set<string>()
+  const ahead = new Set<string>()
+  let cursor: string | undefined = ''
+  for (let pages = 0; pages < PAGES && cursor !== undefined && seen.size < LANES_LOOKED_AT; pages++) {
+    // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
+    const page: FindReply<'lanes'> = await store.find({ kind: 'lanes', filter: { flow: lane.flow }, cursor, n: PAGE })
+    for (const other of page.items) {
+      seen.add(other.id)
+      if (before(other)) ahead.add(other.id)
+    }
+    cursor = page.next
+  }
+  return {
+    line: lane.line === SUSPECT ? 'suspect' : lane.line === FAILING ? 'failing' : 'healthy',
+    group: grouped ? lane.group : undefined,
+    position: ahead.size + 1,
+    ahead: ahead.size,
+    aheadExact: cursor === undefined,
+  }
+}

@@ -1,0 +1,157 @@
+// What could not be done: runs that died, and events that could not be routed. One, or all that a filter names (L2a, L9).
+import type { Millis } from '../clock.ts'
+import { FlowEvent } from '../model/flow-event.ts'
+import type { Attempt } from '../model/lane.ts'
+import type { Filter, LetterRecord, MarkRecord, Store } from '../store/contract/index.ts'
+import type { OperateParts, Page, Steered } from './lanes.ts'
+import { laneOf } from './name-lane.ts'
+
+export type DeadLetter =
+  | {
+      readonly kind: 'run'
+      readonly id: string
+      readonly flow: string
+      readonly key: string
+      readonly tenant: string
+      readonly reason: string
+      readonly at: Millis
+      /** `queued` and `running`: somebody had it tried again. */
+      readonly state: LetterRecord['state']
+      readonly tries: number
+      readonly lapses: number
+      /** Its lane waits for it. */
+      readonly blocks: boolean
+      readonly attempts: readonly Attempt[]
+      readonly events: readonly string[]
+    }
+  | {
+      readonly kind: 'unrouted'
+      readonly id: string
+      readonly flow: string
+      readonly reason: MarkRecord['reason']
+      readonly error: string
+      readonly at: Millis
+      readonly tries: number
+      readonly events: readonly string[]
+    }
+
+export interface DeadFilter {
+  readonly kind?: DeadLetter['kind']
+  readonly flow?: string
+  /** Only together with `flow`. */
+  readonly key?: string
+  readonly tenant?: string
+  readonly from?: Millis
+  readonly to?: Millis
+}
+
+const MARK = 'unrouted-'
+const PAGE = 200
+
+export class DeadLetters {
+  readonly #parts: OperateParts
+
+  constructor(parts: OperateParts) {
+    this.#parts = parts
+  }
+
+  /** Newest first; of runs unless the filter says `unrouted`. */
+  async list(filter: DeadFilter = {}, cursor = '', n = 100): Promise<Page<DeadLetter>> {
+    const store = await this.#parts.store()
+    const page = { filter: this.#filterOf(filter), cursor, n }
+    if (filter.kind === 'unrouted') {
+      const { items, next } = await store.find({ kind: 'marks', ...page })
+      return { items: items.map(ofMark), next }
+    }
+    const { items, next } = await store.find({ kind: 'dead', ...page })
+    return { items: items.map(ofLetter), next }
+  }
+
+  /** With its events. */
+  async show(id: string): Promise<(DeadLetter & { readonly contents: readonly FlowEvent[] }) | undefined> {
+    const store = await this.#parts.store()
+    const letter = await this.#get(store, id)
+    return letter === undefined ? undefined : { ...letter, contents: await contentsOf(store, letter) }
+  }
+
+  /** The same run again, before what waits in its lane, with all its tries. */
+  retry(which: string | DeadFilter): Promise<Steered | { readonly count: number }> {
+    return this.#act(which, 'retry')
+  }
+
+  drop(which: string | DeadFilter): Promise<Steered | { readonly count: number }> {
+    return this.#act(which, 'drop')
+  }
+
+  /** One JSON text a letter, with the events and their bytes. */
+  async *export(filter: DeadFilter = {}): AsyncGenerator<string> {
+    const store = await this.#parts.store()
+    for await (const letter of this.#each(filter)) {
+      const contents = await contentsOf(store, letter)
+      const events = contents.map((event) => ({ ...event.toJSON(), body64: Buffer.from(event.body).toString('base64') }))
+      yield JSON.stringify({ ...letter, events })
+    }
+  }
+
+  async #act(which: string | DeadFilter, act: 'retry' | 'drop'): Promise<Steered | { readonly count: number }> {
+    const store = await this.#parts.store()
+    if (typeof which === 'string') return (await steer(store, [which], act))[0] ?? 'missing'
+    const ids: string[] = []
+    for await (const letter of this.#each(which)) ids.push(letter.id)
+    let count = 0
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const results = await steer(store, ids.slice(from, from + PAGE), act)
+      count += results.filter((result) => result === 'ok').length
+    }
+    return { count }
+  }
+
+  async *#each(filter: DeadFilter): AsyncGenerator<DeadLetter> {
+    let cursor: string | undefined = ''
+    while (cursor !== undefined) {
+      const page: Page<DeadLetter> = await this.list(filter, cursor, PAGE)
+      yield* page.items
+      cursor = page.next
+    }
+  }
+
+  #filterOf({ flow, key, tenant, from, to }: DeadFilter): Filter {
+    const lane = flow !== undefined && key !== undefined ? { lane: laneOf(this.#parts.flows, flow, key) } : {}
+    const given = Object.entries({ flow, tenant, from, to }).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(given), ...lane }
+  }
+
+  async #get(store: Store, id: string): Promise<DeadLetter | undefined> {
+    if (id.startsWith(MARK)) {
+      const { item } = await store.get({ kind: 'marks', id: id.slice(MARK.length) })
+      return item === undefined ? undefined : ofMark(item)
+    }
+    const { item } = await store.get({ kind: 'dead', id })
+    return item === undefined ? undefined : ofLetter(item)
+  }
+}
+
+async function contentsOf(store: Store, letter: DeadLetter): Promise<readonly FlowEvent[]> {
+  const found = await Promise.all(letter.events.map((id) => store.get({ kind: 'events', id })))
+  return found.flatMap(({ item }) => {
+    return item?.body === undefined ? [] : new FlowEvent({ ...item, body: item.body })
+  })
+}
+
+async function steer(store: Store, ids: readonly string[], act: 'retry' | 'drop'): Promise<readonly Steered[]> {
+  const marks = ids.filter((id) => id.startsWith(MARK)).map((id) => Number(id.slice(MARK.length)))
+  const runs = ids.filter((id) => !id.startsWith(MARK))
+  const ofRuns = runs.length === 0 ? [] : (await store.steer({ what: 'dead', ids: runs, act })).results
+  const ofMarks = marks.length === 0 ? [] : (await store.steer({ what: 'marks', ids: marks, act })).results
+  return [...ofRuns, ...ofMarks]
+}
+
+function ofLetter(letter: LetterRecord): DeadLetter {
+  const { id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = letter
+  return { kind: 'run', id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
+}
+
+function ofMark(mark: MarkRecord): DeadLetter {
+  const { id, flow, reason, error, since, tries, event } = mark
+  return { kind: 'unrouted', id: `${MARK}${id}`, flow, reason, error, at: since, tries, events: [event] }
+}

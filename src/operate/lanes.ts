@@ -1,0 +1,113 @@
+// What a person can do to a lane, and to a flow (L14).
+import type { Millis } from '../clock.ts'
+import type { Flow } from '../model/flow.ts'
+import type { Lane } from '../model/lane.ts'
+import { millis, type Duration } from '../model/duration.ts'
+import type { AnyListener } from '../observe/events.ts'
+import type { FlowStats, LaneSteer, SteerReply, Store } from '../store/contract/index.ts'
+import { laneOf } from './name-lane.ts'
+
+export interface OperateParts {
+  readonly store: () => Promise<Store>
+  readonly flows: ReadonlyMap<string, Flow>
+  readonly emit: AnyListener
+}
+
+export type Steered = SteerReply['results'][number]
+
+export interface Hold {
+  readonly for?: Duration
+  readonly reason: string
+  readonly by: string
+}
+
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** To be given as `cursor` for the page after; undefined at the end. */
+  readonly next: string | undefined
+}
+
+export class Lanes {
+  readonly #parts: OperateParts
+
+  constructor(parts: OperateParts) {
+    this.#parts = parts
+  }
+
+  async get(flow: string, key: string): Promise<Lane | undefined> {
+    const store = await this.#parts.store()
+    return (await store.get({ kind: 'lanes', id: laneOf(this.#parts.flows, flow, key) })).item
+  }
+
+  async list(filter: { readonly flow?: string; readonly tenant?: string } = {}, cursor = '', n = 100): Promise<Page<Lane>> {
+    const store = await this.#parts.store()
+    const { items, next } = await store.find({ kind: 'lanes', filter, cursor, n })
+    return { items, next }
+  }
+
+  /** Its window is over, and so is its wait for another attempt. */
+  runNow(flow: string, key: string): Promise<Steered> {
+    return this.#steer(flow, key, { kind: 'run-now' })
+  }
+
+  /** Asks its run to give up; the events wait again. */
+  cancel(flow: string, key: string): Promise<Steered> {
+    return this.#steer(flow, key, { kind: 'cancel' })
+  }
+
+  /** What waits in it ends here, without a run. */
+  drop(flow: string, key: string): Promise<Steered> {
+    return this.#steer(flow, key, { kind: 'drop' })
+  }
+
+  async hold(flow: string, key: string, hold: Hold): Promise<Steered> {
+    const { reason, by } = hold
+    const answer = await this.#steer(flow, key, { kind: 'hold', reason, by, for: holdFor(hold) })
+    if (answer === 'ok') this.#parts.emit('lane.held', { flow, key, reason, by })
+    return answer
+  }
+
+  unhold(flow: string, key: string): Promise<Steered> {
+    return this.#steer(flow, key, { kind: 'unhold' })
+  }
+
+  async #steer(flow: string, key: string, act: LaneSteer): Promise<Steered> {
+    const store = await this.#parts.store()
+    const ids = [laneOf(this.#parts.flows, flow, key)]
+    return (await store.steer({ what: 'lanes', ids, act })).results[0] ?? 'missing'
+  }
+}
+
+function holdFor(hold: Hold): Millis {
+  return millis(hold.for ?? Infinity, 'hold.for')
+}
+
+export class Flows {
+  readonly #parts: OperateParts
+
+  constructor(parts: OperateParts) {
+    this.#parts = parts
+  }
+
+  async list(): Promise<readonly FlowStats[]> {
+    const store = await this.#parts.store()
+    const known = (await store.stats()).flows
+    const empty = [...this.#parts.flows.keys()].filter((flow) => !known.some((one) => one.flow === flow))
+    return [...known, ...empty.map((flow) => ({ flow, lanes: 0, live: 0, due: undefined, paused: undefined }))]
+  }
+
+  /** Nothing of it is begun; arrivals, windows and deadlines go on. */
+  async pause(flow: string, why: { readonly reason: string; readonly by: string }): Promise<Steered> {
+    const store = await this.#parts.store()
+    const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'pause', ...why } })
+    if (results[0] === 'ok') this.#parts.emit('flow.paused', { flow, ...why })
+    return results[0] ?? 'missing'
+  }
+
+  async resume(flow: string, by = ''): Promise<Steered> {
+    const store = await this.#parts.store()
+    const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'resume' } })
+    if (results[0] === 'ok') this.#parts.emit('flow.resumed', { flow, by })
+    return results[0] ?? 'missing'
+  }
+}

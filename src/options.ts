@@ -1,0 +1,121 @@
+// What an app is built with, checked: one message names the option that is wrong and the fix.
+import { randomBytes } from 'node:crypto'
+import type { Clock, Millis } from './clock.ts'
+import { DEFAULTS } from './config.ts'
+import { SluiceError } from './errors.ts'
+import { millis, type Duration } from './model/duration.ts'
+import type { LogOptions } from './observe/log.ts'
+import type { Store } from './store/contract/index.ts'
+
+export interface SluiceOptions {
+  /** `memory:`, `sqlite:<file>`, or a store that was opened elsewhere. */
+  readonly store: string | Store
+  readonly clock?: Clock
+  /** A run that is not renewed for so long may be given to another process. */
+  readonly lease?: Duration
+  /** How often leases are renewed: at least three times within a lease. */
+  readonly heartbeat?: Duration
+  /** Runs of this process, all flows together. */
+  readonly runsAtOnce?: number
+  /** How often to look for work should no wake-up come. */
+  readonly poll?: Duration
+  /** How long `stop` lets runs go on. */
+  readonly grace?: Duration
+  /** How long an event is known by its dedupe id. */
+  readonly dedupe?: Duration
+  readonly keep?: {
+    /** Events whose work is done, by source; `''` for all others. */
+    readonly events?: Duration | Readonly<Record<string, Duration>>
+    readonly deadLetters?: Duration
+    /** The oldest finished events go first when there is more. */
+    readonly bytes?: number
+  }
+  /** A flow whose first lane is later than this raises an alert. */
+  readonly lateAfter?: Duration
+  /** False: no log. */
+  readonly log?: LogOptions | false
+  /** How this process is named in leases; drawn at random unless said. */
+  readonly process?: string
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof SluiceOptions>([
+  'store',
+  'clock',
+  'lease',
+  'heartbeat',
+  'runsAtOnce',
+  'poll',
+  'grace',
+  'dedupe',
+  'keep',
+  'lateAfter',
+  'log',
+  'process',
+])
+
+export interface Settings {
+  readonly lease: Millis
+  readonly heartbeat: Millis
+  readonly runsAtOnce: number
+  readonly poll: Millis
+  readonly grace: Millis
+  readonly afterAbort: Millis
+  readonly againFor: Millis
+  readonly dedupeFor: Millis
+  readonly lateAfter: Millis
+  readonly keepEvents: Readonly<Record<string, Millis>>
+  readonly keepDead: Millis
+  readonly keepBytes: number
+  readonly process: string
+}
+
+export function settingsOf(options: SluiceOptions): Settings {
+  for (const option of Object.keys(options)) {
+    if (!OPTIONS.has(option)) throw invalid(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
+  }
+  const time = (option: 'lease' | 'heartbeat' | 'poll' | 'grace' | 'dedupe' | 'lateAfter'): Millis =>
+    millis(options[option] ?? DEFAULTS[option], `Sluice.${option}`)
+  const lease = time('lease')
+  const heartbeat = time('heartbeat')
+  if (!(heartbeat > 0)) throw invalid('heartbeat is 0; leases are renewed after some time, say 10s.')
+  if (lease < 3 * heartbeat) {
+    throw invalid(`lease (${lease} ms) is shorter than three heartbeats (${heartbeat} ms each); lengthen it or beat faster.`)
+  }
+  const poll = time('poll')
+  if (!(poll > 0)) throw invalid('poll is 0; it is how often to look when no wake-up comes, say 1s.')
+  const { runsAtOnce = DEFAULTS.runsAtOnce } = options
+  if (!(Number.isInteger(runsAtOnce) && runsAtOnce > 0)) {
+    throw invalid(`runsAtOnce is ${runsAtOnce}; it is a whole number from 1.`)
+  }
+  return {
+    lease,
+    heartbeat,
+    runsAtOnce,
+    poll,
+    grace: time('grace'),
+    afterAbort: millis(DEFAULTS.afterAbort, 'afterAbort'),
+    againFor: millis(DEFAULTS.againFor, 'againFor'),
+    dedupeFor: time('dedupe'),
+    lateAfter: time('lateAfter'),
+    ...kept(options.keep),
+    process: options.process ?? randomBytes(9).toString('base64url'),
+  }
+}
+
+function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDead' | 'keepBytes'> {
+  const { events = DEFAULTS.completedFor, deadLetters = DEFAULTS.deadLettersFor, bytes = Infinity } = keep
+  const bySource = typeof events === 'object' ? events : { '': events }
+  const all = { '': DEFAULTS.completedFor, ...bySource }
+  if (!(bytes > 0)) throw invalid(`keep.bytes is ${bytes}; it is a number of bytes above 0.`)
+  return {
+    keepEvents: Object.fromEntries(
+      Object.entries(all).map(([source, age]) => [source, millis(age, `Sluice.keep.events[${JSON.stringify(source)}]`)]),
+    ),
+    keepDead: millis(deadLetters, 'Sluice.keep.deadLetters'),
+    keepBytes: Math.min(bytes, Number.MAX_SAFE_INTEGER),
+  }
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `new Sluice: ${what}`)
+}

@@ -1,0 +1,64 @@
+// What somebody publishes becomes an event: named, with its bytes, and with an identity by which it is known again (L10).
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { EventInput } from '../model/event-input.ts'
+import { newEventId, type Event } from '../model/event.ts'
+import { identity } from '../model/identity.ts'
+import type { NewEvent } from '../store/contract/index.ts'
+
+export type UnroutedEvent = Omit<NewEvent, 'places' | 'marks'>
+
+const NO_BYTES = new Uint8Array()
+
+export interface Naming {
+  readonly now: Millis
+  readonly dedupeFor: Millis
+}
+
+export function newEvent(input: EventInput, { now, dedupeFor }: Naming): UnroutedEvent {
+  if (typeof input !== 'object' || input === null) throw invalid('event', 'an object with a type')
+  const { type, source = 'app', tenant = '', subject = '', id = newEventId(now), dedupeId = id } = input
+  for (const [name, text] of Object.entries({ type, source, tenant, subject, id, dedupeId })) {
+    if (typeof text !== 'string' || !text.isWellFormed()) throw invalid(name, 'well-formed text')
+  }
+  for (const [name, text] of Object.entries({ type, source, id, dedupeId })) {
+    if (text === '' || text.length > 1_024) throw invalid(name, 'text of 1 to 1,024 characters')
+  }
+  const event: Omit<Event, 'arrived'> = {
+    id,
+    source,
+    type,
+    time: timeOf(input.time, now),
+    tenant,
+    subject,
+    attributes: input.attributes === undefined ? '' : jsonOf(input.attributes, 'attributes'),
+    body: bodyOf(input),
+  }
+  return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
+}
+
+function timeOf(time: EventInput['time'], now: Millis): Millis {
+  const at = time === undefined ? now : time instanceof Date ? time.getTime() : time
+  if (!Number.isSafeInteger(at)) throw invalid('time', 'a Date or whole milliseconds since 1970')
+  return at
+}
+
+function bodyOf({ data, body }: EventInput): Uint8Array {
+  if (body !== undefined && data !== undefined) throw invalid('body', 'left out when there is data')
+  if (body instanceof Uint8Array) return body
+  return Buffer.from(typeof body === 'string' ? body : data === undefined ? '' : jsonOf(data, 'data'))
+}
+
+function jsonOf(value: unknown, field: string): string {
+  try {
+    const text: unknown = JSON.stringify(value)
+    if (typeof text === 'string') return text
+  } catch (error) {
+    throw invalid(field, `something JSON can hold (${error instanceof Error ? error.message : String(error)})`)
+  }
+  throw invalid(field, 'something JSON can hold')
+}
+
+function invalid(field: string, fix: string): SluiceError {
+  return new SluiceError('EVENT_INVALID', `${field} must be ${fix}; nothing was stored.`)
+}

@@ -1,0 +1,99 @@
+// The way in for code: events are named, routed and stored, and the answer says of each what became of it (L2, L10, L18).
+import type { Millis } from '../clock.ts'
+import type { EventInput } from '../model/event-input.ts'
+import { FlowEvent } from '../model/flow-event.ts'
+import type { AnyListener } from '../observe/events.ts'
+import type { Appended, NewEvent, Store } from '../store/contract/index.ts'
+import { newEvent, type UnroutedEvent } from './new-event.ts'
+import { route, type Routes } from './route.ts'
+
+export interface PublisherParts {
+  readonly store: () => Promise<Store>
+  readonly routes: () => Routes
+  /** The epoch of the routes above (L18). */
+  readonly epoch: () => number
+  /** Reads the routes anew: somebody has changed them. */
+  readonly refresh: () => Promise<void>
+  readonly now: () => Millis
+  readonly dedupeFor: Millis
+  readonly emit: AnyListener
+}
+
+/** What became of one event. `of`: the event that has the same identity. */
+export interface Published {
+  readonly id: string
+  readonly kind: 'stored' | 'repeated' | 'duplicate' | 'conflict' | 'refused'
+  readonly of: string | undefined
+}
+
+/** After so many changes of the routes in a row something is wrong with them. */
+const ROUTES_TRIES = 5
+
+export class Publisher {
+  readonly #parts: PublisherParts
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts
+  }
+
+  /** `to`: only these flows. */
+  async publish(inputs: readonly EventInput[], to?: ReadonlySet<string>): Promise<readonly Published[]> {
+    const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
+    return this.store(
+      inputs.map((input) => newEvent(input, naming)),
+      to,
+    )
+  }
+
+  async store(events: readonly UnroutedEvent[], to?: ReadonlySet<string>): Promise<readonly Published[]> {
+    const store = await this.#parts.store()
+    for (let tries = 1; ; tries++) {
+      const routed = events.map((event) => this.#routed(event, to))
+      const call = { routes: this.#parts.epoch(), events: routed.map(({ event }) => event) }
+      const { results } = await store.append(call)
+      if (results.some(({ kind }) => kind === 'routes-old') && tries < ROUTES_TRIES) {
+        await this.#parts.refresh()
+        continue
+      }
+      return routed.map(({ event, skipped }, at) => this.#told(event, skipped, results[at]))
+    }
+  }
+
+  /** For a settlement, which stores them: named after their run, so that a repeated attempt stores nothing twice (L2b). */
+  ofRun(inputs: readonly EventInput[], run: string, from: number): readonly NewEvent[] {
+    const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
+    return inputs.map((input, n) => {
+      const named = newEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
+      return this.#routed(named, undefined).event
+    })
+  }
+
+  #routed(event: UnroutedEvent, to: ReadonlySet<string> | undefined): { event: NewEvent; skipped: readonly string[] } {
+    const { places, marks, skipped } = route(new FlowEvent(event), this.#parts.routes(), to)
+    return { event: { ...event, places, marks }, skipped }
+  }
+
+  #told(event: NewEvent, skipped: readonly string[], result: Appended = { kind: 'routes-old' }): Published {
+    const { emit } = this.#parts
+    const named = { event: event.id, source: event.source, type: event.type }
+    switch (result.kind) {
+      case 'stored':
+        emit('event.received', { ...named, lanes: event.places.length })
+        for (const flow of skipped) emit('event.skipped', { ...named, flow })
+        for (const { flow, reason, error } of event.marks) emit('event.unrouted', { ...named, flow, reason, error })
+        return { id: event.id, kind: 'stored', of: undefined }
+      case 'repeated':
+        return { id: event.id, kind: 'repeated', of: event.id }
+      case 'duplicate':
+      case 'conflict':
+        emit(`event.${result.kind}`, { ...named, of: result.of })
+        return { id: event.id, kind: result.kind, of: result.of }
+      case 'refused':
+        emit('event.refused', { ...named, field: result.field, fix: result.fix })
+        return { id: event.id, kind: 'refused', of: undefined }
+      case 'routes-old':
+        emit('event.refused', { ...named, field: 'routes', fix: 'the routes change faster than events can be routed' })
+        return { id: event.id, kind: 'refused', of: undefined }
+    }
+  }
+}

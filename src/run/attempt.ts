@@ -1,0 +1,146 @@
+// One turn of a lane: calls the handler with a timeout and a signal, and says what the store is to be told.
+import type { Clock, Millis } from '../clock.ts'
+import type { Flow } from '../model/flow.ts'
+import type { EventInput } from '../model/event-input.ts'
+import { runScope } from '../scope.ts'
+import type { NewEvent, Settle } from '../store/contract/index.ts'
+import type { LiveRun } from './live-run.ts'
+import type { RunLog } from '../observe/log.ts'
+import { keptAs, keptIn, runFor, type Left } from './run.ts'
+import { verdictOf, type HowItEnded, type Verdict } from './verdict.ts'
+
+export interface AttemptParts {
+  readonly clock: Clock
+  /** The store's time, as far as it is known here. */
+  readonly storeNow: () => Millis
+  readonly againFor: Millis
+  readonly chance: () => number
+  readonly log: (live: LiveRun) => RunLog
+  readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
+  readonly bodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
+  /** Routed and named `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
+  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => readonly NewEvent[]
+}
+
+export type Attempted =
+  /** Nothing this process says of the run counts any more. */
+  | { readonly kind: 'lost'; readonly handler: Promise<unknown> }
+  | {
+      readonly kind: 'ended'
+      readonly settle: Settle
+      readonly verdict: Verdict
+      readonly ms: Millis
+      readonly counts: Left['counts']
+      /** Of a handler that did not return in time: its lane must not start again here while it lives. */
+      readonly handler: Promise<unknown> | undefined
+    }
+
+export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): Promise<Attempted> {
+  const { clock } = parts
+  const { lease } = live
+  const kept = keptIn(lease.state64)
+  const timer = new Timer(clock, () => live.abort('timeout'))
+  const bodies = await bodiesOf(live, parts)
+  const { run, left } = runFor({
+    live,
+    bodies,
+    kept,
+    log: parts.log(live),
+    commit: () => parts.commit(live),
+    extend: (by) => timer.set(by),
+  })
+  const scope = { flow: flow.name, run: lease.run, signal: live.signal, lost: () => clock.monotonic() >= live.endsAt }
+  timer.set(flow.timeout)
+  const handler = runScope.run(scope, () => called(() => flow.run(run as never)))
+  void handler.then(() => (live.returned = true))
+  const first = await Promise.race([handler, live.over])
+  timer.clear()
+  // A handler that kept the event loop busy gets here before any timer could tell.
+  if (first === 'lost' || clock.monotonic() >= live.endsAt) {
+    live.abort('lost')
+    return { kind: 'lost', handler }
+  }
+  const ended: HowItEnded = first === 'timed-out' ? { kind: 'timed-out' } : first
+  const { verdict, publish } = judged(ended, { live, flow, left, parts, published: kept.published })
+  const ms = clock.monotonic() - live.began
+  const settle: Settle = {
+    lane: lease.lane,
+    token: lease.token,
+    outcome: verdict.outcome,
+    attempt: verdict.error === undefined ? undefined : { at: parts.storeNow(), ms: Math.round(ms), error: verdict.error },
+    publish,
+    whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
+    keep: flow.keep,
+  }
+  const stillRuns = first === 'timed-out' ? handler : undefined
+  return { kind: 'ended', settle, verdict, ms, counts: left.counts, handler: stillRuns }
+}
+
+interface Judging {
+  readonly live: LiveRun
+  readonly flow: Flow
+  readonly left: Left
+  readonly parts: AttemptParts
+  readonly published: number
+}
+
+interface Judged {
+  readonly verdict: Verdict
+  readonly publish: readonly NewEvent[]
+}
+
+function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judging): Judged {
+  const circumstances = {
+    flow,
+    lease: live.lease,
+    cause: live.cause,
+    committed: live.committed,
+    now: parts.storeNow(),
+    againFor: parts.againFor,
+    chance: parts.chance(),
+    keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
+  }
+  const verdict = verdictOf(ended, circumstances)
+  if (!verdict.publishes) return { verdict, publish: [] }
+  try {
+    return { verdict, publish: parts.toPublish(left.published, live.lease.run, published) }
+  } catch (error) {
+    // What it published is no event: that is its own failure.
+    return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: [] }
+  }
+}
+
+/** Bodies that did not fit into the answer of the claim. */
+async function bodiesOf(live: LiveRun, parts: AttemptParts): Promise<readonly (Uint8Array | undefined)[]> {
+  const { events } = live.lease
+  if (events.every((event) => event.body !== undefined)) return []
+  return parts.bodies(events.map((event) => event.id))
+}
+
+async function called(call: () => unknown): Promise<Exclude<HowItEnded, { kind: 'timed-out' }>> {
+  try {
+    return { kind: 'returned', value: await call() }
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
+}
+
+class Timer {
+  readonly #clock: Clock
+  readonly #fire: () => void
+  #cancel: () => void = () => {}
+
+  constructor(clock: Clock, fire: () => void) {
+    this.#clock = clock
+    this.#fire = fire
+  }
+
+  set(after: Millis): void {
+    this.#cancel()
+    this.#cancel = after === Infinity ? () => {} : this.#clock.after(after, this.#fire)
+  }
+
+  clear(): void {
+    this.#cancel()
+  }
+}

@@ -1,0 +1,110 @@
+// Keeps the leases of live runs, hears of cancels and purges, and tells a run in good time that its lease is over (L1, L6c).
+import type { Clock, Millis } from '../clock.ts'
+import type { RenewReply, WorkStore } from '../store/contract/index.ts'
+import type { LiveRun } from './live-run.ts'
+
+export interface HeartbeatParts {
+  readonly store: Pick<WorkStore, 'renew'>
+  readonly clock: Clock
+  readonly lease: Millis
+  readonly every: Millis
+  /** Before runs are renewed: what they run under must last longer than they do. */
+  readonly before: () => Promise<void>
+}
+
+/** A run is told so long before the store may give its lane away. */
+export function marginOf(lease: Millis): Millis {
+  return Math.min(lease / 10, 2_000)
+}
+
+export class Heartbeat {
+  readonly #parts: HeartbeatParts
+  readonly #live = new Map<number, LiveRun>()
+  #beating: (() => void) | undefined
+  #watching: (() => void) | undefined
+
+  constructor(parts: HeartbeatParts) {
+    this.#parts = parts
+  }
+
+  get live(): Iterable<LiveRun> {
+    return this.#live.values()
+  }
+
+  get count(): number {
+    return this.#live.size
+  }
+
+  add(run: LiveRun): void {
+    this.#live.set(run.lease.token, run)
+    this.#beating ??= this.#parts.clock.after(this.#parts.every, () => void this.#beat())
+  }
+
+  remove(run: LiveRun): void {
+    this.#live.delete(run.lease.token)
+    if (this.#live.size > 0) return
+    this.#beating?.()
+    this.#watching?.()
+    this.#beating = undefined
+    this.#watching = undefined
+  }
+
+  cancel(token: number): void {
+    this.#live.get(token)?.abort('cancel')
+  }
+
+  /** The point of no return: asks the store, which knows whether somebody was first (L6c). */
+  async commit(run: LiveRun): Promise<'ok' | 'cancelled'> {
+    const answer = await this.#renew([run], true)
+    if (answer[0] === 'ok') {
+      run.committed = true
+      return 'ok'
+    }
+    if (answer[0] !== 'cancel') throw run.signal.reason
+    return 'cancelled'
+  }
+
+  async #beat(): Promise<void> {
+    const runs = [...this.#live.values()].filter((run) => run.cause !== 'lost')
+    try {
+      await this.#parts.before()
+      await this.#renew(runs, false)
+    } catch {
+      // The next beat tries again; until then the watch below counts the time.
+    }
+    this.#watch()
+    this.#beating?.()
+    this.#beating = this.#live.size === 0 ? undefined : this.#parts.clock.after(this.#parts.every, () => void this.#beat())
+  }
+
+  async #renew(runs: readonly LiveRun[], commit: boolean): Promise<RenewReply['results']> {
+    if (runs.length === 0) return []
+    const { clock, store, lease } = this.#parts
+    const sent = clock.monotonic()
+    const asked = runs.map((run) => ({ lane: run.lease.lane, token: run.lease.token, commit }))
+    const { results } = await store.renew({ lease, runs: asked })
+    for (const [at, run] of runs.entries()) {
+      const answer = results[at]
+      if (answer === 'lost') run.abort('lost')
+      else run.endsAt = sent + lease - marginOf(lease)
+      if (answer === 'cancel') run.abort('cancel')
+      if (answer === 'purged') run.abort('purged')
+    }
+    return results
+  }
+
+  /** Wakes when the first lease is over, should it not be renewed by then. */
+  #watch(): void {
+    this.#watching?.()
+    this.#watching = undefined
+    const first = Math.min(...Array.from(this.#live.values(), (run) => (run.cause === 'lost' ? Infinity : run.endsAt)))
+    if (first === Infinity) return
+    this.#watching = this.#parts.clock.after(Math.max(0, first - this.#parts.clock.monotonic()), () => this.#lapse())
+  }
+
+  #lapse(): void {
+    const now = this.#parts.clock.monotonic()
+    for (const run of this.#live.values()) if (run.endsAt <= now) run.abort('lost')
+    this.#watch()
+  }
+}

@@ -1,0 +1,144 @@
+// What an attempt's end means for its run: pure, from how the handler ended to what the store is told (L6c, L8, L9, M6).
+import type { Millis } from '../clock.ts'
+import { millis } from '../model/duration.ts'
+import type { Flow } from '../model/flow.ts'
+import type { Outcome } from '../model/settle.ts'
+import { PutOff } from '../scope.ts'
+import type { Lease } from '../store/contract/index.ts'
+import { isEnding, PermanentError, type Ending } from './endings.ts'
+
+/** Why a run's signal was aborted. */
+export type AbortCause = 'timeout' | 'cancel' | 'stop' | 'lost' | 'purged'
+
+export type HowItEnded =
+  | { readonly kind: 'returned'; readonly value: unknown }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** It did not end: time was up. */
+  | { readonly kind: 'timed-out' }
+
+export interface Circumstances {
+  readonly flow: Flow
+  readonly lease: Lease
+  readonly cause: AbortCause | undefined
+  readonly committed: boolean
+  /** The store's time. */
+  readonly now: Millis
+  readonly againFor: Millis
+  /** In [0, 1). */
+  readonly chance: number
+  /** What `again` keeps beside the handler's own state. */
+  readonly keep: (state: unknown) => string
+}
+
+export interface Verdict {
+  readonly outcome: Outcome
+  /** Of a failed attempt. */
+  readonly error: string | undefined
+  /** Whether what the handler published counts. */
+  readonly publishes: boolean
+}
+
+const ERROR_LENGTH_MAX = 4_000
+
+export function verdictOf(ended: HowItEnded, at: Circumstances): Verdict {
+  if (ended.kind === 'timed-out') return failed(`It took longer than its timeout of ${at.flow.timeout} ms.`, at)
+  if (ended.kind === 'threw') return ofError(ended.error, at)
+  const { value } = ended
+  if (value === undefined) return well({ kind: 'done' })
+  if (!isEnding(value)) {
+    return failed(`It returned ${kindOf(value)}, which is no ending; return nothing, or one of done, again, retry, drop and partial.`, at)
+  }
+  try {
+    return ofEnding(value, at)
+  } catch (error) {
+    // Durations and states are the handler's own: one that is nonsense costs it the attempt.
+    return failed(textOf(error), at)
+  }
+}
+
+function ofEnding(ending: Ending, at: Circumstances): Verdict {
+  switch (ending.kind) {
+    case 'done':
+      return well({ kind: 'done' })
+    case 'drop':
+      return well({ kind: 'dropped', reason: String(ending.reason) })
+    case 'again': {
+      const since = at.lease.againSince
+      if (since > 0 && at.now - since > at.againFor) return failed(`It has said again for ${at.againFor} ms.`, at)
+      return well({ kind: 'again', after: millis(ending.after, 'again.after'), state64: at.keep(ending.state) })
+    }
+    case 'retry':
+      return failed(ending.reason, at, millis(ending.after, 'retry.after'))
+    case 'partial':
+      return ofPartial(ending.failed, at)
+  }
+}
+
+function ofPartial(list: readonly { id: string; reason: string; permanent?: boolean }[], at: Circumstances): Verdict {
+  if (list.length === 0) return well({ kind: 'done' })
+  const known = new Set(at.lease.events.map((event) => event.id))
+  const strange = list.find(({ id }) => !known.has(id))
+  if (strange !== undefined) return failed(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
+  const delay = delayOf(at)
+  const lastTry = delay === undefined
+  const dead = list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id)
+  const retry = list.map(({ id }) => id).filter((id) => !dead.includes(id))
+  const reason = cut([...new Set(list.map((one) => one.reason))].join('; '))
+  const block = at.flow.onDead === 'block'
+  return {
+    outcome: { kind: 'partial', retry, after: delay ?? 0, dead, reason, block },
+    error: reason,
+    publishes: true,
+  }
+}
+
+function ofError(error: unknown, at: Circumstances): Verdict {
+  if (at.cause === 'timeout') return verdictOf({ kind: 'timed-out' }, at)
+  if (at.cause === 'cancel' && !at.committed) return well({ kind: 'cancelled' }, false)
+  if (at.cause === 'stop') return well({ kind: 'released' }, false)
+  if (error instanceof PutOff) {
+    return well({ kind: 'again', after: error.after, state64: at.lease.state64 }, false)
+  }
+  if (error instanceof PermanentError) return dead(textOf(error), at)
+  return failed(textOf(error), at, retryAfterOf(error))
+}
+
+function delayOf(at: Circumstances): Millis | undefined {
+  return at.flow.delay(at.lease.tries + 1, at.chance)
+}
+
+const RETRY_AFTER_MAX = 24 * 3_600_000
+
+function failed(error: string, at: Circumstances, atLeast: Millis = 0): Verdict {
+  const delay = delayOf(at)
+  if (delay === undefined) return dead(error, at)
+  const after = Math.max(delay, Math.min(atLeast, RETRY_AFTER_MAX))
+  return { outcome: { kind: 'retry', after }, error: cut(error), publishes: false }
+}
+
+function dead(error: string, at: Circumstances): Verdict {
+  const reason = cut(error)
+  return { outcome: { kind: 'dead', reason, block: at.flow.onDead === 'block' }, error: reason, publishes: false }
+}
+
+function well(outcome: Outcome, publishes = true): Verdict {
+  return { outcome, error: undefined, publishes }
+}
+
+/** An error may say how long to wait: `retryAfter`, a duration, as errors of HTTP clients do. */
+function retryAfterOf(error: unknown): Millis {
+  const said = typeof error === 'object' && error !== null && 'retryAfter' in error ? error.retryAfter : 0
+  return typeof said === 'number' && said >= 0 ? said : 0
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${kindOf(error)}.`
+}
+
+function kindOf(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : typeof value
+}
+
+function cut(text: string): string {
+  return text.length > ERROR_LENGTH_MAX ? `${text.slice(0, ERROR_LENGTH_MAX)}…` : text
+}

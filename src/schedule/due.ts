@@ -1,0 +1,92 @@
+// When a flow has to be looked at next: its first deadline as the store last said, or at once when something changed.
+import type { Clock, Millis } from '../clock.ts'
+import type { Reply } from '../store/contract/index.ts'
+
+/** The store's clock, as far as it is known here: its last word, and the time that has passed since. */
+export class StoreTime {
+  readonly #clock: Clock
+  #said: Millis = 0
+  #heard: Millis | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  hear(reply: Reply): void {
+    this.#said = reply.now
+    this.#heard = this.#clock.monotonic()
+  }
+
+  now(): Millis {
+    const passed = this.#heard === undefined ? undefined : this.#clock.monotonic() - this.#heard
+    return passed === undefined ? this.#clock.now() : Math.floor(this.#said + passed)
+  }
+}
+
+interface State {
+  /** Undefined: nothing waits for time. */
+  due: Millis | undefined
+  /** Something changed since the store was asked. */
+  changed: boolean
+  /** It was due and gave nothing: paused, held back, or taken by others. Asked again when something changes. */
+  stuck: boolean
+}
+
+export class Deadlines {
+  readonly #flows = new Map<string, State>()
+
+  constructor(flows: readonly string[]) {
+    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuck: false })
+  }
+
+  changed(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { changed: true, stuck: false })
+  }
+
+  allChanged(): void {
+    for (const flow of this.#flows.keys()) this.changed(flow)
+  }
+
+  /** What the store answered; `claimed` of it. */
+  heard(flow: string, due: Millis | undefined, claimed: number, now: Millis): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { due, stuck: claimed === 0 && due !== undefined && due <= now })
+  }
+
+  /** Nothing can be had of it until something changes. */
+  stuck(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { changed: false, stuck: true })
+  }
+
+  asked(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) state.changed = false
+  }
+
+  isChanged(flow: string): boolean {
+    return this.#flows.get(flow)?.changed === true
+  }
+
+  /** Whether the store should be asked for work of the flow. */
+  isDue(flow: string, now: Millis): boolean {
+    const state = this.#flows.get(flow)
+    if (state === undefined) return false
+    return state.changed || (!state.stuck && state.due !== undefined && state.due <= now)
+  }
+
+  /** The next moment at which one of these is due by itself. */
+  next(flows: readonly string[]): Millis | undefined {
+    const dues = flows.flatMap((flow) => {
+      const state = this.#flows.get(flow)
+      return state === undefined || state.stuck || state.due === undefined ? [] : state.due
+    })
+    return dues.length === 0 ? undefined : Math.min(...dues)
+  }
+
+  late(flow: string, now: Millis): Millis {
+    const due = this.#flows.get(flow)?.due
+    return due === undefined ? 0 : Math.max(0, now - due)
+  }
+}

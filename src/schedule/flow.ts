@@ -1,0 +1,155 @@
+// A flow as its author declares it. Checked when the app is built: contradictions, unknown options and options that would
+// be ignored are refused in one message that names the option and the fix.
+import { NEVER, type Millis } from '../clock.ts'
+import { DEFAULTS } from '../config.ts'
+import { SluiceError } from '../errors.ts'
+import { millis, type Duration } from '../model/duration.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import type { Flow } from '../model/flow.ts'
+import type { WindowNumbers } from '../model/place.ts'
+import { backoff, type RetryOptions } from './backoff.ts'
+import { matcher } from './globs.ts'
+import { window, windowOf, type WindowOptions } from './window.ts'
+
+type Key = string | null | undefined
+
+export interface FlowOptions<Run> {
+  /** Globs over `source/type`, or a predicate. */
+  readonly on: string | readonly string[] | ((event: FlowEvent) => boolean)
+  /** One lane for each key. No key found: the event is skipped. Without this option every event is a lane of its own. */
+  readonly key?: (event: FlowEvent) => Key | readonly Key[]
+  readonly window?: WindowOptions | ((event: FlowEvent) => WindowOptions)
+  /** What a run takes of what waits; the rest ends as superseded. */
+  readonly take?: 'all' | 'first' | 'last'
+  /** Tenants take turns, however many lanes each has ready. */
+  readonly share?: 'tenant'
+  /** Runs at once over all processes; with `share`, of each tenant. */
+  readonly concurrency?: number
+  /** What events wait for that come during a run: their window, only its end, or do they cancel it. */
+  readonly whileRunning?: 'window' | 'requeue' | 'cancel'
+  readonly retry?: RetryOptions
+  /** Whether a lane goes on after a dead letter, or waits for it. */
+  readonly onDead?: 'continue' | 'block'
+  readonly timeout?: Duration
+  /** How long the records of finished runs are kept. */
+  readonly keep?: Duration
+  /** A tenant's oldest window is due at once when it has more lanes waiting. */
+  readonly maxLanesPerTenant?: number
+  readonly run: (run: Run) => unknown
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
+  'on',
+  'key',
+  'window',
+  'take',
+  'share',
+  'concurrency',
+  'whileRunning',
+  'retry',
+  'onDead',
+  'timeout',
+  'keep',
+  'maxLanesPerTenant',
+  'run',
+])
+
+export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
+  const refuse = (what: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `flow(${JSON.stringify(name)}): ${what}`)
+  }
+  if (typeof name !== 'string' || !/^[\w][\w./:-]{0,127}$/u.test(name)) {
+    refuse('a name has 1 to 128 letters, digits and . / : _ -, and begins with a letter or digit.')
+  }
+  for (const option of Object.keys(options)) {
+    if (!OPTIONS.has(option)) refuse(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
+  }
+  if (typeof options.run !== 'function') refuse('run is missing; it is the function to call.')
+  if (options.key === undefined) refuseWithoutKey(options, refuse)
+  if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
+    refuse('maxLanesPerTenant bounds open windows, and there is no window; remove one or add the other.')
+  }
+  const choices = {
+    take: oneOf(options.take ?? 'all', ['all', 'first', 'last'], 'take', refuse),
+    whileRunning: oneOf(options.whileRunning ?? 'window', ['window', 'requeue', 'cancel'], 'whileRunning', refuse),
+    onDead: oneOf(options.onDead ?? 'continue', ['continue', 'block'], 'onDead', refuse),
+    share: options.share === undefined ? undefined : oneOf(options.share, ['tenant'], 'share', refuse),
+  }
+  const { delay, tries } = backoff(options.retry, `${name}.retry`)
+  return {
+    name,
+    ...selection(name, options),
+    ...windows(name, options.window),
+    ...choices,
+    keysOf: options.key,
+    concurrency: count(options.concurrency, 'concurrency', refuse),
+    timeout: millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`),
+    delay,
+    tries,
+    retention: millis(options.keep ?? DEFAULTS.completedFor, `${name}.keep`),
+    maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
+    run: options.run as Flow['run'],
+  }
+}
+
+type Refuse = (what: string) => never
+
+/** Nothing joins an event that is a lane of its own, so that nothing can be said about those that do. */
+function refuseWithoutKey(options: FlowOptions<never>, refuse: Refuse): void {
+  const ignored = (['take', 'whileRunning', 'onDead'] as const).find((option) => options[option] !== undefined)
+  if (ignored !== undefined) refuse(`${ignored} means nothing without key: each event is a lane of its own.`)
+  if (typeof options.window !== 'object') return
+  for (const option of ['maxEvents', 'maxBytes', 'leading'] as const) {
+    if (options.window[option] !== undefined) {
+      refuse(`window.${option} means nothing without key: each event is a lane of its own.`)
+    }
+  }
+}
+
+function oneOf<T extends string>(value: T, known: readonly T[], option: string, refuse: Refuse): T {
+  return known.includes(value)
+    ? value
+    : refuse(`${option} is ${JSON.stringify(value)}; it is ${known.map((one) => `'${one}'`).join(' or ')}.`)
+}
+
+function count(value: number | undefined, option: string, refuse: Refuse): number {
+  if (value === undefined) return Infinity
+  return Number.isInteger(value) && value >= 1 ? value : refuse(`${option} is ${value}; it is a whole number from 1.`)
+}
+
+function selection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'wants' | 'globs'> {
+  if (typeof on === 'function') return { wants: (event) => on(event) === true, globs: undefined }
+  const globs = typeof on === 'string' ? [on] : on
+  if (!Array.isArray(globs)) {
+    throw new SluiceError('CONFIG_INVALID', `flow(${JSON.stringify(name)}): on is a glob, a list of globs or a function.`)
+  }
+  return { wants: matcher(globs, `${name}.on`), globs }
+}
+
+type Windows = Pick<Flow, 'windowOf' | 'maxEvents' | 'maxBytes' | 'keep' | 'adaptiveFrom'>
+
+function windows(name: string, options: FlowOptions<never>['window']): Windows {
+  const { maxEvents, maxBytes } = DEFAULTS
+  if (typeof options === 'function') {
+    // Each event brings its own: what a run takes is bounded by the defaults.
+    const of = (event: FlowEvent, level: number): WindowNumbers => windowOf(options(event), `${name}.window`).numbers(level)
+    return { windowOf: of, maxEvents, maxBytes, keep: 0, adaptiveFrom: undefined }
+  }
+  const checked = window(options, `${name}.window`)
+  const numbers = checked.numbers(0)
+  if (options?.jitter !== undefined && options.quiet === undefined) {
+    throw new SluiceError('CONFIG_INVALID', `${name}.window.jitter spreads quiet, and there is none; remove it.`)
+  }
+  const adaptive = typeof options?.quiet === 'object'
+  return {
+    windowOf: (_event, level) => checked.numbers(level),
+    maxEvents: numbers.maxEvents,
+    maxBytes: numbers.maxBytes,
+    keep: keepOf(numbers),
+    adaptiveFrom: adaptive ? numbers.quiet : undefined,
+  }
+}
+
+function keepOf(numbers: WindowNumbers): Millis {
+  return numbers.leading ? Math.min(numbers.quiet, NEVER) : 0
+}

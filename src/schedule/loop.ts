@@ -1,0 +1,232 @@
+// The loop of a process: settles what has ended, claims what is due, sleeps until the next deadline or a wake-up (L5).
+// One turn at a time; a turn whose answer was lost is repeated as it was.
+import type { Clock, Millis } from '../clock.ts'
+import type { Flow } from '../model/flow.ts'
+import type { Claim, Lease, Settle, Settled, Store, TurnCall, TurnReply } from '../store/contract/index.ts'
+import { Deadlines, type StoreTime } from './due.ts'
+import type { Permits } from './permits.ts'
+import { Slots } from './slots.ts'
+
+export interface LoopParts {
+  readonly store: Pick<Store, 'turn'>
+  readonly clock: Clock
+  readonly time: StoreTime
+  readonly process: string
+  readonly flows: readonly Flow[]
+  readonly permits: Permits
+  readonly lease: Millis
+  readonly atOnce: number
+  readonly poll: Millis
+  readonly routes: () => number
+  /** Somebody runs it, and calls `settle` or `forget` when it is over. `sent`: when the claim was sent, monotonic. */
+  readonly begin: (lease: Lease, flow: Flow, sent: Millis) => void
+  readonly crashed: (run: string) => void
+  readonly trouble: (error: unknown | undefined) => void
+  readonly turned: (reply: TurnReply) => void
+}
+
+interface Ending {
+  readonly settle: Settle
+  readonly answer: (settled: Settled) => void
+}
+
+/** Wake-ups that come thick and fast share a turn: each flow is asked at most so often for news alone. */
+const NEWS_APART = 4
+const BODY_BUDGET = 32 * 1024 * 1024
+const AFTER_TROUBLE = [50, 100, 250, 500, 1_000] as const
+
+export class Loop {
+  readonly #parts: LoopParts
+  readonly #deadlines: Deadlines
+  readonly #slots: Slots
+  #endings: Ending[] = []
+  #request = 0
+  #claims = true
+  #stopped = false
+  #abandoned = false
+  #wake: () => void = () => {}
+  #askedAt = -Infinity
+  #going: Promise<void> | undefined
+
+  constructor(parts: LoopParts) {
+    this.#parts = parts
+    this.#deadlines = new Deadlines(parts.flows.map((flow) => flow.name))
+    this.#slots = new Slots(parts.flows, parts.atOnce)
+  }
+
+  start(): void {
+    this.#going ??= this.#go()
+  }
+
+  /** Something of the flow may be due: a hint. */
+  news(flow: string): void {
+    this.#deadlines.changed(flow)
+    this.#wake()
+  }
+
+  /** Settled with the next turn; answers what the store said. */
+  settle(lease: Lease, settle: Settle): Promise<Settled> {
+    this.#freed(lease)
+    return new Promise((answer) => {
+      if (this.#abandoned) return answer('lost')
+      this.#endings.push({ settle, answer })
+      this.#wake()
+      return undefined
+    })
+  }
+
+  /** The run is over for this process, and nothing is to be said of it. */
+  forget(lease: Lease): void {
+    this.#freed(lease)
+    this.#wake()
+  }
+
+  /** From now on nothing new is begun. */
+  stopClaiming(): void {
+    this.#claims = false
+  }
+
+  /** Settles what has ended, and ends. */
+  async stop(): Promise<void> {
+    this.#claims = false
+    this.#stopped = true
+    this.#wake()
+    await this.#going
+  }
+
+  /** Ends without settling anything. */
+  abandon(): void {
+    this.#claims = false
+    this.#stopped = true
+    this.#abandoned = true
+    this.#endings = []
+    this.#wake()
+  }
+
+  isFull(flow: string): boolean {
+    const known = this.#parts.flows.find((one) => one.name === flow)
+    return known !== undefined && this.#slots.free(known, this.#parts.permits.of(known)) === 0
+  }
+
+  late(flow: string): Millis {
+    return this.#deadlines.late(flow, this.#parts.time.now())
+  }
+
+  #freed(lease: Lease): void {
+    this.#slots.freed(lease)
+    this.#deadlines.changed(lease.flow)
+  }
+
+  async #go(): Promise<void> {
+    while (!this.#abandoned && (!this.#stopped || this.#endings.length > 0)) {
+      const due = this.#claims ? this.#due() : []
+      if (this.#endings.length === 0 && (due.length === 0 || !this.#mayAsk(due))) await this.#sleep()
+      else await this.#turn(due)
+    }
+  }
+
+  /** Flows that have something to do and room to do it in. */
+  #due(): readonly Flow[] {
+    const now = this.#parts.time.now()
+    return this.#slots.inTurn().filter((flow) => this.#hasRoom(flow) && this.#deadlines.isDue(flow.name, now))
+  }
+
+  #hasRoom(flow: Flow): boolean {
+    const permits = this.#parts.permits.of(flow)
+    // Without permits there may be room: they are asked for when there is something to do.
+    return this.#slots.free(flow, permits === 0 ? flow.concurrency : permits) > 0
+  }
+
+  /** A deadline is never kept waiting; mere news is. */
+  #mayAsk(due: readonly Flow[]): boolean {
+    const { time, clock } = this.#parts
+    const now = time.now()
+    const isNews = due.every((flow) => this.#deadlines.isChanged(flow.name) && this.#deadlines.late(flow.name, now) === 0)
+    return !isNews || clock.monotonic() - this.#askedAt >= NEWS_APART
+  }
+
+  async #sleep(): Promise<void> {
+    const { clock, time, flows, poll } = this.#parts
+    const woken = Promise.withResolvers<void>()
+    this.#wake = woken.resolve
+    const open = flows.filter((flow) => this.#hasRoom(flow)).map((flow) => flow.name)
+    const isNews = this.#claims && open.some((flow) => this.#deadlines.isChanged(flow))
+    const next = this.#claims ? this.#deadlines.next(open) : undefined
+    const untilDue = next === undefined ? Infinity : Math.max(0, next - time.now())
+    const untilNews = isNews ? Math.max(0, this.#askedAt + NEWS_APART - clock.monotonic()) : Infinity
+    const delay = Math.min(untilDue, untilNews, poll)
+    const cancel = clock.after(delay, () => {
+      if (delay === poll) this.#deadlines.allChanged()
+      woken.resolve()
+    })
+    await woken.promise
+    cancel()
+    this.#wake = () => {}
+  }
+
+  async #turn(due: readonly Flow[]): Promise<void> {
+    const { permits } = this.#parts
+    const endings = this.#endings
+    this.#endings = []
+    const claim = due.length === 0 ? [] : await this.#claimsOf(due).catch((error: unknown) => this.#failed(error))
+    for (const { flow } of claim) this.#deadlines.asked(flow)
+    for (const flow of due) if (permits.of(flow) === 0) this.#deadlines.stuck(flow.name)
+    if (claim.length > 0) this.#askedAt = this.#parts.clock.monotonic()
+    if (claim.length === 0 && endings.length === 0) return
+    const call: TurnCall = {
+      process: this.#parts.process,
+      request: ++this.#request,
+      routes: this.#parts.routes(),
+      settle: endings.map((ending) => ending.settle),
+      claim,
+      budget: BODY_BUDGET,
+    }
+    const { reply, sent } = await this.#ask(call)
+    for (const [at, ending] of endings.entries()) ending.answer(reply.settled[at] ?? 'lost')
+    if (!this.#abandoned) this.#begin(reply, sent)
+  }
+
+  async #claimsOf(due: readonly Flow[]): Promise<readonly Claim[]> {
+    await this.#parts.permits.ensure(due)
+    return this.#slots.claims(due, (flow) => this.#parts.permits.of(flow), this.#parts.lease)
+  }
+
+  #failed(error: unknown): readonly Claim[] {
+    this.#parts.trouble(error)
+    return []
+  }
+
+  /** Until it is answered: the store knows by its number whether it was done. */
+  async #ask(call: TurnCall): Promise<{ readonly reply: TurnReply; readonly sent: Millis }> {
+    const { store, clock, trouble } = this.#parts
+    for (let times = 0; ; times++) {
+      const sent = clock.monotonic()
+      try {
+        const reply = await store.turn(call)
+        if (times > 0) trouble(undefined)
+        return { reply, sent }
+      } catch (error) {
+        trouble(error)
+        const delay = AFTER_TROUBLE[Math.min(times, AFTER_TROUBLE.length - 1)] ?? 1_000
+        await new Promise<void>((resolve) => void clock.after(delay, resolve))
+      }
+    }
+  }
+
+  #begin(reply: TurnReply, sent: Millis): void {
+    const { time, flows, begin, crashed, turned } = this.#parts
+    time.hear(reply)
+    turned(reply)
+    for (const lease of reply.claimed) {
+      const flow = flows.find((one) => one.name === lease.flow)
+      if (flow === undefined) continue
+      this.#slots.taken(lease)
+      begin(lease, flow, sent)
+    }
+    for (const { run } of reply.crashed) crashed(run)
+    for (const { flow, due } of reply.heads) {
+      const claimed = reply.claimed.filter((lease) => lease.flow === flow).length
+      this.#deadlines.heard(flow, due, claimed, reply.now)
+    }
+  }
+}

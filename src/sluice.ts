@@ -1,0 +1,370 @@
+// The composition root: the one file that knows all the parts. An app is declared first, then started.
+import { ClockInUse, systemClock, type Clock, type Millis } from './clock.ts'
+import { Engine } from './engine.ts'
+import { SluiceError } from './errors.ts'
+import { makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
+import type { EventInput } from './model/event-input.ts'
+import type { Flow } from './model/flow.ts'
+import { FlowEvent } from './model/flow-event.ts'
+import { Emitter } from './observe/events.ts'
+import { explain, type Explanation } from './observe/explain.ts'
+import { lifeLog, runLog, type RunLog } from './observe/log.ts'
+import { DeadLetters } from './operate/dead-letters.ts'
+import { Flows, Lanes } from './operate/lanes.ts'
+import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
+import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
+import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
+import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
+import { Publisher, type Published } from './receive/publisher.ts'
+import { placesIn, type Routes } from './receive/route.ts'
+import type { Ending } from './run/endings.ts'
+import type { Run } from './run/run.ts'
+import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
+import { matcher } from './schedule/globs.ts'
+import type { LeasedMark, PlaceItem, Store } from './store/contract/index.ts'
+import { openStore } from './store/open.ts'
+import { ages, placing, pressure, retention } from './upkeep/chores.ts'
+import { LoopLag } from './upkeep/loop-lag.ts'
+import { Upkeep, type Chore } from './upkeep/upkeep.ts'
+
+export interface PublishOptions {
+  /** Not before then. */
+  readonly at?: Date | Millis
+  /** Only to these flows, whether or not they ask for such events. */
+  readonly to?: string | readonly string[]
+}
+
+/** How `sluice/testing` gets in. */
+export const underTest: unique symbol = Symbol('under test')
+
+type Handler = (run: Run) => Ending | void | Promise<Ending | void>
+
+interface Opened {
+  readonly store: Store
+  readonly known: KnownFlows
+}
+
+interface Working {
+  readonly engine: Engine
+  readonly upkeep: Upkeep
+  readonly ticker: Ticker
+  readonly lag: LoopLag
+}
+
+export class Sluice {
+  readonly events: Emitter = new Emitter()
+  readonly deadLetters: DeadLetters
+  readonly lanes: Lanes
+  readonly flows: Flows
+  #options: SluiceOptions
+  #settings: Settings
+  readonly #clock: ClockInUse
+  readonly #flows = new Map<string, Flow>()
+  readonly #schedules: Schedule[] = []
+  readonly #limits = new Map<string, Limit>()
+  readonly #limitParts: LimitParts
+  readonly #publisher: Publisher
+  readonly #levels = new Map<string, number>()
+  readonly #log: (run: RunName) => RunLog
+  #opened: Promise<Opened> | undefined
+  #known: KnownFlows | undefined
+  #working: Working | undefined
+  #stopping: Promise<void> | undefined
+  #test: UnderTest | undefined
+
+  constructor(options: SluiceOptions) {
+    this.#options = options
+    this.#settings = settingsOf(options)
+    this.#clock = new ClockInUse(options.clock ?? systemClock)
+    this.#log = this.#logged(options)
+    const store = async (): Promise<Store> => (await this.#open()).store
+    const { emit } = this.events
+    this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
+    const operate = { store, flows: this.#flows, emit }
+    this.deadLetters = new DeadLetters(operate)
+    this.lanes = new Lanes(operate)
+    this.flows = new Flows(operate)
+    this.#publisher = new Publisher({
+      store,
+      routes: () => this.#routes(),
+      epoch: () => this.#known?.epoch ?? 0,
+      refresh: async () => (await this.#open()).known.refresh(),
+      now: () => this.#now(),
+      dedupeFor: this.#settings.dedupeFor,
+      emit,
+    })
+    this.#declare(this.#delayedFlow())
+    this.events.on('event.unrouted', () => this.#working?.upkeep.soon('placing'))
+  }
+
+  /** What should happen to some events. */
+  flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
+    return this.#declare(checkedFlow(name, options))
+  }
+
+  /** A rate that flows and processes share. */
+  limit(name: string, options: LimitOptions): Limit {
+    if (this.#limits.has(name)) throw invalid(`there are two limits named ${JSON.stringify(name)}; keep the first.`)
+    const limit = makeLimit(name, options, this.#limitParts)
+    this.#limits.set(name, limit)
+    return limit
+  }
+
+  /** `'5m'`, or a cron expression. However many processes tick, one run comes of each tick. */
+  every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
+    this.#schedules.push(schedule(name, when, options.timeZone))
+    const on = (event: FlowEvent): boolean => event.source === EVERY && event.type === name
+    return this.#declare(checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run }))
+  }
+
+  /** Resolves when the events would survive a crash; says of each what became of it. */
+  async publish(event: EventInput | readonly EventInput[], options: PublishOptions = {}): Promise<readonly Published[]> {
+    if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
+    const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
+    const { at, to } = options
+    const flows = to === undefined ? undefined : new Set(typeof to === 'string' ? [to] : to)
+    await this.#open()
+    this.#mustKnow(flows)
+    if (at === undefined) return this.#publisher.publish(list, flows)
+    if (flows !== undefined) throw invalid('publish has at and to; one or the other.')
+    const moment = at instanceof Date ? at.getTime() : at
+    return this.#publisher.publish(list.map((one) => wrapped(one, moment)))
+  }
+
+  /** One true sentence on where a key's events are and what they wait for. */
+  async explain(flow: string, key: string): Promise<Explanation> {
+    const { store, known } = await this.#open()
+    const engine = this.#working?.engine
+    return explain(
+      {
+        store,
+        flows: this.#flows,
+        served: (name) => (engine !== undefined && this.#flows.has(name)) || known.foreign.some((one) => one.name === name),
+        waitingFor: () => undefined,
+        concurrencyFull: (name) => engine?.isFull(name) === true,
+      },
+      flow,
+      key,
+    )
+  }
+
+  /** Begins to work on what is due. */
+  async start(): Promise<void> {
+    if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
+    if (this.#working !== undefined) return
+    const { store, known } = await this.#open()
+    await known.say()
+    const flows = [...this.#flows.values()]
+    const { emit } = this.events
+    const engine = new Engine({
+      store,
+      clock: this.#clock,
+      process: this.#settings.process,
+      flows,
+      emit,
+      log: this.#log,
+      routes: () => known.epoch,
+      toPublish: (events, run, from) => this.#publisher.ofRun(events, run, from),
+      numbers: this.#settings,
+    })
+    const chores = this.#chores(store, known, engine).map((chore) => calmed(chore, this.#test?.calm))
+    const upkeep = new Upkeep(this.#clock, chores, (chore, error) => {
+      emit('alert.raised', { alert: `upkeep:${chore}`, text: error instanceof Error ? error.message : String(error) })
+    })
+    const ticker = new Ticker({
+      clock: this.#clock,
+      now: () => this.#now(),
+      publish: (event) => this.#publisher.publish([event]),
+      since: (name) => sinceOf(store, name),
+    })
+    const lag = new LoopLag(this.#clock, (ms) => {
+      const runs = engine.live.map(({ lease }) => `${lease.flow} ${JSON.stringify(lease.key)}`).join(', ')
+      emit('alert.raised', { alert: 'loop-lag', text: `The event loop stood still for ${Math.round(ms)} ms. Running: ${runs}` })
+    })
+    this.#working = { engine, upkeep, ticker, lag }
+    engine.start()
+    upkeep.start()
+    if (this.#test === undefined) lag.start()
+    await ticker.start(this.#schedules)
+  }
+
+  /** For `sluice/testing`: another clock and store, and a look at every run. Only before the app is used. */
+  [underTest](test: UnderTest): Crashable {
+    if (this.#opened !== undefined) throw invalid('testApp comes after the app was used; give it a fresh one.')
+    this.#test = test
+    this.#clock.use(test.clock)
+    this.#options = { ...this.#options, store: test.store }
+    this.#settings = { ...this.#settings, poll: test.calm }
+    return {
+      crash: () => {
+        this.#working?.ticker.stop()
+        this.#working?.engine.crash()
+        void this.#working?.upkeep.stop()
+        this.#working = undefined
+        this.#settings = { ...this.#settings, process: `${this.#settings.process}'` }
+      },
+    }
+  }
+
+  /** Drains: begins nothing new, waits for what runs, aborts it after the grace time, gives back what it can. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    const working = this.#working
+    working?.ticker.stop()
+    working?.lag.stop()
+    await working?.upkeep.stop()
+    await working?.engine.stop(this.#settings.grace)
+    if (this.#opened !== undefined && typeof this.#options.store === 'string') await (await this.#opened).store.close()
+  }
+
+  #declare(flow: Flow): this {
+    if (this.#working !== undefined) throw invalid(`flow ${JSON.stringify(flow.name)} comes after start; declare it before.`)
+    if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
+    const { run } = flow
+    const watched = (one: never): unknown => (this.#test === undefined ? run(one) : this.#test.watch(one, run))
+    this.#flows.set(flow.name, { ...flow, run: watched })
+    return this
+  }
+
+  #mustKnow(to: ReadonlySet<string> | undefined): void {
+    const foreign = this.#known?.foreign ?? []
+    for (const name of to ?? []) {
+      if (!this.#flows.has(name) && !foreign.some((one) => one.name === name)) {
+        throw new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(name)}, which is no flow.`)
+      }
+    }
+  }
+
+  #open(): Promise<Opened> {
+    this.#opened ??= this.#openOnce()
+    return this.#opened
+  }
+
+  async #openOnce(): Promise<Opened> {
+    const { store: address } = this.#options
+    const store = typeof address === 'string' ? await openStore(address, { clock: this.#clock }) : address
+    const known = new KnownFlows({
+      store,
+      process: this.#settings.process,
+      flows: () => [...this.#flows.values()],
+      matcher: (globs) => matcher(globs, 'on'),
+      conflict: (flow, text) => this.events.emit('config.conflict', { flow, text }),
+    })
+    await known.say()
+    this.#known = known
+    return { store, known }
+  }
+
+  #routes(): Routes {
+    return {
+      flows: [...this.#flows.values()],
+      foreign: this.#known?.foreign ?? [],
+      level: (flow) => this.#levels.get(flow) ?? 0,
+    }
+  }
+
+  #chores(store: Store, known: KnownFlows, engine: Engine): readonly Chore[] {
+    const flows = [...this.#flows.values()]
+    const { keepEvents, keepDead, keepBytes, lateAfter } = this.#settings
+    const byFlow = (value: (flow: Flow) => number): Record<string, number> =>
+      Object.fromEntries(flows.map((flow) => [flow.name, value(flow)] as const).filter(([, n]) => n < Infinity))
+    const policy = {
+      events: keepEvents,
+      runs: { '': keepEvents[''] ?? Infinity, ...byFlow((flow) => flow.retention) },
+      letters: keepDead,
+      bytes: keepBytes,
+      lanesPerTenant: byFlow((flow) => flow.maxLanesPerTenant),
+    }
+    const served: Chore = {
+      name: 'served',
+      work: async () => {
+        await known.say()
+        return SAY_SERVED_EVERY
+      },
+    }
+    const heard = (flow: string, level: number): void => void this.#levels.set(flow, level)
+    const adaptive = pressure({ store, flows, late: (flow) => engine.late(flow), heard })
+    const placed = (mark: LeasedMark): PlaceItem => this.#placed(mark)
+    return [
+      retention(store, policy),
+      placing({ store, flows, epoch: () => known.epoch, placed }),
+      ages({ store, flows, lateAfter, emit: this.events.emit }),
+      served,
+      ...(adaptive === undefined ? [] : [adaptive]),
+    ]
+  }
+
+  /** What could not be routed when it came: now it can, or it stays marked. */
+  #placed(mark: LeasedMark): PlaceItem {
+    const { id, token, flow: name, event } = mark
+    const flow = this.#flows.get(name)
+    const still = (reason: LeasedMark['reason'], error: string): PlaceItem => ({
+      ...{ kind: 'mark', id, token, places: [] },
+      marks: [{ flow: name, reason, error, after: 60_000 }],
+    })
+    if (flow === undefined) return still(mark.reason, mark.error)
+    const routed = placesIn(flow, new FlowEvent(event), this.#levels.get(name) ?? 0, mark.reason === 'fan-out')
+    if (routed.kind === 'mark') return still(routed.mark.reason, routed.mark.error)
+    return { kind: 'mark', id, token, places: routed.kind === 'places' ? routed.places : [], marks: [] }
+  }
+
+  #delayedFlow(): Flow {
+    const run = async (one: Run): Promise<void> => one.publish(one.events.map(unwrapped))
+    const window = (event: FlowEvent): { quiet: Millis; max: Millis } => {
+      const wait = Math.max(0, dueAt(event) - this.#now())
+      return { quiet: wait, max: wait }
+    }
+    return checkedFlow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run })
+  }
+
+  #now(): Millis {
+    return this.#working?.engine.time.now() ?? this.#clock.now()
+  }
+
+  #logged(options: SluiceOptions): (run: RunName) => RunLog {
+    if (options.log === false) return () => SILENT
+    const logger = lifeLog(this.events, options.log ?? {}, this.#clock)
+    return (run) => runLog(logger, run)
+  }
+}
+
+export interface UnderTest {
+  readonly clock: Clock
+  readonly store: Store
+  /** Nobody else works on the store: no need to look for what was not announced more often than this. */
+  readonly calm: Millis
+  readonly watch: (run: Run, handler: (run: never) => unknown) => unknown
+}
+
+interface Crashable {
+  /** As if the process had been killed: nothing is settled, nothing given back. */
+  readonly crash: () => void
+}
+
+function calmed(chore: Chore, calm: Millis | undefined): Chore {
+  if (calm === undefined || chore.name === 'pressure') return chore
+  return { name: chore.name, work: async () => Math.max(calm, await chore.work()) }
+}
+
+type RunName = Parameters<typeof runLog>[1]
+
+const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** When a schedule was first seen: it makes up for what it missed since, not for what was before. */
+async function sinceOf(store: Store, name: string): Promise<Millis> {
+  for (;;) {
+    const { docs, now } = await store.readDocs({ kind: 'every', ids: [name], after: '', n: 1 })
+    const known = docs[0]
+    if (known !== undefined) return Number(Buffer.from(known.body).toString())
+    const body = Buffer.from(String(now))
+    await store.writeDocs({ writes: [{ kind: 'every', id: name, ifRev: 0, body }], raiseRoutes: false, audit: undefined })
+  }
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', what)
+}

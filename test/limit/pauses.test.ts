@@ -1,0 +1,108 @@
+// M3: what the other side or a person says holds for every process.
+import { describe, expect, it } from 'vitest'
+import type { Millis } from '../../src/clock.ts'
+import { makeLimit } from '../../src/limit/limit.ts'
+import { failure, rig, settle, STORES } from './rig.ts'
+
+const one = { rate: 1, per: '1s' } as const
+
+describe.each(STORES)('on %s', (kind) => {
+  it('M3 a pause moves all who wait behind its end, in their order, whatever process they are in', async () => {
+    const t = await rig(kind)
+    const [a, b] = [makeLimit('api', one, t.process()), makeLimit('api', one, t.process())]
+    const calls: [string, Millis][] = []
+    const call = (name: string) => (): void => void calls.push([name, t.clock.monotonic()])
+    const all: Promise<void>[] = []
+    for (const [limit, name] of [
+      [a, 'a1'],
+      [b, 'b1'],
+      [a, 'a2'],
+    ] as const) {
+      all.push(limit.run(call(name)))
+      await settle()
+    }
+    await t.pass(500)
+    await b.pause('10s')
+    await t.until(Promise.all(all))
+    expect(calls).toEqual([
+      ['a1', 0],
+      ['b1', 10_500],
+      ['a2', 11_600],
+    ])
+    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 10_000 }]])
+  })
+
+  it('M3 after a refusal the limit is half as fast, until somebody resumes it', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    const times: Millis[] = []
+    const twice = (): Promise<unknown> =>
+      Promise.all([1, 2].map(() => limit.run(() => void times.push(t.clock.monotonic()))))
+    await limit.pause(new Response(null, { status: 429, headers: { 'retry-after': '2' } }))
+    await t.until(twice())
+    expect(times[0]).toBe(2_000)
+    expect((times[1] ?? 0) - 2_000).toBeGreaterThan(1_950)
+    await t.pass(5_000, 500)
+    await limit.resume()
+    const from = t.clock.monotonic()
+    await t.until(twice())
+    expect(times.slice(2)).toEqual([from, from + 1_100])
+    expect(t.emitted.map(([name]) => name)).toEqual(['limit.paused', 'limit.slowed', 'limit.resumed'])
+  })
+
+  it('M3 a response that names no time pauses nothing, unless it is a 429; one that does, whatever its status', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    await limit.pause(new Response(null, { status: 500 }))
+    expect(t.emitted).toEqual([])
+    await limit.pause(new Response(null, { status: 403, headers: { 'retry-after': '7' } }))
+    expect(t.emitted[0]).toEqual(['limit.paused', { limit: 'api', ms: 7_000 }])
+  })
+
+  it('M3 a pause of a limit of one key leaves the others alone', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    await limit.per('a').pause('1m')
+    expect(await limit.per('b').run(() => 'at once')).toBe('at once')
+  })
+
+  it('M3 what the other side has counted counts', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    await limit.observe({ used: 4, resetsAt: t.clock.now() + 3_000 })
+    const times: Millis[] = []
+    await t.until(Promise.all([1, 2].map(() => limit.run(() => void times.push(t.clock.monotonic())))))
+    expect(times[0]).toBe(0)
+    expect(times[1]).toBeGreaterThanOrEqual(3_000)
+    expect(t.emitted).toEqual([])
+  })
+
+  it('M3 a limit that is used up on the other side is paused until it resets', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    await limit.observe({ used: 100, of: 100, resetsAt: new Date(t.clock.now() + 30_000) })
+    const at = await t.until(limit.run(() => t.clock.monotonic()))
+    expect(at).toBe(30_000)
+    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 30_000 }]])
+  })
+
+  it('M3 what counts is how many calls the other side still takes, and only while its window lasts', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    await limit.observe({ used: 60, of: 100, resetsAt: t.clock.now() + 30_000 })
+    await limit.observe({ used: 5, resetsAt: t.clock.now() - 1 })
+    const all = await Promise.all([1, 2, 3, 4, 5].map(() => limit.run(() => t.clock.monotonic())))
+    expect(all).toEqual([0, 0, 0, 0, 0])
+    expect(t.emitted).toEqual([])
+  })
+})
+
+it.each([
+  [{ used: -1, resetsAt: Date.UTC(2030, 0, 1) }, 'used is -1'],
+  [{ used: 1, of: Number.NaN, resetsAt: Date.UTC(2030, 0, 1) }, 'of is NaN'],
+  [{ used: 1, resetsAt: Date.UTC(2030, 0, 1) / 1_000 }, 'milliseconds (not seconds)'],
+])('M3 an observation that cannot be is refused: %j', async (seen, message) => {
+  const t = await rig('memory')
+  const error = await failure(makeLimit('api', one, t.process()).observe(seen))
+  expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining(message) as string })
+})

@@ -1,0 +1,131 @@
+// Limits on a real store under a clock that is moved by hand, and what they did.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, afterEach } from 'vitest'
+import type { Millis } from '../../src/clock.ts'
+import type { LimitParts } from '../../src/limit/limit.ts'
+import { Emitter } from '../../src/observe/events.ts'
+import { runScope, type RunScope } from '../../src/scope.ts'
+import type { ReserveCall, ReserveReply, Store } from '../../src/store/contract/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-limit-'))
+const opened: Store[] = []
+let files = 0
+
+afterEach(async () => {
+  for (const store of opened.splice(0)) await store.close()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+export const STORES = ['memory', 'sqlite'] as const
+
+export interface Rig {
+  readonly clock: VirtualClock
+  readonly store: Store
+  /** All calls of reserve, in order. */
+  readonly asked: ReserveCall[]
+  readonly emitted: (readonly [name: string, what: unknown])[]
+  /** What another process would be given: its own calls, the same store. */
+  process(own?: Partial<LimitParts>): LimitParts
+  /** How long an answer to reserve takes to come back; 0 unless set. */
+  answersAfter: (call: ReserveCall) => Millis
+  /** Moves the clock in small steps, each with all that follows from it. */
+  pass(by: Millis, step?: Millis): Promise<void>
+  /** The same until something is over. */
+  until<T>(over: Promise<T>, steps?: () => Millis): Promise<T>
+}
+
+export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
+  const clock = new VirtualClock()
+  const store = await openStore(kind === 'memory' ? 'memory:' : `sqlite:${join(folder, `${files++}.db`)}`, { clock })
+  opened.push(store)
+  const emitter = new Emitter()
+  const asked: ReserveCall[] = []
+  const emitted: Rig['emitted'] = []
+  emitter.onAny((name, what) => void emitted.push([name, what]))
+  const observed = watched(store, async (call) => {
+    asked.push(call)
+    const reply = await store.reserve(call)
+    const late = it.answersAfter(call)
+    if (late > 0) await new Promise<void>((resolve) => void clock.after(late, resolve))
+    return reply
+  })
+  const it: Rig = {
+    clock,
+    store,
+    asked,
+    emitted,
+    process: (own = {}) => ({
+      store: () => Promise.resolve(observed),
+      clock,
+      emit: emitter.emit,
+      fetch: () => Promise.reject(new Error('This test has no network.')),
+      ...own,
+    }),
+    answersAfter: () => 0,
+    async pass(by, step = 5) {
+      await settle()
+      for (let left = by; left > 0; left -= step) {
+        clock.advance(Math.min(step, left))
+        await settle()
+      }
+    },
+    async until(over, steps = () => 5) {
+      const end = new AbortController()
+      over.then(
+        () => end.abort(),
+        () => end.abort(),
+      )
+      await settle()
+      for (let n = 0; n < 50_000 && !end.signal.aborted; n++) {
+        clock.advance(steps())
+        await settle()
+      }
+      if (!end.signal.aborted) throw new Error('It is not over, however long one waits.')
+      return over
+    },
+  }
+  return it
+}
+
+/** The real store, but for one member. */
+function watched(store: Store, reserve: (call: ReserveCall) => Promise<ReserveReply>): Store {
+  return new Proxy(store, {
+    get(target, member) {
+      if (member === 'reserve') return reserve
+      const value: unknown = Reflect.get(target, member)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
+/** Everything that follows from this moment happens: a commit takes a turn of the event loop, and so does its echo. */
+export async function settle(): Promise<void> {
+  for (let n = 0; n < 4; n++) await setImmediate()
+}
+
+/** The most calls in any stretch of time as long as `per`. */
+export function most(times: readonly Millis[], per: Millis): number {
+  const sorted = times.toSorted((a, b) => a - b)
+  return Math.max(0, ...sorted.map((from) => sorted.filter((at) => at >= from && at < from + per).length))
+}
+
+/** As if the code ran in a run of the flow. */
+export function inRun<T>(call: () => T, own: Partial<RunScope> = {}): T {
+  const scope = { flow: 'rank', run: 'run-1', signal: new AbortController().signal, lost: () => false, ...own }
+  return runScope.run(scope, call)
+}
+
+/** Lets a promise fail later than it is looked at. */
+export async function failure(of: Promise<unknown>): Promise<unknown> {
+  try {
+    await of
+  } catch (error) {
+    return error
+  }
+  throw new Error('It did not fail.')
+}

@@ -1,0 +1,163 @@
+// explain, for lanes that wait, stand in line or have nothing: one true sentence with its figures, on each embedded store.
+import { describe, expect, it } from 'vitest'
+import { ownLaneId } from '../../src/model/identity.ts'
+import type { WindowNumbers } from '../../src/model/place.ts'
+import { explain } from '../../src/observe/explain.ts'
+import { dead, SECOND } from '../../src/store/conformance/vocabulary.ts'
+import { partsOf, STORES, stageOn, told } from './scene.ts'
+
+function windowOf(_event: unknown, level: number): WindowNumbers {
+  return { quiet: 10_000 + 40_000 * level, max: 60_000, maxEvents: 1, maxBytes: 1, jitter: 0, leading: false }
+}
+
+describe.each(STORES)('explain on %s', (name) => {
+  it('empty: what it would take', async () => {
+    const t = await stageOn(name)
+    const said = await told(t)
+    expect(said).toMatchObject({ flow: 'flow', key: 'k', state: 'empty', facts: { waiting: 0, served: true, dead: 0 } })
+    expect(said.text).toBe(
+      'Lane "k" of flow "flow" is empty: an event with this key that matches "shop/order.*" opens it.',
+    )
+  })
+
+  it('empty: how its last run ended, and its dead letters', async () => {
+    const t = await stageOn(name)
+    await t.append('a')
+    const run = await t.next()
+    await t.end(run, dead)
+    t.clock.advance(180_000)
+    const said = await told(t)
+    expect(said.facts).toMatchObject({ lastRun: run.run, lastRunKind: 'dead', dead: 1 })
+    expect(said.text).toContain(`"${run.run}", ended as dead 3 minutes ago, and it has 1 dead letter, and an event`)
+  })
+
+  it('unknown-flow: what is there all the same', async () => {
+    const t = await stageOn(name)
+    await t.append('a')
+    const said = await explain(partsOf(t.store, { flows: new Map(), served: () => false }), 'flow', 'k')
+    expect(said).toMatchObject({ state: 'unknown-flow', facts: { laneState: 'ready', waiting: 1, declared: false } })
+    expect(said.text).toBe(
+      'Lane "k" of flow "flow", which is not declared here, has been ready for 0 ms with 1 event, first in the line; no process serves this flow.',
+    )
+    expect((await explain(partsOf(t.store), 'nowhere', 'k')).text).toBe(
+      'Lane "k" of flow "nowhere", which is not declared here, is empty: nothing waits in it.',
+    )
+  })
+
+  it('waiting: the deadline, the events and the latest moment', async () => {
+    const t = await stageOn(name)
+    const start = t.clock.now()
+    await t.append('a', { quiet: 10 * SECOND, max: 60 * SECOND })
+    t.clock.advance(2_800)
+    await t.append('b', { quiet: 10 * SECOND, max: 60 * SECOND })
+    t.clock.advance(2_800)
+    const said = await told(t)
+    expect(said.state).toBe('waiting')
+    expect(said.facts).toMatchObject({ deadline: start + 12_800, in: 7_200, waiting: 2, latest: start + 60_000 })
+    expect(said.text).toBe(
+      'Lane "k" of flow "flow" waits for its window with 2 events: due in 7.2 s, at the latest in 54.4 s should more events come.',
+    )
+    expect((await told(t, { served: () => false })).text).toMatch(/; no process serves this flow\.$/)
+  })
+
+  it('waiting: a window that nothing moves, and one without an end', async () => {
+    const t = await stageOn(name)
+    await t.append('a', { every: 60 * SECOND })
+    expect((await told(t)).text).toContain('with 1 event: due in 1 minute, whatever else comes.')
+    await t.append('b', { key: 'b', quiet: 5_000, max: Infinity })
+    expect((await told(t, {}, 'b')).text).toContain('due in 5 s, with no latest moment should more events come.')
+    await t.append('c', { key: 'c', quiet: Infinity, max: Infinity })
+    const endless = await told(t, {}, 'c')
+    expect(endless).toMatchObject({ state: 'idle', facts: { waiting: 1, deadline: undefined } })
+    expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
+  })
+
+  it('waiting: the pressure of an adaptive flow', async () => {
+    const t = await stageOn(name)
+    await t.append('a', { quiet: 10 * SECOND })
+    await t.store.pressure({ flows: [{ flow: 'flow', raise: true }] })
+    const said = await told(t, { flow: { adaptiveFrom: 10_000, windowOf } })
+    expect(said.facts).toMatchObject({ pressure: 0.25, quiet: 20_000 })
+    expect(said.text).toContain(', under a pressure of 0.25, which makes its quiet 20 s now.')
+    const thrown = { adaptiveFrom: 10_000, windowOf: (): never => expect.fail('no such event') }
+    expect((await told(t, { flow: thrown })).facts).toMatchObject({ pressure: 0.25, quiet: undefined })
+  })
+
+  it('ready: its position, and why nobody takes it', async () => {
+    const t = await stageOn(name)
+    for (const key of ['a', 'b', 'c']) await t.append(key, { key })
+    t.clock.advance(3_200)
+    const said = await told(t, {}, 'c')
+    expect(said).toMatchObject({ state: 'ready', facts: { in: -3_200, position: 3, ahead: 2, aheadExact: true } })
+    expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the line.')
+    expect((await told(t, { concurrencyFull: () => true }, 'a')).text).toMatch(
+      /first in the line; all 3 slots of the flow are taken\.$/,
+    )
+    await t.pause()
+    t.clock.advance(60_000)
+    const paused = await told(t, { served: () => false }, 'a')
+    expect(paused.facts).toMatchObject({ pausedBy: 'ada', pauseReason: 'deploy', served: false })
+    expect(paused.text).toMatch(
+      /; the flow was paused by "ada" 1 minute ago because of "deploy"; no process serves this flow\.$/,
+    )
+  })
+
+  it('ready: groups have lines of their own', async () => {
+    const t = await stageOn(name)
+    await t.append('a', { key: 'a', group: 'x' })
+    await t.append('b', { key: 'b', group: 'y' })
+    await t.append('c', { key: 'c', group: 'y' })
+    const said = await told(t, { flow: { share: 'tenant' } }, 'c')
+    expect(said.facts).toMatchObject({ position: 2, group: 'y' })
+    expect(said.text).toContain('number 2 in the line of its group "y", groups taking turns.')
+  })
+
+  it('ready: with replays, and with a dead letter that somebody queued', async () => {
+    const t = await stageOn(name)
+    await t.append('a')
+    const run = await t.next()
+    await t.end(run, dead)
+    await t.append('b')
+    await t.steerDead(run.run, 'retry')
+    const said = await told(t)
+    expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedLetter: run.run, waiting: 1 } })
+    expect(said.text).toContain(`with 1 dead letter queued by hand (first "${run.run}"), 1 event, first in the line.`)
+    const event = t.event('c', { key: 'other' })
+    await t.send(event)
+    const items = [{ kind: 'replay', replay: 'r1', event: event.id, places: t.event('x').places }] as const
+    await t.store.place({ routes: t.routes, items })
+    expect((await told(t)).facts).toMatchObject({ replays: 1 })
+    expect((await told(t)).text).toContain(', 1 event, 1 replay, first in the line')
+  })
+
+  it('idle: what it remembers', async () => {
+    const t = await stageOn(name)
+    await t.append('a')
+    await t.end(await t.next(), undefined, { keep: 10_000 })
+    t.clock.advance(3_000)
+    const said = await told(t)
+    expect(said).toMatchObject({ state: 'idle', facts: { keptUntil: t.clock.now() + 7_000 } })
+    expect(said.text).toBe(
+      'Lane "k" of flow "flow" has nothing to do: its last run ended 3 s ago, which it remembers for 7 s more.',
+    )
+  })
+
+  it('a line too long to look through is said to be at least so long', async () => {
+    const t = await stageOn(name)
+    await t.send(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
+    const said = await told(t, {}, '2599')
+    expect(said.facts).toMatchObject({ aheadExact: false, ahead: 1_999, position: 2_000 })
+    expect(said.text).toContain(', with at least 1999 lanes ahead in the line.')
+  })
+
+  it('a lane of a flow without keys is found by its event', async () => {
+    const t = await stageOn(name)
+    const event = t.event('a')
+    const [own] = event.places
+    if (own === undefined) expect.fail('it has a place')
+    await t.send({ ...event, places: [{ ...own, key: event.id, lane: ownLaneId('flow', event.id) }] })
+    expect((await told(t, { flow: { keysOf: undefined } }, event.id)).state).toBe('ready')
+    expect((await told(t, { flows: new Map() }, event.id)).facts.laneState).toBe('ready')
+    expect((await told(t, { flow: { keysOf: undefined } }, 'gone')).text).toContain('is a lane of its own')
+  })
+})

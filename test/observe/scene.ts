@@ -1,0 +1,82 @@
+// What the tests of explain share: both embedded stores, a flow, and parts that say nothing unless told to.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach } from 'vitest'
+import type { Flow } from '../../src/model/flow.ts'
+import { explain, type ExplainParts, type Explanation } from '../../src/observe/explain.ts'
+import type { Harness } from '../../src/store/conformance/harness.ts'
+import { Stage } from '../../src/store/conformance/stage.ts'
+import type { Store } from '../../src/store/contract/index.ts'
+import { openMemoryStore } from '../../src/store/memory/store.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-explain-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+let files = 0
+
+const clock = (): VirtualClock => new VirtualClock()
+const HARNESSES: Readonly<Record<'memory' | 'sqlite', Harness>> = {
+  memory: { name: 'memory', clock, fresh: (its) => openMemoryStore({ clock: its }) },
+  sqlite: {
+    name: 'sqlite',
+    clock,
+    fresh: async (its) => openSqliteStore({ file: join(folder, `${files++}.db`), clock: its }),
+  },
+}
+export const STORES = ['memory', 'sqlite'] as const
+
+const opened: Stage[] = []
+afterEach(async () => {
+  for (const stage of opened.splice(0)) await stage.close()
+})
+
+export async function stageOn(store: (typeof STORES)[number]): Promise<Stage> {
+  const stage = await Stage.open(HARNESSES[store])
+  opened.push(stage)
+  return stage
+}
+
+function flowOf(words: Partial<Flow> = {}): Flow {
+  return {
+    name: 'flow',
+    globs: ['shop/order.*'],
+    wants: () => true,
+    keysOf: () => 'k',
+    windowOf: () => ({ quiet: 0, max: 0, maxEvents: 1_000, maxBytes: 4_000_000, jitter: 0, leading: false }),
+    share: undefined,
+    concurrency: 3,
+    take: 'all',
+    maxEvents: 1_000,
+    maxBytes: 4_000_000,
+    whileRunning: 'window',
+    keep: 0,
+    timeout: 300_000,
+    delay: () => 1_000,
+    tries: 4,
+    onDead: 'continue',
+    adaptiveFrom: undefined,
+    retention: 0,
+    maxLanesPerTenant: Infinity,
+    run: () => undefined,
+    ...words,
+  }
+}
+
+type PartWords = Partial<ExplainParts> & { readonly flow?: Partial<Flow> }
+
+export function partsOf(store: Store, { flow, ...words }: PartWords = {}): ExplainParts {
+  return {
+    store,
+    flows: new Map([['flow', flowOf(flow)]]),
+    served: () => true,
+    waitingFor: () => undefined,
+    concurrencyFull: () => false,
+    ...words,
+  }
+}
+
+export async function told(stage: Stage, words: PartWords = {}, key = 'k'): Promise<Explanation> {
+  return explain(partsOf(stage.store, words), 'flow', key)
+}
