@@ -26,7 +26,7 @@ export interface EngineParts {
   readonly numbers: EngineNumbers
 }
 
-export interface EngineNumbers {
+interface EngineNumbers {
   readonly lease: Millis
   readonly heartbeat: Millis
   readonly runsAtOnce: number
@@ -66,7 +66,12 @@ export class Engine {
       before: () => this.#permits.renew((flow) => this.isBusy(flow), flows),
     })
     this.#loop = new Loop({
-      ...{ store, clock, process, flows, lease, poll },
+      store,
+      clock,
+      process,
+      flows,
+      lease,
+      poll,
       time: this.time,
       permits: this.#permits,
       atOnce: runsAtOnce,
@@ -206,7 +211,16 @@ export class Engine {
     if (item === undefined) return
     const { flow, key, tenant, tries, lapses, events } = item
     const error = `Its process died, or was lost, ${lapses} times.`
-    this.#parts.emit('run.dead', { flow, key, tenant, run: id, attempt: tries + 1, events: events.length, ms: 0, error })
+    this.#parts.emit('run.dead', {
+      flow,
+      key,
+      tenant,
+      run: id,
+      attempt: tries + 1,
+      events: events.length,
+      ms: 0,
+      error,
+    })
   }
 
   #trouble(error: unknown): void {
@@ -216,7 +230,7 @@ export class Engine {
       this.#troubleSince = undefined
     } else if (this.#troubleSince === undefined) {
       this.#troubleSince = clock.monotonic()
-      emit('store.lost', { error: error instanceof Error ? error.message : String(error) })
+      emit('store.lost', { error: error instanceof Error ? error.message : 'The store failed.' })
     }
   }
 }

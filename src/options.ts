@@ -79,7 +79,9 @@ export function settingsOf(options: SluiceOptions): Settings {
   const heartbeat = time('heartbeat')
   if (!(heartbeat > 0)) throw invalid('heartbeat is 0; leases are renewed after some time, say 10s.')
   if (lease < 3 * heartbeat) {
-    throw invalid(`lease (${lease} ms) is shorter than three heartbeats (${heartbeat} ms each); lengthen it or beat faster.`)
+    throw invalid(
+      `lease (${lease} ms) is shorter than three heartbeats (${heartbeat} ms each); lengthen it or beat faster.`,
+    )
   }
   const poll = time('poll')
   if (!(poll > 0)) throw invalid('poll is 0; it is how often to look when no wake-up comes, say 1s.')
@@ -109,7 +111,10 @@ function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | '
   if (!(bytes > 0)) throw invalid(`keep.bytes is ${bytes}; it is a number of bytes above 0.`)
   return {
     keepEvents: Object.fromEntries(
-      Object.entries(all).map(([source, age]) => [source, millis(age, `Sluice.keep.events[${JSON.stringify(source)}]`)]),
+      Object.entries(all).map(([source, age]) => [
+        source,
+        millis(age, `Sluice.keep.events[${JSON.stringify(source)}]`),
+      ]),
     ),
     keepDead: millis(deadLetters, 'Sluice.keep.deadLetters'),
     keepBytes: Math.min(bytes, Number.MAX_SAFE_INTEGER),

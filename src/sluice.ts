@@ -34,9 +34,6 @@ export interface PublishOptions {
   readonly to?: string | readonly string[]
 }
 
-/** How `sluice/testing` gets in. */
-export const underTest: unique symbol = Symbol('under test')
-
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
 interface Opened {
@@ -50,6 +47,8 @@ interface Working {
   readonly ticker: Ticker
   readonly lag: LoopLag
 }
+
+let enterTest: (app: Sluice, test: UnderTest) => Crashable
 
 export class Sluice {
   readonly events: Emitter = new Emitter()
@@ -118,7 +117,10 @@ export class Sluice {
   }
 
   /** Resolves when the events would survive a crash; says of each what became of it. */
-  async publish(event: EventInput | readonly EventInput[], options: PublishOptions = {}): Promise<readonly Published[]> {
+  async publish(
+    event: EventInput | readonly EventInput[],
+    options: PublishOptions = {},
+  ): Promise<readonly Published[]> {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
     const { at, to } = options
@@ -139,7 +141,8 @@ export class Sluice {
       {
         store,
         flows: this.#flows,
-        served: (name) => (engine !== undefined && this.#flows.has(name)) || known.foreign.some((one) => one.name === name),
+        served: (name) =>
+          (engine !== undefined && this.#flows.has(name)) || known.foreign.some((one) => one.name === name),
         waitingFor: () => undefined,
         concurrencyFull: (name) => engine?.isFull(name) === true,
       },
@@ -179,7 +182,10 @@ export class Sluice {
     })
     const lag = new LoopLag(this.#clock, (ms) => {
       const runs = engine.live.map(({ lease }) => `${lease.flow} ${JSON.stringify(lease.key)}`).join(', ')
-      emit('alert.raised', { alert: 'loop-lag', text: `The event loop stood still for ${Math.round(ms)} ms. Running: ${runs}` })
+      emit('alert.raised', {
+        alert: 'loop-lag',
+        text: `The event loop stood still for ${Math.round(ms)} ms. Running: ${runs}`,
+      })
     })
     this.#working = { engine, upkeep, ticker, lag }
     engine.start()
@@ -188,8 +194,11 @@ export class Sluice {
     await ticker.start(this.#schedules)
   }
 
-  /** For `sluice/testing`: another clock and store, and a look at every run. Only before the app is used. */
-  [underTest](test: UnderTest): Crashable {
+  static {
+    enterTest = (app, test) => app.#enterTest(test)
+  }
+
+  #enterTest(test: UnderTest): Crashable {
     if (this.#opened !== undefined) throw invalid('testApp comes after the app was used; give it a fresh one.')
     this.#test = test
     this.#clock.use(test.clock)
@@ -222,7 +231,8 @@ export class Sluice {
   }
 
   #declare(flow: Flow): this {
-    if (this.#working !== undefined) throw invalid(`flow ${JSON.stringify(flow.name)} comes after start; declare it before.`)
+    if (this.#working !== undefined)
+      throw invalid(`flow ${JSON.stringify(flow.name)} comes after start; declare it before.`)
     if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
     const { run } = flow
     const watched = (one: never): unknown => (this.#test === undefined ? run(one) : this.#test.watch(one, run))
@@ -303,7 +313,10 @@ export class Sluice {
     const { id, token, flow: name, event } = mark
     const flow = this.#flows.get(name)
     const still = (reason: LeasedMark['reason'], error: string): PlaceItem => ({
-      ...{ kind: 'mark', id, token, places: [] },
+      kind: 'mark',
+      id,
+      token,
+      places: [],
       marks: [{ flow: name, reason, error, after: 60_000 }],
     })
     if (flow === undefined) return still(mark.reason, mark.error)
@@ -313,12 +326,11 @@ export class Sluice {
   }
 
   #delayedFlow(): Flow {
-    const run = async (one: Run): Promise<void> => one.publish(one.events.map(unwrapped))
     const window = (event: FlowEvent): { quiet: Millis; max: Millis } => {
       const wait = Math.max(0, dueAt(event) - this.#now())
       return { quiet: wait, max: wait }
     }
-    return checkedFlow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run })
+    return checkedFlow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run: publishIt })
   }
 
   #now(): Millis {
@@ -330,6 +342,11 @@ export class Sluice {
     const logger = lifeLog(this.events, options.log ?? {}, this.#clock)
     return (run) => runLog(logger, run)
   }
+}
+
+/** How `sluice/testing` gets in: another clock and store, and a look at every run. Only before the app is used. */
+export function underTest(app: Sluice, test: UnderTest): Crashable {
+  return enterTest(app, test)
 }
 
 export interface UnderTest {
@@ -350,6 +367,10 @@ function calmed(chore: Chore, calm: Millis | undefined): Chore {
   return { name: chore.name, work: async () => Math.max(calm, await chore.work()) }
 }
 
+async function publishIt(run: Run): Promise<void> {
+  run.publish(run.events.map(unwrapped))
+}
+
 type RunName = Parameters<typeof runLog>[1]
 
 const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
@@ -361,7 +382,11 @@ async function sinceOf(store: Store, name: string): Promise<Millis> {
     const known = docs[0]
     if (known !== undefined) return Number(Buffer.from(known.body).toString())
     const body = Buffer.from(String(now))
-    await store.writeDocs({ writes: [{ kind: 'every', id: name, ifRev: 0, body }], raiseRoutes: false, audit: undefined })
+    await store.writeDocs({
+      writes: [{ kind: 'every', id: name, ifRev: 0, body }],
+      raiseRoutes: false,
+      audit: undefined,
+    })
   }
 }
 

@@ -14,7 +14,7 @@ import { SlotsMissed, takeSlot } from './take-slot.ts'
 
 export type { LimitOptions } from './options.ts'
 
-export interface CallOptions {
+interface CallOptions {
   /** How many calls it counts as, in each of its limits; 1 unless said. */
   cost?: number
   /** Further limits of the same app that this call is under; all are reserved in one step. */

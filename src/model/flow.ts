@@ -5,7 +5,7 @@ import type { FlowEvent } from './flow-event.ts'
 import type { WindowNumbers } from './place.ts'
 
 /** What a routed event can be asked; each may throw, for it is the user's (L2a). */
-export interface Routing {
+interface Routing {
   wants(event: FlowEvent): boolean
   /** Undefined: the flow has no `key`, and each event is a lane of its own. */
   readonly keysOf: ((event: FlowEvent) => unknown) | undefined

@@ -78,8 +78,8 @@ export class Emitter {
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
     let listeners = this.#listeners.get(name)
     if (listeners === undefined) this.#listeners.set(name, (listeners = new Set()))
-    listeners.add(listener as Listener<never>)
-    return () => void listeners.delete(listener as Listener<never>)
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
   }
 
   /** Resolves with the next one. */

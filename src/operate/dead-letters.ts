@@ -88,7 +88,10 @@ export class DeadLetters {
     const store = await this.#parts.store()
     for await (const letter of this.#each(filter)) {
       const contents = await contentsOf(store, letter)
-      const events = contents.map((event) => ({ ...event.toJSON(), body64: Buffer.from(event.body).toString('base64') }))
+      const events = contents.map((event) => ({
+        ...event.toJSON(),
+        body64: Buffer.from(event.body).toString('base64'),
+      }))
       yield JSON.stringify({ ...letter, events })
     }
   }

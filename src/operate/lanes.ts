@@ -39,7 +39,11 @@ export class Lanes {
     return (await store.get({ kind: 'lanes', id: laneOf(this.#parts.flows, flow, key) })).item
   }
 
-  async list(filter: { readonly flow?: string; readonly tenant?: string } = {}, cursor = '', n = 100): Promise<Page<Lane>> {
+  async list(
+    filter: { readonly flow?: string; readonly tenant?: string } = {},
+    cursor = '',
+    n = 100,
+  ): Promise<Page<Lane>> {
     const store = await this.#parts.store()
     const { items, next } = await store.find({ kind: 'lanes', filter, cursor, n })
     return { items, next }

@@ -15,7 +15,8 @@ interface Wrapped {
 export function wrapped(event: EventInput, at: Millis): EventInput {
   if (!Number.isFinite(at)) throw new SluiceError('EVENT_INVALID', 'at must be a Date or milliseconds since 1970.')
   const { data, body, ...rest } = event
-  const bytes = body instanceof Uint8Array ? body : Buffer.from(body ?? (data === undefined ? '' : JSON.stringify(data)))
+  const bytes =
+    body instanceof Uint8Array ? body : Buffer.from(body ?? (data === undefined ? '' : JSON.stringify(data)))
   const inside: Wrapped = { at, body64: Buffer.from(bytes).toString('base64'), event: rest }
   const known = event.dedupeId ?? event.id
   const tenant = event.tenant === undefined ? {} : { tenant: event.tenant }

@@ -25,7 +25,8 @@ export function schedule(name: string, when: string, timeZone = 'UTC'): Schedule
 
 function byInterval(name: string, when: string): Schedule {
   const every = millis(when as Duration, `every(${JSON.stringify(name)})`)
-  if (every < LEAST) throw new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) is ${every} ms; at least ${LEAST}.`)
+  if (every < LEAST)
+    throw new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) is ${every} ms; at least ${LEAST}.`)
   const tickBefore = (moment: Millis): Millis => Math.floor(moment / every) * every
   return {
     name,
@@ -62,7 +63,7 @@ function cronOf(name: string, when: string, timeZone: string): Cron {
   }
 }
 
-export function tickEvent(name: string, tick: Millis): EventInput {
+function tickEvent(name: string, tick: Millis): EventInput {
   return { source: EVERY, type: name, time: tick, dedupeId: `${name}@${tick}`, data: { tick } }
 }
 

@@ -45,9 +45,10 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
       } else places.push(...routed.places)
     }
   }
-  for (const { name, wants } of routes.foreign) {
-    const named = to?.has(name) ?? wants(event)
-    if (named) marks.push({ flow: name, reason: 'unknown-flow', error: 'This process does not serve it.' })
+  for (const flow of routes.foreign) {
+    const { name } = flow
+    if (to?.has(name) ?? flow.wants(event))
+      marks.push({ flow: name, reason: 'unknown-flow', error: 'This process does not serve it.' })
   }
   return { places, marks, skipped }
 }

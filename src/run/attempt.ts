@@ -67,7 +67,8 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     lane: lease.lane,
     token: lease.token,
     outcome: verdict.outcome,
-    attempt: verdict.error === undefined ? undefined : { at: parts.storeNow(), ms: Math.round(ms), error: verdict.error },
+    attempt:
+      verdict.error === undefined ? undefined : { at: parts.storeNow(), ms: Math.round(ms), error: verdict.error },
     publish,
     whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
     keep: flow.keep,

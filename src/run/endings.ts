@@ -1,7 +1,7 @@
 // How a handler says what became of its run. Endings are values: only what nobody expected is thrown.
 import type { Duration } from '../model/duration.ts'
 
-const ENDING = Symbol('ending')
+const ENDING: unique symbol = Symbol('ending')
 
 interface Branded {
   readonly [ENDING]: true

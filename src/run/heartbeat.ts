@@ -74,7 +74,8 @@ export class Heartbeat {
     }
     this.#watch()
     this.#beating?.()
-    this.#beating = this.#live.size === 0 ? undefined : this.#parts.clock.after(this.#parts.every, () => void this.#beat())
+    this.#beating =
+      this.#live.size === 0 ? undefined : this.#parts.clock.after(this.#parts.every, () => void this.#beat())
   }
 
   async #renew(runs: readonly LiveRun[], commit: boolean): Promise<RenewReply['results']> {

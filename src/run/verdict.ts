@@ -46,7 +46,10 @@ export function verdictOf(ended: HowItEnded, at: Circumstances): Verdict {
   const { value } = ended
   if (value === undefined) return well({ kind: 'done' })
   if (!isEnding(value)) {
-    return failed(`It returned ${kindOf(value)}, which is no ending; return nothing, or one of done, again, retry, drop and partial.`, at)
+    return failed(
+      `It returned ${kindOf(value)}, which is no ending; return nothing, or one of done, again, retry, drop and partial.`,
+      at,
+    )
   }
   try {
     return ofEnding(value, at)
@@ -61,7 +64,7 @@ function ofEnding(ending: Ending, at: Circumstances): Verdict {
     case 'done':
       return well({ kind: 'done' })
     case 'drop':
-      return well({ kind: 'dropped', reason: String(ending.reason) })
+      return well({ kind: 'dropped', reason: ending.reason })
     case 'again': {
       const since = at.lease.againSince
       if (since > 0 && at.now - since > at.againFor) return failed(`It has said again for ${at.againFor} ms.`, at)
@@ -78,15 +81,16 @@ function ofPartial(list: readonly { id: string; reason: string; permanent?: bool
   if (list.length === 0) return well({ kind: 'done' })
   const known = new Set(at.lease.events.map((event) => event.id))
   const strange = list.find(({ id }) => !known.has(id))
-  if (strange !== undefined) return failed(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
+  if (strange !== undefined)
+    return failed(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
   const delay = delayOf(at)
   const lastTry = delay === undefined
-  const dead = list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id)
-  const retry = list.map(({ id }) => id).filter((id) => !dead.includes(id))
+  const gone = list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id)
+  const retry = list.map(({ id }) => id).filter((id) => !gone.includes(id))
   const reason = cut([...new Set(list.map((one) => one.reason))].join('; '))
   const block = at.flow.onDead === 'block'
   return {
-    outcome: { kind: 'partial', retry, after: delay ?? 0, dead, reason, block },
+    outcome: { kind: 'partial', retry, after: delay ?? 0, dead: gone, reason, block },
     error: reason,
     publishes: true,
   }
@@ -96,11 +100,24 @@ function ofError(error: unknown, at: Circumstances): Verdict {
   if (at.cause === 'timeout') return verdictOf({ kind: 'timed-out' }, at)
   if (at.cause === 'cancel' && !at.committed) return well({ kind: 'cancelled' }, false)
   if (at.cause === 'stop') return well({ kind: 'released' }, false)
-  if (error instanceof PutOff) {
-    return well({ kind: 'again', after: error.after, state64: at.lease.state64 }, false)
+  const putOff = putOffIn(error)
+  if (putOff !== undefined) {
+    return well({ kind: 'again', after: putOff.after, state64: at.lease.state64 }, false)
   }
   if (error instanceof PermanentError) return dead(textOf(error), at)
   return failed(textOf(error), at, retryAfterOf(error))
+}
+
+const CAUSES_MAX = 10
+
+/** Clients wrap what their `fetch` throws. */
+function putOffIn(error: unknown): PutOff | undefined {
+  let one = error
+  for (let depth = 0; depth < CAUSES_MAX && one instanceof Error; depth++) {
+    if (one instanceof PutOff) return one
+    one = one.cause
+  }
+  return undefined
 }
 
 function delayOf(at: Circumstances): Millis | undefined {

@@ -75,7 +75,7 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     onDead: oneOf(options.onDead ?? 'continue', ['continue', 'block'], 'onDead', refuse),
     share: options.share === undefined ? undefined : oneOf(options.share, ['tenant'], 'share', refuse),
   }
-  const { delay, tries } = backoff(options.retry, `${name}.retry`)
+  const retries = backoff(options.retry, `${name}.retry`)
   return {
     name,
     ...selection(name, options),
@@ -84,11 +84,11 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     keysOf: options.key,
     concurrency: count(options.concurrency, 'concurrency', refuse),
     timeout: millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`),
-    delay,
-    tries,
+    delay: (failures, chance) => retries.delay(failures, chance),
+    tries: retries.tries,
     retention: millis(options.keep ?? DEFAULTS.completedFor, `${name}.keep`),
     maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
-    run: options.run as Flow['run'],
+    run: options.run,
   }
 }
 
@@ -118,10 +118,13 @@ function count(value: number | undefined, option: string, refuse: Refuse): numbe
 }
 
 function selection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'wants' | 'globs'> {
-  if (typeof on === 'function') return { wants: (event) => on(event) === true, globs: undefined }
+  if (typeof on === 'function') return { wants: on, globs: undefined }
   const globs = typeof on === 'string' ? [on] : on
   if (!Array.isArray(globs)) {
-    throw new SluiceError('CONFIG_INVALID', `flow(${JSON.stringify(name)}): on is a glob, a list of globs or a function.`)
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `flow(${JSON.stringify(name)}): on is a glob, a list of globs or a function.`,
+    )
   }
   return { wants: matcher(globs, `${name}.on`), globs }
 }
@@ -132,7 +135,8 @@ function windows(name: string, options: FlowOptions<never>['window']): Windows {
   const { maxEvents, maxBytes } = DEFAULTS
   if (typeof options === 'function') {
     // Each event brings its own: what a run takes is bounded by the defaults.
-    const of = (event: FlowEvent, level: number): WindowNumbers => windowOf(options(event), `${name}.window`).numbers(level)
+    const of = (event: FlowEvent, level: number): WindowNumbers =>
+      windowOf(options(event), `${name}.window`).numbers(level)
     return { windowOf: of, maxEvents, maxBytes, keep: 0, adaptiveFrom: undefined }
   }
   const checked = window(options, `${name}.window`)

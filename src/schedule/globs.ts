@@ -11,16 +11,20 @@ export function matcher(globs: readonly string[], option: string): (event: Named
   if (globs.length === 0) throw new SluiceError('CONFIG_INVALID', `${option} is empty; name a type, or '**' for all.`)
   const patterns = globs.map((glob) => {
     if (typeof glob !== 'string' || glob === '') {
-      throw new SluiceError('CONFIG_INVALID', `${option} has ${JSON.stringify(glob)}; a glob is text like 'shop/order.*'.`)
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        `${option} has ${JSON.stringify(glob)}; a glob is text like 'shop/order.*'.`,
+      )
     }
     return { whole: glob.includes('/') || glob === '**', pattern: patternOf(glob) }
   })
-  return ({ source, type }) =>
-    patterns.some(({ whole, pattern }) => pattern.test(whole ? `${source}/${type}` : type))
+  return ({ source, type }) => patterns.some(({ whole, pattern }) => pattern.test(whole ? `${source}/${type}` : type))
 }
 
 function patternOf(glob: string): RegExp {
   const parts = glob.split(/(\*\*|\*)/)
-  const text = parts.map((part) => (part === '**' ? '.*' : part === '*' ? '[^/]*' : part.replaceAll(/[^\w\s]/gu, String.raw`\$&`)))
+  const text = parts.map((part) =>
+    part === '**' ? '.*' : part === '*' ? '[^/]*' : part.replaceAll(/[^\w\s]/gu, String.raw`\$&`),
+  )
   return new RegExp(`^${text.join('')}$`, 's')
 }

@@ -21,7 +21,8 @@ export interface LoopParts {
   /** Somebody runs it, and calls `settle` or `forget` when it is over. `sent`: when the claim was sent, monotonic. */
   readonly begin: (lease: Lease, flow: Flow, sent: Millis) => void
   readonly crashed: (run: string) => void
-  readonly trouble: (error: unknown | undefined) => void
+  /** Undefined: it is over. */
+  readonly trouble: (error: unknown) => void
   readonly turned: (reply: TurnReply) => void
 }
 
@@ -141,7 +142,9 @@ export class Loop {
   #mayAsk(due: readonly Flow[]): boolean {
     const { time, clock } = this.#parts
     const now = time.now()
-    const isNews = due.every((flow) => this.#deadlines.isChanged(flow.name) && this.#deadlines.late(flow.name, now) === 0)
+    const isNews = due.every(
+      (flow) => this.#deadlines.isChanged(flow.name) && this.#deadlines.late(flow.name, now) === 0,
+    )
     return !isNews || clock.monotonic() - this.#askedAt >= NEWS_APART
   }
 

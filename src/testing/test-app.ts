@@ -70,7 +70,11 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
   const failures = new Map<string, Error[]>()
   const watch = (run: Run, handler: (run: never) => unknown): unknown => {
     runs.push({
-      ...{ flow: run.flow, key: run.key, id: run.id, attempt: run.attempt, at: clock.monotonic() },
+      flow: run.flow,
+      key: run.key,
+      id: run.id,
+      attempt: run.attempt,
+      at: clock.monotonic(),
       events: run.events.map((event: FlowEvent) => event.data),
       ending: 'running',
       error: undefined,
@@ -79,7 +83,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     if (failure !== undefined) throw failure
     return handler(run as never)
   }
-  const { crash } = app[underTest]({ clock, store, calm: CALM, watch })
+  const { crash } = underTest(app, { clock, store, calm: CALM, watch })
   const emitted = listen(app, runs)
   await app.start()
   await quiet.settled()
@@ -120,14 +124,14 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
     },
     async stop() {
-      const stopping = app.stop()
+      const state = { stopped: false }
+      const stopping = app.stop().then(() => (state.stopped = true))
       await quiet.settled()
-      for (let done = false; !done;) {
-        void stopping.then(() => (done = true))
+      for (let next = clock.next(); !state.stopped && next !== undefined; next = clock.next()) {
+        clock.advance(Math.max(0, next - clock.monotonic()))
         await quiet.settled()
-        const next = clock.next()
-        if (!done && next !== undefined) clock.advance(Math.max(0, next - clock.monotonic()))
       }
+      await stopping
       await opened.close()
     },
   }

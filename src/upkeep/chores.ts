@@ -62,7 +62,10 @@ export function pressure({ store, flows, late, heard }: PressureParts): Chore | 
   return {
     name: 'pressure',
     async work() {
-      const asked = adaptive.map((flow) => ({ flow: flow.name, raise: late(flow.name) > (flow.adaptiveFrom ?? Infinity) }))
+      const asked = adaptive.map((flow) => ({
+        flow: flow.name,
+        raise: late(flow.name) > (flow.adaptiveFrom ?? Infinity),
+      }))
       const { levels } = await store.pressure({ flows: asked })
       for (const [at, flow] of adaptive.entries()) heard(flow.name, levels[at] ?? 0)
       return SECOND

@@ -3,7 +3,7 @@ import type { Clock, Millis } from '../clock.ts'
 
 const LOOK_EVERY = 500
 /** From here on leases are in danger, and somebody should be named. */
-export const LAG_TOLD: Millis = 1_000
+const LAG_TOLD: Millis = 1_000
 
 export class LoopLag {
   readonly #clock: Clock

@@ -64,6 +64,13 @@ export const pauses: Suite = (rule) => {
     for (const [n, later] of waits.slice(0, 2).entries()) assert.ok(later - (waits[n + 1] ?? 0) >= 1_100)
   })
 
+  rule('M3 slots that nobody came for take no place behind a pause', async (t) => {
+    for (let n = 0; n < 20; n++) await wait(t, `dead ${n}`)
+    t.clock.advance(MINUTE)
+    await pause(t, SECOND)
+    assert.equal(await wait(t, 'new'), SECOND)
+  })
+
   rule('M3 what was used before the pause still counts after it', async (t) => {
     await wait(t, 't1')
     await pause(t, 100)

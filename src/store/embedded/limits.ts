@@ -91,7 +91,8 @@ export function regulate(work: Work, call: RegulateCall): Regulated {
 /** The limit changed: slots that are not used are void, and their tickets get new ones in the same order (M2, M3). */
 function move(work: Work, name: string, changed: LimitState): void {
   const { limits } = work.tables
-  const unused = limits.unused(name)
+  // One whose moment has gone by has lost its place: nobody waits for it, and it takes no new slot from those who do.
+  const unused = limits.unused(name).filter((row) => !isOld(row, work))
   let state = changed
   for (const row of unused) {
     // What is left is used, so that none of it is later than now.

@@ -11,9 +11,12 @@ import type {
   RunRecord,
 } from '../contract/index.ts'
 import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
+import { runNumber } from '../embedded/work.ts'
 import type { MemoryTables } from './store.ts'
 
-type Everything = { readonly [K in RecordKind]: () => readonly Records[K][] }
+/** Each with a number by which they are ordered: a page goes on after a record that is gone by then. */
+type Numbered<T> = readonly [order: number, record: T]
+type Everything = { readonly [K in RecordKind]: () => readonly Numbered<Records[K]>[] }
 
 export class MemoryRecords implements RecordQueries {
   readonly #tables: MemoryTables
@@ -22,31 +25,28 @@ export class MemoryRecords implements RecordQueries {
   constructor(tables: MemoryTables) {
     this.#tables = tables
     this.#all = {
-      events: () => newestFirst(tables.events.all).map((event) => this.#event(event)),
-      lanes: () => [...tables.lanes.all.values()].toSorted((one, other) => other.row - one.row),
-      runs: () =>
-        tables.runs
-          .oldest(0, tables.runs.all.size)
-          .toReversed()
-          .map((run) => this.#run(run)),
-      dead: () =>
-        [...tables.letters.all.values()]
-          .toSorted((one, other) => other.order - one.order)
-          .map((one) => this.#letter(one)),
-      marks: () => newestFirst(tables.marks.all).map((mark) => this.#mark(mark)),
-      audit: () => tables.docs.audit.toReversed(),
+      events: () => [...tables.events.all.values()].map((event) => [event.seq, this.#event(event)]),
+      lanes: () => [...tables.lanes.all.values()].map((lane) => [lane.row, lane]),
+      runs: () => tables.runs.oldest(0, tables.runs.all.size).map((run) => [runNumber(run.id), this.#run(run)]),
+      dead: () => [...tables.letters.all.values()].map((letter) => [letter.order, this.#letter(letter)]),
+      marks: () => [...tables.marks.all.values()].map((mark) => [mark.id, this.#mark(mark)]),
+      audit: () => tables.docs.audit.map((entry) => [entry.id, entry]),
     }
   }
 
   find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K> {
-    const matching = this.#all[kind]().filter((record) => matches(record, filter))
-    const from = page.cursor === '' ? 0 : matching.findIndex((record) => String(record.id) === page.cursor) + 1
-    const items = matching.slice(from, from + page.n)
-    return { items, next: from + page.n < matching.length ? String(items.at(-1)?.id) : undefined }
+    const before = page.cursor === '' ? Infinity : Number(page.cursor)
+    const all: readonly Numbered<Records[K]>[] = this.#all[kind]()
+    const matching = all
+      .filter(([order, record]) => order < before && matches(record, filter))
+      .toSorted(([one], [other]) => other - one)
+    const shown = matching.slice(0, page.n)
+    const next = matching.length > page.n ? String(shown.at(-1)?.[0]) : undefined
+    return { items: shown.map(([, record]) => record), next }
   }
 
   get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
-    const found = this.#all[kind]().find((record) => String(record.id) === id)
+    const found = this.#all[kind]().find(([, record]) => String(record.id) === id)?.[1]
     if (kind !== 'events' || found === undefined) return found
     const row = this.#tables.events.byId(id)
     if (row === undefined) return found
@@ -102,10 +102,6 @@ export class MemoryRecords implements RecordQueries {
     const { id, flow, reason, error, since, tries } = row
     return { id, flow, reason, error, since, tries, event: this.#tables.events.bySeq(row.event)?.id ?? '' }
   }
-}
-
-function newestFirst<T>(all: ReadonlyMap<unknown, T>): readonly T[] {
-  return [...all.values()].toReversed()
 }
 
 /** What a record has of the things one can filter by; a filter on what it has not matches nothing. */
