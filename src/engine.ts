@@ -92,6 +92,13 @@ export class Engine {
     return [...this.#running.keys()]
   }
 
+  /** What a run of this process waits for, until when by the store's clock. */
+  waitingFor(run: string): { readonly limit: string; readonly until: Millis } | undefined {
+    const waits = this.live.find(({ lease }) => lease.run === run)?.waits
+    if (waits === undefined) return undefined
+    return { limit: waits.limit, until: this.time.now() + Math.max(0, waits.until - this.#parts.clock.monotonic()) }
+  }
+
   isBusy(flow: string): boolean {
     return this.live.some((run) => run.lease.flow === flow)
   }

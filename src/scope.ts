@@ -9,6 +9,8 @@ export interface RunScope {
   readonly signal: AbortSignal
   /** From now on nothing this run does counts: somebody else may have its lane. */
   readonly lost: () => boolean
+  /** Until when, on the monotonic clock, it waits for a slot of which limit. */
+  readonly waits: (what: { readonly limit: string; readonly until: Millis } | undefined) => void
 }
 
 export const runScope: AsyncLocalStorage<RunScope> = new AsyncLocalStorage()

@@ -143,7 +143,7 @@ export class Sluice {
         flows: this.#flows,
         served: (name) =>
           (engine !== undefined && this.#flows.has(name)) || known.foreign.some((one) => one.name === name),
-        waitingFor: () => undefined,
+        waitingFor: (run) => engine?.waitingFor(run),
         concurrencyFull: (name) => engine?.isFull(name) === true,
       },
       flow,

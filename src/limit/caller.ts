@@ -1,14 +1,15 @@
 // On whose behalf a call is made: a run that is over, or a caller who gave up, must not use a slot (M4).
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
 import { runScope, type RunScope } from '../scope.ts'
 
 /** The run this call belongs to lost its lease: somebody else may be doing the same work already. */
-export class RunLost extends Error {
-  override readonly name = 'RunLost'
+export class RunLost extends SluiceError {
   readonly run: string
   readonly limit: string
 
   constructor(run: string, limit: string) {
-    super(`The run ${run} has lost its lease, so that its call under ${limit} was not made. End the handler.`)
+    super('RUN_LOST', `The run ${run} has lost its lease, so that its call under ${limit} was not made.`)
     this.run = run
     this.limit = limit
   }
@@ -29,6 +30,11 @@ export class Caller {
 
   get inRun(): boolean {
     return this.#scope !== undefined
+  }
+
+  /** What the run waits for, for whoever asks why it takes so long; undefined: no longer. */
+  waits(until: Millis | undefined): void {
+    this.#scope?.waits(until === undefined ? undefined : { limit: this.#limit, until })
   }
 
   /** Throws if the call must not be made any more. */

@@ -1,6 +1,7 @@
 // How one call gets its moment: it reserves, sleeps, and has the store confirm before use (M1, M2, M6, M7).
 import { randomUUID } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
 import { PutOff } from '../scope.ts'
 import type { Caller } from './caller.ts'
 import type { Slot, SlotRequest, Slots } from './slots.ts'
@@ -17,15 +18,11 @@ export interface Wish {
 }
 
 /** A store, or an event loop, this slow would use up the slots of all others and never make a call. */
-export class SlotsMissed extends Error {
-  override readonly name = 'SlotsMissed'
+export class SlotsMissed extends SluiceError {
   readonly limit: string
 
   constructor(limit: string, times: number) {
-    super(
-      `${times} slots of ${limit} in a row were old when the store had answered. Make the store answer faster, relieve ` +
-        `the event loop, or lengthen the limit's per: a slot stays fresh for a tenth of it, up to 100 ms.`,
-    )
+    super('LIMIT_TOO_SLOW', `${times} slots of ${limit} in a row were old when the store had answered.`)
     this.limit = limit
   }
 }
@@ -59,7 +56,9 @@ async function sleepUntil(clock: Clock, slot: Slot, wish: Wish): Promise<void> {
   // Counted from when it was asked, but for a little: a confirmation that comes a moment early has to be asked for twice,
   // one that comes late leaves its answer less time.
   const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * GRACE)
+  caller.waits(clock.monotonic() + slot.wait - late)
   await sleep(clock, slot.wait - late, caller.signal)
+  caller.waits(undefined)
   caller.check()
 }
 

@@ -2,7 +2,7 @@
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { runScope } from '../scope.ts'
+import { runScope, type RunScope } from '../scope.ts'
 import type { NewEvent, Settle } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log.ts'
@@ -49,10 +49,15 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     commit: () => parts.commit(live),
     extend: (by) => timer.set(by),
   })
-  const scope = { flow: flow.name, run: lease.run, signal: live.signal, lost: () => clock.monotonic() >= live.endsAt }
+  const scope: RunScope = {
+    flow: flow.name,
+    run: lease.run,
+    signal: live.signal,
+    lost: () => clock.monotonic() >= live.endsAt,
+    waits: (what) => void (live.waits = what),
+  }
   timer.set(flow.timeout)
   const handler = runScope.run(scope, () => called(() => flow.run(run as never)))
-  void handler.then(() => (live.returned = true))
   const first = await Promise.race([handler, live.over])
   timer.clear()
   // A handler that kept the event loop busy gets here before any timer could tell.

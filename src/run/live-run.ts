@@ -16,8 +16,8 @@ export class LiveRun {
   endsAt: Millis
   cause: AbortCause | undefined
   committed = false
-  /** Whether its handler has returned. */
-  returned = false
+  /** Until when, on the monotonic clock, it waits for a slot of which limit. */
+  waits: { readonly limit: string; readonly until: Millis } | undefined
 
   constructor(lease: Lease, began: Millis, endsAt: Millis) {
     this.lease = lease

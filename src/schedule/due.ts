@@ -48,10 +48,15 @@ export class Deadlines {
     for (const flow of this.#flows.keys()) this.changed(flow)
   }
 
-  /** What the store answered; `claimed` of it. */
-  heard(flow: string, due: Millis | undefined, claimed: number, now: Millis): void {
+  /** What the store answered; `inVain`: runs were asked for, and none was given. */
+  heard(flow: string, due: Millis | undefined, inVain: boolean, now: Millis): void {
     const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { due, stuck: claimed === 0 && due !== undefined && due <= now })
+    if (state !== undefined) Object.assign(state, { due, stuck: inVain && due !== undefined && due <= now })
+  }
+
+  hasPassed(flow: string, now: Millis): boolean {
+    const due = this.#flows.get(flow)?.due
+    return due !== undefined && due <= now
   }
 
   /** Nothing can be had of it until something changes. */

@@ -158,22 +158,29 @@ export class Loop {
     const untilDue = next === undefined ? Infinity : Math.max(0, next - time.now())
     const untilNews = isNews ? Math.max(0, this.#askedAt + NEWS_APART - clock.monotonic()) : Infinity
     const delay = Math.min(untilDue, untilNews, poll)
+    let looks = false
     const cancel = clock.after(delay, () => {
-      if (delay === poll) this.#deadlines.allChanged()
+      looks = delay === poll
       woken.resolve()
     })
     await woken.promise
     cancel()
     this.#wake = () => {}
+    if (looks) await this.#look()
+  }
+
+  /** No wake-up for some time: one may have been lost, and permits that nobody uses here may be wanted elsewhere. */
+  async #look(): Promise<void> {
+    this.#deadlines.allChanged()
+    const { flows, permits, trouble } = this.#parts
+    await permits.release(flows.filter((flow) => !this.#slots.isBusy(flow))).catch(trouble)
   }
 
   async #turn(due: readonly Flow[]): Promise<void> {
-    const { permits } = this.#parts
     const endings = this.#endings
     this.#endings = []
     const claim = due.length === 0 ? [] : await this.#claimsOf(due).catch((error: unknown) => this.#failed(error))
     for (const { flow } of claim) this.#deadlines.asked(flow)
-    for (const flow of due) if (permits.of(flow) === 0) this.#deadlines.stuck(flow.name)
     if (claim.length > 0) this.#askedAt = this.#parts.clock.monotonic()
     if (claim.length === 0 && endings.length === 0) return
     const call: TurnCall = {
@@ -186,12 +193,19 @@ export class Loop {
     }
     const { reply, sent } = await this.#ask(call)
     for (const [at, ending] of endings.entries()) ending.answer(reply.settled[at] ?? 'lost')
-    if (!this.#abandoned) this.#begin(reply, sent)
+    if (!this.#abandoned) this.#begin(reply, sent, claim)
   }
 
+  /** Permits are asked for only when there is something to do; until then the flow is merely asked when that will be. */
   async #claimsOf(due: readonly Flow[]): Promise<readonly Claim[]> {
-    await this.#parts.permits.ensure(due)
-    return this.#slots.claims(due, (flow) => this.#parts.permits.of(flow), this.#parts.lease)
+    const { permits, time, lease } = this.#parts
+    const now = time.now()
+    const ready = due.filter((flow) => this.#deadlines.hasPassed(flow.name, now))
+    await permits.ensure(ready)
+    const denied = ready.filter((flow) => permits.of(flow) === 0)
+    for (const flow of denied) this.#deadlines.stuck(flow.name)
+    const asked = due.filter((flow) => !denied.includes(flow))
+    return this.#slots.claims(asked, (flow) => permits.of(flow), lease)
   }
 
   #failed(error: unknown): readonly Claim[] {
@@ -216,7 +230,7 @@ export class Loop {
     }
   }
 
-  #begin(reply: TurnReply, sent: Millis): void {
+  #begin(reply: TurnReply, sent: Millis, claims: readonly Claim[]): void {
     const { time, flows, begin, crashed, turned } = this.#parts
     time.hear(reply)
     turned(reply)
@@ -228,8 +242,9 @@ export class Loop {
     }
     for (const { run } of reply.crashed) crashed(run)
     for (const { flow, due } of reply.heads) {
-      const claimed = reply.claimed.filter((lease) => lease.flow === flow).length
-      this.#deadlines.heard(flow, due, claimed, reply.now)
+      const wanted = claims.some((claim) => claim.flow === flow && claim.slots > 0)
+      const got = reply.claimed.some((lease) => lease.flow === flow)
+      this.#deadlines.heard(flow, due, wanted && !got, reply.now)
     }
   }
 }

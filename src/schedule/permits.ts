@@ -41,12 +41,9 @@ export class Permits {
     if (lacking.length > 0) await this.#ask(lacking)
   }
 
-  /** Keeps those that are in use, gives back the others. */
+  /** Keeps those that are in use. */
   async renew(inUse: (flow: string) => boolean, flows: readonly Flow[]): Promise<void> {
-    const held = flows.filter((flow) => this.#held.has(flow.name))
-    const idle = held.filter((flow) => !inUse(flow.name))
-    await this.#ask(held.filter((flow) => inUse(flow.name)))
-    await this.release(idle)
+    await this.#ask(flows.filter((flow) => this.#held.has(flow.name) && inUse(flow.name)))
   }
 
   async release(flows: readonly Flow[]): Promise<void> {

@@ -40,6 +40,10 @@ export class Slots {
     this.#count(lease, -1)
   }
 
+  isBusy(flow: Flow): boolean {
+    return this.#of(flow.name).all > 0
+  }
+
   free(flow: Flow, permits: number): number {
     return Math.max(0, Math.min(this.#atOnce - this.#all, permits - this.#of(flow.name).all))
   }
@@ -50,7 +54,6 @@ export class Slots {
     return due.flatMap((flow, at) => {
       const fair = Math.ceil(left / (due.length - at))
       const slots = Math.min(fair, this.free(flow, permitsOf(flow)))
-      if (slots === 0) return []
       left -= slots
       return [this.#claim(flow, slots, permitsOf(flow), lease)]
     })

@@ -116,7 +116,14 @@ export function most(times: readonly Millis[], per: Millis): number {
 
 /** As if the code ran in a run of the flow. */
 export function inRun<T>(call: () => T, own: Partial<RunScope> = {}): T {
-  const scope = { flow: 'rank', run: 'run-1', signal: new AbortController().signal, lost: () => false, ...own }
+  const scope: RunScope = {
+    flow: 'rank',
+    run: 'run-1',
+    signal: new AbortController().signal,
+    lost: () => false,
+    waits: () => {},
+    ...own,
+  }
   return runScope.run(scope, call)
 }
 

@@ -1,0 +1,151 @@
+// What the tests of the engine share: an app under a virtual clock on a store of choice, and handlers that wait to be let go.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { openStore, Sluice, type EventName, type EventMap, type SluiceOptions, type Store } from '../../src/index.ts'
+import { Quiet } from '../../src/testing/quiet.ts'
+import { testApp, VirtualClock, type TestApp } from '../../src/testing/index.ts'
+
+/** Every rule holds on each of these. */
+export const STORES = ['memory:', 'sqlite::memory:'] as const
+
+export type Declare = (app: Sluice) => unknown
+type Options = Partial<Omit<SluiceOptions, 'store' | 'clock'>> & { readonly now?: Date | number }
+
+export const START = Date.UTC(2026, 0, 1)
+
+/** An app at work, stopped when the test is over. */
+export async function play(store: string, declare: Declare, options: Options = {}): Promise<TestApp> {
+  const { now = START, ...rest } = options
+  const app = new Sluice({ store: 'memory:', log: false, ...rest })
+  declare(app)
+  const t = await testApp(app, { store, now })
+  let stopped: Promise<void> | undefined
+  const once: TestApp = new Proxy(t, {
+    get: (target, name): unknown => (name === 'stop' ? stop : Reflect.get(target, name)),
+  })
+  const stop = (): Promise<void> => (stopped ??= t.stop())
+  onTestFinished(stop)
+  return once
+}
+
+/** The address of a database file that nobody has used yet. */
+export function freshFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-engine-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return `sqlite:${join(folder, 'events.db')}`
+}
+
+/** Handlers wait at their name until it is opened; each opening lets one through. */
+export class Gate {
+  readonly #waiting = new Map<string, (() => void)[]>()
+
+  wait(name = ''): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), resolve])
+    return promise
+  }
+
+  /** Or gives up when the signal says so, as a good handler does. */
+  async waitFor(name: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const aborted = Promise.withResolvers<never>()
+    signal.addEventListener('abort', () => aborted.reject(signal.reason as Error), { once: true })
+    await Promise.race([this.wait(name), aborted.promise])
+  }
+
+  open(name = ''): void {
+    const [first, ...others] = this.#waiting.get(name) ?? []
+    if (first === undefined) throw new Error(`Nobody waits at ${JSON.stringify(name)}.`)
+    this.#waiting.set(name, others)
+    first()
+  }
+
+  waits(name = ''): number {
+    return this.#waiting.get(name)?.length ?? 0
+  }
+}
+
+export interface Datum {
+  readonly user?: string
+  readonly n?: number
+}
+
+/** An event of a user, the n-th. */
+export function ping(user: string, n = 0): { readonly type: string; readonly data: Datum } {
+  return { type: 'ping', data: { user, n } }
+}
+
+export function userOf(event: { readonly data: unknown }): string | undefined {
+  return (event.data as Datum).user
+}
+
+export function keysOf(t: TestApp): readonly string[] {
+  return t.runs.map((run) => run.key)
+}
+
+/** Of each attempt: the numbers of its events. */
+export function numbersOf(t: TestApp): readonly (readonly unknown[])[] {
+  return t.runs.map((run) => run.events.map((data) => (data as Datum).n))
+}
+
+export function told<N extends EventName>(t: TestApp, name: N): readonly EventMap[N][] {
+  return t.emitted.filter((one) => one.name === name).map((one) => one.what as EventMap[N])
+}
+
+/** Several processes on one store and one clock. */
+export class Shared {
+  readonly clock: VirtualClock
+  readonly store: Store
+  readonly #quiet = new Quiet()
+
+  private constructor(clock: VirtualClock, opened: Store) {
+    this.clock = clock
+    this.store = this.#quiet.watched(opened)
+  }
+
+  static async open(address: string): Promise<Shared> {
+    const clock = new VirtualClock(START)
+    const opened = await openStore(address, { clock })
+    onTestFinished(() => opened.close())
+    return new Shared(clock, opened)
+  }
+
+  /** Started; call `stop` of it yourself, or let the store's end be its end. */
+  async process(name: string, declare: Declare, options: Partial<SluiceOptions> = {}): Promise<Sluice> {
+    const app = new Sluice({ log: false, ...options, store: this.store, clock: this.clock, process: name })
+    declare(app)
+    await app.start()
+    onTestFinished(() => this.stop(app))
+    await this.settled()
+    return app
+  }
+
+  settled(): Promise<void> {
+    return this.#quiet.settled()
+  }
+
+  async advance(by: number): Promise<void> {
+    const end = this.clock.monotonic() + by
+    await this.settled()
+    for (let next = this.clock.next(); next !== undefined && next <= end; next = this.clock.next()) {
+      this.clock.advance(Math.max(0, next - this.clock.monotonic()))
+      await this.settled()
+    }
+    this.clock.advance(end - this.clock.monotonic())
+    await this.settled()
+  }
+
+  /** Stops an app while time passes as it must. */
+  async stop(app: Sluice): Promise<void> {
+    const state = { over: false }
+    const stopping = app.stop().then(() => (state.over = true))
+    await this.settled()
+    for (let next = this.clock.next(); !state.over && next !== undefined; next = this.clock.next()) {
+      this.clock.advance(Math.max(0, next - this.clock.monotonic()))
+      await this.settled()
+    }
+    await stopping
+  }
+}

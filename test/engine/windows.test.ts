@@ -1,0 +1,205 @@
+// L3 and L4 as a user of the app sees them: when a window ends, and that nothing loses its place.
+import { describe, expect, test } from 'vitest'
+import type { FlowOptions, Run, WindowOptions } from '../../src/index.ts'
+import { Gate, numbersOf, ping, play, STORES, userOf, type Declare } from './scene.ts'
+
+function windowed(window: FlowOptions<Run>['window'], more: Partial<FlowOptions<Run>> = {}): Declare {
+  return (app) => app.flow('f', { on: 'ping', key: userOf, ...(window && { window }), ...more, run: () => {} })
+}
+
+describe.each(STORES)('L3 windows on %s', (store) => {
+  test('L3 no window: due at once', async () => {
+    const t = await play(store, windowed(undefined))
+    await t.send(ping('u', 1))
+    expect(t.runs).toMatchObject([{ key: 'u', at: 0, ending: 'done', attempt: 1 }])
+  })
+
+  test('L3 quiet is a true debounce: every event starts it anew', async () => {
+    const t = await play(store, windowed({ quiet: '10s', max: '60s' }))
+    for (const n of [1, 2, 3]) {
+      await t.send(ping('u', n))
+      await t.advance('9s')
+    }
+    expect(t.runs).toEqual([])
+    await t.advance('999ms')
+    expect(t.runs).toEqual([])
+    await t.advance('1ms')
+    expect(t.runs).toMatchObject([{ at: 28_000, events: [{ n: 1 }, { n: 2 }, { n: 3 }] }])
+  })
+
+  test('L3 max caps quiet: no event waits longer than its own max', async () => {
+    const t = await play(store, windowed({ quiet: '10s', max: '25s' }))
+    for (const n of [0, 1, 2, 3, 4]) {
+      await t.send(ping('u', n))
+      await t.advance('6s')
+    }
+    expect(t.runs).toMatchObject([{ at: 25_000, events: [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }] }])
+  })
+
+  test('L3 quiet without max means 10 × quiet', async () => {
+    const t = await play(store, windowed({ quiet: '1s' }))
+    for (let n = 0; n < 21; n++) {
+      await t.send(ping('u', n))
+      await t.advance('500ms')
+    }
+    expect(t.runs[0]).toMatchObject({ at: 10_000 })
+  })
+
+  test('L3 max: Infinity is unbounded once it was said', async () => {
+    const t = await play(store, windowed({ quiet: '1s', max: Infinity }))
+    for (let n = 0; n < 40; n++) {
+      await t.send(ping('u', n))
+      await t.advance('500ms')
+    }
+    expect(t.runs).toEqual([])
+    await t.advance('500ms')
+    expect(t.runs).toMatchObject([{ at: 20_500 }])
+    expect(t.runs[0]?.events).toHaveLength(40)
+  })
+
+  test('L3 every: so long after the first event, whatever comes', async () => {
+    const t = await play(store, windowed({ every: '60s' }))
+    await t.send(ping('u', 1))
+    await t.advance('59s')
+    await t.send(ping('u', 2))
+    await t.advance('1s')
+    expect(t.runs).toMatchObject([{ at: 60_000, events: [{ n: 1 }, { n: 2 }] }])
+    await t.advance('1s')
+    await t.send(ping('u', 3))
+    await t.advance('60s')
+    expect(t.runs[1]).toMatchObject({ at: 121_000, events: [{ n: 3 }] })
+  })
+
+  test('L3 maxEvents reached: due now', async () => {
+    const t = await play(store, windowed({ quiet: '10s', maxEvents: 3 }))
+    await t.send([ping('u', 1), ping('u', 2)])
+    expect(t.runs).toEqual([])
+    await t.send(ping('u', 3))
+    expect(t.runs).toMatchObject([{ at: 0, events: [{ n: 1 }, { n: 2 }, { n: 3 }] }])
+  })
+
+  test('L3 maxBytes reached: due now', async () => {
+    const t = await play(store, windowed({ quiet: '10s', maxBytes: 300 }))
+    const big = { type: 'ping', data: { user: 'u', pad: 'x'.repeat(200) } }
+    await t.send(big)
+    expect(t.runs).toEqual([])
+    await t.send(big)
+    expect(t.runs[0]).toMatchObject({ at: 0 })
+  })
+
+  test('L3 leading: the first event at once, those after it quiet', async () => {
+    const t = await play(store, windowed({ quiet: '10s', leading: true }))
+    await t.send(ping('u', 1))
+    expect(t.runs).toMatchObject([{ at: 0 }])
+    await t.advance('3s')
+    await t.send(ping('u', 2))
+    await t.advance('5s')
+    await t.send(ping('u', 3))
+    await t.advance('9999ms')
+    expect(t.runs).toHaveLength(1)
+    await t.advance('1ms')
+    expect(t.runs[1]).toMatchObject({ at: 18_000, events: [{ n: 2 }, { n: 3 }] })
+    await t.advance('10s')
+    await t.send(ping('u', 4))
+    expect(t.runs[2]).toMatchObject({ at: 28_000, events: [{ n: 4 }] })
+  })
+
+  test('L3 leading within quiet of the last run is not due at once', async () => {
+    const t = await play(store, windowed({ quiet: '10s', leading: true }))
+    await t.send(ping('u', 1))
+    await t.advance('9999ms')
+    await t.send(ping('u', 2))
+    expect(t.runs).toHaveLength(1)
+    await t.advance('10s')
+    expect(t.runs[1]).toMatchObject({ at: 19_999 })
+  })
+
+  test('L3 a window may be a function of the event: tenants differ', async () => {
+    const slow = (tenant: string | undefined): WindowOptions => ({ quiet: tenant === 'slow' ? '30s' : '5s' })
+    const t = await play(store, windowed((event) => slow(event.tenant)))
+    await t.send([
+      { ...ping('a'), tenant: 'slow' },
+      { ...ping('b'), tenant: 'fast' },
+    ])
+    await t.advance('60s')
+    expect(t.runs).toMatchObject([
+      { key: 'b', at: 5_000 },
+      { key: 'a', at: 30_000 },
+    ])
+  })
+
+  test('L3 the least max of all that wait counts, whatever windows the neighbours brought', async () => {
+    const max = (event: { data: unknown }): number => (event.data as { n: number }).n
+    const t = await play(store, windowed((event) => ({ quiet: '50s', max: max(event) * 1_000 })))
+    await t.send(ping('u', 100))
+    await t.advance('1s')
+    await t.send(ping('u', 60))
+    await t.advance('1s')
+    await t.send(ping('u', 500))
+    await t.advance('600s')
+    expect(t.runs).toMatchObject([{ at: 52_000 }])
+    await t.send(ping('u', 10))
+    await t.advance('1s')
+    await t.send(ping('u', 500))
+    await t.advance('600s')
+    expect(t.runs[1]).toMatchObject({ at: 602_000 + 10_000 })
+  })
+
+  test('L3 jitter spreads quiet within its bounds, never beyond max', async () => {
+    const t = await play(store, windowed({ quiet: '10s', max: '11s', jitter: 0.5 }))
+    await t.send(Array.from({ length: 100 }, (_, n) => ping(`u${n}`)))
+    await t.advance('60s')
+    const at = t.runs.map((run) => run.at)
+    expect(at).toHaveLength(100)
+    expect(Math.min(...at)).toBeGreaterThanOrEqual(5_000)
+    expect(Math.min(...at)).toBeLessThan(7_000)
+    expect(Math.max(...at)).toBe(11_000)
+    expect(new Set(at).size).toBeGreaterThan(20)
+  })
+
+  test('L3 lanes have windows of their own', async () => {
+    const t = await play(store, windowed({ quiet: '10s' }))
+    await t.send(ping('a'))
+    await t.advance('5s')
+    await t.send(ping('b'))
+    await t.advance('60s')
+    expect(t.runs).toMatchObject([
+      { key: 'a', at: 10_000 },
+      { key: 'b', at: 15_000 },
+    ])
+  })
+})
+
+describe.each(STORES)('L4 no losing one’s place on %s', (store) => {
+  test('L4 a deadline that has passed is not moved; what comes joins the batch', async () => {
+    const gate = new Gate()
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        window: { quiet: '10s', max: '5m' },
+        concurrency: 1,
+        run: ({ key }) => gate.wait(key),
+      }),
+    )
+    await t.send([ping('first'), ping('a', 1)])
+    await t.advance('5s')
+    await t.send(ping('b', 1))
+    await t.advance('15s')
+    // `a` and `b` are ready; a stream of events for `a` must not push it behind `b`, nor into a later window.
+    await t.send(ping('a', 2))
+    await t.advance('1s')
+    gate.open('first')
+    await t.settled()
+    expect(t.runs.map(({ key, at }) => ({ key, at }))).toEqual([
+      { key: 'first', at: 10_000 },
+      { key: 'a', at: 21_000 },
+    ])
+    expect(numbersOf(t)[1]).toEqual([1, 2])
+    gate.open('a')
+    await t.settled()
+    gate.open('b')
+    await t.settled()
+    expect(t.runs[2]).toMatchObject({ key: 'b', at: 21_000 })
+  })
+})

@@ -1,0 +1,180 @@
+// A limit of 3 a second under load, with an event loop that stands still now and then: what arrives at the other side, and
+// what an exact limiter could have sent.
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sluice } from '../../src/index.ts'
+import { rounded } from './folder.ts'
+import { receiver, type Receiver } from './receiver.ts'
+
+export const RATE = 3
+export const PER = 1_000
+
+export interface LimitLoad {
+  /** Saturating: more is ready than the limit allows, at all times. Bursty: so many at once, every so often. */
+  readonly demand: 'saturating' | { readonly burst: number; readonly every: number }
+  readonly ms: number
+  /** When the event loop is blocked, from the beginning of the load, and for how long each time. */
+  readonly stalls: readonly number[]
+  readonly stall: number
+  readonly folder: string
+}
+
+export interface LimitFigure {
+  /** Arrived by the end of the load. */
+  readonly made: number
+  /** The most that arrived in any window of one second, over the load and its end. */
+  readonly mostInASecond: number
+  /** The least time between a call and the third after it, in ms: below 1,000 the limit was broken. */
+  readonly closest: number
+  /** What an exact limiter could have made, were it not for the stalls, and with them; and the share that was made. */
+  readonly allowedOfAllTime: number
+  readonly shareOfAllTime: number
+  readonly allowed: number
+  readonly share: number
+  readonly stalledMs: number
+  /** Handlers that failed: none is expected. */
+  readonly failed: number
+}
+
+interface Stall {
+  readonly from: number
+  readonly to: number
+}
+
+/** Waiting at any time in the saturating load. All of them find a slot within `maxWait`. */
+const BACKLOG = 20
+const TOP_UP_EVERY = 250
+
+export async function underLimit(load: LimitLoad): Promise<LimitFigure> {
+  const other = await receiver()
+  try {
+    return await new Sender(load, other).send()
+  } finally {
+    other.stop()
+  }
+}
+
+class Sender {
+  readonly #load: LimitLoad
+  readonly #other: Receiver
+  readonly #app: Sluice
+  readonly #stalls: Stall[] = []
+  /** When each run was asked for. */
+  readonly #asked: number[] = []
+  #ended = 0
+  #failed = 0
+  #began = 0
+
+  constructor(load: LimitLoad, other: Receiver) {
+    this.#load = load
+    this.#other = other
+    this.#app = new Sluice({ store: `sqlite:${join(load.folder, 'limit.db')}`, log: false, grace: '2s' })
+    const api = this.#app.limit('api', { rate: RATE, per: `${PER}ms` })
+    this.#app.flow('call', {
+      on: 'call',
+      run: async () => {
+        const response = await api.fetch(other.url)
+        await response.text()
+        this.#ended++
+      },
+    })
+    this.#app.events.on('run.retry', () => this.#failed++)
+    this.#app.events.on('run.dead', () => this.#failed++)
+  }
+
+  async send(): Promise<LimitFigure> {
+    const { ms, stalls } = this.#load
+    await this.#app.start()
+    this.#began = performance.now()
+    const timers = stalls.map((at) => setTimeout(() => this.#stall(), at))
+    await this.#demand()
+    const made = await this.#other.howMany()
+    for (const timer of timers) clearTimeout(timer)
+    const failed = this.#failed
+    await this.#app.stop()
+    const arrivals = await this.#other.when()
+    const allowed = exactCalls(this.#asked, this.#stalls, ms)
+    const allowedOfAllTime = exactCalls(this.#planned(), [], ms)
+    return {
+      made,
+      mostInASecond: mostInAWindow(arrivals),
+      closest: rounded(closest(arrivals)),
+      allowedOfAllTime,
+      shareOfAllTime: rounded(made / allowedOfAllTime, 3),
+      allowed,
+      share: rounded(made / allowed, 3),
+      stalledMs: Math.round(this.#stalls.reduce((sum, { from, to }) => sum + to - from, 0)),
+      failed,
+    }
+  }
+
+  /** Ends with the load. */
+  async #demand(): Promise<void> {
+    const { demand, ms } = this.#load
+    let next = 0
+    while (this.#now() < ms) {
+      if (demand === 'saturating') {
+        await this.#ask(BACKLOG - (this.#asked.length - this.#ended))
+        next += TOP_UP_EVERY
+      } else {
+        await this.#ask(demand.burst)
+        next += demand.every
+      }
+      await sleep(Math.max(0, Math.min(next, ms) - this.#now()))
+    }
+  }
+
+  async #ask(runs: number): Promise<void> {
+    if (runs <= 0) return
+    const at = this.#now()
+    for (let n = 0; n < runs; n++) this.#asked.push(at)
+    await this.#app.publish(Array.from({ length: runs }, () => ({ type: 'call' })))
+  }
+
+  /** When the runs would have been asked for by an event loop that is never blocked. */
+  #planned(): readonly number[] {
+    const { demand, ms } = this.#load
+    if (demand === 'saturating') return Array.from({ length: RATE * (ms / PER + 1) }, () => 0)
+    const bursts = Array.from({ length: Math.ceil(ms / demand.every) }, (_, n) => n * demand.every)
+    return bursts.flatMap((at) => Array.from({ length: demand.burst }, () => at))
+  }
+
+  #stall(): void {
+    const from = this.#now()
+    while (this.#now() < from + this.#load.stall);
+    this.#stalls.push({ from, to: this.#now() })
+  }
+
+  #now(): number {
+    return performance.now() - this.#began
+  }
+}
+
+/**
+ * How many calls an exact limiter makes before the end: each as soon as it is asked for, a second after the third before it,
+ * and never while the event loop stands still. It needs no margin and no time of its own: nobody could make more.
+ */
+export function exactCalls(asked: readonly number[], stalls: readonly Stall[], end: number): number {
+  const calls: number[] = []
+  for (const wish of asked) {
+    let at = Math.max(wish, calls.at(-1) ?? 0, (calls.at(-RATE) ?? -PER) + PER)
+    for (const { from, to } of stalls) if (at >= from && at < to) at = to
+    if (at >= end) break
+    calls.push(at)
+  }
+  return calls.length
+}
+
+/** Any window that holds more than the rate begins with a call and has the third after it. */
+export function closest(arrivals: readonly number[]): number {
+  return arrivals.slice(RATE).reduce((least, at, n) => Math.min(least, at - (arrivals[n] ?? -Infinity)), Infinity)
+}
+
+/** Half open: two calls exactly a second apart are not in one window. */
+export function mostInAWindow(arrivals: readonly number[]): number {
+  let first = 0
+  return arrivals.reduce((most, at, n) => {
+    while ((arrivals[first] ?? at) <= at - PER) first++
+    return Math.max(most, n - first + 1)
+  }, 0)
+}

@@ -1,0 +1,35 @@
+// Starts the receiver, asks it what it saw, and ends it.
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Answer, Asked } from './receiver-child.ts'
+
+const CHILD = fileURLToPath(new URL('./receiver-child.ts', import.meta.url))
+
+export interface Receiver {
+  readonly url: string
+  howMany(): Promise<number>
+  /** Milliseconds on its own monotonic clock, in order. */
+  when(): Promise<readonly number[]>
+  stop(): void
+}
+
+export async function receiver(): Promise<Receiver> {
+  const child = fork(CHILD, { execArgv: [] })
+  const answer = async (): Promise<Answer> => {
+    const [said] = (await once(child, 'message')) as [Answer]
+    return said
+  }
+  const ask = (asked: Asked): Promise<Answer> => {
+    const answered = answer()
+    child.send(asked)
+    return answered
+  }
+  const port = await answer()
+  return {
+    url: `http://127.0.0.1:${String(port)}/`,
+    howMany: async () => (await ask('how many')) as number,
+    when: async () => (await ask('when')) as readonly number[],
+    stop: () => void child.disconnect(),
+  }
+}
