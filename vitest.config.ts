@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
     pool: 'forks',
     testTimeout: 30_000,

@@ -36,16 +36,30 @@ describe('documents', () => {
   })
 
   it('the example of the README is the file, and prints what the README says', async () => {
-    const example = (await read('examples/first-lane.ts')).split('\n').slice(1).join('\n')
     const readme = await read('README.md')
-    expect(readme).toContain(`<!-- examples/first-lane.ts -->\n\n\`\`\`ts\n${example}\`\`\``)
-    const program = fileURLToPath(new URL('examples/first-lane.ts', root))
-    const { stdout } = await promisify(execFile)(process.execPath, [program])
-    expect(readme).toContain(`It prints \`${stdout.trim()}\`.`)
+    expect(readme).toContain(await quoted('examples/rank-tasks.ts'))
+    expect(readme).toContain(`It prints:\n\n\`\`\`\n${await printed('examples/rank-tasks.ts')}\`\`\``)
+  })
+
+  it('the example of docs/testing.md is the file, which is one of the tests', async () => {
+    expect(await read('docs/testing.md')).toContain(await quoted('examples/test-your-flow.test.ts'))
+  })
+
+  it('the example of the bare store runs', async () => {
+    expect(await printed('examples/first-lane.ts')).toBe('ada first, second, third\n')
   })
 
   it('links of the documents lead somewhere', async () => {
-    for (const file of ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md']) {
+    for (const file of [
+      'README.md',
+      'ARCHITECTURE.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      'bench/README.md',
+      'docs/flows.md',
+      'docs/limits.md',
+      'docs/testing.md',
+    ]) {
       const links = [...(await read(file)).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
       for (const link of links) {
         const target = new URL(link, new URL(file, root))
@@ -54,3 +68,14 @@ describe('documents', () => {
     }
   })
 })
+
+/** As a document quotes it: without the line that says why the file exists. */
+async function quoted(file: string): Promise<string> {
+  const example = (await read(file)).split('\n').slice(1).join('\n')
+  return `<!-- ${file} -->\n\n\`\`\`ts\n${example}\`\`\``
+}
+
+async function printed(file: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(new URL(file, root))])
+  return stdout
+}

@@ -1,6 +1,6 @@
 // L5 and L5g: first ready, first served; and tenants that take turns.
 import { describe, expect, test } from 'vitest'
-import { Gate, keysOf, ping, play, STORES, userOf } from './scene.ts'
+import { Gate, keysOf, ping, play, sendNow, soon, STORES, userOf } from './scene.ts'
 
 describe.each(STORES)('L5 first ready, first served on %s', (store) => {
   test('L5 200 lanes with concurrency 1: no inversion', async () => {
@@ -28,7 +28,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     for (const name of again) await t.send(ping(name))
     await t.advance('20s')
     gate.open()
-    await t.settled()
+    await soon(t)
     const wanted = [...sent.filter((_, n) => n % 5 !== 0), ...again]
     expect(keysOf(t)).toEqual(['first', ...wanted])
   })
@@ -44,7 +44,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
         run: ({ key }) => gate.wait(key),
       }),
     )
-    await t.send([ping('a'), ping('b'), ping('c')])
+    await sendNow(t, [ping('a'), ping('b'), ping('c')])
     const served: string[] = []
     for (let turn = 0; turn < 12; turn++) {
       const key = keysOf(t).at(-1) ?? ''
@@ -53,8 +53,8 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
       if (key !== 'c') await t.send(ping(key))
       await t.advance('1s')
       gate.open(key)
-      await t.settled()
-      if (key === 'c') await t.send(ping('c'))
+      await soon(t)
+      if (key === 'c') await sendNow(t, ping('c'))
     }
     expect(served.slice(0, 6)).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
     expect(served.slice(6)).toEqual(['a', 'b', 'c', 'a', 'b', 'c'])
@@ -63,13 +63,10 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
   test('L5 flows of a process take turns', async () => {
     const t = await play(
       store,
-      (app) =>
-        app
-          .flow('one', { on: 'a', run: () => {} })
-          .flow('two', { on: 'b', run: () => {} }),
+      (app) => app.flow('one', { on: 'a', run: () => {} }).flow('two', { on: 'b', run: () => {} }),
       { runsAtOnce: 1 },
     )
-    await t.send([...Array.from({ length: 50 }, () => ({ type: 'a' })), { type: 'b' }])
+    await sendNow(t, [...Array.from({ length: 50 }, () => ({ type: 'a' })), { type: 'b' }])
     expect(t.runs).toHaveLength(51)
     expect(t.runs.findIndex((run) => run.flow === 'two')).toBeLessThanOrEqual(2)
   })
@@ -105,11 +102,11 @@ describe.each(STORES)('L5g shares on %s', (store) => {
         }),
       { runsAtOnce: 1 },
     )
-    await t.send({ ...ping('first'), tenant: 'big' })
+    await sendNow(t, { ...ping('first'), tenant: 'big' })
     await t.send(Array.from({ length: 2_000 }, (_, n) => ({ ...ping(`big${n}`), tenant: 'big' })))
     await t.send({ ...ping('small'), tenant: 'small' })
     gate.open()
-    await t.settled()
+    await soon(t)
     expect(t.runs).toHaveLength(2_002)
     expect(keysOf(t).indexOf('small')).toBeLessThanOrEqual(2)
     expect(keysOf(t).filter((key) => key.startsWith('big'))).toEqual(Array.from({ length: 2_000 }, (_, n) => `big${n}`))
@@ -121,10 +118,10 @@ describe.each(STORES)('L5g shares on %s', (store) => {
       app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 2, run: () => gate.wait() }),
     )
     const of = (tenant: string) => Array.from({ length: 5 }, (_, n) => ({ ...ping(`${tenant}${n}`), tenant }))
-    await t.send([...of('a'), ...of('b'), ping('none')])
+    await sendNow(t, [...of('a'), ...of('b'), ping('none')])
     expect(keysOf(t).toSorted()).toEqual(['a0', 'a1', 'b0', 'b1', 'none'])
     gate.open()
-    await t.settled()
+    await soon(t)
     expect(keysOf(t)).toHaveLength(6)
   })
 
@@ -133,10 +130,10 @@ describe.each(STORES)('L5g shares on %s', (store) => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 1, run: () => gate.wait() }),
     )
-    for (const name of ['c', 'a', 'b']) await t.send({ ...ping(name), tenant: 't' })
+    for (const name of ['c', 'a', 'b']) await sendNow(t, { ...ping(name), tenant: 't' })
     for (let n = 0; n < 3; n++) {
       gate.open()
-      await t.settled()
+      await soon(t)
     }
     expect(keysOf(t)).toEqual(['c', 'a', 'b'])
   })

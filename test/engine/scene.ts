@@ -3,7 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openStore, Sluice, type EventName, type EventMap, type SluiceOptions, type Store } from '../../src/index.ts'
+import {
+  openStore,
+  Sluice,
+  type EventName,
+  type EventMap,
+  type Published,
+  type SluiceOptions,
+  type Store,
+} from '../../src/index.ts'
 import { Quiet } from '../../src/testing/quiet.ts'
 import { testApp, VirtualClock, type TestApp } from '../../src/testing/index.ts'
 
@@ -79,6 +87,20 @@ export function ping(user: string, n = 0): { readonly type: string; readonly dat
 
 export function userOf(event: { readonly data: unknown }): string | undefined {
   return (event.data as Datum).user
+}
+
+/** Wake-ups share a turn: what is due at once runs within this. */
+export const SOON = 4
+
+export async function soon(t: TestApp): Promise<void> {
+  await t.advance(SOON)
+}
+
+/** Sends, and lets what is due at once run: 4 ms pass. */
+export async function sendNow(t: TestApp, ...sent: Parameters<TestApp['send']>): Promise<readonly Published[]> {
+  const published = await t.send(...sent)
+  await soon(t)
+  return published
 }
 
 export function keysOf(t: TestApp): readonly string[] {

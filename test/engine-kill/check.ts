@@ -1,0 +1,169 @@
+// Holds what is known from outside against what is in the store, when there is nothing left to be done.
+import { openStore, type LetterRecord, type RecordKind, type Records, type RunRecord, type Store } from '../../src/index.ts'
+import { parcelsUpTo, place, type Ledger, type RunKnown } from './ledger.ts'
+import { FLOWS_OF, inputOf, STEPS, type Told } from './load.ts'
+
+const PAGE = 500
+const LAPSES_MAX = 4
+
+/** Everything in the store, events by their labels. */
+interface Found {
+  readonly labels: ReadonlyMap<string, string>
+  readonly runs: readonly RunRecord[]
+  readonly letters: readonly LetterRecord[]
+  readonly waiting: readonly string[]
+}
+
+export async function check(file: string, ledger: Ledger): Promise<void> {
+  const store = await openStore(`sqlite:${file}`)
+  try {
+    new Checking(ledger, await look(store)).all()
+  } finally {
+    await store.close()
+  }
+}
+
+async function look(store: Store): Promise<Found> {
+  const labels = new Map<string, string>()
+  const ids = (await every(store, 'events')).map((event) => event.id)
+  for (let from = 0; from < ids.length; from += PAGE) {
+    const some = ids.slice(from, from + PAGE)
+    const { bodies } = await store.bodies({ events: some })
+    for (const [at, id] of some.entries()) labels.set(id, labelIn(bodies[at]))
+  }
+  const lanes = (await every(store, 'lanes')).map((lane) => `lane ${lane.flow} ${lane.key}`)
+  const marks = (await every(store, 'marks')).map((mark) => `mark ${mark.reason} for ${mark.flow}`)
+  const letters = await every(store, 'dead')
+  return { labels, runs: await every(store, 'runs'), letters, waiting: [...lanes, ...marks] }
+}
+
+async function every<K extends RecordKind>(store: Store, kind: K): Promise<readonly Records[K][]> {
+  const all: Records[K][] = []
+  let cursor: string | undefined = ''
+  while (cursor !== undefined) {
+    const page: { readonly items: readonly Records[K][]; readonly next: string | undefined } = await store.find({
+      kind,
+      filter: {},
+      cursor,
+      n: PAGE,
+    })
+    all.push(...page.items)
+    cursor = page.next
+  }
+  return all
+}
+
+function labelIn(body: Uint8Array | undefined): string {
+  return body === undefined ? 'without a body' : (JSON.parse(Buffer.from(body).toString()) as Told).label
+}
+
+class Checking {
+  readonly #ledger: Ledger
+  readonly #found: Found
+  /** Places that have ended, by how. */
+  readonly #done = new Map<string, string>()
+  readonly #dead = new Map<string, string>()
+  readonly #stored: ReadonlySet<string>
+
+  constructor(ledger: Ledger, found: Found) {
+    this.#ledger = ledger
+    this.#found = found
+    this.#stored = new Set(found.labels.values())
+  }
+
+  all(): void {
+    const { complaints, drained, stuck } = this.#ledger
+    if (!drained) complaints.add('lost', `what nobody serves any more: ${stuck.join(', ')}`)
+    else for (const what of this.#found.waiting) complaints.add('lost', `${what} is left`)
+    for (const record of this.#found.runs) this.#record(record)
+    for (const letter of this.#found.letters) this.#letter(letter)
+    this.#events()
+    for (const run of this.#ledger.runs.values()) this.#run(run)
+  }
+
+  #record({ id, kind, flow, events }: RunRecord): void {
+    const { complaints, runs } = this.#ledger
+    // Dead ones have a letter, which says more.
+    if (kind === 'dead') return
+    if (kind !== 'done') return complaints.add('wrong', `${id} has a record that says ${kind}`)
+    const known = runs.get(id)
+    if (known?.well !== true) complaints.add('wrong', `${id} is recorded as done, and no handler of it ended well`)
+    else if (this.#labels(events).join() !== known.events.join()) {
+      complaints.add('wrong', `the record of ${id} has other events than its handler had`)
+    }
+    for (const label of this.#labels(events)) {
+      const at = place(label, flow)
+      if (this.#done.has(at)) complaints.add('repeatedAfterDone', `${at} is done by ${this.#done.get(at)} and by ${id}`)
+      this.#done.set(at, id)
+    }
+    return undefined
+  }
+
+  #letter({ id, flow, reason, lapses, state, events }: LetterRecord): void {
+    const { complaints, runs } = this.#ledger
+    const known = runs.get(id)
+    complaints.counts.dead++
+    if (reason === 'crashed') complaints.counts.crashed++
+    const due = reason === 'crashed' ? lapses === LAPSES_MAX && (known?.cuts ?? 0) <= lapses : known?.failed === true
+    if (!due || state !== 'dead') complaints.add('wrong', `${id} is a dead letter (${state}, ${reason}, ${lapses} lapses)`)
+    for (const label of this.#labels(events)) {
+      const at = place(label, flow)
+      if (this.#done.has(at) || this.#dead.has(at)) complaints.add('wrong', `${at} is dead and has another end`)
+      this.#dead.set(at, id)
+    }
+  }
+
+  #labels(events: readonly string[]): readonly string[] {
+    return events.map((id) => this.#found.labels.get(id) ?? `event ${id}, which is gone,`)
+  }
+
+  /** All that was acknowledged has run or is a dead letter, in each flow that wants it; nothing comes from nowhere. */
+  #events(): void {
+    const { complaints, acked, sent } = this.#ledger
+    for (const label of acked) {
+      if (!this.#stored.has(label)) complaints.add('lost', `${label} was acknowledged and is not stored`)
+      for (const flow of FLOWS_OF[inputOf(label).type]) this.#hasEnded(label, flow)
+    }
+    const seen = new Set<string>()
+    for (const label of this.#found.labels.values()) {
+      if (seen.has(label)) complaints.add('wrong', `${label} is stored twice`)
+      seen.add(label)
+      if (label.includes('/')) this.#parcel(label)
+      else if (!sent.has(label)) complaints.add('wrong', `${label} came from nowhere`)
+    }
+  }
+
+  #hasEnded(label: string, flow: string): boolean {
+    const at = place(label, flow)
+    const has = this.#done.has(at) || this.#dead.has(at)
+    if (!has) this.#ledger.complaints.add('lost', `${at} was neither done nor is it a dead letter`)
+    return has
+  }
+
+  /** Stored with a settlement of its run, or not at all (L2b). */
+  #parcel(label: string): void {
+    const { complaints, runs } = this.#ledger
+    const known = runs.get(label.slice(0, label.lastIndexOf('/')))
+    const most = known === undefined ? 0 : this.#isDone(known) ? STEPS : known.agains + known.maybeAgains
+    if (known === undefined || !parcelsUpTo(known, most).includes(label)) {
+      complaints.add('wrong', `${label} was published without the settlement of its run`)
+    }
+    if (this.#hasEnded(label, 'parcels')) complaints.counts.published++
+  }
+
+  #isDone(run: RunKnown): boolean {
+    return run.events.some((label) => this.#done.get(place(label, run.flow)) === run.id)
+  }
+
+  /** What a process was told of a run's end stands, with all that the run published. */
+  #run(run: RunKnown): void {
+    const { complaints } = this.#ledger
+    const isDone = this.#isDone(run)
+    const isDead = run.events.some((label) => this.#dead.get(place(label, run.flow)) === run.id)
+    if (run.end === 'done' && !isDone) complaints.add('lost', `the end of ${run.id}, which was done`)
+    if (run.end === 'dead' && !isDead) complaints.add('lost', `the dead letter ${run.id}`)
+    for (const label of parcelsUpTo(run, isDone ? STEPS : run.agains)) {
+      if (!this.#stored.has(label)) complaints.add('lost', `${label}, which ${run.id} published`)
+    }
+  }
+}

@@ -1,0 +1,118 @@
+// The process that is killed: waits until the file is free, works on what its predecessors left, and publishes without end.
+// Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the life, planted
+// fault, and `work` or `drain`.
+import { openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Sluice } from '../../src/index.ts'
+import { Chance, seedOf } from '../sqlite/kill-load.ts'
+import { appOn } from './app.ts'
+import { inputOf, ledgerFile, linesOf, now, type Line } from './load.ts'
+
+const [folder = '', seed = '', number = '0', fault = 'none', task = 'work'] = process.argv.slice(2)
+const life = Number(number)
+const PUBLISHERS = 3
+const MOST_AT_ONCE = 4
+const LONGEST_PAUSE_MS = 12
+const RESENT = 6
+const UNTIL_FREE_MS = 3
+const STUCK_AFTER_MS = 15_000
+
+const ledger = openSync(ledgerFile(folder, life), 'a')
+const chanceOf = (name: string): Chance => new Chance(seedOf(`${seed} ${number} ${name}`))
+let labels = 0
+
+function tell(line: Line): void {
+  // The system has it when this returns: what was told stays told, though the process dies at once.
+  writeSync(ledger, `${JSON.stringify(line)}\n`)
+}
+
+/** The lock of the file is all that tells it that its predecessor is dead. */
+async function opened(): Promise<Sluice> {
+  for (;;) {
+    const app = appOn(join(folder, 'killed.db'), chanceOf('handlers'), fault === 'early-dones' ? tellEarly : tell)
+    app.events.onAny((name, what) => {
+      if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', name, run: what.run })
+    })
+    try {
+      await app.start()
+      return app
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'STORE_IN_USE')) throw error
+      await setTimeout(UNTIL_FREE_MS)
+    }
+  }
+}
+
+function tellEarly(line: Line): void {
+  tell(line)
+  if (line.kind === 'left' && line.how === 'done') tell({ kind: 'told', name: 'run.done', run: line.run })
+}
+
+async function publishForEver(app: Sluice, chance: Chance): Promise<never> {
+  for (;;) {
+    const batch = Array.from({ length: 1 + chance.below(MOST_AT_ONCE) }, () => `${life}-${labels++}`)
+    tell({ kind: 'sending', labels: batch })
+    if (fault === 'early-acks') tell({ kind: 'acked', answers: batch.map((label) => [label, 'stored']) })
+    const answers = await app.publish(batch.map((label) => inputOf(label)))
+    if (fault !== 'early-acks') {
+      tell({ kind: 'acked', answers: batch.map((label, at) => [label, answers[at]?.kind ?? '']) })
+    }
+    await setTimeout(chance.next() * LONGEST_PAUSE_MS)
+  }
+}
+
+/** As a careful sender does: what had no answer is sent again; and some of what had one, which must not count twice. */
+async function sendAgain(app: Sluice, chance: Chance): Promise<void> {
+  const last = wordsOf(life - 1)
+  for (const label of last.unknown) await resend(app, label, 'unknown')
+  const older = wordsOf(chance.below(life))
+  for (let times = 0; times < RESENT; times++) {
+    const { acked } = times % 2 === 0 ? last : older
+    const label = acked[chance.below(acked.length)]
+    if (label !== undefined) await resend(app, label, 'acked')
+  }
+}
+
+async function resend(app: Sluice, label: string, was: 'acked' | 'unknown'): Promise<void> {
+  const [answer] = await app.publish(inputOf(label))
+  tell({ kind: 'resent', label, was, answer: answer?.kind ?? '' })
+}
+
+function wordsOf(earlier: number): { readonly acked: readonly string[]; readonly unknown: readonly string[] } {
+  if (earlier < 1) return { acked: [], unknown: [] }
+  const lines = linesOf(ledgerFile(folder, earlier))
+  const acked = lines.flatMap((line) => (line.kind === 'acked' ? line.answers.map(([label]) => label) : []))
+  const answered = new Set(acked)
+  const sent = lines.flatMap((line) => (line.kind === 'sending' ? line.labels : []))
+  return { acked, unknown: sent.filter((label) => !answered.has(label)) }
+}
+
+/** Resolves when nothing is left to be done, or nothing has happened for long. */
+async function drained(app: Sluice): Promise<void> {
+  for (;;) {
+    const heard = new AbortController()
+    const off = app.events.onAny((name) => {
+      if (name.startsWith('run.')) heard.abort()
+    })
+    const { items, next } = await app.lanes.list()
+    if (items.length === 0 && next === undefined) return tell({ kind: 'drained' })
+    const still = await setTimeout(STUCK_AFTER_MS, true, { signal: heard.signal }).catch(() => false)
+    off()
+    if (still) return tell({ kind: 'stuck', lanes: items.map((lane) => `${lane.flow} ${lane.key}`) })
+  }
+}
+
+// Whoever watches may be killed, too.
+process.once('disconnect', () => process.exit())
+const app = await opened()
+tell({ kind: 'opened', at: now() })
+process.send?.('opened')
+if (task === 'drain') {
+  await drained(app)
+  await app.stop()
+  process.disconnect()
+} else {
+  const publishers = Array.from({ length: PUBLISHERS }, (_, at) => publishForEver(app, chanceOf(`publisher ${at}`)))
+  await Promise.all([sendAgain(app, chanceOf('again')), ...publishers])
+}

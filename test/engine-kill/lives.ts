@@ -1,0 +1,109 @@
+// Kills the process that works, again and again, while its successor already stands by; at the end all that is left has to
+// run. `npm test` does it 30 times, `npm run prove -- kill-engine` a thousand times.
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { Chance, seedOf } from '../sqlite/kill-load.ts'
+import { check } from './check.ts'
+import type { EngineCounts } from './counts.ts'
+import { Ledger } from './ledger.ts'
+import { ledgerFile, linesOf, now, type Fault } from './load.ts'
+
+export interface LivesOptions {
+  /** An empty folder for the file and what goes with it. */
+  readonly folder: string
+  readonly cycles: number
+  readonly seed: number
+  readonly fault?: Fault
+  readonly progress?: (cycle: number) => void
+  /** After a death, while nobody works: nobody stands by then. Is given the file and what the dead one wrote. */
+  readonly meddle?: (file: string, ledger: string, cycle: number) => void
+}
+
+export interface LivesReport {
+  readonly counts: EngineCounts
+  /** The first offences, in words. */
+  readonly complaints: readonly string[]
+}
+
+const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
+const LATEST_KILL_MS = 700
+/** One in ten dies while it opens the file, or soon after. */
+const KILLED_AT_START = 0.1
+const LATEST_START_MS = 40
+
+export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport> {
+  const { folder, cycles, seed, fault = 'none', meddle } = options
+  const file = join(folder, 'killed.db')
+  const ledger = new Ledger()
+  const begin = (life: number): Life => {
+    // There even if the life is too short for it to write.
+    writeFileSync(ledgerFile(folder, life), '')
+    return new Life(folder, [folder, String(seed), String(life), fault, life > cycles ? 'drain' : 'work'])
+  }
+  let next = begin(1)
+  for (let cycle = 1; cycle <= cycles; cycle++) {
+    const life = next
+    const chance = new Chance(seedOf(`${seed} kill ${cycle}`))
+    const atStart = cycle > 1 && meddle === undefined && chance.happens(KILLED_AT_START)
+    if (!atStart) await life.opened
+    if (meddle === undefined) next = begin(cycle + 1)
+    await setTimeout(chance.next() * (atStart ? LATEST_START_MS : LATEST_KILL_MS))
+    const killed = await life.kill()
+    meddle?.(file, ledgerFile(folder, cycle), cycle)
+    if (meddle !== undefined) next = begin(cycle + 1)
+    ledger.hear(cycle, linesOf(ledgerFile(folder, cycle)), killed)
+    ledger.complaints.counts.cycles++
+    options.progress?.(cycle)
+  }
+  await next.ended
+  ledger.hear(cycles + 1, linesOf(ledgerFile(folder, cycles + 1)), now())
+  await check(file, ledger)
+  return { counts: ledger.complaints.counts, complaints: ledger.complaints.first }
+}
+
+/** One life of the process. */
+class Life {
+  readonly #child: ChildProcess
+  readonly #exit: Promise<void>
+  readonly #opened = Promise.withResolvers<void>()
+  #errors = ''
+  #killed = false
+
+  constructor(folder: string, args: readonly string[]) {
+    // Compiled modules are kept: most of a short life would otherwise be spent on compiling.
+    const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled') }
+    this.#child = fork(CHILD, args, { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
+    this.#child.once('message', () => this.#opened.resolve())
+    this.#exit = once(this.#child, 'close').then(([code, signal]: unknown[]) => {
+      if (code === 0 || this.#killed) return
+      throw new Error(`The process ended by itself (${String(code ?? signal)}): ${this.#errors}`)
+    })
+    // Heard of by whoever waits for it.
+    this.#exit.catch(() => {})
+  }
+
+  /** It works on the file; or it has ended, and why. */
+  get opened(): Promise<void> {
+    return Promise.race([this.#opened.promise, this.#exit])
+  }
+
+  /** Its end, when it ends by itself. */
+  get ended(): Promise<void> {
+    return this.#exit
+  }
+
+  /** Answers when: nothing of it can have happened much later, and its successor cannot have begun before. */
+  async kill(): Promise<number> {
+    if (this.#child.exitCode !== null) await this.#exit
+    this.#killed = true
+    const at = now()
+    this.#child.kill('SIGKILL')
+    await this.#exit
+    return at
+  }
+}

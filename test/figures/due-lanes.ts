@@ -1,0 +1,94 @@
+// Lanes that fall due one after the other at an even pace, and how long each then waits for its handler.
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sluice } from '../../src/index.ts'
+import { rounded } from './folder.ts'
+
+export interface DueLoad {
+  readonly perSecond: number
+  readonly seconds: number
+  /** The first lanes are not counted: until then the program is being compiled. */
+  readonly warmUp: number
+  readonly folder: string
+}
+
+export interface Lateness {
+  readonly lanes: number
+  /** From the deadline until the handler is entered, in ms. */
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+  /** The same as the engine tells it in `run.claimed`, before the handler: a cross-check. */
+  readonly claimedP99: number
+  /** How many fell due in the second with the most and in that with the fewest: whether the pace was kept. */
+  readonly mostInASecond: number
+  readonly fewestInASecond: number
+}
+
+/** Published in small batches, while others fall due: each lane of a batch gets its own millisecond by its own quiet. */
+const BATCH_EVERY = 10
+const QUIET = 1_000
+
+export async function lateness(load: DueLoad): Promise<Lateness> {
+  const { perSecond, seconds, warmUp, folder } = load
+  const entered: { readonly due: number; readonly late: number }[] = []
+  const claimed: number[] = []
+  const app = new Sluice({ store: `sqlite:${join(folder, 'due.db')}`, log: false })
+  app.flow('due', {
+    on: 'due',
+    key: (event) => event.id,
+    window: (event) => ({ quiet: Number(event.subject) }),
+    run: ({ events }) => {
+      const now = Date.now()
+      const last = events.at(-1)
+      const due = (last?.arrived ?? NaN) + Number(last?.subject)
+      entered.push({ due, late: now - due })
+    },
+  })
+  app.events.on('run.claimed', ({ late }) => void claimed.push(late))
+  await app.start()
+  const all = perSecond * (seconds + warmUp)
+  const began = performance.now()
+  for (let published = 0; published < all;) {
+    await sleep(Math.max(0, began + (published / perSecond) * 1_000 - performance.now()))
+    const many = Math.min(all - published, Math.round((perSecond * BATCH_EVERY) / 1_000))
+    const quiet = (n: number): string => String(QUIET + Math.floor((n * BATCH_EVERY) / many))
+    void app.publish(Array.from({ length: many }, (_, n) => ({ type: 'due', subject: quiet(n) })))
+    published += many
+  }
+  while (entered.length < all) await sleep(BATCH_EVERY)
+  await app.stop()
+  return figure(entered, claimed, load)
+}
+
+function figure(
+  entered: readonly { readonly due: number; readonly late: number }[],
+  claimed: readonly number[],
+  { perSecond, warmUp }: DueLoad,
+): Lateness {
+  const skipped = perSecond * warmUp
+  const byDue = entered.toSorted((one, other) => one.due - other.due).slice(skipped)
+  const late = byDue.map((one) => one.late).toSorted((one, other) => one - other)
+  const first = byDue[0]?.due ?? 0
+  const seconds = Array.from(Map.groupBy(byDue, ({ due }) => Math.floor((due - first) / 1_000)).values())
+  // The last second is cut off by the end.
+  const whole = seconds.slice(0, -1).map((second) => second.length)
+  return {
+    lanes: late.length,
+    p50: quantile(late, 0.5),
+    p99: quantile(late, 0.99),
+    max: late.at(-1) ?? NaN,
+    claimedP99: rounded(
+      quantile(
+        claimed.slice(skipped).toSorted((one, other) => one - other),
+        0.99,
+      ),
+    ),
+    mostInASecond: Math.max(...whole),
+    fewestInASecond: Math.min(...whole),
+  }
+}
+
+function quantile(sorted: readonly number[], q: number): number {
+  return sorted[Math.max(0, Math.ceil(sorted.length * q) - 1)] ?? NaN
+}

@@ -1,0 +1,37 @@
+// An engine with nothing to do, in a process of its own: what it uses of a core, first empty, then with lanes that wait.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sluice } from '../../src/index.ts'
+
+export interface IdleFigure {
+  /** Shares of a core. */
+  readonly empty: number
+  readonly waiting: number
+  readonly lanes: number
+}
+
+const BATCH = 1_000
+
+const [file = '', ms = '', lanes = '', settle = ''] = process.argv.slice(2)
+const app = new Sluice({ store: `sqlite:${file}`, log: false })
+app.flow('later', { on: 'later', key: (event) => event.subject, window: { every: '1h' }, run: () => {} })
+await app.start()
+await sleep(Number(settle))
+const empty = await used(Number(ms))
+for (let published = 0; published < Number(lanes); published += BATCH) {
+  await app.publish(Array.from({ length: BATCH }, (_, n) => ({ type: 'later', subject: `lane ${published + n}` })))
+}
+// The rubbish of a hundred thousand publications, and the log that is written back, are not idleness.
+await sleep(Number(settle))
+const waiting = await used(Number(ms))
+const stats = await app.flows.stats()
+const figure: IdleFigure = { empty, waiting, lanes: stats.find(({ flow }) => flow === 'later')?.lanes ?? 0 }
+process.stdout.write(`${JSON.stringify(figure)}\n`)
+await app.stop()
+
+async function used(during: number): Promise<number> {
+  const before = process.cpuUsage()
+  const began = performance.now()
+  await sleep(during)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000 / (performance.now() - began)
+}
