@@ -11,7 +11,7 @@ import type { RunLog } from './observe/log.ts'
 import { StoreTime } from './schedule/due.ts'
 import { Loop } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
-import type { Hint, Lease, NewEvent, Settle, Settled, Store } from './store/contract/index.ts'
+import type { Hint, Lease, NewEvent, Settle, Store } from './store/contract/index.ts'
 import { tellEnd } from './observe/tell-end.ts'
 
 export interface EngineParts {
@@ -118,8 +118,10 @@ export class Engine {
     for (const run of this.live) run.abort('stop')
     await this.#ended(this.#parts.numbers.afterAbort)
     this.#deaf()
-    await this.#loop.stop()
-    await this.#permits.release(this.#parts.flows)
+    // A store that does not answer must not keep the process: leases lapse, permits too.
+    await this.#within(this.#loop.stop(), this.#parts.numbers.afterAbort)
+    await this.#within(this.#permits.release(this.#parts.flows), this.#parts.numbers.afterAbort)
+    this.#loop.abandon()
   }
 
   /** Leaves everything as it is: what it ran comes back when its leases are over. */
@@ -134,10 +136,13 @@ export class Engine {
 
   /** All runs have ended, or the time is up. */
   async #ended(within: Millis): Promise<void> {
-    if (this.#running.size === 0) return
+    if (this.#running.size > 0) await this.#within(Promise.all(this.#running.values()), within)
+  }
+
+  async #within(work: Promise<unknown>, most: Millis): Promise<void> {
     const up = Promise.withResolvers<void>()
-    const cancel = this.#parts.clock.after(within, up.resolve)
-    await Promise.race([Promise.all(this.#running.values()), up.promise])
+    const cancel = this.#parts.clock.after(most, up.resolve)
+    await Promise.race([work.catch(() => {}), up.promise])
     cancel()
   }
 
@@ -149,8 +154,8 @@ export class Engine {
   #begin(lease: Lease, flow: Flow, sent: Millis): void {
     const { clock, emit, numbers } = this.#parts
     const told = toldOf(lease)
-    emit('run.claimed', { ...told, late: Math.max(0, this.time.now() - lease.due) })
-    if (this.#lingering.has(lease.lane)) return void this.#putOff(lease, flow, STILL_RUNS)
+    emit('run.claimed', { ...told, due: lease.due, late: Math.max(0, this.time.now() - lease.due) })
+    if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, STILL_RUNS)
     const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
     this.#heartbeat.add(live)
     emit('run.started', told)
@@ -161,7 +166,7 @@ export class Engine {
   async #run(live: LiveRun, flow: Flow): Promise<void> {
     const attempted = await this.#attempt(live, flow)
     this.#heartbeat.remove(live)
-    if (attempted === undefined) return void (await this.#putOff(live.lease, flow, 'Its events could not be read.'))
+    if (attempted === undefined) return this.#putOff(live.lease, flow, 'Its events could not be read.')
     if (attempted.handler !== undefined) this.#linger(live.lease.lane, attempted.handler)
     await this.#end(live, attempted)
   }
@@ -195,8 +200,12 @@ export class Engine {
       emit('run.lost', { ...told, ms: clock.monotonic() - live.began, why: 'Its lease ended before it did.' })
       return
     }
-    const settled = await this.#loop.settle(live.lease, attempted.settle)
-    tellEnd({ ...attempted, told, settled, emit })
+    await new Promise<void>((resolve) => {
+      this.#loop.settle(live.lease, attempted.settle, (settled) => {
+        tellEnd({ ...attempted, told, settled, emit })
+        resolve()
+      })
+    })
   }
 
   #linger(lane: string, handler: Promise<unknown>): void {
@@ -204,13 +213,13 @@ export class Engine {
     void handler.then(() => this.#lingering.delete(lane))
   }
 
-  async #putOff(lease: Lease, flow: Flow, why: string): Promise<Settled> {
+  #putOff(lease: Lease, flow: Flow, why: string): void {
     const { emit } = this.#parts
     const outcome = { kind: 'again', after: WHILE_IT_LIVES, state64: lease.state64 } as const
     const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: flow.keep } as const
     const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
     emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })
-    return this.#loop.settle(lease, settle)
+    this.#loop.settle(lease, settle, () => {})
   }
 
   async #crashed(id: string): Promise<void> {

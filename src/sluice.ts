@@ -16,7 +16,7 @@ import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
 import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
 import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import { placesIn, type Routes } from './receive/route.ts'
+import { ON_THREW, placesIn, route, type Routes } from './receive/route.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
@@ -171,8 +171,10 @@ export class Sluice {
       numbers: this.#settings,
     })
     const chores = this.#chores(store, known, engine).map((chore) => calmed(chore, this.#test?.calm))
-    const upkeep = new Upkeep(this.#clock, chores, (chore, error) => {
-      emit('alert.raised', { alert: `upkeep:${chore}`, text: error instanceof Error ? error.message : String(error) })
+    const upkeep = new Upkeep(this.#clock, chores, (chore, failure) => {
+      const alert = `upkeep:${chore}`
+      if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
+      else emit('alert.raised', { alert, text: failure })
     })
     const ticker = new Ticker({
       clock: this.#clock,
@@ -312,6 +314,7 @@ export class Sluice {
   #placed(mark: LeasedMark): PlaceItem {
     const { id, token, flow: name, event } = mark
     const flow = this.#flows.get(name)
+    if (name === '') return this.#routedAnew(mark)
     const still = (reason: LeasedMark['reason'], error: string): PlaceItem => ({
       kind: 'mark',
       id,
@@ -320,9 +323,15 @@ export class Sluice {
       marks: [{ flow: name, reason, error, after: 60_000 }],
     })
     if (flow === undefined) return still(mark.reason, mark.error)
-    const routed = placesIn(flow, new FlowEvent(event), this.#levels.get(name) ?? 0, mark.reason === 'fan-out')
+    const routed = placesIn(flow, new FlowEvent(event), this.#levels.get(name) ?? 0, !mark.error.startsWith(ON_THREW))
     if (routed.kind === 'mark') return still(routed.mark.reason, routed.mark.error)
     return { kind: 'mark', id, token, places: routed.kind === 'places' ? routed.places : [], marks: [] }
+  }
+
+  /** It was not routed at all: those who stored it had old routes. */
+  #routedAnew({ id, token, event }: LeasedMark): PlaceItem {
+    const { places, marks } = route(new FlowEvent(event), this.#routes())
+    return { kind: 'mark', id, token, places, marks: marks.map((mark) => ({ ...mark, after: 0 })) }
   }
 
   #delayedFlow(): Flow {

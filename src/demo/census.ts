@@ -1,18 +1,19 @@
-// What the store says is there: the lanes of the flow, and the dead letters since a moment.
-import { type FindReply, type Millis, type Filter, type RecordKind, type Records, type Store } from '../index.ts'
+// What the app says is there: the lanes of the flow, and the dead letters since a moment.
+import type { Clock, DeadLetter, Millis, Page, Records, Sluice } from '../index.ts'
 import { FLOW } from './flow.ts'
 
 export type Lane = Records['lanes']
 
 export interface Lanes {
-  /** The store's time. */
+  /** An embedded store has this machine's time. */
   readonly now: Millis
   readonly lanes: readonly Lane[]
 }
 
-export async function lanesOf(store: Store): Promise<Lanes> {
-  const { now } = await store.stats()
-  return { now, lanes: await all(store, 'lanes', { flow: FLOW }) }
+/** There are no more users than fit on one page. */
+export async function lanesOf(app: Sluice, clock: Clock): Promise<Lanes> {
+  const { items } = await app.lanes.list({ flow: FLOW })
+  return { now: clock.now(), lanes: items }
 }
 
 /** All events that have not ended: those that wait, and those of runs. */
@@ -20,19 +21,12 @@ export function waitingIn(lanes: readonly Lane[]): number {
   return lanes.reduce((sum, lane) => sum + lane.waiting + (lane.run?.events ?? 0), 0)
 }
 
-export async function deadSince(store: Store, from: Millis): Promise<number> {
-  const letters = await all(store, 'dead', { flow: FLOW, from })
-  return letters.reduce((sum, letter) => sum + letter.events.length, 0)
-}
-
-const PAGE = 100
-
-async function all<K extends RecordKind>(store: Store, kind: K, filter: Filter): Promise<readonly Records[K][]> {
-  const items: Records[K][] = []
+export async function deadSince(app: Sluice, from: Millis): Promise<number> {
+  let count = 0
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const page: FindReply<K> = await store.find({ kind, filter, cursor, n: PAGE })
-    items.push(...page.items)
+    const page: Page<DeadLetter> = await app.deadLetters.list({ flow: FLOW, from }, cursor)
+    count += page.items.reduce((sum, letter) => sum + letter.events.length, 0)
     cursor = page.next
   }
-  return items
+  return count
 }

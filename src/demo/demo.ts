@@ -1,5 +1,6 @@
-// The demo itself: users, worker and watcher on one store and one clock, until its time is up or somebody stops it.
+// The demo itself: users, app and watcher on one store and one clock, until its time is up or somebody stops it.
 import type { Clock, Millis, Store } from '../index.ts'
+import { rankingApp } from './app.ts'
 import { deadSince, lanesOf, waitingIn, type Lanes } from './census.ts'
 import { chance } from './chance.ts'
 import type { Facts } from './checks.ts'
@@ -9,15 +10,12 @@ import type { Screen } from './screen.ts'
 import { sleep } from './sleep.ts'
 import { eventsOf, inLine, snapshot, type Snapshot } from './snapshot.ts'
 import { simulateUsers } from './users.ts'
-import { work } from './worker.ts'
 
 export interface DemoParts {
   readonly store: Store
   readonly clock: Clock
   readonly screen: Screen
   readonly seed: number
-  /** A name that no other process on this store has. */
-  readonly process: string
   /** Undefined: until it is stopped. */
   readonly lasts: Millis | undefined
   readonly stop: AbortSignal
@@ -34,21 +32,22 @@ export interface Outcome {
 const FRAME: Millis = 100
 
 export async function runDemo(parts: DemoParts): Promise<Outcome> {
-  const { store, clock, screen } = parts
-  const before = await lanesOf(store)
+  const { store, clock, screen, seed } = parts
+  const since = clock.now()
   const began = clock.monotonic()
-  const ledger = new Ledger(before.now)
+  const ledger = new Ledger(since)
   const news = new News((life) => {
     ledger.note(life)
-    screen.news(life, before.now)
+    screen.news(life, since)
   })
   const shot = (seen: Lanes): Snapshot => {
     const monotonic = clock.monotonic()
     return snapshot(seen, ledger, { elapsed: monotonic - began, until: parts.lasts, monotonic })
   }
+  const app = rankingApp({ store, clock, luck: chance(seed), tell: news.tell })
   const watch = async (stop: AbortSignal): Promise<void> => {
     do {
-      const seen = await lanesOf(store)
+      const seen = await lanesOf(app, clock)
       for (const [at, lane] of inLine(seen).entries()) {
         news.due(lane.key, lane.due, { events: eventsOf(lane, seen.now), position: at + 1 })
       }
@@ -56,19 +55,22 @@ export async function runDemo(parts: DemoParts): Promise<Outcome> {
     } while (await sleep(clock, FRAME, stop))
   }
 
-  await together(parts, [
-    (stop) => simulateUsers({ ...parts, tell: news.tell }, stop),
-    (stop) => work({ ...parts, luck: chance(parts.seed), tell: news.tell }, stop),
-    watch,
-  ])
+  const before = await lanesOf(app, clock)
+  const users = (stop: AbortSignal): Promise<void> => simulateUsers({ app, clock, seed, tell: news.tell }, stop)
+  await app.start()
+  try {
+    await together(parts, [users, watch])
+  } finally {
+    await app.stop()
+  }
 
-  const after = await lanesOf(store)
+  const after = await lanesOf(app, clock)
   const { retries, dead: deadRuns, lost } = ledger
   const facts: Facts = {
     ...ledger.facts(),
     waitedBefore: waitingIn(before.lanes),
     waiting: waitingIn(after.lanes),
-    dead: await deadSince(store, before.now),
+    dead: await deadSince(app, since),
   }
   return { facts, last: shot(after), retries, deadRuns, lost }
 }

@@ -1,6 +1,6 @@
 // What happens to lanes, as the demo sees it happen, and the words for it. Times are the store's.
 import type { Millis } from '../index.ts'
-import { RETRY } from './flow.ts'
+import { TRIES } from './flow.ts'
 
 export interface SeenEvent {
   readonly id: string
@@ -16,11 +16,6 @@ interface WithEvents extends Happened {
   readonly events: readonly SeenEvent[]
 }
 
-interface Ended extends WithEvents {
-  readonly calls: number
-  readonly ms: Millis
-}
-
 export type Life =
   | (Happened & {
       readonly kind: 'received'
@@ -33,11 +28,11 @@ export type Life =
   | (WithEvents & { readonly kind: 'claimed'; readonly due: Millis; readonly attempt: number })
   /** A call was handed to the API; `handed` is on the monotonic clock. */
   | (Happened & { readonly kind: 'called'; readonly handed: Millis; readonly call: number; readonly of: number })
-  | (Ended & { readonly kind: 'done' })
-  | (Ended & { readonly kind: 'retry'; readonly attempt: number; readonly error: string; readonly after: Millis })
-  | (Ended & { readonly kind: 'dead'; readonly attempt: number; readonly error: string })
+  | (WithEvents & { readonly kind: 'done'; readonly calls: number; readonly ms: Millis })
+  | (WithEvents & { readonly kind: 'retry'; readonly attempt: number; readonly error: string; readonly after: Millis })
+  | (WithEvents & { readonly kind: 'dead'; readonly attempt: number; readonly error: string })
   /** Given back, because the demo stops. */
-  | (Ended & { readonly kind: 'released' })
+  | (WithEvents & { readonly kind: 'released' })
   /** The lease was lost: the run is somebody else's now. */
   | (WithEvents & { readonly kind: 'lost' })
 
@@ -83,7 +78,7 @@ export function briefly(life: Life): string {
     case 'claimed':
       return `${many(life.events.length, 'event')} in hand`
     case 'retry':
-      return `try ${life.attempt}/${RETRY.tries}: ${life.error}`
+      return `try ${life.attempt}/${TRIES}: ${life.error}`
     case 'dead':
       return `dead: ${life.error}`
     case 'released':
@@ -99,5 +94,5 @@ export function briefly(life: Life): string {
 }
 
 function tryOf(attempt: number): string {
-  return `${attempt} of ${RETRY.tries}`
+  return `${attempt} of ${TRIES}`
 }

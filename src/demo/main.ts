@@ -65,8 +65,7 @@ async function show({ lasts, seed }: Options, store: Store, { address, removed }
   const { durable } = await store.stats()
   const screen = live ? liveScreen(stdout, paint) : plainScreen((text) => stdout.write(text))
   try {
-    const name = `demo-${process.pid}-${clock.now()}`
-    const outcome = await runDemo({ store, clock, screen, seed, process: name, lasts, stop: stopSignal(screen) })
+    const outcome = await runDemo({ store, clock, screen, seed, lasts, stop: stopSignal(screen) })
     screen.close()
     const checks = checksOf(outcome.facts)
     const table = tableOf(outcome.last, live ? { width: Math.min(stdout.columns, WIDTH_MAX), paint } : PLAIN)

@@ -1,41 +1,38 @@
 // What a run does: a few calls to an API that is simulated and now and then fails, as the real one does.
-import type { Clock, Lease, Millis, Store } from '../index.ts'
+import { retry, type Clock, type Ending, type Limit, type Run } from '../index.ts'
 import type { Chance } from './chance.ts'
 import { POISON } from './flow.ts'
-import { slot } from './limited-calls.ts'
+import type { Tell } from './life.ts'
 import { sleep } from './sleep.ts'
 
 export interface ApiParts {
-  readonly store: Store
+  readonly api: Limit
   readonly clock: Clock
   readonly luck: Chance
+  readonly tell: Tell
 }
-
-export interface Attempted {
-  readonly calls: number
-  /** Why it failed; undefined when all calls were answered well. */
-  readonly error: string | undefined
-  /** It gave up because it was told to. */
-  readonly aborted: boolean
-}
-
-type Called = (handed: Millis, call: number, of: number) => void
 
 const FAILING_CALLS = 0.04
 
 /** Loads a user's tasks and writes back what changed: 2 to 5 calls, one after the other. */
-export async function rankUser(parts: ApiParts, run: Lease, signal: AbortSignal, called: Called): Promise<Attempted> {
-  const { clock, luck } = parts
+export async function rankUser(run: Run, parts: ApiParts): Promise<Ending | undefined> {
+  const { api, clock, luck, tell } = parts
   const of = luck.between(2, 5)
   for (let call = 1; call <= of; call++) {
-    // The token is new with every attempt, so that the ticket is too.
-    const handed = await slot(parts, `${run.run}/${run.token}/${call}`, signal)
-    if (handed === undefined) return { calls: call - 1, error: undefined, aborted: true }
-    called(handed, call, of)
-    const answered = await sleep(clock, luck.between(60, 180), signal)
-    if (!answered) return { calls: call, error: undefined, aborted: true }
-    if (run.key === POISON) return { calls: call, error: '422 not rankable', aborted: false }
-    if (luck.hits(FAILING_CALLS)) return { calls: call, error: '503 unavailable', aborted: false }
+    const answer = await api.run(() => {
+      tell({ kind: 'called', at: clock.now(), user: run.key, handed: clock.monotonic(), call, of })
+      return answerTo(run, parts)
+    })
+    run.count('calls')
+    // Returned, not thrown: that the API says no is nothing unexpected.
+    if (answer !== '200 ok') return retry({ after: 0, reason: answer })
   }
-  return { calls: of, error: undefined, aborted: false }
+  return undefined
+}
+
+async function answerTo({ key, signal }: Run, { clock, luck }: ApiParts): Promise<string> {
+  await sleep(clock, luck.between(60, 180), signal)
+  signal.throwIfAborted()
+  if (key === POISON) return '422 not rankable'
+  return luck.hits(FAILING_CALLS) ? '503 unavailable' : '200 ok'
 }

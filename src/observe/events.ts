@@ -43,7 +43,7 @@ export interface EventMap {
   'lane.opened': OfLane
   'lane.due': OfFlow
   'lane.held': OfLane & { readonly reason: string; readonly by: string }
-  'run.claimed': OfRun & { readonly late: Millis }
+  'run.claimed': OfRun & { readonly due: Millis; readonly late: Millis }
   'run.started': OfRun
   'run.done': Ended & { readonly counts: Readonly<Record<string, number>> }
   'run.again': Ended & { readonly after: Millis; readonly why: string }

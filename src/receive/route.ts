@@ -57,6 +57,10 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
 export function placesIn(flow: Flow, event: FlowEvent, level: number, named = false): OfFlow {
   try {
     if (!named && !flow.wants(event)) return { kind: 'unwanted' }
+  } catch (error) {
+    return failed(flow, `${ON_THREW}: ${textOf(error)}`)
+  }
+  try {
     const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
     const common = { flow: flow.name, group, cancel: flow.whileRunning === 'cancel' }
     const window = flow.windowOf(event, level)
@@ -67,9 +71,19 @@ export function placesIn(flow: Flow, event: FlowEvent, level: number, named = fa
     if (keys.length === 0) return { kind: 'skipped' }
     return { kind: 'places', places: keys.map((key) => place(laneId(flow.name, key), key, common, window)) }
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: said.slice(0, 2_000) } }
+    return failed(flow, textOf(error))
   }
+}
+
+/** Whether the flow wants the event was never answered: it is to be asked again. */
+export const ON_THREW = 'on threw'
+
+function failed(flow: Flow, error: string): OfFlow {
+  return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: error.slice(0, 2_000) } }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Lanes without a tenant are a group of their own. */

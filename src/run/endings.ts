@@ -32,8 +32,13 @@ export function again(options: { readonly after?: Duration; readonly state?: unk
 }
 
 /** A failed attempt that knows when the next one makes sense. */
-export function retry(options: { readonly after: Duration; readonly reason?: string }): Ending {
-  return { [ENDING]: true, kind: 'retry', after: options.after, reason: options.reason ?? 'The handler asked for it.' }
+export function retry(options: { readonly after?: Duration; readonly reason?: string } = {}): Ending {
+  return {
+    [ENDING]: true,
+    kind: 'retry',
+    after: options.after ?? 0,
+    reason: options.reason ?? 'The handler asked for it.',
+  }
 }
 
 /** Over, and not worth a dead letter. */

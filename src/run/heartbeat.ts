@@ -66,6 +66,8 @@ export class Heartbeat {
 
   async #beat(): Promise<void> {
     const runs = [...this.#live.values()].filter((run) => run.cause !== 'lost')
+    // The store may not answer at all: leases end all the same.
+    this.#watch()
     try {
       await this.#parts.before()
       await this.#renew(runs, false)

@@ -1,6 +1,6 @@
 // What an attempt's end means for its run: pure, from how the handler ended to what the store is told (L6c, L8, L9, M6).
 import type { Millis } from '../clock.ts'
-import { millis } from '../model/duration.ts'
+import { millis, type Duration } from '../model/duration.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Outcome } from '../model/settle.ts'
 import { PutOff } from '../scope.ts'
@@ -142,10 +142,14 @@ function well(outcome: Outcome, publishes = true): Verdict {
   return { outcome, error: undefined, publishes }
 }
 
-/** An error may say how long to wait: `retryAfter`, a duration, as errors of HTTP clients do. */
+/** An error may say how long to wait: `retryAfter`, a duration. One that is nonsense is not obeyed. */
 function retryAfterOf(error: unknown): Millis {
   const said = typeof error === 'object' && error !== null && 'retryAfter' in error ? error.retryAfter : 0
-  return typeof said === 'number' && said >= 0 ? said : 0
+  try {
+    return millis(said as Duration, 'retryAfter')
+  } catch {
+    return 0
+  }
 }
 
 function textOf(error: unknown): string {

@@ -44,8 +44,10 @@ export class Deadlines {
     if (state !== undefined) Object.assign(state, { changed: true, stuck: false })
   }
 
-  allChanged(): void {
-    for (const flow of this.#flows.keys()) this.changed(flow)
+  /** Its first deadline, without asking for runs. What was stuck may no longer be. */
+  seen(flow: string, due: Millis | undefined): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { due, stuck: false })
   }
 
   /** What the store answered; `inVain`: runs were asked for, and none was given. */

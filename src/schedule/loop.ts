@@ -8,7 +8,7 @@ import type { Permits } from './permits.ts'
 import { Slots } from './slots.ts'
 
 export interface LoopParts {
-  readonly store: Pick<Store, 'turn'>
+  readonly store: Pick<Store, 'turn' | 'stats'>
   readonly clock: Clock
   readonly time: StoreTime
   readonly process: string
@@ -28,7 +28,7 @@ export interface LoopParts {
 
 interface Ending {
   readonly settle: Settle
-  readonly answer: (settled: Settled) => void
+  readonly told: (settled: Settled) => void
 }
 
 /** Wake-ups that come thick and fast share a turn: each flow is asked at most so often for news alone. */
@@ -65,15 +65,12 @@ export class Loop {
     this.#wake()
   }
 
-  /** Settled with the next turn; answers what the store said. */
-  settle(lease: Lease, settle: Settle): Promise<Settled> {
+  /** Settled with the next turn. `told` is called with what the store said, before anything else is begun. */
+  settle(lease: Lease, settle: Settle, told: (settled: Settled) => void): void {
     this.#freed(lease)
-    return new Promise((answer) => {
-      if (this.#abandoned) return answer('lost')
-      this.#endings.push({ settle, answer })
-      this.#wake()
-      return undefined
-    })
+    if (this.#abandoned) return told('lost')
+    this.#endings.push({ settle, told })
+    return this.#wake()
   }
 
   /** The run is over for this process, and nothing is to be said of it. */
@@ -171,9 +168,17 @@ export class Loop {
 
   /** No wake-up for some time: one may have been lost, and permits that nobody uses here may be wanted elsewhere. */
   async #look(): Promise<void> {
-    this.#deadlines.allChanged()
-    const { flows, permits, trouble } = this.#parts
-    await permits.release(flows.filter((flow) => !this.#slots.isBusy(flow))).catch(trouble)
+    const { store, flows, permits, time, trouble } = this.#parts
+    try {
+      // Reads, and writes nothing: an idle process leaves the disk alone.
+      const stats = await store.stats()
+      time.hear(stats)
+      trouble(undefined)
+      for (const { name } of flows) this.#deadlines.seen(name, stats.flows.find(({ flow }) => flow === name)?.due)
+      await permits.release(flows.filter((flow) => !this.#slots.isBusy(flow)))
+    } catch (error) {
+      trouble(error)
+    }
   }
 
   async #turn(due: readonly Flow[]): Promise<void> {
@@ -191,9 +196,9 @@ export class Loop {
       claim,
       budget: BODY_BUDGET,
     }
-    const { reply, sent } = await this.#ask(call)
-    for (const [at, ending] of endings.entries()) ending.answer(reply.settled[at] ?? 'lost')
-    if (!this.#abandoned) this.#begin(reply, sent, claim)
+    const answer = await this.#ask(call)
+    for (const [at, ending] of endings.entries()) ending.told(answer?.reply.settled[at] ?? 'lost')
+    if (answer !== undefined && !this.#abandoned) this.#begin(answer.reply, answer.sent, claim)
   }
 
   /** Permits are asked for only when there is something to do; until then the flow is merely asked when that will be. */
@@ -213,14 +218,14 @@ export class Loop {
     return []
   }
 
-  /** Until it is answered: the store knows by its number whether it was done. */
-  async #ask(call: TurnCall): Promise<{ readonly reply: TurnReply; readonly sent: Millis }> {
+  /** Until it is answered, or nobody waits for that: the store knows by its number whether it was done. */
+  async #ask(call: TurnCall): Promise<{ readonly reply: TurnReply; readonly sent: Millis } | undefined> {
     const { store, clock, trouble } = this.#parts
-    for (let times = 0; ; times++) {
+    for (let times = 0; !this.#abandoned; times++) {
       const sent = clock.monotonic()
       try {
         const reply = await store.turn(call)
-        if (times > 0) trouble(undefined)
+        trouble(undefined)
         return { reply, sent }
       } catch (error) {
         trouble(error)
@@ -228,6 +233,7 @@ export class Loop {
         await new Promise<void>((resolve) => void clock.after(delay, resolve))
       }
     }
+    return undefined
   }
 
   #begin(reply: TurnReply, sent: Millis, claims: readonly Claim[]): void {

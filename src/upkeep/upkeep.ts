@@ -12,15 +12,17 @@ const AFTER_FAILURE = 5_000
 export class Upkeep {
   readonly #clock: Clock
   readonly #chores: readonly Chore[]
-  readonly #failed: (chore: string, error: unknown) => void
+  readonly #told: (chore: string, failure: string | undefined) => void
+  readonly #failing = new Set<string>()
   readonly #timers = new Map<string, () => void>()
   readonly #busy = new Set<Promise<void>>()
   #stopped = false
 
-  constructor(clock: Clock, chores: readonly Chore[], failed: (chore: string, error: unknown) => void) {
+  /** `told`: a chore began to fail, and says why, or no longer does. */
+  constructor(clock: Clock, chores: readonly Chore[], told: (chore: string, failure: string | undefined) => void) {
     this.#clock = clock
     this.#chores = chores
-    this.#failed = failed
+    this.#told = told
   }
 
   start(): void {
@@ -54,8 +56,10 @@ export class Upkeep {
     let after = AFTER_FAILURE
     try {
       after = await chore.work()
+      if (this.#failing.delete(chore.name)) this.#told(chore.name, undefined)
     } catch (error) {
-      this.#failed(chore.name, error)
+      if (!this.#failing.has(chore.name)) this.#told(chore.name, error instanceof Error ? error.message : 'It failed.')
+      this.#failing.add(chore.name)
     }
     if (this.#stopped) return
     const timer = this.#clock.after(after, () => {

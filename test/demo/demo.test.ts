@@ -36,10 +36,7 @@ async function shown({ clock, store }: Stage, seed: number, lasts = 60_000): Pro
     },
   }
   const stop = new AbortController().signal
-  const outcome = await drive(
-    clock,
-    runDemo({ store, clock, screen, seed, process: `test-${clock.now()}`, lasts, stop }),
-  )
+  const outcome = await drive(clock, runDemo({ store, clock, screen, seed, lasts, stop }))
   return { ...outcome, lives, text }
 }
 

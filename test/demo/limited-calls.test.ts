@@ -1,23 +1,28 @@
-// The limit holds at the caller too: a slot whose confirmation came late is not used.
+// The demo's limit holds at the caller too: a slot whose confirmation came late is not used.
 import { expect, it } from 'vitest'
 import { CallMeter } from '../../src/demo/call-meter.ts'
 import { chance } from '../../src/demo/chance.ts'
-import { slot } from '../../src/demo/limited-calls.ts'
+import { API } from '../../src/demo/flow.ts'
+import { Sluice, type Limit, type Store } from '../../src/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
-import type { Store } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { drive } from './drive.ts'
 
 /** A real store whose answers take a while, as on a slow disk. */
-function slow(store: Store, clock: VirtualClock, lateBy: () => number): Pick<Store, 'reserve'> {
-  return {
-    async reserve(call) {
-      const answer = await store.reserve(call)
+function slow(store: Store, clock: VirtualClock, lateBy: () => number): Store {
+  const reserve: Store['reserve'] = store.reserve.bind(store)
+  return Object.assign(store, {
+    async reserve(call: Parameters<Store['reserve']>[0]) {
+      const answer = await reserve(call)
       const late = lateBy()
       await new Promise<void>((resolve) => void clock.after(late, resolve))
       return answer
     },
-  }
+  })
+}
+
+function limitOn(store: Store, clock: VirtualClock): Limit {
+  return new Sluice({ store, clock, log: false }).limit(API.name, { rate: API.rate, per: API.per })
 }
 
 const luck = chance(1)
@@ -28,22 +33,27 @@ it.each([
   ['always slow', () => 90],
 ])('keeps to 3 calls in any second on a store that is %s', async (_name, lateBy) => {
   const clock = new VirtualClock()
-  const store = slow(openMemoryStore({ clock }), clock, lateBy) as Store
+  const store = slow(openMemoryStore({ clock }), clock, lateBy)
   const meter = new CallMeter()
-  const never = new AbortController().signal
-  const calls = async (caller: string): Promise<void> => {
-    for (let n = 0; n < 100; n++) meter.add((await slot({ store, clock }, `${caller}/${n}`, never)) ?? 0)
+  // Of two apps, as of two processes: they share nothing but the store.
+  const calls = async (): Promise<void> => {
+    const limit = limitOn(store, clock)
+    for (let n = 0; n < 100; n++) await limit.run(() => meter.add(clock.monotonic()))
   }
-  await drive(clock, Promise.all([calls('a'), calls('b')]))
+  await drive(clock, Promise.all([calls(), calls()]))
   expect(meter.total).toBe(200)
   expect(meter.most).toBeLessThanOrEqual(3)
 })
 
 it('gives up its wait when it is told to', async () => {
   const clock = new VirtualClock()
-  const parts = { store: openMemoryStore({ clock }), clock }
+  const limit = limitOn(openMemoryStore({ clock }), clock)
   const stop = new AbortController()
-  for (const ticket of ['1', '2', '3']) expect(await slot(parts, ticket, stop.signal)).toBe(0)
+  const handed: number[] = []
+  const call = (): Promise<unknown> => limit.run(() => handed.push(clock.monotonic()), { signal: stop.signal })
+  for (let n = 0; n < 3; n++) await call()
   clock.after(500, () => stop.abort())
-  expect(await drive(clock, slot(parts, '4', stop.signal))).toBeUndefined()
+  await expect(drive(clock, call())).rejects.toThrow('aborted')
+  expect(handed).toEqual([0, 0, 0])
+  expect(clock.monotonic()).toBeLessThan(510)
 })
