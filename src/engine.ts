@@ -218,8 +218,9 @@ export class Engine {
     const outcome = { kind: 'again', after: WHILE_IT_LIVES, state64: lease.state64 } as const
     const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: flow.keep } as const
     const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
-    emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })
-    this.#loop.settle(lease, settle, () => {})
+    this.#loop.settle(lease, settle, (settled) => {
+      if (settled === 'ok') emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })
+    })
   }
 
   async #crashed(id: string): Promise<void> {

@@ -34,7 +34,7 @@ export interface SluiceOptions {
   readonly lateAfter?: Duration
   /** False: no log. */
   readonly log?: LogOptions | false
-  /** How this process is named in leases; drawn at random unless said. */
+  /** What the name of this process begins with, where it is shown. */
   readonly process?: string
 }
 
@@ -100,7 +100,8 @@ export function settingsOf(options: SluiceOptions): Settings {
     dedupeFor: time('dedupe'),
     lateAfter: time('lateAfter'),
     ...kept(options.keep),
-    process: options.process ?? randomBytes(9).toString('base64url'),
+    // Each start is a process of its own, whatever it is called: it numbers its turns from one.
+    process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
   }
 }
 

@@ -5,7 +5,7 @@ import { SluiceError } from './errors.ts'
 import { makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
-import { FlowEvent } from './model/flow-event.ts'
+import type { FlowEvent } from './model/flow-event.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, type RunLog } from './observe/log.ts'
@@ -16,7 +16,8 @@ import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
 import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
 import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import { ON_THREW, placesIn, route, type Routes } from './receive/route.ts'
+import { latePlaces } from './receive/late-places.ts'
+import type { Routes } from './receive/route.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
@@ -300,7 +301,7 @@ export class Sluice {
     }
     const heard = (flow: string, level: number): void => void this.#levels.set(flow, level)
     const adaptive = pressure({ store, flows, late: (flow) => engine.late(flow), heard })
-    const placed = (mark: LeasedMark): PlaceItem => this.#placed(mark)
+    const placed = (mark: LeasedMark): PlaceItem => latePlaces(mark, this.#routes())
     return [
       retention(store, policy),
       placing({ store, flows, epoch: () => known.epoch, placed }),
@@ -308,30 +309,6 @@ export class Sluice {
       served,
       ...(adaptive === undefined ? [] : [adaptive]),
     ]
-  }
-
-  /** What could not be routed when it came: now it can, or it stays marked. */
-  #placed(mark: LeasedMark): PlaceItem {
-    const { id, token, flow: name, event } = mark
-    const flow = this.#flows.get(name)
-    if (name === '') return this.#routedAnew(mark)
-    const still = (reason: LeasedMark['reason'], error: string): PlaceItem => ({
-      kind: 'mark',
-      id,
-      token,
-      places: [],
-      marks: [{ flow: name, reason, error, after: 60_000 }],
-    })
-    if (flow === undefined) return still(mark.reason, mark.error)
-    const routed = placesIn(flow, new FlowEvent(event), this.#levels.get(name) ?? 0, !mark.error.startsWith(ON_THREW))
-    if (routed.kind === 'mark') return still(routed.mark.reason, routed.mark.error)
-    return { kind: 'mark', id, token, places: routed.kind === 'places' ? routed.places : [], marks: [] }
-  }
-
-  /** It was not routed at all: those who stored it had old routes. */
-  #routedAnew({ id, token, event }: LeasedMark): PlaceItem {
-    const { places, marks } = route(new FlowEvent(event), this.#routes())
-    return { kind: 'mark', id, token, places, marks: marks.map((mark) => ({ ...mark, after: 0 })) }
   }
 
   #delayedFlow(): Flow {

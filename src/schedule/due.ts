@@ -67,6 +67,12 @@ export class Deadlines {
     if (state !== undefined) Object.assign(state, { changed: false, stuck: true })
   }
 
+  /** It could not be known whether there was something for it. */
+  again(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined && state.stuck) Object.assign(state, { stuck: false, changed: true })
+  }
+
   asked(flow: string): void {
     const state = this.#flows.get(flow)
     if (state !== undefined) state.changed = false

@@ -33,6 +33,7 @@ interface Ending {
 
 /** Wake-ups that come thick and fast share a turn: each flow is asked at most so often for news alone. */
 const NEWS_APART = 4
+const ASK_AGAIN = 1_000
 const BODY_BUDGET = 32 * 1024 * 1024
 const AFTER_TROUBLE = [50, 100, 250, 500, 1_000] as const
 
@@ -111,8 +112,8 @@ export class Loop {
   }
 
   #freed(lease: Lease): void {
-    this.#slots.freed(lease)
-    this.#deadlines.changed(lease.flow)
+    const forAll = this.#slots.freed(lease)
+    for (const { name } of this.#parts.flows) if (forAll || name === lease.flow) this.#deadlines.changed(name)
   }
 
   async #go(): Promise<void> {
@@ -208,9 +209,15 @@ export class Loop {
     const ready = due.filter((flow) => this.#deadlines.hasPassed(flow.name, now))
     await permits.ensure(ready)
     const denied = ready.filter((flow) => permits.of(flow) === 0)
-    for (const flow of denied) this.#deadlines.stuck(flow.name)
+    for (const flow of denied) this.#denied(flow.name)
     const asked = due.filter((flow) => !denied.includes(flow))
     return this.#slots.claims(asked, (flow) => permits.of(flow), lease)
+  }
+
+  /** Others have all its permits. They may be dead: then their permits end, and nobody says so. */
+  #denied(flow: string): void {
+    this.#deadlines.stuck(flow)
+    this.#parts.clock.after(ASK_AGAIN, () => this.news(flow))
   }
 
   #failed(error: unknown): readonly Claim[] {
@@ -248,9 +255,11 @@ export class Loop {
     }
     for (const { run } of reply.crashed) crashed(run)
     for (const { flow, due } of reply.heads) {
-      const wanted = claims.some((claim) => claim.flow === flow && claim.slots > 0)
-      const got = reply.claimed.some((lease) => lease.flow === flow)
-      this.#deadlines.heard(flow, due, wanted && !got, reply.now)
+      const claim = claims.find((one) => one.flow === flow)
+      const inVain = claim !== undefined && claim.slots > 0 && !reply.claimed.some((lease) => lease.flow === flow)
+      this.#deadlines.heard(flow, due, inVain, reply.now)
+      // Its first lane may be a suspect, and it was not its turn to take one.
+      if (inVain && claim.suspects === 0 && claims.length > 1 && this.#slots.hasSuspectSlot) this.#deadlines.again(flow)
     }
   }
 }

@@ -18,7 +18,8 @@ export interface PermitParts {
   readonly lease: Millis
 }
 
-const LASTS_LEASES = 3
+/** Longer than the runs under it, and not much: those of a dead process hold up all others until they end. */
+const LASTS_LONGER = 1_000
 
 export class Permits {
   readonly #parts: PermitParts
@@ -58,7 +59,7 @@ export class Permits {
     if (flows.length === 0) return
     const { store, clock, process, lease } = this.#parts
     const sent = clock.monotonic()
-    const lasts = LASTS_LEASES * lease
+    const lasts = lease + LASTS_LONGER
     const wants = flows.map((flow) => ({ name: flow.name, want: flow.concurrency, max: flow.concurrency }))
     const { granted } = await store.permits({ process, lease: lasts, wants })
     for (const [at, flow] of flows.entries()) {
