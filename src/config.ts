@@ -20,6 +20,8 @@ interface Defaults {
   readonly deadLettersFor: Duration
   /** A process looks for work at least this often, should no wake-up reach it. */
   readonly poll: Duration
+  /** Wake-ups that come thick and fast share a turn: in milliseconds. */
+  readonly newsApart: number
   /** How long `stop` lets runs go on before it aborts them, and then how long they have to return. */
   readonly grace: Duration
   readonly afterAbort: Duration
@@ -42,6 +44,7 @@ export const DEFAULTS: Defaults = {
   completedFor: '90d',
   deadLettersFor: '365d',
   poll: '1s',
+  newsApart: 4,
   grace: '30s',
   afterAbort: '5s',
   lateAfter: '5m',

@@ -4,14 +4,14 @@ import type { Clock, Millis } from './clock.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { AnyListener, OfRun } from './observe/events.ts'
-import { attempt, type Attempted } from './run/attempt.ts'
+import { attempt, type Attempted, type ToPublish } from './run/attempt.ts'
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
 import { LiveRun } from './run/live-run.ts'
 import type { RunLog } from './observe/log.ts'
 import { StoreTime } from './schedule/due.ts'
 import { Loop } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
-import type { Hint, Lease, NewEvent, Settle, Store } from './store/contract/index.ts'
+import type { Hint, Lease, Settle, Store } from './store/contract/index.ts'
 import { tellEnd } from './observe/tell-end.ts'
 
 export interface EngineParts {
@@ -22,7 +22,7 @@ export interface EngineParts {
   readonly emit: AnyListener
   readonly log: (run: OfRun) => RunLog
   readonly routes: () => number
-  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => readonly NewEvent[]
+  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => ToPublish
   readonly numbers: EngineNumbers
 }
 
@@ -31,6 +31,7 @@ interface EngineNumbers {
   readonly heartbeat: Millis
   readonly runsAtOnce: number
   readonly poll: Millis
+  readonly newsApart: Millis
   readonly grace: Millis
   readonly afterAbort: Millis
   readonly againFor: Millis
@@ -72,6 +73,7 @@ export class Engine {
       flows,
       lease,
       poll,
+      newsApart: numbers.newsApart,
       time: this.time,
       permits: this.#permits,
       atOnce: runsAtOnce,
@@ -107,17 +109,15 @@ export class Engine {
     return this.#loop.isFull(flow)
   }
 
-  late(flow: string): Millis {
-    return this.#loop.late(flow)
-  }
-
   /** L13: begins nothing, lets runs go on for the grace time, aborts them, and gives back those that then return. */
   async stop(grace: Millis): Promise<void> {
-    this.#loop.stopClaiming()
+    await this.#within(this.#loop.stopClaiming(), this.#parts.numbers.afterAbort)
     await this.#ended(grace)
     for (const run of this.live) run.abort('stop')
     await this.#ended(this.#parts.numbers.afterAbort)
     this.#deaf()
+    // Who has not returned by now may do so any time: nothing it says counts, and its lease is not renewed.
+    for (const run of this.live) this.#giveUp(run)
     // A store that does not answer must not keep the process: leases lapse, permits too.
     await this.#within(this.#loop.stop(), this.#parts.numbers.afterAbort)
     await this.#within(this.#permits.release(this.#parts.flows), this.#parts.numbers.afterAbort)
@@ -128,10 +128,12 @@ export class Engine {
   crash(): void {
     this.#deaf()
     this.#loop.abandon()
-    for (const run of this.live) {
-      this.#heartbeat.remove(run)
-      run.abort('lost')
-    }
+    for (const run of this.live) this.#giveUp(run)
+  }
+
+  #giveUp(run: LiveRun): void {
+    this.#heartbeat.remove(run)
+    run.abort('lost')
   }
 
   /** All runs have ended, or the time is up. */
@@ -203,6 +205,7 @@ export class Engine {
     await new Promise<void>((resolve) => {
       this.#loop.settle(live.lease, attempted.settle, (settled) => {
         tellEnd({ ...attempted, told, settled, emit })
+        if (settled === 'ok') attempted.tell()
         resolve()
       })
     })
@@ -216,7 +219,7 @@ export class Engine {
   #putOff(lease: Lease, flow: Flow, why: string): void {
     const { emit } = this.#parts
     const outcome = { kind: 'again', after: WHILE_IT_LIVES, state64: lease.state64 } as const
-    const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: flow.keep } as const
+    const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: 0 } as const
     const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
     this.#loop.settle(lease, settle, (settled) => {
       if (settled === 'ok') emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })

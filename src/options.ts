@@ -58,6 +58,7 @@ export interface Settings {
   readonly heartbeat: Millis
   readonly runsAtOnce: number
   readonly poll: Millis
+  readonly newsApart: Millis
   readonly grace: Millis
   readonly afterAbort: Millis
   readonly againFor: Millis
@@ -69,7 +70,18 @@ export interface Settings {
   readonly process: string
 }
 
+const KEEP_OPTIONS: ReadonlySet<string> = new Set<keyof NonNullable<SluiceOptions['keep']>>([
+  'events',
+  'deadLetters',
+  'bytes',
+])
+
 export function settingsOf(options: SluiceOptions): Settings {
+  if (typeof options !== 'object' || options === null)
+    throw invalid("the options are missing; { store: 'memory:' } will do.")
+  if (typeof options.store !== 'string' && !isStore(options.store)) {
+    throw invalid('store is neither an address nor a store; sqlite:<file> is the usual one.')
+  }
   for (const option of Object.keys(options)) {
     if (!OPTIONS.has(option)) throw invalid(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
   }
@@ -83,6 +95,7 @@ export function settingsOf(options: SluiceOptions): Settings {
       `lease (${lease} ms) is shorter than three heartbeats (${heartbeat} ms each); lengthen it or beat faster.`,
     )
   }
+  if (lease === Infinity) throw invalid('lease is endless; a run whose process has died would never come back.')
   const poll = time('poll')
   if (!(poll > 0)) throw invalid('poll is 0; it is how often to look when no wake-up comes, say 1s.')
   const { runsAtOnce = DEFAULTS.runsAtOnce } = options
@@ -94,6 +107,7 @@ export function settingsOf(options: SluiceOptions): Settings {
     heartbeat,
     runsAtOnce,
     poll,
+    newsApart: DEFAULTS.newsApart,
     grace: time('grace'),
     afterAbort: millis(DEFAULTS.afterAbort, 'afterAbort'),
     againFor: millis(DEFAULTS.againFor, 'againFor'),
@@ -106,6 +120,8 @@ export function settingsOf(options: SluiceOptions): Settings {
 }
 
 function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDead' | 'keepBytes'> {
+  const unknown = Object.keys(keep).find((option) => !KEEP_OPTIONS.has(option))
+  if (unknown !== undefined) throw invalid(`keep.${unknown} is no option; there are ${[...KEEP_OPTIONS].join(', ')}.`)
   const { events = DEFAULTS.completedFor, deadLetters = DEFAULTS.deadLettersFor, bytes = Infinity } = keep
   const bySource = typeof events === 'object' ? events : { '': events }
   const all = { '': DEFAULTS.completedFor, ...bySource }
@@ -120,6 +136,10 @@ function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | '
     keepDead: millis(deadLetters, 'Sluice.keep.deadLetters'),
     keepBytes: Math.min(bytes, Number.MAX_SAFE_INTEGER),
   }
+}
+
+function isStore(store: unknown): boolean {
+  return typeof store === 'object' && store !== null && 'turn' in store
 }
 
 function invalid(what: string): SluiceError {

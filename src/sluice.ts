@@ -14,6 +14,7 @@ import { Flows, Lanes } from './operate/lanes.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
 import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
+import { lastTick, setLastTick } from './receive/last-tick.ts'
 import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
 import { latePlaces } from './receive/late-places.ts'
@@ -24,7 +25,7 @@ import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { matcher } from './schedule/globs.ts'
 import type { LeasedMark, PlaceItem, Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
-import { ages, placing, pressure, retention } from './upkeep/chores.ts'
+import { ages, placing, pressure, retention, type Placing } from './upkeep/chores.ts'
 import { LoopLag } from './upkeep/loop-lag.ts'
 import { Upkeep, type Chore } from './upkeep/upkeep.ts'
 
@@ -71,6 +72,7 @@ export class Sluice {
   #working: Working | undefined
   #stopping: Promise<void> | undefined
   #test: UnderTest | undefined
+  #placing: Placing | undefined
 
   constructor(options: SluiceOptions) {
     this.#options = options
@@ -80,7 +82,7 @@ export class Sluice {
     const store = async (): Promise<Store> => (await this.#open()).store
     const { emit } = this.events
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
-    const operate = { store, flows: this.#flows, emit }
+    const operate = { store, flows: this.#flows, emit, retried: () => this.#retried() }
     this.deadLetters = new DeadLetters(operate)
     this.lanes = new Lanes(operate)
     this.flows = new Flows(operate)
@@ -114,7 +116,8 @@ export class Sluice {
   every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
     this.#schedules.push(schedule(name, when, options.timeZone))
     const on = (event: FlowEvent): boolean => event.source === EVERY && event.type === name
-    return this.#declare(checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run }))
+    const flow = checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
+    return this.#declare({ ...flow, internal: true })
   }
 
   /** Resolves when the events would survive a crash; says of each what became of it. */
@@ -131,7 +134,7 @@ export class Sluice {
     if (at === undefined) return this.#publisher.publish(list, flows)
     if (flows !== undefined) throw invalid('publish has at and to; one or the other.')
     const moment = at instanceof Date ? at.getTime() : at
-    return this.#publisher.publish(list.map((one) => wrapped(one, moment)))
+    return this.#publisher.publish(list.map((one) => wrapped(one, moment, this.#now())))
   }
 
   /** One true sentence on where a key's events are and what they wait for. */
@@ -171,7 +174,7 @@ export class Sluice {
       toPublish: (events, run, from) => this.#publisher.ofRun(events, run, from),
       numbers: this.#settings,
     })
-    const chores = this.#chores(store, known, engine).map((chore) => calmed(chore, this.#test?.calm))
+    const chores = this.#chores(store, known).map((chore) => calmed(chore, this.#test?.calm))
     const upkeep = new Upkeep(this.#clock, chores, (chore, failure) => {
       const alert = `upkeep:${chore}`
       if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
@@ -181,7 +184,8 @@ export class Sluice {
       clock: this.#clock,
       now: () => this.#now(),
       publish: (event) => this.#publisher.publish([event]),
-      since: (name) => sinceOf(store, name),
+      since: (name) => lastTick(store, name),
+      ticked: (name, tick) => setLastTick(store, name, tick),
     })
     const lag = new LoopLag(this.#clock, (ms) => {
       const runs = engine.live.map(({ lease }) => `${lease.flow} ${JSON.stringify(lease.key)}`).join(', ')
@@ -206,7 +210,7 @@ export class Sluice {
     this.#test = test
     this.#clock.use(test.clock)
     this.#options = { ...this.#options, store: test.store }
-    this.#settings = { ...this.#settings, poll: test.calm }
+    this.#settings = { ...this.#settings, poll: test.calm, newsApart: 0 }
     return {
       crash: () => {
         this.#working?.ticker.stop()
@@ -280,7 +284,7 @@ export class Sluice {
     }
   }
 
-  #chores(store: Store, known: KnownFlows, engine: Engine): readonly Chore[] {
+  #chores(store: Store, known: KnownFlows): readonly Chore[] {
     const flows = [...this.#flows.values()]
     const { keepEvents, keepDead, keepBytes, lateAfter } = this.#settings
     const byFlow = (value: (flow: Flow) => number): Record<string, number> =>
@@ -300,15 +304,21 @@ export class Sluice {
       },
     }
     const heard = (flow: string, level: number): void => void this.#levels.set(flow, level)
-    const adaptive = pressure({ store, flows, late: (flow) => engine.late(flow), heard })
+    const adaptive = pressure({ store, flows, heard })
     const placed = (mark: LeasedMark): PlaceItem => latePlaces(mark, this.#routes())
     return [
       retention(store, policy),
-      placing({ store, flows, epoch: () => known.epoch, placed }),
+      (this.#placing = placing({ store, flows, epoch: () => known.epoch, placed })),
       ages({ store, flows, lateAfter, emit: this.events.emit }),
       served,
       ...(adaptive === undefined ? [] : [adaptive]),
     ]
+  }
+
+  /** Somebody had events tried again that could not be routed. */
+  #retried(): void {
+    this.#placing?.everything()
+    this.#working?.upkeep.soon('placing')
   }
 
   #delayedFlow(): Flow {
@@ -316,7 +326,8 @@ export class Sluice {
       const wait = Math.max(0, dueAt(event) - this.#now())
       return { quiet: wait, max: wait }
     }
-    return checkedFlow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run: publishIt })
+    const options = { on: (event: FlowEvent) => event.source === DELAYED, window, run: publishIt }
+    return { ...checkedFlow<Run>(DELAYED, options), internal: true }
   }
 
   #now(): Millis {
@@ -349,7 +360,7 @@ interface Crashable {
 }
 
 function calmed(chore: Chore, calm: Millis | undefined): Chore {
-  if (calm === undefined || chore.name === 'pressure') return chore
+  if (calm === undefined || chore.prompt === true) return chore
   return { name: chore.name, work: async () => Math.max(calm, await chore.work()) }
 }
 
@@ -360,21 +371,6 @@ async function publishIt(run: Run): Promise<void> {
 type RunName = Parameters<typeof runLog>[1]
 
 const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
-
-/** When a schedule was first seen: it makes up for what it missed since, not for what was before. */
-async function sinceOf(store: Store, name: string): Promise<Millis> {
-  for (;;) {
-    const { docs, now } = await store.readDocs({ kind: 'every', ids: [name], after: '', n: 1 })
-    const known = docs[0]
-    if (known !== undefined) return Number(Buffer.from(known.body).toString())
-    const body = Buffer.from(String(now))
-    await store.writeDocs({
-      writes: [{ kind: 'every', id: name, ifRev: 0, body }],
-      raiseRoutes: false,
-      audit: undefined,
-    })
-  }
-}
 
 function invalid(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', what)

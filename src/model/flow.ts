@@ -24,8 +24,10 @@ export interface Flow extends Routing {
   readonly maxEvents: number
   readonly maxBytes: number
   readonly whileRunning: 'window' | 'requeue' | 'cancel'
-  /** How long a lane remembers when it last ran: the quiet of a `leading` window. */
-  readonly keep: Millis
+  /** How long a lane remembers when these last ran: the quiet of a `leading` window. */
+  readonly keepFor: (events: readonly FlowEvent[]) => Millis
+  /** Declared by the engine for itself: it gets what no other flow does. */
+  readonly internal: boolean
   readonly timeout: Millis
   /** Delay after so many failures, or undefined: no further try. `chance` is in [0, 1). */
   readonly delay: (failures: number, chance: number) => Millis | undefined

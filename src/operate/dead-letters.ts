@@ -98,7 +98,11 @@ export class DeadLetters {
 
   async #act(which: string | DeadFilter, act: 'retry' | 'drop'): Promise<Steered | { readonly count: number }> {
     const store = await this.#parts.store()
-    if (typeof which === 'string') return (await steer(store, [which], act))[0] ?? 'missing'
+    if (typeof which === 'string') {
+      const [result] = await steer(store, [which], act)
+      if (which.startsWith(MARK)) this.#parts.retried()
+      return result ?? 'missing'
+    }
     const ids: string[] = []
     for await (const letter of this.#each(which)) ids.push(letter.id)
     let count = 0
@@ -106,6 +110,7 @@ export class DeadLetters {
       const results = await steer(store, ids.slice(from, from + PAGE), act)
       count += results.filter((result) => result === 'ok').length
     }
+    if (which.kind === 'unrouted') this.#parts.retried()
     return { count }
   }
 

@@ -11,6 +11,8 @@ export interface OperateParts {
   readonly store: () => Promise<Store>
   readonly flows: ReadonlyMap<string, Flow>
   readonly emit: AnyListener
+  /** Events that could not be routed are to be tried again. */
+  readonly retried: () => void
 }
 
 export type Steered = SteerReply['results'][number]

@@ -3,6 +3,7 @@ import type { Millis } from '../clock.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { SluiceError } from '../errors.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
+import { newEvent } from './new-event.ts'
 
 export const DELAYED = 'sluice.delayed'
 
@@ -12,12 +13,12 @@ interface Wrapped {
   readonly event: Omit<EventInput, 'data' | 'body'>
 }
 
-export function wrapped(event: EventInput, at: Millis): EventInput {
+export function wrapped(event: EventInput, at: Millis, now: Millis): EventInput {
   if (!Number.isFinite(at)) throw new SluiceError('EVENT_INVALID', 'at must be a Date or milliseconds since 1970.')
-  const { data, body, ...rest } = event
-  const bytes =
-    body instanceof Uint8Array ? body : Buffer.from(body ?? (data === undefined ? '' : JSON.stringify(data)))
-  const inside: Wrapped = { at, body64: Buffer.from(bytes).toString('base64'), event: rest }
+  // As it will be named then: what is wrong with it is said now.
+  const { body: bytes, time } = newEvent(event, { now, dedupeFor: 0 })
+  const { data: _data, body: _body, ...rest } = event
+  const inside: Wrapped = { at, body64: Buffer.from(bytes).toString('base64'), event: { ...rest, time } }
   const known = event.dedupeId ?? event.id
   const tenant = event.tenant === undefined ? {} : { tenant: event.tenant }
   const dedupe = known === undefined ? {} : { dedupeId: `${event.source ?? 'app'}/${known}@${at}` }

@@ -56,7 +56,10 @@ function byCron(name: string, when: string, timeZone: string): Schedule {
 
 function cronOf(name: string, when: string, timeZone: string): Cron {
   try {
-    return new Cron(when, { paused: true, timezone: timeZone })
+    const cron = new Cron(when, { paused: true, timezone: timeZone })
+    // It looks at the time zone only when it is asked.
+    cron.nextRun(new Date(0))
+    return cron
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
     throw new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) is ${JSON.stringify(when)}: ${said}.`)
@@ -73,6 +76,7 @@ export interface TickerParts {
   readonly publish: (event: EventInput) => Promise<unknown>
   /** Since when the schedule is known: what was missed before is not made up for. */
   readonly since: (name: string) => Promise<Millis>
+  readonly ticked: (name: string, tick: Millis) => Promise<void>
 }
 
 /** Publishes the ticks of the schedules. After a pause only the last missed one: it is late, not many. */
@@ -88,7 +92,7 @@ export class Ticker {
   async start(schedules: readonly Schedule[]): Promise<void> {
     for (const one of schedules) {
       const missed = one.last(this.#parts.now(), await this.#parts.since(one.name))
-      if (missed !== undefined) await this.#parts.publish(tickEvent(one.name, missed))
+      if (missed !== undefined) await this.#publish(one.name, missed)
       this.#arm(one)
     }
   }
@@ -107,10 +111,15 @@ export class Ticker {
     this.#cancel.set(one.name, cancel)
   }
 
+  async #publish(name: string, tick: Millis): Promise<void> {
+    await this.#parts.publish(tickEvent(name, tick))
+    await this.#parts.ticked(name, tick)
+  }
+
   async #tick(one: Schedule, tick: Millis): Promise<void> {
     if (this.#parts.now() < tick) return this.#arm(one)
     try {
-      await this.#parts.publish(tickEvent(one.name, tick))
+      await this.#publish(one.name, tick)
     } catch {
       // The store is away; the next tick, or the next start, makes up for it.
     }

@@ -46,6 +46,7 @@ function timeOf(time: EventInput['time'], now: Millis): Millis {
 function bodyOf({ data, body }: EventInput): Uint8Array {
   if (body !== undefined && data !== undefined) throw invalid('body', 'left out when there is data')
   if (body instanceof Uint8Array) return body
+  if (body !== undefined && typeof body !== 'string') throw invalid('body', 'text or bytes')
   return Buffer.from(typeof body === 'string' ? body : data === undefined ? '' : jsonOf(data, 'data'))
 }
 

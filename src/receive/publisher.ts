@@ -26,6 +26,12 @@ export interface Published {
   readonly of: string | undefined
 }
 
+export interface PublishedByRun {
+  readonly events: readonly NewEvent[]
+  /** Once they are stored. */
+  readonly tell: () => void
+}
+
 /** After so many changes of the routes in a row something is wrong with them. */
 const ROUTES_TRIES = 5
 
@@ -60,12 +66,16 @@ export class Publisher {
   }
 
   /** For a settlement, which stores them: named after their run, so that a repeated attempt stores nothing twice (L2b). */
-  ofRun(inputs: readonly EventInput[], run: string, from: number): readonly NewEvent[] {
+  ofRun(inputs: readonly EventInput[], run: string, from: number): PublishedByRun {
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
-    return inputs.map((input, n) => {
+    const routed = inputs.map((input, n) => {
       const named = newEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
-      return this.#routed(named, undefined).event
+      return this.#routed(named, undefined)
     })
+    const tell = (): void => {
+      for (const { event, skipped } of routed) this.#told(event, skipped, { kind: 'stored' })
+    }
+    return { events: routed.map(({ event }) => event), tell }
   }
 
   #routed(event: UnroutedEvent, to: ReadonlySet<string> | undefined): { event: NewEvent; skipped: readonly string[] } {

@@ -35,7 +35,7 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
   const marks: Mark[] = []
   const skipped: string[] = []
   for (const flow of routes.flows) {
-    if (to !== undefined && !to.has(flow.name)) continue
+    if (isOurs(event) !== flow.internal || (to !== undefined && !to.has(flow.name))) continue
     const routed = placesIn(flow, event, routes.level(flow.name), to !== undefined)
     if (routed.kind === 'mark') marks.push(routed.mark)
     else if (routed.kind === 'skipped') skipped.push(flow.name)
@@ -45,12 +45,19 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
       } else places.push(...routed.places)
     }
   }
-  for (const flow of routes.foreign) {
+  for (const flow of isOurs(event) ? [] : routes.foreign) {
     const { name } = flow
     if (to?.has(name) ?? flow.wants(event))
       marks.push({ flow: name, reason: 'unknown-flow', error: 'This process does not serve it.' })
   }
   return { places, marks, skipped }
+}
+
+/** What the engine publishes to itself is nobody else's business. */
+const OUR_SOURCES = 'sluice.'
+
+export function isOurs(event: { readonly source: string }): boolean {
+  return event.source.startsWith(OUR_SOURCES)
 }
 
 /** All its places in one flow, however many. `named`: the sender chose the flow, which is not asked whether it wants it. */

@@ -9,6 +9,14 @@ import type { RunLog } from '../observe/log.ts'
 import { keptAs, keptIn, runFor, type Left } from './run.ts'
 import { verdictOf, type HowItEnded, type Verdict } from './verdict.ts'
 
+/** Events with their places, and how to tell of them once they are stored. */
+export interface ToPublish {
+  readonly events: readonly NewEvent[]
+  readonly tell: () => void
+}
+
+const NOTHING: ToPublish = { events: [], tell: () => {} }
+
 export interface AttemptParts {
   readonly clock: Clock
   /** The store's time, as far as it is known here. */
@@ -19,7 +27,7 @@ export interface AttemptParts {
   readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
   readonly bodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
   /** Routed and named `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
-  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => readonly NewEvent[]
+  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => ToPublish
 }
 
 export type Attempted =
@@ -31,6 +39,8 @@ export type Attempted =
       readonly verdict: Verdict
       readonly ms: Millis
       readonly counts: Left['counts']
+      /** Tells of what it published, once that is stored. */
+      readonly tell: () => void
       /** Of a handler that did not return in time: its lane must not start again here while it lives. */
       readonly handler: Promise<unknown> | undefined
     }
@@ -74,12 +84,12 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     outcome: verdict.outcome,
     attempt:
       verdict.error === undefined ? undefined : { at: parts.storeNow(), ms: Math.round(ms), error: verdict.error },
-    publish,
+    publish: publish.events,
     whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
-    keep: flow.keep,
+    keep: flow.keepFor(run.events),
   }
   const stillRuns = first === 'timed-out' ? handler : undefined
-  return { kind: 'ended', settle, verdict, ms, counts: left.counts, handler: stillRuns }
+  return { kind: 'ended', settle, verdict, ms, counts: left.counts, tell: publish.tell, handler: stillRuns }
 }
 
 interface Judging {
@@ -92,7 +102,7 @@ interface Judging {
 
 interface Judged {
   readonly verdict: Verdict
-  readonly publish: readonly NewEvent[]
+  readonly publish: ToPublish
 }
 
 function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judging): Judged {
@@ -107,12 +117,12 @@ function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judgi
     keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
   }
   const verdict = verdictOf(ended, circumstances)
-  if (!verdict.publishes) return { verdict, publish: [] }
+  if (!verdict.publishes) return { verdict, publish: NOTHING }
   try {
     return { verdict, publish: parts.toPublish(left.published, live.lease.run, published) }
   } catch (error) {
     // What it published is no event: that is its own failure.
-    return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: [] }
+    return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: NOTHING }
   }
 }
 

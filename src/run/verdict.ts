@@ -66,9 +66,11 @@ function ofEnding(ending: Ending, at: Circumstances): Verdict {
     case 'drop':
       return well({ kind: 'dropped', reason: ending.reason })
     case 'again': {
-      const since = at.lease.againSince
-      if (since > 0 && at.now - since > at.againFor) return failed(`It has said again for ${at.againFor} ms.`, at)
-      return well({ kind: 'again', after: millis(ending.after, 'again.after'), state64: at.keep(ending.state) })
+      const since = at.lease.againSince === 0 ? at.now : at.lease.againSince
+      const after = millis(ending.after, 'again.after')
+      if (at.now + after - since > at.againFor)
+        return failed(`It says again for more than ${at.againFor} ms in all.`, at)
+      return well({ kind: 'again', after, state64: at.keep(ending.state) })
     }
     case 'retry':
       return failed(ending.reason, at, millis(ending.after, 'retry.after'))

@@ -25,6 +25,7 @@ export interface Backoff {
 export const RETRY_AFTER_MAX: Millis = 24 * 3_600_000
 
 export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'): Backoff {
+  mustBeOptions(options, flow)
   // A list is literal: somebody chose these numbers.
   const { delays, jitter = 0 } =
     'first' in options ? grown(options, flow) : 'delays' in options ? options : { delays: options }
@@ -39,6 +40,20 @@ export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'):
       return delay === undefined ? undefined : Math.round(delay * (1 + jitter * (2 * chance - 1)))
     },
   }
+}
+
+const OPTIONS: ReadonlySet<string> = new Set(['delays', 'jitter', 'first', 'factor', 'cap', 'retries'])
+
+function mustBeOptions(options: unknown, flow: string): void {
+  if (Array.isArray(options)) return
+  const isObject = typeof options === 'object' && options !== null
+  if (!isObject || (!('delays' in options) && !('first' in options))) {
+    const fix = `it is a list of delays like ['1s', '5s'], or { first: '1s', retries: 5 }`
+    throw new SluiceError('CONFIG_INVALID', `${flow} is ${JSON.stringify(options)}; ${fix}.`)
+  }
+  const unknown = Object.keys(options).find((option) => !OPTIONS.has(option))
+  if (unknown === undefined) return
+  throw new SluiceError('CONFIG_INVALID', `${flow}.${unknown} is no option; there are ${[...OPTIONS].join(', ')}.`)
 }
 
 /** The delay, or what the other side asked for if that is longer. */

@@ -67,12 +67,6 @@ export class Deadlines {
     if (state !== undefined) Object.assign(state, { changed: false, stuck: true })
   }
 
-  /** It could not be known whether there was something for it. */
-  again(flow: string): void {
-    const state = this.#flows.get(flow)
-    if (state !== undefined && state.stuck) Object.assign(state, { stuck: false, changed: true })
-  }
-
   asked(flow: string): void {
     const state = this.#flows.get(flow)
     if (state !== undefined) state.changed = false
@@ -96,10 +90,5 @@ export class Deadlines {
       return state === undefined || state.stuck || state.due === undefined ? [] : state.due
     })
     return dues.length === 0 ? undefined : Math.min(...dues)
-  }
-
-  late(flow: string, now: Millis): Millis {
-    const due = this.#flows.get(flow)?.due
-    return due === undefined ? 0 : Math.max(0, now - due)
   }
 }

@@ -65,6 +65,9 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     if (!OPTIONS.has(option)) refuse(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
   }
   if (typeof options.run !== 'function') refuse('run is missing; it is the function to call.')
+  if (options.key !== undefined && typeof options.key !== 'function') {
+    refuse(`key is ${JSON.stringify(options.key)}; it is a function of the event.`)
+  }
   if (options.key === undefined) refuseWithoutKey(options, refuse)
   if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
     refuse('maxLanesPerTenant bounds open windows, and there is no window; remove one or add the other.')
@@ -83,11 +86,12 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     ...choices,
     keysOf: options.key,
     concurrency: count(options.concurrency, 'concurrency', refuse),
-    timeout: millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`),
+    timeout: above0(millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`), 'timeout', refuse),
     delay: (failures, chance) => retries.delay(failures, chance),
     tries: retries.tries,
     retention: millis(options.keep ?? DEFAULTS.completedFor, `${name}.keep`),
     maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
+    internal: false,
     run: options.run,
   }
 }
@@ -112,6 +116,10 @@ function oneOf<T extends string>(value: T, known: readonly T[], option: string, 
     : refuse(`${option} is ${JSON.stringify(value)}; it is ${known.map((one) => `'${one}'`).join(' or ')}.`)
 }
 
+function above0(value: Millis, option: string, refuse: Refuse): Millis {
+  return value > 0 ? value : refuse(`${option} is ${value}; it must be above 0.`)
+}
+
 function count(value: number | undefined, option: string, refuse: Refuse): number {
   if (value === undefined) return Infinity
   return Number.isInteger(value) && value >= 1 ? value : refuse(`${option} is ${value}; it is a whole number from 1.`)
@@ -129,7 +137,7 @@ function selection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'wan
   return { wants: matcher(globs, `${name}.on`), globs }
 }
 
-type Windows = Pick<Flow, 'windowOf' | 'maxEvents' | 'maxBytes' | 'keep' | 'adaptiveFrom'>
+type Windows = Pick<Flow, 'windowOf' | 'maxEvents' | 'maxBytes' | 'keepFor' | 'adaptiveFrom'>
 
 function windows(name: string, options: FlowOptions<never>['window']): Windows {
   const { maxEvents, maxBytes } = DEFAULTS
@@ -137,7 +145,7 @@ function windows(name: string, options: FlowOptions<never>['window']): Windows {
     // Each event brings its own: what a run takes is bounded by the defaults.
     const of = (event: FlowEvent, level: number): WindowNumbers =>
       windowOf(options(event), `${name}.window`).numbers(level)
-    return { windowOf: of, maxEvents, maxBytes, keep: 0, adaptiveFrom: undefined }
+    return { windowOf: of, maxEvents, maxBytes, keepFor: longestKeep(of), adaptiveFrom: undefined }
   }
   const checked = window(options, `${name}.window`)
   const numbers = checked.numbers(0)
@@ -149,8 +157,19 @@ function windows(name: string, options: FlowOptions<never>['window']): Windows {
     windowOf: (_event, level) => checked.numbers(level),
     maxEvents: numbers.maxEvents,
     maxBytes: numbers.maxBytes,
-    keep: keepOf(numbers),
+    keepFor: () => keepOf(numbers),
     adaptiveFrom: adaptive ? numbers.quiet : undefined,
+  }
+}
+
+/** The function is the user's, and has answered for these events before. */
+function longestKeep(of: Flow['windowOf']): Flow['keepFor'] {
+  return (events) => {
+    try {
+      return Math.max(0, ...events.map((event) => keepOf(of(event, 0))))
+    } catch {
+      return 0
+    }
   }
 }
 

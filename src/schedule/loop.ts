@@ -17,6 +17,8 @@ export interface LoopParts {
   readonly lease: Millis
   readonly atOnce: number
   readonly poll: Millis
+  /** Wake-ups that come thick and fast share a turn: the store is asked at most so often for news alone. */
+  readonly newsApart: Millis
   readonly routes: () => number
   /** Somebody runs it, and calls `settle` or `forget` when it is over. `sent`: when the claim was sent, monotonic. */
   readonly begin: (lease: Lease, flow: Flow, sent: Millis) => void
@@ -31,8 +33,6 @@ interface Ending {
   readonly told: (settled: Settled) => void
 }
 
-/** Wake-ups that come thick and fast share a turn: each flow is asked at most so often for news alone. */
-const NEWS_APART = 4
 const ASK_AGAIN = 1_000
 const BODY_BUDGET = 32 * 1024 * 1024
 const AFTER_TROUBLE = [50, 100, 250, 500, 1_000] as const
@@ -49,6 +49,7 @@ export class Loop {
   #wake: () => void = () => {}
   #askedAt = -Infinity
   #going: Promise<void> | undefined
+  #turning: Promise<void> | undefined
 
   constructor(parts: LoopParts) {
     this.#parts = parts
@@ -80,9 +81,10 @@ export class Loop {
     this.#wake()
   }
 
-  /** From now on nothing new is begun. */
-  stopClaiming(): void {
+  /** Nothing new is begun once this resolves: what is being claimed just now still is. */
+  async stopClaiming(): Promise<void> {
     this.#claims = false
+    await this.#turning
   }
 
   /** Settles what has ended, and ends. */
@@ -107,10 +109,6 @@ export class Loop {
     return known !== undefined && this.#slots.free(known, this.#parts.permits.of(known)) === 0
   }
 
-  late(flow: string): Millis {
-    return this.#deadlines.late(flow, this.#parts.time.now())
-  }
-
   #freed(lease: Lease): void {
     const forAll = this.#slots.freed(lease)
     for (const { name } of this.#parts.flows) if (forAll || name === lease.flow) this.#deadlines.changed(name)
@@ -120,7 +118,7 @@ export class Loop {
     while (!this.#abandoned && (!this.#stopped || this.#endings.length > 0)) {
       const due = this.#claims ? this.#due() : []
       if (this.#endings.length === 0 && (due.length === 0 || !this.#mayAsk(due))) await this.#sleep()
-      else await this.#turn(due)
+      else await (this.#turning = this.#turn(due))
     }
   }
 
@@ -138,23 +136,21 @@ export class Loop {
 
   /** A deadline is never kept waiting; mere news is. */
   #mayAsk(due: readonly Flow[]): boolean {
-    const { time, clock } = this.#parts
+    const { time, clock, newsApart } = this.#parts
     const now = time.now()
-    const isNews = due.every(
-      (flow) => this.#deadlines.isChanged(flow.name) && this.#deadlines.late(flow.name, now) === 0,
-    )
-    return !isNews || clock.monotonic() - this.#askedAt >= NEWS_APART
+    const isNews = due.every((flow) => !this.#deadlines.hasPassed(flow.name, now))
+    return !isNews || clock.monotonic() - this.#askedAt >= newsApart
   }
 
   async #sleep(): Promise<void> {
-    const { clock, time, flows, poll } = this.#parts
+    const { clock, time, flows, poll, newsApart } = this.#parts
     const woken = Promise.withResolvers<void>()
     this.#wake = woken.resolve
     const open = flows.filter((flow) => this.#hasRoom(flow)).map((flow) => flow.name)
     const isNews = this.#claims && open.some((flow) => this.#deadlines.isChanged(flow))
     const next = this.#claims ? this.#deadlines.next(open) : undefined
     const untilDue = next === undefined ? Infinity : Math.max(0, next - time.now())
-    const untilNews = isNews ? Math.max(0, this.#askedAt + NEWS_APART - clock.monotonic()) : Infinity
+    const untilNews = isNews ? Math.max(0, this.#askedAt + newsApart - clock.monotonic()) : Infinity
     const delay = Math.min(untilDue, untilNews, poll)
     let looks = false
     const cancel = clock.after(delay, () => {
@@ -250,16 +246,21 @@ export class Loop {
     for (const lease of reply.claimed) {
       const flow = flows.find((one) => one.name === lease.flow)
       if (flow === undefined) continue
-      this.#slots.taken(lease)
-      begin(lease, flow, sent)
+      const mayRun = this.#slots.taken(lease)
+      if (mayRun) begin(lease, flow, sent)
+      else this.settle(lease, released(lease), () => {})
     }
     for (const { run } of reply.crashed) crashed(run)
     for (const { flow, due } of reply.heads) {
       const claim = claims.find((one) => one.flow === flow)
       const inVain = claim !== undefined && claim.slots > 0 && !reply.claimed.some((lease) => lease.flow === flow)
       this.#deadlines.heard(flow, due, inVain, reply.now)
-      // Its first lane may be a suspect, and it was not its turn to take one.
-      if (inVain && claim.suspects === 0 && claims.length > 1 && this.#slots.hasSuspectSlot) this.#deadlines.again(flow)
     }
   }
+}
+
+/** A second suspect: another flow's claim of the same turn brought the first. */
+function released({ lane, token }: Lease): Settle {
+  const end = { whileRunning: 'window', keep: 0 } as const
+  return { lane, token, outcome: { kind: 'released' }, attempt: undefined, publish: [], ...end }
 }

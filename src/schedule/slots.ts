@@ -32,8 +32,10 @@ export class Slots {
     return [...this.#flows.slice(first), ...this.#flows.slice(0, first)]
   }
 
-  taken(lease: Lease): void {
+  /** False: it must not run, for one turn brought more suspects than a process may have. It is to be given back. */
+  taken(lease: Lease): boolean {
     this.#count(lease, 1)
+    return lease.lapses < SUSPECT_LAPSES || this.#suspects <= MOST_SUSPECTS
   }
 
   /** Answers whether others than its own flow may go on now. */
@@ -53,22 +55,12 @@ export class Slots {
   claims(due: readonly Flow[], permitsOf: (flow: Flow) => number, lease: Millis): readonly Claim[] {
     this.#turn++
     let left = this.#atOnce - this.#all
-    // One allowance for the whole process: the flow whose turn it is has it, and the next one the next time.
-    let suspects = Math.max(0, MOST_SUSPECTS - this.#suspects)
     return due.map((flow, at) => {
       const fair = Math.ceil(left / (due.length - at))
       const slots = Math.min(fair, this.free(flow, permitsOf(flow)))
       left -= slots
-      const claim = this.#claim(flow, slots, permitsOf(flow), lease)
-      const allowed = slots === 0 ? 0 : suspects
-      suspects -= allowed
-      return { ...claim, suspects: allowed }
+      return this.#claim(flow, slots, permitsOf(flow), lease)
     })
-  }
-
-  /** Whether another flow's turn may bring what this one's did not. */
-  get hasSuspectSlot(): boolean {
-    return this.#suspects < MOST_SUSPECTS
   }
 
   #claim(flow: Flow, slots: number, permits: number, lease: Millis): Claim {
@@ -77,7 +69,7 @@ export class Slots {
       flow: flow.name,
       slots,
       failing: Math.min(slots, Math.max(0, most - this.#of(flow.name).failing)),
-      suspects: 0,
+      suspects: Math.max(0, MOST_SUSPECTS - this.#suspects),
       perGroup: flow.share === undefined ? undefined : Math.min(flow.concurrency, this.#atOnce),
       block: flow.onDead === 'block',
       take: flow.take,

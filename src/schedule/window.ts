@@ -50,8 +50,34 @@ export function windowOf(options: WindowOptions = {}, flow = 'window'): Window {
   return checked(options, held, max, flow)
 }
 
+const OPTIONS: ReadonlySet<string> = new Set<keyof WindowOptions>([
+  'quiet',
+  'every',
+  'max',
+  'maxEvents',
+  'maxBytes',
+  'jitter',
+  'leading',
+])
+
+/** A slip of the pen must not become a window of nothing. */
+function mustBeOptions(options: unknown, flow: string): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${flow} is ${JSON.stringify(options)}; it is an object like { quiet: '10s' }.`,
+    )
+  }
+  const unknown = Object.keys(options).find((option) => !OPTIONS.has(option))
+  if (unknown === undefined) return
+  throw new SluiceError('CONFIG_INVALID', `${flow}.${unknown} is no option; there are ${[...OPTIONS].join(', ')}.`)
+}
+
 function checked(options: WindowOptions, quiet: Range, max: Millis, flow: string): Window {
   const maxEvents = atLeast(1, options.maxEvents ?? DEFAULTS.maxEvents, `${flow}.maxEvents`)
+  if (!Number.isInteger(maxEvents) && maxEvents < Infinity) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.maxEvents is ${maxEvents}; it is a whole number.`)
+  }
   const maxBytes = atLeast(1, options.maxBytes ?? DEFAULTS.maxBytes, `${flow}.maxBytes`)
   const jitter = atLeast(0, options.jitter ?? 0, `${flow}.jitter`)
   if (jitter > 1) throw new SluiceError('CONFIG_INVALID', `${flow}.jitter is ${jitter}; it is a share from 0 to 1.`)
@@ -66,7 +92,9 @@ function checked(options: WindowOptions, quiet: Range, max: Millis, flow: string
   }
 }
 
-function quietOf({ quiet, every }: WindowOptions, flow: string): Range {
+function quietOf(options: WindowOptions, flow: string): Range {
+  mustBeOptions(options, flow)
+  const { quiet, every } = options
   if (quiet !== undefined && every !== undefined) {
     throw new SluiceError('CONFIG_INVALID', `${flow} has both quiet and every; a window is one or the other.`)
   }

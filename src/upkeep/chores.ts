@@ -13,6 +13,7 @@ export function retention(store: Store, policy: RetentionPolicy): Chore {
   const soon = Object.keys(policy.lanesPerTenant).length > 0
   return {
     name: 'retention',
+    prompt: soon,
     async work() {
       const { more } = await store.upkeep({ budget: 20, policy })
       return more ? 50 : soon ? SECOND : 10 * SECOND
@@ -28,15 +29,22 @@ export interface PlacingParts {
 }
 
 const PLACED_AT_ONCE = 100
-/** What waits for a person or a new version is looked at once after each start, and by hand. */
-const BY_THEMSELVES: readonly MarkReason[] = ['outbox', 'slot', 'fan-out', 'routes-old']
-const AFTER_A_START: readonly MarkReason[] = ['key-failed', 'unknown-flow']
+/** `unknown-flow`: only those of flows that this process does know. */
+const BY_THEMSELVES: readonly MarkReason[] = ['outbox', 'slot', 'fan-out', 'routes-old', 'unknown-flow']
+/** What waits for a new version, or a person, is looked at after each start, and by hand. */
+const AFTER_A_START: readonly MarkReason[] = ['key-failed']
 
-export function placing({ store, flows, epoch, placed }: PlacingParts): Chore {
+export interface Placing extends Chore {
+  /** The next time, everything that could not be routed is tried again. */
+  readonly everything: () => void
+}
+
+export function placing({ store, flows, epoch, placed }: PlacingParts): Placing {
   const names = flows.map((flow) => flow.name)
   let first = true
   return {
     name: 'placing',
+    everything: () => void (first = true),
     async work() {
       const reasons = first ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
       const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: names })
@@ -51,20 +59,25 @@ export function placing({ store, flows, epoch, placed }: PlacingParts): Chore {
 export interface PressureParts {
   readonly store: Store
   readonly flows: readonly Flow[]
-  readonly late: (flow: string) => Millis
   readonly heard: (flow: string, level: number) => void
 }
 
 /** A head of line that is later than `from` is pressure, as a refusal by the other side is. */
-export function pressure({ store, flows, late, heard }: PressureParts): Chore | undefined {
+export function pressure({ store, flows, heard }: PressureParts): Chore | undefined {
   const adaptive = flows.filter((flow) => flow.adaptiveFrom !== undefined)
   if (adaptive.length === 0) return undefined
   return {
     name: 'pressure',
+    prompt: true,
     async work() {
-      const asked = adaptive.map((flow) => ({
-        flow: flow.name,
-        raise: late(flow.name) > (flow.adaptiveFrom ?? Infinity),
+      const stats = await store.stats()
+      const late = (name: string): Millis => {
+        const of = stats.flows.find((one) => one.flow === name)
+        return of?.due === undefined || of.paused !== undefined ? 0 : stats.now - of.due
+      }
+      const asked = adaptive.map(({ name, adaptiveFrom = Infinity }) => ({
+        flow: name,
+        raise: late(name) > adaptiveFrom,
       }))
       const { levels } = await store.pressure({ flows: asked })
       for (const [at, flow] of adaptive.entries()) heard(flow.name, levels[at] ?? 0)

@@ -3,6 +3,8 @@ import type { Clock, Millis } from '../clock.ts'
 
 export interface Chore {
   readonly name: string
+  /** Rules depend on its being done within a second, also under a clock of a test's own. */
+  readonly prompt?: boolean
   /** Does a bounded piece; answers after how long it wants to be called again. */
   readonly work: () => Promise<Millis>
 }

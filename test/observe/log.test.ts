@@ -20,7 +20,7 @@ const EVERYTHING: EventMap = {
   'lane.opened': { flow: 'f', key: 'k' },
   'lane.due': { flow: 'f' },
   'lane.held': { flow: 'f', key: 'k', reason: 'r', by: 'ada' },
-  'run.claimed': { ...RUN, late: 0 },
+  'run.claimed': { ...RUN, due: 0, late: 0 },
   'run.started': RUN,
   'run.done': { ...ENDED, counts: { sent: 2 } },
   'run.again': { ...ENDED, after: 5, why: 'more' },

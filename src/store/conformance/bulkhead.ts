@@ -1,7 +1,7 @@
 // L24: lanes whose last attempt failed have a few slots of their own, so that a hundred of them hold up nobody else.
 import assert from 'node:assert/strict'
 import { keys, type Stage, type Suite } from './stage.ts'
-import { again, done, partial, released, retry } from './vocabulary.ts'
+import { again, claimOf, done, partial, released, retry } from './vocabulary.ts'
 
 /** Lanes that failed once and are due again, oldest first. */
 async function failing(t: Stage, ...names: readonly string[]): Promise<void> {
@@ -75,6 +75,16 @@ export const bulkhead: Suite = (rule) => {
     await t.next()
     t.lapse()
     assert.deepEqual(keys(await t.claim({ failing: 0 })), ['k'])
+  })
+
+  rule('L24 heads look past lanes that the claim had no slots for', async (t) => {
+    await failing(t, 'f0')
+    await t.append('later', { key: 'later', quiet: 5_000 })
+    const due = t.clock.now() + 5_000
+    const { heads } = await t.turn({ claim: [claimOf({ failing: 0 })] })
+    assert.equal(heads[0]?.due, due)
+    const all = await t.turn({ claim: [claimOf({ slots: 0, failing: 0 })] })
+    assert.ok((all.heads[0]?.due ?? due) < due)
   })
 
   rule('L24 with shares the healthy lanes of a group do not wait for its failing ones', async (t) => {

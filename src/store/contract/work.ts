@@ -210,7 +210,10 @@ export interface ClaimedEvent extends Omit<Event, 'body'> {
 
 export interface Head {
   readonly flow: string
-  /** The next deadline of the flow, past or future, or undefined when nothing is waiting for time. */
+  /**
+   * The next deadline, past or future, of the flow's lanes in those lines for which the claim had slots (all lines if it
+   * had none at all); undefined when nothing of these is waiting for time.
+   */
   readonly due: Millis | undefined
 }
 

@@ -108,8 +108,8 @@ export interface LaneTable {
   ready(query: ReadyQuery): readonly Lane[]
   /** Groups of the flow that have a lane whose deadline has passed. */
   readyGroups(flow: string, now: Millis): readonly string[]
-  /** The earliest deadline of the flow. */
-  head(flow: string): Millis | undefined
+  /** The earliest deadline of the flow in these lines. */
+  head(flow: string, lines: readonly Line[]): Millis | undefined
   live(flow: string, group: string, now: Millis): number
   /** Lanes kept only to remember when they last ran, and no longer. */
   stale(now: Millis, n: number): readonly Lane[]

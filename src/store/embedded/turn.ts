@@ -46,7 +46,13 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
 }
 
 function headsOf(work: Work, call: TurnCall): readonly Head[] {
-  return call.claim.map(({ flow }) => ({ flow, due: work.tables.lanes.head(flow) }))
+  return call.claim.map((claim) => ({ flow: claim.flow, due: work.tables.lanes.head(claim.flow, linesOf(claim)) }))
+}
+
+/** What a claim could not take anyway must not hide what comes after it. */
+function linesOf({ slots, failing, suspects }: Claim): readonly Line[] {
+  if (slots === 0) return LINES
+  return LINES.filter((line) => line === HEALTHY || (line === FAILING ? failing : suspects) > 0)
 }
 
 /** The reply was lost: the same answer again, with those leases that are still live (L12). */

@@ -1,5 +1,5 @@
 // Search and figures in memory: everything is listed newest first, filtered, and cut into pages.
-import { isLive, type Lane } from '../../model/lane.ts'
+import { FAILING, HEALTHY, isLive, SUSPECT, type Lane } from '../../model/lane.ts'
 import { NEVER, type Millis } from '../../clock.ts'
 import type {
   EventRecord,
@@ -64,7 +64,7 @@ export class MemoryRecords implements RecordQueries {
         flow,
         lanes: its.filter((lane) => lane.due < NEVER).length,
         live: its.filter(live).length,
-        due: lanes.head(flow),
+        due: lanes.head(flow, [HEALTHY, FAILING, SUSPECT]),
         paused: small.pauseOf(flow),
       })),
       letters: letters.all.size,

@@ -1,6 +1,6 @@
 // The executable specification of what an embedded store keeps: maps and lists, scanned without shame.
 import { NEVER, type Millis } from '../../clock.ts'
-import { isEmpty, isLive, type Lane, type Rank } from '../../model/lane.ts'
+import { isEmpty, isLive, type Lane, type Line, type Rank } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { NewEvent, Receipt } from '../contract/index.ts'
 import type {
@@ -50,8 +50,9 @@ export class MemoryLanes implements LaneTable {
     return [...new Set([...this.#passed(flow, now)].map((lane) => lane.group))]
   }
 
-  head(flow: string): Millis | undefined {
-    const due = Math.min(NEVER, ...[...this.all.values()].filter((lane) => lane.flow === flow).map((lane) => lane.due))
+  head(flow: string, lines: readonly Line[]): Millis | undefined {
+    const standing = [...this.all.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
+    const due = Math.min(NEVER, ...standing.map((lane) => lane.due))
     return due === NEVER ? undefined : due
   }
 

@@ -194,8 +194,8 @@ export class SqliteLanes implements LaneTable {
     return groups
   }
 
-  head(flow: string): Millis | undefined {
-    const standing = LINES.map((line) => this.#headOf(flow, line))
+  head(flow: string, lines: readonly Line[]): Millis | undefined {
+    const standing = lines.map((line) => this.#headOf(flow, line))
     const due = Math.min(...standing, this.#begun.firstEnd(flow))
     return due === NEVER ? undefined : due
   }

@@ -32,6 +32,21 @@ function lineOf(lane: ModelLane, now: number): Line {
   return lane.run.failing ? 'failing' : 'healthy'
 }
 
+/** Where it stands, or would if its run, which is live, lapsed. */
+function standsIn(lane: ModelLane): Line {
+  return lineOf(lane, lane.run?.state === 'running' ? lane.run.until : 0)
+}
+
+/** The next deadline of a flow that the claim had slots for, or undefined when nothing of that waits for time. */
+export function headOf(model: Model, { flow, slots, failing, suspects }: Claim): number | undefined {
+  const slotsOf: Record<Line, number> = { healthy: 1, failing, suspect: suspects }
+  const deadlines = [...model.lanes.values()]
+    .filter((lane) => lane.flow === flow && (slots === 0 || slotsOf[standsIn(lane)] > 0))
+    .map((lane) => lane.deadline)
+  const first = deadlines.reduce((a, b) => Math.min(a, b), NEVER)
+  return first === NEVER ? undefined : first
+}
+
 function byDeadline(a: ModelLane, b: ModelLane): number {
   return a.deadline - b.deadline || a.ticket - b.ticket
 }

@@ -1,5 +1,5 @@
 // How an attempt ends in the reference model, and how a lease is lengthened (L1, L6c, L8, L9, L15).
-import { later, NEVER } from '../../../src/clock.ts'
+import { later } from '../../../src/clock.ts'
 import type { Outcome } from '../../../src/model/settle.ts'
 import type { NewEvent, RenewCall, RenewReply, Settle, Settled } from '../../../src/store/contract/index.ts'
 import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
@@ -146,11 +146,4 @@ export function renew(model: Model, call: RenewCall): RenewReply['results'] {
     if (commit) held.run.committed = true
     return 'ok'
   })
-}
-
-/** The next deadline of a flow, or undefined when nothing waits for time. */
-export function headOf(model: Model, flow: string): number | undefined {
-  const deadlines = [...model.lanes.values()].filter((lane) => lane.flow === flow).map((lane) => lane.deadline)
-  const first = deadlines.reduce((a, b) => Math.min(a, b), NEVER)
-  return first === NEVER ? undefined : first
 }

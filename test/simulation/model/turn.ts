@@ -1,7 +1,7 @@
 // One scheduler step in the reference model: settle, then claim; a repeated request changes nothing (L12).
 import type { Head, Settled, TurnCall } from '../../../src/store/contract/index.ts'
-import { claim, type Claimed, type Granted } from './claim.ts'
-import { headOf, settle } from './settle.ts'
+import { claim, headOf, type Claimed, type Granted } from './claim.ts'
+import { settle } from './settle.ts'
 import { isLive, type Model, type ModelLane } from './state.ts'
 
 export type ModelTurn =
@@ -22,7 +22,7 @@ export type ModelTurn =
 
 export function turn(model: Model, call: TurnCall): ModelTurn {
   const last = model.requests.get(call.process)
-  const heads = (): Head[] => call.claim.map(({ flow }) => ({ flow, due: headOf(model, flow) }))
+  const heads = (): Head[] => call.claim.map((one) => ({ flow: one.flow, due: headOf(model, one) }))
   if (last !== undefined && call.request < last.request) return { kind: 'stale' }
   if (last !== undefined && call.request === last.request) {
     const holds = (lane: ModelLane, token: number): boolean =>
