@@ -156,7 +156,9 @@ export class Engine {
   #begin(lease: Lease, flow: Flow, sent: Millis): void {
     const { clock, emit, numbers } = this.#parts
     const told = toldOf(lease)
-    emit('run.claimed', { ...told, due: lease.due, late: Math.max(0, this.time.now() - lease.due) })
+    const when = { due: lease.due, late: Math.max(0, this.time.now() - lease.due) }
+    emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
+    emit('run.claimed', { ...told, ...when })
     if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, STILL_RUNS)
     const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
     this.#heartbeat.add(live)

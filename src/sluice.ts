@@ -18,7 +18,7 @@ import { lastTick, setLastTick } from './receive/last-tick.ts'
 import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
 import { latePlaces } from './receive/late-places.ts'
-import type { Routes } from './receive/route.ts'
+import { isOurs, type Routes } from './receive/route.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
@@ -127,7 +127,12 @@ export class Sluice {
   ): Promise<readonly Published[]> {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
-    const { at, to } = options
+    const { at, to, ...unknown } = options
+    const [strange] = Object.keys(unknown)
+    if (strange !== undefined) throw invalid(`publish has no option ${strange}; there are at and to.`)
+    const ours = list.find((one) => isOurs(one))
+    if (ours !== undefined)
+      throw new SluiceError('EVENT_INVALID', `source must not begin with 'sluice.': ${ours.source}.`)
     const flows = to === undefined ? undefined : new Set(typeof to === 'string' ? [to] : to)
     await this.#open()
     this.#mustKnow(flows)

@@ -56,8 +56,8 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
 /** What the engine publishes to itself is nobody else's business. */
 const OUR_SOURCES = 'sluice.'
 
-export function isOurs(event: { readonly source: string }): boolean {
-  return event.source.startsWith(OUR_SOURCES)
+export function isOurs(event: { readonly source?: string }): boolean {
+  return event.source?.startsWith(OUR_SOURCES) === true
 }
 
 /** All its places in one flow, however many. `named`: the sender chose the flow, which is not asked whether it wants it. */

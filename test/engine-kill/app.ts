@@ -1,17 +1,30 @@
 // The app that is killed: flows of every kind that a crash could hurt, each of which says when it begins and ends.
 import { setTimeout } from 'node:timers/promises'
-import { again, PermanentError, Sluice, type Ending, type Run } from '../../src/index.ts'
+import { again, PermanentError, Sluice, type Ending, type Run, type SluiceOptions } from '../../src/index.ts'
 import type { Chance } from '../sqlite/kill-load.ts'
-import { HEARTBEAT, inputOf, isDoomed, LEASE, now, parcelsOf, STEPS, type How, type Line, type Told } from './load.ts'
+import {
+  HEARTBEAT,
+  inputOf,
+  isDoomed,
+  isSlow,
+  LEASE,
+  now,
+  parcelsOf,
+  STEPS,
+  type How,
+  type Line,
+  type Told,
+} from './load.ts'
 
 type Tell = (line: Line) => void
 type Work = (run: Run, step: number) => Ending | void
 
 const LONGEST_MS = 30
+const SLOW_MS = 450
 const FAILS = 0.25
 
-export function appOn(file: string, chance: Chance, tell: Tell): Sluice {
-  const app = new Sluice({ store: `sqlite:${file}`, lease: LEASE, heartbeat: HEARTBEAT, poll: 50, log: false })
+export function appOn(options: Pick<SluiceOptions, 'store' | 'process'>, chance: Chance, tell: Tell): Sluice {
+  const app = new Sluice({ ...options, lease: LEASE, heartbeat: HEARTBEAT, poll: 50, log: false })
   const handler = (work: Work) => (run: Run) => handled(run, work, chance, tell)
   const plain = handler(published)
   return app
@@ -49,12 +62,15 @@ function labelsOf(run: Run): readonly string[] {
 
 async function handled(run: Run, work: Work, chance: Chance, tell: Tell): Promise<Ending | void> {
   const { flow, attempt, id, state } = run
+  const labels = labelsOf(run)
   const step = typeof state === 'number' ? state : 0
   // Nothing else happens in this turn of the event loop: a handler is at work exactly between its two lines.
-  tell({ kind: 'entered', at: now(), flow, key: run.key, run: id, attempt, step, events: labelsOf(run) })
+  tell({ kind: 'entered', at: now(), flow, key: run.key, run: id, attempt, step, events: labels })
   let how: How = 'aborted'
   try {
-    await setTimeout(chance.next() * LONGEST_MS, undefined, { signal: run.signal })
+    await setTimeout(flow === 'single' && labels.some(isSlow) ? SLOW_MS : chance.next() * LONGEST_MS, undefined, {
+      signal: run.signal,
+    })
     how = 'failed'
     const ending = work(run, step)
     how = ending === undefined ? 'done' : 'again'

@@ -1,5 +1,12 @@
 // Holds what is known from outside against what is in the store, when there is nothing left to be done.
-import { openStore, type LetterRecord, type RecordKind, type Records, type RunRecord, type Store } from '../../src/index.ts'
+import {
+  openStore,
+  type LetterRecord,
+  type RecordKind,
+  type Records,
+  type RunRecord,
+  type Store,
+} from '../../src/index.ts'
 import { parcelsUpTo, place, type Ledger, type RunKnown } from './ledger.ts'
 import { FLOWS_OF, inputOf, STEPS, type Told } from './load.ts'
 
@@ -73,7 +80,7 @@ class Checking {
 
   all(): void {
     const { complaints, drained, stuck } = this.#ledger
-    if (!drained) complaints.add('lost', `what nobody serves any more: ${stuck.join(', ')}`)
+    if (!drained) complaints.add('lost', `what nothing happens to any more: ${stuck.slice(0, 5).join(', ')} and others`)
     else for (const what of this.#found.waiting) complaints.add('lost', `${what} is left`)
     for (const record of this.#found.runs) this.#record(record)
     for (const letter of this.#found.letters) this.#letter(letter)
@@ -105,7 +112,8 @@ class Checking {
     complaints.counts.dead++
     if (reason === 'crashed') complaints.counts.crashed++
     const due = reason === 'crashed' ? lapses === LAPSES_MAX && (known?.cuts ?? 0) <= lapses : known?.failed === true
-    if (!due || state !== 'dead') complaints.add('wrong', `${id} is a dead letter (${state}, ${reason}, ${lapses} lapses)`)
+    if (!due || state !== 'dead')
+      complaints.add('wrong', `${id} is a dead letter (${state}, ${reason}, ${lapses} lapses)`)
     for (const label of this.#labels(events)) {
       const at = place(label, flow)
       if (this.#done.has(at) || this.#dead.has(at)) complaints.add('wrong', `${at} is dead and has another end`)

@@ -1,7 +1,8 @@
 // The process that is killed: waits until the file is free, works on what its predecessors left, and publishes without end.
 // Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the life, planted
-// fault, and `work` or `drain`.
+// fault, `work` or `drain`, and the name of the process or nothing.
 import { openSync, writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../src/index.ts'
@@ -9,7 +10,7 @@ import { Chance, seedOf } from '../sqlite/kill-load.ts'
 import { appOn } from './app.ts'
 import { inputOf, ledgerFile, linesOf, now, type Line } from './load.ts'
 
-const [folder = '', seed = '', number = '0', fault = 'none', task = 'work'] = process.argv.slice(2)
+const [folder = '', seed = '', number = '0', fault = 'none', task = 'work', called = ''] = process.argv.slice(2)
 const life = Number(number)
 const PUBLISHERS = 3
 const MOST_AT_ONCE = 4
@@ -30,7 +31,8 @@ function tell(line: Line): void {
 /** The lock of the file is all that tells it that its predecessor is dead. */
 async function opened(): Promise<Sluice> {
   for (;;) {
-    const app = appOn(join(folder, 'killed.db'), chanceOf('handlers'), fault === 'early-dones' ? tellEarly : tell)
+    const options = { store: `sqlite:${join(folder, 'killed.db')}`, ...(called === '' ? {} : { process: called }) }
+    const app = appOn(options, chanceOf('handlers'), fault === 'early-dones' ? tellEarly : tell)
     app.events.onAny((name, what) => {
       if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', name, run: what.run })
     })
@@ -103,6 +105,8 @@ async function drained(app: Sluice): Promise<void> {
   }
 }
 
+// A process that is killed does not come to keep what it compiled.
+flushCompileCache()
 // Whoever watches may be killed, too.
 process.once('disconnect', () => process.exit())
 const app = await opened()

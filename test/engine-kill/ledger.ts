@@ -27,6 +27,9 @@ export interface RunKnown {
   how: How | 'at work' | undefined
 }
 
+const SUSPECT_FROM = 2
+const SUSPECTS = 'the slot of suspects'
+
 /** Who is in the one place where only one may be: a lane, or the slot of a flow. */
 interface Occupied {
   readonly run: string
@@ -106,17 +109,20 @@ export class Ledger {
   // Handlers
 
   #entered(life: number, line: Entered): void {
-    const { run: id, flow, key, events, at } = line
+    const { run: id, flow, events, at } = line
     this.complaints.counts.runs++
-    for (const place of [`lane ${flow} ${key}`, ...(ONE_SLOT.includes(flow) ? [`the slot of ${flow}`] : [])]) {
-      const before = this.#occupied.get(place)
+    const known = this.runs.get(id)
+    for (const one of placesForOne(line, known)) {
+      const before = this.#occupied.get(one)
       if (before !== undefined && at < before.until) {
-        this.complaints.add('overlapping', `${id} began in ${place} while ${before.run} was there`)
+        this.complaints.add(
+          one === SUSPECTS ? 'wrong' : 'overlapping',
+          `${id} began in ${one} while ${before.run} was there`,
+        )
       }
-      this.#occupied.set(place, { run: id, until: Infinity })
+      this.#occupied.set(one, { run: id, until: Infinity })
     }
     for (const label of events) this.#takes(id, label, flow)
-    const known = this.runs.get(id)
     if (known === undefined) this.runs.set(id, this.#newRun(life, line))
     else this.#cameBack(known, life, line)
   }
@@ -161,7 +167,10 @@ export class Ledger {
   #left({ run: id, at, how }: Line & { readonly kind: 'left' }): void {
     const known = this.runs.get(id)
     if (known === undefined) return this.complaints.add('wrong', `${id} ended and never began`)
-    for (const occupied of this.#occupied.values()) if (occupied.run === id) occupied.until = Math.min(occupied.until, at)
+    for (const one of placesForOne(known, known)) {
+      const occupied = this.#occupied.get(one)
+      if (occupied?.run === id) occupied.until = Math.min(occupied.until, at)
+    }
     known.how = how
     known.well ||= how === 'done'
     known.failed = how === 'failed' || how === 'permanent'
@@ -191,6 +200,13 @@ export class Ledger {
     else if (run.how === 'again') run.maybeAgains++
     run.how = undefined
   }
+}
+
+/** Its lane (L1), the slot of a flow that has one (L20), and that of suspects, which a process takes on one by one (L12). */
+function placesForOne({ flow, key }: Pick<RunKnown, 'flow' | 'key'>, known: RunKnown | undefined): readonly string[] {
+  const slot = ONE_SLOT.includes(flow) ? [`the slot of ${flow}`] : []
+  const suspects = (known?.cuts ?? 0) < SUSPECT_FROM ? [] : [SUSPECTS]
+  return [`lane ${flow} ${key}`, ...slot, ...suspects]
 }
 
 export function place(label: string, flow: string): string {

@@ -18,6 +18,12 @@ export interface LivesOptions {
   readonly cycles: number
   readonly seed: number
   readonly fault?: Fault
+  /** All processes have one name, as those of a host that is named after itself. */
+  readonly named?: boolean
+  /** Where compiled modules are kept: most of a short life would otherwise be spent on compiling. */
+  readonly compiled?: string
+  /** How long a life lasts at most, in ms, once it works. */
+  readonly latest?: number
   readonly progress?: (cycle: number) => void
   /** After a death, while nobody works: nobody stands by then. Is given the file and what the dead one wrote. */
   readonly meddle?: (file: string, ledger: string, cycle: number) => void
@@ -36,13 +42,15 @@ const KILLED_AT_START = 0.1
 const LATEST_START_MS = 40
 
 export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport> {
-  const { folder, cycles, seed, fault = 'none', meddle } = options
+  const { folder, cycles, seed, fault = 'none', latest = LATEST_KILL_MS, meddle } = options
+  const name = options.named === true ? 'host-1' : ''
+  const compiled = options.compiled ?? join(folder, 'compiled')
   const file = join(folder, 'killed.db')
   const ledger = new Ledger()
   const begin = (life: number): Life => {
     // There even if the life is too short for it to write.
     writeFileSync(ledgerFile(folder, life), '')
-    return new Life(folder, [folder, String(seed), String(life), fault, life > cycles ? 'drain' : 'work'])
+    return new Life(compiled, [folder, String(seed), String(life), fault, life > cycles ? 'drain' : 'work', name])
   }
   let next = begin(1)
   for (let cycle = 1; cycle <= cycles; cycle++) {
@@ -51,7 +59,7 @@ export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport
     const atStart = cycle > 1 && meddle === undefined && chance.happens(KILLED_AT_START)
     if (!atStart) await life.opened
     if (meddle === undefined) next = begin(cycle + 1)
-    await setTimeout(chance.next() * (atStart ? LATEST_START_MS : LATEST_KILL_MS))
+    await setTimeout(chance.next() * (atStart ? LATEST_START_MS : latest))
     const killed = await life.kill()
     meddle?.(file, ledgerFile(folder, cycle), cycle)
     if (meddle !== undefined) next = begin(cycle + 1)
@@ -73,9 +81,8 @@ class Life {
   #errors = ''
   #killed = false
 
-  constructor(folder: string, args: readonly string[]) {
-    // Compiled modules are kept: most of a short life would otherwise be spent on compiling.
-    const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled') }
+  constructor(compiled: string, args: readonly string[]) {
+    const env = { ...process.env, NODE_COMPILE_CACHE: compiled }
     this.#child = fork(CHILD, args, { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
     this.#child.once('message', () => this.#opened.resolve())

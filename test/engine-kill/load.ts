@@ -52,6 +52,11 @@ export function isDoomed(label: string): boolean {
   return new Chance(seedOf(`doom ${label}`)).happens(0.02)
 }
 
+/** A few take so long that they are at work at most deaths: such a run becomes a suspect, and at last a dead letter. */
+export function isSlow(label: string): boolean {
+  return new Chance(seedOf(`pace ${label}`)).happens(0.005)
+}
+
 /** What a run publishes, however often it is tried. */
 export function parcelsOf(flow: string, run: string, step: number): readonly string[] {
   if (flow === 'steps') return [`${run}/${step}`]

@@ -88,6 +88,8 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
   })
 })
 
+const of = (tenant: string) => Array.from({ length: 5 }, (_, n) => ({ ...ping(`${tenant}${n}`), tenant }))
+
 describe.each(STORES)('L5g shares on %s', (store) => {
   test('L5g 2,000 lanes of one tenant delay the one lane of another by at most two rounds', async () => {
     const gate = new Gate()
@@ -117,7 +119,6 @@ describe.each(STORES)('L5g shares on %s', (store) => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 2, run: () => gate.wait() }),
     )
-    const of = (tenant: string) => Array.from({ length: 5 }, (_, n) => ({ ...ping(`${tenant}${n}`), tenant }))
     await sendNow(t, [...of('a'), ...of('b'), ping('none')])
     expect(keysOf(t).toSorted()).toEqual(['a0', 'a1', 'b0', 'b1', 'none'])
     gate.open()

@@ -6,9 +6,11 @@ import { onTestFinished } from 'vitest'
 import {
   openStore,
   Sluice,
-  type EventName,
   type EventMap,
+  type EventName,
+  type FlowOptions,
   type Published,
+  type Run,
   type SluiceOptions,
   type Store,
 } from '../../src/index.ts'
@@ -20,6 +22,9 @@ export const STORES = ['memory:', 'sqlite::memory:'] as const
 
 export type Declare = (app: Sluice) => unknown
 type Options = Partial<Omit<SluiceOptions, 'store' | 'clock'>> & { readonly now?: Date | number }
+
+/** Options of a flow that a test adds or changes. */
+export type More = Partial<Omit<FlowOptions<Run>, 'run'>> & { readonly run?: (run: Run) => void | Promise<void> }
 
 export const START = Date.UTC(2026, 0, 1)
 

@@ -1,11 +1,15 @@
 // L3 and L4 as a user of the app sees them: when a window ends, and that nothing loses its place.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run, WindowOptions } from '../../src/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, SOON, soon, STORES, userOf, type Declare } from './scene.ts'
+import { Gate, numbersOf, ping, play, sendNow, Shared, SOON, soon, STORES, userOf, type Declare } from './scene.ts'
 
 function windowed(window: FlowOptions<Run>['window'], more: Partial<FlowOptions<Run>> = {}): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, ...(window && { window }), ...more, run: () => {} })
 }
+
+const slow = (tenant: string | undefined): WindowOptions => ({ quiet: tenant === 'slow' ? '30s' : '5s' })
+
+const max = (event: { data: unknown }): number => (event.data as { n: number }).n
 
 describe.each(STORES)('L3 windows on %s', (store) => {
   test('L3 no window: due at once', async () => {
@@ -84,7 +88,8 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     await t.send(big)
     expect(t.runs).toEqual([])
     await sendNow(t, big)
-    expect(t.runs[0]?.events).toHaveLength(2)
+    // A run takes no more than that either: the second one is left over, and due when the first ends (L7).
+    expect(t.runs.map((run) => run.events.length)).toEqual([1, 1])
   })
 
   test('L3 leading: the first event at once, those after it quiet', async () => {
@@ -114,8 +119,23 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ at: 19_990 + SOON })
   })
 
+  test('L3 no window: send alone lets it run, no time passes', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
+    await t.send(ping('u'))
+    expect(t.runs).toHaveLength(1)
+  })
+
+  test('L3 leading counts as well when the window is a function', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, window: () => ({ quiet: '10s', leading: true }), run: () => {} }),
+    )
+    await sendNow(t, ping('u', 1))
+    await t.advance('1s')
+    await sendNow(t, ping('u', 2))
+    expect(numbersOf(t)).toEqual([[1]])
+  })
+
   test('L3 a window may be a function of the event: tenants differ', async () => {
-    const slow = (tenant: string | undefined): WindowOptions => ({ quiet: tenant === 'slow' ? '30s' : '5s' })
     const t = await play(
       store,
       windowed((event) => slow(event.tenant)),
@@ -132,7 +152,6 @@ describe.each(STORES)('L3 windows on %s', (store) => {
   })
 
   test('L3 the least max of all that wait counts, whatever windows the neighbours brought', async () => {
-    const max = (event: { data: unknown }): number => (event.data as { n: number }).n
     const t = await play(
       store,
       windowed((event) => ({ quiet: '50s', max: max(event) * 1_000 })),
@@ -173,6 +192,29 @@ describe.each(STORES)('L3 windows on %s', (store) => {
       { key: 'a', at: 10_000 },
       { key: 'b', at: 15_000 },
     ])
+  })
+})
+
+describe.each(STORES)('L3 maxLanesPerTenant on %s', (store) => {
+  test('L3 above it the oldest windows of that tenant are due at once, within a second', async () => {
+    const shared = await Shared.open(store)
+    const ran: string[] = []
+    const app = await shared.process('a', (one) =>
+      one.flow('f', {
+        on: 'ping',
+        key: userOf,
+        window: { quiet: '1m' },
+        maxLanesPerTenant: 2,
+        run: ({ key }) => void ran.push(key),
+      }),
+    )
+    for (const name of ['a', 'b', 'c', 'd']) {
+      await app.publish({ ...ping(name), tenant: 'x' })
+      await app.publish({ ...ping(`other-${name}`), tenant: name })
+      await shared.advance(10)
+    }
+    await shared.advance(1_500)
+    expect(ran.toSorted()).toEqual(['a', 'b'])
   })
 })
 

@@ -18,6 +18,10 @@ export interface Lateness {
   readonly p50: number
   readonly p99: number
   readonly max: number
+  /** Below 0 a handler was entered before its deadline. */
+  readonly earliest: number
+  /** The p99 of the second that had the lowest: what is left of it when nobody else needs the core or the disk. */
+  readonly bestSecondP99: number
   /** The same as the engine tells it in `run.claimed`, before the handler: a cross-check. */
   readonly claimedP99: number
   /** How many fell due in the second with the most and in that with the fewest: whether the pace was kept. */
@@ -68,7 +72,7 @@ function figure(
 ): Lateness {
   const skipped = perSecond * warmUp
   const byDue = entered.toSorted((one, other) => one.due - other.due).slice(skipped)
-  const late = byDue.map((one) => one.late).toSorted((one, other) => one - other)
+  const late = sorted(byDue.map((one) => one.late))
   const first = byDue[0]?.due ?? 0
   const seconds = Array.from(Map.groupBy(byDue, ({ due }) => Math.floor((due - first) / 1_000)).values())
   // The last second is cut off by the end.
@@ -78,17 +82,21 @@ function figure(
     p50: quantile(late, 0.5),
     p99: quantile(late, 0.99),
     max: late.at(-1) ?? NaN,
-    claimedP99: rounded(
-      quantile(
-        claimed.slice(skipped).toSorted((one, other) => one - other),
-        0.99,
-      ),
+    earliest: late[0] ?? NaN,
+    bestSecondP99: Math.min(
+      ...seconds.slice(0, -1).map((second) => quantile(sorted(second.map((one) => one.late)), 0.99)),
     ),
+    claimedP99: rounded(quantile(sorted(claimed.slice(skipped)), 0.99)),
     mostInASecond: Math.max(...whole),
     fewestInASecond: Math.min(...whole),
   }
 }
 
-function quantile(sorted: readonly number[], q: number): number {
-  return sorted[Math.max(0, Math.ceil(sorted.length * q) - 1)] ?? NaN
+function sorted(values: readonly number[]): readonly number[] {
+  return values.toSorted((one, other) => one - other)
+}
+
+/** Of values that are sorted. */
+function quantile(values: readonly number[], q: number): number {
+  return values[Math.max(0, Math.ceil(values.length * q) - 1)] ?? NaN
 }

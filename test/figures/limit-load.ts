@@ -2,7 +2,7 @@
 // what an exact limiter could have sent.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Sluice } from '../../src/index.ts'
+import { Sluice, type Duration } from '../../src/index.ts'
 import { rounded } from './folder.ts'
 import { receiver, type Receiver } from './receiver.ts'
 
@@ -10,12 +10,14 @@ export const RATE = 3
 export const PER = 1_000
 
 export interface LimitLoad {
-  /** Saturating: more is ready than the limit allows, at all times. Bursty: so many at once, every so often. */
-  readonly demand: 'saturating' | { readonly burst: number; readonly every: number }
+  /** So many wait at all times, more than the limit allows; or so many come at once, every so often. */
+  readonly demand: { readonly waiting: number } | { readonly burst: number; readonly every: number }
   readonly ms: number
   /** When the event loop is blocked, from the beginning of the load, and for how long each time. */
   readonly stalls: readonly number[]
   readonly stall: number
+  /** Of the limit: runs whose slot is further away are put off (M6). */
+  readonly maxWait?: Duration
   readonly folder: string
 }
 
@@ -26,6 +28,12 @@ export interface LimitFigure {
   readonly mostInASecond: number
   /** The least time between a call and the third after it, in ms: below 1,000 the limit was broken. */
   readonly closest: number
+  /** The same where the sender hands them to `fetch`, by its own clock: what the limit itself answers for (M1). */
+  readonly closestHanded: number
+  /** How late the receiver's own clock was read at worst, in ms. */
+  readonly receiverLag: number
+  /** How many calls came less than a second after the third before them. */
+  readonly broken: number
   /** What an exact limiter could have made, were it not for the stalls, and with them; and the share that was made. */
   readonly allowedOfAllTime: number
   readonly shareOfAllTime: number
@@ -34,6 +42,8 @@ export interface LimitFigure {
   readonly stalledMs: number
   /** Handlers that failed: none is expected. */
   readonly failed: number
+  /** How often a run was put off, because its slot was too far away (M6). */
+  readonly putOff: number
 }
 
 interface Stall {
@@ -41,8 +51,6 @@ interface Stall {
   readonly to: number
 }
 
-/** Waiting at any time in the saturating load. All of them find a slot within `maxWait`. */
-const BACKLOG = 20
 const TOP_UP_EVERY = 250
 
 export async function underLimit(load: LimitLoad): Promise<LimitFigure> {
@@ -61,15 +69,18 @@ class Sender {
   readonly #stalls: Stall[] = []
   /** When each run was asked for. */
   readonly #asked: number[] = []
+  /** When each call was handed over. */
+  readonly #handed: number[] = []
   #ended = 0
   #failed = 0
+  #putOff = 0
   #began = 0
 
   constructor(load: LimitLoad, other: Receiver) {
     this.#load = load
     this.#other = other
     this.#app = new Sluice({ store: `sqlite:${join(load.folder, 'limit.db')}`, log: false, grace: '2s' })
-    const api = this.#app.limit('api', { rate: RATE, per: `${PER}ms` })
+    const api = this.#app.limit('api', { rate: RATE, per: `${PER}ms`, maxWait: load.maxWait ?? '10s' })
     this.#app.flow('call', {
       on: 'call',
       run: async () => {
@@ -78,11 +89,25 @@ class Sender {
         this.#ended++
       },
     })
+    this.#app.events.on('run.again', () => this.#putOff++)
     this.#app.events.on('run.retry', () => this.#failed++)
     this.#app.events.on('run.dead', () => this.#failed++)
   }
 
   async send(): Promise<LimitFigure> {
+    const { fetch } = globalThis
+    globalThis.fetch = (...call) => {
+      this.#handed.push(this.#now())
+      return fetch(...call)
+    }
+    try {
+      return await this.#send()
+    } finally {
+      globalThis.fetch = fetch
+    }
+  }
+
+  async #send(): Promise<LimitFigure> {
     const { ms, stalls } = this.#load
     await this.#app.start()
     this.#began = performance.now()
@@ -92,19 +117,23 @@ class Sender {
     for (const timer of timers) clearTimeout(timer)
     const failed = this.#failed
     await this.#app.stop()
-    const arrivals = await this.#other.when()
+    const { arrivals, lag } = await this.#other.what()
     const allowed = exactCalls(this.#asked, this.#stalls, ms)
     const allowedOfAllTime = exactCalls(this.#planned(), [], ms)
     return {
       made,
       mostInASecond: mostInAWindow(arrivals),
-      closest: rounded(closest(arrivals)),
+      closest: rounded(Math.min(...gaps(arrivals))),
+      closestHanded: rounded(Math.min(...gaps(this.#handed))),
+      receiverLag: rounded(lag),
+      broken: gaps(arrivals).filter((gap) => gap < PER).length,
       allowedOfAllTime,
       shareOfAllTime: rounded(made / allowedOfAllTime, 3),
       allowed,
       share: rounded(made / allowed, 3),
       stalledMs: Math.round(this.#stalls.reduce((sum, { from, to }) => sum + to - from, 0)),
       failed,
+      putOff: this.#putOff,
     }
   }
 
@@ -113,8 +142,8 @@ class Sender {
     const { demand, ms } = this.#load
     let next = 0
     while (this.#now() < ms) {
-      if (demand === 'saturating') {
-        await this.#ask(BACKLOG - (this.#asked.length - this.#ended))
+      if ('waiting' in demand) {
+        await this.#ask(demand.waiting - (this.#asked.length - this.#ended))
         next += TOP_UP_EVERY
       } else {
         await this.#ask(demand.burst)
@@ -134,7 +163,7 @@ class Sender {
   /** When the runs would have been asked for by an event loop that is never blocked. */
   #planned(): readonly number[] {
     const { demand, ms } = this.#load
-    if (demand === 'saturating') return Array.from({ length: RATE * (ms / PER + 1) }, () => 0)
+    if ('waiting' in demand) return Array.from({ length: RATE * (ms / PER + 1) }, () => 0)
     const bursts = Array.from({ length: Math.ceil(ms / demand.every) }, (_, n) => n * demand.every)
     return bursts.flatMap((at) => Array.from({ length: demand.burst }, () => at))
   }
@@ -165,9 +194,9 @@ export function exactCalls(asked: readonly number[], stalls: readonly Stall[], e
   return calls.length
 }
 
-/** Any window that holds more than the rate begins with a call and has the third after it. */
-export function closest(arrivals: readonly number[]): number {
-  return arrivals.slice(RATE).reduce((least, at, n) => Math.min(least, at - (arrivals[n] ?? -Infinity)), Infinity)
+/** From each call to the third after it: a window with more than the rate in it begins with one and ends with the other. */
+export function gaps(arrivals: readonly number[]): readonly number[] {
+  return arrivals.slice(RATE).map((at, n) => at - (arrivals[n] ?? at))
 }
 
 /** Half open: two calls exactly a second apart are not in one window. */

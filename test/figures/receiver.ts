@@ -2,15 +2,14 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Answer, Asked } from './receiver-child.ts'
+import type { Answer, Asked, Seen } from './receiver-child.ts'
 
 const CHILD = fileURLToPath(new URL('./receiver-child.ts', import.meta.url))
 
 export interface Receiver {
   readonly url: string
   howMany(): Promise<number>
-  /** Milliseconds on its own monotonic clock, in order. */
-  when(): Promise<readonly number[]>
+  what(): Promise<Seen>
   stop(): void
 }
 
@@ -25,11 +24,11 @@ export async function receiver(): Promise<Receiver> {
     child.send(asked)
     return answered
   }
-  const port = await answer()
+  const port = (await answer()) as number
   return {
-    url: `http://127.0.0.1:${String(port)}/`,
+    url: `http://127.0.0.1:${port}/`,
     howMany: async () => (await ask('how many')) as number,
-    when: async () => (await ask('when')) as readonly number[],
-    stop: () => void child.disconnect(),
+    what: async () => (await ask('what')) as Seen,
+    stop: () => child.disconnect(),
   }
 }

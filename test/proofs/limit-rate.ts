@@ -13,13 +13,18 @@ const STALL_EVERY = 10_000
 const LEAST_SHARE = 0.85
 
 const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
-  saturating: 'saturating',
+  /** All of these find a slot within the limit's `maxWait`. */
+  saturating: { waiting: 20 },
+  /** Hardly any of these does: the others are put off, and come back (M6). */
+  flooded: { burst: 1, every: 10 },
   bursty: { burst: 12, every: 5_000 },
 }
 
 export async function run(context: ProofContext): Promise<Figure> {
   const figures: Record<string, LimitFigure> = {}
-  for (const [name, demand] of Object.entries(LOADS)) {
+  // All of them, or those that are named on the command line.
+  const asked = Object.entries(LOADS).filter(([name]) => context.args.length === 0 || context.args.includes(name))
+  for (const [name, demand] of asked) {
     context.progress(`${name}, ${MS / 1_000} s`)
     const load = { demand, ms: MS, stalls: stalls(context.seed), stall: STALL }
     figures[name] = await inFolder((folder) => underLimit({ ...load, folder }))

@@ -1,6 +1,6 @@
 // The ledger's view of a turn: who may settle, what may be claimed, and that nobody is passed over or forgotten.
 import type { Millis } from '../../../src/clock.ts'
-import type { NewEvent, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import type { Claim, NewEvent, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
 import { laneName } from '../settings.ts'
 import { demand } from '../violation.ts'
 import { enter } from './append.ts'
@@ -53,7 +53,7 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
       demand(forgotten === undefined, `I3: ${forgotten && laneName(forgotten.id)} is ready and was not served`)
     }
   }
-  for (const head of reply.heads) checkHead(ledger, head, now)
+  for (const [at, head] of reply.heads.entries()) checkHead(ledger, head, call.claim[at], now)
 }
 
 /** What a handler published by old routes is marked, not placed. */
@@ -115,11 +115,14 @@ function passes(ready: readonly LedgerLane[], served: string, group: string): vo
 function checkHead(
   ledger: Ledger,
   head: { readonly flow: string; readonly due: Millis | undefined },
+  claim: Claim | undefined,
   now: Millis,
 ): void {
-  if (ledger.paused.has(head.flow) || now < ledger.latest) return
+  if (ledger.paused.has(head.flow) || now < ledger.latest || claim === undefined) return
+  // A lane that has a run may be in a line for which the claim had no slots; one that has none is healthy.
+  const allLines = claim.slots === 0 || (claim.failing > 0 && claim.suspects > 0)
   for (const lane of ledger.lanes.values()) {
-    if (lane.flow !== head.flow || lane.held || lane.unsure) continue
+    if (lane.flow !== head.flow || lane.held || lane.unsure || !(allLines || lane.run === undefined)) continue
     const by = wakesBy(lane)
     const wakes = by === undefined || (head.due !== undefined && head.due <= by)
     demand(wakes, `I3: ${laneName(lane.id)} waits for ${by}, but the head of ${head.flow} is ${head.due}`)

@@ -1,0 +1,214 @@
+// What is nonsense is refused when the app is built, by a message that names the option; a bad event is never stored.
+import { describe, expect, test } from 'vitest'
+import { Sluice, SluiceError, type EventInput, type FlowOptions, type LimitOptions, type Run } from '../../src/index.ts'
+import { play, soon, STORES, told } from './scene.ts'
+
+function refusal(call: () => unknown): SluiceError {
+  try {
+    call()
+  } catch (error) {
+    expect(error).toBeInstanceOf(SluiceError)
+    return error as SluiceError
+  }
+  throw new Error('It was not refused.')
+}
+
+function app(options: object = {}): Sluice {
+  return new Sluice({ store: 'memory:', log: false, ...options })
+}
+
+function flowRefusal(options: object): SluiceError {
+  const whole = { on: 'ping', run: () => {}, ...options } as unknown as FlowOptions<Run> & { run: () => void }
+  return refusal(() => app().flow('f', whole))
+}
+
+const key = () => 'k'
+
+describe('bad input: flows', () => {
+  test.each<[string, object]>([
+    ['max', { key, window: { quiet: '10s', max: '5s' } }],
+    ['max', { key, window: { quiet: { from: '1s', to: '60s' }, max: '30s' } }],
+    ['quiet', { key, window: { quiet: '10 seconds' } }],
+    ['quiet', { key, window: { quiet: -1 } }],
+    ['quiet', { key, window: { quiet: { from: '10s', to: '1s' } } }],
+    ['quiet', { key, window: { quiet: { from: 0, to: '1s' } } }],
+    ['quiet', { key, window: { quiet: Infinity } }],
+    ['every', { key, window: { quiet: '1s', every: '2s' } }],
+    ['every', { key, window: { every: '2s', max: '5s' } }],
+    ['maxEvents', { key, window: { quiet: '1s', maxEvents: 0 } }],
+    ['maxEvents', { key, window: { quiet: '1s', maxEvents: Number.NaN } }],
+    ['maxBytes', { key, window: { quiet: '1s', maxBytes: 0 } }],
+    ['jitter', { key, window: { quiet: '1s', jitter: 2 } }],
+    ['jitter', { key, window: { every: '1s', jitter: 0.5 } }],
+    ['leading', { key, window: { every: '1s', leading: true } }],
+    ['whileRunning', { key, whileRunning: 'restart' }],
+    ['take', { key, take: 'newest' }],
+    ['onDead', { key, onDead: 'explode' }],
+    ['share', { key, share: 'user' }],
+    ['concurrency', { key, concurrency: 0 }],
+    ['concurrency', { key, concurrency: 1.5 }],
+    ['concurrency', { key, concurrency: '3' }],
+    ['timeout', { timeout: 'soon' }],
+    ['keep', { keep: 'long' }],
+    ['retry', { retry: ['1s', 'later'] }],
+    ['retries', { retry: { first: '1s', retries: -1 } }],
+    ['factor', { retry: { first: '1s', retries: 1, factor: 0.5 } }],
+    ['jitter', { retry: { delays: ['1s'], jitter: 1 } }],
+    ['maxLanesPerTenant', { key, maxLanesPerTenant: 5 }],
+    ['maxLanesPerTenant', { key, window: { quiet: '1s' }, maxLanesPerTenant: 0 }],
+    ['debounce', { key, debounce: '10s' }],
+    ['run', { run: undefined }],
+    ['on', { on: [] }],
+    ['on', { on: undefined }],
+    ['on', { on: [5] }],
+    ['on', { on: '' }],
+  ])('%s: %j', (option, options) => {
+    const error = flowRefusal(options)
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain(option)
+    expect(error.fix).not.toBe('')
+  })
+
+  test.each<[string, object]>([
+    ['take', { take: 'last' }],
+    ['whileRunning', { whileRunning: 'requeue' }],
+    ['onDead', { onDead: 'block' }],
+    ['maxEvents', { window: { quiet: '1s', maxEvents: 5 } }],
+    ['maxBytes', { window: { quiet: '1s', maxBytes: 5 } }],
+    ['leading', { window: { quiet: '1s', leading: true } }],
+  ])('%s would be ignored without key: %j', (option, options) => {
+    const error = flowRefusal(options)
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain(option)
+    expect(error.message).toContain('key')
+  })
+
+  test('two flows of one name', () => {
+    const one = app().flow('rank', { on: 'ping', run: () => {} })
+    const error = refusal(() => one.flow('rank', { on: 'pong', run: () => {} }))
+    expect(error.message).toContain('"rank"')
+  })
+
+  test.each(['', ' ', 'a b', 'x'.repeat(200), '-a'])('a name like %j', (name) => {
+    expect(refusal(() => app().flow(name, { on: 'ping', run: () => {} })).code).toBe('CONFIG_INVALID')
+  })
+
+  test('a flow after start', async () => {
+    const one = app()
+    await one.start()
+    expect(refusal(() => one.flow('late', { on: 'ping', run: () => {} })).message).toContain('start')
+    await one.stop()
+  })
+})
+
+describe('bad input: apps, limits and schedules', () => {
+  test.each<[string, object]>([
+    ['lease', { lease: '20s', heartbeat: '10s' }],
+    ['lease', { lease: 'x' }],
+    ['heartbeat', { heartbeat: 0 }],
+    ['runsAtOnce', { runsAtOnce: 0 }],
+    ['runsAtOnce', { runsAtOnce: 1.5 }],
+    ['poll', { poll: 0 }],
+    ['grace', { grace: -1 }],
+    ['dedupe', { dedupe: 'a week' }],
+    ['keep.bytes', { keep: { bytes: 0 } }],
+    ['keep.deadLetters', { keep: { deadLetters: 'x' } }],
+    ['keep.events', { keep: { events: { shop: 'x' } } }],
+    ['lateAfter', { lateAfter: 'x' }],
+    ['concurrency', { concurrency: 5 }],
+  ])('new Sluice: %s: %j', (option, options) => {
+    const error = refusal(() => app(options))
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain(option)
+  })
+
+  test.each<[string, object]>([
+    ['rate', { rate: 0, per: '1s' }],
+    ['rate', { rate: 1.5, per: '1s' }],
+    ['rate', { per: '1s' }],
+    ['per', { rate: 3, per: 'second' }],
+    ['per', { rate: 3, per: '1ms' }],
+    ['burst', { rate: 3, per: '1s', burst: -1 }],
+    ['maxWait', { rate: 3, per: '1s', maxWait: 'x' }],
+    ['interval', { rate: 3, per: '1s', interval: 5 }],
+  ])('limit: %s: %j', (option, options) => {
+    const error = refusal(() => app().limit('api', options as unknown as LimitOptions))
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain(option)
+  })
+
+  test('two limits of one name', () => {
+    const one = app()
+    one.limit('api', { rate: 3, per: '1s' })
+    expect(refusal(() => one.limit('api', { rate: 3, per: '1s' })).message).toContain('"api"')
+  })
+
+  test.each([
+    ['no cron', 'whenever'],
+    ['too often', '5ms'],
+    ['nothing', ''],
+    ['minute 61', '61 * * * *'],
+  ])('every: %s', (_name, when) => {
+    const error = refusal(() => app().every('sweep', when, () => {}))
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain('sweep')
+  })
+
+  test('an unknown store', async () => {
+    const one = new Sluice({ store: 'mongo:here', log: false })
+    await expect(one.start()).rejects.toMatchObject({ code: 'STORE_UNKNOWN' })
+  })
+})
+
+describe.each(STORES)('bad input: events on %s', (store) => {
+  const circular: Record<string, unknown> = {}
+  circular['self'] = circular
+
+  test.each<[string, unknown]>([
+    ['event', null],
+    ['event', 'ping'],
+    ['type', {}],
+    ['type', { type: '' }],
+    ['type', { type: 5 }],
+    ['type', { type: 'x'.repeat(2_000) }],
+    ['type', { type: '\uD800' }],
+    ['source', { type: 'ping', source: '' }],
+    ['tenant', { type: 'ping', tenant: 5 }],
+    ['subject', { type: 'ping', subject: {} }],
+    ['id', { type: 'ping', id: '' }],
+    ['dedupeId', { type: 'ping', dedupeId: '' }],
+    ['time', { type: 'ping', time: 'yesterday' }],
+    ['time', { type: 'ping', time: Number.NaN }],
+    ['time', { type: 'ping', time: new Date(Number.NaN) }],
+    ['data', { type: 'ping', data: 10n }],
+    ['data', { type: 'ping', data: circular }],
+    ['data', { type: 'ping', data: () => {} }],
+    ['attributes', { type: 'ping', attributes: { n: 10n } }],
+    ['body', { type: 'ping', data: 1, body: 'x' }],
+  ])('%s (case %#) is refused by name, and nothing is stored', async (field, event) => {
+    const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
+    const error = await t.send([{ type: 'good' }, event as EventInput]).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(SluiceError)
+    expect((error as SluiceError).code).toBe('EVENT_INVALID')
+    expect((error as SluiceError).message).toContain(field)
+    await soon(t)
+    expect(t.runs).toEqual([])
+    expect(told(t, 'event.received')).toEqual([])
+  })
+
+  test('at that is no time is refused, and so is at with to', async () => {
+    const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
+    await expect(t.send({ type: 'ping' }, { at: 'noon' as unknown as number })).rejects.toMatchObject({
+      code: 'EVENT_INVALID',
+    })
+    await expect(t.send({ type: 'ping' }, { at: Number.NaN })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
+    await expect(t.send({ type: 'ping' }, { at: 0, to: 'f' })).rejects.toBeInstanceOf(SluiceError)
+    await t.advance('1h')
+    expect(t.runs).toEqual([])
+  })
+
+  test('no events are no error', async () => {
+    const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
+    expect(await t.send([])).toEqual([])
+  })
+})

@@ -1,0 +1,156 @@
+// L6c: a newer event cancels a run in the making, unless it has committed or waited long enough.
+import { describe, expect, test } from 'vitest'
+import type { Run } from '../../src/index.ts'
+import type { TestApp } from '../../src/testing/index.ts'
+import { Gate, numbersOf, ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
+
+type Handler = (run: Run) => Promise<void>
+
+function session(store: string, run: Handler, max = 60): Promise<TestApp> {
+  return play(store, (app) =>
+    app.flow('f', {
+      on: 'ping',
+      key: userOf,
+      window: { quiet: '2s', max: `${max}s` },
+      whileRunning: 'cancel',
+      retry: ['10s'],
+      run,
+    }),
+  )
+}
+
+describe.each(STORES)('L6c cancel on %s', (store) => {
+  test('L6c the signal is aborted, and the events come back in one window with the new ones', async () => {
+    const gate = new Gate()
+    const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    expect(t.runs).toMatchObject([{ ending: 'running' }])
+    await t.advance('3s')
+    await sendNow(t, ping('u', 2))
+    expect(t.runs).toMatchObject([{ ending: 'cancelled', error: undefined }])
+    await t.advance('1995ms')
+    expect(t.runs).toHaveLength(1)
+    await t.advance('1ms')
+    expect(t.runs[1]).toMatchObject({ at: 7_000, attempt: 1, events: [{ n: 1 }, { n: 2 }] })
+    gate.open('u')
+    gate.open('u')
+    await soon(t)
+    expect(t.runs[1]).toMatchObject({ ending: 'done' })
+    expect(told(t, 'run.cancelled')).toHaveLength(1)
+  })
+
+  test('L6c no attempt is used, however often', async () => {
+    const gate = new Gate()
+    const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
+    for (let n = 0; n < 5; n++) {
+      await t.send(ping('u', n))
+      await t.advance('3s')
+    }
+    expect(t.runs.map((run) => run.attempt)).toEqual([1, 1, 1, 1, 1])
+    expect(numbersOf(t).at(-1)).toEqual([0, 1, 2, 3, 4])
+  })
+
+  test('L6c commit before an effect: from then on nothing cancels', async () => {
+    const gate = new Gate()
+    const answers: string[] = []
+    const t = await session(store, async (run) => {
+      answers.push(await run.commit())
+      await gate.waitFor('u', run.signal)
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await t.advance('1s')
+    await sendNow(t, ping('u', 2))
+    expect(t.runs).toMatchObject([{ ending: 'running' }])
+    await t.advance('5s')
+    gate.open('u')
+    await soon(t)
+    expect(answers[0]).toBe('ok')
+    expect(numbersOf(t)).toEqual([[1], [2]])
+  })
+
+  test('L6c commit answers cancelled when it comes too late', async () => {
+    const gate = new Gate()
+    const answers: string[] = []
+    const t = await session(store, async (run) => {
+      await gate.wait('u')
+      answers.push(await run.commit())
+      run.signal.throwIfAborted()
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await sendNow(t, ping('u', 2))
+    gate.open('u')
+    await soon(t)
+    expect(answers).toEqual(['cancelled'])
+    expect(t.runs[0]).toMatchObject({ ending: 'cancelled' })
+    await t.advance('10s')
+    expect(numbersOf(t)[1]).toEqual([1, 2])
+  })
+
+  test('L6c done after the abort stands', async () => {
+    const gate = new Gate()
+    const t = await session(store, () => gate.wait('u'))
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await sendNow(t, ping('u', 2))
+    gate.open('u')
+    await soon(t)
+    expect(t.runs[0]).toMatchObject({ ending: 'done' })
+    await t.advance('10s')
+    expect(numbersOf(t)).toEqual([[1], [2]])
+  })
+
+  test('L6c nothing cancels past the cap', async () => {
+    const gate = new Gate()
+    const t = await session(store, ({ signal }) => gate.waitFor('u', signal), 5)
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await t.advance('1s')
+    await sendNow(t, ping('u', 2))
+    expect(t.runs[0]).toMatchObject({ ending: 'cancelled' })
+    await t.advance('1996ms')
+    expect(t.runs[1]).toMatchObject({ at: 5_000, events: [{ n: 1 }, { n: 2 }] })
+    await sendNow(t, ping('u', 3))
+    expect(t.runs[1]).toMatchObject({ ending: 'running' })
+    await t.advance('10s')
+    gate.open('u')
+    gate.open('u')
+    await soon(t)
+    expect(numbersOf(t).slice(1)).toEqual([[1, 2], [3]])
+  })
+
+  test('L6c only a first attempt is cancelled', async () => {
+    const gate = new Gate()
+    const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
+    t.fail('f', new Error('once'))
+    await t.send(ping('u', 1))
+    await t.advance('12s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }, { ending: 'running', attempt: 2 }])
+    await sendNow(t, ping('u', 2))
+    expect(t.runs[1]).toMatchObject({ ending: 'running', events: [{ n: 1 }] })
+    gate.open('u')
+    await t.advance('2s')
+    expect(numbersOf(t)).toEqual([[1], [1], [2]])
+  })
+
+  test('L6c an error without an abort is a failure', async () => {
+    const t = await session(store, async () => {
+      throw new Error('no')
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+  })
+
+  test('L6c an operator may cancel a lane', async () => {
+    const gate = new Gate()
+    const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    expect(await t.app.lanes.cancel('f', 'u')).toBe('ok')
+    await soon(t)
+    expect(t.runs[0]).toMatchObject({ ending: 'cancelled' })
+  })
+})

@@ -1,0 +1,263 @@
+// Every ending of a handler, and what becomes of its run.
+import { describe, expect, test } from 'vitest'
+import {
+  again,
+  done,
+  drop,
+  partial,
+  PermanentError,
+  retry,
+  type Ending,
+  type FlowOptions,
+  type Run,
+} from '../../src/index.ts'
+import type { TestApp } from '../../src/testing/index.ts'
+import { Gate, numbersOf, ping, play, sendNow, STORES, told, userOf } from './scene.ts'
+
+type Handler = (run: Run) => unknown
+
+function ending(store: string, run: Handler, more: Partial<FlowOptions<Run>> = {}): Promise<TestApp> {
+  const handler = run as (run: Run) => Ending | undefined
+  return play(store, (app) => app.flow('f', { on: 'ping', key: userOf, retry: ['1s', '1s'], ...more, run: handler }))
+}
+
+describe.each(STORES)('endings on %s', (store) => {
+  test.each([
+    ['undefined', undefined],
+    ['done', done],
+    ['a partial without failures', partial({ failed: [] })],
+  ])('done: %s', async (_name, value) => {
+    const t = await ending(store, () => value)
+    await sendNow(t, ping('u'))
+    await t.advance('1h')
+    expect(t.runs).toMatchObject([{ ending: 'done' }])
+    expect(told(t, 'run.done')).toMatchObject([{ flow: 'f', key: 'u', attempt: 1, events: 1, counts: {} }])
+  })
+
+  test('done: run.count is told in run.done', async () => {
+    const t = await ending(store, (run) => {
+      run.count('rows', 3)
+      run.count('rows')
+      run.count('pages')
+    })
+    await sendNow(t, ping('u'))
+    expect(told(t, 'run.done')).toMatchObject([{ counts: { rows: 4, pages: 1 } }])
+  })
+
+  test('again keeps state and events and uses no attempt; new events wait', async () => {
+    const states: unknown[] = []
+    const t = await ending(store, (run) => {
+      states.push(run.state)
+      return states.length < 3 ? again({ after: '10s', state: { page: states.length } }) : undefined
+    })
+    await sendNow(t, ping('u', 1))
+    await sendNow(t, ping('u', 2))
+    await t.advance('60s')
+    expect(states).toEqual([undefined, { page: 1 }, { page: 2 }, undefined])
+    expect(t.runs.map(({ attempt, ending: end }) => [attempt, end])).toEqual([
+      [1, 'again'],
+      [1, 'again'],
+      [1, 'done'],
+      [1, 'done'],
+    ])
+    expect(new Set(t.runs.slice(0, 3).map((run) => run.id)).size).toBe(1)
+    expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(10_000)
+    expect(numbersOf(t)).toEqual([[1], [1], [1], [2]])
+  })
+
+  test('again goes to the tail and holds no slot', async () => {
+    const t = await ending(
+      store,
+      (run) => (run.key === 'a' && run.state === undefined ? again({ state: 1 }) : undefined),
+      {
+        concurrency: 1,
+        window: { quiet: '1s' },
+      },
+    )
+    await t.send([ping('a'), ping('b')])
+    await t.advance('2s')
+    expect(t.runs.map((run) => run.key)).toEqual(['a', 'b', 'a'])
+  })
+
+  test('again keeps its state over a failed attempt', async () => {
+    const seen: unknown[] = []
+    const t = await ending(store, (run) => {
+      seen.push([run.attempt, run.state])
+      if (seen.length === 1) return again({ state: 'kept' })
+      if (seen.length === 2) throw new Error('once')
+      return undefined
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('5s')
+    expect(seen).toEqual([
+      [1, undefined],
+      [1, 'kept'],
+      [2, 'kept'],
+    ])
+  })
+
+  test('24 h of again is a failed attempt', async () => {
+    const t = await ending(store, () => again({ after: '1h' }), { retry: [] })
+    await sendNow(t, ping('u'))
+    await t.advance('23h')
+    expect(t.runs.every((run) => run.ending === 'again')).toBe(true)
+    await t.advance('3h')
+    expect(t.runs.at(-1)).toMatchObject({ ending: 'dead' })
+    expect(t.runs.length).toBeGreaterThanOrEqual(25)
+    expect(t.runs.length).toBeLessThanOrEqual(26)
+  })
+
+  test('a state that JSON cannot hold costs the attempt', async () => {
+    const t = await ending(store, () => again({ state: 10n }))
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+  })
+
+  test('retry({ after }) is a failed attempt that knows when', async () => {
+    const t = await ending(store, (run) =>
+      run.attempt === 1 ? retry({ after: '20s', reason: 'too early' }) : undefined,
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('60s')
+    expect(t.runs).toMatchObject([
+      { ending: 'retry', error: 'too early' },
+      { ending: 'done', attempt: 2 },
+    ])
+    expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(20_000)
+  })
+
+  test('retry uses tries up', async () => {
+    const t = await ending(store, () => retry({ after: 0 }))
+    await sendNow(t, ping('u'))
+    await t.advance('60s')
+    expect(t.runs.map((run) => run.ending)).toEqual(['retry', 'retry', 'dead'])
+  })
+
+  test('drop: over, and no dead letter', async () => {
+    const t = await ending(store, () => drop('not ours'))
+    await sendNow(t, ping('u'))
+    await t.advance('1h')
+    expect(t.runs).toMatchObject([{ ending: 'dropped' }])
+    expect(told(t, 'run.dropped')).toMatchObject([{ reason: 'not ours' }])
+    expect((await t.app.deadLetters.list()).items).toEqual([])
+  })
+
+  test('a thrown error is a failed attempt', async () => {
+    const t = await ending(store, (run) => {
+      if (run.attempt === 1) throw new RangeError('far')
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('5s')
+    expect(t.runs).toMatchObject([{ ending: 'retry', error: 'RangeError: far' }, { ending: 'done' }])
+  })
+
+  test('a thrown text, too', async () => {
+    const t = await ending(store, (run) => (run.attempt === 1 ? Promise.reject('words') : undefined))
+    await sendNow(t, ping('u'))
+    await t.advance('5s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }, { ending: 'done' }])
+    expect(t.runs[0]?.error).toContain('words')
+  })
+
+  test('PermanentError goes straight to the dead letters', async () => {
+    const t = await ending(store, () => {
+      throw new PermanentError('gone')
+    })
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'dead', attempt: 1 }])
+    expect((await t.app.deadLetters.list()).items).toMatchObject([{ reason: 'PermanentError: gone' }])
+  })
+
+  test('a subclass of PermanentError is one', async () => {
+    class Gone extends PermanentError {}
+    const t = await ending(store, () => {
+      throw new Gone('gone')
+    })
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'dead' }])
+  })
+
+  test.each([
+    ['a number', 5],
+    ['an object', { kind: 'done' }],
+    ['null', null],
+    ['a text', 'done'],
+    ['false', false],
+  ])('nonsense: %s is no ending', async (_name, value) => {
+    const t = await ending(store, () => value)
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+    expect(t.runs[0]?.error).toContain('no ending')
+  })
+
+  test('an ending with a nonsense duration costs the attempt', async () => {
+    const t = await ending(store, () => again({ after: 'soon' as unknown as number }))
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+    expect(t.runs[0]?.error).toContain('again.after')
+  })
+})
+
+describe.each(STORES)('timeouts on %s', (store) => {
+  test('timed out: the signal is aborted and the attempt has failed', async () => {
+    const gate = new Gate()
+    const reasons: string[] = []
+    const t = await ending(
+      store,
+      async ({ signal, attempt }) => {
+        if (attempt > 1) return
+        await gate.waitFor('u', signal).catch((error: unknown) => {
+          reasons.push((error as Error).message)
+          throw error
+        })
+      },
+      { timeout: '20s' },
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('19s')
+    expect(t.runs).toMatchObject([{ ending: 'running' }])
+    await t.advance('1s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+    expect(t.runs[0]?.error).toContain('timeout')
+    expect(reasons).toHaveLength(1)
+    await t.advance('1s')
+    expect(t.runs[1]).toMatchObject({ attempt: 2, ending: 'done' })
+  })
+
+  test('a handler that never returns: its lane is put off, not started beside it', async () => {
+    const gate = new Gate()
+    const t = await ending(store, () => gate.wait('u'), { timeout: '20s' })
+    await sendNow(t, [ping('u', 1), ping('other', 1)])
+    await t.advance('60s')
+    expect(t.runs.filter((run) => run.key === 'u')).toHaveLength(1)
+    expect(told(t, 'run.again').length).toBeGreaterThan(0)
+    gate.open('u')
+    gate.open('u')
+    await t.advance('6s')
+    expect(t.runs.filter((run) => run.key === 'u')).toMatchObject([
+      { ending: 'retry' },
+      { ending: 'running', attempt: 2 },
+    ])
+  })
+
+  test('run.extend gives more time, from now on', async () => {
+    const gate = new Gate()
+    const t = await ending(
+      store,
+      async (run) => {
+        if (run.attempt > 1) return
+        await gate.wait('first')
+        run.extend('60s')
+        await gate.waitFor('second', run.signal)
+      },
+      { timeout: '20s' },
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('10s')
+    gate.open('first')
+    await t.advance('59s')
+    expect(t.runs).toMatchObject([{ ending: 'running' }])
+    await t.advance('1s')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+  })
+})

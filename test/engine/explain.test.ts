@@ -1,0 +1,120 @@
+// explain: one true sentence in each of the main states.
+import { describe, expect, test } from 'vitest'
+import { again, PermanentError, type FlowOptions, type Run } from '../../src/index.ts'
+import type { TestApp } from '../../src/testing/index.ts'
+import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
+
+function lane(store: string, more: Partial<FlowOptions<Run>> & Pick<FlowOptions<Run>, 'run'>): Promise<TestApp> {
+  return play(store, (app) =>
+    app.flow('f', { on: 'ping', key: userOf, retry: ['60s'], ...(more as { run: () => void }) }),
+  )
+}
+
+/** Starts with a capital, ends with one point, names the lane. */
+async function sentence(t: TestApp, state: string, key = 'u'): Promise<string> {
+  const explanation = await t.explain('f', key)
+  expect(explanation.state).toBe(state)
+  expect(explanation.text).toMatch(/^Lane .*[^.]\.$/s)
+  expect(explanation.text).toContain(`"${key}"`)
+  expect(explanation.text).not.toMatch(/undefined|NaN|\[object/)
+  return explanation.text
+}
+
+describe.each(STORES)('explain on %s', (store) => {
+  test('explain: nothing there', async () => {
+    const t = await lane(store, { run: () => {} })
+    await sentence(t, 'empty')
+  })
+
+  test('explain: done', async () => {
+    const t = await lane(store, { run: () => {} })
+    await sendNow(t, ping('u'))
+    expect(await sentence(t, 'empty')).toContain('done')
+  })
+
+  test('explain: waits for its window', async () => {
+    const t = await lane(store, { window: { quiet: '10s', max: '60s' }, run: () => {} })
+    await t.send(ping('u'))
+    await t.advance('3s')
+    const text = await sentence(t, 'waiting')
+    expect(text).toContain('1 event')
+    expect(text).toContain('in 7 s')
+    expect(text).toContain('in 57 s')
+  })
+
+  test('explain: ready behind others, and no slot', async () => {
+    const gate = new Gate()
+    const t = await lane(store, { concurrency: 1, run: ({ key }) => gate.wait(key) })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('second'))
+    await sendNow(t, ping('u'))
+    await t.advance('5s')
+    const text = await sentence(t, 'ready')
+    expect(text).toContain('number 2 in the line')
+    expect(text).toContain('the one slot of the flow is taken')
+  })
+
+  test('explain: running', async () => {
+    const gate = new Gate()
+    const t = await lane(store, { run: () => gate.wait() })
+    await sendNow(t, ping('u'))
+    await sendNow(t, ping('u'))
+    const text = await sentence(t, 'running')
+    expect(text).toContain('attempt 1 of 2')
+    expect(text).toContain('behind it waits 1 event')
+  })
+
+  test('explain: retrying', async () => {
+    const t = await lane(store, { run: () => {} })
+    t.fail('f', new Error('no route'))
+    await sendNow(t, ping('u'))
+    const text = await sentence(t, 'retrying')
+    expect(text).toContain('no route')
+    expect(text).toContain('1 try left')
+  })
+
+  test('explain: again', async () => {
+    const t = await lane(store, { run: () => again({ after: '60s' }) })
+    await sendNow(t, ping('u'))
+    await sentence(t, 'again')
+  })
+
+  test('explain: blocked by a dead letter', async () => {
+    const t = await lane(store, { onDead: 'block', run: () => {} })
+    t.fail('f', new PermanentError('bad'))
+    await sendNow(t, ping('u'))
+    await sendNow(t, ping('u'))
+    const text = await sentence(t, 'blocked')
+    expect(text).toContain(t.runs[0]?.id)
+    expect(text).toContain('bad')
+  })
+
+  test('explain: held and paused', async () => {
+    const t = await lane(store, { window: { quiet: '10s' }, run: () => {} })
+    await t.send(ping('u'))
+    await t.app.lanes.hold('f', 'u', { reason: 'asked to', by: 'ana' })
+    expect(await sentence(t, 'held')).toContain('ana')
+    await t.app.lanes.unhold('f', 'u')
+    await t.app.flows.pause('f', { reason: 'deploy', by: 'bob' })
+    await t.advance('20s')
+    expect(await sentence(t, 'ready')).toContain('paused by "bob"')
+  })
+
+  test('explain: lapsed', async () => {
+    const gate = new Gate()
+    const t = await lane(store, { run: () => gate.wait() })
+    await sendNow(t, ping('u'))
+    await t.crash()
+    await t.advance('40s')
+    const text = await sentence(t, 'lapsed')
+    expect(text).toContain('lapse 1 of 4')
+    expect(text).toContain('no process serves this flow')
+  })
+
+  test('explain: a flow nobody knows', async () => {
+    const t = await lane(store, { run: () => {} })
+    const explanation = await t.explain('nobody', 'u')
+    expect(explanation.state).toBe('unknown-flow')
+    expect(explanation.text).toContain('not declared here')
+  })
+})

@@ -1,0 +1,112 @@
+// L8: what a failed run keeps, when it comes back, and that nobody else waits for it.
+import { describe, expect, test } from 'vitest'
+import type { FlowOptions, Run } from '../../src/index.ts'
+import { numbersOf, ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
+
+function retrying(retry: FlowOptions<Run>['retry'], more: Partial<FlowOptions<Run>> = {}): Declare {
+  return (app) => app.flow('f', { on: 'ping', key: userOf, ...(retry && { retry }), ...more, run: () => {} })
+}
+
+describe.each(STORES)('L8 failure on %s', (store) => {
+  test('L8 n delays are n + 1 tries, with the same id and the same events', async () => {
+    const t = await play(store, retrying(['250ms', '1s', '2s']))
+    t.fail('f', new Error('down'), 10)
+    await t.send([ping('u', 1), ping('u', 2)])
+    await t.advance('60s')
+    expect(t.runs.map((run) => run.attempt)).toEqual([1, 2, 3, 4])
+    expect(t.runs.map((run) => run.ending)).toEqual(['retry', 'retry', 'retry', 'dead'])
+    const at = t.runs.map((run) => run.at)
+    expect(at.slice(1).map((one, n) => one - (at[n] ?? 0))).toEqual([250, 1_000, 2_000])
+    expect(new Set(t.runs.map((run) => run.id)).size).toBe(1)
+    expect(numbersOf(t)).toEqual([
+      [1, 2],
+      [1, 2],
+      [1, 2],
+      [1, 2],
+    ])
+    expect(t.runs[0]?.error).toContain('down')
+  })
+
+  test('L8 nothing joins a run that has failed', async () => {
+    const t = await play(store, retrying(['10s']))
+    t.fail('f', new Error('once'))
+    await sendNow(t, ping('u', 1))
+    await sendNow(t, ping('u', 2))
+    await t.advance('20s')
+    expect(numbersOf(t)).toEqual([[1], [1], [2]])
+  })
+
+  test('L8 Retry-After on an error is respected, up to 24 h', async () => {
+    const t = await play(store, retrying(['1s', '1s', '1s']))
+    t.fail('f', Object.assign(new Error('busy'), { retryAfter: 30_000 }))
+    t.fail('f', Object.assign(new Error('busy'), { retryAfter: 10 }))
+    t.fail('f', Object.assign(new Error('busy'), { retryAfter: 90 * 86_400_000 }))
+    await t.send(ping('u'))
+    await t.advance('3d')
+    const at = t.runs.map((run) => run.at)
+    expect(at.slice(1).map((one, n) => one - (at[n] ?? 0))).toEqual([30_000, 1_000, 86_400_000])
+    expect(told(t, 'run.retry').map((one) => one.after)).toEqual([30_000, 1_000, 86_400_000])
+  })
+
+  test('L8 retryAfter of an error may be a duration as people write it', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: ['1s'], run: () => {} }))
+    t.fail('f', Object.assign(new Error('busy'), { retryAfter: '30s' }))
+    await sendNow(t, ping('u'))
+    await t.advance('60s')
+    expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(30_000)
+  })
+
+  test('L8 while it waits no other lane is held up, and it holds no slot', async () => {
+    const t = await play(store, retrying(['60s'], { concurrency: 1 }))
+    t.fail('f', new Error('once'))
+    await sendNow(t, ping('failing'))
+    await sendNow(t, [ping('a'), ping('b')])
+    expect(t.runs.map(({ key, ending }) => [key, ending])).toEqual([
+      ['failing', 'retry'],
+      ['a', 'done'],
+      ['b', 'done'],
+    ])
+    await t.advance('60s')
+    expect(t.runs[3]).toMatchObject({ key: 'failing', attempt: 2, ending: 'done' })
+  })
+
+  test('L8 the default: 1 s, 5 s, 30 s, 5 m, 30 m, each within a fifth', async () => {
+    const t = await play(store, retrying(undefined))
+    t.fail('f', new Error('down'), 10)
+    await t.send(ping('u'))
+    await t.advance('2h')
+    const at = t.runs.map((run) => run.at)
+    const waits = at.slice(1).map((one, n) => one - (at[n] ?? 0))
+    expect(waits).toHaveLength(5)
+    for (const [n, wanted] of [1_000, 5_000, 30_000, 300_000, 1_800_000].entries()) {
+      expect(waits[n]).toBeGreaterThanOrEqual(wanted * 0.8)
+      expect(waits[n]).toBeLessThanOrEqual(wanted * 1.2)
+    }
+  })
+
+  test('L8 a growing delay is capped', async () => {
+    const t = await play(store, retrying({ first: '1s', factor: 3, cap: '5s', retries: 3, jitter: 0 }))
+    t.fail('f', new Error('down'), 10)
+    await t.send(ping('u'))
+    await t.advance('60s')
+    const at = t.runs.map((run) => run.at)
+    expect(at.slice(1).map((one, n) => one - (at[n] ?? 0))).toEqual([1_000, 3_000, 5_000])
+  })
+
+  test('L8 retry: [] is one try', async () => {
+    const t = await play(store, retrying([]))
+    t.fail('f', new Error('down'))
+    await t.send(ping('u'))
+    await t.advance('60s')
+    expect(t.runs).toMatchObject([{ attempt: 1, ending: 'dead' }])
+  })
+
+  test('L8 an operator may end the wait', async () => {
+    const t = await play(store, retrying(['1h']))
+    t.fail('f', new Error('once'))
+    await sendNow(t, ping('u'))
+    expect(await t.app.lanes.runNow('f', 'u')).toBe('ok')
+    await t.advance('4ms')
+    expect(t.runs).toMatchObject([{ ending: 'retry' }, { ending: 'done', attempt: 2 }])
+  })
+})

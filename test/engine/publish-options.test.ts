@@ -1,0 +1,111 @@
+// publish with `at` and `to`: later, and only to some.
+import { describe, expect, test } from 'vitest'
+import { freshFile, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+
+const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
+
+describe.each(STORES)('publish at on %s', (store) => {
+  test('at: not before then, in full', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'shop/ping',
+        key: (event) => `${event.tenant}/${event.subject}/${String(event.attributes['trace'])}/${event.id}`,
+        run: () => {},
+      }),
+    )
+    const event = {
+      ...ping('u', 1),
+      source: 'shop',
+      tenant: 'x',
+      subject: 's',
+      id: 'evt_1',
+      attributes: { trace: 't' },
+    }
+    await t.send(event, { at: START + 60_000 })
+    await t.advance('59999ms')
+    expect(t.runs.filter((run) => run.flow === 'f')).toEqual([])
+    await t.advance('10ms')
+    expect(t.runs.filter((run) => run.flow === 'f')).toMatchObject([
+      { key: 'x/s/t/evt_1', events: [{ user: 'u', n: 1 }], ending: 'done' },
+    ])
+  })
+
+  test('at: a Date, and bytes', async () => {
+    const bodies: string[] = []
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'raw', run: ({ events }) => void bodies.push(events[0]?.text ?? '') }),
+    )
+    await t.send({ type: 'raw', body: 'plain words' }, { at: new Date(START + 1_000) })
+    await t.advance('2s')
+    expect(bodies).toEqual(['plain words'])
+  })
+
+  test('at: in the past is now', async () => {
+    const t = await play(store, flow)
+    await t.send(ping('u', 1), { at: START - 60_000 })
+    await t.advance('10ms')
+    expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
+  })
+
+  test('at: the same dedupe id at the same time is a duplicate', async () => {
+    const t = await play(store, flow)
+    const event = { ...ping('u', 1), dedupeId: 'a' }
+    expect(await t.send(event, { at: START + 1_000 })).toMatchObject([{ kind: 'stored' }])
+    expect(await t.send(event, { at: START + 1_000 })).toMatchObject([{ kind: 'duplicate' }])
+    await t.advance('5s')
+    expect(await t.send(event)).toMatchObject([{ kind: 'duplicate' }])
+    await soon(t)
+    expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
+  })
+
+  test('at: many, each by itself, in order of their time', async () => {
+    const t = await play(store, flow)
+    for (const n of [3, 1, 2]) await t.send(ping(`u${n}`, n), { at: START + n * 1_000 })
+    await t.advance('10s')
+    expect(t.runs.filter((run) => run.flow === 'f').map((run) => run.key)).toEqual(['u1', 'u2', 'u3'])
+  })
+
+  test('at: survives a crash', async () => {
+    const t = await play(store, flow)
+    await t.send(ping('u', 1), { at: START + 60_000 })
+    await t.crash()
+    await t.restart()
+    await t.advance('61s')
+    expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
+  })
+})
+
+const two: Declare = (app) =>
+  app
+    .flow('f', { on: 'ping', key: userOf, run: () => {} })
+    .flow('g', { on: 'pong', key: userOf, run: () => {} })
+    .flow('h', { on: 'ping', key: userOf, run: () => {} })
+
+describe.each(STORES)('publish to on %s', (store) => {
+  test('to: only these flows, whether or not they ask for such events', async () => {
+    const t = await play(store, two)
+    await sendNow(t, ping('u', 1), { to: 'g' })
+    expect(t.runs.map((run) => run.flow)).toEqual(['g'])
+    await sendNow(t, ping('u', 2), { to: ['f', 'g'] })
+    expect(t.runs.map((run) => run.flow).toSorted()).toEqual(['f', 'g', 'g'])
+  })
+
+  test('to: an unknown flow is refused, and nothing is stored', async () => {
+    const t = await play(store, two)
+    await expect(t.send(ping('u', 1), { to: 'nobody' })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
+    expect(told(t, 'event.received')).toEqual([])
+    expect(numbersOf(t)).toEqual([])
+  })
+})
+
+describe('publish at on a file', () => {
+  test('at: survives the process', async () => {
+    const store = freshFile()
+    const first = await play(store, flow)
+    await first.send(ping('u', 1), { at: START + 3_600_000 })
+    await first.stop()
+    const t = await play(store, flow, { now: START + 3_000_000 })
+    await t.advance('11m')
+    expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,124 @@
+// L2b: what a handler publishes is stored with its good end, once, or not at all.
+import { describe, expect, test } from 'vitest'
+import { again, drop, partial, type Run, type Ending } from '../../src/index.ts'
+import { Gate, ping, play, sendNow, soon, STORES, userOf, type Declare } from './scene.ts'
+
+type Handler = (run: Run) => Ending | void | Promise<Ending | void>
+
+function chain(run: Handler): Declare {
+  return (app) =>
+    app
+      .flow('first', { on: 'ping', key: userOf, retry: ['1s', '1s'], run })
+      .flow('second', { on: 'pong', run: () => {} })
+}
+
+function pong(n: number): { readonly type: string; readonly data: unknown } {
+  return { type: 'pong', data: { n } }
+}
+
+describe.each(STORES)('L2b a handler’s events on %s', (store) => {
+  test('L2b run.publish commits with the settlement', async () => {
+    const gate = new Gate()
+    const t = await play(
+      store,
+      chain(async (run) => {
+        run.publish([pong(1), pong(2)])
+        run.publish(pong(3))
+        await gate.wait()
+      }),
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('5s')
+    expect(t.runs).toHaveLength(1)
+    gate.open()
+    await soon(t)
+    expect(t.runs.slice(1).map((run) => run.events)).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]])
+  })
+
+  test('L2b a failed attempt publishes nothing, a repeated one nothing twice', async () => {
+    const t = await play(
+      store,
+      chain((run) => {
+        run.publish([pong(1), pong(2)])
+        if (run.attempt < 3) throw new Error('not yet')
+      }),
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('500ms')
+    expect(t.runs.filter((run) => run.flow === 'second')).toEqual([])
+    await t.advance('10s')
+    expect(t.runs.filter((run) => run.flow === 'second').map((run) => run.events)).toEqual([[{ n: 1 }], [{ n: 2 }]])
+  })
+
+  test('L2b a run that lost its lease publishes nothing; the one that comes back does, once', async () => {
+    const gate = new Gate()
+    const t = await play(
+      store,
+      chain(async (run) => {
+        run.publish(pong(1))
+        await gate.wait()
+      }),
+    )
+    await sendNow(t, ping('u'))
+    await t.crash()
+    gate.open()
+    await t.restart()
+    await t.advance('31s')
+    expect(t.runs.filter((run) => run.flow === 'second')).toEqual([])
+    gate.open()
+    await soon(t)
+    expect(t.runs.filter((run) => run.flow === 'second')).toHaveLength(1)
+  })
+
+  test('L2b across again the numbering goes on: nothing is taken for a duplicate', async () => {
+    const t = await play(
+      store,
+      chain((run) => {
+        const turn = (run.state as number | undefined) ?? 1
+        run.publish([pong(turn), pong(turn * 10)])
+        return turn < 3 ? again({ after: '1s', state: turn + 1 }) : undefined
+      }),
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('10s')
+    const got = t.runs.filter((run) => run.flow === 'second').map((run) => (run.events[0] as { n: number }).n)
+    expect(got).toEqual([1, 10, 2, 20, 3, 30])
+    expect(t.emitted.filter((one) => one.name === 'event.conflict')).toEqual([])
+  })
+
+  test('L2b drop and partial publish too: they are good ends', async () => {
+    const t = await play(
+      store,
+      chain((run) => {
+        run.publish(pong(run.events.length))
+        if (run.events.length === 1) return drop('enough')
+        return partial({ failed: [{ id: run.events[0]?.id ?? '', reason: 'no' }] })
+      }),
+    )
+    await sendNow(t, [ping('u', 1), ping('u', 2)])
+    await t.advance('5s')
+    expect(t.runs.filter((run) => run.flow === 'second').map((run) => run.events)).toEqual([[{ n: 2 }], [{ n: 1 }]])
+  })
+
+  test('L2b what is no event costs the attempt, and names its field', async () => {
+    const t = await play(
+      store,
+      chain((run) => run.publish({ type: '' })),
+    )
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+    expect(t.runs[0]?.error).toContain('type')
+  })
+
+  test('L2b an event published by a run takes its place by the rules: keys, windows, duplicates', async () => {
+    const t = await play(store, (app) =>
+      app
+        .flow('first', { on: 'ping', run: (run) => run.publish({ ...pong(1), dedupeId: 'same' }) })
+        .flow('second', { on: 'pong', key: () => 'all', window: { quiet: '10s' }, run: () => {} }),
+    )
+    await sendNow(t, [ping('a'), ping('b'), ping('c')])
+    await t.advance('10s')
+    expect(t.runs.at(-1)).toMatchObject({ flow: 'second', events: [{ n: 1 }] })
+    expect(t.runs).toHaveLength(4)
+  })
+})

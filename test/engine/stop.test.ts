@@ -1,0 +1,120 @@
+// L13: stop waits for runs, aborts them after the grace, and gives back those that then return.
+import { describe, expect, test } from 'vitest'
+import { SluiceError, type Sluice } from '../../src/index.ts'
+import { Gate, ping, play, sendNow, Shared, STORES, userOf } from './scene.ts'
+
+interface Seen {
+  readonly starts: string[]
+  readonly ids: string[]
+}
+
+function handlers(gate: Gate, seen: Seen): (app: Sluice) => unknown {
+  return (app) =>
+    app.flow('f', {
+      on: 'ping',
+      key: userOf,
+      retry: ['1s'],
+      run: async ({ key, id, signal, attempt }) => {
+        seen.starts.push(`${key}#${attempt}`)
+        seen.ids.push(id)
+        await gate.waitFor(key, signal)
+      },
+    })
+}
+
+describe.each(STORES)('L13 stop on %s', (store) => {
+  test('L13 waits for runs within the grace', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const seen: Seen = { starts: [], ids: [] }
+    const app = await shared.process('a', handlers(gate, seen), { grace: '30s' })
+    const ends: string[] = []
+    app.events.onAny((name) => void (name.startsWith('run.') && ends.push(name)))
+    await app.publish(ping('u'))
+    await shared.advance(10)
+    const state = { over: false }
+    const stopping = app.stop().then(() => (state.over = true))
+    await shared.advance(20_000)
+    expect(state.over).toBe(false)
+    gate.open('u')
+    await shared.settled()
+    await stopping
+    expect(ends).toEqual(['run.claimed', 'run.started', 'run.done'])
+  })
+
+  test('L13 claims nothing more', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const seen: Seen = { starts: [], ids: [] }
+    const app = await shared.process('a', handlers(gate, seen))
+    const other = await shared.process('b', (one) => one.flow('g', { on: 'other', run: () => {} }))
+    await app.publish(ping('u'))
+    await shared.advance(10)
+    const stopping = app.stop()
+    await other.publish(ping('late'))
+    await shared.advance(2_000)
+    expect(seen.starts).toEqual(['u#1'])
+    gate.open('u')
+    await shared.settled()
+    await stopping
+  })
+
+  test('L13 aborts after the grace and gives back: no attempt used, another process has it at once', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const seen: Seen = { starts: [], ids: [] }
+    const app = await shared.process('a', handlers(gate, seen), { grace: '5s' })
+    await app.publish(ping('u'))
+    await shared.advance(10)
+    const before = shared.clock.monotonic()
+    await shared.stop(app)
+    expect(shared.clock.monotonic() - before).toBe(5_000)
+    const later: Seen = { starts: [], ids: [] }
+    await shared.process('b', handlers(gate, later))
+    await shared.advance(10)
+    expect(later.starts).toEqual(['u#1'])
+    expect(later.ids).toEqual(seen.ids)
+  })
+
+  test('L13 after stop the lease of a handler that ignores its signal lapses, and another process has the run', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const ran: string[] = []
+    const declare = (name: string) => (app: Sluice) =>
+      app.flow('f', { on: 'ping', key: userOf, timeout: '1h', run: () => (ran.push(name), gate.wait()) })
+    const a = await shared.process('a', declare('a'), { grace: '5s' })
+    await a.publish(ping('u'))
+    await shared.advance(10)
+    await shared.stop(a)
+    await shared.process('b', declare('b'))
+    await shared.advance(35_000)
+    expect(ran).toEqual(['a', 'b'])
+  })
+
+  test('L13 a run that was claimed as stop was called is waited for', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const heard: string[] = []
+    const app = await shared.process('a', (one) => one.flow('f', { on: 'ping', run: () => gate.wait() }))
+    app.events.onAny((name) => void (name.startsWith('run.') && heard.push(name)))
+    await shared.advance(1_000)
+    await app.publish(ping('u'))
+    const stopping = app.stop()
+    await shared.advance(10)
+    if (gate.waits() > 0) gate.open()
+    await shared.settled()
+    await stopping
+    expect(['run.done', undefined]).toContain(heard.at(-1))
+  })
+
+  test('L13 after stop nothing is taken in', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
+    await sendNow(t, ping('u'))
+    await t.stop()
+    const refused = await t.app.publish(ping('u')).catch((error: unknown) => error)
+    expect(refused).toBeInstanceOf(SluiceError)
+    expect((refused as SluiceError).code).toBe('APP_STOPPED')
+    await expect(t.app.start()).rejects.toMatchObject({ code: 'APP_STOPPED' })
+    await expect(t.app.stop()).resolves.toBeUndefined()
+  })
+})

@@ -1,0 +1,125 @@
+// L2a: on, key and window are asked once; one that throws leaves a mark that is listed and tried again.
+import { describe, expect, test } from 'vitest'
+import type { FlowOptions, Run } from '../../src/index.ts'
+import { freshFile, keysOf, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+
+/** Throws while it is broken. */
+class Fault {
+  broken = true
+
+  check<T>(value: T): T {
+    if (this.broken) throw new TypeError('cannot read it')
+    return value
+  }
+}
+
+const PARTS: readonly (readonly [string, (fault: Fault) => Partial<FlowOptions<Run>>])[] = [
+  ['on', (fault) => ({ on: () => fault.check(true) })],
+  ['key', (fault) => ({ key: (event) => fault.check(userOf(event)) })],
+  ['window', (fault) => ({ window: () => fault.check({ quiet: '1s' as const }) })],
+]
+
+function faulty(more: Partial<FlowOptions<Run>>): Declare {
+  return (app) => app.flow('f', { on: 'ping', key: userOf, ...more, run: () => {} })
+}
+
+describe.each(STORES)('L2a routed once on %s', (store) => {
+  test.each(PARTS)('L2a %s that throws: stored, marked, listed with its error', async (_name, part) => {
+    const t = await play(store, faulty(part(new Fault())))
+    const [published] = await sendNow(t, ping('u', 1))
+    expect(published?.kind).toBe('stored')
+    expect(t.runs).toEqual([])
+    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+    expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed', events: [published?.id] }])
+    const [letter] = items
+    expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
+    const shown = await t.app.deadLetters.show(letter?.id ?? '')
+    expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
+    expect(told(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
+  })
+
+  test.each(PARTS)('L2a %s: other flows get the event all the same', async (_name, part) => {
+    const t = await play(store, (app) => {
+      faulty(part(new Fault()))(app)
+      app.flow('good', { on: 'ping', run: () => {} })
+    })
+    await sendNow(t, ping('u', 1))
+    expect(t.runs).toMatchObject([{ flow: 'good', ending: 'done' }])
+  })
+
+  test('L2a a mark is tried again after each start', async () => {
+    const fault = new Fault()
+    const t = await play(store, faulty({ key: (event) => fault.check(userOf(event)) }))
+    await sendNow(t, ping('u', 1))
+    await t.advance('10m')
+    fault.broken = false
+    await t.crash()
+    await t.restart()
+    await soon(t)
+    expect(numbersOf(t)).toEqual([[1]])
+    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+  })
+
+  test('L2a still broken after a start: the mark stays', async () => {
+    const t = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
+    await sendNow(t, ping('u', 1))
+    await t.advance('10m')
+    await t.crash()
+    await t.restart()
+    await t.advance('10m')
+    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toHaveLength(1)
+    expect(t.runs).toEqual([])
+  })
+
+  test('L2a a mark of an event that was published to a flow is not forgotten', async () => {
+    const fault = { broken: true }
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'other',
+        key: (event) => {
+          if (fault.broken) throw new Error('broken')
+          return userOf(event)
+        },
+        run: () => {},
+      }),
+    )
+    await sendNow(t, ping('u', 1), { to: 'f' })
+    fault.broken = false
+    await t.advance('10m')
+    await t.crash()
+    await t.restart()
+    await soon(t)
+    expect(keysOf(t)).toEqual(['u'])
+  })
+
+  test('L2a a mark may be dropped', async () => {
+    const t = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
+    await sendNow(t, ping('u', 1))
+    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+    expect(await t.app.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
+    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+    expect(await t.app.deadLetters.drop(items[0]?.id ?? '')).toBe('missing')
+  })
+
+  test('L2a a new version applies to events routed after it', async () => {
+    let version = 'old'
+    const t = await play(store, faulty({ key: () => version, window: { quiet: '10s' } }))
+    await t.send(ping('u', 1))
+    version = 'new'
+    await t.send(ping('u', 2))
+    await t.advance('10s')
+    expect(t.runs.map((run) => run.key)).toEqual(['old', 'new'])
+  })
+})
+
+describe('L2a after a real restart, on a file', () => {
+  test('L2a the mark survives the process, and the next version places the event', async () => {
+    const store = freshFile()
+    const broken = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
+    await sendNow(broken, ping('u', 1))
+    await broken.stop()
+    const t = await play(store, faulty({}), { now: Date.UTC(2026, 0, 2) })
+    await soon(t)
+    expect(t.runs).toMatchObject([{ key: 'u', events: [{ n: 1 }], ending: 'done' }])
+  })
+})

@@ -1,0 +1,22 @@
+// Runs the idle engine in its process and reads what it says.
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { IdleFigure } from './idle-child.ts'
+
+const CHILD = fileURLToPath(new URL('./idle-child.ts', import.meta.url))
+
+export interface IdleOptions {
+  readonly lanes: number
+  /** How long it is measured, each time, and how long it is left alone before. */
+  readonly ms: number
+  readonly settle: number
+  readonly folder: string
+}
+
+export async function idle({ lanes, ms, settle, folder }: IdleOptions): Promise<IdleFigure> {
+  const args = [CHILD, join(folder, 'idle.db'), String(ms), String(lanes), String(settle)]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  return JSON.parse(stdout) as IdleFigure
+}

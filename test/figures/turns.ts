@@ -1,0 +1,129 @@
+// Whose turn it is when more is ready than can run: with shares and without (L5, L5g).
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Sluice, type EventInput } from '../../src/index.ts'
+
+const BATCH = 1_000
+
+export interface ShareLoad {
+  /** An address: `memory:` or `sqlite:<file>`. */
+  readonly store: string
+  /** Ready lanes of the big tenant. */
+  readonly lanes: number
+  /** Single lanes of other tenants, one after the other. */
+  readonly singles: number
+  readonly runsAtOnce: number
+  /** Of each tenant; all of `runsAtOnce` unless said. */
+  readonly concurrency?: number
+}
+
+export interface ShareFigure {
+  /** How many lanes of the big tenant were ready when the last single one had its turn. */
+  readonly stillReady: number
+  /** Runs of the big tenant that began after the single lane was ready and before its own: the most, over all single lanes. */
+  readonly most: number
+  /** A round: every tenant begins as many runs as it may have at once. */
+  readonly round: number
+  readonly rounds: number
+  /** From the end of `publish` to the run, in ms. */
+  readonly slowest: number
+}
+
+/** A tenant with many ready lanes, and others that have one lane each, now and then. */
+export async function shared(load: ShareLoad): Promise<ShareFigure> {
+  const { store, lanes, singles, runsAtOnce, concurrency } = load
+  const runs = { big: 0 }
+  let begun: (() => void) | undefined
+  const app = new Sluice({ store, log: false, runsAtOnce })
+  app.flow('shared', {
+    on: 'work',
+    key: (event) => event.id,
+    share: 'tenant',
+    ...(concurrency === undefined ? {} : { concurrency }),
+    run: async ({ tenant }) => {
+      if (tenant === 'big') runs.big++
+      else begun?.()
+      await sleep(1)
+    },
+  })
+  await publishAll(app, lanes, () => ({ type: 'work', tenant: 'big' }))
+  await app.start()
+  while (runs.big < runsAtOnce) await sleep(1)
+  const passed: number[] = []
+  const took: number[] = []
+  for (let n = 0; n < singles; n++) {
+    let atItsTurn = 0
+    const turn = new Promise<void>((resolve) => {
+      begun = () => {
+        atItsTurn = runs.big
+        resolve()
+      }
+    })
+    await app.publish({ type: 'work', tenant: `small ${n % 2}` })
+    const ready = { big: runs.big, at: performance.now() }
+    await turn
+    // It may have had its turn before `publish` returned.
+    passed.push(Math.max(0, atItsTurn - ready.big))
+    took.push(performance.now() - ready.at)
+    await sleep(n % 7)
+  }
+  const stillReady = lanes - runs.big
+  await app.stop()
+  const round = concurrency ?? runsAtOnce
+  const most = Math.max(...passed)
+  return { stillReady, most, round, rounds: Math.ceil(most / round), slowest: Math.round(Math.max(...took)) }
+}
+
+export interface OrderLoad {
+  readonly store: string
+  readonly lanes: number
+  readonly seed: number
+}
+
+export interface OrderFigure {
+  readonly lanes: number
+  /** Lanes that were ready before the one served just before them. */
+  readonly inversions: number
+  /** Lanes that were not served in the order in which they were published: the windows did mix them. */
+  readonly mixed: number
+}
+
+const LONGEST_WINDOW = 2_000
+
+/** Lanes with windows of all lengths: a half is ready when the engine starts, the others become so while it works. */
+export async function served({ store, lanes, seed }: OrderLoad): Promise<OrderFigure> {
+  const turns: { readonly due: number; readonly n: number }[] = []
+  const app = new Sluice({ store, log: false })
+  app.flow('in-order', {
+    on: 'work',
+    key: (event) => event.id,
+    window: (event) => ({ quiet: Number(event.subject) }),
+    run: ({ events: [event] }) => {
+      const due = (event?.arrived ?? NaN) + Number(event?.subject)
+      turns.push({ due, n: Number(event?.text) })
+    },
+  })
+  await publishAll(app, lanes, (n) => ({
+    type: 'work',
+    subject: String((Math.imul(n + seed, 2_654_435_761) >>> 0) % LONGEST_WINDOW),
+    body: String(n),
+  }))
+  await sleep(LONGEST_WINDOW / 2)
+  await app.start()
+  while (turns.length < lanes) await sleep(10)
+  await app.stop()
+  const follows = turns.slice(1).map((turn, at) => ({ turn, before: turns[at] ?? turn }))
+  return {
+    lanes: new Set(turns.map(({ n }) => n)).size,
+    // Ready at the same moment: the one that was published first.
+    inversions: follows.filter(
+      ({ turn, before }) => turn.due - before.due < 0 || (turn.due === before.due && turn.n < before.n),
+    ).length,
+    mixed: follows.filter(({ turn, before }) => turn.n < before.n).length,
+  }
+}
+
+async function publishAll(app: Sluice, lanes: number, event: (n: number) => EventInput): Promise<void> {
+  for (let from = 0; from < lanes; from += BATCH) {
+    await app.publish(Array.from({ length: Math.min(BATCH, lanes - from) }, (_, n) => event(from + n)))
+  }
+}
