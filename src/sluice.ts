@@ -130,7 +130,7 @@ export class Sluice {
     const { at, to, ...unknown } = options
     const [strange] = Object.keys(unknown)
     if (strange !== undefined) throw invalid(`publish has no option ${strange}; there are at and to.`)
-    const ours = list.find((one) => isOurs(one))
+    const ours = list.find((one) => typeof one?.source === 'string' && isOurs(one))
     if (ours !== undefined)
       throw new SluiceError('EVENT_INVALID', `source must not begin with 'sluice.': ${ours.source}.`)
     const flows = to === undefined ? undefined : new Set(typeof to === 'string' ? [to] : to)
