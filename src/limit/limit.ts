@@ -5,12 +5,13 @@ import { tooCostly } from '../model/limit.ts'
 import type { AnyListener } from '../observe/events.ts'
 import type { Store } from '../store/contract/index.ts'
 import { Caller } from './caller.ts'
+import { HandOver } from './hand-over.ts'
 import { limitedFetch } from './limited-fetch.ts'
 import { invalid, limitSettings, titleOf, whole, type LimitOptions, type LimitSettings } from './options.ts'
 import { observeLimit, pauseLimit, resumeLimit, type Seen } from './regulate.ts'
 import { askedFor } from './retry-after.ts'
 import { Slots, type SlotRequest } from './slots.ts'
-import { SlotsMissed, takeSlot } from './take-slot.ts'
+import { sleep, SlotsMissed, takeSlot } from './take-slot.ts'
 
 export type { LimitOptions } from './options.ts'
 
@@ -51,12 +52,17 @@ export function makeLimit(name: string, options: LimitOptions, parts: LimitParts
   return new SharedLimit(name, limitSettings(name, options), parts)
 }
 
-const slotsOf = new WeakMap<LimitParts, Slots>()
+interface Shared {
+  readonly slots: Slots
+  readonly handOver: HandOver
+}
 
-function slotsFor(parts: LimitParts): Slots {
-  const slots = slotsOf.get(parts) ?? new Slots(parts)
-  slotsOf.set(parts, slots)
-  return slots
+const sharedOf = new WeakMap<LimitParts, Shared>()
+
+function sharedFor(parts: LimitParts): Shared {
+  const shared = sharedOf.get(parts) ?? { slots: new Slots(parts), handOver: new HandOver(parts) }
+  sharedOf.set(parts, shared)
+  return shared
 }
 
 const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'with', 'signal'] satisfies (keyof CallOptions)[])
@@ -69,12 +75,15 @@ class SharedLimit implements Limit {
   readonly #settings: LimitSettings
   readonly #parts: LimitParts
   readonly #slots: Slots
+  readonly #handOver: HandOver
 
   constructor(name: string, settings: LimitSettings, parts: LimitParts) {
     this.name = name
     this.#settings = settings
     this.#parts = parts
-    this.#slots = slotsFor(parts)
+    const { slots, handOver } = sharedFor(parts)
+    this.#slots = slots
+    this.#handOver = handOver
     this.fetch = limitedFetch(
       { name, retries: settings.retries, run: (call, options) => this.run(call, options) },
       parts,
@@ -90,7 +99,14 @@ class SharedLimit implements Limit {
       const slot = await takeSlot({ slots: this.#slots, clock: this.#parts.clock }, wish)
       caller.check()
       // The answer may have taken long, or this process stood still: then the slot goes by, and another is taken (M1).
-      if (this.#slots.isFresh(slot)) return call(caller.signal)
+      if (!this.#slots.isFresh(slot)) continue
+      const held = this.#handOver.heldFor(limits)
+      if (held === 0) {
+        this.#handOver.handed(limits)
+        return call(caller.signal)
+      }
+      await sleep(this.#parts.clock, held, caller.signal)
+      caller.check()
     }
     throw new SlotsMissed(this.name, MOST_MISSED)
   }

@@ -12,6 +12,8 @@ export interface SlotRequest {
   /** One for each call: the store answers the same ticket with the same slot. */
   readonly ticket: string
   readonly limits: readonly (LimitNumbers & { readonly name: string })[]
+  /** A slot that is further away is not taken. */
+  readonly maxWait: Millis
 }
 
 export interface Slot {
@@ -31,14 +33,21 @@ interface Refused {
   readonly limit: string
 }
 
+/** The next slot is further away than the caller would wait: it has none. */
+interface TooFar {
+  readonly away: Millis
+}
+
 interface Return {
   readonly name: string
   readonly ticket: string
 }
 
+type Answer = Slot | TooFar | Refused
+
 export class Slots {
   readonly #clock: Clock
-  readonly #asked: Batch<SlotRequest, Slot | Refused>
+  readonly #asked: Batch<SlotRequest, Answer>
   readonly #returned: Batch<Return, void>
 
   constructor({ store, clock }: SlotsParts) {
@@ -47,7 +56,7 @@ export class Slots {
     this.#returned = new Batch(store, giveBack)
   }
 
-  async reserve(request: SlotRequest): Promise<Slot> {
+  async reserve(request: SlotRequest): Promise<Slot | TooFar> {
     const answer = await this.#asked.ask(request)
     // Costs are checked before; only a store that was told other numbers can still refuse.
     if ('limit' in answer) throw invalid(`${titleOf(answer.limit)} can never grant a call of this cost.`)
@@ -64,12 +73,13 @@ export class Slots {
     return this.#clock.monotonic() - slot.sent <= slot.freshFor - ROUNDING
   }
 
-  async #reserve(store: Store, requests: readonly SlotRequest[]): Promise<readonly (Slot | Refused)[]> {
+  async #reserve(store: Store, requests: readonly SlotRequest[]): Promise<readonly Answer[]> {
     const sent = this.#clock.monotonic()
     const { results } = await store.reserve({ requests })
-    return results.map((result) =>
-      result.kind === 'refused' ? result : { wait: result.wait, freshFor: result.freshFor, sent },
-    )
+    return results.map((result) => {
+      if (result.kind === 'refused') return result
+      return result.kind === 'far' ? { away: result.wait } : { wait: result.wait, freshFor: result.freshFor, sent }
+    })
   }
 }
 

@@ -1,6 +1,6 @@
 // How one call gets its moment: it reserves, sleeps, and has the store confirm before use (M1, M2, M6, M7).
 import { randomUUID } from 'node:crypto'
-import type { Clock, Millis } from '../clock.ts'
+import { NEVER, type Clock, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { PutOff } from '../scope.ts'
 import type { Caller } from './caller.ts'
@@ -37,7 +37,10 @@ export async function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
   const { slots } = parts
   const ticket = randomUUID()
   for (;;) {
-    const slot = await slots.reserve({ ticket, limits: wish.limits })
+    // Outside a run nobody can be put off: it waits as long as it takes.
+    const maxWait = wish.caller.inRun ? wish.maxWait : NEVER
+    const slot = await slots.reserve({ ticket, limits: wish.limits, maxWait })
+    if ('away' in slot) throw new PutOff(wish.name, slot.away)
     if (slot.wait === 0) return slot
     try {
       await sleepUntil(parts.clock, slot, wish)
@@ -63,7 +66,7 @@ async function sleepUntil(clock: Clock, slot: Slot, wish: Wish): Promise<void> {
 }
 
 /** Also ends when the signal is aborted. */
-function sleep(clock: Clock, delay: Millis, signal: AbortSignal | undefined): Promise<void> {
+export function sleep(clock: Clock, delay: Millis, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const wake = (): void => {
       cancel()

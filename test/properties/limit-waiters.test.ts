@@ -42,7 +42,9 @@ class Callers {
 
   async #ask(ticket: number): Promise<void> {
     const limits = [{ ...this.#numbers, name: 'api' }]
-    const { results } = await this.#store.reserve({ requests: [{ ticket: String(ticket), limits }] })
+    const { results } = await this.#store.reserve({
+      requests: [{ ticket: String(ticket), limits, maxWait: Number.MAX_SAFE_INTEGER }],
+    })
     const [answer] = results
     if (answer?.kind !== 'granted') throw new Error('It was refused.')
     const now = this.#clock.now()

@@ -114,7 +114,7 @@ export const atomicItems: Suite = (rule) => {
     ]
     const { results } = await t.store.reserve({ requests })
     assert.deepEqual(
-      results.map((each) => (each.kind === 'granted' ? each.wait : each.limit)),
+      results.map((each) => (each.kind === 'refused' ? each.limit : each.wait)),
       [0, 'api', 1_100],
     )
   })

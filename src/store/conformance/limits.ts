@@ -1,6 +1,7 @@
 // M1 and M2: in any window of `per` at most `rate` calls, over all processes, first come first served.
 import assert from 'node:assert/strict'
 import type { Millis } from '../../clock.ts'
+import type { Reservation } from '../contract/index.ts'
 import { wait } from './limit-words.ts'
 import { only, type Suite } from './stage.ts'
 import { calls, DAY, MINUTE, request, SECOND } from './vocabulary.ts'
@@ -9,6 +10,19 @@ import { calls, DAY, MINUTE, request, SECOND } from './vocabulary.ts'
 const SLACK = 100
 
 export const limits: Suite = (rule) => {
+  rule('M6 a slot beyond maxWait is not taken: whoever can wait gets it', async (t) => {
+    const numbers = calls(1, 1_000)
+    const ask = async (ticket: string, maxWait: Millis): Promise<Reservation> =>
+      only((await t.store.reserve({ requests: [{ ...request(ticket, { api: numbers }), maxWait }] })).results)
+    assert.equal((await ask('t1', 0)).kind, 'granted')
+    for (const ticket of ['t2', 't3', 't2']) assert.deepEqual(await ask(ticket, 1_099), { kind: 'far', wait: 1_100 })
+    const patient = await ask('t4', 1_100)
+    assert.ok(patient.kind === 'granted' && patient.wait === 1_100)
+    // A ticket that has its slot is told its wait, however long: it was promised.
+    const asked = await ask('t4', 0)
+    assert.ok(asked.kind === 'granted' && asked.wait === 1_100)
+  })
+
   rule('M1 the first calls of a limit wait for nothing, the next lies per and the slack after the first', async (t) => {
     const api = { api: calls(3, SECOND) }
     assert.deepEqual([await wait(t, 't1', api), await wait(t, 't2', api), await wait(t, 't3', api)], [0, 0, 0])

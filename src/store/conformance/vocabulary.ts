@@ -160,7 +160,8 @@ export function calls(rate: number, per: Millis, words: Partial<LimitNumbers> = 
 }
 
 export function request(ticket: string, limits: Readonly<Record<string, LimitNumbers>>): Request {
-  return { ticket, limits: Object.entries(limits).map(([name, numbers]) => ({ name, ...numbers })) }
+  const list = Object.entries(limits).map(([name, numbers]) => ({ name, ...numbers }))
+  return { ticket, limits: list, maxWait: NEVER }
 }
 
 /** Keeps everything for ever, but for what is said. */

@@ -289,12 +289,16 @@ export interface ReserveCall {
   readonly requests: readonly {
     readonly ticket: string
     readonly limits: readonly (LimitNumbers & { readonly name: string })[]
+    /** Of a new ticket: a slot that is further away than this is not taken (M6). */
+    readonly maxWait: Millis
   }[]
 }
 
 export type Reservation =
   /** To be used within `freshFor` after the wait, by the caller's monotonic clock from when it asked; else ask anew (M1). */
   | { readonly kind: 'granted'; readonly wait: Millis; readonly freshFor: Millis; readonly epoch: number }
+  /** The next slot is beyond `maxWait`: it was not taken, and may be somebody else's by then. */
+  | { readonly kind: 'far'; readonly wait: Millis }
   | { readonly kind: 'refused'; readonly limit: string }
 
 export interface ReserveReply extends Reply {

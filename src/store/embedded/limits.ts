@@ -17,13 +17,17 @@ import type { TicketRow } from './tables.ts'
 import type { Work } from './work.ts'
 
 type Request = ReserveCall['requests'][number]
+type Wanted = Omit<Request, 'maxWait'>
 
 export function reserve(work: Work, call: ReserveCall): readonly Reservation[] {
   return call.requests.map((request) => {
     const costly = request.limits.find((limit) => tooCostly(limit))
     if (costly !== undefined) return { kind: 'refused', limit: costly.name }
     const known = work.tables.limits.ticket(request.ticket)
-    const row = known === undefined || isOld(known, work) ? give(work, request, work.draw()) : known
+    const isNew = known === undefined || isOld(known, work)
+    const away = isNew ? momentFor(work, request) - work.now : 0
+    if (away > request.maxWait) return { kind: 'far', wait: away }
+    const row = isNew ? give(work, request, work.draw()) : known
     if (!row.used && row.at <= work.now) work.tables.limits.putTicket({ ...row, used: true })
     const wait = Math.max(0, row.at - work.now)
     const age = Math.max(0, work.now - row.at)
@@ -44,14 +48,18 @@ function stateOf(work: Work, name: string): LimitState {
   return work.tables.limits.get(name) ?? FRESH_LIMIT
 }
 
-function epochOf(work: Work, request: Request): number {
+function epochOf(work: Work, request: Wanted): number {
   return request.limits.reduce((sum, limit) => sum + stateOf(work, limit.name).epoch, 0)
 }
 
 /** One moment that suits all its limits. */
-function give(work: Work, request: Request, order: number): TicketRow {
+function momentFor(work: Work, { limits }: Wanted): number {
+  return Math.max(work.now, ...limits.map((limit) => earliest(stateOf(work, limit.name), limit, work.now)))
+}
+
+function give(work: Work, request: Wanted, order: number): TicketRow {
   const { limits } = work.tables
-  const at = Math.max(work.now, ...request.limits.map((limit) => earliest(stateOf(work, limit.name), limit, work.now)))
+  const at = momentFor(work, request)
   for (const limit of request.limits) limits.put(limit.name, take(stateOf(work, limit.name), limit, at, work.now))
   const row = { ticket: request.ticket, order, at, used: at <= work.now, limits: request.limits }
   limits.putTicket(row)

@@ -52,7 +52,7 @@ export class MemoryLanes implements LaneTable {
 
   head(flow: string, lines: readonly Line[]): Millis | undefined {
     const standing = [...this.all.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
-    const due = Math.min(NEVER, ...standing.map((lane) => lane.due))
+    const due = standing.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     return due === NEVER ? undefined : due
   }
 

@@ -9,6 +9,7 @@ import type {
   Records,
   RunRecord,
 } from '../contract/index.ts'
+import type { Line } from '../../model/lane.ts'
 import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
 import { runNumber } from '../embedded/work.ts'
 import { SqliteEvents } from './events.ts'
@@ -40,6 +41,10 @@ const LANES_COUNTED = 10_000
 const LANES_OF_FLOW = `select count(*) from (select 1 from lanes where flow = ? and due is not null limit ${LANES_COUNTED})`
 const LIVE_OF_FLOW = `select count(*) from lanes indexed by lanes_live where flow = ? and lease is not null and lease > ?`
 const NEXT_FLOW = `select flow from lanes indexed by lanes_line where flow > ? and due is not null order by flow limit 1`
+/** A look for each line: the smallest of all would be a look at every lane. */
+const FIRST_IN_LINE =
+  'select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1'
+const LINES: readonly Line[] = [0, 1, 2]
 const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
   from pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
 
@@ -179,14 +184,14 @@ export class SqliteRecords implements RecordQueries {
 
   #flow(flow: string, now: Millis): TableStats['flows'][number] {
     const pause = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
-    const due = this.#sql.get('select min(due) from lanes where flow = ? and due is not null', flow)?.[0]
+    const due = Math.min(...LINES.map((line) => moment(this.#sql.get(FIRST_IN_LINE, flow, line)?.[0])))
     const paused: PauseRow | undefined =
       pause === undefined ? undefined : { reason: text(pause[0]), by: text(pause[1]), since: number(pause[2]) }
     return {
       flow,
       lanes: number(this.#sql.get(LANES_OF_FLOW, flow)?.[0]),
       live: number(this.#sql.get(LIVE_OF_FLOW, flow, now)?.[0]),
-      due: moment(due) === NEVER ? undefined : moment(due),
+      due: due === NEVER ? undefined : due,
       paused,
     }
   }

@@ -77,11 +77,13 @@ export class LimitWorld {
 
   async ask(ticket: Ticket): Promise<Reservation> {
     const limits = ticket.limits.map((limit) => ({ ...limit, cost: ticket.cost }))
-    const { results, now } = await this.store.reserve({ requests: [{ ticket: ticket.name, limits }] })
+    const { results, now } = await this.store.reserve({
+      requests: [{ ticket: ticket.name, limits, maxWait: Number.MAX_SAFE_INTEGER }],
+    })
     demand(now === this.clock.now(), 'a reply says the time of the store')
     const [result] = results
     demand(result !== undefined, 'reserve answers each request')
-    const told = result.kind === 'granted' ? `wait ${result.wait}` : `refused by ${result.limit}`
+    const told = result.kind === 'refused' ? `refused by ${result.limit}` : `${result.kind}, wait ${result.wait}`
     this.log.push(
       `at ${now - 1_700_000_000_000}: ${ticket.name} (${ticket.cost} of ${ticket.limits.map((one) => one.name).join(' and ')}): ${told}`,
     )
