@@ -13,10 +13,18 @@ export interface HandOverParts {
   readonly clock: Clock
 }
 
+interface Leaving {
+  readonly limits: SlotRequest['limits']
+  /** On the monotonic clock. */
+  readonly by: Millis
+}
+
 export class HandOver {
   readonly #parts: HandOverParts
   /** By limit, on the monotonic clock. */
   readonly #held = new Map<string, Millis>()
+  /** Calls that may not have left yet. */
+  readonly #leaving = new Set<Leaving>()
 
   constructor(parts: HandOverParts) {
     this.#parts = parts
@@ -25,18 +33,24 @@ export class HandOver {
   /** A call is being made under these limits now. */
   handed(limits: SlotRequest['limits']): void {
     const { clock } = this.#parts
-    const at = clock.monotonic()
-    clock.after(ON_ITS_WAY, () => {
-      const late = clock.monotonic() - at - ON_ITS_WAY
-      for (const { name, per } of limits) if (late > slack(per)) this.#hold(name, per)
-    })
+    const leaving = { limits, by: clock.monotonic() + ON_ITS_WAY }
+    this.#leaving.add(leaving)
+    clock.after(ON_ITS_WAY, () => this.#look(leaving))
   }
 
   /** How long this process must make no call under these limits. */
   heldFor(limits: SlotRequest['limits']): Millis {
+    // After a stall a call may be about to be made before any timer has told of it.
+    for (const leaving of this.#leaving) this.#look(leaving)
     const now = this.#parts.clock.monotonic()
     for (const [name, until] of this.#held) if (until <= now) this.#held.delete(name)
     return Math.max(0, ...limits.map(({ name }) => (this.#held.get(name) ?? now) - now))
+  }
+
+  #look(leaving: Leaving): void {
+    const late = this.#parts.clock.monotonic() - leaving.by
+    if (late < 0 || !this.#leaving.delete(leaving)) return
+    for (const { name, per } of leaving.limits) if (late > slack(per)) this.#hold(name, per)
   }
 
   /** Here at once; everywhere else as soon as the store knows. */

@@ -46,7 +46,7 @@ class Trouble {
     await t.app.start()
     onTestFinished(async () => {
       t.mood.is = 'fine'
-      await t.shared.stop(t.app)
+      await t.stopped()
     })
     await t.shared.advance(2_000)
     return t
