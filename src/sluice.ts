@@ -220,7 +220,7 @@ export class Sluice {
       crash: () => {
         this.#working?.ticker.stop()
         this.#working?.engine.crash()
-        void this.#working?.upkeep.stop()
+        void this.#working?.upkeep.stop(0)
         this.#working = undefined
         this.#settings = { ...this.#settings, process: `${this.#settings.process}'` }
       },
@@ -237,7 +237,7 @@ export class Sluice {
     const working = this.#working
     working?.ticker.stop()
     working?.lag.stop()
-    await working?.upkeep.stop()
+    await working?.upkeep.stop(this.#settings.afterAbort)
     await working?.engine.stop(this.#settings.grace)
     if (this.#opened !== undefined && typeof this.#options.store === 'string') await (await this.#opened).store.close()
   }
@@ -262,7 +262,11 @@ export class Sluice {
   }
 
   #open(): Promise<Opened> {
-    this.#opened ??= this.#openOnce()
+    // A store that could not be opened may be there the next time.
+    this.#opened ??= this.#openOnce().catch((error: unknown) => {
+      this.#opened = undefined
+      throw error
+    })
     return this.#opened
   }
 

@@ -35,21 +35,21 @@ export class HandOver {
     const { clock } = this.#parts
     const leaving = { limits, by: clock.monotonic() + ON_ITS_WAY }
     this.#leaving.add(leaving)
-    clock.after(ON_ITS_WAY, () => this.#look(leaving))
+    clock.after(ON_ITS_WAY, () => this.#left(leaving))
   }
 
   /** How long this process must make no call under these limits. */
   heldFor(limits: SlotRequest['limits']): Millis {
     // After a stall a call may be about to be made before any timer has told of it.
-    for (const leaving of this.#leaving) this.#look(leaving)
     const now = this.#parts.clock.monotonic()
+    for (const leaving of this.#leaving) if (leaving.by <= now) this.#left(leaving)
     for (const [name, until] of this.#held) if (until <= now) this.#held.delete(name)
     return Math.max(0, ...limits.map(({ name }) => (this.#held.get(name) ?? now) - now))
   }
 
-  #look(leaving: Leaving): void {
+  #left(leaving: Leaving): void {
     const late = this.#parts.clock.monotonic() - leaving.by
-    if (late < 0 || !this.#leaving.delete(leaving)) return
+    if (!this.#leaving.delete(leaving)) return
     for (const { name, per } of leaving.limits) if (late > slack(per)) this.#hold(name, per)
   }
 

@@ -48,6 +48,8 @@ export class Loop {
   #abandoned = false
   #wake: () => void = () => {}
   #askedAt = -Infinity
+  /** How often in a row permits could not even be asked for. */
+  #refusals = 0
   #going: Promise<void> | undefined
   #turning: Promise<void> | undefined
 
@@ -204,6 +206,7 @@ export class Loop {
     const now = time.now()
     const ready = due.filter((flow) => this.#deadlines.hasPassed(flow.name, now))
     await permits.ensure(ready)
+    this.#refusals = 0
     const denied = ready.filter((flow) => permits.of(flow) === 0)
     for (const flow of denied) this.#denied(flow.name)
     const asked = due.filter((flow) => !denied.includes(flow))
@@ -216,9 +219,15 @@ export class Loop {
     this.#parts.clock.after(ASK_AGAIN, () => this.news(flow))
   }
 
-  #failed(error: unknown): readonly Claim[] {
+  async #failed(error: unknown): Promise<readonly Claim[]> {
     this.#parts.trouble(error)
+    await this.#pause(this.#refusals++)
     return []
+  }
+
+  async #pause(times: number): Promise<void> {
+    const delay = AFTER_TROUBLE[Math.min(times, AFTER_TROUBLE.length - 1)] ?? 1_000
+    await new Promise<void>((resolve) => void this.#parts.clock.after(delay, resolve))
   }
 
   /** Until it is answered, or nobody waits for that: the store knows by its number whether it was done. */
@@ -232,8 +241,7 @@ export class Loop {
         return { reply, sent }
       } catch (error) {
         trouble(error)
-        const delay = AFTER_TROUBLE[Math.min(times, AFTER_TROUBLE.length - 1)] ?? 1_000
-        await new Promise<void>((resolve) => void clock.after(delay, resolve))
+        await this.#pause(times)
       }
     }
     return undefined

@@ -41,11 +41,15 @@ export class Upkeep {
     this.#do(chore)
   }
 
-  /** Waits for what is being done. */
-  async stop(): Promise<void> {
+  /** Waits for what is being done, but not for ever: a store may never answer. */
+  async stop(within: Millis): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers.values()) cancel()
-    await Promise.all(this.#busy)
+    if (this.#busy.size === 0) return
+    const up = Promise.withResolvers<void>()
+    const cancel = this.#clock.after(within, up.resolve)
+    await Promise.race([Promise.all(this.#busy), up.promise])
+    cancel()
   }
 
   #do(chore: Chore): void {
