@@ -8,7 +8,7 @@ import { attempt, type Attempted, type ToPublish } from './run/attempt.ts'
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
 import { LiveRun } from './run/live-run.ts'
 import type { RunLog } from './observe/log.ts'
-import { StoreTime } from './schedule/due.ts'
+import type { StoreTime } from './schedule/due.ts'
 import { Loop } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
 import type { Hint, Lease, Settle, Store } from './store/contract/index.ts'
@@ -17,6 +17,7 @@ import { tellEnd } from './observe/tell-end.ts'
 export interface EngineParts {
   readonly store: Store
   readonly clock: Clock
+  readonly time: StoreTime
   readonly process: string
   readonly flows: readonly Flow[]
   readonly emit: AnyListener
@@ -39,10 +40,10 @@ interface EngineNumbers {
 
 /** How long a lane is put off whose earlier handler has not returned in this process. */
 const WHILE_IT_LIVES = 5_000
+const ENDED_KEPT = 19
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
 export class Engine {
-  readonly time: StoreTime
   readonly #parts: EngineParts
   readonly #loop: Loop
   readonly #heartbeat: Heartbeat
@@ -52,12 +53,12 @@ export class Engine {
   readonly #lingering = new Set<string>()
   #troubleSince: Millis | undefined
   #deaf: () => void = () => {}
+  #ended: readonly { readonly lease: Lease; readonly at: Millis }[] = []
 
   constructor(parts: EngineParts) {
     const { store, clock, process, flows, numbers } = parts
     const { lease, heartbeat, runsAtOnce, poll } = numbers
     this.#parts = parts
-    this.time = new StoreTime(clock)
     this.#permits = new Permits({ store, clock, process, lease })
     this.#heartbeat = new Heartbeat({
       store,
@@ -74,12 +75,12 @@ export class Engine {
       lease,
       poll,
       newsApart: numbers.newsApart,
-      time: this.time,
+      time: parts.time,
       permits: this.#permits,
       atOnce: runsAtOnce,
       routes: parts.routes,
       begin: (one, flow, sent) => this.#begin(one, flow, sent),
-      crashed: (run) => void this.#crashed(run),
+      crashed: (run) => void this.#crashed(run).catch((error: unknown) => this.#trouble(error)),
       trouble: (error) => this.#trouble(error),
       turned: () => {},
     })
@@ -98,7 +99,17 @@ export class Engine {
   waitingFor(run: string): { readonly limit: string; readonly until: Millis } | undefined {
     const waits = this.live.find(({ lease }) => lease.run === run)?.waits
     if (waits === undefined) return undefined
-    return { limit: waits.limit, until: this.time.now() + Math.max(0, waits.until - this.#parts.clock.monotonic()) }
+    return {
+      limit: waits.limit,
+      until: this.#parts.time.now() + Math.max(0, waits.until - this.#parts.clock.monotonic()),
+    }
+  }
+
+  /** Runs that are live, or have ended within the last so many milliseconds. */
+  runsWithin(ms: Millis): readonly Lease[] {
+    const since = this.#parts.clock.monotonic() - ms
+    const ended = this.#ended.filter(({ at }) => at >= since).map(({ lease }) => lease)
+    return [...this.live.map(({ lease }) => lease), ...ended]
   }
 
   isBusy(flow: string): boolean {
@@ -112,9 +123,9 @@ export class Engine {
   /** L13: begins nothing, lets runs go on for the grace time, aborts them, and gives back those that then return. */
   async stop(grace: Millis): Promise<void> {
     await this.#within(this.#loop.stopClaiming(), this.#parts.numbers.afterAbort)
-    await this.#ended(grace)
+    await this.#allEnded(grace)
     for (const run of this.live) run.abort('stop')
-    await this.#ended(this.#parts.numbers.afterAbort)
+    await this.#allEnded(this.#parts.numbers.afterAbort)
     this.#deaf()
     // Who has not returned by now may do so any time: nothing it says counts, and its lease is not renewed.
     for (const run of this.live) this.#giveUp(run)
@@ -137,7 +148,7 @@ export class Engine {
   }
 
   /** All runs have ended, or the time is up. */
-  async #ended(within: Millis): Promise<void> {
+  async #allEnded(within: Millis): Promise<void> {
     if (this.#running.size > 0) await this.#within(Promise.all(this.#running.values()), within)
   }
 
@@ -156,7 +167,7 @@ export class Engine {
   #begin(lease: Lease, flow: Flow, sent: Millis): void {
     const { clock, emit, numbers } = this.#parts
     const told = toldOf(lease)
-    const when = { due: lease.due, late: Math.max(0, this.time.now() - lease.due) }
+    const when = { due: lease.due, late: Math.max(0, this.#parts.time.now() - lease.due) }
     emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
     emit('run.claimed', { ...told, ...when })
     if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, STILL_RUNS)
@@ -170,6 +181,7 @@ export class Engine {
   async #run(live: LiveRun, flow: Flow): Promise<void> {
     const attempted = await this.#attempt(live, flow)
     this.#heartbeat.remove(live)
+    this.#ended = [...this.#ended.slice(-ENDED_KEPT), { lease: live.lease, at: this.#parts.clock.monotonic() }]
     if (attempted === undefined) return this.#putOff(live.lease, flow, 'Its events could not be read.')
     if (attempted.handler !== undefined) this.#linger(live.lease.lane, attempted.handler)
     await this.#end(live, attempted)
@@ -180,7 +192,7 @@ export class Engine {
     const { store, clock, log, toPublish, numbers } = this.#parts
     const parts = {
       clock,
-      storeNow: () => this.time.now(),
+      storeNow: () => this.#parts.time.now(),
       againFor: numbers.againFor,
       chance: () => randomBytes(4).readUInt32LE() / 2 ** 32,
       log: ({ lease }: LiveRun) => log(toldOf(lease)),

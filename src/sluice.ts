@@ -2,32 +2,33 @@
 import { ClockInUse, systemClock, type Clock, type Millis } from './clock.ts'
 import { Engine } from './engine.ts'
 import { SluiceError } from './errors.ts'
+import { housekeeping } from './housekeeping.ts'
 import { makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
-import { lifeLog, runLog, type RunLog } from './observe/log.ts'
+import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
 import { Flows, Lanes } from './operate/lanes.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
 import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
 import { lastTick, setLastTick } from './receive/last-tick.ts'
-import { KnownFlows, SAY_SERVED_EVERY } from './receive/known-flows.ts'
+import { KnownFlows } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import { latePlaces } from './receive/late-places.ts'
 import { isOurs, type Routes } from './receive/route.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
+import { StoreTime } from './schedule/due.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { matcher } from './schedule/globs.ts'
-import type { LeasedMark, PlaceItem, Store } from './store/contract/index.ts'
+import type { Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
-import { ages, placing, pressure, retention, type Placing } from './upkeep/chores.ts'
+import type { Placing } from './upkeep/chores.ts'
 import { LoopLag } from './upkeep/loop-lag.ts'
-import { Upkeep, type Chore } from './upkeep/upkeep.ts'
+import { calmed, Upkeep } from './upkeep/upkeep.ts'
 
 export interface PublishOptions {
   /** Not before then. */
@@ -64,12 +65,14 @@ export class Sluice {
   readonly #schedules: Schedule[] = []
   readonly #limits = new Map<string, Limit>()
   readonly #limitParts: LimitParts
+  readonly #time: StoreTime
   readonly #publisher: Publisher
   readonly #levels = new Map<string, number>()
   readonly #log: (run: RunName) => RunLog
   #opened: Promise<Opened> | undefined
   #known: KnownFlows | undefined
   #working: Working | undefined
+  #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #test: UnderTest | undefined
   #placing: Placing | undefined
@@ -79,6 +82,10 @@ export class Sluice {
     this.#settings = settingsOf(options)
     this.#clock = new ClockInUse(options.clock ?? systemClock)
     this.#log = this.#logged(options)
+    this.#time = new StoreTime(this.#clock, (by) => {
+      const text = `The clock of the store went ${Math.abs(by)} ms ${by < 0 ? 'back' : 'forward'}.`
+      this.events.emit('alert.raised', { alert: 'clock-step', text })
+    })
     const store = async (): Promise<Store> => (await this.#open()).store
     const { emit } = this.events
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
@@ -161,9 +168,16 @@ export class Sluice {
   }
 
   /** Begins to work on what is due. */
-  async start(): Promise<void> {
-    if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
-    if (this.#working !== undefined) return
+  start(): Promise<void> {
+    if (this.#stopping !== undefined) return Promise.reject(new SluiceError('APP_STOPPED', 'The app was stopped.'))
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      this.#starting = undefined
+      throw error
+    })
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
     const { store, known } = await this.#open()
     await known.say()
     const flows = [...this.#flows.values()]
@@ -171,6 +185,7 @@ export class Sluice {
     const engine = new Engine({
       store,
       clock: this.#clock,
+      time: this.#time,
       process: this.#settings.process,
       flows,
       emit,
@@ -179,12 +194,25 @@ export class Sluice {
       toPublish: (events, run, from) => this.#publisher.ofRun(events, run, from),
       numbers: this.#settings,
     })
-    const chores = this.#chores(store, known).map((chore) => calmed(chore, this.#test?.calm))
-    const upkeep = new Upkeep(this.#clock, chores, (chore, failure) => {
-      const alert = `upkeep:${chore}`
-      if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
-      else emit('alert.raised', { alert, text: failure })
+    const { chores, placing } = housekeeping({
+      store,
+      known,
+      flows: this.#flows,
+      settings: this.#settings,
+      emit,
+      routes: () => this.#routes(),
+      pressed: (flow, level) => void this.#levels.set(flow, level),
     })
+    this.#placing = placing
+    const upkeep = new Upkeep(
+      this.#clock,
+      chores.map((chore) => calmed(chore, this.#test?.calm)),
+      (chore, failure) => {
+        const alert = `upkeep:${chore}`
+        if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
+        else emit('alert.raised', { alert, text: failure })
+      },
+    )
     const ticker = new Ticker({
       clock: this.#clock,
       now: () => this.#now(),
@@ -193,17 +221,21 @@ export class Sluice {
       ticked: (name, tick) => setLastTick(store, name, tick),
     })
     const lag = new LoopLag(this.#clock, (ms) => {
-      const runs = engine.live.map(({ lease }) => `${lease.flow} ${JSON.stringify(lease.key)}`).join(', ')
+      const runs = engine
+        .runsWithin(ms + LAG_AROUND)
+        .map(({ flow, key }) => `${flow} ${JSON.stringify(key)}`)
+        .join(', ')
       emit('alert.raised', {
         alert: 'loop-lag',
-        text: `The event loop stood still for ${Math.round(ms)} ms. Running: ${runs}`,
+        text: `The event loop stood still for ${Math.round(ms)} ms. Running then: ${runs}`,
       })
     })
+    // The only step that can fail, before anything else has begun.
+    await ticker.start(this.#schedules)
     this.#working = { engine, upkeep, ticker, lag }
     engine.start()
     upkeep.start()
     if (this.#test === undefined) lag.start()
-    await ticker.start(this.#schedules)
   }
 
   static {
@@ -222,6 +254,7 @@ export class Sluice {
         this.#working?.engine.crash()
         void this.#working?.upkeep.stop(0)
         this.#working = undefined
+        this.#starting = undefined
         this.#settings = { ...this.#settings, process: `${this.#settings.process}'` }
       },
     }
@@ -234,6 +267,7 @@ export class Sluice {
   }
 
   async #stop(): Promise<void> {
+    await this.#starting?.catch(() => {})
     const working = this.#working
     working?.ticker.stop()
     working?.lag.stop()
@@ -279,6 +313,7 @@ export class Sluice {
       flows: () => [...this.#flows.values()],
       matcher: (globs) => matcher(globs, 'on'),
       conflict: (flow, text) => this.events.emit('config.conflict', { flow, text }),
+      heard: (reply) => this.#time.hear(reply),
     })
     await known.say()
     this.#known = known
@@ -291,37 +326,6 @@ export class Sluice {
       foreign: this.#known?.foreign ?? [],
       level: (flow) => this.#levels.get(flow) ?? 0,
     }
-  }
-
-  #chores(store: Store, known: KnownFlows): readonly Chore[] {
-    const flows = [...this.#flows.values()]
-    const { keepEvents, keepDead, keepBytes, lateAfter } = this.#settings
-    const byFlow = (value: (flow: Flow) => number): Record<string, number> =>
-      Object.fromEntries(flows.map((flow) => [flow.name, value(flow)] as const).filter(([, n]) => n < Infinity))
-    const policy = {
-      events: keepEvents,
-      runs: { '': keepEvents[''] ?? Infinity, ...byFlow((flow) => flow.retention) },
-      letters: keepDead,
-      bytes: keepBytes,
-      lanesPerTenant: byFlow((flow) => flow.maxLanesPerTenant),
-    }
-    const served: Chore = {
-      name: 'served',
-      work: async () => {
-        await known.say()
-        return SAY_SERVED_EVERY
-      },
-    }
-    const heard = (flow: string, level: number): void => void this.#levels.set(flow, level)
-    const adaptive = pressure({ store, flows, heard })
-    const placed = (mark: LeasedMark): PlaceItem => latePlaces(mark, this.#routes())
-    return [
-      retention(store, policy),
-      (this.#placing = placing({ store, flows, epoch: () => known.epoch, placed })),
-      ages({ store, flows, lateAfter, emit: this.events.emit }),
-      served,
-      ...(adaptive === undefined ? [] : [adaptive]),
-    ]
   }
 
   /** Somebody had events tried again that could not be routed. */
@@ -340,7 +344,7 @@ export class Sluice {
   }
 
   #now(): Millis {
-    return this.#working?.engine.time.now() ?? this.#clock.now()
+    return this.#time.now()
   }
 
   #logged(options: SluiceOptions): (run: RunName) => RunLog {
@@ -349,6 +353,9 @@ export class Sluice {
     return (run) => runLog(logger, run)
   }
 }
+
+/** A run that kept the loop busy may have ended before anybody could look. */
+const LAG_AROUND = 1_000
 
 /** How `sluice/testing` gets in: another clock and store, and a look at every run. Only before the app is used. */
 export function underTest(app: Sluice, test: UnderTest): Crashable {
@@ -368,18 +375,11 @@ interface Crashable {
   readonly crash: () => void
 }
 
-function calmed(chore: Chore, calm: Millis | undefined): Chore {
-  if (calm === undefined || chore.prompt === true) return chore
-  return { name: chore.name, work: async () => Math.max(calm, await chore.work()) }
-}
-
 async function publishIt(run: Run): Promise<void> {
   run.publish(run.events.map(unwrapped))
 }
 
 type RunName = Parameters<typeof runLog>[1]
-
-const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
 
 function invalid(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', what)

@@ -54,6 +54,8 @@ export interface RunFacts {
   readonly lapses: number | undefined
   readonly error: string | undefined
   readonly againSince: Millis | undefined
+  /** The limit that put the run off: its slot was too far away. */
+  readonly putOffBy: string | undefined
   readonly cancelAsked: boolean
   readonly purged: boolean
 }

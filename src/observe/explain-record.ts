@@ -46,6 +46,7 @@ const NO_RUN: RunFacts = {
   lapses: undefined,
   error: undefined,
   againSince: undefined,
+  putOffBy: undefined,
   cancelAsked: false,
   purged: false,
 }
@@ -66,6 +67,7 @@ function runFacts(run: Run, due: Millis | undefined, triesOf: number | undefined
     lapses: leased && !isLive(run, now) ? run.lapses + 1 : run.lapses,
     error: scrubbed(run.attempts.at(-1)?.error),
     againSince: run.againSince === 0 ? undefined : run.againSince,
+    putOffBy: leased ? undefined : putOffBy(run.state64),
     cancelAsked: run.cancel,
     purged: run.purged,
   }
@@ -78,4 +80,11 @@ function withoutHold(lane: Lane, now: Millis): Lane {
 
 function known(moment: Millis | undefined): Millis | undefined {
   return moment === undefined || moment >= NEVER ? undefined : moment
+}
+
+/** What the engine kept with the run when it put it off. */
+function putOffBy(state64: string): string | undefined {
+  if (state64 === '') return undefined
+  const kept = JSON.parse(Buffer.from(state64, 'base64').toString()) as { readonly putOffBy?: string } | null
+  return kept?.putOffBy
 }

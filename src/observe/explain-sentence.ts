@@ -91,6 +91,7 @@ function left({ triesLeft }: ExplanationFacts): string {
 function begun(facts: ExplanationFacts): string {
   const { againSince, now } = facts
   const run = `${runName(facts)} with ${counted(facts.events ?? 0, 'event')}`
+  if (facts.putOffBy !== undefined) return `${run} was put off by limit ${JSON.stringify(facts.putOffBy)}`
   return againSince === undefined ? `${run} was given back` : `${run} first asked for it ${when(againSince - now)}`
 }
 

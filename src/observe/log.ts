@@ -98,3 +98,5 @@ const TAKEN: ReadonlySet<string> = new Set(['level', 'time', 'msg', 'pid', 'host
 function apart(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [TAKEN.has(name) ? `${name}_` : name, value]))
 }
+
+export const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }

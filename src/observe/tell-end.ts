@@ -8,7 +8,7 @@ export interface End {
   readonly told: OfRun
   readonly settle: Settle
   readonly settled: Settled
-  readonly verdict: { readonly outcome: Outcome; readonly error: string | undefined }
+  readonly verdict: { readonly outcome: Outcome; readonly error: string | undefined; readonly why?: string }
   readonly ms: Millis
   readonly counts: Readonly<Record<string, number>>
   readonly emit: AnyListener
@@ -28,7 +28,7 @@ export function tellEnd({ told, settled, verdict, ms, counts, emit }: End): void
     case 'dropped':
       return emit('run.dropped', { ...ended, reason: outcome.reason })
     case 'again':
-      return emit('run.again', { ...ended, after: outcome.after, why: '' })
+      return emit('run.again', { ...ended, after: outcome.after, why: verdict.why ?? '' })
     case 'released':
       return emit('run.again', { ...ended, after: 0, why: 'Its process stops.' })
     case 'retry':

@@ -2,7 +2,7 @@
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { Flow } from '../model/flow.ts'
-import type { Doc, Store } from '../store/contract/index.ts'
+import type { Doc, Reply, Store } from '../store/contract/index.ts'
 
 const KIND = 'flow'
 const PAGE = 500
@@ -10,7 +10,8 @@ const WRITE_TRIES = 10
 /** A flow that nobody has served for so long is no longer routed to; what waits in it stays, and is an alert. */
 const SERVED_WITHIN: Millis = 7 * 86_400_000
 /** How often a process says that it still serves its flows. */
-export const SAY_SERVED_EVERY: Millis = 60_000
+export const SAY_SERVED_EVERY: Millis = 20_000
+const LATELY: Millis = 3 * SAY_SERVED_EVERY
 
 interface Written {
   /** Null: a predicate, which only its own process can ask. */
@@ -21,6 +22,7 @@ interface Written {
 
 interface Foreign {
   readonly name: string
+  readonly servedAt: Millis
   wants(event: FlowEvent): boolean
 }
 
@@ -30,12 +32,18 @@ export interface KnownFlowsParts {
   readonly flows: () => readonly Flow[]
   readonly matcher: (globs: readonly string[]) => (event: FlowEvent) => boolean
   readonly conflict: (flow: string, text: string) => void
+  readonly heard: (reply: Reply) => void
 }
 
 export class KnownFlows {
   readonly #parts: KnownFlowsParts
   foreign: readonly Foreign[] = []
   epoch = 0
+  /** Whether this process has declared its flows: from then on the newer declaration is that of others. */
+  #hasSaid = false
+  /** Flows of this process that another one has declared otherwise, later: what comes for them is not this one's. */
+  readonly overruled: Set<string> = new Set()
+  readonly #told = new Set<string>()
 
   constructor(parts: KnownFlowsParts) {
     this.#parts = parts
@@ -49,6 +57,11 @@ export class KnownFlows {
     }
   }
 
+  /** When another process last said that it serves the flow. */
+  servedAt(flow: string): Millis | undefined {
+    return this.foreign.find((one) => one.name === flow)?.servedAt
+  }
+
   /** Somebody has changed the routes. */
   async refresh(): Promise<void> {
     await this.#read()
@@ -60,6 +73,7 @@ export class KnownFlows {
     let after = ''
     for (;;) {
       const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
+      this.#parts.heard(reply)
       for (const doc of reply.docs) docs.set(doc.id, doc)
       if (reply.next === undefined) {
         this.#learn(docs, reply.now)
@@ -75,22 +89,26 @@ export class KnownFlows {
     this.foreign = [...docs.values()].flatMap((doc) => {
       const { globs, servedAt } = writtenIn(doc)
       if (own.has(doc.id) || now - servedAt > SERVED_WITHIN) return []
-      return { name: doc.id, wants: globs === null ? () => true : this.#parts.matcher(globs) }
+      return { name: doc.id, servedAt, wants: globs === null ? () => true : this.#parts.matcher(globs) }
     })
   }
 
   async #write(docs: ReadonlyMap<string, Doc>, now: Millis): Promise<boolean> {
-    const { store, process, conflict } = this.#parts
+    const { store, process } = this.#parts
     let changes = false
-    const writes = this.#parts.flows().map((flow) => {
+    const writes = this.#parts.flows().flatMap((flow) => {
       const doc = docs.get(flow.name)
       const old = doc === undefined ? undefined : writtenIn(doc)
       const globs = flow.globs ?? null
       const differs = JSON.stringify(old?.globs) !== JSON.stringify(globs)
+      const other = old !== undefined && old.by !== process && now - old.servedAt < LATELY ? old : undefined
+      if (differs && other !== undefined) this.#tell(flow.name, other.by)
+      // Of two that differ the newest start counts: the older one says nothing more of it.
+      const isOverruled = this.#hasSaid && differs && other !== undefined
+      if (isOverruled) this.overruled.add(flow.name)
+      else this.overruled.delete(flow.name)
+      if (isOverruled) return []
       changes ||= differs
-      if (old !== undefined && differs && old.by !== process && now - old.servedAt < 2 * SAY_SERVED_EVERY) {
-        conflict(flow.name, `Process ${old.by} serves it with other events; the newest start counts.`)
-      }
       const written: Written = { globs, by: process, servedAt: now }
       return { kind: KIND, id: flow.name, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(written)) }
     })
@@ -98,7 +116,14 @@ export class KnownFlows {
     const reply = await store.writeDocs({ writes, raiseRoutes: changes, audit: undefined })
     if (reply.kind === 'conflict') return false
     this.epoch = reply.routes
+    this.#hasSaid = true
     return true
+  }
+
+  #tell(flow: string, by: string): void {
+    if (this.#told.has(`${flow} ${by}`)) return
+    this.#told.add(`${flow} ${by}`)
+    this.#parts.conflict(flow, `Process ${by} serves it with other events; the newest start counts.`)
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Millis } from '../clock.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { LeasedMark, PlaceItem } from '../store/contract/index.ts'
-import { ON_THREW, placesIn, route, type Routes } from './route.ts'
+import { ON_THREW, placesIn, route, WAS_NAMED, type Routes } from './route.ts'
 
 const LOOK_AGAIN: Millis = 60_000
 
@@ -16,8 +16,8 @@ export function latePlaces(mark: LeasedMark, routes: Routes): PlaceItem {
   }
   const flow = routes.flows.find((one) => one.name === name)
   const unserved = { kind: 'mark', mark: { flow: name, reason, error } } as const
-  // Unless that is just what failed, it is known that the flow wants the event.
-  const isWanted = !error.startsWith(ON_THREW)
+  // Unless that is just what failed, or nobody could ask, it is known that the flow wants the event.
+  const isWanted = reason === 'unknown-flow' ? error === WAS_NAMED : !error.startsWith(ON_THREW)
   const routed = flow === undefined ? unserved : placesIn(flow, event, routes.level(name), isWanted)
   const places = routed.kind === 'places' ? routed.places : []
   const marks = routed.kind === 'mark' ? [{ ...routed.mark, after: LOOK_AGAIN }] : []

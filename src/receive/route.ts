@@ -47,8 +47,10 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
   }
   for (const flow of isOurs(event) ? [] : routes.foreign) {
     const { name } = flow
-    if (to?.has(name) ?? flow.wants(event))
-      marks.push({ flow: name, reason: 'unknown-flow', error: 'This process does not serve it.' })
+    if (to?.has(name) ?? flow.wants(event)) {
+      const error = to === undefined ? 'This process does not serve it.' : WAS_NAMED
+      marks.push({ flow: name, reason: 'unknown-flow', error })
+    }
   }
   return { places, marks, skipped }
 }
@@ -81,6 +83,9 @@ export function placesIn(flow: Flow, event: FlowEvent, level: number, named = fa
     return failed(flow, textOf(error))
   }
 }
+
+/** The sender chose the flow, which this process does not serve. */
+export const WAS_NAMED = 'It was named by the sender; this process does not serve it.'
 
 /** Whether the flow wants the event was never answered: it is to be asked again. */
 export const ON_THREW = 'on threw'

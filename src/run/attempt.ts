@@ -115,6 +115,7 @@ function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judgi
     againFor: parts.againFor,
     chance: parts.chance(),
     keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
+    putOff: (limit: string) => keptAs({ ...keptIn(live.lease.state64), putOffBy: limit }),
   }
   const verdict = verdictOf(ended, circumstances)
   if (!verdict.publishes) return { verdict, publish: NOTHING }

@@ -77,6 +77,8 @@ function isList(event: EventInput | readonly EventInput[]): event is readonly Ev
 export interface Kept {
   readonly published: number
   readonly state: unknown
+  /** The limit whose slot was too far away; only for whoever asks why the run waits. */
+  readonly putOffBy?: string
 }
 
 const STATE_BYTES_MAX = 262_144

@@ -28,6 +28,8 @@ export interface Circumstances {
   readonly chance: number
   /** What `again` keeps beside the handler's own state. */
   readonly keep: (state: unknown) => string
+  /** The same as it was, and which limit put the run off. */
+  readonly putOff: (limit: string) => string
 }
 
 export interface Verdict {
@@ -36,6 +38,8 @@ export interface Verdict {
   readonly error: string | undefined
   /** Whether what the handler published counts. */
   readonly publishes: boolean
+  /** Of an `again` that the handler did not ask for. */
+  readonly why?: string
 }
 
 const ERROR_LENGTH_MAX = 4_000
@@ -104,7 +108,8 @@ function ofError(error: unknown, at: Circumstances): Verdict {
   if (at.cause === 'stop') return well({ kind: 'released' }, false)
   const putOff = putOffIn(error)
   if (putOff !== undefined) {
-    return well({ kind: 'again', after: putOff.after, state64: at.lease.state64 }, false)
+    const outcome = { kind: 'again', after: putOff.after, state64: at.putOff(putOff.limit) } as const
+    return { ...well(outcome, false), why: putOff.message }
   }
   if (error instanceof PermanentError) return dead(textOf(error), at)
   return failed(textOf(error), at, retryAfterOf(error))

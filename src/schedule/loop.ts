@@ -31,6 +31,8 @@ export interface LoopParts {
 interface Ending {
   readonly settle: Settle
   readonly told: (settled: Settled) => void
+  /** By which what it published was routed. */
+  readonly routes: number
 }
 
 const ASK_AGAIN = 1_000
@@ -73,7 +75,7 @@ export class Loop {
   settle(lease: Lease, settle: Settle, told: (settled: Settled) => void): void {
     this.#freed(lease)
     if (this.#abandoned) return told('lost')
-    this.#endings.push({ settle, told })
+    this.#endings.push({ settle, told, routes: this.#parts.routes() })
     return this.#wake()
   }
 
@@ -190,7 +192,7 @@ export class Loop {
     const call: TurnCall = {
       process: this.#parts.process,
       request: ++this.#request,
-      routes: this.#parts.routes(),
+      routes: Math.min(this.#parts.routes(), ...endings.map((ending) => ending.routes)),
       settle: endings.map((ending) => ending.settle),
       claim,
       budget: BODY_BUDGET,

@@ -3,7 +3,7 @@
 import type { Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { LeasedMark, MarkReason, PlaceItem, RetentionPolicy, Store } from '../store/contract/index.ts'
+import type { LeasedMark, MarkReason, PlaceItem, PlaceReply, RetentionPolicy, Store } from '../store/contract/index.ts'
 import type { Chore } from './upkeep.ts'
 
 const SECOND = 1_000
@@ -23,8 +23,11 @@ export function retention(store: Store, policy: RetentionPolicy): Chore {
 
 export interface PlacingParts {
   readonly store: Store
-  readonly flows: readonly Flow[]
+  /** The flows whose events this process can place. */
+  readonly flows: () => readonly string[]
   readonly epoch: () => number
+  /** Reads the routes anew. */
+  readonly refresh: () => Promise<void>
   readonly placed: (mark: LeasedMark) => PlaceItem
 }
 
@@ -39,16 +42,19 @@ export interface Placing extends Chore {
   readonly everything: () => void
 }
 
-export function placing({ store, flows, epoch, placed }: PlacingParts): Placing {
-  const names = flows.map((flow) => flow.name)
+export function placing({ store, flows, epoch, refresh, placed }: PlacingParts): Placing {
   let first = true
   return {
     name: 'placing',
     everything: () => void (first = true),
     async work() {
       const reasons = first ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
-      const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: names })
-      if (marks.length > 0) await store.place({ routes: epoch(), items: marks.map(placed) })
+      const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() })
+      const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(placed) })
+      if (marks.length > 0 && (await place()).results.includes('routes-old')) {
+        await refresh()
+        await place()
+      }
       const isMore = marks.length === PLACED_AT_ONCE
       first &&= isMore
       return isMore ? 0 : SECOND / 2
@@ -88,40 +94,59 @@ export function pressure({ store, flows, heard }: PressureParts): Chore | undefi
 
 export interface AgeParts {
   readonly store: Store
-  readonly flows: readonly Flow[]
   readonly lateAfter: Millis
   readonly emit: AnyListener
+  /** When it was last said that a process serves the flow: now, if it is this one. */
+  readonly servedAt: (flow: string, now: Millis) => Millis | undefined
 }
 
 const LOOK_EVERY = 5 * SECOND
 const UNSERVED_AFTER = 60 * SECOND
+const MARKS_LOOKED_AT = 100
 
 /** A flow whose first lane is late, and one that holds events and that nobody serves. Said once, and once when it is over. */
-export function ages({ store, flows, lateAfter, emit }: AgeParts): Chore {
-  const raised = new Set<string>()
+export function ages({ store, lateAfter, emit, servedAt }: AgeParts): Chore {
+  const late = new Set<string>()
   const unservedSince = new Map<string, Millis>()
-  const say = (alert: string, isSo: boolean, text: string): void => {
-    if (isSo === raised.has(alert)) return
-    if (isSo) raised.add(alert)
-    else raised.delete(alert)
-    emit(isSo ? 'alert.raised' : 'alert.cleared', { alert, text })
+  const told = new Set<string>()
+  const lookAtLine = (flow: string, by: Millis): void => {
+    if (by > lateAfter === late.has(flow)) return
+    const what = { alert: `late:${flow}`, text: `The first lane of ${flow} has been due for ${by} ms.` }
+    if (by > lateAfter) {
+      late.add(flow)
+      emit('alert.raised', what)
+    } else {
+      late.delete(flow)
+      emit('alert.cleared', { ...what, text: `The line of ${flow} is no longer late.` })
+    }
+  }
+  const lookAtServing = (flow: string, lanes: number, now: Millis): void => {
+    const since = servedAt(flow, now) ?? unservedSince.get(flow) ?? now
+    unservedSince.set(flow, since)
+    if (now - since < UNSERVED_AFTER || told.has(flow)) return
+    told.add(flow)
+    emit('flow.unserved', { flow, lanes })
   }
   return {
     name: 'ages',
     async work() {
       const stats = await store.stats()
-      for (const { flow, due, lanes, paused } of stats.flows) {
-        const late = due === undefined || paused !== undefined ? 0 : stats.now - due
-        say(`late:${flow}`, late > lateAfter, `The first lane of ${flow} has been due for ${late} ms.`)
-        if (lanes === 0 || flows.some((one) => one.name === flow)) {
-          unservedSince.delete(flow)
-          raised.delete(`unserved:${flow}`)
-        } else if (!unservedSince.has(flow)) unservedSince.set(flow, stats.now)
-        else if (stats.now - (unservedSince.get(flow) ?? 0) >= UNSERVED_AFTER && !raised.has(`unserved:${flow}`)) {
-          raised.add(`unserved:${flow}`)
-          emit('flow.unserved', { flow, lanes })
-        }
+      const listed = new Map(stats.flows.map((one) => [one.flow, one]))
+      for (const flow of new Set([...listed.keys(), ...late])) {
+        const { due = stats.now, paused } = listed.get(flow) ?? {}
+        lookAtLine(flow, paused === undefined ? stats.now - due : 0)
       }
+      const holding = new Map(stats.flows.filter(({ lanes }) => lanes > 0).map(({ flow, lanes }) => [flow, lanes]))
+      if (stats.marks.some(({ reason }) => reason === 'unknown-flow')) {
+        const { items } = await store.find({ kind: 'marks', filter: {}, cursor: '', n: MARKS_LOOKED_AT })
+        for (const { flow } of items) if (flow !== '' && !holding.has(flow)) holding.set(flow, 0)
+      }
+      for (const flow of unservedSince.keys()) {
+        if (holding.has(flow) && servedAt(flow, stats.now) !== stats.now) continue
+        unservedSince.delete(flow)
+        told.delete(flow)
+      }
+      for (const [flow, lanes] of holding) lookAtServing(flow, lanes, stats.now)
       return LOOK_EVERY
     },
   }

@@ -1,0 +1,54 @@
+// Which chores a process has, put together from what the stages know: the composition root's second half.
+import type { Flow } from './model/flow.ts'
+import type { AnyListener } from './observe/events.ts'
+import { SAY_SERVED_EVERY, type KnownFlows } from './receive/known-flows.ts'
+import { latePlaces } from './receive/late-places.ts'
+import type { Routes } from './receive/route.ts'
+import type { Store } from './store/contract/index.ts'
+import { ages, placing, pressure, retention, type Placing } from './upkeep/chores.ts'
+import { retentionPolicy, type Keeping } from './upkeep/retention-policy.ts'
+import type { Chore } from './upkeep/upkeep.ts'
+
+export interface HousekeepingParts {
+  readonly store: Store
+  readonly known: KnownFlows
+  readonly flows: ReadonlyMap<string, Flow>
+  readonly settings: Keeping & { readonly lateAfter: number }
+  readonly emit: AnyListener
+  readonly routes: () => Routes
+  /** How hard-pressed a flow is now. */
+  readonly pressed: (flow: string, level: number) => void
+}
+
+export interface Housekeeping {
+  readonly chores: readonly Chore[]
+  readonly placing: Placing
+}
+
+export function housekeeping(parts: HousekeepingParts): Housekeeping {
+  const { store, known, settings, emit } = parts
+  const flows = [...parts.flows.values()]
+  const late = placing({
+    store,
+    flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
+    epoch: () => known.epoch,
+    refresh: () => known.refresh(),
+    placed: (mark) => latePlaces(mark, parts.routes()),
+  })
+  const old = ages({
+    store,
+    lateAfter: settings.lateAfter,
+    emit,
+    servedAt: (flow, now) => (parts.flows.has(flow) ? now : known.servedAt(flow)),
+  })
+  const served: Chore = {
+    name: 'served',
+    work: async () => {
+      await known.say()
+      return SAY_SERVED_EVERY
+    },
+  }
+  const adaptive = pressure({ store, flows, heard: parts.pressed })
+  const chores = [retention(store, retentionPolicy(flows, settings)), late, old, served]
+  return { chores: adaptive === undefined ? chores : [...chores, adaptive], placing: late }
+}

@@ -1,0 +1,153 @@
+// A store that fails at one awkward moment: at the first call, while the app starts, while a dead letter is looked up.
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Sluice, type Store } from '../../src/index.ts'
+import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
+
+/** Calls of these names fail while there are any. */
+interface Failing {
+  names: readonly (keyof Store)[]
+}
+
+function failing(store: Store, state: Failing): Store {
+  return new Proxy(store, {
+    get: (target, name): unknown =>
+      state.names.some((one) => one === name)
+        ? () => Promise.reject(new Error('the disk is away'))
+        : (Reflect.get(target, name) as unknown),
+  })
+}
+
+function build(shared: Shared, state: Failing, declare: Declare): Sluice {
+  const app = new Sluice({ log: false, store: failing(shared.store, state), clock: shared.clock })
+  declare(app)
+  onTestFinished(async () => {
+    state.names = []
+    await shared.stop(app)
+  })
+  return app
+}
+
+describe.each(STORES)('a store that fails at the wrong moment on %s', (store) => {
+  test('a commit that fails is an error of the handler, and its run is tried again', async () => {
+    const shared = await Shared.open(store)
+    const state: Failing = { names: [] }
+    const gate = new Gate()
+    const app = build(shared, state, (one) =>
+      one.flow('f', {
+        on: 'ping',
+        key: userOf,
+        retry: ['1s'],
+        run: async (run) => {
+          await gate.wait()
+          await run.commit()
+        },
+      }),
+    )
+    const ends: string[] = []
+    app.events.on('run.retry', ({ error }) => void ends.push(error))
+    app.events.on('run.done', () => void ends.push('done'))
+    await app.start()
+    await app.publish(ping('u'))
+    await shared.advance(100)
+    state.names = ['renew']
+    gate.open()
+    await shared.advance(100)
+    state.names = []
+    await shared.advance(2_000)
+    gate.open()
+    await shared.advance(100)
+    expect(ends).toEqual(['Error: the disk is away', 'done'])
+  })
+
+  test('a limit that cannot be asked is an error of the call, and works again after', async () => {
+    const shared = await Shared.open(store)
+    const state: Failing = { names: ['reserve'] }
+    const app = build(shared, state, () => {})
+    const limit = app.limit('api', { rate: 1, per: '1s' })
+    await expect(limit.run(() => 1)).rejects.toThrow('the disk is away')
+    state.names = []
+    expect(await limit.run(() => 2)).toBe(2)
+  })
+
+  // Was red: Sluice.#open kept the promise of an open that failed, and the app never worked again.
+  test('an app whose first call to the store failed works once the store does', async () => {
+    const shared = await Shared.open(store)
+    const state: Failing = { names: ['readDocs'] }
+    const app = build(shared, state, (one) => one.flow('f', { on: 'ping', run: () => {} }))
+    await expect(app.publish(ping('u', 1))).rejects.toThrow('the disk is away')
+    state.names = []
+    expect(await app.publish(ping('u', 2))).toMatchObject([{ kind: 'stored' }])
+  })
+
+  // Once wrong: Sluice.start() sets #working before ticker.start(), which may fail: a second start() does nothing, nothing ticks.
+  test('a start that failed because of a schedule can be tried again', async () => {
+    const shared = await Shared.open(store)
+    const state = { away: true }
+    const ofSchedules: Store = new Proxy(shared.store, {
+      get: (target, name): unknown =>
+        name === 'readDocs'
+          ? (call: Parameters<Store['readDocs']>[0]) =>
+              state.away && call.kind === 'every' ? Promise.reject(new Error('away')) : target.readDocs(call)
+          : (Reflect.get(target, name) as unknown),
+    })
+    const app = new Sluice({ log: false, store: ofSchedules, clock: shared.clock })
+    onTestFinished(() => shared.stop(app))
+    const ticks: string[] = []
+    app.every('sweep', '1m', ({ key }) => void ticks.push(key))
+    await app.start().catch(() => {})
+    state.away = false
+    await app.start()
+    await shared.advance(150_000)
+    expect(ticks).toEqual(['sweep', 'sweep'])
+  })
+
+  // Once wrong: Sluice.start() looks at #working, then waits, then sets it: two starts at once are two engines of one name, of
+  // which the second is given the leases of the first (L12: a claim repeated with its request id).
+  test('L1 two starts at once are one', async () => {
+    const shared = await Shared.open(store)
+    let live = 0
+    const gate = new Gate()
+    const app = build(shared, { names: [] }, (one) =>
+      one.flow('f', { on: 'ping', key: userOf, run: () => (live++, gate.wait()) }),
+    )
+    await app.publish(ping('u'))
+    await Promise.all([app.start(), app.start()])
+    await shared.advance(5_000)
+    expect(live).toBe(1)
+    while (gate.waits() > 0) gate.open()
+    await shared.advance(100)
+  })
+
+  // Once wrong: Engine's `crashed: (run) => void this.#crashed(run)`: a store.get that fails is an unhandled rejection, which ends
+  // the process.
+  test('L12 a store that fails while a crashed run is looked up does not end the process', async () => {
+    const shared = await Shared.open(store)
+    const unhandled: unknown[] = []
+    const hear = (error: unknown): void => void unhandled.push(error)
+    const others = process.listeners('unhandledRejection')
+    process.removeAllListeners('unhandledRejection')
+    process.on('unhandledRejection', hear)
+    onTestFinished(() => {
+      process.removeAllListeners('unhandledRejection')
+      for (const other of others) process.on('unhandledRejection', other)
+    })
+    const app = build(shared, { names: ['get'] }, (one) =>
+      one.flow('f', { on: 'ping', key: userOf, timeout: '9h', run: () => new Promise(() => {}) }),
+    )
+    await app.publish(ping('u'))
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const one = await shared.process(
+        name,
+        (app1) => app1.flow('f', { on: 'ping', key: userOf, timeout: '9h', run: () => new Promise(() => {}) }),
+        { grace: 0 },
+      )
+      await shared.advance(2_000)
+      await shared.stop(one)
+      await shared.advance(60_000)
+    }
+    await app.start()
+    await shared.advance(60_000)
+    expect((await shared.store.stats()).letters).toBe(1)
+    expect(unhandled).toEqual([])
+  })
+})
