@@ -4,7 +4,17 @@ import { dirname, posix, relative, sep } from 'node:path'
 import { root } from './lib.mjs'
 
 const stages = ['receive', 'schedule', 'run', 'deliver', 'upkeep']
-const assembly = ['index.ts', 'sluice.ts', 'engine.ts', 'housekeeping.ts', 'options.ts', 'http', 'cli', 'demo', 'testing']
+const assembly = [
+  'index.ts',
+  'sluice.ts',
+  'engine.ts',
+  'housekeeping.ts',
+  'options.ts',
+  'http',
+  'cli',
+  'demo',
+  'testing',
+]
 const stage = (own) => ({
   never: [...stages.filter((name) => name !== own), ...assembly],
   why: 'stages meet only in the store, and do not know what they are assembled into',
