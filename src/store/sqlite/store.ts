@@ -100,7 +100,7 @@ function lockOut(file: string): DatabaseSync {
 
 /** A commit writes each page that it changed, in two steps each: half as many pages are worth their size. */
 const PAGE_BYTES = 8_192
-const CACHE_KB = 10_240
+const CACHE_KB = 4_096
 
 function prepare(db: DatabaseSync, file: string): void {
   db.exec(
