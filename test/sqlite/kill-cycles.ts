@@ -36,6 +36,8 @@ const LATEST_KILL_MS = 60
 const KILLED_AT_START = 0.05
 const LATEST_START_MS = 80
 const SAMPLE = 12
+/** More than all that a thousand lives leave behind can take. */
+const MOST_TURNS = 5_000
 const LOOK_AT_ALL_EVERY = 25
 
 export async function killCycles(options: KillOptions): Promise<KillReport> {
@@ -129,6 +131,11 @@ async function drain(file: string, ledger: Ledger): Promise<void> {
   const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   let ends: readonly (Ended & { readonly token: number })[] = []
   for (let request = 1; ; request++) {
+    // A lane that never empties is an offence too, not a reason to wait for ever.
+    if (request > MOST_TURNS) {
+      ledger.complaints.add('wrong', `after ${MOST_TURNS} turns there is still something to do`)
+      break
+    }
     ledger.hear({ kind: 'settling', n: -request, ends })
     const settle = ends.map(({ lane, token }) => ({ ...end, lane, token }))
     const call = { process: 'drain', request, routes: 1, settle, claim, budget: 0 }
