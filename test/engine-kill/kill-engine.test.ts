@@ -93,7 +93,7 @@ describe('the checker', () => {
       lost = (await lives({ cycles: 8, latest: SHORT, fault: 'early-acks' })).counts.lost
     }
     expect(lost).toBeGreaterThan(0)
-  })
+  }, 120_000)
 
   it('sees runs that come back though they were told to be done', async () => {
     const { counts } = await lives({ cycles: 8, latest: SHORT, fault: 'early-dones' })
