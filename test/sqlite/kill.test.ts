@@ -85,7 +85,7 @@ describe('the checker', () => {
   })
 
   it('sees that lanes which were pushed back are forgotten', async () => {
-    const { counts } = await meddled(8, 'delete from pushed_back', 'always')
+    const { counts } = await meddled(40, 'delete from pushed_back', 'always')
     expect(counts.lost).toBeGreaterThan(0)
   })
 
