@@ -43,6 +43,14 @@ export const systemClock: Clock = {
   },
 }
 
+/** Waits for the work to end, well or not, but no longer than this. */
+export async function within(clock: Clock, work: Promise<unknown>, most: Millis): Promise<void> {
+  const up = Promise.withResolvers<void>()
+  const cancel = clock.after(most, up.resolve)
+  await Promise.race([work.catch(() => {}), up.promise])
+  cancel()
+}
+
 /** A clock that can be exchanged before it is used: a test gives an app that was built for real time a time of its own. */
 export class ClockInUse implements Clock {
   #clock: Clock

@@ -15,6 +15,8 @@ interface Defaults {
   readonly timeout: Duration
   /** How long an identity is known. */
   readonly dedupe: Duration
+  /** A run whose slot of a limit is further away is put off. */
+  readonly maxWait: Duration
   /** How long what is done is kept, and what is dead. */
   readonly completedFor: Duration
   readonly deadLettersFor: Duration
@@ -41,6 +43,7 @@ export const DEFAULTS: Defaults = {
   heartbeat: '10s',
   timeout: '5m',
   dedupe: '7d',
+  maxWait: '10s',
   completedFor: '90d',
   deadLettersFor: '365d',
   poll: '1s',

@@ -1,14 +1,15 @@
 // A process at work: what is claimed is run, what has ended is settled, and both are told to whoever listens.
 import { randomBytes } from 'node:crypto'
-import type { Clock, Millis } from './clock.ts'
+import { within, type Clock, type Millis } from './clock.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { AnyListener, OfRun } from './observe/events.ts'
+import type { Settings } from './options.ts'
 import { attempt, type Attempted, type ToPublish } from './run/attempt.ts'
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
 import { LiveRun } from './run/live-run.ts'
 import type { RunLog } from './observe/log.ts'
-import type { StoreTime } from './schedule/due.ts'
+import type { StoreTime } from './schedule/store-time.ts'
 import { Loop } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
 import type { Hint, Lease, Settle, Store } from './store/contract/index.ts'
@@ -24,18 +25,7 @@ export interface EngineParts {
   readonly log: (run: OfRun) => RunLog
   readonly routes: () => number
   readonly toPublish: (events: readonly EventInput[], run: string, from: number) => ToPublish
-  readonly numbers: EngineNumbers
-}
-
-interface EngineNumbers {
-  readonly lease: Millis
-  readonly heartbeat: Millis
-  readonly runsAtOnce: number
-  readonly poll: Millis
-  readonly newsApart: Millis
-  readonly grace: Millis
-  readonly afterAbort: Millis
-  readonly againFor: Millis
+  readonly numbers: Settings
 }
 
 /** How long a lane is put off whose earlier handler has not returned in this process. */
@@ -82,7 +72,6 @@ export class Engine {
       begin: (one, flow, sent) => this.#begin(one, flow, sent),
       crashed: (run) => void this.#crashed(run).catch((error: unknown) => this.#trouble(error)),
       trouble: (error) => this.#trouble(error),
-      turned: () => {},
     })
   }
 
@@ -122,7 +111,7 @@ export class Engine {
 
   /** L13: begins nothing, lets runs go on for the grace time, aborts them, and gives back those that then return. */
   async stop(grace: Millis): Promise<void> {
-    await this.#within(this.#loop.stopClaiming(), this.#parts.numbers.afterAbort)
+    await within(this.#parts.clock, this.#loop.stopClaiming(), this.#parts.numbers.afterAbort)
     await this.#allEnded(grace)
     for (const run of this.live) run.abort('stop')
     await this.#allEnded(this.#parts.numbers.afterAbort)
@@ -130,8 +119,8 @@ export class Engine {
     // Who has not returned by now may do so any time: nothing it says counts, and its lease is not renewed.
     for (const run of this.live) this.#giveUp(run)
     // A store that does not answer must not keep the process: leases lapse, permits too.
-    await this.#within(this.#loop.stop(), this.#parts.numbers.afterAbort)
-    await this.#within(this.#permits.release(this.#parts.flows), this.#parts.numbers.afterAbort)
+    await within(this.#parts.clock, this.#loop.stop(), this.#parts.numbers.afterAbort)
+    await within(this.#parts.clock, this.#permits.release(this.#parts.flows), this.#parts.numbers.afterAbort)
     this.#loop.abandon()
   }
 
@@ -148,15 +137,8 @@ export class Engine {
   }
 
   /** All runs have ended, or the time is up. */
-  async #allEnded(within: Millis): Promise<void> {
-    if (this.#running.size > 0) await this.#within(Promise.all(this.#running.values()), within)
-  }
-
-  async #within(work: Promise<unknown>, most: Millis): Promise<void> {
-    const up = Promise.withResolvers<void>()
-    const cancel = this.#parts.clock.after(most, up.resolve)
-    await Promise.race([work.catch(() => {}), up.promise])
-    cancel()
+  async #allEnded(most: Millis): Promise<void> {
+    if (this.#running.size > 0) await within(this.#parts.clock, Promise.all(this.#running.values()), most)
   }
 
   #hear(hint: Hint): void {

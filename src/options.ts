@@ -4,6 +4,7 @@ import type { Clock, Millis } from './clock.ts'
 import { DEFAULTS } from './config.ts'
 import { SluiceError } from './errors.ts'
 import { millis, type Duration } from './model/duration.ts'
+import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
 import type { Store } from './store/contract/index.ts'
 
@@ -82,9 +83,7 @@ export function settingsOf(options: SluiceOptions): Settings {
   if (typeof options.store !== 'string' && !isStore(options.store)) {
     throw invalid('store is neither an address nor a store; sqlite:<file> is the usual one.')
   }
-  for (const option of Object.keys(options)) {
-    if (!OPTIONS.has(option)) throw invalid(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
-  }
+  onlyKnown(options, OPTIONS, 'new Sluice: ')
   const time = (option: 'lease' | 'heartbeat' | 'poll' | 'grace' | 'dedupe' | 'lateAfter'): Millis =>
     millis(options[option] ?? DEFAULTS[option], `Sluice.${option}`)
   const lease = time('lease')
@@ -120,8 +119,7 @@ export function settingsOf(options: SluiceOptions): Settings {
 }
 
 function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDead' | 'keepBytes'> {
-  const unknown = Object.keys(keep).find((option) => !KEEP_OPTIONS.has(option))
-  if (unknown !== undefined) throw invalid(`keep.${unknown} is no option; there are ${[...KEEP_OPTIONS].join(', ')}.`)
+  onlyKnown(keep, KEEP_OPTIONS, 'new Sluice: keep.')
   const { events = DEFAULTS.completedFor, deadLetters = DEFAULTS.deadLettersFor, bytes = Infinity } = keep
   const bySource = typeof events === 'object' ? events : { '': events }
   const all = { '': DEFAULTS.completedFor, ...bySource }

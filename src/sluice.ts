@@ -7,6 +7,7 @@ import { makeLimit, type Limit, type LimitOptions, type LimitParts } from './lim
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
+import { onlyKnown } from './model/options.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
@@ -21,9 +22,9 @@ import { Publisher, type Published } from './receive/publisher.ts'
 import { isOurs, type Routes } from './receive/route.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
-import { StoreTime } from './schedule/due.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { matcher } from './schedule/globs.ts'
+import { StoreTime } from './schedule/store-time.ts'
 import type { Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
 import type { Placing } from './upkeep/chores.ts'
@@ -36,6 +37,8 @@ export interface PublishOptions {
   /** Only to these flows, whether or not they ask for such events. */
   readonly to?: string | readonly string[]
 }
+
+const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at', 'to'])
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
@@ -134,9 +137,8 @@ export class Sluice {
   ): Promise<readonly Published[]> {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
-    const { at, to, ...unknown } = options
-    const [strange] = Object.keys(unknown)
-    if (strange !== undefined) throw invalid(`publish has no option ${strange}; there are at and to.`)
+    onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
+    const { at, to } = options
     const ours = list.find((one) => typeof one?.source === 'string' && isOurs(one))
     if (ours !== undefined)
       throw new SluiceError('EVENT_INVALID', `source must not begin with 'sluice.': ${ours.source}.`)

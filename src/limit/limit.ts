@@ -2,6 +2,7 @@
 import { NEVER, type Clock } from '../clock.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import { tooCostly } from '../model/limit.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
 import type { Store } from '../store/contract/index.ts'
 import { Caller } from './caller.ts'
@@ -145,9 +146,7 @@ class SharedLimit implements Limit {
 
   #limitsOf(options: CallOptions): SlotRequest['limits'] {
     const title = `${titleOf(this.name)}.run`
-    const unknown = Object.keys(options).find((option) => !CALL_OPTIONS.has(option))
-    if (unknown !== undefined)
-      throw invalid(`${title}: ${unknown} is no option; there are ${[...CALL_OPTIONS].join(', ')}.`)
+    onlyKnown(options, CALL_OPTIONS, `${title}: `)
     const cost = whole(options.cost ?? 1, 1, `${title}: cost`)
     const limits = [this.#numbers(cost)]
     for (const other of options.with ?? []) {

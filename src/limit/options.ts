@@ -1,7 +1,9 @@
 // What an app may say about a limit, checked when the app is built: a limit that could not hold is refused, not bent.
 import { NEVER, type Millis } from '../clock.ts'
+import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { onlyKnown } from '../model/options.ts'
 
 export interface LimitOptions {
   /** So many calls in any stretch of time as long as `per`, over all processes. */
@@ -23,14 +25,7 @@ export interface LimitSettings {
   readonly retries: number
 }
 
-const KNOWN: Readonly<Record<keyof LimitOptions, true>> = {
-  rate: true,
-  per: true,
-  burst: true,
-  maxWait: true,
-  retries: true,
-}
-const MAX_WAIT: Duration = '10s'
+const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>(['rate', 'per', 'burst', 'maxWait', 'retries'])
 /** A slot stays fresh for a tenth of `per`; below this a store on a disk could not answer in time, ever. */
 const SHORTEST_PER: Millis = 100
 
@@ -44,16 +39,13 @@ export function limitSettings(name: string, options: LimitOptions): LimitSetting
   if (typeof name !== 'string' || name === '') {
     throw invalid(`${title} has no name; give it one that all processes share.`)
   }
-  const unknown = Object.keys(options).find((option) => !Object.hasOwn(KNOWN, option))
-  if (unknown !== undefined) {
-    throw invalid(`${title}.${unknown} is no option of a limit; it has ${Object.keys(KNOWN).join(', ')}.`)
-  }
+  onlyKnown(options, KNOWN, `${title}.`)
   const burst = whole(options.burst ?? 0, 0, `${title}.burst`)
   return {
     rate: rateOf(options.rate, burst, `${title}.rate`),
     per: perOf(options.per, `${title}.per`),
     burst,
-    maxWait: Math.min(millis(options.maxWait ?? MAX_WAIT, `${title}.maxWait`), NEVER),
+    maxWait: Math.min(millis(options.maxWait ?? DEFAULTS.maxWait, `${title}.maxWait`), NEVER),
     retries: whole(options.retries ?? 0, 0, `${title}.retries`),
   }
 }

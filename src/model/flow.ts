@@ -29,8 +29,8 @@ export interface Flow extends Routing {
   /** Declared by the engine for itself: it gets what no other flow does. */
   readonly internal: boolean
   readonly timeout: Millis
-  /** Delay after so many failures, or undefined: no further try. `chance` is in [0, 1). */
-  readonly delay: (failures: number, chance: number) => Millis | undefined
+  /** Delay after so many failures, at least as long as was `asked` for, or undefined: no further try. `chance` is in [0, 1). */
+  readonly delay: (failures: number, chance: number, asked: Millis) => Millis | undefined
   readonly tries: number
   readonly onDead: 'continue' | 'block'
   /** The `quiet` of an adaptive window at no pressure (L22). */

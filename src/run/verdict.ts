@@ -89,7 +89,7 @@ function ofPartial(list: readonly { id: string; reason: string; permanent?: bool
   const strange = list.find(({ id }) => !known.has(id))
   if (strange !== undefined)
     return failed(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
-  const delay = delayOf(at)
+  const delay = delayOf(at, 0)
   const lastTry = delay === undefined
   const gone = list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id)
   const retry = list.map(({ id }) => id).filter((id) => !gone.includes(id))
@@ -127,16 +127,13 @@ function putOffIn(error: unknown): PutOff | undefined {
   return undefined
 }
 
-function delayOf(at: Circumstances): Millis | undefined {
-  return at.flow.delay(at.lease.tries + 1, at.chance)
+function delayOf(at: Circumstances, asked: Millis): Millis | undefined {
+  return at.flow.delay(at.lease.tries + 1, at.chance, asked)
 }
 
-const RETRY_AFTER_MAX = 24 * 3_600_000
-
-function failed(error: string, at: Circumstances, atLeast: Millis = 0): Verdict {
-  const delay = delayOf(at)
-  if (delay === undefined) return dead(error, at)
-  const after = Math.max(delay, Math.min(atLeast, RETRY_AFTER_MAX))
+function failed(error: string, at: Circumstances, asked: Millis = 0): Verdict {
+  const after = delayOf(at, asked)
+  if (after === undefined) return dead(error, at)
   return { outcome: { kind: 'retry', after }, error: cut(error), publishes: false }
 }
 

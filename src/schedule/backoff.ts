@@ -3,6 +3,7 @@ import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { onlyKnown } from '../model/options.ts'
 
 export type RetryOptions =
   | readonly Duration[]
@@ -51,9 +52,7 @@ function mustBeOptions(options: unknown, flow: string): void {
     const fix = `it is a list of delays like ['1s', '5s'], or { first: '1s', retries: 5 }`
     throw new SluiceError('CONFIG_INVALID', `${flow} is ${JSON.stringify(options)}; ${fix}.`)
   }
-  const unknown = Object.keys(options).find((option) => !OPTIONS.has(option))
-  if (unknown === undefined) return
-  throw new SluiceError('CONFIG_INVALID', `${flow}.${unknown} is no option; there are ${[...OPTIONS].join(', ')}.`)
+  onlyKnown(options, OPTIONS, `${flow}.`)
 }
 
 /** The delay, or what the other side asked for if that is longer. */

@@ -6,8 +6,9 @@ import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { Flow } from '../model/flow.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { WindowNumbers } from '../model/place.ts'
-import { backoff, type RetryOptions } from './backoff.ts'
+import { backoff, patience, type RetryOptions } from './backoff.ts'
 import { matcher } from './globs.ts'
 import { window, windowOf, type WindowOptions } from './window.ts'
 
@@ -61,9 +62,7 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
   if (typeof name !== 'string' || !/^[\w][\w./:-]{0,127}$/u.test(name)) {
     refuse('a name has 1 to 128 letters, digits and . / : _ -, and begins with a letter or digit.')
   }
-  for (const option of Object.keys(options)) {
-    if (!OPTIONS.has(option)) refuse(`there is no option ${option}; there are ${[...OPTIONS].join(', ')}.`)
-  }
+  onlyKnown(options, OPTIONS, `flow(${JSON.stringify(name)}).`)
   if (typeof options.run !== 'function') refuse('run is missing; it is the function to call.')
   if (options.key !== undefined && typeof options.key !== 'function') {
     refuse(`key is ${JSON.stringify(options.key)}; it is a function of the event.`)
@@ -87,7 +86,10 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     keysOf: options.key,
     concurrency: count(options.concurrency, 'concurrency', refuse),
     timeout: above0(millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`), 'timeout', refuse),
-    delay: (failures, chance) => retries.delay(failures, chance),
+    delay: (failures, chance, asked) => {
+      const delay = retries.delay(failures, chance)
+      return delay === undefined ? undefined : patience(delay, asked)
+    },
     tries: retries.tries,
     retention: millis(options.keep ?? DEFAULTS.completedFor, `${name}.keep`),
     maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),

@@ -3,9 +3,10 @@
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Claim, Lease, Settle, Settled, Store, TurnCall, TurnReply } from '../store/contract/index.ts'
-import { Deadlines, type StoreTime } from './due.ts'
+import { Deadlines } from './due.ts'
 import type { Permits } from './permits.ts'
 import { Slots } from './slots.ts'
+import type { StoreTime } from './store-time.ts'
 
 export interface LoopParts {
   readonly store: Pick<Store, 'turn' | 'stats'>
@@ -25,7 +26,6 @@ export interface LoopParts {
   readonly crashed: (run: string) => void
   /** Undefined: it is over. */
   readonly trouble: (error: unknown) => void
-  readonly turned: (reply: TurnReply) => void
 }
 
 interface Ending {
@@ -250,9 +250,8 @@ export class Loop {
   }
 
   #begin(reply: TurnReply, sent: Millis, claims: readonly Claim[]): void {
-    const { time, flows, begin, crashed, turned } = this.#parts
+    const { time, flows, begin, crashed } = this.#parts
     time.hear(reply)
-    turned(reply)
     for (const lease of reply.claimed) {
       const flow = flows.find((one) => one.name === lease.flow)
       if (flow === undefined) continue

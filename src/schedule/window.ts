@@ -3,6 +3,7 @@ import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { WindowNumbers } from '../model/place.ts'
 import { adaptiveQuiet } from '../model/pressure.ts'
 
@@ -60,7 +61,6 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof WindowOptions>([
   'leading',
 ])
 
-/** A slip of the pen must not become a window of nothing. */
 function mustBeOptions(options: unknown, flow: string): void {
   if (typeof options !== 'object' || options === null) {
     throw new SluiceError(
@@ -68,9 +68,7 @@ function mustBeOptions(options: unknown, flow: string): void {
       `${flow} is ${JSON.stringify(options)}; it is an object like { quiet: '10s' }.`,
     )
   }
-  const unknown = Object.keys(options).find((option) => !OPTIONS.has(option))
-  if (unknown === undefined) return
-  throw new SluiceError('CONFIG_INVALID', `${flow}.${unknown} is no option; there are ${[...OPTIONS].join(', ')}.`)
+  onlyKnown(options, OPTIONS, `${flow}.`)
 }
 
 function checked(options: WindowOptions, quiet: Range, max: Millis, flow: string): Window {

@@ -1,5 +1,5 @@
 // Chores of one shape: each has a name, says how soon it wants to be done again, and harms nothing when it fails.
-import type { Clock, Millis } from '../clock.ts'
+import { within, type Clock, type Millis } from '../clock.ts'
 
 export interface Chore {
   readonly name: string
@@ -42,14 +42,11 @@ export class Upkeep {
   }
 
   /** Waits for what is being done, but not for ever: a store may never answer. */
-  async stop(within: Millis): Promise<void> {
+  async stop(most: Millis): Promise<void> {
     this.#stopped = true
     for (const cancel of this.#timers.values()) cancel()
     if (this.#busy.size === 0) return
-    const up = Promise.withResolvers<void>()
-    const cancel = this.#clock.after(within, up.resolve)
-    await Promise.race([Promise.all(this.#busy), up.promise])
-    cancel()
+    await within(this.#clock, Promise.all(this.#busy), most)
   }
 
   #do(chore: Chore): void {

@@ -37,6 +37,8 @@ export async function lateness(load: DueLoad): Promise<Lateness> {
   const { perSecond, seconds, warmUp, folder } = load
   const entered: { readonly due: number; readonly late: number }[] = []
   const claimed: number[] = []
+  const all = perSecond * (seconds + warmUp)
+  const allEntered = Promise.withResolvers<void>()
   const app = new Sluice({ store: `sqlite:${join(folder, 'due.db')}`, log: false })
   app.flow('due', {
     on: 'due',
@@ -47,11 +49,11 @@ export async function lateness(load: DueLoad): Promise<Lateness> {
       const last = events.at(-1)
       const due = (last?.arrived ?? NaN) + Number(last?.subject)
       entered.push({ due, late: now - due })
+      if (entered.length === all) allEntered.resolve()
     },
   })
   app.events.on('run.claimed', ({ late }) => void claimed.push(late))
   await app.start()
-  const all = perSecond * (seconds + warmUp)
   const began = performance.now()
   for (let published = 0; published < all;) {
     await sleep(Math.max(0, began + (published / perSecond) * 1_000 - performance.now()))
@@ -60,7 +62,7 @@ export async function lateness(load: DueLoad): Promise<Lateness> {
     void app.publish(Array.from({ length: many }, (_, n) => ({ type: 'due', subject: quiet(n) })))
     published += many
   }
-  while (entered.length < all) await sleep(BATCH_EVERY)
+  await allEntered.promise
   await app.stop()
   return figure(entered, claimed, load)
 }

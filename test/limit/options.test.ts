@@ -28,7 +28,7 @@ it.each<[Record<string, unknown>, string]>([
   [{ maxWait: -1 }, 'limit("api").maxWait is -1, not a duration'],
   [{ retries: -1 }, 'limit("api").retries is -1;'],
   [{ retries: Infinity }, 'limit("api").retries is Infinity;'],
-  [{ retires: 2 }, 'limit("api").retires is no option of a limit; it has rate, per, burst, maxWait, retries.'],
+  [{ retires: 2 }, 'limit("api").retires is no option; there are rate, per, burst, maxWait, retries.'],
 ])('M1 %j is refused when the limit is made', async (own, message) => {
   const t = await rig('memory')
   const make = (): unknown => makeLimit('api', { ...good, ...own }, t.process())
