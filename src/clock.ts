@@ -43,12 +43,11 @@ export const systemClock: Clock = {
   },
 }
 
-/** Waits for the work to end, well or not, but no longer than this. */
+/** Waits for the work to end, but no longer than this. */
 export async function within(clock: Clock, work: Promise<unknown>, most: Millis): Promise<void> {
   const up = Promise.withResolvers<void>()
   const cancel = clock.after(most, up.resolve)
-  await Promise.race([work.catch(() => {}), up.promise])
-  cancel()
+  await Promise.race([work, up.promise]).finally(cancel)
 }
 
 /** A clock that can be exchanged before it is used: a test gives an app that was built for real time a time of its own. */

@@ -120,7 +120,8 @@ export class Engine {
     for (const run of this.live) this.#giveUp(run)
     // A store that does not answer must not keep the process: leases lapse, permits too.
     await within(this.#parts.clock, this.#loop.stop(), this.#parts.numbers.afterAbort)
-    await within(this.#parts.clock, this.#permits.release(this.#parts.flows), this.#parts.numbers.afterAbort)
+    const released = this.#permits.release(this.#parts.flows).catch(() => {})
+    await within(this.#parts.clock, released, this.#parts.numbers.afterAbort)
     this.#loop.abandon()
   }
 
@@ -214,7 +215,7 @@ export class Engine {
 
   #putOff(lease: Lease, flow: Flow, why: string): void {
     const { emit } = this.#parts
-    const outcome = { kind: 'again', after: WHILE_IT_LIVES, state64: lease.state64 } as const
+    const outcome = { kind: 'released', after: WHILE_IT_LIVES, state64: lease.state64 } as const
     const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: 0 } as const
     const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
     this.#loop.settle(lease, settle, (settled) => {

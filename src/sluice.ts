@@ -1,5 +1,5 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
-import { ClockInUse, systemClock, type Clock, type Millis } from './clock.ts'
+import { ClockInUse, systemClock, within, type Clock, type Millis } from './clock.ts'
 import { Engine } from './engine.ts'
 import { SluiceError } from './errors.ts'
 import { housekeeping } from './housekeeping.ts'
@@ -74,6 +74,7 @@ export class Sluice {
   readonly #log: (run: RunName) => RunLog
   #opened: Promise<Opened> | undefined
   #known: KnownFlows | undefined
+  #deaf: () => void = () => {}
   #working: Working | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
@@ -275,7 +276,11 @@ export class Sluice {
     working?.lag.stop()
     await working?.upkeep.stop(this.#settings.afterAbort)
     await working?.engine.stop(this.#settings.grace)
-    if (this.#opened !== undefined && typeof this.#options.store === 'string') await (await this.#opened).store.close()
+    this.#deaf()
+    if (this.#opened === undefined || typeof this.#options.store !== 'string') return
+    const { store } = await this.#opened
+    // One that does not answer must not keep the process.
+    await within(this.#clock, store.close(), this.#settings.afterAbort)
   }
 
   #declare(flow: Flow): this {
@@ -319,6 +324,9 @@ export class Sluice {
     })
     await known.say()
     this.#known = known
+    this.#deaf = store.listen((hint) => {
+      if (hint.kind === 'opened') this.events.emit('lane.opened', { flow: hint.flow, key: hint.key })
+    })
     return { store, known }
   }
 

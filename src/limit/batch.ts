@@ -1,4 +1,5 @@
-// What is asked for in one turn of the event loop goes to the store in one call, in the order it was asked for.
+// What is asked for in one turn of the event loop, or while an earlier call is under way, goes to the store in one call, in
+// the order it was asked for. So a process never sends more calls than the store answers, however high a rate is (M2).
 import type { Store } from '../store/contract/index.ts'
 
 interface Asking<Ask, Answer> {
@@ -14,6 +15,7 @@ export class Batch<Ask, Answer> {
   readonly #store: () => Promise<Store>
   readonly #send: Send<Ask, Answer>
   #waiting: Asking<Ask, Answer>[] = []
+  #underWay = false
 
   constructor(store: () => Promise<Store>, send: Send<Ask, Answer>) {
     this.#store = store
@@ -23,8 +25,15 @@ export class Batch<Ask, Answer> {
   ask(ask: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ask, resolve, reject })
-      if (this.#waiting.length === 1) queueMicrotask(() => void this.#flush())
+      if (this.#underWay) return
+      this.#underWay = true
+      queueMicrotask(() => void this.#flushAll())
     })
+  }
+
+  async #flushAll(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#flush()
+    this.#underWay = false
   }
 
   async #flush(): Promise<void> {

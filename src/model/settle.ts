@@ -12,8 +12,8 @@ export type Outcome =
   | { readonly kind: 'dead'; readonly reason: string; readonly block: boolean }
   | { readonly kind: 'dropped'; readonly reason: string }
   | { readonly kind: 'cancelled' }
-  /** Given back by a process that stops: costs nothing. */
-  | { readonly kind: 'released' }
+  /** Given back, at no cost: its process stops, or its slot of a limit is far away (M6). */
+  | { readonly kind: 'released'; readonly after: Millis; readonly state64: string }
   /** The events named are not accepted: some are tried again after a delay, some are dead. All others are done. */
   | {
       readonly kind: 'partial'
@@ -89,6 +89,6 @@ export function saidAgain(run: Run, state64: string, now: Millis): Run {
   return { ...run, state: 'again', state64, failed: false, againSince: run.againSince === 0 ? now : run.againSince }
 }
 
-export function givenBack(run: Run): Run {
-  return { ...run, state: 'again' }
+export function givenBack(run: Run, state64: string): Run {
+  return { ...run, state: 'again', state64 }
 }

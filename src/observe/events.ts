@@ -40,6 +40,8 @@ export interface EventMap {
   /** A flow wanted it and found no key in it (L11). */
   'event.skipped': OfEvent & OfFlow
   'event.unrouted': OfEvent & OfFlow & { readonly reason: string; readonly error: string }
+  /** An event came into a lane that had none. Told in the process that stored it. */
+  'lane.opened': OfLane
   /** A lane got its turn. */
   'lane.due': OfLane & { readonly due: Millis; readonly late: Millis }
   'lane.held': OfLane & { readonly reason: string; readonly by: string }

@@ -10,6 +10,7 @@ export const LOUDNESS: Readonly<Record<EventName, Loudness>> = {
   'event.refused': 'warn',
   'event.skipped': 'debug',
   'event.unrouted': 'warn',
+  'lane.opened': 'debug',
   'lane.due': 'debug',
   'lane.held': 'debug',
   'run.claimed': 'debug',

@@ -28,9 +28,8 @@ export function tellEnd({ told, settled, verdict, ms, counts, emit }: End): void
     case 'dropped':
       return emit('run.dropped', { ...ended, reason: outcome.reason })
     case 'again':
-      return emit('run.again', { ...ended, after: outcome.after, why: verdict.why ?? '' })
     case 'released':
-      return emit('run.again', { ...ended, after: 0, why: 'Its process stops.' })
+      return emit('run.again', { ...ended, after: outcome.after, why: verdict.why ?? '' })
     case 'retry':
       return emit('run.retry', { ...ended, error, after: outcome.after })
     case 'dead':

@@ -55,7 +55,7 @@ export class DeadLetters {
     this.#parts = parts
   }
 
-  /** Newest first; of runs unless the filter says `unrouted`. */
+  /** Newest first, by when they first died; of runs unless the filter says `unrouted`. */
   async list(filter: DeadFilter = {}, cursor = '', n = 100): Promise<Page<DeadLetter>> {
     const store = await this.#parts.store()
     const page = { filter: this.#filterOf(filter), cursor, n }

@@ -38,7 +38,7 @@ export interface Verdict {
   readonly error: string | undefined
   /** Whether what the handler published counts. */
   readonly publishes: boolean
-  /** Of an `again` that the handler did not ask for. */
+  /** Of a run that is given back. */
   readonly why?: string
 }
 
@@ -105,11 +105,10 @@ function ofPartial(list: readonly { id: string; reason: string; permanent?: bool
 function ofError(error: unknown, at: Circumstances): Verdict {
   if (at.cause === 'timeout') return verdictOf({ kind: 'timed-out' }, at)
   if (at.cause === 'cancel' && !at.committed) return well({ kind: 'cancelled' }, false)
-  if (at.cause === 'stop') return well({ kind: 'released' }, false)
+  if (at.cause === 'stop') return givenBack(0, at.lease.state64, 'Its process stops.')
   const putOff = putOffIn(error)
   if (putOff !== undefined) {
-    const outcome = { kind: 'again', after: putOff.after, state64: at.putOff(putOff.limit) } as const
-    return { ...well(outcome, false), why: putOff.message }
+    return givenBack(putOff.after, at.putOff(putOff.limit), putOff.message)
   }
   if (error instanceof PermanentError) return dead(textOf(error), at)
   return failed(textOf(error), at, retryAfterOf(error))
@@ -144,6 +143,10 @@ function dead(error: string, at: Circumstances): Verdict {
 
 function well(outcome: Outcome, publishes = true): Verdict {
   return { outcome, error: undefined, publishes }
+}
+
+function givenBack(after: Millis, state64: string, why: string): Verdict {
+  return { ...well({ kind: 'released', after, state64 }, false), why }
 }
 
 /** An error may say how long to wait: `retryAfter`, a duration. One that is nonsense is not obeyed. */

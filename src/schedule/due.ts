@@ -1,37 +1,38 @@
 // When a flow has to be looked at next: its first deadline as the store last said, or at once when something changed.
-import type { Millis } from '../clock.ts'
+import { NEVER, type Millis } from '../clock.ts'
 
 interface State {
   /** Undefined: nothing waits for time. */
   due: Millis | undefined
   /** Something changed since the store was asked. */
   changed: boolean
-  /** It was due and gave nothing: paused, held back, or taken by others. Asked again when something changes. */
-  stuck: boolean
+  /** It was due and gave nothing: paused, held back, or taken by others. Asked again when something changes, or then. */
+  stuckUntil: Millis
 }
 
 export class Deadlines {
   readonly #flows = new Map<string, State>()
 
   constructor(flows: readonly string[]) {
-    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuck: false })
+    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuckUntil: 0 })
   }
 
   changed(flow: string): void {
     const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { changed: true, stuck: false })
+    if (state !== undefined) Object.assign(state, { changed: true, stuckUntil: 0 })
   }
 
   /** Its first deadline, without asking for runs. What was stuck may no longer be. */
   seen(flow: string, due: Millis | undefined): void {
     const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { due, stuck: false })
+    if (state !== undefined) Object.assign(state, { due, stuckUntil: 0 })
   }
 
   /** What the store answered; `inVain`: runs were asked for, and none was given. */
   heard(flow: string, due: Millis | undefined, inVain: boolean, now: Millis): void {
     const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { due, stuck: inVain && due !== undefined && due <= now })
+    const stuck = inVain && due !== undefined && due <= now
+    if (state !== undefined) Object.assign(state, { due, stuckUntil: stuck ? NEVER : 0 })
   }
 
   hasPassed(flow: string, now: Millis): boolean {
@@ -39,10 +40,10 @@ export class Deadlines {
     return due !== undefined && due <= now
   }
 
-  /** Nothing can be had of it until something changes. */
-  stuck(flow: string): void {
+  /** Nothing can be had of it until something changes, or until then. */
+  stuck(flow: string, until: Millis): void {
     const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { changed: false, stuck: true })
+    if (state !== undefined) Object.assign(state, { changed: false, stuckUntil: until })
   }
 
   asked(flow: string): void {
@@ -58,15 +59,17 @@ export class Deadlines {
   isDue(flow: string, now: Millis): boolean {
     const state = this.#flows.get(flow)
     if (state === undefined) return false
-    return state.changed || (!state.stuck && state.due !== undefined && state.due <= now)
+    return state.changed || asksAt(state) <= now
   }
 
   /** The next moment at which one of these is due by itself. */
   next(flows: readonly string[]): Millis | undefined {
-    const dues = flows.flatMap((flow) => {
-      const state = this.#flows.get(flow)
-      return state === undefined || state.stuck || state.due === undefined ? [] : state.due
-    })
-    return dues.length === 0 ? undefined : Math.min(...dues)
+    const next = Math.min(...flows.map((flow) => asksAt(this.#flows.get(flow))))
+    return next < NEVER ? next : undefined
   }
+}
+
+function asksAt(state: State | undefined): Millis {
+  if (state === undefined) return NEVER
+  return state.stuckUntil > 0 ? state.stuckUntil : (state.due ?? NEVER)
 }

@@ -49,6 +49,7 @@ export class Loop {
   #stopped = false
   #abandoned = false
   #wake: () => void = () => {}
+  #endPause: () => void = () => {}
   #askedAt = -Infinity
   /** How often in a row permits could not even be asked for. */
   #refusals = 0
@@ -106,6 +107,7 @@ export class Loop {
     this.#abandoned = true
     this.#endings = []
     this.#wake()
+    this.#endPause()
   }
 
   isFull(flow: string): boolean {
@@ -183,9 +185,9 @@ export class Loop {
   }
 
   async #turn(due: readonly Flow[]): Promise<void> {
+    const claim = due.length === 0 ? [] : await this.#claimsOf(due).catch((error: unknown) => this.#refused(due, error))
     const endings = this.#endings
     this.#endings = []
-    const claim = due.length === 0 ? [] : await this.#claimsOf(due).catch((error: unknown) => this.#failed(error))
     for (const { flow } of claim) this.#deadlines.asked(flow)
     if (claim.length > 0) this.#askedAt = this.#parts.clock.monotonic()
     if (claim.length === 0 && endings.length === 0) return
@@ -210,26 +212,27 @@ export class Loop {
     await permits.ensure(ready)
     this.#refusals = 0
     const denied = ready.filter((flow) => permits.of(flow) === 0)
-    for (const flow of denied) this.#denied(flow.name)
+    // Others have them all. They may be dead: then their permits end, and nobody says so.
+    for (const flow of denied) this.#deadlines.stuck(flow.name, now + ASK_AGAIN)
     const asked = due.filter((flow) => !denied.includes(flow))
     return this.#slots.claims(asked, (flow) => permits.of(flow), lease)
   }
 
-  /** Others have all its permits. They may be dead: then their permits end, and nobody says so. */
-  #denied(flow: string): void {
-    this.#deadlines.stuck(flow)
-    this.#parts.clock.after(ASK_AGAIN, () => this.news(flow))
-  }
-
-  async #failed(error: unknown): Promise<readonly Claim[]> {
+  /** Permits could not even be asked for. What has ended does not wait for that. */
+  #refused(due: readonly Flow[], error: unknown): readonly Claim[] {
     this.#parts.trouble(error)
-    await this.#pause(this.#refusals++)
+    const until = this.#parts.time.now() + afterTrouble(this.#refusals++)
+    for (const flow of due) this.#deadlines.stuck(flow.name, until)
     return []
   }
 
-  async #pause(times: number): Promise<void> {
-    const delay = AFTER_TROUBLE[Math.min(times, AFTER_TROUBLE.length - 1)] ?? 1_000
-    await new Promise<void>((resolve) => void this.#parts.clock.after(delay, resolve))
+  /** Ends early when nobody waits for the store any more. */
+  async #pause(delay: Millis): Promise<void> {
+    const up = Promise.withResolvers<void>()
+    const cancel = this.#parts.clock.after(delay, up.resolve)
+    this.#endPause = up.resolve
+    await up.promise
+    cancel()
   }
 
   /** Until it is answered, or nobody waits for that: the store knows by its number whether it was done. */
@@ -243,7 +246,7 @@ export class Loop {
         return { reply, sent }
       } catch (error) {
         trouble(error)
-        await this.#pause(times)
+        await this.#pause(afterTrouble(times))
       }
     }
     return undefined
@@ -268,8 +271,12 @@ export class Loop {
   }
 }
 
+function afterTrouble(times: number): Millis {
+  return AFTER_TROUBLE[Math.min(times, AFTER_TROUBLE.length - 1)] ?? 1_000
+}
+
 /** A second suspect: another flow's claim of the same turn brought the first. */
-function released({ lane, token }: Lease): Settle {
+function released({ lane, token, state64 }: Lease): Settle {
   const end = { whileRunning: 'window', keep: 0 } as const
-  return { lane, token, outcome: { kind: 'released' }, attempt: undefined, publish: [], ...end }
+  return { lane, token, outcome: { kind: 'released', after: 0, state64 }, attempt: undefined, publish: [], ...end }
 }

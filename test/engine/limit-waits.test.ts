@@ -1,8 +1,9 @@
 // M5 to M7: calls that cost more, under several limits, too far away, or given up; and what explain says of a wait.
 import { describe, expect, test } from 'vitest'
+import { again, done, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { calling, most, timed, users } from './limit-scene.ts'
-import { ping, play, sendNow, soon, STORES, told } from './scene.ts'
+import { ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
 
 describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
   test('M5 a cost counts as so many calls, above the rate it is refused', async () => {
@@ -46,6 +47,25 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(calls.map(([key]) => key)).toEqual(['first', 'second'])
     expect(t.runs[2]).toMatchObject({ key: 'second', attempt: 1, ending: 'done', id: t.runs[1]?.id })
     expect(told(t, 'run.retry')).toEqual([])
+  })
+
+  test('M6 the time for which a run is put off does not count as time for which it says again', async () => {
+    let ended = 0
+    const t = await play(store, (app) => {
+      const limit = app.limit('api', { rate: 1, per: '23h' })
+      const run = async ({ key, state }: Run): Promise<Ending> => {
+        await limit.run(() => {})
+        if (key === 'first' || state === 'said') return done
+        return again({ after: '2h', state: 'said' })
+      }
+      app.flow('f', { on: 'ping', key: userOf, run })
+      app.events.on('run.done', () => void ended++)
+    })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('second'))
+    await t.advance('3d')
+    expect(told(t, 'run.retry')).toEqual([])
+    expect(ended).toBe(2)
   })
 
   test('M6 many that are put off all run, one in each window', async () => {

@@ -246,4 +246,21 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     await t.shared.advance(2_000)
     expect(gate.waits('u')).toBe(1)
   })
+
+  // Was red: an ending was taken along into the turn that waited for permits.
+  test('what has ended is settled while permits cannot be had', async () => {
+    const gate = new Gate()
+    const t = await Trouble.begin(store, (app) => {
+      app.flow('free', { on: 'ping', key: userOf, run: () => gate.wait('free') })
+      app.flow('scarce', { on: 'ping', key: userOf, concurrency: 1, window: { quiet: '1s' }, run: () => {} })
+    })
+    await t.app.publish(ping('u', 1))
+    await t.shared.advance(10)
+    expect(gate.waits('free')).toBe(1)
+    Object.assign(t.mood, { is: 'rejects', calls: ['permits'] })
+    await t.shared.advance(30_000)
+    gate.open('free')
+    await t.shared.advance(1)
+    expect(t.of('run.done')).toHaveLength(1)
+  })
 })

@@ -35,6 +35,27 @@ describe.each(STORES)('on %s', (kind) => {
     expect(most(times, 1_000)).toBeLessThanOrEqual(3)
   })
 
+  it('M2 at a high rate a process reserves slots in runs: it never has two calls under way', async () => {
+    const t = await rig(kind)
+    let most = 0
+    let underWay = 0
+    t.answersAfter = () => {
+      most = Math.max(most, ++underWay)
+      t.clock.after(20, () => underWay--)
+      return 20
+    }
+    const limit = makeLimit('api', { rate: 500, per: '1s' }, t.process())
+    const times: Millis[] = []
+    const calls = Array.from({ length: 400 }, async (_, n) => {
+      await new Promise<void>((resolve) => void t.clock.after(n, resolve))
+      await limit.run(() => void times.push(t.clock.monotonic()))
+    })
+    await t.until(Promise.all(calls), () => 1)
+    expect(times).toHaveLength(400)
+    expect(most).toBe(1)
+    expect(t.asked.length).toBeLessThan(50)
+  })
+
   it('M1 the window holds on a store whose answers come late', async () => {
     const t = await rig(kind)
     const times: Millis[] = []

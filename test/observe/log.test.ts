@@ -17,6 +17,7 @@ const EVERYTHING: EventMap = {
   'event.refused': { ...OF_EVENT, field: 'id', fix: 'shorten it' },
   'event.skipped': { ...OF_EVENT, flow: 'f' },
   'event.unrouted': { ...OF_EVENT, flow: 'f', reason: 'key-failed', error: 'no' },
+  'lane.opened': { flow: 'f', key: 'k' },
   'lane.due': { flow: 'f', key: 'k', due: 0, late: 0 },
   'lane.held': { flow: 'f', key: 'k', reason: 'r', by: 'ada' },
   'run.claimed': { ...RUN, due: 0, late: 0 },
@@ -99,7 +100,7 @@ describe('entries', () => {
     ['error', 2],
     ['warn', 11],
     [undefined, 19],
-    ['debug', 29],
+    ['debug', 30],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)

@@ -126,7 +126,7 @@ export class LaneDriver implements Moment {
       put(saidAgain(run, '', this.now), ending.after)
       notes.failed = false
     } else if (ending.kind === 'released' || (ending.kind === 'cancelled' && !mayDissolve(run, this.now))) {
-      put(givenBack(run), 0)
+      put(givenBack(run, ''), 0)
     } else if (ending.kind === 'cancelled') {
       this.lane = dissolve(lane, run, end, this)
       this.live.unshift(...notes.rows)

@@ -63,7 +63,7 @@ export const deadLetters: Suite = (rule) => {
     assert.equal(await t.steerDead(run.run, 'retry'), 'already')
     const back = await t.next()
     assert.equal((await t.letter(run.run))?.state, 'running')
-    assert.equal(await t.steerDead(run.run, 'retry'), 'running')
+    assert.equal(await t.steerDead(run.run, 'retry'), 'already')
     assert.equal(await t.steerDead(run.run, 'drop'), 'running')
     await t.end(back)
     assert.equal(await t.steerDead(run.run, 'retry'), 'missing')

@@ -103,6 +103,20 @@ export const figures: Suite = (rule) => {
     assert.ok(skipped || seen === 3_000, `${seen} of 3,000 changes were read, and none was said to be skipped`)
   })
 
+  rule('hints: a lane is opened by an event when it has none, waiting or running', async (t) => {
+    const opened: string[] = []
+    t.store.listen((hint) => void (hint.kind === 'opened' && opened.push(`${hint.flow}/${hint.key}`)))
+    await t.append('a', { key: 'k' })
+    await t.append('b', { key: 'k' })
+    const run = await t.next()
+    await t.append('c', { key: 'k' })
+    assert.deepEqual(opened, ['flow/k'])
+    await t.end(run)
+    await t.end(await t.next())
+    await t.append('d', { key: 'k' })
+    assert.deepEqual(opened, ['flow/k', 'flow/k'])
+  })
+
   rule('hints stop when told to, and a listener that throws hurts nobody', async (t) => {
     let heard = 0
     const stop = t.store.listen(() => heard++)

@@ -1,7 +1,7 @@
 // L1: a lane has one live run over all processes, and a run that has lost its lease can change nothing.
 import assert from 'node:assert/strict'
 import { keys, type Suite } from './stage.ts'
-import { claimOf, dead, done, LEASE, retry } from './vocabulary.ts'
+import { again, claimOf, dead, done, LEASE, released, retry } from './vocabulary.ts'
 
 export const oneAtATime: Suite = (rule) => {
   rule('L1 a lane with a live run gives nothing to another process, however much waits in it', async (t) => {
@@ -52,12 +52,7 @@ export const oneAtATime: Suite = (rule) => {
   rule('L1 each lease of one run has a token of its own, over retries, lapses and releases', async (t) => {
     await t.append('a')
     const tokens: number[] = []
-    for (const outcome of [
-      retry(0),
-      { kind: 'released' },
-      undefined,
-      { kind: 'again', after: 0, state64: '' },
-    ] as const) {
+    for (const outcome of [retry(0), released, undefined, again(0)]) {
       const run = await t.next()
       tokens.push(run.token)
       if (outcome === undefined) t.lapse()
@@ -72,7 +67,7 @@ export const oneAtATime: Suite = (rule) => {
     const stalled = await t.next({ process: 'p1' })
     t.lapse()
     const current = await t.next({ process: 'p2' })
-    for (const outcome of [done, dead, retry(0), { kind: 'dropped', reason: '' }, { kind: 'released' }] as const) {
+    for (const outcome of [done, dead, retry(0), { kind: 'dropped', reason: '' }, released] as const) {
       assert.equal(await t.settle(stalled, outcome), 'lost')
     }
     assert.equal(await t.renew(current), 'ok')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
 import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { only, type Stage, type Suite } from './stage.ts'
-import { blocking, claimOf, dead, done, mark, place, retry } from './vocabulary.ts'
+import { blocking, claimOf, dead, done, mark, place, released, retry } from './vocabulary.ts'
 
 const lane: PurgeCall['what'] = { kind: 'lanes', ids: [laneId('flow', 'k')] }
 
@@ -35,7 +35,7 @@ export const purgedRuns: Suite = (rule) => {
   }
 
   rule('L15 a run that was purged ends whatever it says: no letter, no retry, nothing in its lane', async (t) => {
-    for (const outcome of [done, dead, blocking, retry(0), { kind: 'released' }, { kind: 'cancelled' }] as const) {
+    for (const outcome of [done, dead, blocking, retry(0), released, { kind: 'cancelled' }] as const) {
       const name = `${outcome.kind} ${'block' in outcome && outcome.block}`
       await t.append(name)
       const run = await t.next()

@@ -1,7 +1,7 @@
-// L13: a process that stops gives its runs back; that costs the run nothing.
+// L13, M6: a process that stops gives its runs back, and those that a limit puts off; that costs the run nothing.
 import assert from 'node:assert/strict'
 import { keys, sorted, type Suite } from './stage.ts'
-import { done, released, retry } from './vocabulary.ts'
+import { done, givenBack, released, retry } from './vocabulary.ts'
 
 export const release: Suite = (rule) => {
   rule('L13 a run that is given back is ready at once: same id, same events, no try, no lapse', async (t) => {
@@ -24,6 +24,25 @@ export const release: Suite = (rule) => {
     await t.end(await t.next(), released)
     const back = await t.next()
     assert.deepEqual([back.tries, back.lapses], [1, 1])
+  })
+
+  rule(
+    'M6 a run that is put off waits so long, and costs nothing: no try, no lapse, not the time of again',
+    async (t) => {
+      await t.append('a')
+      await t.end(await t.next(), retry(0))
+      await t.end(await t.next(), givenBack(100, 'c3RhdGU='))
+      const back = await t.dueIn(100)
+      assert.deepEqual([back.tries, back.lapses, back.againSince, back.state64], [1, 0, 0, 'c3RhdGU='])
+    },
+  )
+
+  rule('M6 L24 a run that failed and is put off still stands in the line of the failing', async (t) => {
+    await t.append('a')
+    await t.end(await t.next(), retry(0))
+    await t.end(await t.next(), givenBack(0))
+    assert.deepEqual(await t.claim({ failing: 0 }), [])
+    assert.equal((await t.claim({ failing: 1 })).length, 1)
   })
 
   rule('L13 the token of a run that was given back is lost', async (t) => {

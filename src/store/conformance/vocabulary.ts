@@ -125,7 +125,7 @@ export function claimOf(words: Partial<Claim> = {}): Claim {
 // Outcomes
 
 export const done: Outcome = { kind: 'done' }
-export const released: Outcome = { kind: 'released' }
+export const released: Outcome = givenBack(0)
 export const cancelled: Outcome = { kind: 'cancelled' }
 export const dropped: Outcome = { kind: 'dropped', reason: 'not wanted' }
 export const dead: Outcome = { kind: 'dead', reason: 'broken', block: false }
@@ -133,6 +133,10 @@ export const blocking: Outcome = { kind: 'dead', reason: 'broken', block: true }
 
 export function retry(after: Millis): Outcome {
   return { kind: 'retry', after }
+}
+
+export function givenBack(after: Millis, state64 = ''): Outcome {
+  return { kind: 'released', after, state64 }
 }
 
 export function again(after: Millis, state64 = ''): Outcome {

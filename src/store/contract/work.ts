@@ -47,6 +47,8 @@ export interface Reply {
 }
 
 export type Hint =
+  /** An event came into a lane that had none, waiting or running. Told where it was written, not elsewhere. */
+  | { readonly kind: 'opened'; readonly flow: string; readonly key: string }
   | { readonly kind: 'due'; readonly flow: string }
   | { readonly kind: 'cancel'; readonly lane: LaneId; readonly token: number }
   | { readonly kind: 'limit'; readonly name: string }

@@ -95,6 +95,9 @@ export function enter(work: Work, lanes: LanesAtHand, to: Place, entering: Enter
   work.tables.places.add(placed, entering.rank, { pos: placed.tail, event: entering.seq, size: entering.size })
   lanes.set(placed)
   work.due(to.flow)
+  if (lane.waiting + lane.replays === 0 && lane.run === undefined) {
+    work.hint({ kind: 'opened', flow: to.flow, key: to.key })
+  }
   const run = placed.run
   if (run !== undefined && run.cancel && lane.run?.cancel === false) {
     work.hint({ kind: 'cancel', lane: placed.id, token: run.token })

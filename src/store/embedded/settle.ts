@@ -48,9 +48,9 @@ function outcomeOf(work: Work, lane: Lane, run: Run, call: Settle): Lane {
     case 'again':
       return putOff(lane, saidAgain(run, outcome.state64, work.now), later(work.now, outcome.after), work)
     case 'released':
-      return putOff(lane, givenBack(run), work.now, work)
+      return putOff(lane, givenBack(run, outcome.state64), later(work.now, outcome.after), work)
     case 'cancelled':
-      if (!mayDissolve(run, work.now)) return putOff(lane, givenBack(run), work.now, work)
+      if (!mayDissolve(run, work.now)) return putOff(lane, givenBack(run, run.state64), work.now, work)
       record(work, lane, run, { kind: 'cancelled', reason: '', places: placesOf(work, lane, run) })
       return dissolve(lane, run, call, work)
     case 'dead':

@@ -97,12 +97,12 @@ function recordLost(work: Work, lane: Lane, places: readonly PlaceRow[], kind: R
 function steerLetter(work: Work, letter: LetterRow | undefined, act: 'retry' | 'drop' | 'unblock'): Steered {
   if (letter === undefined) return 'missing'
   if (act === 'unblock') return letFree(work, letter)
-  if (letter.state === 'running') return 'running'
   if (act === 'drop') {
+    if (letter.state === 'running') return 'running'
     removeLetter(work, letter, 'dropped')
     return 'ok'
   }
-  if (letter.state === 'queued') return 'already'
+  if (letter.state !== 'dead') return 'already'
   work.tables.letters.put({ ...letter, state: 'queued' })
   work.save(queueLetter(laneOf(work, letter), work))
   work.due(letter.flow)

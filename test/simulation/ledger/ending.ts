@@ -23,9 +23,8 @@ export function ending(lane: LedgerLane, run: LedgerRun, settle: Settle, now: Mi
       run.tries += 1
       return putOff(run, later(now, outcome.after))
     case 'again':
-      return putOff(run, later(now, outcome.after))
     case 'released':
-      return putOff(run, now)
+      return putOff(run, later(now, outcome.after))
     case 'cancelled':
       run.maybeDissolved = run.tries === 0 && run.lapses === 0 && !run.letter
       if (run.maybeDissolved) lane.unsure = true

@@ -53,7 +53,8 @@ function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Out
       run.againSince = run.againSince === 0 ? model.now : run.againSince
       return putOff(model, { lane, run }, outcome.after)
     case 'released':
-      return putOff(model, { lane, run }, 0)
+      run.state64 = outcome.state64
+      return putOff(model, { lane, run }, outcome.after)
     case 'dead':
       run.tries += 1
       buryRun(model, lane, run, outcome)

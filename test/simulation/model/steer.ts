@@ -88,7 +88,7 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
     if (!letter.blocks) return 'already'
     letter.blocks = false
     setDeadline(model, lane, false)
-  } else if (letter.state === 'running') return 'running'
+  } else if (letter.state === 'running') return act === 'retry' ? 'already' : 'running'
   else if (act === 'drop') {
     lane.letters = lane.letters.filter((other) => other !== letter)
     setDeadline(model, lane, false)

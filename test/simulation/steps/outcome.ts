@@ -13,7 +13,8 @@ export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): O
     case 'retry':
       return { kind: 'retry', after }
     case 'again':
-      return { kind: 'again', after, state64: Buffer.from(`state ${pick.number}`).toString('base64') }
+    case 'released':
+      return { kind: pick.outcome, after, state64: Buffer.from(`state ${pick.number}`).toString('base64') }
     case 'dead':
       return { kind: 'dead', reason: 'it cannot be', block }
     case 'dropped':
@@ -22,7 +23,6 @@ export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): O
       return partial(lease, pick.number, { after, block })
     case 'done':
     case 'cancelled':
-    case 'released':
       return { kind: pick.outcome }
   }
 }

@@ -1,0 +1,20 @@
+// A lane begins with its first event, whoever stored that.
+import { describe, expect, test } from 'vitest'
+import { ping, play, sendNow, STORES, told, userOf } from './scene.ts'
+
+describe.each(STORES)('lane.opened on %s', (store) => {
+  test('is told when an event comes into a lane that has none: published by code or by a run', async () => {
+    const t = await play(store, (app) => {
+      app.flow('f', { on: 'ping', key: userOf, run: (run) => void run.publish({ type: 'pong', data: { user: 'v' } }) })
+      app.flow('g', { on: 'pong', key: userOf, window: { quiet: '1m' }, run: () => {} })
+    })
+    await sendNow(t, [ping('u', 1), ping('u', 2)])
+    await sendNow(t, ping('u', 3))
+    const opened = told(t, 'lane.opened')
+    expect(opened).toEqual([
+      { flow: 'f', key: 'u' },
+      { flow: 'g', key: 'v' },
+      { flow: 'f', key: 'u' },
+    ])
+  })
+})
