@@ -5,7 +5,7 @@ import { ping, play, sendNow, STORES, told, userOf } from './scene.ts'
 describe.each(STORES)('lane.opened on %s', (store) => {
   test('is told when an event comes into a lane that has none: published by code or by a run', async () => {
     const t = await play(store, (app) => {
-      app.flow('f', { on: 'ping', key: userOf, run: (run) => void run.publish({ type: 'pong', data: { user: 'v' } }) })
+      app.flow('f', { on: 'ping', key: userOf, run: (run) => run.publish({ type: 'pong', data: { user: 'v' } }) })
       app.flow('g', { on: 'pong', key: userOf, window: { quiet: '1m' }, run: () => {} })
     })
     await sendNow(t, [ping('u', 1), ping('u', 2)])

@@ -37,10 +37,10 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M2 at a high rate a process reserves slots in runs: it never has two calls under way', async () => {
     const t = await rig(kind)
-    let most = 0
+    let mostUnderWay = 0
     let underWay = 0
     t.answersAfter = () => {
-      most = Math.max(most, ++underWay)
+      mostUnderWay = Math.max(mostUnderWay, ++underWay)
       t.clock.after(20, () => underWay--)
       return 20
     }
@@ -52,7 +52,7 @@ describe.each(STORES)('on %s', (kind) => {
     })
     await t.until(Promise.all(calls), () => 1)
     expect(times).toHaveLength(400)
-    expect(most).toBe(1)
+    expect(mostUnderWay).toBe(1)
     expect(t.asked.length).toBeLessThan(50)
   })
 
