@@ -9,6 +9,8 @@ const assembly = [
   'sluice.ts',
   'engine.ts',
   'housekeeping.ts',
+  'working.ts',
+  'receiving.ts',
   'options.ts',
   'http',
   'cli',

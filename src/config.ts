@@ -29,6 +29,13 @@ interface Defaults {
   readonly afterAbort: Duration
   /** A flow whose first lane is later than this is an alert. */
   readonly lateAfter: Duration
+  /** Of a request, in bytes, unpacked. */
+  readonly maxBody: number
+  /** Requests of one address. */
+  readonly addressRate: { readonly rate: number; readonly per: Duration }
+  /** What may wait for the store before requests are answered 503. */
+  readonly intakeEvents: number
+  readonly intakeBytes: number
   /** An `again` that goes on for longer is a failed attempt. */
   readonly againFor: Duration
 }
@@ -51,5 +58,9 @@ export const DEFAULTS: Defaults = {
   grace: '30s',
   afterAbort: '5s',
   lateAfter: '5m',
+  maxBody: 1024 * 1024,
+  addressRate: { rate: 1_000, per: '1m' },
+  intakeEvents: 20_000,
+  intakeBytes: 64 * 1024 * 1024,
   againFor: '24h',
 }

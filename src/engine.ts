@@ -3,11 +3,14 @@ import { randomBytes } from 'node:crypto'
 import { within, type Clock, type Millis } from './clock.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
+import type { LaneId } from './model/identity.ts'
 import type { AnyListener, OfRun } from './observe/events.ts'
 import type { Settings } from './options.ts'
 import { attempt, type Attempted, type ToPublish } from './run/attempt.ts'
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
+import { Lingering } from './run/lingering.ts'
 import { LiveRun } from './run/live-run.ts'
+import { notPutOff } from './run/run.ts'
 import type { RunLog } from './observe/log.ts'
 import type { StoreTime } from './schedule/store-time.ts'
 import { Loop } from './schedule/loop.ts'
@@ -28,8 +31,8 @@ export interface EngineParts {
   readonly numbers: Settings
 }
 
-/** How long a lane is put off whose earlier handler has not returned in this process. */
-const WHILE_IT_LIVES = 5_000
+/** How long a run is put off whose events the store did not give. */
+const UNREAD_FOR: Millis = 5_000
 const ENDED_KEPT = 19
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
@@ -39,8 +42,7 @@ export class Engine {
   readonly #heartbeat: Heartbeat
   readonly #permits: Permits
   readonly #running = new Map<LiveRun, Promise<void>>()
-  /** Lanes whose handler did not return when its run was over: none starts again here before it has. */
-  readonly #lingering = new Set<string>()
+  readonly #lingering: Lingering
   #troubleSince: Millis | undefined
   #deaf: () => void = () => {}
   #ended: readonly { readonly lease: Lease; readonly at: Millis }[] = []
@@ -49,13 +51,19 @@ export class Engine {
     const { store, clock, process, flows, numbers } = parts
     const { lease, heartbeat, runsAtOnce, poll } = numbers
     this.#parts = parts
+    this.#lingering = new Lingering(parts.emit, (lane) => this.#runNow(lane))
     this.#permits = new Permits({ store, clock, process, lease })
     this.#heartbeat = new Heartbeat({
       store,
       clock,
       lease,
       every: heartbeat,
-      before: () => this.#permits.renew((flow) => this.isBusy(flow), flows),
+      before: () =>
+        this.#permits.renew(
+          (flow) => this.isBusy(flow),
+          flows,
+          (flow) => this.#loop.roomFor(flow),
+        ),
     })
     this.#loop = new Loop({
       store,
@@ -70,6 +78,7 @@ export class Engine {
       atOnce: runsAtOnce,
       routes: parts.routes,
       begin: (one, flow, sent) => this.#begin(one, flow, sent),
+      givenBack: notPutOff,
       crashed: (run) => void this.#crashed(run).catch((error: unknown) => this.#trouble(error)),
       trouble: (error) => this.#trouble(error),
     })
@@ -105,8 +114,13 @@ export class Engine {
     return this.live.some((run) => run.lease.flow === flow)
   }
 
-  isFull(flow: string): boolean {
-    return this.#loop.isFull(flow)
+  /** Whether an earlier handler of the lane has not returned here, though its run is over. */
+  lingers(lane: string): boolean {
+    return this.#lingering.has(lane)
+  }
+
+  isFull(): boolean {
+    return this.#loop.isFull()
   }
 
   /** L13: begins nothing, lets runs go on for the grace time, aborts them, and gives back those that then return. */
@@ -153,7 +167,7 @@ export class Engine {
     const when = { due: lease.due, late: Math.max(0, this.#parts.time.now() - lease.due) }
     emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
     emit('run.claimed', { ...told, ...when })
-    if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, STILL_RUNS)
+    if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, this.#lingering.putOff(lease), STILL_RUNS)
     const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
     this.#heartbeat.add(live)
     emit('run.started', told)
@@ -165,8 +179,8 @@ export class Engine {
     const attempted = await this.#attempt(live, flow)
     this.#heartbeat.remove(live)
     this.#ended = [...this.#ended.slice(-ENDED_KEPT), { lease: live.lease, at: this.#parts.clock.monotonic() }]
-    if (attempted === undefined) return this.#putOff(live.lease, flow, 'Its events could not be read.')
-    if (attempted.handler !== undefined) this.#linger(live.lease.lane, attempted.handler)
+    if (attempted === undefined) return this.#putOff(live.lease, flow, UNREAD_FOR, 'Its events could not be read.')
+    if (attempted.handler !== undefined) this.#lingering.add(live.lease, attempted.handler)
     await this.#end(live, attempted)
   }
 
@@ -200,26 +214,26 @@ export class Engine {
       return
     }
     await new Promise<void>((resolve) => {
-      this.#loop.settle(live.lease, attempted.settle, (settled) => {
+      this.#loop.settle(live.lease, attempted.settle, (settled, keptOut) => {
         tellEnd({ ...attempted, told, settled, emit })
-        if (settled === 'ok') attempted.tell()
+        if (settled === 'ok') attempted.tell(keptOut)
         resolve()
       })
     })
   }
 
-  #linger(lane: string, handler: Promise<unknown>): void {
-    this.#lingering.add(lane)
-    void handler.then(() => this.#lingering.delete(lane))
+  #runNow(lane: LaneId): void {
+    const call = { what: 'lanes', ids: [lane], act: { kind: 'run-now' } } as const
+    this.#parts.store.steer(call).catch((error: unknown) => this.#trouble(error))
   }
 
-  #putOff(lease: Lease, flow: Flow, why: string): void {
+  #putOff(lease: Lease, flow: Flow, after: Millis, why: string): void {
     const { emit } = this.#parts
-    const outcome = { kind: 'released', after: WHILE_IT_LIVES, state64: lease.state64 } as const
+    const outcome = { kind: 'released', after, state64: notPutOff(lease.state64) } as const
     const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: 0 } as const
     const settle: Settle = { lane: lease.lane, token: lease.token, outcome, attempt: undefined, publish: [], ...end }
     this.#loop.settle(lease, settle, (settled) => {
-      if (settled === 'ok') emit('run.again', { ...toldOf(lease), ms: 0, after: WHILE_IT_LIVES, why })
+      if (settled === 'ok') emit('run.again', { ...toldOf(lease), ms: 0, after, why })
     })
   }
 

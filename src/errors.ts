@@ -2,13 +2,16 @@
 
 const CATALOGUE = {
   CONFIG_INVALID: { status: 500, fix: 'Correct the option the message names.' },
+  CONFIG_MISSING: { status: 500, fix: 'Write one that exports the app as its default, or name it with --config.' },
   EVENT_INVALID: { status: 400, fix: 'Correct the field the message names, and send it again.' },
-  APP_STOPPED: { status: 503, fix: 'Publish before stop, or to another process.' },
+  APP_STOPPED: { status: 503, fix: 'Begin it before stop, or in another process.' },
   RUN_LOST: { status: 409, fix: 'End the handler: another process may be doing the same work.' },
   LIMIT_TOO_SLOW: {
     status: 503,
     fix: "Make the store answer faster, relieve the event loop, or lengthen the limit's per: a slot stays fresh for a tenth of it, up to 100 ms.",
   },
+  SEAL_UNKNOWN: { status: 500, fix: 'Give the key it was sealed under as the second one of key.' },
+  LISTEN_FAILED: { status: 500, fix: 'Choose another port or host, or stop who has it.' },
   STORE_UNKNOWN: { status: 500, fix: 'Use memory: or sqlite:<file>.' },
   STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
   STORE_NOT_A_DATABASE: { status: 500, fix: 'Point to another file, or move this one away.' },

@@ -6,6 +6,7 @@ import { SluiceError } from './errors.ts'
 import { millis, type Duration } from './model/duration.ts'
 import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
+import { mustBeLogOptions } from './observe/log-options.ts'
 import type { Store } from './store/contract/index.ts'
 
 export interface SluiceOptions {
@@ -35,6 +36,10 @@ export interface SluiceOptions {
   readonly lateAfter?: Duration
   /** False: no log. */
   readonly log?: LogOptions | false
+  /** Seals secrets and payloads at rest: 32 random bytes as base64. Of several the first seals, all open. */
+  readonly key?: string | readonly string[]
+  /** Requests of one address, in each process: 1,000 a minute unless said. */
+  readonly addressRate?: { readonly rate: number; readonly per: Duration }
   /** What the name of this process begins with, where it is shown. */
   readonly process?: string
 }
@@ -51,6 +56,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof SluiceOptions>([
   'keep',
   'lateAfter',
   'log',
+  'key',
+  'addressRate',
   'process',
 ])
 
@@ -68,6 +75,7 @@ export interface Settings {
   readonly keepEvents: Readonly<Record<string, Millis>>
   readonly keepDead: Millis
   readonly keepBytes: number
+  readonly addressRate: { readonly rate: number; readonly per: Millis }
   readonly process: string
 }
 
@@ -84,6 +92,7 @@ export function settingsOf(options: SluiceOptions): Settings {
     throw invalid('store is neither an address nor a store; sqlite:<file> is the usual one.')
   }
   onlyKnown(options, OPTIONS, 'new Sluice: ')
+  mustBeLogOptions(options.log, 'new Sluice: ')
   const time = (option: 'lease' | 'heartbeat' | 'poll' | 'grace' | 'dedupe' | 'lateAfter'): Millis =>
     millis(options[option] ?? DEFAULTS[option], `Sluice.${option}`)
   const lease = time('lease')
@@ -95,6 +104,8 @@ export function settingsOf(options: SluiceOptions): Settings {
     )
   }
   if (lease === Infinity) throw invalid('lease is endless; a run whose process has died would never come back.')
+  if (!(time('dedupe') > 0))
+    throw invalid('dedupe is 0; an event must be known for some time, say 7d: what is repeated would run twice.')
   const poll = time('poll')
   if (!(poll > 0)) throw invalid('poll is 0; it is how often to look when no wake-up comes, say 1s.')
   const { runsAtOnce = DEFAULTS.runsAtOnce } = options
@@ -113,12 +124,16 @@ export function settingsOf(options: SluiceOptions): Settings {
     dedupeFor: time('dedupe'),
     lateAfter: time('lateAfter'),
     ...kept(options.keep),
+    addressRate: addressRateOf(options.addressRate),
     // Each start is a process of its own, whatever it is called: it numbers its turns from one.
     process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
   }
 }
 
 function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDead' | 'keepBytes'> {
+  if (typeof keep !== 'object' || keep === null) throw invalid("keep is no object; { events: '90d' } is one.")
+  if (typeof keep !== 'object' || keep === null || Array.isArray(keep))
+    throw invalid("keep is no object of options; { events: '30d' } is one.")
   onlyKnown(keep, KEEP_OPTIONS, 'new Sluice: keep.')
   const { events = DEFAULTS.completedFor, deadLetters = DEFAULTS.deadLettersFor, bytes = Infinity } = keep
   const bySource = typeof events === 'object' ? events : { '': events }
@@ -134,6 +149,12 @@ function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | '
     keepDead: millis(deadLetters, 'Sluice.keep.deadLetters'),
     keepBytes: Math.min(bytes, Number.MAX_SAFE_INTEGER),
   }
+}
+
+function addressRateOf({ rate, per } = DEFAULTS.addressRate): Settings['addressRate'] {
+  const each = millis(per, 'Sluice.addressRate.per')
+  if (!(rate > 0 && each > 0)) throw invalid('addressRate: rate and per are above 0; Infinity lets everybody in.')
+  return { rate, per: each }
 }
 
 function isStore(store: unknown): boolean {

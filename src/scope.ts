@@ -2,15 +2,33 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Millis } from './clock.ts'
 
+/**
+ * `done`: it has ended, and what it did counts. `undone`: it has ended, and will be done again, or never. `lost`: nothing
+ * it does counts any more, since somebody else may have its lane.
+ */
+export type Standing = 'live' | 'done' | 'undone' | 'lost'
+
+/** Of a call that waits for its slot. */
+export interface SlotWait {
+  readonly limit: string
+  /** On the monotonic clock. */
+  readonly until: Millis
+  /** Has it look at once whether it still may wait. */
+  readonly wake: () => void
+}
+
 export interface RunScope {
   readonly flow: string
   readonly run: string
   /** Aborted when the run is cancelled, out of time, stopped, or has lost its lease. */
   readonly signal: AbortSignal
-  /** From now on nothing this run does counts: somebody else may have its lane. */
-  readonly lost: () => boolean
-  /** Until when, on the monotonic clock, it waits for a slot of which limit. */
-  readonly waits: (what: { readonly limit: string; readonly until: Millis } | undefined) => void
+  readonly standing: () => Standing
+  /** Whether a slot that is too far away puts it off, rather than having it wait (M6). */
+  readonly mayBePutOff: () => boolean
+  /** It has used a slot: put off from now on, it would make that call again. */
+  readonly called: () => void
+  /** One of its calls waits; the answer says that it no longer does. */
+  readonly waits: (wait: SlotWait) => () => void
 }
 
 export const runScope: AsyncLocalStorage<RunScope> = new AsyncLocalStorage()

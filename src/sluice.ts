@@ -1,9 +1,10 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
 import { ClockInUse, systemClock, within, type Clock, type Millis } from './clock.ts'
-import { Engine } from './engine.ts'
 import { SluiceError } from './errors.ts'
-import { housekeeping } from './housekeeping.ts'
-import { makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
+import type { RouteHandler } from './http/own-route.ts'
+import type { ListenOptions } from './http/server.ts'
+import type { FetchContext } from './http/web-fetch.ts'
+import { endLimits, makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
@@ -12,24 +13,28 @@ import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
-import { Flows, Lanes } from './operate/lanes.ts'
+import { Flows, Lanes, type Retired } from './operate/lanes.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
-import { DELAYED, dueAt, unwrapped, wrapped } from './receive/delayed.ts'
-import { EVERY, schedule, Ticker, type Schedule } from './receive/every.ts'
-import { lastTick, setLastTick } from './receive/last-tick.ts'
+import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
+import { addressees, mustBeTheirs } from './receive/entrance.ts'
+import { EVERY, schedule, zoneOf, type Schedule } from './receive/every.ts'
 import { KnownFlows } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import { isOurs, type Routes } from './receive/route.ts'
+import type { Routes } from './receive/route.ts'
+import { RoutingTime } from './receive/routing-time.ts'
+import type { Source } from './receive/source.ts'
+import type { SourceOptions } from './receive/declared-source.ts'
+import type { RefusedRequest } from './receive/refused-requests.ts'
+import { Receiving, type ListeningApp } from './receiving.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { matcher } from './schedule/globs.ts'
+import { Seal } from './seal.ts'
 import { StoreTime } from './schedule/store-time.ts'
 import type { Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
-import type { Placing } from './upkeep/chores.ts'
-import { LoopLag } from './upkeep/loop-lag.ts'
-import { calmed, Upkeep } from './upkeep/upkeep.ts'
+import { Working } from './working.ts'
 
 export interface PublishOptions {
   /** Not before then. */
@@ -45,13 +50,6 @@ type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 interface Opened {
   readonly store: Store
   readonly known: KnownFlows
-}
-
-interface Working {
-  readonly engine: Engine
-  readonly upkeep: Upkeep
-  readonly ticker: Ticker
-  readonly lag: LoopLag
 }
 
 let enterTest: (app: Sluice, test: UnderTest) => Crashable
@@ -70,7 +68,9 @@ export class Sluice {
   readonly #limitParts: LimitParts
   readonly #time: StoreTime
   readonly #publisher: Publisher
+  readonly #receiving: Receiving
   readonly #levels = new Map<string, number>()
+  readonly #routing: RoutingTime
   readonly #log: (run: RunName) => RunLog
   #opened: Promise<Opened> | undefined
   #known: KnownFlows | undefined
@@ -79,7 +79,6 @@ export class Sluice {
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #test: UnderTest | undefined
-  #placing: Placing | undefined
 
   constructor(options: SluiceOptions) {
     this.#options = options
@@ -93,7 +92,9 @@ export class Sluice {
     const store = async (): Promise<Store> => (await this.#open()).store
     const { emit } = this.events
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
-    const operate = { store, flows: this.#flows, emit, retried: () => this.#retried() }
+    this.#routing = new RoutingTime(this.#clock, emit)
+    const retire = async (flow: string, by: string): Promise<Retired> => (await this.#open()).known.retire(flow, by)
+    const operate = { store, flows: this.#flows, emit, retire, retried: () => this.#working?.placeSoon(true) }
     this.deadLetters = new DeadLetters(operate)
     this.lanes = new Lanes(operate)
     this.flows = new Flows(operate)
@@ -106,13 +107,26 @@ export class Sluice {
       dedupeFor: this.#settings.dedupeFor,
       emit,
     })
+    this.#receiving = new Receiving({
+      clock: this.#clock,
+      now: () => this.#now(),
+      store,
+      publisher: this.#publisher,
+      seal: new Seal([options.key ?? []].flat()),
+      addressRate: this.#settings.addressRate,
+      emit,
+    })
     this.#declare(this.#delayedFlow())
-    this.events.on('event.unrouted', () => this.#working?.upkeep.soon('placing'))
+    this.events.on('event.unrouted', () => this.#working?.placeSoon(false))
   }
 
   /** What should happen to some events. */
   flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
     return this.#declare(checkedFlow(name, options))
+  }
+
+  hasFlow(name: string): boolean {
+    return this.#flows.has(name)
   }
 
   /** A rate that flows and processes share. */
@@ -125,7 +139,7 @@ export class Sluice {
 
   /** `'5m'`, or a cron expression. However many processes tick, one run comes of each tick. */
   every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
-    this.#schedules.push(schedule(name, when, options.timeZone))
+    this.#schedules.push(schedule(name, when, zoneOf(name, options)))
     const on = (event: FlowEvent): boolean => event.source === EVERY && event.type === name
     const flow = checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
     return this.#declare({ ...flow, internal: true })
@@ -140,16 +154,11 @@ export class Sluice {
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
     onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
     const { at, to } = options
-    const ours = list.find((one) => typeof one?.source === 'string' && isOurs(one))
-    if (ours !== undefined)
-      throw new SluiceError('EVENT_INVALID', `source must not begin with 'sluice.': ${ours.source}.`)
-    const flows = to === undefined ? undefined : new Set(typeof to === 'string' ? [to] : to)
+    mustBeTheirs(list)
     await this.#open()
-    this.#mustKnow(flows)
+    const flows = to === undefined ? undefined : addressees(to, this.#routes())
     if (at === undefined) return this.#publisher.publish(list, flows)
-    if (flows !== undefined) throw invalid('publish has at and to; one or the other.')
-    const moment = at instanceof Date ? at.getTime() : at
-    return this.#publisher.publish(list.map((one) => wrapped(one, moment, this.#now())))
+    return this.#publisher.publishLater(list, at instanceof Date ? at.getTime() : at, flows)
   }
 
   /** One true sentence on where a key's events are and what they wait for. */
@@ -160,14 +169,43 @@ export class Sluice {
       {
         store,
         flows: this.#flows,
-        served: (name) =>
-          (engine !== undefined && this.#flows.has(name)) || known.foreign.some((one) => one.name === name),
+        served: (name) => (engine !== undefined && this.#flows.has(name)) || known.servedAt(name) !== undefined,
         waitingFor: (run) => engine?.waitingFor(run),
-        concurrencyFull: (name) => engine?.isFull(name) === true,
+        processFull: () => engine?.isFull() === true,
+        lingers: (lane) => engine?.lingers(lane) === true,
       },
       flow,
       key,
     )
+  }
+
+  /** A way in for requests: who they are from is proved before anything is stored. */
+  source(name: string, source: Source, options: SourceOptions = {}): this {
+    if (this.#starting !== undefined)
+      throw invalid(`source ${JSON.stringify(name)} comes after start; declare it before.`)
+    this.#receiving.source(name, source, options)
+    return this
+  }
+
+  /** A page or an API of the app's own beside its sources. A path that ends with * is all below it. */
+  route(method: string, path: string, handle: RouteHandler): this {
+    this.#receiving.route(method, path, handle)
+    return this
+  }
+
+  /** The last requests that a source refused, newest first; of `''` those to no source. */
+  refused(source: string): readonly RefusedRequest[] {
+    return this.#receiving.refused(source)
+  }
+
+  /** The receiving part as a web-standard handler, to be mounted in any framework. */
+  readonly fetch = (request: Request, context: FetchContext = {}): Promise<Response> =>
+    this.#receiving.fetch(request, context)
+
+  /** Serves sources and routes. Resolves once requests are taken. */
+  listen(options: ListenOptions = {}): Promise<ListeningApp> {
+    if (this.#stopping !== undefined) return Promise.reject(new SluiceError('APP_STOPPED', 'The app was stopped.'))
+    return this.#receiving.listen(options)
   }
 
   /** Begins to work on what is due. */
@@ -183,62 +221,23 @@ export class Sluice {
   async #start(): Promise<void> {
     const { store, known } = await this.#open()
     await known.say()
-    const flows = [...this.#flows.values()]
-    const { emit } = this.events
-    const engine = new Engine({
-      store,
-      clock: this.#clock,
-      time: this.#time,
-      process: this.#settings.process,
-      flows,
-      emit,
-      log: this.#log,
-      routes: () => known.epoch,
-      toPublish: (events, run, from) => this.#publisher.ofRun(events, run, from),
-      numbers: this.#settings,
-    })
-    const { chores, placing } = housekeeping({
+    const working = new Working({
       store,
       known,
+      clock: this.#clock,
+      time: this.#time,
       flows: this.#flows,
+      schedules: this.#schedules,
       settings: this.#settings,
-      emit,
+      publisher: this.#publisher,
       routes: () => this.#routes(),
       pressed: (flow, level) => void this.#levels.set(flow, level),
+      emit: this.events.emit,
+      log: this.#log,
+      calm: this.#test?.calm,
     })
-    this.#placing = placing
-    const upkeep = new Upkeep(
-      this.#clock,
-      chores.map((chore) => calmed(chore, this.#test?.calm)),
-      (chore, failure) => {
-        const alert = `upkeep:${chore}`
-        if (failure === undefined) emit('alert.cleared', { alert, text: 'It works again.' })
-        else emit('alert.raised', { alert, text: failure })
-      },
-    )
-    const ticker = new Ticker({
-      clock: this.#clock,
-      now: () => this.#now(),
-      publish: (event) => this.#publisher.publish([event]),
-      since: (name) => lastTick(store, name),
-      ticked: (name, tick) => setLastTick(store, name, tick),
-    })
-    const lag = new LoopLag(this.#clock, (ms) => {
-      const runs = engine
-        .runsWithin(ms + LAG_AROUND)
-        .map(({ flow, key }) => `${flow} ${JSON.stringify(key)}`)
-        .join(', ')
-      emit('alert.raised', {
-        alert: 'loop-lag',
-        text: `The event loop stood still for ${Math.round(ms)} ms. Running then: ${runs}`,
-      })
-    })
-    // The only step that can fail, before anything else has begun.
-    await ticker.start(this.#schedules)
-    this.#working = { engine, upkeep, ticker, lag }
-    engine.start()
-    upkeep.start()
-    if (this.#test === undefined) lag.start()
+    await working.start()
+    this.#working = working
   }
 
   static {
@@ -253,9 +252,7 @@ export class Sluice {
     this.#settings = { ...this.#settings, poll: test.calm, newsApart: 0 }
     return {
       crash: () => {
-        this.#working?.ticker.stop()
-        this.#working?.engine.crash()
-        void this.#working?.upkeep.stop(0)
+        this.#working?.crash()
         this.#working = undefined
         this.#starting = undefined
         this.#settings = { ...this.#settings, process: `${this.#settings.process}'` }
@@ -270,12 +267,13 @@ export class Sluice {
   }
 
   async #stop(): Promise<void> {
+    // Neither a slow sender nor a store that does not answer keeps the process.
+    await within(this.#clock, this.#receiving.stop(), this.#settings.grace)
     await this.#starting?.catch(() => {})
     const working = this.#working
-    working?.ticker.stop()
-    working?.lag.stop()
-    await working?.upkeep.stop(this.#settings.afterAbort)
-    await working?.engine.stop(this.#settings.grace)
+    this.#working = undefined
+    await working?.stop()
+    await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
     this.#deaf()
     if (this.#opened === undefined || typeof this.#options.store !== 'string') return
     const { store } = await this.#opened
@@ -284,22 +282,13 @@ export class Sluice {
   }
 
   #declare(flow: Flow): this {
-    if (this.#working !== undefined)
+    if (this.#starting !== undefined)
       throw invalid(`flow ${JSON.stringify(flow.name)} comes after start; declare it before.`)
     if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
     const { run } = flow
     const watched = (one: never): unknown => (this.#test === undefined ? run(one) : this.#test.watch(one, run))
     this.#flows.set(flow.name, { ...flow, run: watched })
     return this
-  }
-
-  #mustKnow(to: ReadonlySet<string> | undefined): void {
-    const foreign = this.#known?.foreign ?? []
-    for (const name of to ?? []) {
-      if (!this.#flows.has(name) && !foreign.some((one) => one.name === name)) {
-        throw new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(name)}, which is no flow.`)
-      }
-    }
   }
 
   #open(): Promise<Opened> {
@@ -335,13 +324,8 @@ export class Sluice {
       flows: [...this.#flows.values()],
       foreign: this.#known?.foreign ?? [],
       level: (flow) => this.#levels.get(flow) ?? 0,
+      timed: this.#routing.timed,
     }
-  }
-
-  /** Somebody had events tried again that could not be routed. */
-  #retried(): void {
-    this.#placing?.everything()
-    this.#working?.upkeep.soon('placing')
   }
 
   #delayedFlow(): Flow {
@@ -363,9 +347,6 @@ export class Sluice {
     return (run) => runLog(logger, run)
   }
 }
-
-/** A run that kept the loop busy may have ended before anybody could look. */
-const LAG_AROUND = 1_000
 
 /** How `sluice/testing` gets in: another clock and store, and a look at every run. Only before the app is used. */
 export function underTest(app: Sluice, test: UnderTest): Crashable {

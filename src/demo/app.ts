@@ -1,9 +1,11 @@
 // The app that the demo shows, as anybody would write it: each user is a lane, and every API call is under one shared limit.
 import { Sluice, type Clock, type Store } from '../index.ts'
 import type { Chance } from './chance.ts'
-import { API, FLOW, LEASE, RETRY } from './flow.ts'
+import { standardWebhooks } from '../sources/index.ts'
+import { API, FLOW, LEASE, RETRY, TASKS } from './flow.ts'
 import type { Tell } from './life.ts'
 import { rankUser } from './rank-user.ts'
+import { SECRET } from './webhooks.ts'
 import { Witness } from './witness.ts'
 
 export interface AppParts {
@@ -13,13 +15,30 @@ export interface AppParts {
   readonly tell: Tell
 }
 
-export function rankingApp({ store, clock, luck, tell }: AppParts): Sluice {
+interface RankingApp {
+  readonly app: Sluice
+  readonly witness: Witness
+}
+
+/** All users of the demo are at one address. */
+const EVERYBODY = { rate: 100_000, per: '1m' } as const
+
+export function rankingApp({ store, clock, luck, tell }: AppParts): RankingApp {
   // No grace: whoever stops the demo wants to see the summary now.
-  const app = new Sluice({ store, clock, grace: 0, lease: LEASE, heartbeat: LEASE / 3, log: false })
+  const app = new Sluice({
+    store,
+    clock,
+    grace: 0,
+    lease: LEASE,
+    heartbeat: LEASE / 3,
+    addressRate: EVERYBODY,
+    log: false,
+  })
   const api = app.limit(API.name, { rate: API.rate, per: API.per })
-  const witness = new Witness(app, clock, tell)
-  return app.flow(FLOW, {
-    on: 'tasks/task.edited',
+  const witness = new Witness(app, { store, clock, tell })
+  app.source(TASKS, standardWebhooks({ secret: SECRET, subject: 'data.assignee' }))
+  app.flow(FLOW, {
+    on: `${TASKS}/task.edited`,
     key: (event) => event.subject,
     // Short enough that one sees windows close within a minute.
     window: { quiet: '2s', max: '10s' },
@@ -32,4 +51,5 @@ export function rankingApp({ store, clock, luck, tell }: AppParts): Sluice {
       return rankUser(run, { api, clock, luck, tell })
     },
   })
+  return { app, witness }
 }

@@ -1,15 +1,16 @@
 // The demo itself: users, app and watcher on one store and one clock, until its time is up or somebody stops it.
-import type { Clock, Millis, Store } from '../index.ts'
+import type { Clock, Millis, Sluice, Store } from '../index.ts'
 import { rankingApp } from './app.ts'
 import { deadSince, lanesOf, waitingIn, type Lanes } from './census.ts'
 import { chance } from './chance.ts'
 import type { Facts } from './checks.ts'
+import { USERS } from './flow.ts'
 import { Ledger } from './ledger.ts'
 import { News } from './news.ts'
 import type { Screen } from './screen.ts'
 import { sleep } from './sleep.ts'
 import { eventsOf, inLine, snapshot, type Snapshot } from './snapshot.ts'
-import { simulateUsers } from './users.ts'
+import { simulateUsers, type Deliver } from './users.ts'
 
 export interface DemoParts {
   readonly store: Store
@@ -19,6 +20,10 @@ export interface DemoParts {
   /** Undefined: until it is stopped. */
   readonly lasts: Millis | undefined
   readonly stop: AbortSignal
+  /** Whether simulated users edit; else only what somebody sends is shown. */
+  readonly play: boolean
+  /** Makes the app reachable, and says how to send it a webhook. */
+  readonly serve: (app: Sluice) => Promise<Deliver>
 }
 
 export interface Outcome {
@@ -42,9 +47,14 @@ export async function runDemo(parts: DemoParts): Promise<Outcome> {
   })
   const shot = (seen: Lanes): Snapshot => {
     const monotonic = clock.monotonic()
-    return snapshot(seen, ledger, { elapsed: monotonic - began, until: parts.lasts, monotonic })
+    return snapshot(seen, ledger, {
+      elapsed: monotonic - began,
+      until: parts.lasts,
+      monotonic,
+      users: parts.play ? USERS : [],
+    })
   }
-  const app = rankingApp({ store, clock, luck: chance(seed), tell: news.tell })
+  const { app, witness } = rankingApp({ store, clock, luck: chance(seed), tell: news.tell })
   const watch = async (stop: AbortSignal): Promise<void> => {
     do {
       const seen = await lanesOf(app, clock)
@@ -56,12 +66,14 @@ export async function runDemo(parts: DemoParts): Promise<Outcome> {
   }
 
   const before = await lanesOf(app, clock)
-  const users = (stop: AbortSignal): Promise<void> => simulateUsers({ app, clock, seed, tell: news.tell }, stop)
   await app.start()
   try {
-    await together(parts, [users, watch])
+    const deliver = await parts.serve(app)
+    const users = (stop: AbortSignal): Promise<void> => simulateUsers({ deliver, clock, seed }, stop)
+    await together(parts, parts.play ? [users, watch] : [watch])
   } finally {
     await app.stop()
+    await witness.seenAll()
   }
 
   const after = await lanesOf(app, clock)

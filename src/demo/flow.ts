@@ -2,6 +2,7 @@
 import type { Duration, Millis } from '../index.ts'
 
 export const FLOW = 'rank-user'
+export const TASKS = 'tasks'
 
 /** One of them can never be ranked: all its runs end as dead letters. */
 export const POISON = 'poison'

@@ -36,6 +36,10 @@ export class Ledger {
     this.#since = since
   }
 
+  get users(): Iterable<string> {
+    return this.#past.keys()
+  }
+
   past(user: string): Past {
     return this.#past.get(user) ?? NOTHING_YET
   }

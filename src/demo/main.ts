@@ -1,14 +1,17 @@
-// `npm start`: simulated users' bursts, debounced and run first ready first served under 3 calls a second, on a real store.
+// `npm start`: a server on a real store; with --play simulated users send it bursts of webhooks, which are debounced and run
+// first ready first served under 3 calls a second.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStore, systemClock, type Store } from '../index.ts'
+import { openStore, systemClock, type Sluice, type Store } from '../index.ts'
 import { checksOf } from './checks.ts'
 import { runDemo } from './demo.ts'
 import { optionsFrom, USAGE, type Options } from './options.ts'
 import { liveScreen, plainScreen, type Screen } from './screen.ts'
 import { coloured, uncoloured } from './style.ts'
 import { summaryOf } from './summary.ts'
+import type { Deliver } from './users.ts'
+import { asCommand, taskEdited } from './webhooks.ts'
 import { PLAIN, tableOf, WIDTH_MAX } from './table.ts'
 
 const { stdout, stderr, env } = process
@@ -60,12 +63,21 @@ interface Place {
   readonly removed: boolean
 }
 
-async function show({ lasts, seed }: Options, store: Store, { address, removed }: Place): Promise<number> {
+async function show({ lasts, seed, play, port }: Options, store: Store, { address, removed }: Place): Promise<number> {
   const clock = systemClock
   const { durable } = await store.stats()
   const screen = live ? liveScreen(stdout, paint) : plainScreen((text) => stdout.write(text))
   try {
-    const outcome = await runDemo({ store, clock, screen, seed, lasts, stop: stopSignal(screen) })
+    const outcome = await runDemo({
+      store,
+      clock,
+      screen,
+      seed,
+      lasts,
+      stop: stopSignal(screen),
+      play,
+      serve: (app) => serve(app, port),
+    })
     screen.close()
     const checks = checksOf(outcome.facts)
     const table = tableOf(outcome.last, live ? { width: Math.min(stdout.columns, WIDTH_MAX), paint } : PLAIN)
@@ -75,6 +87,16 @@ async function show({ lasts, seed }: Options, store: Store, { address, removed }
   } finally {
     screen.close()
   }
+}
+
+/** Says where everything is, and how to send it something. */
+async function serve(app: Sluice, port: number | undefined): Promise<Deliver> {
+  const { url, sources } = await app.listen(port === undefined ? {} : { port })
+  const address = `${url}${sources[0]?.path ?? ''}`
+  const example = asCommand(address, taskEdited('you', 'msg_by_hand', systemClock.now()))
+  stdout.write(` Listens on ${url}\n webhooks  ${address}\n health    ${url}/healthz\n ready     ${url}/readyz\n\n`)
+  stdout.write(` Send one (good for five minutes), and see it run after two quiet seconds:\n${example}\n\n`)
+  return ({ body, headers }) => fetch(address, { method: 'POST', body, headers })
 }
 
 /** One Ctrl-C may arrive several times, handed on by those who started us; a second one is later than this. */

@@ -1,7 +1,6 @@
 // One moment of the demo as plain data: what the store says of the lanes, and what the ledger adds.
 import { NEVER, type Millis } from '../index.ts'
 import type { Lane, Lanes } from './census.ts'
-import { USERS } from './flow.ts'
 import type { Ledger } from './ledger.ts'
 
 export type RowState = 'idle' | 'waiting' | 'ready' | 'running' | 'retrying'
@@ -36,6 +35,8 @@ export interface Moments {
   readonly elapsed: Millis
   readonly until: Millis | undefined
   readonly monotonic: Millis
+  /** Shown from the beginning; others once they have something. */
+  readonly users: readonly string[]
 }
 
 export function snapshot(seen: Lanes, ledger: Ledger, moments: Moments): Snapshot {
@@ -50,7 +51,7 @@ export function snapshot(seen: Lanes, ledger: Ledger, moments: Moments): Snapsho
     callsNow: ledger.calls.within(moments.monotonic),
     callsMost: ledger.calls.most,
     dead: ledger.dead,
-    rows: USERS.map((user) => {
+    rows: [...new Set([...moments.users, ...ledger.users, ...byUser.keys()])].map((user) => {
       const lane = byUser.get(user)
       const past = ledger.past(user)
       const position = lane === undefined ? -1 : line.indexOf(lane)

@@ -1,15 +1,18 @@
-// Simulated people who edit their tasks in bursts. Each edit is an event, stored before the next one is made.
-import type { Clock, Sluice } from '../index.ts'
+// Simulated people who edit their tasks in bursts. Each edit is a signed webhook, answered before the next one is made.
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../index.ts'
 import { chance } from './chance.ts'
-import { FLOW, USERS } from './flow.ts'
-import type { Tell } from './life.ts'
+import { USERS } from './flow.ts'
 import { sleep } from './sleep.ts'
+import { taskEdited, type Webhook } from './webhooks.ts'
+
+export type Deliver = (webhook: Webhook) => Promise<Response>
 
 export interface UsersParts {
-  readonly app: Sluice
+  /** Sends a webhook to the app as a task service would. */
+  readonly deliver: Deliver
   readonly clock: Clock
   readonly seed: number
-  readonly tell: Tell
 }
 
 /** Until the signal: everybody edits, each by an own chance, so that nobody's pace depends on another's. */
@@ -37,13 +40,8 @@ async function bursts(parts: UsersParts, { user, seed }: Person, stop: AbortSign
   }
 }
 
-async function edit({ app, clock, tell }: UsersParts, user: string): Promise<void> {
-  const event = { source: 'tasks', type: 'task.edited', subject: user, data: { assignee: user } }
-  const [published] = await app.publish(event)
-  if (published?.kind !== 'stored') throw new Error(`The app answered ${JSON.stringify(published)} to an edit.`)
-  const lane = await app.lanes.get(FLOW, user)
-  const at = clock.now()
-  const waiting = lane?.waiting ?? 0
-  const dueIn = Math.max(0, (lane?.window ?? at) - at)
-  tell({ kind: 'received', at, user, id: published.id, waiting, dueIn, running: lane?.run !== undefined })
+async function edit({ clock, deliver }: UsersParts, user: string): Promise<void> {
+  const response = await deliver(taskEdited(user, `msg_${randomUUID()}`, clock.now()))
+  const answer = await response.text()
+  if (response.status !== 202) throw new Error(`The app answered ${response.status} to an edit: ${answer}`)
 }

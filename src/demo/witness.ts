@@ -1,5 +1,5 @@
 // Puts what the engine says into the demo's own words: how runs begin and end, and with which events.
-import type { Clock, Millis, Run, Sluice } from '../index.ts'
+import type { Clock, Millis, Run, Sluice, Store } from '../index.ts'
 import { FLOW, LEASE } from './flow.ts'
 import type { SeenEvent, Tell } from './life.ts'
 
@@ -7,6 +7,12 @@ interface Ended {
   readonly at: Millis
   readonly user: string
   readonly events: readonly SeenEvent[]
+}
+
+export interface WitnessParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly tell: Tell
 }
 
 export class Witness {
@@ -18,10 +24,17 @@ export class Witness {
   /** By run. */
   readonly #inHand = new Map<string, readonly SeenEvent[]>()
 
-  constructor(app: Sluice, clock: Clock, tell: Tell) {
+  readonly #store: Store
+  #receiving: Promise<unknown> = Promise.resolve()
+
+  constructor(app: Sluice, { store, clock, tell }: WitnessParts) {
     this.#app = app
+    this.#store = store
     this.#clock = clock
     this.#tell = tell
+    app.events.on('event.received', ({ event }) => {
+      this.#receiving = Promise.all([this.#receiving, this.#received(event)])
+    })
     app.events.on('run.claimed', ({ key, late }) => void this.#late.set(key, late))
     app.events.on('run.done', (run) => {
       tell({ kind: 'done', ...this.#ended(run), calls: run.counts['calls'] ?? 0, ms: run.ms })
@@ -36,6 +49,22 @@ export class Witness {
     })
     app.events.on('run.again', (run) => tell({ kind: 'released', ...this.#ended(run) }))
     app.events.on('run.lost', (run) => tell({ kind: 'lost', ...this.#ended(run) }))
+  }
+
+  /** Everything that has come was told. */
+  async seenAll(): Promise<void> {
+    await this.#receiving
+  }
+
+  async #received(id: string): Promise<void> {
+    const { item } = await this.#store.get({ kind: 'events', id })
+    if (item === undefined) return
+    const user = item.subject
+    const lane = await this.#app.lanes.get(FLOW, user)
+    const at = this.#clock.now()
+    const waiting = lane?.waiting ?? 0
+    const dueIn = Math.max(0, (lane?.window ?? at) - at)
+    this.#tell({ kind: 'received', at, user, id, waiting, dueIn, running: lane?.run !== undefined })
   }
 
   /** For the handler to call: it alone knows the events of its run one by one. */

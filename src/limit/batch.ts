@@ -15,7 +15,7 @@ export class Batch<Ask, Answer> {
   readonly #store: () => Promise<Store>
   readonly #send: Send<Ask, Answer>
   #waiting: Asking<Ask, Answer>[] = []
-  #underWay = false
+  #underWay: Promise<void> | undefined
 
   constructor(store: () => Promise<Store>, send: Send<Ask, Answer>) {
     this.#store = store
@@ -25,15 +25,20 @@ export class Batch<Ask, Answer> {
   ask(ask: Ask): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ask, resolve, reject })
-      if (this.#underWay) return
-      this.#underWay = true
-      queueMicrotask(() => void this.#flushAll())
+      this.#underWay ??= this.#flushAll()
     })
   }
 
+  /** Everybody who asked has been answered. */
+  async allAnswered(): Promise<void> {
+    await this.#underWay
+  }
+
   async #flushAll(): Promise<void> {
+    // Whoever asks in the same turn goes along.
+    await Promise.resolve()
     while (this.#waiting.length > 0) await this.#flush()
-    this.#underWay = false
+    this.#underWay = undefined
   }
 
   async #flush(): Promise<void> {

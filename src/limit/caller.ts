@@ -3,13 +3,13 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { runScope, type RunScope } from '../scope.ts'
 
-/** The run this call belongs to lost its lease: somebody else may be doing the same work already. */
+/** The run this call belongs to is no longer this process's: somebody else may be doing the same work already. */
 export class RunLost extends SluiceError {
   readonly run: string
   readonly limit: string
 
-  constructor(run: string, limit: string) {
-    super('RUN_LOST', `The run ${run} has lost its lease, so that its call under ${limit} was not made.`)
+  constructor(run: string, limit: string, why: string) {
+    super('RUN_LOST', `The run ${run} ${why}, so that its call under ${limit} was not made.`)
     this.run = run
     this.limit = limit
   }
@@ -23,23 +23,44 @@ export class Caller {
 
   constructor(limit: string, own: AbortSignal | undefined) {
     this.#limit = limit
-    this.#scope = runScope.getStore()
+    this.#scope = liveScope()
     const signals = [this.#scope?.signal, own].filter((signal) => signal !== undefined)
     this.signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
   }
 
-  get inRun(): boolean {
-    return this.#scope !== undefined
+  /** Nobody else can be: outside a run a call waits as long as it takes. */
+  get mayBePutOff(): boolean {
+    return this.#scope?.standing() === 'live' && this.#scope.mayBePutOff()
   }
 
-  /** What the run waits for, for whoever asks why it takes so long; undefined: no longer. */
-  waits(until: Millis | undefined): void {
-    this.#scope?.waits(until === undefined ? undefined : { limit: this.#limit, until })
+  /** It has used a slot. */
+  called(): void {
+    this.#scope?.called()
+  }
+
+  /** What the run waits for, for whoever asks why it takes so long. The answer says that it no longer does. */
+  waits(until: Millis, wake: () => void): () => void {
+    return this.#scope?.waits({ limit: this.#limit, until, wake }) ?? (() => {})
   }
 
   /** Throws if the call must not be made any more. */
   check(): void {
-    if (this.#scope?.lost() === true) throw new RunLost(this.#scope.run, this.#limit)
-    this.signal?.throwIfAborted()
+    const { run = '', standing = () => 'live' } = this.#scope ?? {}
+    switch (standing()) {
+      case 'lost':
+        throw new RunLost(run, this.#limit, 'has lost its lease')
+      case 'undone':
+        throw new RunLost(run, this.#limit, 'has ended')
+      case 'live':
+      case 'done':
+        this.signal?.throwIfAborted()
+    }
   }
+}
+
+/** What was begun in a run, and calls when that has ended (a client that refreshes its token), belongs to no run. */
+export function liveScope(): RunScope | undefined {
+  const scope = runScope.getStore()
+  const standing = scope?.standing()
+  return standing === 'done' || standing === 'undone' ? undefined : scope
 }

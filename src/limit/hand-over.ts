@@ -1,17 +1,12 @@
 // A call is on its way only if the event loop goes on: one that was handed over just before the loop stood still reaches the
 // other side when it goes on again, together with those whose time has come by then. So the limit then pauses once (M1).
-import type { Clock, Millis } from '../clock.ts'
+import type { Millis } from '../clock.ts'
 import { slack } from '../model/limit.ts'
-import type { Store } from '../store/contract/index.ts'
+import { pauseLimit, type RegulateParts } from './regulate.ts'
 import type { SlotRequest } from './slots.ts'
 
 /** By then a call has left, unless something held it up. */
 const ON_ITS_WAY = 5
-
-export interface HandOverParts {
-  readonly store: () => Promise<Store>
-  readonly clock: Clock
-}
 
 interface Leaving {
   readonly limits: SlotRequest['limits']
@@ -20,13 +15,13 @@ interface Leaving {
 }
 
 export class HandOver {
-  readonly #parts: HandOverParts
+  readonly #parts: RegulateParts
   /** By limit, on the monotonic clock. */
   readonly #held = new Map<string, Millis>()
   /** Calls that may not have left yet. */
   readonly #leaving = new Set<Leaving>()
 
-  constructor(parts: HandOverParts) {
+  constructor(parts: RegulateParts) {
     this.#parts = parts
   }
 
@@ -55,12 +50,11 @@ export class HandOver {
 
   /** Here at once; everywhere else as soon as the store knows. */
   #hold(name: string, per: Millis): void {
+    const now = this.#parts.clock.monotonic()
+    // Calls that one stall held up leave together: it is one pause.
+    if ((this.#held.get(name) ?? now) >= now + per) return
     const long = per + slack(per)
-    this.#held.set(name, this.#parts.clock.monotonic() + long)
-    const act = { kind: 'pause', for: long, slow: false } as const
-    this.#parts
-      .store()
-      .then((store) => store.regulate({ name, act }))
-      .catch(() => {})
+    this.#held.set(name, now + long)
+    pauseLimit(this.#parts, name, long, false).catch(() => {})
   }
 }

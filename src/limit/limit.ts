@@ -9,10 +9,11 @@ import { Caller } from './caller.ts'
 import { HandOver } from './hand-over.ts'
 import { limitedFetch } from './limited-fetch.ts'
 import { invalid, limitSettings, titleOf, whole, type LimitOptions, type LimitSettings } from './options.ts'
-import { observeLimit, pauseLimit, resumeLimit, type Seen } from './regulate.ts'
+import { observeLimit, pauseLimit, resumeLimit, type RegulateParts, type Seen } from './regulate.ts'
 import { askedFor } from './retry-after.ts'
 import { Slots, type SlotRequest } from './slots.ts'
-import { sleep, SlotsMissed, takeSlot } from './take-slot.ts'
+import { SlotsMissed, takeSlot } from './take-slot.ts'
+import { ToldPauses } from './told-pauses.ts'
 
 export type { LimitOptions } from './options.ts'
 
@@ -31,9 +32,12 @@ export interface Limit {
   run<T>(call: (signal: AbortSignal | undefined) => T | Promise<T>, options?: CallOptions): Promise<T>
   /** A drop-in fetch: each request is under this limit, and a refusal with Retry-After pauses it. */
   readonly fetch: typeof globalThis.fetch
-  /** For every process: until the time the response names, if it names one, or for so long. */
+  /**
+   * For every process: for so long, or for as long as the response asks in Retry-After, whatever its status. One without
+   * that header pauses nothing, unless it is a 429: then for a second.
+   */
   pause(why: Response | Duration): Promise<void>
-  /** Ends a pause, and the slowness after one. Who sleeps already still wakes at the time it was told. */
+  /** Ends a pause, and the slowness after one. */
   resume(): Promise<void>
   /** Corrects the limit by what the other side has counted. */
   observe(seen: Seen): Promise<void>
@@ -53,15 +57,27 @@ export function makeLimit(name: string, options: LimitOptions, parts: LimitParts
   return new SharedLimit(name, limitSettings(name, options), parts)
 }
 
+/** When the app stops: nobody waits for a slot any more, and slots nobody will use are given back. */
+export async function endLimits(parts: LimitParts): Promise<void> {
+  const { slots, regulating } = sharedFor(parts)
+  regulating.pauses.end()
+  await slots.end()
+}
+
 interface Shared {
   readonly slots: Slots
   readonly handOver: HandOver
+  readonly regulating: RegulateParts
 }
 
 const sharedOf = new WeakMap<LimitParts, Shared>()
 
 function sharedFor(parts: LimitParts): Shared {
-  const shared = sharedOf.get(parts) ?? { slots: new Slots(parts), handOver: new HandOver(parts) }
+  const known = sharedOf.get(parts)
+  if (known !== undefined) return known
+  const { store, clock, emit } = parts
+  const regulating = { store, clock, emit, pauses: new ToldPauses(parts) }
+  const shared = { slots: new Slots(parts), handOver: new HandOver(regulating), regulating }
   sharedOf.set(parts, shared)
   return shared
 }
@@ -75,59 +91,58 @@ class SharedLimit implements Limit {
   readonly fetch: typeof globalThis.fetch
   readonly #settings: LimitSettings
   readonly #parts: LimitParts
-  readonly #slots: Slots
-  readonly #handOver: HandOver
+  readonly #shared: Shared
 
   constructor(name: string, settings: LimitSettings, parts: LimitParts) {
     this.name = name
     this.#settings = settings
     this.#parts = parts
-    const { slots, handOver } = sharedFor(parts)
-    this.#slots = slots
-    this.#handOver = handOver
+    this.#shared = sharedFor(parts)
     this.fetch = limitedFetch(
       { name, retries: settings.retries, run: (call, options) => this.run(call, options) },
-      parts,
+      { ...this.#shared.regulating, fetch: parts.fetch },
     )
   }
 
   async run<T>(call: (signal: AbortSignal | undefined) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
     const limits = this.#limitsOf(options)
-    const caller = new Caller(this.name, options.signal)
+    const { slots, handOver } = this.#shared
+    const name = listed(limits.map((limit) => limit.name))
+    const caller = new Caller(name, options.signal)
     caller.check()
-    const wish = { name: this.name, limits, maxWait: this.#settings.maxWait, caller }
+    const wish = { name, limits, maxWait: this.#settings.maxWait, caller }
     for (let missed = 0; missed < MOST_MISSED; missed++) {
-      const slot = await takeSlot({ slots: this.#slots, clock: this.#parts.clock }, wish)
+      const slot = await takeSlot({ slots, clock: this.#parts.clock }, wish)
       caller.check()
       // The answer may have taken long, or this process stood still: then the slot goes by, and another is taken (M1).
-      if (!this.#slots.isFresh(slot)) continue
-      const held = this.#handOver.heldFor(limits)
+      if (!slots.isFresh(slot)) continue
+      const held = handOver.heldFor(limits)
       if (held === 0) {
-        this.#handOver.handed(limits)
+        handOver.handed(limits)
         return call(caller.signal)
       }
-      await sleep(this.#parts.clock, held, caller.signal)
+      await slots.sleepers.sleep(held, caller.signal, []).over
       caller.check()
     }
-    throw new SlotsMissed(this.name, MOST_MISSED)
+    throw new SlotsMissed(name, MOST_MISSED)
   }
 
   async pause(why: Response | Duration): Promise<void> {
     if (typeof why !== 'object') {
       // Somebody's wish says nothing about the rate.
       const duration = Math.min(millis(why, `${titleOf(this.name)}.pause`), NEVER)
-      return pauseLimit(this.#parts, this.name, duration, false)
+      return pauseLimit(this.#shared.regulating, this.name, duration, false)
     }
     const asked = askedFor(why, this.#parts.clock.now())
-    if (asked !== undefined) await pauseLimit(this.#parts, this.name, asked, true)
+    if (asked !== undefined) await pauseLimit(this.#shared.regulating, this.name, asked, true)
   }
 
   async resume(): Promise<void> {
-    await resumeLimit(this.#parts, this.name)
+    await resumeLimit(this.#shared.regulating, this.name)
   }
 
   async observe(seen: Seen): Promise<void> {
-    await observeLimit(this.#parts, { ...this.#numbers(1), title: titleOf(this.name) }, seen)
+    await observeLimit(this.#shared.regulating, { ...this.#numbers(1), title: titleOf(this.name) }, seen)
   }
 
   per(key: string): Limit {
@@ -149,9 +164,13 @@ class SharedLimit implements Limit {
     onlyKnown(options, CALL_OPTIONS, `${title}: `)
     const cost = whole(options.cost ?? 1, 1, `${title}: cost`)
     const limits = [this.#numbers(cost)]
-    for (const other of options.with ?? []) {
+    const others: unknown = options.with ?? []
+    if (!Array.isArray(others))
+      throw invalid(`${title}: with is ${kindOf(others)}, not a list of limits; put it in [ ].`)
+    for (const other of others as readonly unknown[]) {
       if (!(other instanceof SharedLimit) || other.#parts !== this.#parts) {
-        throw invalid(`${title}: with has ${JSON.stringify(other.name)}, which is no limit of the same app.`)
+        const what = other instanceof SharedLimit ? JSON.stringify(other.name) : kindOf(other)
+        throw invalid(`${title}: with has ${what}, which is no limit of the same app.`)
       }
       limits.push(other.#numbers(cost))
     }
@@ -171,4 +190,14 @@ class SharedLimit implements Limit {
     const fix = `make it cost less, or raise the ${bound} of ${titleOf(costly.name)}`
     throw invalid(`${title}: cost is ${costly.cost}, above the ${bound} of ${most}; ${fix}.`)
   }
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+function listed(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return String(value)
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

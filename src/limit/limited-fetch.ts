@@ -1,6 +1,6 @@
 // A fetch that any SDK can be handed: each request waits for its slot, and a refusal pauses the limit for all (M3, M4).
 import type { Millis } from '../clock.ts'
-import { runScope } from '../scope.ts'
+import { liveScope } from './caller.ts'
 import { pauseLimit, type RegulateParts } from './regulate.ts'
 import { refusedFor, TOO_MANY } from './retry-after.ts'
 
@@ -41,7 +41,7 @@ export function limitedFetch(limit: FetchLimit, parts: FetchParts): Fetch {
 
 /** The response is what the caller asked for: a store that cannot be told of it now must not take it away. */
 async function noteRefusal(parts: FetchParts, name: string, status: number, refused: Millis): Promise<void> {
-  const scope = runScope.getStore()
+  const scope = liveScope()
   const raised = async (): Promise<void> => {
     if (scope === undefined || status !== TOO_MANY) return
     const store = await parts.store()

@@ -39,6 +39,13 @@ export function limitSettings(name: string, options: LimitOptions): LimitSetting
   if (typeof name !== 'string' || name === '') {
     throw invalid(`${title} has no name; give it one that all processes share.`)
   }
+  if (name.includes('/')) {
+    const twin = `${titleOf(name.slice(0, name.indexOf('/')))}.per(${JSON.stringify(name.slice(name.indexOf('/') + 1))})`
+    throw invalid(`${title} has a slash in its name; ${twin} is called the same, and would share its slots.`)
+  }
+  if (typeof options !== 'object' || options === null) {
+    throw invalid(`${title} has no options; say rate and per: { rate: 3, per: '1s' }.`)
+  }
   onlyKnown(options, KNOWN, `${title}.`)
   const burst = whole(options.burst ?? 0, 0, `${title}.burst`)
   return {

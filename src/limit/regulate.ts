@@ -4,11 +4,13 @@ import type { LimitNumbers } from '../model/limit.ts'
 import type { AnyListener } from '../observe/events.ts'
 import type { RegulateCall, RegulateReply, Store } from '../store/contract/index.ts'
 import { invalid } from './options.ts'
+import type { ToldPauses } from './told-pauses.ts'
 
 export interface RegulateParts {
   readonly store: () => Promise<Store>
   readonly clock: Clock
   readonly emit: AnyListener
+  readonly pauses: ToldPauses
 }
 
 /** What the headers of the other side say. */
@@ -26,13 +28,13 @@ const EARLIEST: Millis = Date.UTC(2000, 0, 1)
 
 export async function pauseLimit(parts: RegulateParts, name: string, duration: Millis, slow: boolean): Promise<void> {
   const { pausedFor } = await regulate(parts, { name, act: { kind: 'pause', for: duration, slow } })
-  parts.emit('limit.paused', { limit: name, ms: pausedFor })
+  parts.pauses.paused(name, pausedFor)
   if (slow) parts.emit('limit.slowed', { limit: name })
 }
 
 export async function resumeLimit(parts: RegulateParts, name: string): Promise<void> {
   await regulate(parts, { name, act: { kind: 'resume' } })
-  parts.emit('limit.resumed', { limit: name })
+  parts.pauses.resumed(name)
 }
 
 export async function observeLimit(
@@ -46,7 +48,7 @@ export async function observeLimit(
   if (resetsIn <= 0) return
   const used = usedOf(seen, numbers.rate, title)
   const { pausedFor } = await regulate(parts, { name, act: { kind: 'observe', numbers, used, resetsIn } })
-  if (used >= numbers.rate) parts.emit('limit.paused', { limit: name, ms: pausedFor })
+  if (used >= numbers.rate) parts.pauses.paused(name, pausedFor)
 }
 
 /** What counts is how many the other side will still take: it may allow more, or fewer, than our rate. */

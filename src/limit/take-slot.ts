@@ -10,7 +10,7 @@ import type { Slot, SlotRequest, Slots } from './slots.ts'
 const GRACE = 0.1
 
 export interface Wish {
-  /** The limit that was called, for messages. */
+  /** All limits of the call, for messages: the store does not say which of them is the far one. */
   readonly name: string
   readonly limits: SlotRequest['limits']
   readonly maxWait: Millis
@@ -33,47 +33,46 @@ export interface TakeParts {
 }
 
 /** Resolves when the slot's time has come. Whether it is still fresh is to be looked at right before the call. */
-export async function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
+export function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
+  return parts.slots.tracked(taken(parts, wish))
+}
+
+async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
   const { slots } = parts
+  const { caller, limits, maxWait, name } = wish
   const ticket = randomUUID()
-  for (;;) {
-    // Outside a run nobody can be put off: it waits as long as it takes.
-    const maxWait = wish.caller.inRun ? wish.maxWait : NEVER
-    const slot = await slots.reserve({ ticket, limits: wish.limits, maxWait })
-    if ('away' in slot) throw new PutOff(wish.name, slot.away)
-    if (slot.wait === 0) return slot
-    try {
-      await sleepUntil(parts.clock, slot, wish)
-    } catch (error) {
-      await slots.release(wish.name, ticket)
-      throw error
+  let isHeld = false
+  try {
+    for (;;) {
+      const slot = await slots.reserve({ ticket, limits, maxWait: caller.mayBePutOff ? maxWait : NEVER })
+      isHeld ||= 'wait' in slot && slot.wait > 0
+      slots.check()
+      caller.check()
+      if ('away' in slot) {
+        if (caller.mayBePutOff) throw new PutOff(name, slot.away)
+      } else if (slot.wait === 0) {
+        caller.called()
+        return slot
+      } else await sleepUntil(parts, slot, wish)
+      // The same ticket even after a long stall: a pause may have moved its slot, and it keeps its place in the line.
     }
-    // The same ticket even after a long stall: a pause may have moved its slot, and it keeps its place in the line.
+  } catch (error) {
+    if (isHeld) await slots.release(limits, ticket)
+    throw error
   }
 }
 
-async function sleepUntil(clock: Clock, slot: Slot, wish: Wish): Promise<void> {
-  const { caller, maxWait, name } = wish
-  caller.check()
-  if (caller.inRun && slot.wait > maxWait) throw new PutOff(name, slot.wait)
+async function sleepUntil({ clock, slots }: TakeParts, slot: Slot, wish: Wish): Promise<void> {
+  const { caller, limits, maxWait, name } = wish
+  if (caller.mayBePutOff && slot.wait > maxWait) throw new PutOff(name, slot.wait)
   // Counted from when it was asked, but for a little: a confirmation that comes a moment early has to be asked for twice,
   // one that comes late leaves its answer less time.
   const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * GRACE)
-  caller.waits(clock.monotonic() + slot.wait - late)
-  await sleep(clock, slot.wait - late, caller.signal)
-  caller.waits(undefined)
+  const left = slot.wait - late
+  const names = limits.map((limit) => limit.name)
+  const { over, wake } = slots.sleepers.sleep(left, caller.signal, names)
+  const noLonger = caller.waits(clock.monotonic() + left, wake)
+  await over
+  noLonger()
   caller.check()
-}
-
-/** Also ends when the signal is aborted. */
-export function sleep(clock: Clock, delay: Millis, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const wake = (): void => {
-      cancel()
-      signal?.removeEventListener('abort', wake)
-      resolve()
-    }
-    const cancel = clock.after(Math.max(0, delay), wake)
-    signal?.addEventListener('abort', wake, { once: true })
-  })
 }

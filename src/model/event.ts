@@ -18,6 +18,9 @@ export interface Event {
   readonly arrived: Millis
 }
 
+/** Stores index ids as they are. */
+export const ID_LENGTH_MAX = 128
+
 const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 const TIME_LENGTH = 10
 const CHANCE_LENGTH = 16
@@ -53,9 +56,18 @@ export function textOf(body: Uint8Array): string {
 
 /** The body as JSON. `undefined` when it is not JSON: the bytes are still there. */
 export function dataOf(body: Uint8Array): unknown {
+  const text = textOf(body)
   try {
-    return JSON.parse(textOf(body))
+    return PROTOTYPE.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** However it is written. */
+const PROTOTYPE = /__proto__|\\u005f/i
+
+/** A member of that name is of no use to anybody but who wants a careless copy of it to change what all objects are. */
+function withoutPrototype(name: string, value: unknown): unknown {
+  return name === '__proto__' ? undefined : value
 }

@@ -44,6 +44,7 @@ export class FlowEvent {
 
   toJSON(): Readonly<Record<string, unknown>> {
     const { id, source, type, time, tenant, subject, data, attributes } = this
-    return { id, source, type, time, tenant, subject, ...attributes, data: data ?? this.text }
+    // Names of a sender's own come first: none of them takes the place of ours.
+    return { ...attributes, id, source, type, time, tenant, subject, data: data ?? this.text }
   }
 }

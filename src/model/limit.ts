@@ -19,12 +19,16 @@ interface Slot {
 export interface LimitState {
   /** Raised by every pause: a reservation of an older epoch is void (M2). */
   readonly epoch: number
+  /** The newest, in order: at least `rate` of them, or all there are. Older ones that may yet matter lie in pages. */
   readonly slots: readonly Slot[]
+  readonly pages: number
   /** Token bucket only: how many tokens it lacks at a moment; slots after it are in `slots`. */
   readonly debt: number
   readonly debtAt: Millis
   /** The last slot given: slots never go back, so that first come is first served. */
   readonly last: Millis
+  /** The last moment that was told to somebody whose slot was too far away (M6). */
+  readonly promised: Millis
   readonly pausedUntil: Millis
   /** `per` is stretched by this factor, which was set at `stretchedAt` and comes back (M3). */
   readonly stretch: number
@@ -33,12 +37,17 @@ export interface LimitState {
   readonly idleAt: Millis
 }
 
+/** Older slots, which matter again only if newer ones are given back, and what the bucket lacked before them. */
+export type SlotPage = Pick<LimitState, 'slots' | 'debt' | 'debtAt'>
+
 export const FRESH_LIMIT: LimitState = {
   epoch: 1,
   slots: [],
+  pages: 0,
   debt: 0,
   debtAt: 0,
   last: 0,
+  promised: 0,
   pausedUntil: 0,
   stretch: 1,
   stretchedAt: 0,
@@ -52,6 +61,12 @@ const MINUTE = 60_000
 const STRETCH_BACK = 10 * MINUTE
 /** A log of slots never has more than about this many entries: above, moments are rounded up together. */
 const LOG_RESOLUTION = 1_000
+/** So many slots at least are at hand, so that a page is turned once for many calls. */
+const LEAST_AT_HAND = 64
+/** Nobody is told to come later than this behind the first free slot: so much is lost if those before do not come. */
+const PROMISES_AHEAD = 60 * MINUTE
+/** Whoever was told a moment is there this soon after it: a process that hears nothing looks once a second. */
+const COMES_WITHIN = 1_000
 
 /** How old a slot may be when it is used, and how much longer than `per` the window is, so that it still holds. */
 export function slack(per: Millis): Millis {
@@ -80,15 +95,9 @@ function reachOf(numbers: LimitNumbers, stretch: number): Millis {
 
 /** The n-th slot lies at least `per` + slack after the (n − rate)-th. */
 function fromWindow(state: LimitState, numbers: LimitNumbers, floor: Millis): Millis {
-  const reach = reachOf(numbers, stretchAt(state, floor))
-  let held = state.slots.reduce((sum, slot) => sum + slot.count, 0)
-  let at = floor
-  for (const slot of state.slots) {
-    if (held + numbers.cost <= numbers.rate) break
-    held -= slot.count
-    at = Math.max(at, later(slot.at, reach))
-  }
-  return at
+  let free = numbers.rate - numbers.cost
+  const full = state.slots.findLast((slot) => (free -= slot.count) < 0)
+  return full === undefined ? floor : Math.max(floor, later(full.at, reachOf(numbers, stretchAt(state, floor))))
 }
 
 /** As soon as no more tokens are missing than may be. */
@@ -114,30 +123,93 @@ function perToken(state: LimitState, numbers: LimitNumbers, at: Millis): Millis 
 
 /** The slot `at` is given. */
 export function take(state: LimitState, numbers: LimitNumbers, at: Millis, now: Millis): LimitState {
+  const promised = wasMissed(state, numbers, now) ? 0 : state.promised
   if (numbers.burst > 0) {
     const slots = [...state.slots, { at, count: numbers.cost }]
     const owed = owedAfter(state, numbers, slots)
     const idleAt = Math.max(state.idleAt, later(at, owed.debt * perToken(state, numbers, at)))
-    const past = slots.filter((slot) => slot.at <= now - slack(numbers.per))
-    return { ...state, last: at, ...owedAfter(state, numbers, past), slots: slots.slice(past.length), idleAt }
+    const past = slots.filter((slot) => slot.at < now - slack(numbers.per))
+    const left = { ...owedAfter(state, numbers, past), slots: slots.slice(past.length) }
+    return { ...state, ...left, last: at, promised, idleAt, pages: past.length > 0 ? 0 : state.pages }
   }
-  const slots = logged(needed(state, numbers, now), numbers, at)
-  return { ...state, last: at, slots, idleAt: Math.max(state.idleAt, later(at, reachOf(numbers, STRETCH_ON_PAUSE))) }
+  const kept = needed(state, numbers, now)
+  const pages = kept.length < state.slots.length ? 0 : state.pages
+  const idleAt = Math.max(state.idleAt, later(at, reachOf(numbers, STRETCH_ON_PAUSE)))
+  return { ...state, slots: logged(kept, numbers, at), pages, last: at, promised, idleAt }
 }
 
 /** Slots out of reach, and those before the newest `rate` that can no longer be given back, never matter again. */
 function needed(state: LimitState, numbers: LimitNumbers, now: Millis): readonly Slot[] {
   const { slots } = state
-  const horizon = now - reachOf(numbers, stretchAt(state, now))
+  const outOfReach = horizon(state, numbers, now)
   let held = 0
   let from = slots.length
   while (from > 0 && held < numbers.rate) {
     const slot = slots[from - 1]
-    if (slot === undefined || slot.at < horizon) break
-    if (slot.at <= now - slack(numbers.per)) held += slot.count
+    if (slot === undefined || slot.at < outOfReach) break
+    if (slot.at < now - slack(numbers.per)) held += slot.count
     from--
   }
   return slots.slice(from)
+}
+
+/** What lies before it is out of reach. */
+export function horizon(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
+  return now - reachOf(numbers, stretchAt(state, now))
+}
+
+/** Whether the slots at hand are too few to say what comes next. */
+export function lacksPage(state: LimitState, numbers: LimitNumbers): boolean {
+  if (state.pages === 0 || numbers.burst > 0) return false
+  let lacking = numbers.rate
+  return state.slots.findLast((slot) => (lacking -= slot.count) <= 0) === undefined
+}
+
+/** The slots at hand are too many: the older half of them goes into a page. */
+export function layAside(
+  state: LimitState,
+  numbers: LimitNumbers,
+): { readonly state: LimitState; readonly page: SlotPage } | undefined {
+  const { slots, debt, debtAt } = state
+  if (slots.length < 2 * LEAST_AT_HAND) return undefined
+  let lacking = numbers.burst > 0 ? 0 : numbers.rate
+  const first = slots.findLastIndex((slot) => (lacking -= slot.count) <= 0)
+  const from = Math.min(first, slots.length - LEAST_AT_HAND)
+  if (from < slots.length / 2) return undefined
+  const older = slots.slice(0, from)
+  const left = numbers.burst > 0 ? owedAfter(state, numbers, older) : { debt, debtAt }
+  return {
+    state: { ...state, ...left, slots: slots.slice(from), pages: state.pages + 1 },
+    page: { slots: older, debt, debtAt },
+  }
+}
+
+/** The last page is at hand again. Undefined: it was out of reach, and so are those before it. */
+export function turnBack(state: LimitState, page: SlotPage | undefined): LimitState {
+  if (page === undefined) return { ...state, pages: 0 }
+  return { ...state, ...page, slots: [...page.slots, ...state.slots], pages: state.pages - 1 }
+}
+
+/**
+ * When somebody whose slot is too far away is to come: one after the other, as the slots do. Nothing is kept for them, and
+ * whoever finds a slot free gets it.
+ */
+export function promise(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
+  const first = earliest(state, numbers, now)
+  const next = state.promised > now ? state.promised + apart(state, numbers, first) : first
+  return Math.min(Math.max(first, next), first + PROMISES_AHEAD)
+}
+
+/** How long the limit is busy with such a call. */
+function apart(state: LimitState, numbers: LimitNumbers, at: Millis): Millis {
+  if (numbers.burst > 0) return numbers.cost * perToken(state, numbers, at)
+  return (numbers.cost * reachOf(numbers, stretchAt(state, at))) / numbers.rate
+}
+
+/** A slot was free so long that whoever was promised one would have taken it: they do not come, and hold up nobody. */
+function wasMissed(state: LimitState, numbers: LimitNumbers, now: Millis): boolean {
+  if (state.promised <= now) return false
+  return now - earliest(state, numbers, 0) > Math.max(COMES_WITHIN, apart(state, numbers, now))
 }
 
 function logged(slots: readonly Slot[], numbers: LimitNumbers, at: Millis): readonly Slot[] {
@@ -155,13 +227,23 @@ function entryAt(numbers: LimitNumbers, at: Millis): Millis {
   return Math.ceil(at / grain) * grain
 }
 
+/** Where the slot is among those at hand; -1: in a page, or no longer known. */
+function indexOf(state: LimitState, numbers: LimitNumbers, at: Millis): number {
+  const entry = numbers.burst > 0 ? at : entryAt(numbers, at)
+  return state.slots.findLastIndex((slot) => slot.at === entry && slot.count >= numbers.cost)
+}
+
+export function isAtHand(state: LimitState, numbers: LimitNumbers, at: Millis): boolean {
+  return indexOf(state, numbers, at) >= 0
+}
+
 /** A slot that nobody used is taken out again. `last` is then the last of those that are left. */
 export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, last: Millis): LimitState {
-  const entry = numbers.burst > 0 ? at : entryAt(numbers, at)
-  const index = state.slots.findLastIndex((slot) => slot.at === entry && slot.count >= numbers.cost)
-  const slots = state.slots
-    .map((slot, n) => (n === index ? { at: slot.at, count: slot.count - numbers.cost } : slot))
-    .filter((slot) => slot.count > 0)
+  const index = indexOf(state, numbers, at)
+  const slot = state.slots[index]
+  if (slot === undefined) return { ...state, last }
+  const count = slot.count - numbers.cost
+  const slots = count > 0 ? state.slots.with(index, { at: slot.at, count }) : state.slots.toSpliced(index, 1)
   return { ...state, slots, last }
 }
 
@@ -169,17 +251,41 @@ export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, l
 export function pause(state: LimitState, duration: Millis, now: Millis, slow: boolean): LimitState {
   const pausedUntil = Math.max(state.pausedUntil, later(now, duration))
   const idleAt = Math.max(state.idleAt, later(pausedUntil, STRETCH_BACK))
-  const raised = { ...state, epoch: state.epoch + 1, pausedUntil, idleAt }
+  const raised = { ...state, epoch: state.epoch + 1, pausedUntil, promised: 0, idleAt }
   return slow ? { ...raised, stretch: STRETCH_ON_PAUSE, stretchedAt: pausedUntil } : raised
 }
 
 export function resume(state: LimitState): LimitState {
-  return { ...state, epoch: state.epoch + 1, pausedUntil: 0, stretch: 1, stretchedAt: 0 }
+  return { ...state, epoch: state.epoch + 1, pausedUntil: 0, promised: 0, stretch: 1, stretchedAt: 0 }
 }
 
 /** What the other side says was used already counts as used now. */
 export function observe(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): LimitState {
-  const known = state.slots.filter((slot) => slot.at > now - numbers.per).reduce((sum, slot) => sum + slot.count, 0)
-  const missing = Math.min(used, numbers.rate) - known
-  return missing > 0 && numbers.burst === 0 ? take(state, { ...numbers, cost: missing }, now, now) : state
+  return charge(state, { ...numbers, cost: unknownOf(state, numbers, used, now) }, now)
+}
+
+/** How much of it we did not know of. Slots that are still to come the other side cannot have seen. */
+export function unknownOf(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
+  return numbers.burst > 0 ? tokensTooMany(state, numbers, used, now) : unknownCalls(state, numbers, used, now)
+}
+
+/** Others used so much. What was given before is void: it is to come behind this (M2). */
+export function charge(state: LimitState, numbers: LimitNumbers, now: Millis): LimitState {
+  if (numbers.cost <= 0) return state
+  return { ...take(state, numbers, Math.max(now, state.last), now), epoch: state.epoch + 1 }
+}
+
+function unknownCalls(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
+  const upto = entryAt(numbers, now)
+  const known = state.slots.filter((slot) => slot.at > now - numbers.per && slot.at <= upto)
+  return Math.min(used, numbers.rate) - known.reduce((sum, slot) => sum + slot.count, 0)
+}
+
+/** A bucket does not know when its calls were: it holds no more tokens than the other side will still take calls. */
+function tokensTooMany(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
+  if (used <= 0) return 0
+  const past = state.slots.filter((slot) => slot.at <= now)
+  const { debt, debtAt } = owedAfter(state, numbers, past)
+  const lacks = Math.max(0, debt - Math.max(0, now - debtAt) / perToken(state, numbers, now))
+  return numbers.burst - lacks - Math.max(0, numbers.rate - used)
 }

@@ -1,4 +1,4 @@
-// What happens, as it happens, for whoever listens. A listener that throws harms nobody but itself.
+// What happens, as it happens, for whoever listens. A listener that throws or rejects harms nobody but itself.
 import type { Millis } from '../clock.ts'
 
 interface OfEvent {
@@ -69,12 +69,14 @@ export interface EventMap {
 }
 
 export type EventName = keyof EventMap
-type Listener<N extends EventName> = (what: EventMap[N]) => void
+/** May be async; nobody waits for it. */
+type Listener<N extends EventName> = (what: EventMap[N]) => unknown
 export type AnyListener = <N extends EventName>(name: N, what: EventMap[N]) => void
 
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
   readonly #all = new Set<AnyListener>()
+  readonly #failed = new WeakSet<object>()
 
   /** Answers how to stop listening. */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
@@ -100,15 +102,31 @@ export class Emitter {
   }
 
   readonly emit: AnyListener = (name, what) => {
-    for (const listener of this.#listeners.get(name) ?? []) quietly(() => (listener as Listener<typeof name>)(what))
-    for (const listener of this.#all) quietly(() => listener(name, what))
+    for (const listener of this.#listeners.get(name) ?? []) {
+      this.#call(name, listener, () => (listener as Listener<typeof name>)(what))
+    }
+    for (const listener of this.#all) this.#call(name, listener, () => listener(name, what))
+  }
+
+  #call(name: EventName, listener: object, call: () => unknown): void {
+    const failed = (error: unknown): void => this.#tell(name, listener, error)
+    try {
+      const answer = call()
+      if (typeof answer === 'object' && answer !== null) Promise.resolve(answer).catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  /** Once for each listener: one that fails at everything fails at being told of, too. */
+  #tell(name: EventName, listener: object, error: unknown): void {
+    if (this.#failed.has(listener)) return
+    this.#failed.add(listener)
+    const text = `A listener of ${name} failed; it is not said again. ${textOf(error)}`
+    this.emit('alert.raised', { alert: 'listener', text })
   }
 }
 
-function quietly(call: () => void): void {
-  try {
-    call()
-  } catch {
-    // A listener's fault is its own: the work goes on.
-  }
+function textOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${typeof error}.`
 }

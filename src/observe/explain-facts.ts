@@ -69,6 +69,8 @@ export interface LineFacts {
   readonly ahead: number | undefined
   /** False: not all lanes were looked at, and there may be more ahead. */
   readonly aheadExact: boolean | undefined
+  /** Of its group. */
+  readonly liveInGroup: number | undefined
 }
 
 /** What else keeps it from its turn. */
@@ -83,8 +85,12 @@ export interface HindranceFacts {
   readonly pausedBy: string | undefined
   readonly pauseReason: string | undefined
   readonly pausedSince: Millis | undefined
-  /** All slots of the flow are taken. */
+  /** All slots of the flow, or of the lane's group, are taken, by whichever process. */
   readonly full: boolean
+  /** All runs that this process may have at once are under way. */
+  readonly processFull: boolean
+  /** An earlier handler of the lane has not returned in this process, though its run is over. */
+  readonly lingers: boolean
   readonly limit: string | undefined
   readonly limitIn: Millis | undefined
   readonly limitPausedFor: Millis | undefined

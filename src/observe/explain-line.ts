@@ -1,6 +1,6 @@
 // Where a lane stands among those that are ready: its own line, by (deadline, ticket), as the store serves them (L5).
 import type { Millis } from '../clock.ts'
-import { FAILING, SUSPECT, type Lane } from '../model/lane.ts'
+import { FAILING, isLive, SUSPECT, type Lane } from '../model/lane.ts'
 import type { FindReply, Store } from '../store/contract/index.ts'
 import type { LineFacts } from './explain-facts.ts'
 
@@ -16,6 +16,7 @@ export const NOT_IN_LINE: LineFacts = {
   position: undefined,
   ahead: undefined,
   aheadExact: undefined,
+  liveInGroup: undefined,
 }
 
 export async function lineFacts(store: Store, lane: Lane, grouped: boolean, now: Millis): Promise<LineFacts> {
@@ -28,6 +29,7 @@ export async function lineFacts(store: Store, lane: Lane, grouped: boolean, now:
   // By id: lanes come and go between two pages, and one may be shown twice.
   const seen = new Set<string>()
   const ahead = new Set<string>()
+  const live = new Set<string>()
   let cursor: string | undefined = ''
   for (let pages = 0; pages < PAGES && cursor !== undefined && seen.size < LANES_LOOKED_AT; pages++) {
     // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
@@ -35,6 +37,7 @@ export async function lineFacts(store: Store, lane: Lane, grouped: boolean, now:
     for (const other of page.items) {
       seen.add(other.id)
       if (before(other)) ahead.add(other.id)
+      if (other.group === lane.group && other.run !== undefined && isLive(other.run, now)) live.add(other.id)
     }
     cursor = page.next
   }
@@ -44,5 +47,6 @@ export async function lineFacts(store: Store, lane: Lane, grouped: boolean, now:
     position: ahead.size + 1,
     ahead: ahead.size,
     aheadExact: cursor === undefined,
+    liveInGroup: live.size,
   }
 }

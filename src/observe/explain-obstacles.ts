@@ -28,7 +28,10 @@ export function obstacles(facts: ExplanationFacts): readonly string[] {
   if (facts.pausedBy !== undefined) found.push(pause(facts, facts.pausedBy, isLive))
   // Whoever runs it serves it.
   if (!facts.served && !isLive) found.push('no process serves this flow')
-  else if (facts.full && facts.ahead !== undefined) found.push(full(facts))
+  else if (facts.ahead !== undefined && facts.full) found.push(full(facts))
+  else if (facts.ahead !== undefined && facts.processFull)
+    found.push('this process has all the runs it may have at once')
+  if (facts.lingers && !isLive) found.push('an earlier handler of it has not returned in this process')
   return found
 }
 

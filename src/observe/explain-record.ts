@@ -67,7 +67,7 @@ function runFacts(run: Run, due: Millis | undefined, triesOf: number | undefined
     lapses: leased && !isLive(run, now) ? run.lapses + 1 : run.lapses,
     error: scrubbed(run.attempts.at(-1)?.error),
     againSince: run.againSince === 0 ? undefined : run.againSince,
-    putOffBy: leased ? undefined : putOffBy(run.state64),
+    putOffBy: run.state === 'again' ? putOffBy(run.state64) : undefined,
     cancelAsked: run.cancel,
     purged: run.purged,
   }

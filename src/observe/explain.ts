@@ -6,7 +6,7 @@ import { laneId, ownLaneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
 import type { LaneState } from '../model/lane-states.ts'
 import type { GetReply, StatsReply, Store } from '../store/contract/index.ts'
-import type { ExplanationFacts, FlowFacts, HindranceFacts, PastFacts, RecordFacts } from './explain-facts.ts'
+import type { ExplanationFacts, FlowFacts, HindranceFacts, LineFacts, PastFacts, RecordFacts } from './explain-facts.ts'
 import { lineFacts, NOT_IN_LINE } from './explain-line.ts'
 import { lettersOf, NO_PAST, pastOf } from './explain-past.ts'
 import { recordFacts } from './explain-record.ts'
@@ -27,7 +27,10 @@ export interface ExplainParts {
   readonly served: (flow: string) => boolean
   /** The limit for whose slot a live run of this process waits, and until when by the store's clock. */
   readonly waitingFor: (run: string) => { readonly limit: string; readonly until: Millis } | undefined
-  readonly concurrencyFull: (flow: string) => boolean
+  /** Of this process: all runs it may have are under way. */
+  readonly processFull: () => boolean
+  /** Whether an earlier handler of the lane has not returned in this process. */
+  readonly lingers: (lane: string) => boolean
 }
 
 export async function explain(parts: ExplainParts, flow: string, key: string): Promise<Explanation> {
@@ -57,7 +60,9 @@ async function factsOf(parts: ExplainParts, name: string, key: string): Promise<
     ...past,
     ...pauseOf(stats, name),
     ...slotOf(parts, stats, record),
-    full: parts.concurrencyFull(name),
+    full: isFull(flow, stats, line),
+    processFull: parts.processFull(),
+    lingers: lane !== undefined && parts.lingers(lane.id),
   }
 }
 
@@ -113,6 +118,14 @@ function pauseOf(stats: StatsReply, flow: string): PauseFacts {
   return { pausedBy: paused?.by, pauseReason: paused?.reason, pausedSince: paused?.since }
 }
 
+/** Live leases are counted, wherever they are: permits that a process merely holds keep nobody from a turn for long. */
+function isFull(flow: Flow | undefined, stats: StatsReply, line: LineFacts): boolean {
+  if (flow === undefined) return false
+  const ofFlow = stats.flows.find((each) => each.flow === flow.name)?.live ?? 0
+  const live = flow.share === undefined ? ofFlow : (line.liveInGroup ?? 0)
+  return live >= flow.concurrency
+}
+
 type SlotFacts = Pick<HindranceFacts, 'limit' | 'limitIn' | 'limitPausedFor'>
 
 function slotOf(parts: ExplainParts, stats: StatsReply, record: RecordFacts): SlotFacts {
@@ -122,7 +135,7 @@ function slotOf(parts: ExplainParts, stats: StatsReply, record: RecordFacts): Sl
   const pausedUntil = stats.limits.find((each) => each.name === slot.limit)?.pausedUntil ?? 0
   return {
     limit: slot.limit,
-    limitIn: Math.max(0, slot.until - record.now),
+    limitIn: Math.max(0, slot.until - record.now, pausedUntil - record.now),
     limitPausedFor: pausedUntil > record.now ? pausedUntil - record.now : undefined,
   }
 }

@@ -1,15 +1,16 @@
-// A structured log of a lane's life: everything the emitter says, as one entry each, without payloads and secrets.
+// A structured log of a lane's life: everything the emitter says, as one entry each, without payloads and what is known for a secret.
 import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Clock } from '../clock.ts'
 import type { Emitter } from './events.ts'
+import { cleaner, type Cleaner, type Fields } from './log-fields.ts'
 import { LOUDNESS } from './log-levels.ts'
 import { prettyLines } from './log-lines.ts'
-import { cleaner, scrubbed, type Cleaner, type Fields } from './log-secrets.ts'
+import { scrubbed } from './log-secrets.ts'
 
 export interface LogOptions {
   /** 'info' unless said; that of the logger itself, if it is one's own. */
   readonly level?: 'silent' | 'error' | 'warn' | 'info' | 'debug' | 'trace'
-  /** Of a logger of one's own, its own decides. */
+  /** Not beside a logger of one's own: that decides. */
   readonly format?: 'json' | 'pretty-lines'
   /** Standard output unless said. A logger of one's own writes its own time; the engine's is then in `at`. */
   readonly destination?: NodeJS.WritableStream | Logger

@@ -1,7 +1,9 @@
 // What could not be done: runs that died, and events that could not be routed. One, or all that a filter names (L2a, L9).
 import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { Attempt } from '../model/lane.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { Filter, LetterRecord, MarkRecord, Store } from '../store/contract/index.ts'
 import type { OperateParts, Page, Steered } from './lanes.ts'
 import { laneOf } from './name-lane.ts'
@@ -45,6 +47,7 @@ export interface DeadFilter {
   readonly to?: Millis
 }
 
+const FILTERS: ReadonlySet<string> = new Set<keyof DeadFilter>(['kind', 'flow', 'key', 'tenant', 'from', 'to'])
 const MARK = 'unrouted-'
 const PAGE = 200
 
@@ -100,7 +103,7 @@ export class DeadLetters {
     const store = await this.#parts.store()
     if (typeof which === 'string') {
       const [result] = await steer(store, [which], act)
-      if (which.startsWith(MARK)) this.#parts.retried()
+      if (act === 'retry' && which.startsWith(MARK)) this.#parts.retried()
       return result ?? 'missing'
     }
     const ids: string[] = []
@@ -110,7 +113,7 @@ export class DeadLetters {
       const results = await steer(store, ids.slice(from, from + PAGE), act)
       count += results.filter((result) => result === 'ok').length
     }
-    if (which.kind === 'unrouted') this.#parts.retried()
+    if (act === 'retry' && which.kind === 'unrouted') this.#parts.retried()
     return { count }
   }
 
@@ -123,7 +126,12 @@ export class DeadLetters {
     }
   }
 
-  #filterOf({ flow, key, tenant, from, to }: DeadFilter): Filter {
+  #filterOf(filter: DeadFilter): Filter {
+    // A filter that is misread would act on everything.
+    if (typeof filter !== 'object' || filter === null) throw invalid('the filter is an object, or the id of a letter.')
+    onlyKnown(filter, FILTERS, 'deadLetters: ')
+    const { flow, key, tenant, from, to } = filter
+    if (key !== undefined && flow === undefined) throw invalid('key comes with the flow it is a key of.')
     const lane = flow !== undefined && key !== undefined ? { lane: laneOf(this.#parts.flows, flow, key) } : {}
     const given = Object.entries({ flow, tenant, from, to }).filter(([, value]) => value !== undefined)
     return { ...Object.fromEntries(given), ...lane }
@@ -137,6 +145,10 @@ export class DeadLetters {
     const { item } = await store.get({ kind: 'dead', id })
     return item === undefined ? undefined : ofLetter(item)
   }
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `deadLetters: ${what}`)
 }
 
 async function contentsOf(store: Store, letter: DeadLetter): Promise<readonly FlowEvent[]> {

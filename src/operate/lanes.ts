@@ -3,8 +3,9 @@ import type { Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Lane } from '../model/lane.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { FlowStats, LaneSteer, SteerReply, Store } from '../store/contract/index.ts'
+import type { FindReply, FlowStats, LaneSteer, SteerReply, Store } from '../store/contract/index.ts'
 import { laneOf } from './name-lane.ts'
 
 export interface OperateParts {
@@ -13,7 +14,12 @@ export interface OperateParts {
   readonly emit: AnyListener
   /** Events that could not be routed are to be tried again. */
   readonly retried: () => void
+  /** Nothing is routed to the flow any more, by any process. */
+  readonly retire: (flow: string, by: string) => Promise<Retired>
 }
+
+/** `running`: a process serves it. */
+export type Retired = 'ok' | 'missing' | 'running'
 
 export type Steered = SteerReply['results'][number]
 
@@ -28,6 +34,8 @@ export interface Page<T> {
   /** To be given as `cursor` for the page after; undefined at the end. */
   readonly next: string | undefined
 }
+
+const FILTERS: ReadonlySet<string> = new Set(['flow', 'tenant'])
 
 export class Lanes {
   readonly #parts: OperateParts
@@ -46,6 +54,7 @@ export class Lanes {
     cursor = '',
     n = 100,
   ): Promise<Page<Lane>> {
+    onlyKnown(filter, FILTERS, 'lanes: ')
     const store = await this.#parts.store()
     const { items, next } = await store.find({ kind: 'lanes', filter, cursor, n })
     return { items, next }
@@ -88,6 +97,8 @@ function holdFor(hold: Hold): Millis {
   return millis(hold.for ?? Infinity, 'hold.for')
 }
 
+const MARKS_AT_ONCE = 200
+
 export class Flows {
   readonly #parts: OperateParts
 
@@ -105,9 +116,35 @@ export class Flows {
   /** Nothing of it is begun; arrivals, windows and deadlines go on. */
   async pause(flow: string, why: { readonly reason: string; readonly by: string }): Promise<Steered> {
     const store = await this.#parts.store()
+    if (!(await this.#isKnown(store, flow))) return 'missing'
     const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'pause', ...why } })
     if (results[0] === 'ok') this.#parts.emit('flow.paused', { flow, ...why })
     return results[0] ?? 'missing'
+  }
+
+  /** Declared here, or with lanes in the store: another process may serve it. */
+  async #isKnown(store: Store, flow: string): Promise<boolean> {
+    if (this.#parts.flows.has(flow)) return true
+    const { docs } = await store.readDocs({ kind: 'flow', ids: [flow], after: '', n: 1 })
+    return docs.length > 0 || (await store.stats()).flows.some((one) => one.flow === flow)
+  }
+
+  /** For one that is gone for good: no event is kept for it any more, and those that were are let go. */
+  async retire(flow: string, by = ''): Promise<Retired> {
+    const retired = await this.#parts.retire(flow, by)
+    if (retired !== 'running') await this.#endMarks(flow)
+    return retired
+  }
+
+  async #endMarks(flow: string): Promise<void> {
+    const store = await this.#parts.store()
+    let cursor: string | undefined = ''
+    while (cursor !== undefined) {
+      const page: FindReply<'marks'> = await store.find({ kind: 'marks', filter: { flow }, cursor, n: MARKS_AT_ONCE })
+      const ids = page.items.map(({ id }) => id)
+      if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
+      cursor = page.next
+    }
   }
 
   async resume(flow: string, by = ''): Promise<Steered> {

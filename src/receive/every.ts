@@ -4,6 +4,8 @@ import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import type { EventInput } from '../model/event-input.ts'
+import { onlyKnown } from '../model/options.ts'
+import type { Published } from './publisher.ts'
 
 export const EVERY = 'sluice.every'
 
@@ -18,15 +20,37 @@ export interface Schedule {
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h|d)$/
 const LEAST = 100
 
+const EVERY_OPTIONS: ReadonlySet<string> = new Set(['timeZone'])
+
+/** The time zone that a schedule's options name, if they do. */
+export function zoneOf(name: string, options: { readonly timeZone?: string }): string | undefined {
+  if (typeof options !== 'object' || options === null)
+    throw invalid(name, "has options that are no object; { timeZone: 'Europe/Berlin' } is one.")
+  onlyKnown(options, EVERY_OPTIONS, `every(${JSON.stringify(name)}): `)
+  return options.timeZone
+}
+
 /** `'5m'`, or a cron expression, in UTC unless a time zone is said. */
-export function schedule(name: string, when: string, timeZone = 'UTC'): Schedule {
-  return DURATION.test(when) ? byInterval(name, when) : byCron(name, when, timeZone)
+export function schedule(name: string, when: string, timeZone?: string): Schedule {
+  if (typeof name !== 'string' || name === '') throw invalid(name, 'has no name; ticks are told apart by it.')
+  if (!DURATION.test(when)) return byCron(name, when, checkedZone(name, timeZone))
+  if (timeZone !== undefined)
+    throw invalid(name, `has a timeZone that ${when} would ignore; leave it out, or say when by a cron expression.`)
+  return byInterval(name, when)
+}
+
+/** An empty one would be taken for that of the machine. */
+function checkedZone(name: string, timeZone: string = 'UTC'): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone
+  } catch {
+    throw invalid(name, `has ${JSON.stringify(timeZone)} for a timeZone; one is called like Europe/Berlin.`)
+  }
 }
 
 function byInterval(name: string, when: string): Schedule {
   const every = millis(when as Duration, `every(${JSON.stringify(name)})`)
-  if (every < LEAST)
-    throw new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) is ${every} ms; at least ${LEAST}.`)
+  if (every < LEAST) throw invalid(name, `is ${every} ms; at least ${LEAST}.`)
   const tickBefore = (moment: Millis): Millis => Math.floor(moment / every) * every
   return {
     name,
@@ -62,8 +86,12 @@ function cronOf(name: string, when: string, timeZone: string): Cron {
     return cron
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
-    throw new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) is ${JSON.stringify(when)}: ${said}.`)
+    throw invalid(name, `is ${JSON.stringify(when)}: ${said}.`)
   }
+}
+
+function invalid(name: string, what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) ${what}`)
 }
 
 function tickEvent(name: string, tick: Millis): EventInput {
@@ -73,11 +101,15 @@ function tickEvent(name: string, tick: Millis): EventInput {
 export interface TickerParts {
   readonly clock: Clock
   readonly now: () => Millis
-  readonly publish: (event: EventInput) => Promise<unknown>
+  readonly publish: (event: EventInput) => Promise<readonly Pick<Published, 'kind'>[]>
   /** Since when the schedule is known: what was missed before is not made up for. */
   readonly since: (name: string) => Promise<Millis>
   readonly ticked: (name: string, tick: Millis) => Promise<void>
 }
+
+/** How soon a tick is tried again that could not be stored, and at most how late. */
+const TRY_AGAIN: Millis = 1_000
+const TRY_AGAIN_MAX: Millis = 60_000
 
 /** Publishes the ticks of the schedules. After a pause only the last missed one: it is late, not many. */
 export class Ticker {
@@ -89,11 +121,17 @@ export class Ticker {
     this.#parts = parts
   }
 
+  /** All of them, or none. */
   async start(schedules: readonly Schedule[]): Promise<void> {
-    for (const one of schedules) {
-      const missed = one.last(this.#parts.now(), await this.#parts.since(one.name))
-      if (missed !== undefined) await this.#publish(one.name, missed)
-      this.#arm(one)
+    try {
+      for (const one of schedules) {
+        const missed = one.last(this.#parts.now(), await this.#parts.since(one.name))
+        if (missed !== undefined) await this.#publish(one.name, missed)
+        this.#arm(one)
+      }
+    } catch (error) {
+      this.stop()
+      throw error
     }
   }
 
@@ -103,25 +141,33 @@ export class Ticker {
   }
 
   #arm(one: Schedule): void {
-    if (this.#stopped) return
     const now = this.#parts.now()
     const tick = one.after(now)
-    if (tick === Infinity) return
-    const cancel = this.#parts.clock.after(tick - now, () => void this.#tick(one, tick))
+    if (tick < Infinity) this.#after(one, tick - now, () => this.#tick(one, tick, TRY_AGAIN))
+  }
+
+  #after(one: Schedule, delay: Millis, then: () => Promise<void>): void {
+    if (this.#stopped) return
+    const cancel = this.#parts.clock.after(delay, () => void then())
     this.#cancel.set(one.name, cancel)
   }
 
   async #publish(name: string, tick: Millis): Promise<void> {
-    await this.#parts.publish(tickEvent(name, tick))
+    const published = await this.#parts.publish(tickEvent(name, tick))
+    if (published.some(({ kind }) => kind === 'refused')) throw new Error(`The tick of ${name} was refused.`)
     await this.#parts.ticked(name, tick)
   }
 
-  async #tick(one: Schedule, tick: Millis): Promise<void> {
-    if (this.#parts.now() < tick) return this.#arm(one)
+  /** Until it is stored: a schedule may not tick again for a day, or a year. */
+  async #tick(one: Schedule, tick: Millis, patience: Millis): Promise<void> {
+    const now = this.#parts.now()
+    // The clock of the store was put back.
+    if (now < tick) return this.#arm(one)
+    const latest = one.last(now, tick) ?? tick
     try {
-      await this.#publish(one.name, tick)
+      await this.#publish(one.name, latest)
     } catch {
-      // The store is away; the next tick, or the next start, makes up for it.
+      return this.#after(one, patience, () => this.#tick(one, latest, Math.min(2 * patience, TRY_AGAIN_MAX)))
     }
     this.#arm(one)
   }

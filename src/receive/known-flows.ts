@@ -18,11 +18,12 @@ interface Written {
   readonly globs: readonly string[] | null
   readonly by: string
   readonly servedAt: Millis
+  /** Of the engine's own: nothing that others publish is for it. Earlier versions did not say. */
+  readonly internal?: boolean
 }
 
 interface Foreign {
   readonly name: string
-  readonly servedAt: Millis
   wants(event: FlowEvent): boolean
 }
 
@@ -37,7 +38,10 @@ export interface KnownFlowsParts {
 
 export class KnownFlows {
   readonly #parts: KnownFlowsParts
+  /** Flows that others serve, or have served lately, and that get what this process publishes. */
   foreign: readonly Foreign[] = []
+  /** When another process last said that it serves a flow, the engine's own included. */
+  #served: ReadonlyMap<string, Millis> = new Map()
   epoch = 0
   /** Whether this process has declared its flows: from then on the newer declaration is that of others. */
   #hasSaid = false
@@ -59,7 +63,29 @@ export class KnownFlows {
 
   /** When another process last said that it serves the flow. */
   servedAt(flow: string): Millis | undefined {
-    return this.foreign.find((one) => one.name === flow)?.servedAt
+    return this.#served.get(flow)
+  }
+
+  /** No event is routed to it any more. `running`: a process serves it, and would only declare it again. */
+  async retire(name: string, by: string): Promise<'ok' | 'missing' | 'running'> {
+    const { store, flows } = this.#parts
+    if (flows().some((flow) => flow.name === name)) return 'running'
+    for (let tries = 0; tries < WRITE_TRIES; tries++) {
+      const { docs, now } = await this.#read()
+      const doc = docs.get(name)
+      if (doc === undefined) return 'missing'
+      if (now - writtenIn(doc).servedAt < LATELY) return 'running'
+      const writes = [{ kind: KIND, id: name, ifRev: doc.rev, body: undefined }]
+      const reply = await store.writeDocs({
+        writes,
+        raiseRoutes: true,
+        audit: { who: by, what: `retire flow ${name}` },
+      })
+      if (reply.kind === 'conflict') continue
+      await this.#read()
+      return 'ok'
+    }
+    return 'running'
   }
 
   /** Somebody has changed the routes. */
@@ -86,11 +112,13 @@ export class KnownFlows {
 
   #learn(docs: ReadonlyMap<string, Doc>, now: Millis): void {
     const own = new Set(this.#parts.flows().map((flow) => flow.name))
-    this.foreign = [...docs.values()].flatMap((doc) => {
-      const { globs, servedAt } = writtenIn(doc)
-      if (own.has(doc.id) || now - servedAt > SERVED_WITHIN) return []
-      return { name: doc.id, servedAt, wants: globs === null ? () => true : this.#parts.matcher(globs) }
-    })
+    const others = [...docs.values()]
+      .map((doc) => ({ name: doc.id, ...writtenIn(doc) }))
+      .filter(({ name, servedAt }) => !own.has(name) && now - servedAt <= SERVED_WITHIN)
+    this.#served = new Map(others.map(({ name, servedAt }) => [name, servedAt]))
+    this.foreign = others
+      .filter((one) => !isInternal(one))
+      .map(({ name, globs }) => ({ name, wants: globs === null ? () => true : this.#parts.matcher(globs) }))
   }
 
   async #write(docs: ReadonlyMap<string, Doc>, now: Millis): Promise<boolean> {
@@ -109,7 +137,7 @@ export class KnownFlows {
       else this.overruled.delete(flow.name)
       if (isOverruled) return []
       changes ||= differs
-      const written: Written = { globs, by: process, servedAt: now }
+      const written: Written = { globs, by: process, servedAt: now, internal: flow.internal }
       return { kind: KIND, id: flow.name, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(written)) }
     })
     if (writes.length === 0) return true
@@ -125,6 +153,13 @@ export class KnownFlows {
     this.#told.add(`${flow} ${by}`)
     this.#parts.conflict(flow, `Process ${by} serves it with other events; the newest start counts.`)
   }
+}
+
+/** The engine has always given its own flows these names, and a predicate. */
+const NAMES_OF_OURS = /^(sluice\.|every\/)/
+
+function isInternal({ name, globs, internal }: Written & { readonly name: string }): boolean {
+  return internal ?? (globs === null && NAMES_OF_OURS.test(name))
 }
 
 function writtenIn(doc: Doc): Written {

@@ -18,7 +18,7 @@ export function latePlaces(mark: LeasedMark, routes: Routes): PlaceItem {
   const unserved = { kind: 'mark', mark: { flow: name, reason, error } } as const
   // Unless that is just what failed, or nobody could ask, it is known that the flow wants the event.
   const isWanted = reason === 'unknown-flow' ? error === WAS_NAMED : !error.startsWith(ON_THREW)
-  const routed = flow === undefined ? unserved : placesIn(flow, event, routes.level(name), isWanted)
+  const routed = flow === undefined ? unserved : placesIn(flow, event, routes, isWanted)
   const places = routed.kind === 'places' ? routed.places : []
   const marks = routed.kind === 'mark' ? [{ ...routed.mark, after: LOOK_AGAIN }] : []
   return { kind: 'mark', id, token, places, marks }

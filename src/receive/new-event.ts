@@ -2,27 +2,33 @@
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { newEventId, type Event } from '../model/event.ts'
+import { ID_LENGTH_MAX, newEventId, type Event } from '../model/event.ts'
 import { identity } from '../model/identity.ts'
 import type { NewEvent } from '../store/contract/index.ts'
 
 export type UnroutedEvent = Omit<NewEvent, 'places' | 'marks'>
 
 const NO_BYTES = new Uint8Array()
+/** Of names that a store keeps as text, or hashes. */
+const TEXT_LENGTH_MAX = 1_024
 
 export interface Naming {
   readonly now: Millis
   readonly dedupeFor: Millis
 }
 
+/** Refuses whatever a store would: who publishes later, or in a settlement, could not be told of it any more. */
 export function newEvent(input: EventInput, { now, dedupeFor }: Naming): UnroutedEvent {
   if (typeof input !== 'object' || input === null) throw invalid('event', 'an object with a type')
   const { type, source = 'app', tenant = '', subject = '', id = newEventId(now), dedupeId = id } = input
   for (const [name, text] of Object.entries({ type, source, tenant, subject, id, dedupeId })) {
     if (typeof text !== 'string' || !text.isWellFormed()) throw invalid(name, 'well-formed text')
   }
-  for (const [name, text] of Object.entries({ type, source, id, dedupeId })) {
-    if (text === '' || text.length > 1_024) throw invalid(name, 'text of 1 to 1,024 characters')
+  if (id === '' || id.length > ID_LENGTH_MAX) {
+    throw invalid('id', `text of 1 to ${ID_LENGTH_MAX} characters (a longer name can be its dedupeId)`)
+  }
+  for (const [name, text] of Object.entries({ type, source, dedupeId })) {
+    if (text === '' || text.length > TEXT_LENGTH_MAX) throw invalid(name, 'text of 1 to 1,024 characters')
   }
   const event: Omit<Event, 'arrived'> = {
     id,
@@ -31,7 +37,7 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
     time: timeOf(input.time, now),
     tenant,
     subject,
-    attributes: input.attributes === undefined ? '' : jsonOf(input.attributes, 'attributes'),
+    attributes: attributesOf(input.attributes),
     body: bodyOf(input),
   }
   return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
@@ -41,6 +47,14 @@ function timeOf(time: EventInput['time'], now: Millis): Millis {
   const at = time === undefined ? now : time instanceof Date ? time.getTime() : time
   if (!Number.isSafeInteger(at)) throw invalid('time', 'a Date or whole milliseconds since 1970')
   return at
+}
+
+function attributesOf(attributes: unknown): string {
+  if (attributes === undefined) return ''
+  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
+    throw invalid('attributes', 'an object')
+  }
+  return jsonOf(attributes, 'attributes')
 }
 
 function bodyOf({ data, body }: EventInput): Uint8Array {

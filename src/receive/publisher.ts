@@ -3,7 +3,9 @@ import type { Millis } from '../clock.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { Appended, NewEvent, Store } from '../store/contract/index.ts'
+import type { Appended, KeptOut, NewEvent, Store } from '../store/contract/index.ts'
+import { addressedTo, wrapped } from './delayed.ts'
+import { mustBeTheirs } from './entrance.ts'
 import { newEvent, type UnroutedEvent } from './new-event.ts'
 import { route, type Routes } from './route.ts'
 
@@ -19,7 +21,7 @@ export interface PublisherParts {
   readonly emit: AnyListener
 }
 
-/** What became of one event. `of`: the event that has the same identity. */
+/** What became of one event. `of`: the event that has the same identity. Ids are those of the events, also while they wait for their time. */
 export interface Published {
   readonly id: string
   readonly kind: 'stored' | 'repeated' | 'duplicate' | 'conflict' | 'refused'
@@ -28,12 +30,14 @@ export interface Published {
 
 export interface PublishedByRun {
   readonly events: readonly NewEvent[]
-  /** Once they are stored. */
-  readonly tell: () => void
+  /** Once the settlement is stored; what it kept out, by its place in the list. */
+  readonly tell: (keptOut: readonly Pick<KeptOut, 'publish' | 'result'>[]) => void
 }
 
 /** After so many changes of the routes in a row something is wrong with them. */
 const ROUTES_TRIES = 5
+
+const STORED: Appended = { kind: 'stored' }
 
 export class Publisher {
   readonly #parts: PublisherParts
@@ -48,6 +52,29 @@ export class Publisher {
     return this.store(
       inputs.map((input) => newEvent(input, naming)),
       to,
+    )
+  }
+
+  /** Not before `at`. Answers by the names that the events will have then, not by those under which they wait. */
+  async publishLater(
+    inputs: readonly EventInput[],
+    at: Millis,
+    to?: ReadonlySet<string>,
+  ): Promise<readonly Published[]> {
+    const now = this.#parts.now()
+    const waiting = inputs.map((input) => wrapped(input, at, now, to))
+    const published = await this.publish(waiting)
+    const store = await this.#parts.store()
+    const inside = async (id: string): Promise<string> => {
+      const { item } = await store.get({ kind: 'events', id })
+      return item === undefined || item.subject === '' ? id : item.subject
+    }
+    return Promise.all(
+      published.map(async ({ id, kind, of }, n) => ({
+        id: waiting[n]?.subject ?? id,
+        kind,
+        of: of === undefined ? undefined : await inside(of),
+      })),
     )
   }
 
@@ -67,13 +94,15 @@ export class Publisher {
 
   /** For a settlement, which stores them: named after their run, so that a repeated attempt stores nothing twice (L2b). */
   ofRun(inputs: readonly EventInput[], run: string, from: number): PublishedByRun {
+    mustBeTheirs(inputs)
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
     const routed = inputs.map((input, n) => {
       const named = newEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
-      return this.#routed(named, undefined)
+      return this.#routed(named, addressedTo(input))
     })
-    const tell = (): void => {
-      for (const { event, skipped } of routed) this.#told(event, skipped, { kind: 'stored' })
+    const tell: PublishedByRun['tell'] = (keptOut) => {
+      const results = new Map(keptOut.map(({ publish, result }) => [publish, result]))
+      for (const [n, { event, skipped }] of routed.entries()) this.#told(event, skipped, results.get(n) ?? STORED)
     }
     return { events: routed.map(({ event }) => event), tell }
   }

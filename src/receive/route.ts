@@ -11,6 +11,8 @@ export interface Routes {
   readonly foreign: readonly { readonly name: string; wants(event: FlowEvent): boolean }[]
   /** How hard-pressed a flow is, from 0 to 1 (L22). */
   level(flow: string): number
+  /** Takes the time that a flow's `on`, `key` and `window` need (L2a). */
+  timed<T>(flow: string, asked: () => T): T
 }
 
 export interface Routed {
@@ -36,7 +38,7 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
   const skipped: string[] = []
   for (const flow of routes.flows) {
     if (isOurs(event) !== flow.internal || (to !== undefined && !to.has(flow.name))) continue
-    const routed = placesIn(flow, event, routes.level(flow.name), to !== undefined)
+    const routed = placesIn(flow, event, routes, to !== undefined)
     if (routed.kind === 'mark') marks.push(routed.mark)
     else if (routed.kind === 'skipped') skipped.push(flow.name)
     else if (routed.kind === 'places') {
@@ -45,25 +47,32 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
       } else places.push(...routed.places)
     }
   }
-  for (const flow of isOurs(event) ? [] : routes.foreign) {
-    const { name } = flow
-    if (to?.has(name) ?? flow.wants(event)) {
-      const error = to === undefined ? 'This process does not serve it.' : WAS_NAMED
-      marks.push({ flow: name, reason: 'unknown-flow', error })
-    }
+  if (!isOurs(event)) {
+    const error = to === undefined ? 'This process does not serve it.' : WAS_NAMED
+    for (const name of elsewhere(event, routes, to)) marks.push({ flow: name, reason: 'unknown-flow', error })
   }
   return { places, marks, skipped }
 }
 
+/** Flows that this process does not serve. One that was named and is gone by now still has a claim to the event. */
+function elsewhere(event: FlowEvent, routes: Routes, to: ReadonlySet<string> | undefined): readonly string[] {
+  if (to !== undefined) return [...to].filter((name) => !routes.flows.some((flow) => flow.name === name))
+  return routes.foreign.filter((flow) => flow.wants(event)).map((flow) => flow.name)
+}
+
 /** What the engine publishes to itself is nobody else's business. */
-const OUR_SOURCES = 'sluice.'
+export const OUR_SOURCES = 'sluice.'
 
 export function isOurs(event: { readonly source?: string }): boolean {
   return event.source?.startsWith(OUR_SOURCES) === true
 }
 
 /** All its places in one flow, however many. `named`: the sender chose the flow, which is not asked whether it wants it. */
-export function placesIn(flow: Flow, event: FlowEvent, level: number, named = false): OfFlow {
+export function placesIn(flow: Flow, event: FlowEvent, routes: Routes, named = false): OfFlow {
+  return routes.timed(flow.name, () => askedOf(flow, event, routes.level(flow.name), named))
+}
+
+function askedOf(flow: Flow, event: FlowEvent, level: number, named: boolean): OfFlow {
   try {
     if (!named && !flow.wants(event)) return { kind: 'unwanted' }
   } catch (error) {
@@ -123,6 +132,5 @@ function keysIn(found: unknown): readonly string[] {
 }
 
 function describe(value: unknown): string {
-  if (value instanceof Promise) return 'a promise (it is called synchronously, and looks nothing up)'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -3,16 +3,16 @@ import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { runScope, type RunScope } from '../scope.ts'
-import type { NewEvent, Settle } from '../store/contract/index.ts'
+import type { KeptOut, NewEvent, Settle } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log.ts'
-import { keptAs, keptIn, runFor, type Left } from './run.ts'
+import { keptAs, keptIn, notPutOff, runFor, type Kept, type Left } from './run.ts'
 import { verdictOf, type HowItEnded, type Verdict } from './verdict.ts'
 
 /** Events with their places, and how to tell of them once they are stored. */
 export interface ToPublish {
   readonly events: readonly NewEvent[]
-  readonly tell: () => void
+  readonly tell: (keptOut: readonly KeptOut[]) => void
 }
 
 const NOTHING: ToPublish = { events: [], tell: () => {} }
@@ -40,7 +40,7 @@ export type Attempted =
       readonly ms: Millis
       readonly counts: Left['counts']
       /** Tells of what it published, once that is stored. */
-      readonly tell: () => void
+      readonly tell: ToPublish['tell']
       /** Of a handler that did not return in time: its lane must not start again here while it lives. */
       readonly handler: Promise<unknown> | undefined
     }
@@ -63,8 +63,10 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     flow: flow.name,
     run: lease.run,
     signal: live.signal,
-    lost: () => clock.monotonic() >= live.endsAt,
-    waits: (what) => void (live.waits = what),
+    standing: () => live.standing(clock.monotonic()),
+    mayBePutOff: () => mayBePutOff(live, kept),
+    called: () => void (live.called = true),
+    waits: (wait) => live.addWait(wait),
   }
   timer.set(flow.timeout)
   const handler = runScope.run(scope, () => called(() => flow.run(run as never)))
@@ -76,7 +78,9 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     return { kind: 'lost', handler }
   }
   const ended: HowItEnded = first === 'timed-out' ? { kind: 'timed-out' } : first
-  const { verdict, publish } = judged(ended, { live, flow, left, parts, published: kept.published })
+  const { verdict, publish } = judged(ended, { live, flow, left, parts, kept })
+  // One that is out of time may still be at work: its signal ends what it does.
+  if (first !== 'timed-out') live.end(verdict.publishes ? 'done' : 'undone')
   const ms = clock.monotonic() - live.began
   const settle: Settle = {
     lane: lease.lane,
@@ -97,7 +101,7 @@ interface Judging {
   readonly flow: Flow
   readonly left: Left
   readonly parts: AttemptParts
-  readonly published: number
+  readonly kept: Kept
 }
 
 interface Judged {
@@ -105,7 +109,8 @@ interface Judged {
   readonly publish: ToPublish
 }
 
-function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judging): Judged {
+function judged(ended: HowItEnded, { live, flow, left, parts, kept }: Judging): Judged {
+  const { published } = kept
   const circumstances = {
     flow,
     lease: live.lease,
@@ -115,7 +120,9 @@ function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judgi
     againFor: parts.againFor,
     chance: parts.chance(),
     keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
-    putOff: (limit: string) => keptAs({ ...keptIn(live.lease.state64), putOffBy: limit }),
+    givenBack: () => notPutOff(live.lease.state64),
+    mayBePutOff: mayBePutOff(live, kept),
+    putOff: (limit: string) => keptAs({ ...kept, putOffBy: limit, ...(live.called ? { midway: true } : {}) }),
   }
   const verdict = verdictOf(ended, circumstances)
   if (!verdict.publishes) return { verdict, publish: NOTHING }
@@ -125,6 +132,11 @@ function judged(ended: HowItEnded, { live, flow, left, parts, published }: Judgi
     // What it published is no event: that is its own failure.
     return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: NOTHING }
   }
+}
+
+/** Once put off in the middle, it waits for its slots from its first call on: else it might make the same calls for ever. */
+function mayBePutOff(live: LiveRun, kept: Kept): boolean {
+  return !(live.called && kept.midway === true)
 }
 
 /** Bodies that did not fit into the answer of the claim. */

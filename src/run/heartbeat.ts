@@ -66,7 +66,8 @@ export class Heartbeat {
 
   async #beat(): Promise<void> {
     const runs = [...this.#live.values()].filter((run) => run.cause !== 'lost')
-    // The store may not answer at all: leases end all the same.
+    // The store may not answer at all: leases end all the same, and the next beat asks again.
+    this.#beating = this.#parts.clock.after(this.#parts.every, () => void this.#beat())
     this.#watch()
     try {
       await this.#parts.before()
@@ -75,9 +76,6 @@ export class Heartbeat {
       // The next beat tries again; until then the watch below counts the time.
     }
     this.#watch()
-    this.#beating?.()
-    this.#beating =
-      this.#live.size === 0 ? undefined : this.#parts.clock.after(this.#parts.every, () => void this.#beat())
   }
 
   async #renew(runs: readonly LiveRun[], commit: boolean): Promise<RenewReply['results']> {

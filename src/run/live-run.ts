@@ -1,5 +1,6 @@
 // A run that this process holds: its lease on the monotonic clock, its signal, and why it was aborted.
 import type { Millis } from '../clock.ts'
+import type { SlotWait, Standing } from '../scope.ts'
 import type { Lease } from '../store/contract/index.ts'
 import type { AbortCause } from './verdict.ts'
 
@@ -16,8 +17,10 @@ export class LiveRun {
   endsAt: Millis
   cause: AbortCause | undefined
   committed = false
-  /** Until when, on the monotonic clock, it waits for a slot of which limit. */
-  waits: { readonly limit: string; readonly until: Millis } | undefined
+  /** It has made a call under a limit. */
+  called = false
+  readonly #waits = new Set<SlotWait>()
+  #ended: 'done' | 'undone' | undefined
 
   constructor(lease: Lease, began: Millis, endsAt: Millis) {
     this.lease = lease
@@ -32,6 +35,32 @@ export class LiveRun {
   /** Resolves when the handler is no longer waited for. */
   get over(): Promise<'timed-out' | 'lost'> {
     return this.#over.promise
+  }
+
+  /** Of the slots it waits for, the one that comes last: before that it cannot go on. */
+  get waits(): SlotWait | undefined {
+    return [...this.#waits].reduce<SlotWait | undefined>(
+      (last, wait) => (last === undefined || wait.until > last.until ? wait : last),
+      undefined,
+    )
+  }
+
+  /** The answer ends it. */
+  addWait(wait: SlotWait): () => void {
+    this.#waits.add(wait)
+    return () => void this.#waits.delete(wait)
+  }
+
+  /** `now`: on the monotonic clock. */
+  standing(now: Millis): Standing {
+    if (this.#ended !== undefined) return this.#ended
+    return this.cause === 'lost' || now >= this.endsAt ? 'lost' : 'live'
+  }
+
+  /** Its handler has returned. What it left waiting looks whether it may go on. */
+  end(how: 'done' | 'undone'): void {
+    this.#ended = how
+    if (how === 'undone') for (const { wake } of this.#waits) wake()
   }
 
   abort(cause: AbortCause): void {

@@ -28,8 +28,12 @@ export interface Circumstances {
   readonly chance: number
   /** What `again` keeps beside the handler's own state. */
   readonly keep: (state: unknown) => string
+  /** The same as it was. */
+  readonly givenBack: () => string
   /** The same as it was, and which limit put the run off. */
   readonly putOff: (limit: string) => string
+  /** Otherwise it was put off in the middle before, and its calls are in vain again. */
+  readonly mayBePutOff: boolean
 }
 
 export interface Verdict {
@@ -68,7 +72,7 @@ function ofEnding(ending: Ending, at: Circumstances): Verdict {
     case 'done':
       return well({ kind: 'done' })
     case 'drop':
-      return well({ kind: 'dropped', reason: ending.reason })
+      return well({ kind: 'dropped', reason: text(ending.reason, 'drop') })
     case 'again': {
       const since = at.lease.againSince === 0 ? at.now : at.lease.againSince
       const after = millis(ending.after, 'again.after')
@@ -77,7 +81,7 @@ function ofEnding(ending: Ending, at: Circumstances): Verdict {
       return well({ kind: 'again', after, state64: at.keep(ending.state) })
     }
     case 'retry':
-      return failed(ending.reason, at, millis(ending.after, 'retry.after'))
+      return failed(text(ending.reason, 'retry'), at, millis(ending.after, 'retry.after'))
     case 'partial':
       return ofPartial(ending.failed, at)
   }
@@ -105,10 +109,11 @@ function ofPartial(list: readonly { id: string; reason: string; permanent?: bool
 function ofError(error: unknown, at: Circumstances): Verdict {
   if (at.cause === 'timeout') return verdictOf({ kind: 'timed-out' }, at)
   if (at.cause === 'cancel' && !at.committed) return well({ kind: 'cancelled' }, false)
-  if (at.cause === 'stop') return givenBack(0, at.lease.state64, 'Its process stops.')
+  if (at.cause === 'stop') return givenBack(0, at.givenBack(), 'Its process stops.')
   const putOff = putOffIn(error)
   if (putOff !== undefined) {
-    return givenBack(putOff.after, at.putOff(putOff.limit), putOff.message)
+    if (at.mayBePutOff) return givenBack(putOff.after, at.putOff(putOff.limit), putOff.message)
+    return failed(`It had made calls, and was put off by limit ${putOff.limit} once more.`, at, putOff.after)
   }
   if (error instanceof PermanentError) return dead(textOf(error), at)
   return failed(textOf(error), at, retryAfterOf(error))
@@ -151,8 +156,8 @@ function givenBack(after: Millis, state64: string, why: string): Verdict {
 
 /** An error may say how long to wait: `retryAfter`, a duration. One that is nonsense is not obeyed. */
 function retryAfterOf(error: unknown): Millis {
-  const said = typeof error === 'object' && error !== null && 'retryAfter' in error ? error.retryAfter : 0
   try {
+    const said = typeof error === 'object' && error !== null && 'retryAfter' in error ? error.retryAfter : 0
     return millis(said as Duration, 'retryAfter')
   } catch {
     return 0
@@ -160,13 +165,25 @@ function retryAfterOf(error: unknown): Millis {
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${kindOf(error)}.`
+  try {
+    if (error instanceof Error) return `${error.name}: ${error.message}`
+    return `It threw ${typeof error === 'string' ? JSON.stringify(error.slice(0, 200)) : kindOf(error)}.`
+  } catch {
+    return 'It threw an error that cannot be read.'
+  }
 }
 
+/** Only what it is: what it says may be a payload. */
 function kindOf(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, 200)) : typeof value
+  return value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value
 }
 
-function cut(text: string): string {
-  return text.length > ERROR_LENGTH_MAX ? `${text.slice(0, ERROR_LENGTH_MAX)}…` : text
+/** A reason is the handler's own, and whatever else it may be, it is no text of a store. */
+function text(reason: unknown, ending: string): string {
+  if (typeof reason === 'string') return cut(reason)
+  throw new TypeError(`${ending} has ${kindOf(reason)} for a reason; give it a text.`)
+}
+
+function cut(whole: string): string {
+  return whole.length > ERROR_LENGTH_MAX ? `${whole.slice(0, ERROR_LENGTH_MAX)}…` : whole
 }

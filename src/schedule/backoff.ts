@@ -34,6 +34,8 @@ export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'):
     throw new SluiceError('CONFIG_INVALID', `${flow}.jitter is ${jitter}; it is a share from 0 to below 1.`)
   }
   const fixed = delays.map((delay, at) => millis(delay, `${flow}[${at}]`))
+  const endless = 'first' in options ? -1 : fixed.indexOf(Infinity)
+  if (endless >= 0) throw endlessIs(`${flow}[${endless}]`)
   return {
     tries: fixed.length + 1,
     delay(failures, chance) {
@@ -43,16 +45,27 @@ export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'):
   }
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['delays', 'jitter', 'first', 'factor', 'cap', 'retries'])
+/** A try that never comes is none, and its run would wait for it for ever. */
+function endlessIs(option: string): SluiceError {
+  return new SluiceError(
+    'CONFIG_INVALID',
+    `${option} is endless; leave it out, and the run is dead after the tries before it.`,
+  )
+}
+
+const LISTED: ReadonlySet<string> = new Set(['delays', 'jitter'])
+const GROWN: ReadonlySet<string> = new Set(['first', 'factor', 'cap', 'retries', 'jitter'])
 
 function mustBeOptions(options: unknown, flow: string): void {
   if (Array.isArray(options)) return
   const isObject = typeof options === 'object' && options !== null
-  if (!isObject || (!('delays' in options) && !('first' in options))) {
-    const fix = `it is a list of delays like ['1s', '5s'], or { first: '1s', retries: 5 }`
+  const isListed = isObject && 'delays' in options
+  const isGrown = isObject && 'first' in options
+  if (isListed === isGrown || (isListed && !Array.isArray(options.delays))) {
+    const fix = `it is a list of delays like ['1s', '5s'], { delays, jitter } or { first: '1s', retries: 5 }`
     throw new SluiceError('CONFIG_INVALID', `${flow} is ${JSON.stringify(options)}; ${fix}.`)
   }
-  onlyKnown(options, OPTIONS, `${flow}.`)
+  onlyKnown(options as object, isListed ? LISTED : GROWN, `${flow}.`)
 }
 
 /** The delay, or what the other side asked for if that is longer. */
@@ -72,6 +85,7 @@ function grown(
   }
   if (!(factor >= 1)) throw new SluiceError('CONFIG_INVALID', `${flow}.factor is ${factor}; it must be at least 1.`)
   const first = millis(options.first, `${flow}.first`)
+  if (first === Infinity) throw endlessIs(`${flow}.first`)
   const cap = millis(options.cap ?? Infinity, `${flow}.cap`)
   return { delays: Array.from({ length: retries }, (_, at) => Math.min(cap, first * factor ** at)), jitter }
 }

@@ -46,6 +46,10 @@ export class Deadlines {
     if (state !== undefined) Object.assign(state, { changed: false, stuckUntil: until })
   }
 
+  isStuck(flow: string): boolean {
+    return (this.#flows.get(flow)?.stuckUntil ?? 0) > 0
+  }
+
   asked(flow: string): void {
     const state = this.#flows.get(flow)
     if (state !== undefined) state.changed = false

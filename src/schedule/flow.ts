@@ -14,12 +14,15 @@ import { window, windowOf, type WindowOptions } from './window.ts'
 
 type Key = string | null | undefined
 
+/** The window of one event. How much a run takes, and what adapts, is the same for all events of a flow. */
+type WindowOfOne = Omit<WindowOptions, 'quiet' | 'maxEvents' | 'maxBytes'> & { readonly quiet?: Duration }
+
 export interface FlowOptions<Run> {
   /** Globs over `source/type`, or a predicate. */
   readonly on: string | readonly string[] | ((event: FlowEvent) => boolean)
   /** One lane for each key. No key found: the event is skipped. Without this option every event is a lane of its own. */
   readonly key?: (event: FlowEvent) => Key | readonly Key[]
-  readonly window?: WindowOptions | ((event: FlowEvent) => WindowOptions)
+  readonly window?: WindowOptions | ((event: FlowEvent) => WindowOfOne)
   /** What a run takes of what waits; the rest ends as superseded. */
   readonly take?: 'all' | 'first' | 'last'
   /** Tenants take turns, however many lanes each has ready. */
@@ -62,6 +65,9 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
   if (typeof name !== 'string' || !/^[\w][\w./:-]{0,127}$/u.test(name)) {
     refuse('a name has 1 to 128 letters, digits and . / : _ -, and begins with a letter or digit.')
   }
+  if (typeof options !== 'object' || options === null) {
+    refuse("the options are missing; { on: '**', run: () => {} } will do.")
+  }
   onlyKnown(options, OPTIONS, `flow(${JSON.stringify(name)}).`)
   if (typeof options.run !== 'function') refuse('run is missing; it is the function to call.')
   if (options.key !== undefined && typeof options.key !== 'function') {
@@ -71,27 +77,30 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
   if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
     refuse('maxLanesPerTenant bounds open windows, and there is no window; remove one or add the other.')
   }
+  const { take = 'all', whileRunning = 'window', onDead = 'continue' } = options
+  const { timeout = DEFAULTS.timeout, keep = DEFAULTS.completedFor } = options
   const choices = {
-    take: oneOf(options.take ?? 'all', ['all', 'first', 'last'], 'take', refuse),
-    whileRunning: oneOf(options.whileRunning ?? 'window', ['window', 'requeue', 'cancel'], 'whileRunning', refuse),
-    onDead: oneOf(options.onDead ?? 'continue', ['continue', 'block'], 'onDead', refuse),
+    take: oneOf(take, ['all', 'first', 'last'], 'take', refuse),
+    whileRunning: oneOf(whileRunning, ['window', 'requeue', 'cancel'], 'whileRunning', refuse),
+    onDead: oneOf(onDead, ['continue', 'block'], 'onDead', refuse),
     share: options.share === undefined ? undefined : oneOf(options.share, ['tenant'], 'share', refuse),
   }
+  const { key } = options
   const retries = backoff(options.retry, `${name}.retry`)
   return {
     name,
     ...selection(name, options),
-    ...windows(name, options.window),
+    ...windows(name, options),
     ...choices,
-    keysOf: options.key,
+    keysOf: key === undefined ? undefined : (event) => atOnce(key(event), 'key'),
     concurrency: count(options.concurrency, 'concurrency', refuse),
-    timeout: above0(millis(options.timeout ?? DEFAULTS.timeout, `${name}.timeout`), 'timeout', refuse),
+    timeout: above0(millis(timeout, `${name}.timeout`), 'timeout', refuse),
     delay: (failures, chance, asked) => {
       const delay = retries.delay(failures, chance)
       return delay === undefined ? undefined : patience(delay, asked)
     },
     tries: retries.tries,
-    retention: millis(options.keep ?? DEFAULTS.completedFor, `${name}.keep`),
+    retention: millis(keep, `${name}.keep`),
     maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
     internal: false,
     run: options.run,
@@ -104,12 +113,25 @@ type Refuse = (what: string) => never
 function refuseWithoutKey(options: FlowOptions<never>, refuse: Refuse): void {
   const ignored = (['take', 'whileRunning', 'onDead'] as const).find((option) => options[option] !== undefined)
   if (ignored !== undefined) refuse(`${ignored} means nothing without key: each event is a lane of its own.`)
-  if (typeof options.window !== 'object') return
+  if (typeof options.window !== 'object' || options.window === null) return
   for (const option of ['maxEvents', 'maxBytes', 'leading'] as const) {
     if (options.window[option] !== undefined) {
       refuse(`window.${option} means nothing without key: each event is a lane of its own.`)
     }
   }
+}
+
+/** Nobody waits for an answer that is yet to come (L2a): it is none, and its failure is nobody's. */
+function atOnce<T>(answer: T, option: 'on' | 'key' | 'window'): T {
+  if (typeof answer !== 'object' || answer === null) return answer
+  const late = (Array.isArray(answer) ? (answer as readonly unknown[]) : [answer]).filter(isPromise)
+  if (late.length === 0) return answer
+  for (const one of late) Promise.resolve(one).catch(() => {})
+  throw new TypeError(`${option} gave a promise; it must be synchronous, and looks nothing up.`)
+}
+
+function isPromise(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
 function oneOf<T extends string>(value: T, known: readonly T[], option: string, refuse: Refuse): T {
@@ -128,7 +150,7 @@ function count(value: number | undefined, option: string, refuse: Refuse): numbe
 }
 
 function selection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'wants' | 'globs'> {
-  if (typeof on === 'function') return { wants: on, globs: undefined }
+  if (typeof on === 'function') return { wants: (event) => atOnce(on(event), 'on'), globs: undefined }
   const globs = typeof on === 'string' ? [on] : on
   if (!Array.isArray(globs)) {
     throw new SluiceError(
@@ -141,12 +163,15 @@ function selection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'wan
 
 type Windows = Pick<Flow, 'windowOf' | 'maxEvents' | 'maxBytes' | 'keepFor' | 'adaptiveFrom'>
 
-function windows(name: string, options: FlowOptions<never>['window']): Windows {
+function windows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' | 'key'>): Windows {
   const { maxEvents, maxBytes } = DEFAULTS
+  const { window: options } = flowOptions
   if (typeof options === 'function') {
-    // Each event brings its own: what a run takes is bounded by the defaults.
-    const of = (event: FlowEvent, level: number): WindowNumbers =>
-      windowOf(options(event), `${name}.window`).numbers(level)
+    const of = (event: FlowEvent, level: number): WindowNumbers => {
+      const given = atOnce(options(event), 'window')
+      refuseOfOne(given, `${name}.window`, flowOptions.key !== undefined)
+      return windowOf(given, `${name}.window`).numbers(level)
+    }
     return { windowOf: of, maxEvents, maxBytes, keepFor: longestKeep(of), adaptiveFrom: undefined }
   }
   const checked = window(options, `${name}.window`)
@@ -162,6 +187,22 @@ function windows(name: string, options: FlowOptions<never>['window']): Windows {
     keepFor: () => keepOf(numbers),
     adaptiveFrom: adaptive ? numbers.quiet : undefined,
   }
+}
+
+/** What cannot be said of one event alone: how much a run takes, and what adapts, is the same for all of a flow. */
+function refuseOfOne(given: WindowOptions | undefined, option: string, hasKey: boolean): void {
+  const refuse = (name: string, why: string): never => {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${option} gave ${name}: ${why}; leave it out, or give an object as window.`,
+    )
+  }
+  if (typeof given?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
+  for (const name of ['maxEvents', 'maxBytes'] as const) {
+    if (given?.[name] !== undefined) refuse(name, 'what a run takes is the same for all events of a flow')
+  }
+  if (given?.leading === true && !hasKey) refuse('leading', 'it means nothing without key')
+  if (given?.jitter !== undefined && given.quiet === undefined) refuse('jitter', 'it spreads quiet, and there is none')
 }
 
 /** The function is the user's, and has answered for these events before. */

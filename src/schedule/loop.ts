@@ -2,7 +2,7 @@
 // One turn at a time; a turn whose answer was lost is repeated as it was.
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
-import type { Claim, Lease, Settle, Settled, Store, TurnCall, TurnReply } from '../store/contract/index.ts'
+import type { Claim, KeptOut, Lease, Settle, Settled, Store, TurnCall, TurnReply } from '../store/contract/index.ts'
 import { Deadlines } from './due.ts'
 import type { Permits } from './permits.ts'
 import { Slots } from './slots.ts'
@@ -23,20 +23,32 @@ export interface LoopParts {
   readonly routes: () => number
   /** Somebody runs it, and calls `settle` or `forget` when it is over. `sent`: when the claim was sent, monotonic. */
   readonly begin: (lease: Lease, flow: Flow, sent: Millis) => void
+  /** What is kept with a run that is given back. */
+  readonly givenBack: (state64: string) => string
   readonly crashed: (run: string) => void
   /** Undefined: it is over. */
   readonly trouble: (error: unknown) => void
 }
 
+/** What the store said of a settlement, and what of its events it kept out. */
+export type Told = (settled: Settled, keptOut: readonly KeptOut[]) => void
+
 interface Ending {
   readonly settle: Settle
-  readonly told: (settled: Settled) => void
+  readonly told: Told
   /** By which what it published was routed. */
   readonly routes: number
 }
 
+interface Answer {
+  readonly reply: TurnReply
+  readonly sent: Millis
+}
+
 const ASK_AGAIN = 1_000
 const BODY_BUDGET = 32 * 1024 * 1024
+/** So many failures of one call are not bad luck any more. */
+const PATIENCE = 8
 const AFTER_TROUBLE = [50, 100, 250, 500, 1_000] as const
 
 export class Loop {
@@ -51,6 +63,7 @@ export class Loop {
   #wake: () => void = () => {}
   #endPause: () => void = () => {}
   #askedAt = -Infinity
+  #lookedAt = -Infinity
   /** How often in a row permits could not even be asked for. */
   #refusals = 0
   #going: Promise<void> | undefined
@@ -73,9 +86,9 @@ export class Loop {
   }
 
   /** Settled with the next turn. `told` is called with what the store said, before anything else is begun. */
-  settle(lease: Lease, settle: Settle, told: (settled: Settled) => void): void {
+  settle(lease: Lease, settle: Settle, told: Told): void {
     this.#freed(lease)
-    if (this.#abandoned) return told('lost')
+    if (this.#abandoned) return told('lost', [])
     this.#endings.push({ settle, told, routes: this.#parts.routes() })
     return this.#wake()
   }
@@ -110,9 +123,13 @@ export class Loop {
     this.#endPause()
   }
 
-  isFull(flow: string): boolean {
-    const known = this.#parts.flows.find((one) => one.name === flow)
-    return known !== undefined && this.#slots.free(known, this.#parts.permits.of(known)) === 0
+  roomFor(flow: Flow): number {
+    return this.#slots.roomFor(flow)
+  }
+
+  /** Whether this process has all the runs that it may have. */
+  isFull(): boolean {
+    return this.#slots.isFull
   }
 
   #freed(lease: Lease): void {
@@ -122,10 +139,17 @@ export class Loop {
 
   async #go(): Promise<void> {
     while (!this.#abandoned && (!this.#stopped || this.#endings.length > 0)) {
+      if (this.#claims && this.#shouldLook()) await this.#look()
       const due = this.#claims ? this.#due() : []
       if (this.#endings.length === 0 && (due.length === 0 || !this.#mayAsk(due))) await this.#sleep()
       else await (this.#turning = this.#turn(due))
     }
+  }
+
+  /** A lease that ends makes no noise: what was stuck behind it is looked at now and then, however busy this process is. */
+  #shouldLook(): boolean {
+    const { clock, flows, poll } = this.#parts
+    return clock.monotonic() - this.#lookedAt >= poll && flows.some(({ name }) => this.#deadlines.isStuck(name))
   }
 
   /** Flows that have something to do and room to do it in. */
@@ -135,9 +159,9 @@ export class Loop {
   }
 
   #hasRoom(flow: Flow): boolean {
-    const permits = this.#parts.permits.of(flow)
-    // Without permits there may be room: they are asked for when there is something to do.
-    return this.#slots.free(flow, permits === 0 ? flow.concurrency : permits) > 0
+    const { permits } = this.#parts
+    // Where more permits may be had there may be room: they are asked for when there is something to do.
+    return this.#slots.free(flow, permits.mayHaveMore(flow) ? flow.concurrency : permits.of(flow)) > 0
   }
 
   /** A deadline is never kept waiting; mere news is. */
@@ -171,7 +195,8 @@ export class Loop {
 
   /** No wake-up for some time: one may have been lost, and permits that nobody uses here may be wanted elsewhere. */
   async #look(): Promise<void> {
-    const { store, flows, permits, time, trouble } = this.#parts
+    const { store, clock, flows, permits, time, trouble } = this.#parts
+    this.#lookedAt = clock.monotonic()
     try {
       // Reads, and writes nothing: an idle process leaves the disk alone.
       const stats = await store.stats()
@@ -191,6 +216,14 @@ export class Loop {
     for (const { flow } of claim) this.#deadlines.asked(flow)
     if (claim.length > 0) this.#askedAt = this.#parts.clock.monotonic()
     if (claim.length === 0 && endings.length === 0) return
+    const answer = await this.#settleAndClaim(endings, claim)
+    if (this.#abandoned) return
+    if (answer !== undefined) this.#begin(answer.reply, answer.sent, claim)
+    // One that the store chokes on must not keep the others from being settled.
+    else if (endings.length > 1) for (const ending of endings) await this.#settleAndClaim([ending], [])
+  }
+
+  async #settleAndClaim(endings: readonly Ending[], claim: readonly Claim[]): Promise<Answer | undefined> {
     const call: TurnCall = {
       process: this.#parts.process,
       request: ++this.#request,
@@ -200,8 +233,13 @@ export class Loop {
       budget: BODY_BUDGET,
     }
     const answer = await this.#ask(call)
-    for (const [at, ending] of endings.entries()) ending.told(answer?.reply.settled[at] ?? 'lost')
-    if (answer !== undefined && !this.#abandoned) this.#begin(answer.reply, answer.sent, claim)
+    const isOver = answer !== undefined || this.#abandoned || endings.length === 1
+    if (!isOver) return answer
+    for (const [at, ending] of endings.entries()) {
+      const keptOut = answer?.reply.keptOut.filter(({ settle }) => settle === at) ?? []
+      ending.told(answer?.reply.settled[at] ?? 'lost', keptOut)
+    }
+    return answer
   }
 
   /** Permits are asked for only when there is something to do; until then the flow is merely asked when that will be. */
@@ -209,7 +247,7 @@ export class Loop {
     const { permits, time, lease } = this.#parts
     const now = time.now()
     const ready = due.filter((flow) => this.#deadlines.hasPassed(flow.name, now))
-    await permits.ensure(ready)
+    await permits.ensure(ready, (flow) => this.#slots.roomFor(flow))
     this.#refusals = 0
     const denied = ready.filter((flow) => permits.of(flow) === 0)
     // Others have them all. They may be dead: then their permits end, and nobody says so.
@@ -235,9 +273,13 @@ export class Loop {
     cancel()
   }
 
-  /** Until it is answered, or nobody waits for that: the store knows by its number whether it was done. */
-  async #ask(call: TurnCall): Promise<{ readonly reply: TurnReply; readonly sent: Millis } | undefined> {
+  /**
+   * Until it is answered, or nobody waits for that: the store knows by its number whether it was done. A call that fails
+   * again and again on a store that answers others is itself at fault, and is given up.
+   */
+  async #ask(call: TurnCall): Promise<Answer | undefined> {
     const { store, clock, trouble } = this.#parts
+    let answersOthers = false
     for (let times = 0; !this.#abandoned; times++) {
       const sent = clock.monotonic()
       try {
@@ -246,10 +288,22 @@ export class Loop {
         return { reply, sent }
       } catch (error) {
         trouble(error)
+        if (answersOthers) return undefined
         await this.#pause(afterTrouble(times))
+        answersOthers = times >= PATIENCE && (await this.#storeAnswers())
       }
     }
     return undefined
+  }
+
+  /** A turn of nothing, in another name so that the answer to the real one stays remembered. */
+  async #storeAnswers(): Promise<boolean> {
+    const { store, process } = this.#parts
+    const nothing = { routes: 0, settle: [], claim: [], budget: 0 }
+    return store.turn({ process: `${process}/probe`, request: ++this.#request, ...nothing }).then(
+      () => true,
+      () => false,
+    )
   }
 
   #begin(reply: TurnReply, sent: Millis, claims: readonly Claim[]): void {
@@ -260,7 +314,7 @@ export class Loop {
       if (flow === undefined) continue
       const mayRun = this.#slots.taken(lease)
       if (mayRun) begin(lease, flow, sent)
-      else this.settle(lease, released(lease), () => {})
+      else this.settle(lease, released(lease, this.#parts.givenBack(lease.state64)), () => {})
     }
     for (const { run } of reply.crashed) crashed(run)
     for (const { flow, due } of reply.heads) {
@@ -276,7 +330,7 @@ function afterTrouble(times: number): Millis {
 }
 
 /** A second suspect: another flow's claim of the same turn brought the first. */
-function released({ lane, token, state64 }: Lease): Settle {
+function released({ lane, token }: Lease, state64: string): Settle {
   const end = { whileRunning: 'window', keep: 0 } as const
   return { lane, token, outcome: { kind: 'released', after: 0, state64 }, attempt: undefined, publish: [], ...end }
 }

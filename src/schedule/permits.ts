@@ -6,9 +6,13 @@ import type { WorkStore } from '../store/contract/index.ts'
 
 interface Held {
   readonly granted: number
-  /** On the monotonic clock. */
+  /** When they were asked for, and when they end, on the monotonic clock. */
+  readonly asked: Millis
   readonly until: Millis
 }
+
+/** How many runs of the flow this process has room for. */
+type RoomFor = (flow: Flow) => number
 
 export interface PermitParts {
   readonly store: Pick<WorkStore, 'permits'>
@@ -20,6 +24,8 @@ export interface PermitParts {
 
 /** Longer than the runs under it, and not much: those of a dead process hold up all others until they end. */
 const LASTS_LONGER = 1_000
+/** Others may have given some back, and nobody says so. */
+const ASK_FOR_MORE = 1_000
 
 export class Permits {
   readonly #parts: PermitParts
@@ -36,15 +42,26 @@ export class Permits {
     return held === undefined || held.until - this.#parts.clock.monotonic() < this.#parts.lease ? 0 : held.granted
   }
 
-  /** Asks for those of the flows that are not held, or not for long enough. */
-  async ensure(flows: readonly Flow[]): Promise<void> {
-    const lacking = flows.filter((flow) => needed(flow) && this.of(flow) === 0)
-    if (lacking.length > 0) await this.#ask(lacking)
+  /** Whether asking could bring more than are held. */
+  mayHaveMore(flow: Flow): boolean {
+    if (!needed(flow)) return false
+    const held = this.#held.get(flow.name)
+    if (held === undefined || this.of(flow) === 0) return true
+    return held.granted < flow.concurrency && this.#parts.clock.monotonic() - held.asked >= ASK_FOR_MORE
+  }
+
+  /** Asks for those of the flows of which more may be had. */
+  async ensure(flows: readonly Flow[], roomFor: RoomFor): Promise<void> {
+    await this.#ask(
+      flows.filter((flow) => this.mayHaveMore(flow)),
+      roomFor,
+    )
   }
 
   /** Keeps those that are in use. */
-  async renew(inUse: (flow: string) => boolean, flows: readonly Flow[]): Promise<void> {
-    await this.#ask(flows.filter((flow) => this.#held.has(flow.name) && inUse(flow.name)))
+  async renew(inUse: (flow: string) => boolean, flows: readonly Flow[], roomFor: RoomFor): Promise<void> {
+    const kept = flows.filter((flow) => this.#held.has(flow.name) && inUse(flow.name))
+    await this.#ask(kept, roomFor)
   }
 
   async release(flows: readonly Flow[]): Promise<void> {
@@ -55,16 +72,27 @@ export class Permits {
     await this.#parts.store.permits({ process: this.#parts.process, lease: 0, wants })
   }
 
-  async #ask(flows: readonly Flow[]): Promise<void> {
+  async #ask(flows: readonly Flow[], roomFor: RoomFor): Promise<void> {
     if (flows.length === 0) return
     const { store, clock, process, lease } = this.#parts
     const sent = clock.monotonic()
     const lasts = lease + LASTS_LONGER
-    const wants = flows.map((flow) => ({ name: flow.name, want: flow.concurrency, max: flow.concurrency }))
+    const wants = flows.map((flow) => ({
+      name: flow.name,
+      want: Math.min(flow.concurrency, roomFor(flow)),
+      max: flow.concurrency,
+    }))
+    // What is about to be given back must not be used while the answer is on its way.
+    for (const { name, want } of wants) this.#useAtMost(name, want)
     const { granted } = await store.permits({ process, lease: lasts, wants })
     for (const [at, flow] of flows.entries()) {
-      this.#held.set(flow.name, { granted: granted[at] ?? 0, until: sent + lasts })
+      this.#held.set(flow.name, { granted: granted[at] ?? 0, asked: sent, until: sent + lasts })
     }
+  }
+
+  #useAtMost(flow: string, most: number): void {
+    const held = this.#held.get(flow)
+    if (held !== undefined && held.granted > most) this.#held.set(flow, { ...held, granted: most })
   }
 }
 

@@ -48,6 +48,15 @@ export class Slots {
     return this.#of(flow.name).all > 0
   }
 
+  get isFull(): boolean {
+    return this.#all >= this.#atOnce
+  }
+
+  /** How many runs the flow may have here, those it has included, as far as this process is concerned. */
+  roomFor(flow: Flow): number {
+    return this.#atOnce - this.#all + this.#of(flow.name).all
+  }
+
   free(flow: Flow, permits: number): number {
     return Math.max(0, Math.min(this.#atOnce - this.#all, permits - this.#of(flow.name).all))
   }

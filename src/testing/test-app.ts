@@ -3,6 +3,7 @@ import type { Millis } from '../clock.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import type { EventInput } from '../model/event-input.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
+import { onlyKnown } from '../model/options.ts'
 import type { EventMap, EventName } from '../observe/events.ts'
 import type { Explanation } from '../observe/explain.ts'
 import type { Run } from '../run/run.ts'
@@ -60,7 +61,10 @@ export interface TestApp {
 
 const CALM = 3_600_000
 
+const KNOWN: ReadonlySet<string> = new Set<keyof TestOptions>(['store', 'now'])
+
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
+  onlyKnown(options, KNOWN, 'testApp: ')
   const { now } = options
   const clock = new VirtualClock(now instanceof Date ? now.getTime() : now)
   const quiet = new Quiet()
@@ -113,6 +117,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     settled: () => quiet.settled(),
     explain: (flow, key) => app.explain(flow, key),
     fail(flow, error, times = 1) {
+      if (!app.hasFlow(flow)) throw new TypeError(`t.fail: there is no flow ${JSON.stringify(flow)}.`)
       failures.set(flow, [...(failures.get(flow) ?? []), ...Array.from({ length: times }, () => error)])
     },
     async crash() {

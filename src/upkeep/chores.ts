@@ -7,18 +7,43 @@ import type { LeasedMark, MarkReason, PlaceItem, PlaceReply, RetentionPolicy, St
 import type { Chore } from './upkeep.ts'
 
 const SECOND = 1_000
+const HOUR = 3_600 * SECOND
 
 /** Nothing that waits, runs or blocks is ever removed: the store sees to that. */
 export function retention(store: Store, policy: RetentionPolicy): Chore {
   const soon = Object.keys(policy.lanesPerTenant).length > 0
+  let lookAt = -Infinity
+  let cursor = ''
   return {
     name: 'retention',
     prompt: soon,
     async work() {
-      const { more } = await store.upkeep({ budget: 20, policy })
-      return more ? 50 : soon ? SECOND : 10 * SECOND
+      const { more, now } = await store.upkeep({ budget: 20, policy })
+      if (now >= lookAt) {
+        const next = await endMarksOfGone(store, now, policy.letters, cursor)
+        cursor = next ?? ''
+        if (next === undefined) lookAt = now + HOUR
+      }
+      return more || cursor !== '' ? 50 : soon ? SECOND : 10 * SECOND
     },
   }
+}
+
+/** A flow that nobody has served for so long is gone; until then its process may just be away. */
+const GONE_AFTER = 7 * 24 * HOUR
+const MARKS_LOOKED_AT_ONCE = 500
+
+/**
+ * What waits for a flow that is gone is a dead letter to whoever looks at it, and goes by the same age: it would keep its
+ * event for ever. One page of marks; answers where the next begins.
+ */
+async function endMarksOfGone(store: Store, now: Millis, kept: Millis, cursor: string): Promise<string | undefined> {
+  const filter = { to: now - Math.max(kept, GONE_AFTER) }
+  if (!(filter.to > 0)) return undefined
+  const { items, next } = await store.find({ kind: 'marks', filter, cursor, n: MARKS_LOOKED_AT_ONCE })
+  const ids = items.filter(({ reason }) => reason === 'unknown-flow').map(({ id }) => id)
+  if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
+  return next
 }
 
 export interface PlacingParts {
@@ -48,16 +73,23 @@ export function placing({ store, flows, epoch, refresh, placed }: PlacingParts):
     name: 'placing',
     everything: () => void (first = true),
     async work() {
-      const reasons = first ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
-      const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() })
-      const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(placed) })
-      if (marks.length > 0 && (await place()).results.includes('routes-old')) {
-        await refresh()
-        await place()
+      const isFirst = first
+      // Who asks for everything from now on asks for what this call may have passed by already.
+      first = false
+      let isMore = isFirst
+      try {
+        const reasons = isFirst ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
+        const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() })
+        const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(placed) })
+        if (marks.length > 0 && (await place()).results.includes('routes-old')) {
+          await refresh()
+          await place()
+        }
+        isMore = marks.length === PLACED_AT_ONCE
+      } finally {
+        first ||= isFirst && isMore
       }
-      const isMore = marks.length === PLACED_AT_ONCE
-      first &&= isMore
-      return isMore ? 0 : SECOND / 2
+      return isMore || first ? 0 : SECOND / 2
     },
   }
 }

@@ -1,5 +1,6 @@
 // How late timers are: what a handler that keeps the event loop busy does to everybody else in its process.
 import type { Clock, Millis } from '../clock.ts'
+import { quoted } from '../observe/explain-words.ts'
 
 const LOOK_EVERY = 500
 /** From here on leases are in danger, and somebody should be named. */
@@ -9,7 +10,6 @@ export class LoopLag {
   readonly #clock: Clock
   readonly #told: (ms: Millis) => void
   #cancel: () => void = () => {}
-  #worst: Millis = 0
 
   constructor(clock: Clock, told: (ms: Millis) => void) {
     this.#clock = clock
@@ -20,7 +20,6 @@ export class LoopLag {
     const expected = this.#clock.monotonic() + LOOK_EVERY
     this.#cancel = this.#clock.after(LOOK_EVERY, () => {
       const lag = this.#clock.monotonic() - expected
-      this.#worst = Math.max(this.#worst, lag)
       if (lag >= LAG_TOLD) this.#told(lag)
       this.start()
     })
@@ -29,11 +28,15 @@ export class LoopLag {
   stop(): void {
     this.#cancel()
   }
+}
 
-  /** The worst since it was last asked. */
-  take(): Millis {
-    const worst = this.#worst
-    this.#worst = 0
-    return worst
-  }
+const NAMED_MAX = 10
+
+/** A stall leaves no trace of who made it: what ran is all that is known, and it is no more than a suspicion. */
+export function lagText(ms: Millis, runs: readonly { readonly flow: string; readonly key: string }[]): string {
+  const stood = `The event loop stood still for ${Math.round(ms)} ms.`
+  const names = [...new Set(runs.map(({ flow, key }) => `${flow} ${quoted(key)}`))]
+  if (names.length === 0) return `${stood} No run was on: other code of this process stood in the way.`
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
+  return `${stood} Running then, one of them or other code stood in the way: ${names.slice(0, NAMED_MAX).join(', ')}${more}.`
 }

@@ -76,5 +76,7 @@ export class Upkeep {
 /** As rarely as this, unless a rule depends on it: under a test's clock nothing else happens meanwhile. */
 export function calmed(chore: Chore, calm: Millis | undefined): Chore {
   if (calm === undefined || chore.prompt === true) return chore
-  return { name: chore.name, work: async () => Math.max(calm, await chore.work()) }
+  // One that has more to do just now is not at its end.
+  const rarely = (after: Millis): Millis => (after === 0 ? 0 : Math.max(calm, after))
+  return { name: chore.name, work: async () => rarely(await chore.work()) }
 }

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { checksOf, type Facts } from '../../src/demo/checks.ts'
 import { runDemo, type Outcome } from '../../src/demo/demo.ts'
 import type { Life } from '../../src/demo/life.ts'
+import type { Deliver } from '../../src/demo/users.ts'
+import type { Sluice } from '../../src/index.ts'
 import { plainScreen } from '../../src/demo/screen.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import type { Store } from '../../src/store/contract/index.ts'
@@ -24,6 +26,12 @@ function stage(): Stage {
   return { clock, store: openMemoryStore({ clock }) }
 }
 
+/** Without a socket: the same requests, in virtual time. */
+const serve = (app: Sluice): Promise<Deliver> =>
+  Promise.resolve(({ body, headers }) =>
+    app.fetch(new Request('http://demo/in/tasks', { method: 'POST', body, headers })),
+  )
+
 async function shown({ clock, store }: Stage, seed: number, lasts = 60_000): Promise<Shown> {
   const lives: Life[] = []
   let text = ''
@@ -36,7 +44,7 @@ async function shown({ clock, store }: Stage, seed: number, lasts = 60_000): Pro
     },
   }
   const stop = new AbortController().signal
-  const outcome = await drive(clock, runDemo({ store, clock, screen, seed, lasts, stop }))
+  const outcome = await drive(clock, runDemo({ store, clock, screen, seed, lasts, stop, play: true, serve }))
   return { ...outcome, lives, text }
 }
 

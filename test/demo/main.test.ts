@@ -20,8 +20,8 @@ interface Ended {
 
 interface Started {
   readonly ended: Promise<Ended>
-  /** Resolves once it has printed this. */
-  printed(text: string): Promise<void>
+  /** Resolves with all it has printed, once that has this in it. */
+  printed(text: string): Promise<string>
   interrupt(): void
 }
 
@@ -39,6 +39,7 @@ function start(...args: readonly string[]): Started {
     ended,
     async printed(text) {
       while (!out.includes(text)) await once(child.stdout, 'data')
+      return out
     },
     interrupt: () => child.kill('SIGINT'),
   }
@@ -46,17 +47,17 @@ function start(...args: readonly string[]): Started {
 
 it('stops by itself with a summary, and goes on where it stopped', async () => {
   const store = `--store=sqlite:${join(folder, 'kept.db')}`
-  const first = await start('--seconds=3', store).ended
+  const first = await start('--play', '--port=0', '--seconds=3', store).ended
   expect(first).toMatchObject({ code: 0, err: '' })
   expect(first.out).toContain('All checks held.')
   const waiting = /(\d+) waiting \+/.exec(first.out)?.[1]
-  const second = await start('--seconds=1', store).ended
+  const second = await start('--play', '--port=0', '--seconds=1', store).ended
   expect(second).toMatchObject({ code: 0, err: '' })
   expect(second.out).toContain(`+ ${waiting} from before`)
 })
 
 it('stops within a second on Ctrl-C in the middle of a run, with the summary', async () => {
-  const demo = start('--forever')
+  const demo = start('--play', '--port=0', '--forever')
   await demo.printed('claimed')
   demo.interrupt()
   // Handed on by everybody who started it, one Ctrl-C arrives more than once.
@@ -65,6 +66,24 @@ it('stops within a second on Ctrl-C in the middle of a run, with the summary', a
   expect(ended).toMatchObject({ code: 0, err: '' })
   expect(ended?.out).toContain('given back')
   expect(ended?.out).toContain('All checks held.')
+})
+
+it('serves: the command it prints sends a signed webhook, which is seen to run', async () => {
+  const demo = start('--port=0')
+  const out = await demo.printed("-d '")
+  const command = /curl -i (\S+) \\\n([\s\S]*?)  -d '(.*)'/.exec(out)
+  const headers = Object.fromEntries(
+    [...(command?.[2] ?? '').matchAll(/-H '([^:]+): (.*)'/g)].map(([, name = '', value = '']) => [name, value]),
+  )
+  const url = command?.[1] ?? ''
+  const response = await fetch(url, { method: 'POST', headers, body: command?.[3] ?? '' })
+  expect(response.status).toBe(202)
+  expect((await fetch(url, { method: 'POST', headers, body: '{"type":"forged"}' })).status).toBe(401)
+  expect((await fetch(new URL('/healthz', url))).status).toBe(200)
+  await demo.printed('you')
+  await demo.printed('done')
+  demo.interrupt()
+  expect(await demo.ended).toMatchObject({ code: 0, err: '' })
 })
 
 it('refuses options that make no sense, and says which there are', async () => {

@@ -1,11 +1,12 @@
 // The documents say what the code says: a difference in either direction is red.
 import { execFile } from 'node:child_process'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { ERRORS } from '../../src/errors.ts'
 import { LANE_TABLE } from '../../src/model/lane-states.ts'
+import { cleaner } from '../../src/observe/log-fields.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (file: string): Promise<string> => readFile(new URL(file, root), 'utf8')
@@ -15,6 +16,33 @@ describe('documents', () => {
     const rows = [...(await read('docs/errors.md')).matchAll(/^\| `(\w+)` +\| +(\d+) +\| .* \| (.*?) +\|$/gm)]
     const listed = Object.fromEntries(rows.map(([, code, status, fix]) => [code, { status: Number(status), fix }]))
     expect(listed).toEqual(ERRORS)
+  })
+
+  it('docs/errors.md names every error that is no SluiceError', async () => {
+    const files = await readdir(new URL('src/', root), { recursive: true })
+    for (const file of files.filter((one) => one.endsWith('.ts') && !one.startsWith('demo'))) {
+      const own = [...(await read(`src/${file}`)).matchAll(/class (\w+) extends Error\b/g)].map(([, name]) => name)
+      for (const name of own) expect(await read('docs/errors.md'), file).toContain(`\`${name}\``)
+    }
+    expect(await read('docs/errors.md')).toContain('`AbortError`')
+  })
+
+  it('docs/flows.md says what the log hides, and hides it', async () => {
+    const table = (await read('docs/flows.md')).split('## The log')[1] ?? ''
+    const [hidden = '', shown = ''] = [...table.matchAll(/^\| names +\| (.*?) +\| (.*?) +\|$/gm)][0]?.slice(1) ?? []
+    expect(namesIn(hidden).length).toBeGreaterThan(5)
+    expect(namesIn(shown).length).toBeGreaterThan(3)
+    for (const name of namesIn(hidden))
+      expect([name, cleaner()({ [name]: 'x' })]).toEqual([name, { [name]: '[redacted]' }])
+    for (const name of namesIn(shown)) expect([name, cleaner()({ [name]: 'x' })]).toEqual([name, { [name]: 'x' }])
+  })
+
+  it('what the README links to comes with the package', async () => {
+    const { files } = JSON.parse(await read('package.json')) as { files: readonly string[] }
+    const links = [...(await read('README.md')).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
+    const isPacked = (link: string): boolean =>
+      files.some((one) => link === one || link.startsWith(`${one}/`) || (link.endsWith('/') && one.startsWith(link)))
+    expect(links.filter((link) => !isPacked(link))).toEqual([])
   })
 
   it('ARCHITECTURE.md lists every state of a lane, and no other', async () => {
@@ -68,6 +96,10 @@ describe('documents', () => {
     }
   })
 })
+
+function namesIn(cell: string): readonly string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '')
+}
 
 /** As a document quotes it: without the line that says why the file exists. */
 async function quoted(file: string): Promise<string> {

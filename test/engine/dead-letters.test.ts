@@ -77,7 +77,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     await t.app.flows.resume('f')
     await soon(t)
     expect(t.runs[1]).toMatchObject({ id, attempt: 1, ending: 'running', events: [{ n: 1 }] })
-    expect(await t.app.deadLetters.retry(id)).toBe('running')
+    expect(await t.app.deadLetters.retry(id)).toBe('already')
     gate.open()
     await t.advance('10s')
     expect(numbersOf(t)).toEqual([[1], [1], [2]])

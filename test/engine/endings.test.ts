@@ -21,6 +21,14 @@ function ending(store: string, run: Handler, more: Partial<FlowOptions<Run>> = {
   return play(store, (app) => app.flow('f', { on: 'ping', key: userOf, retry: ['1s', '1s'], ...more, run: handler }))
 }
 
+function unreadable(): never {
+  throw Object.defineProperty(new Error(), 'message', {
+    get: () => {
+      throw new Error('no')
+    },
+  })
+}
+
 describe.each(STORES)('endings on %s', (store) => {
   test.each([
     ['undefined', undefined],
@@ -190,6 +198,22 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs[0]?.error).toContain('no ending')
   })
 
+  test.each([
+    ['drop without a reason', () => drop(undefined as never), 'drop has undefined for a reason'],
+    ['drop with an object', () => drop({} as never), 'drop has object for a reason'],
+    ['retry with a bigint', () => retry({ reason: 10n as never }), 'retry has bigint for a reason'],
+    ['partial with nothing', () => partial({ failed: undefined as never }), 'TypeError'],
+    ['an error that cannot be read', unreadable, 'It threw an error that cannot be read.'],
+  ])('nonsense: %s costs its own attempt, and nothing else', async (_name, end, error) => {
+    const t = await ending(store, ({ key }) => (key === 'bad' ? end() : undefined))
+    await sendNow(t, [ping('bad'), ping('good')])
+    expect(t.runs).toMatchObject([
+      { key: 'bad', ending: 'retry' },
+      { key: 'good', ending: 'done' },
+    ])
+    expect(t.runs[0]?.error).toContain(error)
+  })
+
   test('an ending with a nonsense duration costs the attempt', async () => {
     const t = await ending(store, () => again({ after: 'soon' as unknown as number }))
     await sendNow(t, ping('u'))
@@ -230,10 +254,16 @@ describe.each(STORES)('timeouts on %s', (store) => {
     await sendNow(t, [ping('u', 1), ping('other', 1)])
     await t.advance('60s')
     expect(t.runs.filter((run) => run.key === 'u')).toHaveLength(1)
-    expect(told(t, 'run.again').length).toBeGreaterThan(0)
+    expect(told(t, 'alert.raised')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
+    await t.advance('1d')
+    // Put off for longer each time, and said once.
+    expect(told(t, 'run.again').length).toBeLessThan(2 * 300)
+    expect(told(t, 'alert.raised')).toHaveLength(2)
+    expect((await t.explain('f', 'u')).text).toMatch(/; an earlier handler of it has not returned in this process\.$/)
     gate.open('u')
     gate.open('u')
-    await t.advance('6s')
+    await t.advance('10ms')
+    expect(told(t, 'alert.cleared')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
     expect(t.runs.filter((run) => run.key === 'u')).toMatchObject([
       { ending: 'retry' },
       { ending: 'running', attempt: 2 },

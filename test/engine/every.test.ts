@@ -1,7 +1,8 @@
 // Schedules: one run of each tick, cron, and a tick that was missed is made up for once.
 import { describe, expect, test } from 'vitest'
+import { Sluice, type Store } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { freshFile, Gate, play, START, STORES } from './scene.ts'
+import { freshFile, Gate, play, Shared, START, STORES } from './scene.ts'
 
 const MINUTE = 60_000
 
@@ -72,6 +73,80 @@ describe.each(STORES)('every on %s', (store) => {
     t.fail('every/sweep', new Error('once'))
     await t.advance('302s')
     expect(t.runs).toMatchObject([{ ending: 'retry' }, { ending: 'done', attempt: 2 }])
+  })
+})
+
+/** Calls that the test finds wanting are refused. */
+function troubled(store: Store, isWanting: (name: string, call: unknown) => boolean): Store {
+  return new Proxy(store, {
+    get: (target, name): unknown => {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      return (...args: unknown[]): unknown =>
+        isWanting(String(name), args[0]) ? Promise.reject(new Error('away')) : Reflect.apply(member, target, args)
+    },
+  })
+}
+
+function isOfSecond(name: string, call: unknown): boolean {
+  return name === 'readDocs' && JSON.stringify(call).includes('"second"')
+}
+
+describe.each(STORES)('every when the store is away, on %s', (store) => {
+  async function withTrouble(when: string): Promise<{
+    readonly shared: Shared
+    readonly ran: number[]
+    readonly trouble: { on: boolean }
+    readonly app: Sluice
+  }> {
+    const shared = await Shared.open(store)
+    const ran: number[] = []
+    const trouble = { on: false }
+    const wanting = (name: string): boolean => trouble.on && name === 'append'
+    const app = new Sluice({ log: false, store: troubled(shared.store, wanting), clock: shared.clock, poll: '1m' })
+    app.every('sweep', when, ({ events }) => {
+      for (const { time } of events) ran.push(time - START)
+    })
+    await app.start()
+    return { shared, ran, trouble, app }
+  }
+
+  test('a tick that could not be stored is tried again soon, not with the next', async () => {
+    const { shared, ran, trouble, app } = await withTrouble('*/30 * * * *')
+    await shared.advance(29 * MINUTE)
+    trouble.on = true
+    await shared.advance(3 * MINUTE)
+    trouble.on = false
+    expect(ran).toEqual([])
+    await shared.advance(MINUTE)
+    expect(ran).toEqual([30 * MINUTE])
+    await shared.advance(28 * MINUTE)
+    expect(ran).toEqual([30 * MINUTE, 60 * MINUTE])
+    await shared.stop(app)
+  })
+
+  test('of ticks that could not be stored the last is made up for, and it goes on as before', async () => {
+    const { shared, ran, trouble, app } = await withTrouble('1m')
+    trouble.on = true
+    await shared.advance(10 * MINUTE + 30_000)
+    trouble.on = false
+    await shared.advance(2 * MINUTE)
+    expect(ran.length).toBeGreaterThanOrEqual(2)
+    expect(ran[0]).toBeGreaterThanOrEqual(10 * MINUTE)
+    expect(ran.at(-1)).toBe(12 * MINUTE)
+    await shared.stop(app)
+  })
+
+  test('a start that fails on one schedule leaves no other ticking', async () => {
+    const shared = await Shared.open(store)
+    const app = new Sluice({ log: false, store: troubled(shared.store, isOfSecond), clock: shared.clock })
+    let ticks = 0
+    app.events.on('event.received', ({ type }) => void (ticks += type === 'first' ? 1 : 0))
+    app.every('first', '1m', () => {}).every('second', '1m', () => {})
+    await expect(app.start()).rejects.toThrow('away')
+    await shared.advance(10 * MINUTE)
+    expect(ticks).toBe(0)
+    await shared.stop(app)
   })
 })
 

@@ -73,6 +73,46 @@ describe.each(STORES)('publish at on %s', (store) => {
     await t.advance('61s')
     expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
   })
+
+  test.each([
+    ['id', { id: 'x'.repeat(129) }],
+    ['id', { id: '' }],
+    ['type', { type: '' }],
+    ['attributes', { attributes: [1] as unknown as Record<string, unknown> }],
+  ])('at: what the store would refuse then is refused now: %s', async (field, wrong) => {
+    const t = await play(store, flow)
+    const sent = t.send({ ...ping('u', 1), ...wrong }, { at: START + 1_000 })
+    await expect(sent).rejects.toMatchObject({ code: 'EVENT_INVALID', message: expect.stringContaining(field) })
+    await t.advance('5s')
+    expect(t.runs).toEqual([])
+    expect(told(t, 'event.received')).toEqual([])
+  })
+
+  test('at: the longest ids there can be, and a Date as its time', async () => {
+    const seen: unknown[] = []
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', run: ({ events }) => void seen.push(...events.map(({ id, time }) => [id, time])) }),
+    )
+    const event = { ...ping('u', 1), id: 'x'.repeat(128), dedupeId: 'y'.repeat(1_024), time: new Date(START - 5) }
+    await t.send(event, { at: START + 1_000 })
+    await t.advance('2s')
+    expect(seen).toEqual([['x'.repeat(128), START - 5]])
+  })
+
+  test('at: the same dedupe id is a duplicate whenever it is sent', async () => {
+    const t = await play(store, flow)
+    const event = { ...ping('u', 1), dedupeId: 'a' }
+    await t.send(event, { at: START + 60_000 })
+    await t.advance('1s')
+    expect(await t.send(event, { at: START + 60_000 })).toMatchObject([{ kind: 'duplicate' }])
+  })
+
+  test('at: it is known by its own id afterwards', async () => {
+    const t = await play(store, flow)
+    await t.send({ ...ping('u', 1), id: 'mine' }, { at: START + 1_000 })
+    await t.advance('5s')
+    expect(await t.send({ ...ping('u', 1), id: 'mine' })).toMatchObject([{ kind: 'repeated' }])
+  })
 })
 
 const two: Declare = (app) =>

@@ -1,7 +1,7 @@
 // L18: flows are in the store under one epoch; whoever publishes knows those of all processes, without a restart.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, type EventMap, type Store } from '../../src/index.ts'
-import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
+import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene.ts'
 
 class Ran {
   readonly all: string[] = []
@@ -236,5 +236,96 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
     await shared.advance(600_000)
     expect(ran.take()).toEqual(['f:y'])
     expect([...a, ...b].length).toBeLessThanOrEqual(2)
+  })
+})
+
+const WEEK = 7 * 86_400_000
+
+async function unroutedOf(app: Sluice): Promise<readonly string[]> {
+  return (await app.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+}
+
+describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
+  test('L18 a schedule that was removed marks nothing', async () => {
+    const ran = new Ran()
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', (app) => {
+      ran.flow('one')(app)
+      app.every('sweep', '1h', () => {})
+    })
+    await shared.stop(old)
+    const a = await shared.process('new', ran.flow('one'))
+    await a.publish(ping('u'))
+    await shared.advance(1_000)
+    expect(ran.take()).toEqual(['one:u'])
+    expect(await unroutedOf(a)).toEqual([])
+  })
+
+  test('L18 nor does one that an earlier version declared, which did not say that it is internal', async () => {
+    const shared = await Shared.open(store)
+    const body = Buffer.from(JSON.stringify({ globs: null, by: 'earlier', servedAt: START }))
+    const writes = ['every/sweep', 'sluice.delayed'].map((id) => ({ kind: 'flow', id, ifRev: 0, body }))
+    await shared.store.writeDocs({ writes, raiseRoutes: true, audit: undefined })
+    const sender = new Sluice({ log: false, store: shared.store, clock: shared.clock })
+    await sender.publish(ping('u'))
+    expect(await unroutedOf(sender)).toEqual([])
+  })
+
+  test('L19 a schedule of another process is served all the same', async () => {
+    const shared = await Shared.open(store)
+    await shared.process('ticks', (app) => app.every('sweep', '30s', () => new Promise(() => {})))
+    const a = await shared.process('a', (app) => app.flow('one', { on: 'ping', run: () => {} }))
+    const unserved: unknown[] = []
+    a.events.on('flow.unserved', (what) => void unserved.push(what))
+    await shared.advance(200_000)
+    expect(unserved).toEqual([])
+  })
+
+  test('L18 a flow that nobody has served for a week is no longer marked for', async () => {
+    const ran = new Ran()
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', ran.flow('gone'))
+    await shared.stop(old)
+    const a = await shared.process('a', ran.flow('one'))
+    await a.publish(ping('u'))
+    expect(await unroutedOf(a)).toEqual(['gone'])
+    shared.clock.set(START + WEEK + 60_000)
+    await shared.advance(60_000)
+    await a.publish(ping('v'))
+    await shared.advance(1_000)
+    expect(await unroutedOf(a)).toEqual(['gone'])
+    expect(ran.take()).toEqual(['one:u', 'one:v'])
+  })
+
+  test('L23 what was marked for a flow that is gone ends as dead letters do, and its event can go', async () => {
+    const ran = new Ran()
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', ran.flow('gone'))
+    await shared.stop(old)
+    const keep = { deadLetters: '30d', events: '1d' } as const
+    const a = await shared.process('a', ran.flow('one'), { keep, dedupe: '1d' })
+    const [published] = await a.publish(ping('u'))
+    shared.clock.set(START + 29 * 86_400_000)
+    await shared.advance(60_000)
+    expect(await unroutedOf(a)).toEqual(['gone'])
+    shared.clock.set(START + 31 * 86_400_000)
+    await shared.advance(60_000)
+    expect(await unroutedOf(a)).toEqual([])
+    const { item } = await shared.store.get({ kind: 'events', id: published?.id ?? '' })
+    expect(item).toBeUndefined()
+  })
+
+  test('L23 a flow that is only away for some time loses nothing, however short dead letters are kept', async () => {
+    const ran = new Ran()
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', ran.flow('away'))
+    await shared.stop(old)
+    const a = await shared.process('a', ran.flow('one'), { keep: { deadLetters: '1s' } })
+    await a.publish(ping('u'))
+    shared.clock.set(START + 6 * 86_400_000)
+    await shared.advance(60_000)
+    await shared.process('back', ran.flow('away'))
+    await shared.advance(2_000)
+    expect(ran.take()).toEqual(['away:u', 'one:u'])
   })
 })

@@ -1,7 +1,7 @@
 // L2b: what a handler publishes is stored with its good end, once, or not at all.
 import { describe, expect, test } from 'vitest'
 import { again, drop, partial, type Run, type Ending } from '../../src/index.ts'
-import { Gate, ping, play, sendNow, soon, STORES, userOf, type Declare } from './scene.ts'
+import { Gate, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
@@ -86,6 +86,19 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.emitted.filter((one) => one.name === 'event.conflict')).toEqual([])
   })
 
+  test('L2b L10 what of it was a duplicate or a conflict is told as that', async () => {
+    const t = await play(
+      store,
+      chain((run) => run.publish({ ...pong(run.key === 'other' ? 2 : 1), dedupeId: 'one' })),
+    )
+    for (const user of ['first', 'same', 'other']) await sendNow(t, ping(user))
+    const stored = told(t, 'event.received').filter(({ type }) => type === 'pong')
+    expect(stored).toHaveLength(1)
+    const of = stored[0]?.event
+    expect(told(t, 'event.duplicate')).toMatchObject([{ type: 'pong', of }])
+    expect(told(t, 'event.conflict')).toMatchObject([{ type: 'pong', of }])
+  })
+
   test('L2b drop and partial publish too: they are good ends', async () => {
     const t = await play(
       store,
@@ -108,6 +121,32 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
     expect(t.runs[0]?.error).toContain('type')
+  })
+
+  test.each([
+    ['id', { id: 'x'.repeat(129) }],
+    ['source', { source: 'sluice.mine' }],
+    ['attributes', { attributes: 'x' as unknown as Record<string, unknown> }],
+  ])('L2b what could not be stored is a failure of the run, not lost: %s', async (field, wrong) => {
+    const t = await play(
+      store,
+      chain((run) => run.publish([pong(1), { ...pong(2), ...wrong }])),
+    )
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'retry' }])
+    expect(t.runs[0]?.error).toContain(field)
+    await t.advance('1m')
+    expect(t.runs.filter((run) => run.flow === 'second')).toEqual([])
+    expect((await t.app.deadLetters.list()).items).toHaveLength(1)
+  })
+
+  test('L2b the longest id that a store takes is published', async () => {
+    const t = await play(
+      store,
+      chain((run) => run.publish({ ...pong(1), id: 'x'.repeat(128) })),
+    )
+    await sendNow(t, ping('u'))
+    expect(t.runs.at(-1)).toMatchObject({ flow: 'second', key: 'x'.repeat(128), ending: 'done' })
   })
 
   test('L2b an event published by a run takes its place by the rules: keys, windows, duplicates', async () => {

@@ -1,12 +1,14 @@
 // A store that fails for a while, or for good: nothing acknowledged is lost, nobody runs without a lease, and stop comes back.
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { Sluice, type EventName, type SluiceOptions, type Store } from '../../src/index.ts'
+import { drop, Sluice, type EventName, type SluiceOptions, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
 
 /** `rejects` and `silent` are of the calls named; without names, of all. */
 interface Mood {
   is: 'fine' | 'rejects' | 'silent'
   calls?: readonly string[]
+  /** A turn with this reason in it fails, always. */
+  chokesOn?: string
   asked: number
 }
 
@@ -15,6 +17,7 @@ function moody(store: Store, mood: Mood): Store {
     get: (target, name): unknown => {
       const member: unknown = Reflect.get(target, name)
       const isMeant = mood.calls?.includes(String(name)) ?? name !== 'listen'
+      if (name === 'turn' && mood.chokesOn !== undefined) return chokes(target, mood.chokesOn)
       if (mood.is === 'fine' || !isMeant || typeof member !== 'function') return member
       return async (): Promise<unknown> => {
         mood.asked++
@@ -25,6 +28,13 @@ function moody(store: Store, mood: Mood): Store {
       }
     },
   })
+}
+
+function chokes(store: Store, on: string): Store['turn'] {
+  return async (call) => {
+    if (JSON.stringify(call.settle).includes(on)) throw new Error('this cannot be bound')
+    return store.turn(call)
+  }
 }
 
 class Trouble {
@@ -64,6 +74,12 @@ class Trouble {
     for (let n = 0; n < 60 && state.ended === Infinity; n++) await this.shared.advance(1_000)
     return state.ended - began
   }
+}
+
+/** One flow in which a tenant's only slot is never given back, and one that is always busy. */
+const stuckAndBusy: Declare = (app) => {
+  app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 1, run: () => new Promise(() => {}) })
+  app.flow('g', { on: 'pong', run: () => {} })
 }
 
 const simple: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
@@ -262,5 +278,64 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     gate.open('free')
     await t.shared.advance(1)
     expect(t.of('run.done')).toHaveLength(1)
+  })
+
+  // Was red: the turn with the ending that the store chokes on was repeated for ever, and nothing else ever ran.
+  test('an ending that the store chokes on costs its own run, and holds up nobody', async () => {
+    const gate = new Gate()
+    const t = await Trouble.begin(store, (app) => {
+      app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        run: async ({ key }) => {
+          await gate.wait(key)
+          return key === 'bad' ? drop('poison') : undefined
+        },
+      })
+    })
+    t.mood.chokesOn = 'poison'
+    await t.app.publish([ping('bad', 1), ping('good', 1)])
+    await t.shared.advance(10)
+    gate.open('bad')
+    gate.open('good')
+    await t.shared.advance(20_000)
+    await t.app.publish(ping('later', 1))
+    await t.shared.advance(10)
+    gate.open('later')
+    await t.shared.advance(20_000)
+    expect(t.of('run.done')).toHaveLength(2)
+    expect(t.of('run.lost').length).toBeGreaterThan(0)
+  })
+
+  // Was red: a busy process never looked, and a lease that ends elsewhere makes no noise.
+  test('what is stuck is looked at by a process that is never idle', async () => {
+    const shared = await Shared.open(store)
+    const mood: Mood = { is: 'fine', asked: 0 }
+    const options = { log: false, clock: shared.clock, lease: '3s', heartbeat: '1s' } as const
+    const dying = new Sluice({ ...options, store: moody(shared.store, mood) })
+    stuckAndBusy(dying)
+    await dying.start()
+    await dying.publish([
+      { ...ping('a', 1), tenant: 't' },
+      { ...ping('b', 1), tenant: 't' },
+    ])
+    await shared.advance(50)
+    const busy = new Sluice({ ...options, store: shared.store })
+    stuckAndBusy(busy)
+    let begun = 0
+    busy.events.on('run.started', ({ flow }) => void (flow === 'f' && begun++))
+    await busy.start()
+    onTestFinished(async () => {
+      mood.is = 'fine'
+      void dying.stop()
+      void busy.stop()
+      await shared.advance(60_000)
+    })
+    mood.is = 'silent'
+    for (let n = 0; n < 50; n++) {
+      await busy.publish({ type: 'pong' })
+      await shared.advance(200)
+    }
+    expect(begun).toBe(1)
   })
 })

@@ -1,7 +1,20 @@
 // L2a: on, key and window are asked once; one that throws leaves a mark that is listed and tried again.
 import { describe, expect, test } from 'vitest'
-import type { FlowOptions, Run } from '../../src/index.ts'
-import { freshFile, keysOf, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import { Sluice, type FlowOptions, type Run, type Store } from '../../src/index.ts'
+import {
+  freshFile,
+  keysOf,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  Shared,
+  soon,
+  STORES,
+  told,
+  userOf,
+  type Declare,
+} from './scene.ts'
 
 /** Throws while it is broken. */
 class Fault {
@@ -109,6 +122,79 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     await t.send(ping('u', 2))
     await t.advance('10s')
     expect(t.runs.map((run) => run.key)).toEqual(['old', 'new'])
+  })
+})
+
+/** Answers later than anybody waits for. */
+const LATE: readonly (readonly [string, object])[] = [
+  ['on', { on: () => Promise.resolve(false) }],
+  ['on', { on: () => Promise.reject(new Error('looked up')) }],
+  ['key', { key: () => Promise.resolve('k') }],
+  ['key', { key: () => Promise.reject(new Error('looked up')) }],
+  ['key', { key: () => ['a', Promise.reject(new Error('looked up'))] }],
+  ['window', { window: () => Promise.resolve({ quiet: '1h' }) }],
+  ['window', { window: () => Promise.reject(new Error('looked up')) }],
+]
+
+describe.each(STORES)('L2a synchronous on %s', (store) => {
+  test.each(LATE)(
+    'L2a %s that gives a promise is a failure of routing, and of nothing else (case %#)',
+    async (name, more) => {
+      const t = await play(store, faulty(more))
+      const [published] = await sendNow(t, ping('u', 1))
+      expect(published?.kind).toBe('stored')
+      await t.advance('10s')
+      expect(t.runs).toEqual([])
+      const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+      expect(items).toMatchObject([{ flow: 'f', reason: 'key-failed', error: expect.stringContaining('synchronous') }])
+      expect(items[0]?.kind === 'unrouted' && items[0].error).toContain(`${name} gave a promise`)
+    },
+  )
+})
+
+/** Calls of `unrouted` wait, once they were answered, while it is closed. */
+function slowMarks(store: Store): { readonly store: Store; close(): void; open(): void } {
+  let closed: PromiseWithResolvers<void> | undefined
+  return {
+    close: () => void (closed = Promise.withResolvers()),
+    open: () => closed?.resolve(),
+    store: new Proxy(store, {
+      get: (target, name): unknown =>
+        name === 'unrouted'
+          ? async (call: Parameters<Store['unrouted']>[0]) => {
+              const reply = await target.unrouted(call)
+              await closed?.promise
+              return reply
+            }
+          : (Reflect.get(target, name) as unknown),
+    }),
+  }
+}
+
+describe.each(STORES)('L2a tried again by hand on %s', (store) => {
+  test('L2a while others are being placed: it is tried all the same', async () => {
+    const fault = new Fault()
+    const ran: string[] = []
+    const shared = await Shared.open(store)
+    const marks = slowMarks(shared.store)
+    const app = new Sluice({ log: false, store: marks.store, clock: shared.clock })
+    app.flow('f', {
+      on: 'ping',
+      key: (event) => fault.check(userOf(event)),
+      run: ({ key }) => void ran.push(key),
+    })
+    await app.start()
+    await app.publish(ping('u', 1))
+    await shared.advance(10_000)
+    fault.broken = false
+    marks.close()
+    await shared.advance(1_000)
+    const { items } = await app.deadLetters.list({ kind: 'unrouted' })
+    expect(await app.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
+    marks.open()
+    await shared.advance(2_000)
+    expect(ran).toEqual(['u'])
+    await shared.stop(app)
   })
 })
 

@@ -1,13 +1,26 @@
 // L3 and L4 as a user of the app sees them: when a window ends, and that nothing loses its place.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run, WindowOptions } from '../../src/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, Shared, SOON, soon, STORES, userOf, type Declare } from './scene.ts'
+import {
+  Gate,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  Shared,
+  SOON,
+  soon,
+  STORES,
+  told,
+  userOf,
+  type Declare,
+} from './scene.ts'
 
 function windowed(window: FlowOptions<Run>['window'], more: Partial<FlowOptions<Run>> = {}): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, ...(window && { window }), ...more, run: () => {} })
 }
 
-const slow = (tenant: string | undefined): WindowOptions => ({ quiet: tenant === 'slow' ? '30s' : '5s' })
+const slow = (tenant: string | undefined): { quiet: '30s' | '5s' } => ({ quiet: tenant === 'slow' ? '30s' : '5s' })
 
 const max = (event: { data: unknown }): number => (event.data as { n: number }).n
 
@@ -149,6 +162,29 @@ describe.each(STORES)('L3 windows on %s', (store) => {
       { key: 'b', at: 5_000 },
       { key: 'a', at: 30_000 },
     ])
+  })
+
+  test.each<[string, WindowOptions]>([
+    ['maxEvents', { quiet: '50ms', maxEvents: 10 }],
+    ['maxBytes', { quiet: '50ms', maxBytes: 10 }],
+    ['range', { quiet: { from: '1s', to: '10s' }, max: '1m' }],
+    ['jitter', { every: '1s', jitter: 0.5 }],
+  ])('L3 what a function cannot say of one event is not ignored: %s', async (named, options) => {
+    const t = await play(store, windowed((() => options) as FlowOptions<Run>['window']))
+    await t.send(ping('u', 1))
+    await t.advance('1m')
+    expect(t.runs).toEqual([])
+    const [unrouted] = told(t, 'event.unrouted')
+    expect(unrouted).toMatchObject({ flow: 'f', reason: 'key-failed' })
+    expect(unrouted?.error).toContain(named)
+  })
+
+  test('L3 a function cannot say leading of events that are lanes of their own', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', window: () => ({ quiet: '1s', leading: true }), run: () => {} }),
+    )
+    await t.send(ping('u', 1))
+    expect(told(t, 'event.unrouted')[0]?.error).toContain('leading')
   })
 
   test('L3 the least max of all that wait counts, whatever windows the neighbours brought', async () => {

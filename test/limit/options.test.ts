@@ -42,6 +42,21 @@ it('M1 a limit without a name, or a key that is none, is refused', async () => {
   expect(() => makeLimit('api', good, t.process()).per(undefined as never)).toThrow('.per was given undefined;')
 })
 
+it.each([undefined, null, 3, 'often'])('M1 a limit whose options are %j is refused', async (options) => {
+  const t = await rig('memory')
+  const make = (): unknown => makeLimit('api', options as never, t.process())
+  const message = 'limit("api") has no options; say rate and per'
+  expect(make).toThrow(expect.objectContaining(refused(message) as object))
+})
+
+it('M1 a name with a slash is refused, since it could be that of a key of another limit', async () => {
+  const t = await rig('memory')
+  const make = (): unknown => makeLimit('a/b', good, t.process())
+  const message = 'limit("a/b") has a slash in its name; limit("a").per("b") is called the same'
+  expect(make).toThrow(expect.objectContaining(refused(message) as object))
+  expect(makeLimit('a', good, t.process()).per('b/c').name).toBe('a/b/c')
+})
+
 it('M1 a bucket may fill slower than by one', async () => {
   const t = await rig('memory')
   const limit = makeLimit('api', { rate: 0.5, per: '1s', burst: 1, maxWait: Infinity }, t.process())
@@ -57,6 +72,10 @@ it.each<[Record<string, unknown>, string]>([
   [{ cost: 0 }, 'limit("api").run: cost is 0; it is a whole number of at least 1'],
   [{ cost: 1.5 }, 'limit("api").run: cost is 1.5;'],
   [{ costs: 2 }, 'limit("api").run: costs is no option; there are cost, with, signal.'],
+  [{ with: [undefined] }, 'limit("api").run: with has undefined, which is no limit of the same app'],
+  [{ with: ['day'] }, 'limit("api").run: with has a string, which is no limit of the same app'],
+  [{ with: 'day' }, 'limit("api").run: with is a string, not a list of limits'],
+  [{ with: {} }, 'limit("api").run: with is an object, not a list of limits'],
 ])('M5 a call with %j is refused at once', async (options, message) => {
   const t = await rig('memory')
   const error = await failure(makeLimit('api', good, t.process()).run(() => 'made', options))

@@ -1,8 +1,14 @@
 // M3: what the other side or a person says holds for every process.
 import { describe, expect, it } from 'vitest'
-import type { Millis } from '../../src/clock.ts'
+import type { Clock, Millis } from '../../src/clock.ts'
 import { makeLimit } from '../../src/limit/limit.ts'
 import { failure, rig, settle, STORES } from './rig.ts'
+
+const methods = (clock: Clock): Clock => ({
+  now: () => clock.now(),
+  monotonic: () => clock.monotonic(),
+  after: (delay, call) => clock.after(delay, call),
+})
 
 const one = { rate: 1, per: '1s' } as const
 
@@ -29,7 +35,76 @@ describe.each(STORES)('on %s', (kind) => {
       ['b1', 10_500],
       ['a2', 11_600],
     ])
-    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 10_000 }]])
+    expect(t.emitted).toEqual([
+      ['limit.paused', { limit: 'api', ms: 10_000 }],
+      ['limit.resumed', { limit: 'api' }],
+    ])
+  })
+
+  it('M3 who waits hears at once that a pause is over, and keeps its place', async () => {
+    const t = await rig(kind)
+    const [a, b] = [makeLimit('api', one, t.process()), makeLimit('api', one, t.process())]
+    await b.pause('1h')
+    const calls: [number, Millis][] = []
+    const all: Promise<void>[] = []
+    for (const n of [0, 1, 2]) {
+      all.push((n === 1 ? b : a).run(() => void calls.push([n, t.clock.monotonic()])))
+      await settle()
+    }
+    await t.pass(1_000, 500)
+    await b.resume()
+    all.push(a.run(() => void calls.push([3, t.clock.monotonic()])))
+    await t.until(Promise.all(all))
+    expect(calls).toEqual([
+      [0, 1_000],
+      [1, 2_100],
+      [2, 3_200],
+      [3, 4_300],
+    ])
+  })
+
+  it('M7 one who gives up does not make all others ask again', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    const stop = new AbortController()
+    const all = [1, 2, 3].map(() => limit.run(() => undefined))
+    const given = failure(limit.run(() => undefined, { signal: stop.signal }))
+    await settle()
+    stop.abort()
+    await given
+    await settle()
+    expect(t.asked).toHaveLength(1)
+    await t.until(Promise.all(all))
+  })
+
+  it('M3 the end of a pause is told once, at the end of the longest', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    await limit.pause('10s')
+    await t.pass(5_000, 5_000)
+    await limit.pause('10s')
+    await limit.pause('1s')
+    await t.pass(9_000, 1_000)
+    expect(t.emitted.map(([name]) => name)).toEqual(['limit.paused', 'limit.paused', 'limit.paused'])
+    await t.pass(1_000, 1_000)
+    expect(t.emitted.at(-1)).toEqual(['limit.resumed', { limit: 'api' }])
+    await limit.pause('1m')
+    await limit.resume()
+    await t.pass(120_000, 60_000)
+    expect(t.emitted.slice(4).map(([name]) => name)).toEqual(['limit.paused', 'limit.resumed'])
+  })
+
+  it('M1 a stall that holds up calls is told as one pause', async () => {
+    const t = await rig(kind)
+    let stood = 0
+    const clock = { ...methods(t.clock), monotonic: () => t.clock.monotonic() + stood }
+    const limit = makeLimit('api', { rate: 3, per: '1s' }, t.process({ clock }))
+    await Promise.all([1, 2, 3].map(() => limit.run(() => undefined)))
+    stood += 300
+    await t.pass(5)
+    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 1_100 }]])
+    await t.pass(1_100, 100)
+    expect(t.emitted.slice(1)).toEqual([['limit.resumed', { limit: 'api' }]])
   })
 
   it('M3 after a refusal the limit is half as fast, until somebody resumes it', async () => {
@@ -47,7 +122,8 @@ describe.each(STORES)('on %s', (kind) => {
     const from = t.clock.monotonic()
     await t.until(twice())
     expect(times.slice(2)).toEqual([from, from + 1_100])
-    expect(t.emitted.map(([name]) => name)).toEqual(['limit.paused', 'limit.slowed', 'limit.resumed'])
+    const names = t.emitted.map(([name]) => name)
+    expect(names).toEqual(['limit.paused', 'limit.slowed', 'limit.resumed', 'limit.resumed'])
   })
 
   it('M3 a response that names no time pauses nothing, unless it is a 429; one that does, whatever its status', async () => {
@@ -83,7 +159,10 @@ describe.each(STORES)('on %s', (kind) => {
     await limit.observe({ used: 100, of: 100, resetsAt: new Date(t.clock.now() + 30_000) })
     const at = await t.until(limit.run(() => t.clock.monotonic()))
     expect(at).toBe(30_000)
-    expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 30_000 }]])
+    expect(t.emitted).toEqual([
+      ['limit.paused', { limit: 'api', ms: 30_000 }],
+      ['limit.resumed', { limit: 'api' }],
+    ])
   })
 
   it('M3 what counts is how many calls the other side still takes, and only while its window lasts', async () => {

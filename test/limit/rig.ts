@@ -120,8 +120,10 @@ export function inRun<T>(call: () => T, own: Partial<RunScope> = {}): T {
     flow: 'rank',
     run: 'run-1',
     signal: new AbortController().signal,
-    lost: () => false,
-    waits: () => {},
+    standing: () => 'live',
+    mayBePutOff: () => true,
+    called: () => {},
+    waits: () => () => {},
     ...own,
   }
   return runScope.run(scope, call)

@@ -14,7 +14,8 @@ describe.each(STORES)('on %s', (kind) => {
     const limit = makeLimit('api', one, t.process())
     let lost = true
     const made: string[] = []
-    const call = (): Promise<void> => inRun(() => limit.run(() => void made.push('made')), { lost: () => lost })
+    const call = (): Promise<void> =>
+      inRun(() => limit.run(() => void made.push('made')), { standing: () => (lost ? 'lost' : 'live') })
     expect(await failure(call())).toBeInstanceOf(RunLost)
     expect(t.asked).toEqual([])
     lost = false
@@ -30,7 +31,7 @@ describe.each(STORES)('on %s', (kind) => {
     const t = await rig(kind)
     const limit = makeLimit('api', one, t.process())
     let lost = false
-    const waiting = failure(inRun(() => limit.run(() => 'made'), { lost: () => lost }))
+    const waiting = failure(inRun(() => limit.run(() => 'made'), { standing: () => (lost ? 'lost' : 'live') }))
     lost = true
     expect(await waiting).toBeInstanceOf(RunLost)
   })
@@ -121,7 +122,7 @@ describe.each(STORES)('on %s', (kind) => {
     const waiting = failure(inRun(() => limit.run(() => 'made')))
     await settle()
     await limit.pause('12s')
-    expect(await t.until(waiting)).toMatchObject({ name: 'PutOff', after: 10_900 })
+    expect(await waiting).toMatchObject({ name: 'PutOff', after: 12_000 })
   })
 
   it.each(['its own', "its run's"])('M7 a wait that is given up by %s signal returns its slot', async (whose) => {
@@ -135,6 +136,18 @@ describe.each(STORES)('on %s', (kind) => {
     await t.pass(500)
     stop.abort(new Error('given up'))
     for (const error of await Promise.all(waits)) expect(error).toMatchObject({ message: 'given up' })
+    expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
+  })
+
+  it('M7 waits that are given up together return all their slots, whoever is the first to give up', async () => {
+    const t = await rig(kind)
+    const limit = makeLimit('api', one, t.process())
+    await limit.run(() => undefined)
+    const stops = [1, 2, 3].map(() => new AbortController())
+    const waits = stops.map(({ signal }) => failure(limit.run(() => 'made', { signal })))
+    await settle()
+    for (const stop of stops.toReversed()) stop.abort()
+    await Promise.all(waits)
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
   })
 

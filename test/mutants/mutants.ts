@@ -59,10 +59,16 @@ export const MUTANTS: readonly Mutant[] = [
     'if (call.routes < 0) return',
   ),
   mutant(
+    'what was published twice is told as stored',
+    TURN,
+    "result.kind === 'stored' ||",
+    "result.kind === 'duplicate' || result.kind === 'stored' ||",
+  ),
+  mutant(
     'what a retried attempt published is stored as new',
     ENDING,
     'appendPublished(work, call.publish, routes)',
-    '',
+    '[]',
   ),
   // L3, L4
   mutant('a passed deadline is moved', PLACE, 'passed ? lane.window : full', 'full'),
@@ -101,11 +107,22 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'groups are served by their heads alone',
-    TURN,
-    'state.served < best.served ||\n          (state.served === best.served && byTurn(lane, best.lane) < 0)',
-    'byTurn(lane, best.lane) < 0',
+    'store/memory/tables.ts',
+    'served(one) - served(other) || byTurn(one, other)',
+    'byTurn(one, other)',
   ),
-  mutant('a group has no bound', TURN, 'if (state.live >= perGroup) continue', ''),
+  mutant(
+    'a group has no bound',
+    'store/memory/tables.ts',
+    '.filter((lane) => (live.get(lane.group) ?? 0) < perGroup)',
+    '',
+  ),
+  mutant(
+    'groups have one turn in a claim, and no second round',
+    TURN,
+    'ahead === undefined || ahead.heads.length === 0 || ahead',
+    'ahead === undefined || ahead',
+  ),
   // L6
   mutant(
     'what came during a run is not armed',
@@ -187,8 +204,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a second hand retry queues again',
     'store/embedded/steer.ts',
-    "if (letter.state === 'queued') return 'already'",
-    '',
+    "if (letter.state !== 'dead') return 'already'",
+    "if (letter.state === 'running') return 'already'",
   ),
   // L10
   mutant(
@@ -265,18 +282,26 @@ export const MUTANTS: readonly Mutant[] = [
   inLimits(
     'a pause stops nobody who has a slot',
     LIMITS,
-    'for (const row of unused) {\n    const moved',
-    'for (const row of []) {\n    const moved',
+    'table.putTicket(give(work, limits, row))',
+    'table.putTicket(row)',
   ),
-  inLimits('a slot that was moved counts as used', LIMITS, 'limits.putTicket({ ...moved, used: false })', ''),
+  inLimits(
+    'a slot that was moved counts as used',
+    LIMITS,
+    'table.putTicket(give(work, limits, row))',
+    'const moved = give(work, limits, row)\n    table.putTicket({ ...moved, used: moved.at <= work.now })',
+  ),
   inLimits('an old slot is used', LIMITS, 'known === undefined || isOld(known, work)', 'known === undefined'),
   inLimits(
     'what was used is forgotten with what is given back',
     LIMIT,
-    'if (slot.at <= now - slack(numbers.per)) held += slot.count',
+    'if (slot.at < now - slack(numbers.per)) held += slot.count',
     'held += slot.count',
   ),
   inLimits('any slot can be given back', LIMITS, 'if (!newest) return false', ''),
+  inLimits('what others used holds up nobody', LIMITS, 'if (cost > 0) move(', 'if (false) move('),
+  inLimits('what is still to come counts as seen by the other side', LIMIT, ' && slot.at <= upto)', ')'),
+  inLimits('a bucket does not hear what others used', LIMIT, 'if (used <= 0) return 0', 'return 0'),
   // what only a file can get wrong
   inSqlite(
     'numbers repeat after a crash',
@@ -316,6 +341,25 @@ export const MUTANTS: readonly Mutant[] = [
     'pushed-back.ts',
     'this.#behind.values().next().value?.since ?? this.#next',
     'this.#next',
+  ),
+  inSqlite('a group with something ready is not noticed', 'group-turns.ts', 'due <= turns.upTo ?', 'due < 0 ?'),
+  inSqlite(
+    'a group that is full is full for good',
+    'group-turns.ts',
+    '>= perGroup) {',
+    '>= perGroup) {\n        line.leave(group)',
+  ),
+  inSqlite(
+    'a group keeps its place after its turn',
+    'group-turns.ts',
+    'line.stand({ ...known, served: turn })',
+    'void turn',
+  ),
+  inSqlite(
+    'a group that was looked at is gone',
+    'group-turns.ts',
+    'of aside) line.putBack(standing)',
+    'of aside) line.leave(standing.group)',
   ),
   inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#begun.firstEnd(flow)', ''),
   {

@@ -25,6 +25,8 @@ function factsOf(words: Partial<ExplanationFacts>): ExplanationFacts {
     pauseReason: undefined,
     pausedSince: undefined,
     full: false,
+    processFull: false,
+    lingers: false,
     limit: undefined,
     limitIn: undefined,
     limitPausedFor: undefined,

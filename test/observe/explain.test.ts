@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ownLaneId } from '../../src/model/identity.ts'
 import type { WindowNumbers } from '../../src/model/place.ts'
 import { explain } from '../../src/observe/explain.ts'
-import { dead, SECOND } from '../../src/store/conformance/vocabulary.ts'
+import { again, dead, SECOND } from '../../src/store/conformance/vocabulary.ts'
 import { partsOf, STORES, stageOn, told } from './scene.ts'
 
 function windowOf(_event: unknown, level: number): WindowNumbers {
@@ -72,6 +72,29 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
   })
 
+  it('ready: the slots of the flow, or of its group, are taken, and only then', async () => {
+    const t = await stageOn(name)
+    for (const key of ['a', 'b', 'c']) await t.append(key, { key, group: key === 'c' ? 'other' : 'one' })
+    const one = { flow: { concurrency: 1 } }
+    expect((await told(t, one, 'b')).facts.full).toBe(false)
+    const [run] = await t.claim({ slots: 1 })
+    expect((await told(t, one, 'b')).text).toMatch(/first in the line; the one slot of the flow is taken\.$/)
+    expect((await told(t, {}, 'b')).facts.full).toBe(false)
+    const shared = { flow: { concurrency: 1, share: 'tenant' } } as const
+    expect((await told(t, shared, 'b')).text).toContain('; the one slot that a group may have of the flow is taken.')
+    expect((await told(t, shared, 'c')).facts.full).toBe(false)
+    expect(run?.key).toBe('a')
+  })
+
+  it('again: an earlier handler has not returned', async () => {
+    const t = await stageOn(name)
+    await t.append('a')
+    await t.end(await t.next(), again(5_000))
+    expect((await told(t, { lingers: () => true })).text).toMatch(
+      /; an earlier handler of it has not returned in this process\.$/,
+    )
+  })
+
   it('waiting: the pressure of an adaptive flow', async () => {
     const t = await stageOn(name)
     await t.append('a', { quiet: 10 * SECOND })
@@ -90,8 +113,8 @@ describe.each(STORES)('explain on %s', (name) => {
     const said = await told(t, {}, 'c')
     expect(said).toMatchObject({ state: 'ready', facts: { in: -3_200, position: 3, ahead: 2, aheadExact: true } })
     expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the line.')
-    expect((await told(t, { concurrencyFull: () => true }, 'a')).text).toMatch(
-      /first in the line; all 3 slots of the flow are taken\.$/,
+    expect((await told(t, { processFull: () => true }, 'a')).text).toMatch(
+      /first in the line; this process has all the runs it may have at once\.$/,
     )
     await t.pause()
     t.clock.advance(60_000)

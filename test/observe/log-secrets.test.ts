@@ -1,10 +1,13 @@
 // Nothing that looks like a secret is written down, and prose stays prose.
+import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { Emitter } from '../../src/observe/events.ts'
-import { lifeLog } from '../../src/observe/log.ts'
-import { cleaner, scrubbed } from '../../src/observe/log-secrets.ts'
+import { lifeLog, runLog } from '../../src/observe/log.ts'
+import { cleaner } from '../../src/observe/log-fields.ts'
+import { scrubbed } from '../../src/observe/log-secrets.ts'
 import { systemClock } from '../../src/clock.ts'
+import { NAME, scene } from './log-scene.ts'
 
 // Put in by the tests, so that nobody who scans this repository for secrets finds any.
 const SECRET = ['hunter2', 'Q9', 'xyzzy', '0123456789'].join('')
@@ -32,6 +35,18 @@ const HOLDERS: readonly string[] = [
   'X-Hub-Signature: sha256=§',
   'ghp_§',
   'eyJhbGciOiJIUzI1NiJ9.§.§',
+  'stripeKey=§',
+  '"webhookToken":"§"',
+  'Stripe-Signature: t=1,v1=§,v0=§',
+  '{ privateKeyPem: `§` }',
+  '--db-password=§',
+  'passwordHash: "§"',
+  "headers: { 'set-cookie': [ 'sid=§', 'b=§' ] }",
+  '"credentials":{"user":{"pin":"]}§"},"code":"§"}',
+  '"password" => "§"',
+  '<ns:Password Type="Text">§</ns:Password>',
+  '/?q=%7B%22token%22%3A%22§%22%7D',
+  '&quot;secret&quot;:&quot;§&quot;',
 ]
 
 it.each(HOLDERS)('hides the secret in %s', (holder) => {
@@ -50,8 +65,32 @@ it('leaves prose, addresses and figures alone', () => {
     'ENOENT: no such file or directory, open "/tmp/x"',
     'mail to ada@example.test bounced',
     'a basic mistake',
+    'lane key: "ada", key=ada, {"key":"ada"}, dedupeKey=task-1234567890ab',
+    'signature: invalid, secret: missing. Token: expired!',
+    'usage: max_tokens=4096, "tokens":12, tokenCount: 7, hasPassword=true, token=null',
+    'monkey=5, keyed: "by user", keyboard="qwertz"',
+    'Unexpected token } in JSON at position 5',
+    "Cannot read properties of undefined (reading 'token')",
+    'at Token.parse (file:///app/src/token.ts:12:34)',
+    'expected one of "token", "secret", "key"',
+    'List<Token> is empty',
   ]) {
     expect(scrubbed(text)).toBe(text)
+  }
+})
+
+it('is not deceived by JSON in JSON, however deep, nor by quotes in a secret', () => {
+  for (const name of ['password', 'webhookToken', 'stripeKey', 'authorization', 'x-hub-signature']) {
+    for (const secret of [SECRET, `a"${SECRET}`, `a'b\\"${SECRET}`, `${SECRET}\n}]`, 'hunter2']) {
+      let text: unknown = { before: 'seen', [name]: secret, after: 'seen too' }
+      for (let depth = 0; depth < 5; depth++) {
+        text = JSON.stringify(depth === 0 ? text : { body: text })
+        const clean = scrubbed(`upstream said ${String(text)}`)
+        expect(clean).not.toContain('hunter2')
+        expect(clean).toContain('seen')
+        if (secret === SECRET) expect(clean).toContain('seen too')
+      }
+    }
   }
 })
 
@@ -75,7 +114,29 @@ it('shows no half of a secret that lies where it stopped looking', () => {
 })
 
 it('takes no longer for texts made to be slow', () => {
-  const parts = ['a://', 'secret', '=', ':', ' ', '"', "'", 'x-', 'Bearer ', '-----BEGIN ', '@', 'eyJ', '.']
+  const parts = [
+    'a://',
+    'secret',
+    '=',
+    ':',
+    ' ',
+    '"',
+    "'",
+    'x-',
+    'Bearer ',
+    '-----BEGIN ',
+    '@',
+    'eyJ',
+    '.',
+    '\\',
+    '[',
+    '{',
+    'token',
+    '<a ',
+    '>',
+    '%22',
+    '-',
+  ]
   for (const part of parts) for (const other of parts) scrubbed((part + other).repeat(5_000))
 })
 
@@ -89,6 +150,91 @@ it('hides fields by their names, in any spelling, at any depth', () => {
     key: 'k',
     secrets: 2,
   })
+})
+
+it('leaves figures, answers and harmless names', () => {
+  const harmless = {
+    key: 'ada',
+    keyed: 'by user',
+    monkey: 'george',
+    tokens: 12,
+    usage: { promptTokens: 3, tokens: { in: 1, out: 2 } },
+    hasPassword: true,
+    token: null,
+    tokenType: 'bearer',
+    idempotencyKey: 'r1',
+    pair: ['ada', 'bob'],
+    field: { name: 'colour', value: 'red' },
+  }
+  expect(cleaner()(harmless)).toEqual(harmless)
+})
+
+const NAMES: readonly string[] = [
+  'password',
+  'webhookToken',
+  'sessionToken',
+  'x-hub-signature',
+  'stripeKey',
+  'privateKeyPem',
+  'STRIPE_API_KEY',
+  'client_secret',
+  'Set-Cookie',
+  'Authorization',
+  'db-pass',
+  'apikey',
+  'tokens',
+  'refreshTokens',
+  'awsCredentials',
+]
+
+const FIELD_SHAPES: readonly ((name: string, secret: string) => unknown)[] = [
+  (name, secret) => ({ [name]: secret }),
+  (name, secret) => ({ [name]: [secret, [secret]] }),
+  (name, secret) => ({ [name]: { value: secret, more: { deep: secret } } }),
+  (name, secret) => ({ headers: { [name]: secret } }),
+  (name, secret) => ({ list: [{ [name]: secret }] }),
+  (name, secret) => ({ headers: [[name, secret]] }),
+  (name, secret) => ({ headers: [{ name, value: secret }] }),
+  (name, secret) => ({ env: [{ key: name, value: secret }] }),
+  (name, secret) => ({ rawHeaders: ['host', 'x', name, secret] }),
+]
+
+const TEXT_SHAPES: readonly ((name: string, secret: string) => string)[] = [
+  (name, secret) => `${name}=${secret}`,
+  (name, secret) => `${name}: "${secret}"`,
+  (name, secret) => `GET /?a=1&${name}=${secret}&b=2 failed`,
+  (name, secret) => JSON.stringify({ a: 1, [name]: secret }),
+  (name, secret) => JSON.stringify({ a: 1, [name]: [secret, { b: secret }], c: 1 }, undefined, 2),
+  (name, secret) => JSON.stringify({ body: JSON.stringify({ a: 1, [name]: secret }) }),
+  (name, secret) => JSON.stringify({ body: JSON.stringify({ a: JSON.stringify({ [name]: { secret } }) }) }),
+  (name, secret) => inspect({ a: 1, [name]: secret, list: [{ [name]: [secret] }] }),
+  (name, secret) => encodeURIComponent(JSON.stringify({ [name]: secret })),
+  (name, secret) => `<${name}>${secret}</${name}>`,
+]
+
+it('of secrets planted under many names, in many shapes, none is written', () => {
+  const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+/'.split('')
+  const secrets = fc
+    .string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 60 })
+    .map((random) => `Zq9${random}`)
+  const shapes = fc.oneof(
+    fc.constantFrom(...FIELD_SHAPES),
+    fc.tuple(fc.constantFrom(...TEXT_SHAPES), fc.boolean()).map(([text, isError]) => (name: string, secret: string) => {
+      const said = `It said: ${text(name, secret)}`
+      return isError ? { error: new Error(said) } : { said, deep: [{ said }] }
+    }),
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...NAMES), secrets, shapes, (name, secret, shape) => {
+      const t = scene({ level: 'debug' })
+      runLog(t.logger, NAME).info('planted', shape(name, secret) as Record<string, unknown>)
+      const line = t.text()
+      expect(line).toContain('planted')
+      expect(line).not.toContain(secret)
+      expect(line).not.toContain(encodeURIComponent(secret))
+    }),
+    { numRuns: 2_000 },
+  )
 })
 
 it('no entry carries a payload: what is emitted has none, and bytes are never written', () => {

@@ -73,7 +73,8 @@ export function partsOf(store: Store, { flow, ...words }: PartWords = {}): Expla
     flows: new Map([['flow', flowOf(flow)]]),
     served: () => true,
     waitingFor: () => undefined,
-    concurrencyFull: () => false,
+    processFull: () => false,
+    lingers: () => false,
     ...words,
   }
 }

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import type { Store } from '../../src/store/contract/index.ts'
 import { histories, type History } from './commands.ts'
 import { drain } from './drain.ts'
+import { checkExplained } from './explained.ts'
 import { FLOWS, START } from './settings.ts'
 import { expand } from './rows.ts'
 import { issue } from './steps/index.ts'
@@ -53,6 +54,8 @@ interface Played {
   readonly reached: ReadonlyMap<string, number>
 }
 
+const EXPLAINED_EVERY = 3
+
 /** Plays one history; a violation is part of the answer. */
 async function play(open: Simulation['open'], history: History): Promise<Played> {
   const clock = new VirtualClock(START)
@@ -61,6 +64,9 @@ async function play(open: Simulation['open'], history: History): Promise<Played>
   const { log } = world
   log.push(`flows ${world.flows.map((flow) => flow.name).join(', ')}; ${world.keys} keys`)
   let failure: Error | undefined
+  let steps = 0
+  // In half of the histories: to be looked at makes a store write down what it had put off.
+  const isLookedAt = history.commands.length % 2 === 0
   try {
     world.model.routes = (await world.store.stats()).routes
     for (const command of history.commands.flatMap(expand)) {
@@ -68,6 +74,7 @@ async function play(open: Simulation['open'], history: History): Promise<Played>
       if (issued === undefined) continue
       log.push(issued.label)
       await issued.check(await issued.send())
+      if (isLookedAt && ++steps % EXPLAINED_EVERY === 0) await checkExplained(world, steps)
     }
     log.push('the faults stop')
     await drain(world)

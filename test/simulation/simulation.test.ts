@@ -8,6 +8,7 @@ import { opener, STORES, type StoreName } from './stores.ts'
 
 const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 10_000, sqlite: 10_000 }
 const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
+const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
 const SEED = 20_260_801
 const PATIENCE = 480_000
 
@@ -18,7 +19,9 @@ function counterexample({ violation }: SimulationReport): string {
 
 for (const name of STORES) {
   test(`${name}: ${HISTORIES[name]} histories keep every rule`, { timeout: PATIENCE }, async () => {
-    expect(counterexample(await simulate({ open: opener(name), runs: HISTORIES[name], seed: SEED }))).toBe('')
+    const report = await simulate({ open: opener(name), runs: HISTORIES[name], seed: SEED })
+    expect(counterexample(report)).toBe('')
+    for (const state of EXPLAINED) expect(report.reached.get(`explained ${state}`), state).toBeGreaterThan(100)
   })
 
   test(`${name}: ${LIMIT_HISTORIES[name]} histories keep every limit`, { timeout: PATIENCE }, async () => {

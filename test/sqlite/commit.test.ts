@@ -1,8 +1,8 @@
 // Calls of one moment share one commit; each is answered only after it, and one that fails takes nobody along.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { keeping } from '../../src/store/conformance/vocabulary.ts'
-import type { Store, TurnCall } from '../../src/store/contract/index.ts'
+import { claimOf, done, keeping } from '../../src/store/conformance/vocabulary.ts'
+import type { Settle, Store, TurnCall } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const WAL_HEADER = 32
@@ -24,6 +24,11 @@ function commitsIn(file: string): number {
 function turn(request: number): TurnCall {
   return { process: 'p', request, routes: 1, settle: [], claim: [], budget: 0 }
 }
+
+/** Identities that wait in memory, and some. */
+const MORE_THAN_MEMORY = 32_768 + 512
+
+const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 
 describe('a commit', () => {
   it('is shared by all arrivals of one moment', async () => {
@@ -89,6 +94,60 @@ describe('a commit', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
     expect((await store.get({ kind: 'events', id: 'y' })).item).toBeUndefined()
     expect(await send(store, event('y'), event('x'))).toEqual([{ kind: 'stored' }, { kind: 'stored' }])
+  })
+
+  it('that is undone leaves nothing to be written later: a failed settlement is not half done', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await send(store, event('good'), event('bad'), event('other'))
+    const { claimed } = await store.turn({ ...turn(1), claim: [claimOf()] })
+    const other = connect(file)
+    other.exec(
+      `create trigger planted before insert on runs when new.key = 'bad' begin select raise(abort, 'planted'); end`,
+    )
+    const settle = (...keys: readonly string[]): readonly Settle[] =>
+      claimed.filter(({ key }) => keys.includes(key)).map(({ lane, token }) => ({ ...END, lane, token }))
+    const results = await Promise.allSettled([
+      send(store, event('before')),
+      store.turn({ ...turn(2), settle: settle('good', 'bad') }),
+      store.turn({ ...turn(1), process: 'q', settle: settle('other') }),
+      send(store, event('after')),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(results[1]).toMatchObject({ reason: { code: 'STORE_FAILED' } })
+    expect(other.prepare('select key from runs').all()).toEqual([{ key: 'other' }])
+    const running = (await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 9 })).items.filter((lane) => lane.run)
+    expect(running.map(({ key }) => key).toSorted()).toEqual(['bad', 'good'])
+
+    other.exec('drop trigger planted')
+    expect((await store.turn({ ...turn(2), settle: settle('good', 'bad') })).settled).toEqual(['ok', 'ok'])
+    expect(await send(store, event('before'))).toEqual([{ kind: 'repeated' }])
+  })
+
+  it('that is undone has taught nobody an identity, however many came with it', async () => {
+    const store = await open(freshFile())
+    const many = Array.from({ length: MORE_THAN_MEMORY }, (_, n) => event(`e${n}`, { key: 'one lane' }))
+    const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
+    await expect(send(store, ...many, broken)).rejects.toMatchObject({ code: 'STORE_FAILED' })
+    const answers = new Set((await send(store, ...many)).map(({ kind }) => kind))
+    expect([...answers]).toEqual(['stored'])
+  })
+
+  it('refuses a value that no row can hold, and only the call that brought it', async () => {
+    const file = freshFile()
+    const store = await open(file)
+    await send(store, event('a'), event('b'))
+    const { claimed } = await store.turn({ ...turn(1), claim: [claimOf()] })
+    const [a, b] = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
+    if (a === undefined || b === undefined) throw new TypeError('both were claimed')
+    const noReason = { ...a, outcome: { kind: 'dropped', reason: undefined as unknown as string } } as const
+    const results = await Promise.allSettled([
+      store.turn({ ...turn(2), settle: [noReason] }),
+      store.turn({ ...turn(1), process: 'q', settle: [b] }),
+    ])
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
+    expect(connect(file).prepare('select key from runs').all()).toEqual([{ key: 'b' }])
+    expect((await store.turn({ ...turn(2), settle: [a] })).settled).toEqual(['ok'])
   })
 })
 

@@ -80,8 +80,48 @@ async function runAll(store: Store): Promise<number> {
   }
 }
 
+/** More than the page cache holds, so that the disk is full in the middle of the commit and not only at its end. */
+const LONG_REASON = 'x'.repeat(20_000)
+const SETTLED_AT_ONCE = 260
+
+/** Runs that end while the disk is full have not ended; with space again they do. */
+async function settleWhileFull(): Promise<readonly string[]> {
+  const own = join(folder, 'settled.db')
+  const store = await openStore(`sqlite:${own}`)
+  const fresh = Array.from({ length: SETTLED_AT_ONCE }, (_, n) =>
+    newEvent(`s${n}`, { id: `s${n}`, key: `s${n}`, flow: 'settled' }, Date.now()),
+  )
+  await store.append({ routes: 1, events: fresh })
+  const call = { process: 's', routes: 1, budget: 0 }
+  const claim = [claimOf({ flow: 'settled', slots: SETTLED_AT_ONCE, lease: 600_000 })]
+  const { claimed } = await store.turn({ ...call, request: 1, settle: [], claim })
+  const outcome = { kind: 'dropped', reason: LONG_REASON } as const
+  const end = { outcome, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
+  const settling = {
+    ...call,
+    request: 2,
+    claim: [],
+    settle: claimed.map(({ lane, token }) => ({ ...end, lane, token })),
+  }
+  const beside = new DatabaseSync(own, { readOnly: true })
+  const dropped = (): number => Number(beside.prepare('select count(*) as n from runs').get()?.['n'])
+  const ended: string[] = []
+  fillDisk(65_536)
+  const refused = await Promise.allSettled([store.turn(settling), store.renew({ lease: 600_000, runs: [] })])
+  for (const one of refused) if (one.status === 'fulfilled') ended.push('settled on a full disk')
+  if (dropped() > 0) ended.push('runs of an undone commit are in the file')
+  rmSync(ballast)
+  const { settled } = await store.turn(settling)
+  if (settled.some((answer) => answer !== 'ok')) ended.push(`with space again: ${settled.find((one) => one !== 'ok')}`)
+  if (dropped() !== SETTLED_AT_ONCE) ended.push('not all have ended')
+  beside.close()
+  await store.close()
+  rmSync(own)
+  return ended
+}
+
 let store = await openStore(`sqlite:${file}`)
-const offences: unknown[] = []
+const offences: unknown[] = [...(await settleWhileFull())]
 for (let cycle = 0; cycle < CYCLES; cycle++) {
   if ((await append(store)) !== AT_ONCE) offences.push(`cycle ${cycle} could not begin`)
   fillDisk(cycle * 8_192)

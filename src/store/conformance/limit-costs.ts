@@ -120,6 +120,70 @@ export const limitCosts: Suite = (rule) => {
     assert.equal(await wait(t, 't4', api), 1_100)
   })
 
+  rule('M7 a slot does not go back when a later one was used, though one after that went back', async (t) => {
+    const both = { a: calls(1, 100), b: calls(1, 100) }
+    assert.equal(await wait(t, 't1', both), 0)
+    assert.equal(await wait(t, 'nobody came', both), 110)
+    t.clock.advance(SECOND)
+    assert.equal(await wait(t, 't3', both), 0)
+    assert.equal(await wait(t, 't4', both), 110)
+    assert.equal(await release(t, 'a', 't4'), true)
+    assert.equal(await release(t, 'a', 'nobody came'), false)
+  })
+
+  rule('M7 however many wait, they can all go back, the newest first, and leave the limit as it was', async (t) => {
+    for (const [name, numbers] of Object.entries({
+      window: calls(3, SECOND),
+      bucket: calls(3, SECOND, { burst: 3 }),
+    })) {
+      const limits = { [name]: numbers }
+      const requests = Array.from({ length: 400 }, (_, n) => request(`${name} ${n}`, limits))
+      const waits = async (): Promise<readonly unknown[]> =>
+        (await t.store.reserve({ requests })).results.map((each) => each.kind === 'granted' && each.wait)
+      const first = await waits()
+      for (const { ticket } of requests.slice(3).toReversed()) assert.equal(await release(t, name, ticket), true)
+      assert.deepEqual(await waits(), first)
+    }
+  })
+
+  rule('M1 M7 however many go back, those that were used meanwhile still count', async (t) => {
+    const limits = { day: calls(3, 60 * SECOND) }
+    const tickets = Array.from({ length: 400 }, (_, n) => `t${n}`)
+    await t.store.reserve({ requests: tickets.map((ticket) => request(ticket, limits)) })
+    t.clock.advance(60 * SECOND + 100)
+    for (const ticket of ['t3', 't4', 't5']) assert.equal(await wait(t, ticket, limits), 0)
+    t.clock.advance(30 * SECOND)
+    for (const ticket of tickets.slice(6).toReversed()) assert.equal(await release(t, 'day', ticket), true)
+    assert.equal(await wait(t, 'new', limits), 30 * SECOND + 100)
+  })
+
+  rule('M3 M5 a pause of one limit takes nothing from the others of its calls', async (t) => {
+    const long = calls(8, 600 * SECOND)
+    const both = { short: calls(1, SECOND), long }
+    const tickets = ['t1', 't2', 't3', 't4']
+    for (const ticket of tickets) await wait(t, ticket, both)
+    for (let n = 0; n < 3; n++) {
+      await t.store.regulate({ name: 'short', act: { kind: 'pause', for: 2 * SECOND, slow: false } })
+      t.clock.advance(100)
+    }
+    for (const ticket of tickets.slice(1)) {
+      t.clock.advance(await wait(t, ticket, both))
+      assert.equal(await wait(t, ticket, both), 0)
+    }
+    for (const ticket of ['t5', 't6', 't7', 't8']) assert.equal(await wait(t, ticket, { long }), 0, ticket)
+    assert.ok((await wait(t, 't9', { long })) > 500 * SECOND)
+  })
+
+  rule('M3 M5 what moves in one limit stays behind what was promised in the other', async (t) => {
+    const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
+    await wait(t, 't1', both)
+    assert.equal(await wait(t, 't2', both), 1_100)
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 2_200)
+    await t.store.regulate({ name: 'a', act: { kind: 'pause', for: 2 * SECOND, slow: false } })
+    assert.equal(await wait(t, 't3', { b: calls(1, SECOND) }), 2_200)
+    assert.equal(await wait(t, 't2', both), 3_300)
+  })
+
   rule('M3 M5 a pause of one limit moves a call of two, and the other limit is kept as well', async (t) => {
     const both = { a: calls(1, SECOND), b: calls(1, SECOND) }
     await wait(t, 't1', both)

@@ -14,6 +14,13 @@ export async function wait(t: Stage, ticket: string, limits: Limits): Promise<Mi
   return answer.wait
 }
 
+/** When a ticket that can wait only a moment is told to come again. */
+export async function far(t: Stage, ticket: string, limits: Limits): Promise<Millis> {
+  const answer = only((await t.store.reserve({ requests: [{ ...request(ticket, limits), maxWait: 10 }] })).results)
+  assert.ok(answer.kind === 'far', `${ticket} is put off`)
+  return answer.wait
+}
+
 export async function release(t: Stage, name: string, ticket: string): Promise<boolean> {
   return (await t.store.regulate({ name, act: { kind: 'release', ticket } })).released
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Millis } from '../../clock.ts'
 import type { Reservation } from '../contract/index.ts'
-import { wait } from './limit-words.ts'
+import { far, wait } from './limit-words.ts'
 import { only, type Suite } from './stage.ts'
 import { calls, DAY, MINUTE, request, SECOND } from './vocabulary.ts'
 
@@ -15,7 +15,8 @@ export const limits: Suite = (rule) => {
     const ask = async (ticket: string, maxWait: Millis): Promise<Reservation> =>
       only((await t.store.reserve({ requests: [{ ...request(ticket, { api: numbers }), maxWait }] })).results)
     assert.equal((await ask('t1', 0)).kind, 'granted')
-    for (const ticket of ['t2', 't3', 't2']) assert.deepEqual(await ask(ticket, 1_099), { kind: 'far', wait: 1_100 })
+    assert.deepEqual(await ask('t2', 1_099), { kind: 'far', wait: 1_100 })
+    assert.equal((await ask('t3', 1_099)).kind, 'far')
     const patient = await ask('t4', 1_100)
     assert.ok(patient.kind === 'granted' && patient.wait === 1_100)
     // A ticket that has its slot is told its wait, however long: it was promised.
@@ -86,6 +87,56 @@ export const limits: Suite = (rule) => {
     assert.equal(await wait(t, 'last', { api: calls(5_000, SECOND) }), 0)
     const over = await wait(t, 'over', { api: calls(5_000, SECOND) })
     assert.ok(over >= SECOND && over <= SECOND + 2 * SLACK, `${over}`)
+  })
+
+  rule('M6 those who are too early are told to come one after the other, as slots are free', async (t) => {
+    const three = { api: calls(3, 3 * SECOND) }
+    for (const ticket of ['t1', 't2', 't3']) assert.equal(await wait(t, ticket, three), 0)
+    const told = [await far(t, 'f1', three), await far(t, 'f2', three), await far(t, 'f3', three)]
+    assert.deepEqual(told, [3_100, 4_134, 5_167])
+    assert.equal(await far(t, 'costs two', { api: calls(3, 3 * SECOND, { cost: 2 }) }), 7_234)
+    const bucket = { bucket: calls(1, 20 * SECOND, { burst: 1 }) }
+    assert.equal(await wait(t, 'b1', bucket), 0)
+    assert.deepEqual([await far(t, 'b2', bucket), await far(t, 'b3', bucket)], [20_000, 40_000])
+  })
+
+  rule('M6 nothing is kept for those who were told to come: who finds a slot near enough gets it', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    assert.equal(await wait(t, 't1', api), 0)
+    for (const ticket of ['f1', 'f2', 'f3']) await far(t, ticket, api)
+    assert.deepEqual([await wait(t, 't2', api), await wait(t, 't3', api)], [1_100, 2_200])
+    assert.equal(await far(t, 'f4', api), 4_400)
+  })
+
+  rule('M6 nobody is told to come later than an hour behind the first free slot', async (t) => {
+    const api = { api: calls(1, 20 * MINUTE) }
+    assert.equal(await wait(t, 't1', api), 0)
+    const told: Millis[] = []
+    for (let n = 0; n < 6; n++) told.push(await far(t, `f${n}`, api))
+    const most = 80 * MINUTE + SLACK
+    assert.deepEqual(told, [20 * MINUTE + SLACK, 40 * MINUTE + 2 * SLACK, 60 * MINUTE + 3 * SLACK, most, most, most])
+  })
+
+  rule('M3 M6 after a pause, and when their time is over, those told before do not count', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    assert.equal(await wait(t, 't1', api), 0)
+    for (const ticket of ['f1', 'f2', 'f3']) await far(t, ticket, api)
+    await t.store.regulate({ name: 'api', act: { kind: 'pause', for: 20 * SECOND, slow: false } })
+    assert.deepEqual([await far(t, 'f4', api), await far(t, 'f5', api)], [20 * SECOND, 21_100])
+    await t.store.regulate({ name: 'api', act: { kind: 'resume' } })
+    assert.equal(await far(t, 'f6', api), 1_100)
+    t.clock.advance(1_100)
+    assert.equal(await wait(t, 't2', api), 0)
+    assert.equal(await far(t, 'f7', api), 1_100)
+  })
+
+  rule('M6 those who were told to come and do not hold up nobody', async (t) => {
+    const api = { api: calls(1, 10 * SECOND) }
+    assert.equal(await wait(t, 't1', api), 0)
+    for (let n = 0; n < 60; n++) await far(t, `gone ${n}`, api)
+    t.clock.advance(30 * SECOND)
+    assert.equal(await wait(t, 't2', api), 0)
+    assert.equal(await far(t, 'f1', api), 10 * SECOND + SLACK)
   })
 
   rule('M1 with burst it is a bucket of that capacity, which fills at the rate', async (t) => {

@@ -166,6 +166,56 @@ export const pauses: Suite = (rule) => {
     assert.ok((await ask('t3')) > 0)
   })
 
+  rule(
+    'M3 what was used by others counts while many wait here: their slots move behind it, in their order',
+    async (t) => {
+      const limit = { api: calls(10, 60 * SECOND) }
+      const tickets = Array.from({ length: 20 }, (_, n) => `t${n}`)
+      const waits = async (): Promise<readonly number[]> => {
+        const { results } = await t.store.reserve({ requests: tickets.map((ticket) => request(ticket, limit)) })
+        return results.map((each) => (each.kind === 'granted' ? each.wait : -1))
+      }
+      await waits()
+      t.clock.advance(60 * SECOND)
+      const act = { kind: 'observe', numbers: limit.api, used: 9, resetsIn: 55 * SECOND } as const
+      const { epoch } = await t.store.regulate({ name: 'api', act })
+      tickets.splice(0, 10)
+      const moved = await waits()
+      assert.deepEqual(moved, [100, ...Array.from({ length: 9 }, () => 60 * SECOND + 100)])
+      const again = await t.store.regulate({ name: 'api', act })
+      assert.equal(again.epoch, epoch, 'what is known already changes nothing')
+      assert.deepEqual(await waits(), moved)
+    },
+  )
+
+  rule('M3 a slot that is due and not used is not what the other side counted', async (t) => {
+    const limit = { api: calls(2, SECOND) }
+    const ask = async (ticket: string): Promise<Millis> => {
+      const answer = only((await t.store.reserve({ requests: [request(ticket, limit)] })).results)
+      return answer.kind === 'granted' ? answer.wait : -1
+    }
+    for (const ticket of ['t1', 't2', 't3', 't4']) await ask(ticket)
+    t.clock.advance(1_150)
+    const act = { kind: 'observe', numbers: limit.api, used: 1, resetsIn: 500 } as const
+    await t.store.regulate({ name: 'api', act })
+    assert.equal(await ask('t3'), 0)
+    assert.equal(await ask('t4'), 1_100)
+  })
+
+  rule('M3 a bucket holds no more than what the other side will still take', async (t) => {
+    const bucket = { api: calls(10, 60 * SECOND, { burst: 10 }) }
+    const ask = async (ticket: string): Promise<Millis> => {
+      const answer = only((await t.store.reserve({ requests: [request(ticket, bucket)] })).results)
+      return answer.kind === 'granted' ? answer.wait : -1
+    }
+    const act = { kind: 'observe', numbers: bucket.api, used: 9, resetsIn: 55 * SECOND } as const
+    await t.store.regulate({ name: 'api', act })
+    assert.deepEqual([await ask('t1'), await ask('t2'), await ask('t3')], [0, 6 * SECOND, 12 * SECOND])
+    t.clock.advance(6 * SECOND)
+    await t.store.regulate({ name: 'api', act })
+    assert.deepEqual([await ask('t2'), await ask('t3')], [0, 6 * SECOND], 'it lacks nine already')
+  })
+
   rule('M3 a limit that the other side says is used up waits at least until it resets', async (t) => {
     const act = { kind: 'observe', numbers, used: 1, resetsIn: 30 * SECOND } as const
     await t.store.regulate({ name: 'api', act })

@@ -1,8 +1,8 @@
 // L2b: what a handler publishes is stored in the commit of its settlement, once over all attempts, or not at all.
 import assert from 'node:assert/strict'
-import type { NewEvent } from '../contract/index.ts'
+import type { NewEvent, Settle } from '../contract/index.ts'
 import { only, type Stage, type Suite } from './stage.ts'
-import { blocking, done, retry } from './vocabulary.ts'
+import { blocking, bytes, done, retry } from './vocabulary.ts'
 
 /** The n-th event of a run: the same identity in each attempt, another id. */
 function published(t: Stage, name: string, dedupe: string): NewEvent {
@@ -65,5 +65,45 @@ export const publishedEvents: Suite = (rule) => {
     const call = { n: 10, lease: 1_000, reasons: ['routes-old'], flows: [] } as const
     const leased = only((await t.store.unrouted(call)).marks)
     assert.deepEqual([leased.flow, leased.reason, t.names([leased.event.id])], ['', 'routes-old', ['p0']])
+  })
+
+  rule('L2b L10 what was published and not stored is told: which one, of which settlement, and why', async (t) => {
+    for (const key of ['a', 'b', 'lost']) await t.append(key, { key })
+    await t.append('first', { flow: 'other', source: 'sluice', dedupe: 'known', body: 'known' })
+    const runs = new Map((await t.claim()).map((run) => [run.key, run]))
+    const end = (key: string, publish: readonly NewEvent[]): Settle => {
+      const { lane, token } = runs.get(key) ?? { lane: '', token: 0 }
+      const wrong = key === 'lost' ? 1 : 0
+      const how = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined } as const
+      return { ...how, lane, token: token + wrong, publish }
+    }
+    const fresh = published(t, 'fresh', 'fresh')
+    const settle = [
+      end('a', [fresh, published(t, 'duplicate', 'known'), { ...published(t, 'bad', 'bad'), id: '' }]),
+      end('lost', [published(t, 'duplicate too', 'known')]),
+      end('b', [{ ...published(t, 'conflict', 'known'), body: bytes('other') }, fresh, published(t, 'last', 'last')]),
+    ]
+    const reply = await t.turn({ settle, request: 7 })
+    assert.deepEqual(reply.settled, ['ok', 'lost', 'ok'])
+    const kinds = reply.keptOut.map((one) => [one.settle, one.publish, one.result.kind])
+    assert.deepEqual(kinds, [
+      [0, 1, 'duplicate'],
+      [0, 2, 'refused'],
+      [2, 0, 'conflict'],
+      [2, 1, 'repeated'],
+    ])
+    assert.deepEqual(reply.keptOut[0]?.result, { kind: 'duplicate', of: t.id('first') })
+    assert.deepEqual((await t.turn({ settle, request: 7 })).keptOut, reply.keptOut)
+    assert.deepEqual(t.names(await t.next({ flow: 'next' })), ['fresh', 'last'])
+  })
+
+  rule('L2b what was published by old routes is stored, and not told as kept out', async (t) => {
+    await t.append('a')
+    const run = await t.next()
+    await t.store.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })
+    const how = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined } as const
+    const publish = [published(t, 'p0', 'p0'), { ...published(t, 'p0 again', 'p0') }]
+    const { keptOut } = await t.turn({ settle: [{ ...how, lane: run.lane, token: run.token, publish }] })
+    assert.deepEqual(keptOut, [{ settle: 0, publish: 1, result: { kind: 'duplicate', of: t.id('p0') } }])
   })
 }

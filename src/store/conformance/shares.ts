@@ -1,7 +1,7 @@
 // L5g: groups take turns, so that a tenant with ten thousand ready keys does not stand before a tenant with one.
 import assert from 'node:assert/strict'
 import { keys, sorted, type Stage, type Suite } from './stage.ts'
-import { claimOf, retry } from './vocabulary.ts'
+import { claimOf, DAY, retry, SECOND } from './vocabulary.ts'
 
 /** Lanes named after their group: a0, a1, … */
 async function fill(t: Stage, group: string, lanes: number): Promise<void> {
@@ -150,6 +150,29 @@ export const shares: Suite = (rule) => {
     assert.deepEqual(sorted(keys(await t.claim({ perGroup: 2 }))), ['a1', 'y'])
     t.lapse()
     assert.deepEqual(sorted(keys(await t.claim({ perGroup: 1 }))), ['a0', 'z'])
+  })
+
+  rule('L5g when a group was served is known for a day', async (t) => {
+    await fill(t, 'a', 1)
+    assert.deepEqual(await t.drain({ perGroup: 1 }), ['a0'])
+    t.clock.advance(DAY - SECOND)
+    await t.upkeep()
+    await t.append('a1', { key: 'a1', group: 'a' })
+    await fill(t, 'new', 1)
+    assert.deepEqual(await t.drain({ perGroup: 1 }), ['new0', 'a1'])
+  })
+
+  rule('L5g a group that was not served for a day and has no lane is a newcomer again', async (t) => {
+    await fill(t, 'a', 1)
+    await fill(t, 'b', 1)
+    assert.deepEqual(await t.drain({ perGroup: 1 }), ['a0', 'b0'])
+    await t.append('still waits', { key: 'b1', group: 'b', quiet: 5 * DAY })
+    t.clock.advance(DAY)
+    await t.upkeep()
+    await t.append('b2', { key: 'b2', group: 'b' })
+    await t.append('a1', { key: 'a1', group: 'a' })
+    await fill(t, 'new', 1)
+    assert.deepEqual(await t.drain({ perGroup: 1 }), ['a1', 'new0', 'b2'])
   })
 
   rule('L5g groups of another flow have their own turns and their own live runs', async (t) => {

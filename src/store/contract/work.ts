@@ -219,8 +219,17 @@ export interface Head {
   readonly due: Millis | undefined
 }
 
+/** An event that a settlement published and that was not stored, or had been before; by their places in the call. */
+export interface KeptOut {
+  readonly settle: number
+  readonly publish: number
+  readonly result: Exclude<Appended, { readonly kind: 'stored' } | { readonly kind: 'routes-old' }>
+}
+
 export interface TurnReply extends Reply {
   readonly settled: readonly Settled[]
+  /** Whatever else was published by a settlement that is `ok` is stored (L2b, L10). */
+  readonly keptOut: readonly KeptOut[]
   readonly claimed: readonly Lease[]
   /** Runs this call found to have lapsed once too often. */
   readonly crashed: readonly { readonly lane: LaneId; readonly run: string }[]
@@ -299,7 +308,10 @@ export interface ReserveCall {
 export type Reservation =
   /** To be used within `freshFor` after the wait, by the caller's monotonic clock from when it asked; else ask anew (M1). */
   | { readonly kind: 'granted'; readonly wait: Millis; readonly freshFor: Millis; readonly epoch: number }
-  /** The next slot is beyond `maxWait`: it was not taken, and may be somebody else's by then. */
+  /**
+   * The next slot is beyond `maxWait`, and was not taken. When to ask again: those who are told this come one after the
+   * other, as slots are free. Nothing is kept for them: whoever asks when a slot is near enough gets it (M6).
+   */
   | { readonly kind: 'far'; readonly wait: Millis }
   | { readonly kind: 'refused'; readonly limit: string }
 

@@ -1,6 +1,7 @@
 // append: events are stored once and take their places in the same commit (L2, L3, L4, L10, L18).
 import { hash } from 'node:crypto'
-import { later } from '../../clock.ts'
+import { later, type Millis } from '../../clock.ts'
+import { ID_LENGTH_MAX } from '../../model/event.ts'
 import { keyFault } from '../../model/identity.ts'
 import type { Rank } from '../../model/lane.ts'
 import { place } from '../../model/place.ts'
@@ -9,7 +10,6 @@ import type { EventRow } from './tables.ts'
 import { LanesAtHand, type Work } from './work.ts'
 
 const LANES_PER_EVENT_MAX = 100
-const ID_LENGTH_MAX = 128
 const STORED: Appended = { kind: 'stored' }
 
 export function append(work: Work, call: AppendCall): readonly Appended[] {
@@ -21,14 +21,15 @@ export function append(work: Work, call: AppendCall): readonly Appended[] {
 }
 
 /** What a handler published, inside its settlement (L2b). Old routes cannot fail that: the event is routed later. */
-export function appendPublished(work: Work, events: readonly NewEvent[], routes: number): void {
+export function appendPublished(work: Work, events: readonly NewEvent[], routes: number): readonly Appended[] {
   const stale = routes < work.tables.routes()
   const mark: Mark = { flow: '', reason: 'routes-old', error: '' }
   const lanes = new LanesAtHand(work)
-  for (const event of events) {
-    appendOne(work, lanes, stale ? { ...event, places: [] } : event, stale ? [mark] : event.marks)
-  }
+  const results = events.map((event) =>
+    appendOne(work, lanes, stale ? { ...event, places: [] } : event, stale ? [mark] : event.marks),
+  )
   lanes.save()
+  return results
 }
 
 function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: readonly Mark[]): Appended {
@@ -38,7 +39,7 @@ function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: reado
   const seq = insert(work, event, places)
   if (typeof seq !== 'number') return seq
   for (const one of places) enter(work, lanes, one, { seq, size: event.body.length, tenant: event.tenant, rank: 0 })
-  for (const mark of marks) addMark(work, seq, mark, 0)
+  for (const mark of marks) addMark(work, seq, mark, { after: 0, since: work.now })
   work.note('event', '', event.id, event.type)
   return STORED
 }
@@ -104,10 +105,16 @@ export function enter(work: Work, lanes: LanesAtHand, to: Place, entering: Enter
   }
 }
 
-export function addMark(work: Work, event: number, mark: Mark, after: number): void {
+interface MarkTimes {
+  readonly after: Millis
+  /** One that is tried in vain keeps its age. */
+  readonly since: Millis
+}
+
+export function addMark(work: Work, event: number, mark: Mark, { after, since }: MarkTimes): void {
   const { flow, reason, error } = mark
   const due = later(work.now, after)
-  work.tables.marks.put({ id: work.draw(), event, flow, reason, error, since: work.now, due, tries: 0, token: 0 })
+  work.tables.marks.put({ id: work.draw(), event, flow, reason, error, since, due, tries: 0, token: 0 })
 }
 
 /** Repeated keys collapse (L11). */

@@ -48,7 +48,7 @@ function fromMark(work: Work, lanes: LanesAtHand, item: Extract<PlaceItem, { kin
   const entering = { seq: event.seq, size: event.body.length, tenant: event.tenant, rank: 0 } as const
   for (const one of fresh) enter(work, lanes, one, entering)
   if (fresh.length > 0) events.setLanes(event.seq, [...event.lanes, ...fresh.map((one) => one.lane)])
-  for (const left of item.marks) addMark(work, event.seq, left, left.after)
+  for (const left of item.marks) addMark(work, event.seq, left, { after: left.after, since: mark.since })
   return 'placed'
 }
 

@@ -12,26 +12,35 @@ import {
   type LaneEnd,
 } from '../../model/settle.ts'
 import { unblock } from '../../model/steer.ts'
-import type { RunRecord, Settle, Settled } from '../contract/index.ts'
+import type { Appended, RunRecord, Settle, Settled } from '../contract/index.ts'
 import { appendPublished } from './append.ts'
 import type { PlaceRow } from './tables.ts'
 import type { Work } from './work.ts'
 
-export function settle(work: Work, call: Settle, routes: number): Settled {
+interface SettledWith {
+  readonly settled: Settled
+  /** What became of each event that it published. */
+  readonly published: readonly Appended[]
+}
+
+export function settle(work: Work, call: Settle, routes: number): SettledWith {
   const lane = work.tables.lanes.get(call.lane)
   const run = lane?.run
-  if (lane === undefined || run === undefined || run.token !== call.token || !isLive(run, work.now)) return 'lost'
+  if (lane === undefined || run === undefined || run.token !== call.token || !isLive(run, work.now)) return LOST
   if (run.purged) {
     work.save(endPurged(work, lane, run, call))
-    return 'purged'
+    return PURGED
   }
   const next = outcomeOf(work, lane, run, call)
   work.save(next)
-  appendPublished(work, call.publish, routes)
+  const published = appendPublished(work, call.publish, routes)
   if (next.due < NEVER) work.due(lane.flow)
   work.note('settled', lane.flow, run.id, call.outcome.kind)
-  return 'ok'
+  return { settled: 'ok', published }
 }
+
+const LOST: SettledWith = { settled: 'lost', published: [] }
+const PURGED: SettledWith = { settled: 'purged', published: [] }
 
 function outcomeOf(work: Work, lane: Lane, run: Run, call: Settle): Lane {
   const outcome = call.outcome

@@ -4,7 +4,7 @@ import type { Millis } from '../../clock.ts'
 import type { Event } from '../../model/event.ts'
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { Lane, Line, Rank } from '../../model/lane.ts'
-import type { LimitNumbers, LimitState } from '../../model/limit.ts'
+import type { LimitNumbers, LimitState, SlotPage } from '../../model/limit.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type {
   AuditRecord,
@@ -92,9 +92,16 @@ export interface PauseRow {
 export interface ReadyQuery {
   readonly flow: string
   readonly line: Line
-  /** Undefined: whatever the group. */
-  readonly group: string | undefined
   readonly now: Millis
+  readonly n: number
+}
+
+export interface GroupQuery {
+  readonly flow: string
+  readonly lines: readonly Line[]
+  readonly now: Millis
+  /** Groups with so many live runs are passed over. */
+  readonly perGroup: number
   readonly n: number
 }
 
@@ -106,11 +113,14 @@ export interface LaneTable {
   remove(lane: Lane): void
   /** Lanes whose deadline has passed, by (deadline, ticket). */
   ready(query: ReadyQuery): readonly Lane[]
-  /** Groups of the flow that have a lane whose deadline has passed. */
-  readyGroups(flow: string, now: Millis): readonly string[]
+  /** The first ready lanes of the next `n` groups: served longest ago first, then by the lanes' (deadline, ticket). */
+  inTurn(query: GroupQuery): readonly Lane[]
+  /** The lane's group was served: `turn` is a number of the counter. */
+  tookTurn(lane: Lane, turn: number, now: Millis): void
+  /** Of `n` groups served before a moment, forgets those with no lane that waits for time; the others count from now. */
+  forgetTurns(before: Millis, now: Millis, n: number): number
   /** The earliest deadline of the flow in these lines. */
   head(flow: string, lines: readonly Line[]): Millis | undefined
-  live(flow: string, group: string, now: Millis): number
   /** Lanes kept only to remember when they last ran, and no longer. */
   stale(now: Millis, n: number): readonly Lane[]
   /** Lanes of the flow whose window has not passed, beyond `most` per tenant, the oldest window first. */
@@ -182,13 +192,20 @@ export interface MarkTable {
 export interface LimitTable {
   get(name: string): LimitState | undefined
   put(name: string, state: LimitState): void
+  /** Older slots of a limit, by the number of the page. */
+  page(name: string, n: number): SlotPage | undefined
+  putPage(name: string, n: number, page: SlotPage): void
+  /** Removes pages all of whose slots lie before the moment. */
+  dropPages(name: string, before: Millis): void
   /** Forgets limits whose state no longer matters. */
   forget(now: Millis): void
   ticket(ticket: string): TicketRow | undefined
   putTicket(row: TicketRow): void
   removeTicket(ticket: string): void
-  /** Slots of this limit that are not used, first come first. */
-  unused(name: string): readonly TicketRow[]
+  /** Slots of this limit that are not used and lie at or before a moment, first come first. */
+  unused(name: string, upto: Millis): readonly TicketRow[]
+  /** Of its slots that are not used: who came last, and the latest moment. */
+  lastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined
   ticketsBefore(moment: Millis, n: number): readonly TicketRow[]
 }
 
@@ -203,9 +220,6 @@ export interface SmallTables {
   putPause(flow: string, pause: PauseRow | undefined): void
   pressure(flow: string): Pressure | undefined
   putPressure(flow: string, pressure: Pressure): void
-  /** When a group was last served: a number of the counter. */
-  served(flow: string, group: string): number
-  putServed(flow: string, group: string, turn: number): void
   /** Whether this event was replayed under this name before; remembers that it now was. */
   replayedBefore(replay: string, event: number, now: Millis): boolean
   forgetReplays(before: Millis): void

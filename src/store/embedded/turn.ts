@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import { begin, beginLetter, cut, nextTurn, resume, type Turn } from '../../model/claim.ts'
 import { FAILING, HEALTHY, isLive, SUSPECT, type Lane, type Line, type Rank } from '../../model/lane.ts'
-import type { Claim, Head, Lease, Settled, TurnCall } from '../contract/index.ts'
+import type { Appended, Claim, Head, KeptOut, Lease, Settled, TurnCall } from '../contract/index.ts'
 import { BodyBudget, handed, leasesOf, type Handed } from './leases.ts'
 import { bury, endPurged, record, settle } from './settle.ts'
 import type { PlaceRow } from './tables.ts'
@@ -11,6 +11,7 @@ import type { Work } from './work.ts'
 
 export interface Turned {
   readonly settled: readonly Settled[]
+  readonly keptOut: readonly KeptOut[]
   readonly claimed: readonly Lease[]
   readonly crashed: readonly { readonly lane: string; readonly run: string }[]
   readonly heads: readonly Head[]
@@ -18,6 +19,8 @@ export interface Turned {
 
 interface Remembered {
   readonly settled: readonly Settled[]
+  /** Left out when there are none, as nearly always. */
+  readonly keptOut?: readonly KeptOut[]
   readonly claimed: readonly ClaimedBriefly[]
   readonly crashed: Turned['crashed']
 }
@@ -33,16 +36,25 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
       return new SluiceError('REQUEST_STALE', `Turn ${call.request} came after ${last.request}.`)
     return repeated(work, call, JSON.parse(last.answer) as Remembered, budget)
   }
-  const settled = call.settle.map((one) => settle(work, one, call.routes))
+  const ended = call.settle.map((one) => settle(work, one, call.routes))
+  const settled = ended.map((one) => one.settled)
+  const keptOut = ended.flatMap(({ published }, at) => keptOutOf(at, published))
   const crashed: { lane: string; run: string }[] = []
   const claimed = call.claim.flatMap((claim) => serve(work, claim, budget, crashed))
   const kept: Remembered = {
     settled,
+    ...(keptOut.length > 0 && { keptOut }),
     claimed: claimed.map(({ lane, token, due, superseded }) => [lane, token, due, superseded]),
     crashed,
   }
   work.tables.small.putProcess(call.process, { at: work.now, request: call.request, answer: JSON.stringify(kept) })
-  return { settled, claimed, crashed, heads: headsOf(work, call) }
+  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call) }
+}
+
+function keptOutOf(at: number, published: readonly Appended[]): readonly KeptOut[] {
+  return published.flatMap((result, publish) =>
+    result.kind === 'stored' || result.kind === 'routes-old' ? [] : [{ settle: at, publish, result }],
+  )
 }
 
 function headsOf(work: Work, call: TurnCall): readonly Head[] {
@@ -63,7 +75,8 @@ function repeated(work: Work, call: TurnCall, kept: Remembered, budget: BodyBudg
     return isSame ? [handed(work, lane, due, superseded)] : []
   })
   const claimed = leasesOf(work, live, budget)
-  return { settled: kept.settled, claimed, crashed: kept.crashed, heads: headsOf(work, call) }
+  const { settled, keptOut = [], crashed } = kept
+  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call) }
 }
 
 /** How many lanes of each line a call may still take. */
@@ -87,6 +100,10 @@ class Quota {
   use(line: Line): void {
     this.#slots--
     this.#byLine.set(line, (this.#byLine.get(line) ?? 0) - 1)
+  }
+
+  get slots(): number {
+    return Math.max(0, this.#slots)
   }
 
   get lines(): readonly Line[] {
@@ -135,7 +152,7 @@ function inOneLine(work: Work, claim: Claim, quota: Quota): Picker {
   let ahead: Lane[] | undefined
   return {
     pick() {
-      ahead ??= readyOf(work, claim.flow, undefined, quota)
+      ahead ??= readyOf(work, claim.flow, quota)
       for (let lane = ahead.shift(); lane !== undefined; lane = ahead.shift())
         if (quota.left(lane.line) > 0) return lane
       return undefined
@@ -147,10 +164,8 @@ function inOneLine(work: Work, claim: Claim, quota: Quota): Picker {
   }
 }
 
-function readyOf(work: Work, flow: string, group: string | undefined, quota: Quota): Lane[] {
-  const lines = quota.lines.map((line) =>
-    work.tables.lanes.ready({ flow, line, group, now: work.now, n: group === undefined ? quota.left(line) : 1 }),
-  )
+function readyOf(work: Work, flow: string, quota: Quota): Lane[] {
+  const lines = quota.lines.map((line) => work.tables.lanes.ready({ flow, line, now: work.now, n: quota.left(line) }))
   return lines.length === 1 ? [...(lines[0] ?? [])] : lines.flat().toSorted(byTurn)
 }
 
@@ -160,43 +175,25 @@ function byTurn(one: Lane, other: Lane): number {
 
 /** The group that was served longest ago goes first; each group's own lanes keep their order (L5g). */
 function inGroups(work: Work, claim: Claim, quota: Quota, perGroup: number): Picker {
-  const { lanes, small } = work.tables
-  const waiting = new Map<string, { live: number; served: number; head: Lane | undefined }>()
-  const look = (): void => {
-    for (const group of lanes.readyGroups(claim.flow, work.now)) {
-      const live = lanes.live(claim.flow, group, work.now)
-      waiting.set(group, { live, served: small.served(claim.flow, group), head: undefined })
-    }
-  }
-  const headOf = (group: string): Lane | undefined => readyOf(work, claim.flow, group, quota)[0]
-  look()
+  const { lanes } = work.tables
+  const { flow } = claim
+  let ahead: { readonly heads: Lane[]; readonly lines: number } | undefined
   return {
     pick() {
-      let best: { lane: Lane; served: number } | undefined
-      for (const [group, state] of waiting) {
-        if (state.live >= perGroup) continue
-        if (state.head === undefined || quota.left(state.head.line) === 0) state.head = headOf(group)
-        const lane = state.head
-        if (lane === undefined) continue
-        if (
-          best === undefined ||
-          state.served < best.served ||
-          (state.served === best.served && byTurn(lane, best.lane) < 0)
-        ) {
-          best = { lane, served: state.served }
-        }
+      const { lines, slots } = quota
+      if (slots === 0) return undefined
+      // One each, then the next round. A line that has no slots left changes which lane is a group's first.
+      if (ahead === undefined || ahead.heads.length === 0 || ahead.lines !== lines.length) {
+        const heads = lanes.inTurn({ flow, lines, now: work.now, perGroup, n: slots })
+        ahead = { heads: [...heads], lines: lines.length }
       }
-      return best?.lane
+      return ahead.heads.shift()
     },
     served(lane) {
-      const turn = work.draw()
-      small.putServed(claim.flow, lane.group, turn)
-      const state = waiting.get(lane.group)
-      if (state !== undefined) waiting.set(lane.group, { live: state.live + 1, served: turn, head: undefined })
+      lanes.tookTurn(lane, work.draw(), work.now)
     },
     moved() {
-      waiting.clear()
-      look()
+      ahead = undefined
     },
   }
 }

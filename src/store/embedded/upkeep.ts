@@ -11,6 +11,7 @@ const PIECE = 500
 const TICKETS_KEPT = 3_600_000
 const DAY = 86_400_000
 const REPLAYS_KEPT = 30 * DAY
+const TURNS_KEPT = DAY
 
 /** Where the look at old rows stopped; 0: it is through. */
 export interface Looked {
@@ -31,7 +32,9 @@ export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked):
   const runs = expireRuns(work, policy, after.runs)
   const doomed = wipeDoomed(work)
   const tickets = forgetSmall(work)
-  const more = [lanes, letters, doomed, tickets].some((count) => count >= PIECE) || runs.after > 0 || events.after > 0
+  const turns = work.tables.lanes.forgetTurns(work.now - TURNS_KEPT, work.now, PIECE)
+  const more =
+    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || runs.after > 0 || events.after > 0
   return {
     did: { lanes, letters, runs: runs.gone, events: events.gone + doomed },
     more,

@@ -1,55 +1,14 @@
-// The small tables in memory: limits and their tickets, permits, pauses, documents.
+// The small tables in memory: permits, pauses, documents.
 import type { Millis } from '../../clock.ts'
-import type { LimitState } from '../../model/limit.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
-import type { DocTable, LimitTable, PauseRow, ProcessRow, SmallTables, TicketRow } from '../embedded/tables.ts'
-
-export class MemoryLimits implements LimitTable {
-  readonly all: Map<string, LimitState> = new Map()
-  readonly #tickets = new Map<string, TicketRow>()
-
-  get(name: string): LimitState | undefined {
-    return this.all.get(name)
-  }
-
-  put(name: string, state: LimitState): void {
-    this.all.set(name, state)
-  }
-
-  forget(now: Millis): void {
-    for (const [name, state] of this.all) if (state.idleAt <= now) this.all.delete(name)
-  }
-
-  ticket(ticket: string): TicketRow | undefined {
-    return this.#tickets.get(ticket)
-  }
-
-  putTicket(row: TicketRow): void {
-    this.#tickets.set(row.ticket, row)
-  }
-
-  removeTicket(ticket: string): void {
-    this.#tickets.delete(ticket)
-  }
-
-  unused(name: string): readonly TicketRow[] {
-    return [...this.#tickets.values()]
-      .filter((row) => !row.used && row.limits.some((limit) => limit.name === name))
-      .toSorted((one, other) => one.order - other.order)
-  }
-
-  ticketsBefore(moment: Millis, n: number): readonly TicketRow[] {
-    return [...this.#tickets.values()].filter((row) => row.at <= moment).slice(0, n)
-  }
-}
+import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../embedded/tables.ts'
 
 export class MemorySmall implements SmallTables {
   readonly pauses: Map<string, PauseRow> = new Map()
   readonly #processes = new Map<string, ProcessRow>()
   readonly #permits = new Map<string, Map<string, { n: number; until: Millis }>>()
   readonly #pressure = new Map<string, Pressure>()
-  readonly #served = new Map<string, number>()
   readonly #replays = new Map<string, Millis>()
 
   process(id: string): ProcessRow | undefined {
@@ -92,14 +51,6 @@ export class MemorySmall implements SmallTables {
 
   putPressure(flow: string, pressure: Pressure): void {
     this.#pressure.set(flow, pressure)
-  }
-
-  served(flow: string, group: string): number {
-    return this.#served.get(JSON.stringify([flow, group])) ?? 0
-  }
-
-  putServed(flow: string, group: string, turn: number): void {
-    this.#served.set(JSON.stringify([flow, group]), turn)
   }
 
   replayedBefore(replay: string, event: number, now: Millis): boolean {

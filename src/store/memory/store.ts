@@ -5,8 +5,9 @@ import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
 import { EmbeddedStore, type Commit } from '../embedded/store.ts'
 import type { Tables } from '../embedded/tables.ts'
+import { MemoryLimits } from './limits.ts'
 import { MemoryRecords } from './records.ts'
-import { MemoryDocs, MemoryLimits, MemorySmall } from './small-tables.ts'
+import { MemoryDocs, MemorySmall } from './small-tables.ts'
 import { MemoryEvents, MemoryLanes, MemoryLetters, MemoryMarks, MemoryPlaces, MemoryRuns } from './tables.ts'
 
 export class MemoryTables implements Tables {

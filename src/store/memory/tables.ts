@@ -22,6 +22,7 @@ import { runNumber } from '../embedded/work.ts'
 
 export class MemoryLanes implements LaneTable {
   readonly all: Map<LaneId, Lane> = new Map()
+  readonly #served = new Map<string, { readonly turn: number; readonly at: Millis }>()
 
   get(id: LaneId): Lane | undefined {
     return this.all.get(id)
@@ -39,15 +40,39 @@ export class MemoryLanes implements LaneTable {
     this.all.delete(lane.id)
   }
 
-  ready({ flow, line, group, now, n }: Parameters<LaneTable['ready']>[0]): readonly Lane[] {
+  ready({ flow, line, now, n }: Parameters<LaneTable['ready']>[0]): readonly Lane[] {
     return [...this.#passed(flow, now)]
-      .filter((lane) => lane.line === line && (group === undefined || lane.group === group))
-      .toSorted((one, other) => one.due - other.due || one.ticket - other.ticket)
+      .filter((lane) => lane.line === line)
+      .toSorted(byTurn)
       .slice(0, n)
   }
 
-  readyGroups(flow: string, now: Millis): readonly string[] {
-    return [...new Set([...this.#passed(flow, now)].map((lane) => lane.group))]
+  inTurn({ flow, lines, now, perGroup, n }: Parameters<LaneTable['inTurn']>[0]): readonly Lane[] {
+    const live = this.#live(flow, now)
+    const heads = new Map<string, Lane>()
+    for (const lane of this.#passed(flow, now)) {
+      const head = heads.get(lane.group)
+      if (lines.includes(lane.line) && (head === undefined || byTurn(lane, head) < 0)) heads.set(lane.group, lane)
+    }
+    const served = (lane: Lane): number => this.#served.get(groupOf(lane))?.turn ?? 0
+    return [...heads.values()]
+      .filter((lane) => (live.get(lane.group) ?? 0) < perGroup)
+      .toSorted((one, other) => served(one) - served(other) || byTurn(one, other))
+      .slice(0, n)
+  }
+
+  tookTurn(lane: Lane, turn: number, now: Millis): void {
+    this.#served.set(groupOf(lane), { turn, at: now })
+  }
+
+  forgetTurns(before: Millis, now: Millis, n: number): number {
+    const old = [...this.#served].filter(([, { at }]) => at <= before).slice(0, n)
+    const waits = new Set([...this.all.values()].filter((lane) => lane.due < NEVER).map(groupOf))
+    for (const [group, { turn }] of old) {
+      if (waits.has(group)) this.#served.set(group, { turn, at: now })
+      else this.#served.delete(group)
+    }
+    return old.length
   }
 
   head(flow: string, lines: readonly Line[]): Millis | undefined {
@@ -56,9 +81,12 @@ export class MemoryLanes implements LaneTable {
     return due === NEVER ? undefined : due
   }
 
-  live(flow: string, group: string, now: Millis): number {
-    const live = (lane: Lane): boolean => lane.run !== undefined && isLive(lane.run, now)
-    return [...this.all.values()].filter((lane) => lane.flow === flow && lane.group === group && live(lane)).length
+  #live(flow: string, now: Millis): ReadonlyMap<string, number> {
+    const live = new Map<string, number>()
+    for (const { flow: its, group, run } of this.all.values()) {
+      if (its === flow && run !== undefined && isLive(run, now)) live.set(group, (live.get(group) ?? 0) + 1)
+    }
+    return live
   }
 
   stale(now: Millis, n: number): readonly Lane[] {
@@ -83,6 +111,14 @@ export class MemoryLanes implements LaneTable {
   *#passed(flow: string, now: Millis): Iterable<Lane> {
     for (const lane of this.all.values()) if (lane.flow === flow && lane.due <= now) yield lane
   }
+}
+
+function byTurn(one: Lane, other: Lane): number {
+  return one.due - other.due || one.ticket - other.ticket
+}
+
+function groupOf({ flow, group }: Lane): string {
+  return JSON.stringify([flow, group])
 }
 
 export class MemoryPlaces implements PlaceTable {

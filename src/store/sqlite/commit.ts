@@ -39,6 +39,8 @@ export class GroupCommit implements Commit {
   #queue: Waiting[] = []
   #scheduled = false
   #open = true
+  /** A commit was undone, and memory may still say what the file does not. */
+  #inDoubt = false
 
   constructor(parts: CommitParts) {
     this.#parts = parts
@@ -60,7 +62,7 @@ export class GroupCommit implements Commit {
   async read<T>(work: () => T): Promise<T> {
     if (!this.#open) throw closed()
     const { readOnly, tables } = this.#parts
-    if (!readOnly && tables.isBehind) await this.write(() => tables.catchUp())
+    if (!readOnly && (tables.isBehind || this.#inDoubt)) await this.write(() => tables.catchUp())
     try {
       return work()
     } catch (error) {
@@ -98,19 +100,45 @@ export class GroupCommit implements Commit {
   }
 
   #attempt(group: readonly Waiting[]): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
-    const { db, file, tables, committed } = this.#parts
+    const { db, file, tables } = this.#parts
     try {
+      if (this.#inDoubt) this.#undo()
       db.exec('begin immediate')
       const values = group.map((waiting) => waiting.work())
       tables.finish()
       db.exec('commit')
-      tables.ended('committed')
-      committed()
+      this.#committed()
       return { kind: 'done', values }
     } catch (error) {
-      if (db.isTransaction) db.exec('rollback')
-      tables.ended('rolled-back')
+      this.#undoIfPossible()
       return { kind: 'failed', error: fault(error, file) }
+    }
+  }
+
+  /** It is stored: whatever fails from here on must not say that it is not. */
+  #committed(): void {
+    this.#parts.tables.ended('committed')
+    try {
+      this.#parts.committed()
+    } catch {
+      // What is not written back now is in the log, and is written back after another commit.
+    }
+  }
+
+  #undo(): void {
+    const { db, tables } = this.#parts
+    this.#inDoubt = true
+    if (db.isTransaction) db.exec('rollback')
+    tables.ended('rolled-back')
+    this.#inDoubt = false
+  }
+
+  /** A disk that takes nothing may not even give back what it has. Then it is asked again before the next commit. */
+  #undoIfPossible(): void {
+    try {
+      this.#undo()
+    } catch {
+      // In doubt: nothing is read or written before this has been done.
     }
   }
 }

@@ -21,6 +21,8 @@ export class Identities {
   /** What this commit put into memory and took out of it. */
   readonly #came: Identity[] = []
   readonly #went: [Identity, number][] = []
+  /** The first event of this commit: it and those after it are not in the file if the commit is undone. */
+  #firstNew = Infinity
   #count = 0
   /** The range that is written next. */
   #next = 0
@@ -42,8 +44,9 @@ export class Identities {
     if (how === 'rolled-back') {
       this.#index.forget()
       for (const identity of this.#came) this.#forget(identity)
-      for (const [identity, event] of this.#went) this.#remember(identity, event)
+      for (const [identity, event] of this.#went) if (event < this.#firstNew) this.#remember(identity, event)
     }
+    this.#firstNew = Infinity
     this.#came.length = 0
     this.#went.length = 0
   }
@@ -60,6 +63,7 @@ export class Identities {
   add(identity: Identity, event: number): void {
     this.#remember(identity, event)
     this.#came.push(identity)
+    this.#firstNew = Math.min(this.#firstNew, event)
     while (this.#count > KEPT_IN_MEMORY) this.#write()
   }
 

@@ -3,8 +3,9 @@ import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import { begin } from '../../model/claim.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
-import type { LaneTable, ReadyQuery } from '../embedded/tables.ts'
+import type { GroupQuery, LaneTable, ReadyQuery } from '../embedded/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
+import { GroupTurns, type Standing } from './group-turns.ts'
 import type { SqlitePlaces } from './places.ts'
 import { PushedBack } from './pushed-back.ts'
 import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
@@ -16,20 +17,19 @@ const INSERT = `insert into lanes (${COLUMNS}, lease, keep_until) values (?, ?, 
 const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, rest = ?,
   here = ?, lease = ?, keep_until = ? where row = ?`
 const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ?`
-const READY_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
-  where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit ?`
-const READY_NO_GROUP = `select ${COLUMNS} from lanes where flow = ? and grp = '' and line = ? and due <= ? order by due, ticket limit ?`
-// One look per group, not per lane: each step jumps to the next group in the index.
-const NEXT_GROUP = `select grp from lanes indexed by lanes_share
-  where flow = ? and grp > ? and grp <> '' and due is not null order by grp limit 1`
+const FIRST_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
+  where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit 1`
+// The index of shares does not have them: they are looked for in the line of all, from where the first of them may be.
+const FIRST_OF_NO_GROUP = `select ${COLUMNS} from lanes indexed by lanes_line
+  where flow = ? and line = ? and due >= ? and due <= ? and grp = '' order by due, ticket limit 1`
+const OF_GROUP = `select 1 from lanes indexed by lanes_share where flow = ? and grp = ? and grp <> '' and due is not null limit 1`
+const OF_NO_GROUP = `select 1 from lanes indexed by lanes_line where flow = ? and due is not null and grp = '' limit 1`
 const HEAD = `select due, id from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
 const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and lease is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
 const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > ?`
 const OLDEST = `select ${COLUMNS} from lanes where flow = ? and tenant = ? and tenant <> '' and waiting > 0 order by row limit ?`
-
-const LINES: readonly Line[] = [0, 1, 2]
 
 /** Lanes kept in memory between commits. This process is the only one that writes them. */
 const CACHED = 4_096
@@ -39,6 +39,7 @@ export class SqliteLanes implements LaneTable {
   readonly #places: SqlitePlaces
   readonly #begun: BegunRuns
   readonly #pushedBack: PushedBack
+  readonly #turns: GroupTurns
   readonly #cache = new Map<LaneId, Lane>()
   /** Lanes that this commit has made. */
   readonly #fresh = new Set<LaneId>()
@@ -50,6 +51,12 @@ export class SqliteLanes implements LaneTable {
     this.#places = places
     this.#begun = new BegunRuns(sql)
     this.#pushedBack = new PushedBack(sql, places)
+    this.#turns = new GroupTurns(sql, {
+      first: (place, from) => this.#firstOfGroup(place, from),
+      live: (flow, group, now) => this.#live(flow, group, now),
+      waits: (flow, group) =>
+        (group === '' ? this.#sql.get(OF_NO_GROUP, flow) : this.#sql.get(OF_GROUP, flow, group)) !== undefined,
+    })
     this.#recover()
   }
 
@@ -94,6 +101,7 @@ export class SqliteLanes implements LaneTable {
       this.#fresh.add(lane.id)
     }
     this.#cache.set(lane.id, lane)
+    this.#turns.written(lane)
   }
 
   begun(before: Lane, lane: Lane): void {
@@ -142,6 +150,7 @@ export class SqliteLanes implements LaneTable {
     if (how === 'rolled-back') {
       this.#cache.clear()
       this.#places.letGo()
+      this.#turns.letGo()
       this.#recover()
     }
     // Most new lanes are not looked at again before their turn: those that are will come back and stay.
@@ -160,16 +169,39 @@ export class SqliteLanes implements LaneTable {
     this.#places.gone(lane.row)
   }
 
-  ready({ flow, line, group, now, n }: ReadyQuery): readonly Lane[] {
+  ready({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
+    return this.#ask(flow, () => this.#sql.all(READY, flow, line, now, n))
+  }
+
+  inTurn(query: GroupQuery): readonly Lane[] {
+    return this.#turns.next(query)
+  }
+
+  tookTurn(lane: Lane, turn: number, now: Millis): void {
+    this.#turns.served(lane, turn, now)
+  }
+
+  forgetTurns(before: Millis, now: Millis, n: number): number {
+    return this.#turns.forgetServed(before, now, n)
+  }
+
+  #firstOfGroup(
+    { flow, line, now }: Pick<ReadyQuery, 'flow' | 'line' | 'now'>,
+    { group, due }: Standing,
+  ): Lane | undefined {
+    return this.#ask(flow, () =>
+      group === ''
+        ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
+        : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now),
+    )[0]
+  }
+
+  /** Rows of the index, when all of them stand where they belong. */
+  #ask(flow: string, rowsOf: () => readonly Row[]): readonly Lane[] {
     this.#catchUpBegun(flow)
     this.#begunUpTo.set(flow, 0)
     for (;;) {
-      const rows =
-        group === undefined
-          ? this.#sql.all(READY, flow, line, now, n)
-          : group === ''
-            ? this.#sql.all(READY_NO_GROUP, flow, line, now, n)
-            : this.#sql.all(READY_IN_GROUP, flow, group, line, now, n)
+      const rows = rowsOf()
       const rang = rows.filter((row) => this.#rangEarly(text(row[1])))
       if (rang.length === 0) return rows.map((row) => this.#atHand(row))
     }
@@ -180,18 +212,6 @@ export class SqliteLanes implements LaneTable {
     const lane = this.#pushedBack.has(id) ? this.#cache.get(id) : undefined
     if (lane !== undefined) this.#write(lane)
     return lane !== undefined
-  }
-
-  readyGroups(flow: string, now: Millis): readonly string[] {
-    const isReady = (group: string): boolean =>
-      LINES.some((line) => this.ready({ flow, line, group, now, n: 1 }).length > 0)
-    const groups = isReady('') ? [''] : []
-    for (let at = this.#sql.get(NEXT_GROUP, flow, ''); at !== undefined;) {
-      const group = text(at[0])
-      if (isReady(group)) groups.push(group)
-      at = this.#sql.get(NEXT_GROUP, flow, group)
-    }
-    return groups
   }
 
   head(flow: string, lines: readonly Line[]): Millis | undefined {
@@ -209,7 +229,7 @@ export class SqliteLanes implements LaneTable {
     }
   }
 
-  live(flow: string, group: string, now: Millis): number {
+  #live(flow: string, group: string, now: Millis): number {
     this.#catchUpBegun(flow)
     return number(this.#sql.get(LIVE, flow, group, now)?.[0])
   }

@@ -1,74 +1,9 @@
-// The small tables as rows: limits and their tickets, permits, pauses, documents.
+// The small tables as rows: permits, pauses, documents.
 import type { Millis } from '../../clock.ts'
-import type { LimitState } from '../../model/limit.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
-import type { DocTable, LimitTable, PauseRow, ProcessRow, SmallTables, TicketRow } from '../embedded/tables.ts'
+import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../embedded/tables.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
-
-const TICKET = 'ticket, ord, at, used, limits'
-
-export class SqliteLimits implements LimitTable {
-  readonly #sql: Statements
-
-  constructor(sql: Statements) {
-    this.#sql = sql
-  }
-
-  get(name: string): LimitState | undefined {
-    const row = this.#sql.get('select state from limits where name = ?', name)
-    return row === undefined ? undefined : (JSON.parse(text(row[0])) as LimitState)
-  }
-
-  put(name: string, state: LimitState): void {
-    const values = [name, state.idleAt, JSON.stringify(state)] as const
-    this.#sql.run('insert or replace into limits (name, idle_at, state) values (?, ?, ?)', ...values)
-  }
-
-  forget(now: Millis): void {
-    this.#sql.run('delete from limits where idle_at <= ?', now)
-  }
-
-  ticket(ticket: string): TicketRow | undefined {
-    return this.#sql.all(`select ${TICKET} from tickets where ticket = ?`, ticket).map(ticketOf)[0]
-  }
-
-  putTicket(row: TicketRow): void {
-    this.#sql.run(
-      `insert or replace into tickets (${TICKET}) values (?, ?, ?, ?, ?)`,
-      row.ticket,
-      row.order,
-      row.at,
-      row.used ? 1 : 0,
-      JSON.stringify(row.limits),
-    )
-  }
-
-  removeTicket(ticket: string): void {
-    this.#sql.run('delete from tickets where ticket = ?', ticket)
-  }
-
-  unused(name: string): readonly TicketRow[] {
-    return this.#sql
-      .all(`select ${TICKET} from tickets where used = 0 order by ord`)
-      .map(ticketOf)
-      .filter((row) => row.limits.some((limit) => limit.name === name))
-  }
-
-  ticketsBefore(before: Millis, n: number): readonly TicketRow[] {
-    return this.#sql.all(`select ${TICKET} from tickets where at <= ? limit ?`, before, n).map(ticketOf)
-  }
-}
-
-function ticketOf(row: Row): TicketRow {
-  return {
-    ticket: text(row[0]),
-    order: number(row[1]),
-    at: number(row[2]),
-    used: row[3] === 1,
-    limits: JSON.parse(text(row[4])) as TicketRow['limits'],
-  }
-}
 
 export class SqliteSmall implements SmallTables {
   readonly #sql: Statements
@@ -143,14 +78,6 @@ export class SqliteSmall implements SmallTables {
   putPressure(flow: string, { level, at, raisedAt }: Pressure): void {
     const values = [flow, level, at, raisedAt] as const
     this.#sql.run('insert or replace into pressure (flow, level, at, raised_at) values (?, ?, ?, ?)', ...values)
-  }
-
-  served(flow: string, group: string): number {
-    return number(this.#sql.get('select turn from served where flow = ? and grp = ?', flow, group)?.[0] ?? 0)
-  }
-
-  putServed(flow: string, group: string, turn: number): void {
-    this.#sql.run('insert or replace into served (flow, grp, turn) values (?, ?, ?)', flow, group, turn)
   }
 
   replayedBefore(replay: string, event: number, now: Millis): boolean {

@@ -11,11 +11,12 @@ import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
 import { Identities } from './identities.ts'
 import { SqliteLanes } from './lanes.ts'
+import { SqliteLimits } from './limits.ts'
 import { SqlitePlaces } from './places.ts'
 import { SqliteRecords } from './records.ts'
 import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
 import { checkSchema, migrate } from './schema.ts'
-import { SqliteDocs, SqliteLimits, SqliteSmall } from './small-tables.ts'
+import { SqliteDocs, SqliteSmall } from './small-tables.ts'
 import { number, Statements, text } from './statements.ts'
 import { WriteBack } from './write-back.ts'
 
@@ -189,14 +190,17 @@ class SqliteTables implements Tables {
     this.#sql.catchUp()
   }
 
+  /** A rollback may be told more than once: what could not be read the first time is read then. */
   ended(how: 'committed' | 'rolled-back'): void {
-    this.lanes.letGo(how)
+    if (how === 'rolled-back') {
+      // First of all: what is still to be written belongs to the commit that never was, and any reading would write it.
+      this.#sql.forget()
+      // The file no longer has what memory says it has.
+      this.#bound = this.#counter
+      this.#routes = number(this.#meta('routes'))
+    }
     this.#identities.letGo(how)
-    if (how === 'committed') return
-    this.#sql.forget()
-    // The file no longer has what memory says it has.
-    this.#bound = this.#counter
-    this.#routes = number(this.#meta('routes'))
+    this.lanes.letGo(how)
   }
 
   #meta(name: string): string | number | null | Uint8Array {

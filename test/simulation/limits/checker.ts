@@ -14,6 +14,8 @@ export interface Ticket {
   orderUnknown: boolean
   /** The moment it was last told. */
   slot: Millis
+  /** When its slot was first moved since it was told, if it was. */
+  movedAt: Millis
   /** How many pauses there had been when it was told. */
   pausesSeen: number
   usedAt: Millis | undefined
@@ -45,6 +47,22 @@ export function checkUse(limit: NamedLimit, uses: readonly Use[]): void {
       demand(within <= allowed, `M1: ${within} calls within ${span} ms from the ${limit.name}`)
     }
   }
+}
+
+/** What the other side counted beyond our calls, at least. Slots that went by unused stand for calls as well. */
+export function foreign(limit: NamedLimit, uses: readonly Use[], seen: { used: number; now: Millis }): number {
+  const { used, now } = seen
+  if (limit.burst === 0) {
+    const own = uses.filter((use) => use.at > now - limit.per).reduce((sum, use) => sum + use.cost, 0)
+    return used - own
+  }
+  let lacks = 0
+  let at = 0
+  for (const use of [...uses, { at: now, cost: 0 }]) {
+    lacks = Math.max(0, lacks - ((use.at - at) * limit.rate) / limit.per) + use.cost
+    at = use.at
+  }
+  return used === 0 ? 0 : limit.burst - lacks - Math.max(0, limit.rate - used)
 }
 
 /** M2: first come, first served. Only what was told since the same pause can be compared. */

@@ -27,6 +27,8 @@ export type LimitCommand =
   | { readonly kind: 'release'; readonly ticket: number }
   | { readonly kind: 'pause'; readonly limit: number; readonly for: number; readonly slow: boolean }
   | { readonly kind: 'resume'; readonly limit: number }
+  /** The other side says how many calls it has seen: a share of the rate, in eighths. */
+  | { readonly kind: 'observe'; readonly limit: number; readonly eighths: number }
 
 const of = <K extends string>(kind: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(kind) })
 const small = fc.nat({ max: 7 })
@@ -61,6 +63,7 @@ const troubled: readonly fc.WeightedArbitrary<LimitCommand>[] = [
     weight: 2,
   },
   { arbitrary: fc.record({ ...of('resume'), limit }), weight: 1 },
+  { arbitrary: fc.record({ ...of('observe'), limit, eighths: small }), weight: 2 },
 ]
 
 export function limitHistories(steps: number): fc.Arbitrary<readonly LimitCommand[]> {

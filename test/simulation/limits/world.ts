@@ -3,7 +3,7 @@ import type { Millis } from '../../../src/clock.ts'
 import type { RegulateCall, RegulateReply, Reservation, Store } from '../../../src/store/contract/index.ts'
 import { demand } from '../violation.ts'
 import type { VirtualClock } from '../virtual-clock.ts'
-import { checkOrder, checkUse, longestWait, slackOf, type Ticket, type Use } from './checker.ts'
+import { checkOrder, checkUse, foreign, longestWait, slackOf, type Ticket, type Use } from './checker.ts'
 import { LIMITS, type LimitCommand, type NamedLimit } from './commands.ts'
 
 export class LimitWorld {
@@ -18,6 +18,10 @@ export class LimitWorld {
   #orders = 0
   /** Nobody was late, gave back, forgot or paused: every wait can be said beforehand. */
   #orderly = true
+  /** Somebody ended a slowness, or began one, which wears off: slots that are moved may come before what was told. */
+  #movesEarlier = false
+  /** What went by unused, at most. */
+  readonly #unused = new Map<NamedLimit, number>()
 
   constructor(store: Store, clock: VirtualClock) {
     this.store = store
@@ -46,7 +50,7 @@ export class LimitWorld {
       case 'forget': {
         const ticket = this.waiting()[command.ticket % Math.max(1, this.waiting().length)]
         this.#orderly = false
-        if (ticket !== undefined) ticket.gone = true
+        if (ticket !== undefined) this.#leave(ticket)
         return undefined
       }
       case 'release':
@@ -54,6 +58,8 @@ export class LimitWorld {
       case 'pause':
       case 'resume':
         return this.#regulate(command)
+      case 'observe':
+        return this.#observe(LIMITS[command.limit], command.eighths)
     }
   }
 
@@ -67,6 +73,7 @@ export class LimitWorld {
         order: this.#orders++,
         orderUnknown: false,
         slot: 0,
+        movedAt: 0,
         pausesSeen: this.#pauses,
         usedAt: undefined,
         gone: false,
@@ -150,6 +157,7 @@ export class LimitWorld {
     const paused = ticket.pausesSeen !== this.#pauses
     if (late) {
       this.#orderly = false
+      this.#wentBy(ticket)
       ticket.orderUnknown ||= paused
       ticket.order = this.#orders++
     }
@@ -161,13 +169,31 @@ export class LimitWorld {
     }
     // Its slot was moved, and it is in time for it: what the slot was it is not told.
     if (paused && answer.wait === 0) ticket.orderUnknown = true
+    // Its slot may have come, and gone, before the moment it was told.
+    if (paused && this.#mayHaveGone(ticket, now - slack)) {
+      ticket.orderUnknown = true
+      this.#wentBy(ticket)
+    }
     this.reach(late ? 'again: too late' : paused ? 'again: after a pause' : 'again: as told')
     this.#told(ticket, answer.wait)
   }
 
+  #mayHaveGone(ticket: Ticket, before: Millis): boolean {
+    return ticket.movedAt < before && (this.#movesEarlier || ticket.limits.length > 1)
+  }
+
+  #leave(ticket: Ticket): void {
+    ticket.gone = true
+    this.#wentBy(ticket)
+  }
+
+  #wentBy({ limits, cost }: Ticket): void {
+    for (const limit of limits) this.#unused.set(limit, (this.#unused.get(limit) ?? 0) + cost)
+  }
+
   /** The answer that it may call got lost: it is told so again, and has called once. */
   async #afterUse(ticket: Ticket, since: Millis, slack: Millis): Promise<void> {
-    if (since > slack || ticket.pausesSeen !== this.#pauses) return
+    if (since > slack || ticket.pausesSeen !== this.#pauses || ticket.orderUnknown) return
     const answer = await this.ask(ticket)
     demand(answer.kind === 'granted' && answer.wait === 0, `M2: ${ticket.name} may call no longer ${since} ms after`)
     this.reach('again: used')
@@ -181,7 +207,7 @@ export class LimitWorld {
     if (later) demand(!released, `M7: ${ticket.name} gave its slot back though a later one was given`)
     this.reach(released ? 'released' : 'not released')
     this.#orderly = false
-    ticket.gone = true
+    this.#leave(ticket)
     if (released) this.tickets = this.tickets.filter((other) => other !== ticket)
   }
 
@@ -202,8 +228,39 @@ export class LimitWorld {
     const asked = kind === 'pause' ? command.for : 0
     demand(pausedFor >= asked && (kind === 'pause' || pausedFor === 0), `M3: ${kind} leaves a pause of ${pausedFor}`)
     this.pausedUntil.set(limit, this.clock.now() + pausedFor)
-    this.#pauses += 1
+    this.#movesEarlier ||= kind === 'resume' || command.slow
+    this.#moved()
     this.reach(kind)
+  }
+
+  /** Slots that went by unused the store may count as calls; of a bucket also those of who has not come yet. */
+  #mayStandFor(limit: NamedLimit): number {
+    const now = this.clock.now()
+    const due = this.waiting().filter(
+      (ticket) => ticket.limits.includes(limit) && (ticket.slot <= now || ticket.pausesSeen !== this.#pauses),
+    )
+    const late = limit.burst === 0 ? 0 : due.reduce((sum, ticket) => sum + ticket.cost, 0)
+    return late + (this.#unused.get(limit) ?? 0)
+  }
+
+  #moved(): void {
+    for (const ticket of this.tickets) if (ticket.pausesSeen === this.#pauses) ticket.movedAt = this.clock.now()
+    this.#pauses += 1
+  }
+
+  /** What others used counts like calls of ours, made now. */
+  async #observe(limit: NamedLimit | undefined, eighths: number): Promise<void> {
+    if (limit === undefined) return
+    const now = this.clock.now()
+    const used = Math.floor((limit.rate * eighths) / 8)
+    this.#orderly = false
+    await this.#send(limit, { kind: 'observe', numbers: { ...limit, cost: 1 }, used, resetsIn: limit.per })
+    const uses = this.uses.get(limit) ?? []
+    this.uses.set(limit, uses)
+    const cost = foreign(limit, uses, { used, now }) - this.#mayStandFor(limit)
+    this.reach(cost > 0 ? 'observe: news' : 'observe: known')
+    if (cost > 0) uses.push({ at: now, cost })
+    this.#moved()
   }
 
   async #send(limit: NamedLimit, act: RegulateCall['act']): Promise<RegulateReply> {

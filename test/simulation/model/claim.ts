@@ -22,11 +22,11 @@ const LIVE_TURNS_PER_REPLAY = 8
 
 type Line = 'healthy' | 'failing' | 'suspect'
 
-function lapsesFound(run: ModelRun, now: number): number {
+export function lapsesFound(run: ModelRun, now: number): number {
   return run.lapses + (run.state === 'running' && run.until <= now ? 1 : 0)
 }
 
-function lineOf(lane: ModelLane, now: number): Line {
+export function lineOf(lane: ModelLane, now: number): Line {
   if (lane.run === undefined) return 'healthy'
   if (lapsesFound(lane.run, now) >= 2) return 'suspect'
   return lane.run.failing ? 'failing' : 'healthy'
@@ -47,7 +47,7 @@ export function headOf(model: Model, { flow, slots, failing, suspects }: Claim):
   return first === NEVER ? undefined : first
 }
 
-function byDeadline(a: ModelLane, b: ModelLane): number {
+export function byDeadline(a: ModelLane, b: ModelLane): number {
   return a.deadline - b.deadline || a.ticket - b.ticket
 }
 
@@ -202,7 +202,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     spots,
     rank: 0,
     letter: undefined,
-    state: 'waiting',
+    state: 'again',
     token: 0,
     until: 0,
     tries: 0,

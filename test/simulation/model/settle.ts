@@ -1,7 +1,7 @@
 // How an attempt ends in the reference model, and how a lease is lengthened (L1, L6c, L8, L9, L15).
 import { later } from '../../../src/clock.ts'
 import type { Outcome } from '../../../src/model/settle.ts'
-import type { NewEvent, RenewCall, RenewReply, Settle, Settled } from '../../../src/store/contract/index.ts'
+import type { Appended, NewEvent, RenewCall, RenewReply, Settle, Settled } from '../../../src/store/contract/index.ts'
 import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
 import { ANY_ERROR, store } from './place.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
@@ -15,19 +15,24 @@ function holder(model: Model, lane: string, token: number): { lane: ModelLane; r
   return { lane: found, run }
 }
 
-export function settle(model: Model, call: Settle, routes: number): Settled {
+export interface ModelSettled {
+  readonly settled: Settled
+  readonly published: readonly Appended[]
+}
+
+export function settle(model: Model, call: Settle, routes: number): ModelSettled {
   const held = holder(model, call.lane, call.token)
-  if (held === undefined) return 'lost'
+  if (held === undefined) return { settled: 'lost', published: [] }
   const { lane, run } = held
   if (run.purged) {
     endPurgedLetter(lane, run)
     runEnded(model, lane, call)
-    return 'purged'
+    return { settled: 'purged', published: [] }
   }
   if (call.attempt !== undefined) run.attempts = [...run.attempts, call.attempt]
   settleRun(model, { lane, run }, call, call.outcome)
-  for (const event of call.publish) store(model, routes < model.routes ? unroutedYet(event) : event)
-  return 'ok'
+  const published = call.publish.map((event) => store(model, routes < model.routes ? unroutedYet(event) : event))
+  return { settled: 'ok', published }
 }
 
 /** What a handler published by old routes is stored all the same, and routed later. */
@@ -46,7 +51,7 @@ function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Out
     case 'retry':
       run.tries += 1
       run.failing = true
-      return putOff(model, { lane, run }, outcome.after)
+      return putOff(model, { lane, run }, outcome.after, 'retrying')
     case 'again':
       run.failing = false
       run.state64 = outcome.state64
@@ -71,8 +76,8 @@ function removeLetter(lane: ModelLane, run: ModelRun): void {
   lane.letters = lane.letters.filter((letter) => letter !== run.letter)
 }
 
-function putOff(model: Model, { lane, run }: Held, after: number): void {
-  run.state = 'waiting'
+function putOff(model: Model, { lane, run }: Held, after: number, state: 'retrying' | 'again' = 'again'): void {
+  run.state = state
   run.until = later(model.now, after)
   run.frozen = true
   run.asked = false
@@ -126,7 +131,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
     left: run.left,
     spots: again,
     letter: rest,
-    state: 'waiting',
+    state: 'retrying',
     failing: true,
     frozen: true,
     asked: false,

@@ -4,7 +4,7 @@ import { NEVER, type Millis } from '../../../src/clock.ts'
 import type { LaneId } from '../../../src/model/identity.ts'
 import type { Attempt, Rank } from '../../../src/model/lane.ts'
 import type { LaneEnd } from '../../../src/model/settle.ts'
-import type { MarkReason, NewEvent, Place, Settled } from '../../../src/store/contract/index.ts'
+import type { MarkReason, NewEvent, Place, Settled, TurnReply } from '../../../src/store/contract/index.ts'
 
 /** The id of a run that ended before any claim showed it. */
 export const UNSEEN = '*'
@@ -27,7 +27,7 @@ export interface ModelRun {
   spots: readonly Spot[]
   rank: Rank
   letter: Letter | undefined
-  state: 'running' | 'waiting'
+  state: 'running' | 'retrying' | 'again'
   token: number
   until: Millis
   tries: number
@@ -120,6 +120,7 @@ interface ModelEvent {
 interface LastRequest {
   readonly request: number
   readonly settled: readonly Settled[]
+  readonly keptOut: TurnReply['keptOut']
   readonly tokens: readonly number[]
 }
 

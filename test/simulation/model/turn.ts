@@ -1,7 +1,7 @@
 // One scheduler step in the reference model: settle, then claim; a repeated request changes nothing (L12).
-import type { Head, Settled, TurnCall } from '../../../src/store/contract/index.ts'
+import type { Head, Settled, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
 import { claim, headOf, type Claimed, type Granted } from './claim.ts'
-import { settle } from './settle.ts'
+import { settle, type ModelSettled } from './settle.ts'
 import { isLive, type Model, type ModelLane } from './state.ts'
 
 export type ModelTurn =
@@ -9,12 +9,14 @@ export type ModelTurn =
   | {
       readonly kind: 'repeated'
       readonly settled: readonly Settled[]
+      readonly keptOut: TurnReply['keptOut']
       readonly lanes: readonly ModelLane[]
       readonly heads: readonly Head[]
     }
   | {
       readonly kind: 'taken'
       readonly settled: readonly Settled[]
+      readonly keptOut: TurnReply['keptOut']
       readonly granted: readonly Granted[]
       readonly crashed: Claimed['crashed']
       readonly heads: readonly Head[]
@@ -28,10 +30,23 @@ export function turn(model: Model, call: TurnCall): ModelTurn {
     const holds = (lane: ModelLane, token: number): boolean =>
       lane.run !== undefined && lane.run.token === token && isLive(lane.run, model.now)
     const lanes = last.tokens.flatMap((token) => [...model.lanes.values()].filter((lane) => holds(lane, token)))
-    return { kind: 'repeated', settled: last.settled, lanes, heads: heads() }
+    return { kind: 'repeated', settled: last.settled, keptOut: last.keptOut, lanes, heads: heads() }
   }
-  const settled = call.settle.map((one) => settle(model, one, call.routes))
+  const ended = call.settle.map((one) => settle(model, one, call.routes))
+  const settled = ended.map((one) => one.settled)
   const claimed = call.claim.map((one) => claim(model, one))
   const granted = claimed.flatMap((one) => one.granted)
-  return { kind: 'taken', settled, granted, crashed: claimed.flatMap((one) => one.crashed), heads: heads() }
+  const crashed = claimed.flatMap((one) => one.crashed)
+  return { kind: 'taken', settled, keptOut: keptOut(ended), granted, crashed, heads: heads() }
+}
+
+/** Every event that was published and is not a new one in the store. */
+function keptOut(ended: readonly ModelSettled[]): TurnReply['keptOut'] {
+  const found: TurnReply['keptOut'][number][] = []
+  for (const [at, { published }] of ended.entries()) {
+    for (const [n, result] of published.entries()) {
+      if (result.kind !== 'stored' && result.kind !== 'routes-old') found.push({ settle: at, publish: n, result })
+    }
+  }
+  return found
 }

@@ -14,7 +14,11 @@ export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): O
       return { kind: 'retry', after }
     case 'again':
     case 'released':
-      return { kind: pick.outcome, after, state64: Buffer.from(`state ${pick.number}`).toString('base64') }
+      return {
+        kind: pick.outcome,
+        after,
+        state64: Buffer.from(JSON.stringify({ state: pick.number })).toString('base64'),
+      }
     case 'dead':
       return { kind: 'dead', reason: 'it cannot be', block }
     case 'dropped':

@@ -30,13 +30,13 @@ function settleOf(world: World, lease: Lease, pick: SettlePick): Settle {
     token: lease.token,
     outcome,
     attempt: failed ? { at: world.clock.now(), ms: 1, error: 'it failed' } : undefined,
-    publish: pick.publish ? [published(world, lease)] : [],
+    publish: pick.publish ? [published(world, lease, pick.number)] : [],
   }
 }
 
-/** What a handler publishes is named after its run: a second attempt publishes the same. */
-function published(world: World, lease: Lease): Settle['publish'][number] {
-  const event = world.bareEvent(lease.tenant, 'said')
+/** What a handler publishes is named after its run: a second attempt publishes the same, or says it in other words. */
+function published(world: World, lease: Lease, words: number): Settle['publish'][number] {
+  const event = world.bareEvent(lease.tenant, words % 3 === 0 ? 'told' : 'said')
   const key = Number(lease.key.slice(1))
   const target = world.flows.at(-1) ?? FLOWS[0]
   demand(target !== undefined, 'there are flows')
@@ -132,6 +132,8 @@ function checkTurn(world: World, process: Process, call: TurnCall, answer: Answe
   }
   world.checkReply(answer)
   expectSame('settled', predicted.settled, answer.settled)
+  expectSame('kept out', predicted.keptOut, answer.keptOut)
+  for (const { result } of answer.keptOut) world.reach(`publish: ${result.kind}`)
   if (predicted.kind === 'repeated') checkRepeated(world, predicted, answer, call)
   else checkTaken(world, predicted, answer, { call, process })
   expectSame('heads', predicted.heads, answer.heads)
@@ -186,6 +188,7 @@ function checkTaken(
   world.model.requests.set(call.process, {
     request: call.request,
     settled: reply.settled,
+    keptOut: reply.keptOut,
     tokens: reply.claimed.map((lease) => lease.token),
   })
   process.lastTurn = call

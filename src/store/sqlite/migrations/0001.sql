@@ -144,6 +144,9 @@ create index marks_due on marks (due, id);
 create index marks_event on marks (event);
 
 create table limits (name text primary key, idle_at integer not null, state text not null) without rowid, strict;
+create table limit_pages (
+  name text not null, n integer not null, upto integer not null, page text not null, primary key (name, n)
+) without rowid, strict;
 create table tickets (
   ticket text primary key,
   ord integer not null,
@@ -151,8 +154,12 @@ create table tickets (
   used integer not null,
   limits text not null
 ) without rowid, strict;
-create index tickets_unused on tickets (ord) where used = 0;
 create index tickets_at on tickets (at);
+-- Tickets that are not used, under each of their limits.
+create table waits (
+  name text not null, ord integer not null, at integer not null, ticket text not null, primary key (name, ord)
+) without rowid, strict;
+create index waits_at on waits (name, at);
 
 create table processes (id text primary key, at integer not null, request integer not null, answer text not null) strict;
 create table permits (
@@ -160,7 +167,11 @@ create table permits (
 ) without rowid, strict;
 create table pauses (flow text primary key, reason text not null, by text not null, since integer not null) without rowid, strict;
 create table pressure (flow text primary key, level real not null, at integer not null, raised_at integer not null) without rowid, strict;
-create table served (flow text not null, grp text not null, turn integer not null, primary key (flow, grp)) without rowid, strict;
+-- When a group had its last turn: a number of the counter, and the time.
+create table served (
+  flow text not null, grp text not null, turn integer not null, at integer not null, primary key (flow, grp)
+) without rowid, strict;
+create index served_at on served (at);
 create table replays (replay text not null, event integer not null, at integer not null, primary key (replay, event)) without rowid, strict;
 create index replays_at on replays (at);
 

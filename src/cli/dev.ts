@@ -1,0 +1,60 @@
+// `sluice dev`: the same in a process of its own, begun anew whenever a file of the project changes.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { watch } from 'node:fs'
+import { extname, sep } from 'node:path'
+import { systemClock } from '../clock.ts'
+
+export interface DevParts {
+  /** The arguments of `start`. */
+  readonly args: readonly string[]
+  /** The file that is run with them. */
+  readonly main: string
+  readonly folder: string
+  readonly say: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+const CODE: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.json', '.env'])
+const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', 'dist', 'coverage'])
+/** Editors write a file in several steps, and formatters after them. */
+const SETTLED_AFTER = 150
+
+export async function dev({ args, main, folder, say, signal }: DevParts): Promise<void> {
+  let child: ChildProcess | undefined
+  let pending: (() => void) | undefined
+  let turn = Promise.resolve()
+  const begin = (): void => {
+    child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder })
+    child.once('exit', (code) => {
+      if (code !== 0 && code !== null) say('sluice dev: waits for a change')
+    })
+  }
+  const again = (name: string): void => {
+    pending?.()
+    pending = systemClock.after(SETTLED_AFTER, () => {
+      say(`sluice dev: ${name} has changed`)
+      turn = turn.then(() => ended(child)).then(begin)
+    })
+  }
+  begin()
+  const watcher = watch(folder, { recursive: true }, (_kind, name) => {
+    if (name !== null && isCode(name)) again(name)
+  })
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  watcher.close()
+  pending?.()
+  await turn
+  await ended(child)
+}
+
+function isCode(name: string): boolean {
+  return CODE.has(extname(name)) && !name.split(sep).some((part) => IGNORED.has(part))
+}
+
+/** Told to stop, it lets its runs end first. */
+async function ended(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  child.kill('SIGTERM')
+  await exited
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env node
+// The command line. Exit codes: 0 done, 1 it failed, 2 it was asked something it does not know.
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { configFile } from './config-file.ts'
+import { dev } from './dev.ts'
+import { start } from './start.ts'
+
+const USAGE = `sluice <command> [options]
+
+  dev      run the app of sluice.config.ts, and again whenever a file changes
+  start    run the app of sluice.config.ts
+  version  say which one this is
+
+  --config=FILE  another file than ./sluice.config.ts
+  --port=N       8787, or PORT of the environment
+  --host=HOST    127.0.0.1; 0.0.0.0 lets the world in
+`
+
+const OPTIONS = {
+  config: { type: 'string' },
+  port: { type: 'string' },
+  host: { type: 'string' },
+  help: { type: 'boolean', default: false },
+} as const
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
+  const [command = 'help', ...more] = positionals
+  if (values.help || command === 'help') return say(USAGE, 0)
+  if (command === 'version') return say(versionOf(), 0)
+  if (more.length > 0 || (command !== 'dev' && command !== 'start')) return say(USAGE, 2)
+  const file = configFile(process.cwd(), values.config)
+  const port = values.port === undefined ? {} : { port: Number(values.port) }
+  const host = values.host === undefined ? {} : { host: values.host }
+  const signal = stopSignal()
+  if (command === 'start') {
+    await start({ file, listen: { ...port, ...host }, say: tell, signal })
+    return 0
+  }
+  const options = Object.entries({ config: file, ...values }).flatMap(([name, value]) =>
+    typeof value === 'string' ? [`--${name}=${value}`] : [],
+  )
+  await dev({ args: options, main: fileURLToPath(import.meta.url), folder: process.cwd(), say: tell, signal })
+  return 0
+}
+
+function tell(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+function say(text: string, code: number): number {
+  const out = code === 0 ? process.stdout : process.stderr
+  out.write(text.endsWith('\n') ? text : `${text}\n`)
+  return code
+}
+
+function versionOf(): string {
+  const url = new URL('../../package.json', import.meta.url)
+  return (JSON.parse(readFileSync(url, 'utf8')) as { readonly version: string }).version
+}
+
+/** The first one asks it to stop; with a second one nobody wants to wait any longer. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      if (stop.signal.aborted) process.exit(130)
+      stop.abort()
+    })
+  }
+  return stop.signal
+}
+
+main(process.argv.slice(2)).then(
+  (code) => void (process.exitCode = code),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = error instanceof TypeError && 'code' in error ? 2 : 1
+  },
+)

@@ -1,0 +1,35 @@
+// `sluice start`: loads the app, begins its work, serves it, says where, and stops when it is told to.
+import type { ListenOptions } from '../http/server.ts'
+import { loadApp } from './config-file.ts'
+
+export interface StartParts {
+  readonly file: string
+  readonly listen: ListenOptions
+  readonly say: (line: string) => void
+  /** Aborted when it is to stop. */
+  readonly signal: AbortSignal
+}
+
+export async function start({ file, listen, say, signal }: StartParts): Promise<void> {
+  const app = await loadApp(file)
+  try {
+    await app.start()
+    const { url, sources } = await app.listen(listen)
+    say(`sluice listens on ${url}`)
+    const width = Math.max(0, ...sources.map(({ name }) => name.length))
+    for (const { name, scheme, path } of sources) say(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)
+    if (sources.length === 0) say("  no sources yet: app.source('name', …) in the configuration adds one")
+    say(`  health  ${url}/healthz  ready  ${url}/readyz`)
+    await aborted(signal)
+    say('sluice stops: what runs is given time to end')
+  } finally {
+    await app.stop()
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,47 @@
+// Everything that answers over HTTP, however it is served: sources, routes of the app's own, and whether the app is well.
+import type { ReadBody } from '../receive/bounds.ts'
+import type { Receiver, RequestHead } from '../receive/receiver.ts'
+import type { SourceAnswer } from '../receive/source.ts'
+import { matches, type OwnRoute } from './own-route.ts'
+import { headOf, responseOf, webBody, type FetchContext } from './web-fetch.ts'
+
+export interface InboundParts {
+  readonly receiver: Receiver
+  readonly routes: readonly OwnRoute[]
+  /** Undefined: ready. Else why not. */
+  readonly unready: () => Promise<string | undefined>
+}
+
+export class Inbound {
+  readonly #parts: InboundParts
+
+  constructor(parts: InboundParts) {
+    this.#parts = parts
+  }
+
+  async fetch(request: Request, context: FetchContext = {}): Promise<Response> {
+    const { pathname } = new URL(request.url)
+    const own = this.ownRoute(request.method, pathname)
+    if (own !== undefined) return own.handle(request, context)
+    return responseOf(await this.answer(headOf(request, context), webBody(request)))
+  }
+
+  ownRoute(method: string, pathname: string): OwnRoute | undefined {
+    return this.#parts.routes.find((route) => matches(route, method, pathname))
+  }
+
+  async answer(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
+    if (head.method === 'GET' && head.url.pathname === '/healthz') return json(200, { ok: true })
+    if (head.method === 'GET' && head.url.pathname === '/readyz') return this.#readiness()
+    return this.#parts.receiver.receive(head, read)
+  }
+
+  async #readiness(): Promise<SourceAnswer> {
+    const why = await this.#parts.unready()
+    return why === undefined ? json(200, { ready: true }) : json(503, { ready: false, why })
+  }
+}
+
+function json(status: number, body: unknown): SourceAnswer {
+  return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}

@@ -1,0 +1,70 @@
+// A source as an app declares it: the scheme's own numbers, overruled by what the app says, checked before anything is taken in.
+import type { Millis } from '../clock.ts'
+import { DEFAULTS } from '../config.ts'
+import { SluiceError } from '../errors.ts'
+import { millis, type Duration } from '../model/duration.ts'
+import { onlyKnown } from '../model/options.ts'
+import type { Source } from './source.ts'
+
+export interface SourceOptions {
+  /** `/in/<name>` unless said. */
+  readonly path?: string
+  /** The longest body, in bytes, unpacked. */
+  readonly maxBody?: number
+  /** How long an event is known by its dedupe id. */
+  readonly dedupe?: Duration
+  /** Requests of all senders together; beyond it they are answered 429. */
+  readonly rate?: { readonly rate: number; readonly per: Duration }
+  /** Whether packed bodies (gzip, deflate, br) are unpacked; else they are refused. The signature is that of what is inside. */
+  readonly compressed?: boolean
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>(['path', 'maxBody', 'dedupe', 'rate', 'compressed'])
+
+export interface DeclaredSource {
+  readonly name: string
+  readonly path: string
+  readonly source: Source
+  readonly maxBody: number
+  readonly dedupeFor: Millis
+  readonly compressed: boolean
+  readonly rate: { readonly rate: number; readonly per: Millis } | undefined
+}
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+
+export function declaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
+  const refuse = (what: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${what}`)
+  }
+  if (typeof name !== 'string' || !NAME.test(name)) refuse('a name is 1 to 64 letters, digits, - and _.')
+  if (typeof source !== 'object' || source === null || typeof source.events !== 'function') {
+    refuse("the second argument is a source, as github({ secret }) of 'sluice/sources' makes one.")
+  }
+  // Fails closed (R3): without a secret only who says so in so many words is let in unverified.
+  if (source.verify !== 'none' && typeof source.verify !== 'function')
+    refuse("verify is missing; 'none' takes everything.")
+  if (source.verify !== 'none' && source.secrets !== 'by-handshake' && source.secrets.length === 0) {
+    refuse("it has no secret; give it one, or say verify: 'none' in so many words.")
+  }
+  onlyKnown(options, KNOWN, `source ${JSON.stringify(name)}: `)
+  const path = options.path ?? `/in/${name}`
+  if (!/^\/[^\s?#]*$/.test(path)) refuse(`path is ${JSON.stringify(path)}; it begins with / and has no ? or #.`)
+  // As a URL has it: any other spelling would never be found.
+  if (URL.parse(path, 'http://localhost')?.pathname !== path) {
+    refuse(`path is ${JSON.stringify(path)}; write it as it is in an address, without .. and // and with %-escapes.`)
+  }
+  const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
+  if (!Number.isSafeInteger(maxBody) || maxBody < 1) refuse(`maxBody is ${maxBody}; it is a number of bytes.`)
+  const per = options.rate === undefined ? 0 : millis(options.rate.per, `source ${name}.rate.per`)
+  if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0)) refuse('rate and per of rate are above 0.')
+  return {
+    name,
+    path,
+    source,
+    maxBody,
+    dedupeFor: millis(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`),
+    compressed: options.compressed ?? false,
+    rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
+  }
+}

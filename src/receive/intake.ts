@@ -1,0 +1,87 @@
+// The buffer before the store: arrivals of one moment share one commit, and past its bound nobody waits (R2, R4).
+import type { UnroutedEvent } from './new-event.ts'
+import type { Published } from './publisher.ts'
+
+export interface IntakeParts {
+  readonly store: (events: readonly UnroutedEvent[]) => Promise<readonly Published[]>
+  /** Of all that waits for the store or is on its way to it. */
+  readonly maxEvents: number
+  readonly maxBytes: number
+}
+
+interface Arrival {
+  readonly events: readonly UnroutedEvent[]
+  readonly resolve: (published: readonly Published[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Of one call: a commit that takes long keeps the first ones waiting for the last ones. */
+const EVENTS_AT_ONCE = 2_000
+/** The next commit is filled while one is written. */
+const CALLS_AT_ONCE = 2
+
+export class Intake {
+  readonly #parts: IntakeParts
+  #waiting: Arrival[] = []
+  #events = 0
+  #bytes = 0
+  #underWay = 0
+  #isWoken = false
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the events would survive a crash. Undefined: there is no room. */
+  take(events: readonly UnroutedEvent[]): Promise<readonly Published[]> | undefined {
+    const bytes = bytesOf(events)
+    const { maxEvents, maxBytes } = this.#parts
+    const isAlone = this.#events === 0
+    if (!isAlone && (this.#events + events.length > maxEvents || this.#bytes + bytes > maxBytes)) return undefined
+    this.#events += events.length
+    this.#bytes += bytes
+    const stored = new Promise<readonly Published[]>((resolve, reject) => {
+      this.#waiting.push({ events, resolve, reject })
+    })
+    this.#wake()
+    return stored.finally(() => {
+      this.#events -= events.length
+      this.#bytes -= bytes
+    })
+  }
+
+  /** After all that arrives in this turn of the event loop. */
+  #wake(): void {
+    if (this.#isWoken || this.#underWay >= CALLS_AT_ONCE || this.#waiting.length === 0) return
+    this.#isWoken = true
+    queueMicrotask(() => {
+      this.#isWoken = false
+      void this.#send()
+    })
+  }
+
+  async #send(): Promise<void> {
+    const arrivals = this.#next()
+    this.#underWay++
+    this.#wake()
+    try {
+      const published = await this.#parts.store(arrivals.flatMap(({ events }) => events))
+      let from = 0
+      for (const { events, resolve } of arrivals) resolve(published.slice(from, (from += events.length)))
+    } catch (error) {
+      for (const { reject } of arrivals) reject(error)
+    }
+    this.#underWay--
+    this.#wake()
+  }
+
+  #next(): readonly Arrival[] {
+    let events = 0
+    const end = this.#waiting.findIndex((arrival) => (events += arrival.events.length) > EVENTS_AT_ONCE)
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : Math.max(1, end))
+  }
+}
+
+function bytesOf(events: readonly UnroutedEvent[]): number {
+  return events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
+}

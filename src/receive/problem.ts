@@ -1,0 +1,76 @@
+// Bad input gets a reply that a program and a person can read: RFC 9457, with a stable code and what to do about it (R5).
+import type { Millis } from '../clock.ts'
+import type { RefusalCode, SourceAnswer } from './source.ts'
+
+/** What can be wrong before a source has been asked, or after. */
+export type ProblemCode =
+  | RefusalCode
+  | 'SOURCE_UNKNOWN'
+  | 'BODY_TOO_LARGE'
+  | 'BODY_CUT_OFF'
+  | 'ENCODING_NOT_ALLOWED'
+  | 'ENCODING_BROKEN'
+  | 'TOO_MANY_REQUESTS'
+  | 'BUSY'
+  | 'STORE_FAILED'
+  | 'EVENT_INVALID'
+  | 'APP_STOPPED'
+  | 'REQUEST_BROKEN'
+  | 'REQUEST_TOO_SLOW'
+  | 'HEADERS_TOO_LARGE'
+  | 'ROUTE_FAILED'
+
+export const STATUS: Readonly<Record<ProblemCode, number>> = {
+  SIGNATURE_MISSING: 401,
+  SIGNATURE_WRONG: 401,
+  TIMESTAMP_MISSING: 401,
+  TIMESTAMP_OLD: 401,
+  TIMESTAMP_IN_FUTURE: 401,
+  CREDENTIALS_MISSING: 401,
+  CREDENTIALS_WRONG: 401,
+  ADDRESS_NOT_ALLOWED: 403,
+  HANDSHAKE_REFUSED: 403,
+  SOURCE_PENDING: 403,
+  CONTENT_TYPE_WRONG: 415,
+  BODY_NOT_UNDERSTOOD: 400,
+  METHOD_NOT_ALLOWED: 405,
+  SOURCE_UNKNOWN: 404,
+  BODY_TOO_LARGE: 413,
+  BODY_CUT_OFF: 400,
+  ENCODING_NOT_ALLOWED: 415,
+  ENCODING_BROKEN: 400,
+  TOO_MANY_REQUESTS: 429,
+  BUSY: 503,
+  STORE_FAILED: 503,
+  EVENT_INVALID: 400,
+  APP_STOPPED: 503,
+  REQUEST_BROKEN: 400,
+  REQUEST_TOO_SLOW: 408,
+  HEADERS_TOO_LARGE: 431,
+  ROUTE_FAILED: 500,
+}
+
+export interface Problem {
+  readonly code: ProblemCode
+  readonly what: string
+  readonly fix: string
+  /** When it makes sense to try again. */
+  readonly after?: Millis
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The fix is for the owner of the source, who finds it with the refused requests; a stranger is told what and why. */
+export function problemAnswer({ code, what, after, headers }: Problem): SourceAnswer {
+  const status = STATUS[code]
+  const later = after === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(after / 1_000))) }
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json', ...headers, ...later },
+    body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: titleOf(code), status, detail: what, code }),
+  }
+}
+
+function titleOf(code: ProblemCode): string {
+  const words = code.toLowerCase().replaceAll('_', ' ')
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}

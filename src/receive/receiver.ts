@@ -1,0 +1,267 @@
+// One request from the wire to the store and back: bounds, handshake, verify, split, name, route, store, answer, in that
+// order (R1). No other code of users runs before the answer.
+import type { Clock, Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { newEventId } from '../model/event.ts'
+import type { AnyListener } from '../observe/events.ts'
+import { boundedBody, type ReadBody } from './bounds.ts'
+import type { DeclaredSource } from './declared-source.ts'
+import type { Intake } from './intake.ts'
+import { newEvent, type UnroutedEvent } from './new-event.ts'
+import { problemAnswer, type Problem } from './problem.ts'
+import type { Published } from './publisher.ts'
+import {
+  NO_SOURCE,
+  queryWithoutSecrets,
+  refusedRequest,
+  withoutSecrets,
+  type RefusedRequests,
+} from './refused-requests.ts'
+import { networkOf, RequestRate } from './request-rate.ts'
+import type { ReceivedRequest, SourceAnswer, SourceEvent } from './source.ts'
+
+/** A request whose body nobody has read yet. */
+export type RequestHead = Omit<ReceivedRequest, 'body'>
+
+export interface ReceiverParts {
+  readonly clock: Clock
+  readonly now: () => Millis
+  readonly intake: Intake
+  readonly refused: RefusedRequests
+  /** The secrets by which a source verifies: its own, or the one that came by handshake. */
+  readonly secrets: (source: DeclaredSource) => Promise<readonly string[]>
+  /** Keeps the secret that came by handshake. False: somebody was first. */
+  readonly learn: (source: DeclaredSource, secret: string) => Promise<boolean>
+  readonly addressRate: { readonly rate: number; readonly per: Millis }
+  readonly emit: AnyListener
+}
+
+const BUSY_FOR: Millis = 1_000
+
+type Step<T> = T | Problem
+
+export class Receiver {
+  readonly #parts: ReceiverParts
+  readonly #byPath = new Map<string, DeclaredSource>()
+  readonly #addresses: RequestRate
+  readonly #rates = new Map<string, RequestRate>()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #isStopping = false
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts
+    this.#addresses = new RequestRate(parts.addressRate.rate, parts.addressRate.per)
+  }
+
+  get sources(): readonly DeclaredSource[] {
+    return [...this.#byPath.values()]
+  }
+
+  declare(source: DeclaredSource): void {
+    this.#byPath.set(source.path, source)
+    if (source.rate !== undefined) this.#rates.set(source.name, new RequestRate(source.rate.rate, source.rate.per))
+  }
+
+  /** From now on all are refused. Resolves when those that came before are answered (L13). */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all(this.#underWay)
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Never fails: whatever goes wrong is an answer. */
+  receive(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
+    const answered = this.#answer(head, read).finally(() => this.#underWay.delete(answered))
+    this.#underWay.add(answered)
+    return answered
+  }
+
+  async #answer(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
+    const id = newEventId(this.#parts.now())
+    const source = this.#byPath.get(head.url.pathname)
+    let body: Uint8Array | undefined
+    const watched: ReadBody = async (most) => {
+      const got = await read(most)
+      if (typeof got !== 'string') body = got
+      return got
+    }
+    const answer = await this.#take(source, { head, id, read: watched }).catch(failed)
+    if (!('code' in answer)) return answer
+    this.#refuse(answer, { head, id, source: source?.name ?? NO_SOURCE, body })
+    return problemAnswer(answer)
+  }
+
+  async #take(source: DeclaredSource | undefined, { head, id, read }: Arriving): Promise<Step<SourceAnswer>> {
+    if (this.#isStopping) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
+    const tooMany = this.#tooMany(source, head)
+    if (tooMany !== undefined) return tooMany
+    if (source === undefined) return unknownSource(head)
+    const body = await boundedBody(head.headers, read, source)
+    if ('code' in body) return body
+    const request: ReceivedRequest = { ...head, body }
+    const greeted = await this.#greeted(source, request, false)
+    if (greeted !== undefined) return greeted
+    const methods = source.source.methods ?? POST
+    if (!methods.includes(head.method)) return wrongMethod(methods)
+    const unproven = await this.#unproven(source, request)
+    if (unproven !== undefined) return unproven
+    const answered = await this.#greeted(source, request, true)
+    if (answered !== undefined) return answered
+    const events = readBy(() => source.source.events(request))
+    if ('code' in events) return events
+    return this.#stored(source, request, id, events)
+  }
+
+  #tooMany(source: DeclaredSource | undefined, { address }: RequestHead): Problem | undefined {
+    const now = this.#parts.clock.monotonic()
+    const ofAddress = this.#addresses.refuses(networkOf(address), now)
+    const after = ofAddress ?? this.#rates.get(source?.name ?? NO_SOURCE)?.refuses('', now)
+    if (after === undefined) return undefined
+    const who = ofAddress === undefined ? 'This source' : 'This address'
+    const fix = 'Raise the rate of the source, or addressRate of the app, if so many are to be taken.'
+    return { code: 'TOO_MANY_REQUESTS', what: `${who} gets more requests than it may.`, fix, after }
+  }
+
+  /** Requests that are no events. Those that are signed are looked at once that is sure. */
+  async #greeted(
+    source: DeclaredSource,
+    request: ReceivedRequest,
+    isVerified: boolean,
+  ): Promise<Step<SourceAnswer> | undefined> {
+    const { handshake } = source.source
+    if (handshake === undefined || handshake.verified !== isVerified) return undefined
+    const result = readBy(() => handshake.answer(request))
+    if (result === undefined || 'code' in result) return result
+    if (result.kind === 'refused') return result.refusal
+    if (result.kind === 'answer') return result.answer
+    if (await this.#parts.learn(source, result.secret)) return result.answer
+    const fix = 'Forget the secret of the source first, if the sending side was set up anew.'
+    return { code: 'HANDSHAKE_REFUSED', what: 'The source has its secret already.', fix }
+  }
+
+  async #unproven(source: DeclaredSource, request: ReceivedRequest): Promise<Problem | undefined> {
+    const { verify } = source.source
+    if (verify === 'none') return undefined
+    const secrets = await this.#parts.secrets(source)
+    if (secrets.length === 0 && source.source.secrets === 'by-handshake') {
+      return {
+        code: 'SOURCE_PENDING',
+        what: 'The source waits for its handshake.',
+        fix: 'Have the sending side send its token.',
+      }
+    }
+    return readBy(() => verify(request, { now: this.#parts.now(), secrets }))
+  }
+
+  async #stored(
+    source: DeclaredSource,
+    request: ReceivedRequest,
+    id: string,
+    events: readonly SourceEvent[],
+  ): Promise<Step<SourceAnswer>> {
+    const named = this.#named(source, request, id, events)
+    const stored = named.length === 0 ? Promise.resolve([]) : this.#parts.intake.take(named)
+    if (stored === undefined) {
+      const fix = 'The store takes in less than arrives: look at its disk, or spread the load.'
+      return { code: 'BUSY', what: 'Too much waits for the store just now.', fix, after: BUSY_FOR }
+    }
+    const published = await stored
+    // Whoever is told 2xx does not send it again (R2).
+    if (published.some(({ kind }) => kind === 'refused')) {
+      const fix = 'The events event.refused tell which one, and why.'
+      return { code: 'STORE_FAILED', what: 'Not all of it could be stored.', fix, after: BUSY_FOR }
+    }
+    return source.source.answer ?? accepted(published)
+  }
+
+  #named(
+    source: DeclaredSource,
+    request: ReceivedRequest,
+    id: string,
+    events: readonly SourceEvent[],
+  ): readonly UnroutedEvent[] {
+    const now = this.#parts.now()
+    const kept = requestBytes(source, request, id, now)
+    return events.map((event, n) => {
+      // Named after the request, so that the receipt of a duplicate names it.
+      const own = n === 0 ? id : `${id}-${n}`
+      const input = { ...event, id: own, source: source.name, dedupeId: event.dedupeId ?? own }
+      return { ...newEvent(input, { now, dedupeFor: source.dedupeFor }), request: kept }
+    })
+  }
+
+  #refuse(problem: Problem, { head, id, source, body }: Unwanted): void {
+    const { method, url, address, headers } = head
+    const at = this.#parts.now()
+    const request = { at, request: id, source, method, path: url.pathname, address, headers, body }
+    this.#parts.refused.add(refusedRequest(request, problem))
+    this.#parts.emit('event.refused', { event: id, source, type: '', field: problem.code, fix: problem.fix })
+  }
+}
+
+interface Arriving {
+  readonly head: RequestHead
+  readonly id: string
+  readonly read: ReadBody
+}
+
+interface Unwanted {
+  readonly head: RequestHead
+  readonly id: string
+  readonly source: string
+  readonly body: Uint8Array | undefined
+}
+
+const POST = ['POST'] as const
+
+function unknownSource({ url }: RequestHead): Problem {
+  const what = `There is no source at ${url.pathname.slice(0, 200)}.`
+  return { code: 'SOURCE_UNKNOWN', what, fix: 'Compare the address with that of the source.' }
+}
+
+function wrongMethod(methods: readonly string[]): Problem {
+  const allow = methods.join(', ')
+  const what = `Requests to this source are ${allow}.`
+  return { code: 'METHOD_NOT_ALLOWED', what, fix: 'Look at how the sending side calls it.', headers: { allow } }
+}
+
+/** Fails closed: what a source throws is a refusal as well. */
+function readBy<T>(read: () => T): T | Problem {
+  try {
+    return read()
+  } catch {
+    const fix = 'Look at the request that was sent.'
+    return { code: 'BODY_NOT_UNDERSTOOD', what: 'The request could not be read.', fix }
+  }
+}
+
+/** Whoever sent it is to send it again, unless it is the event that is at fault. */
+function failed(error: unknown): Problem {
+  const { code, message, fix } = error instanceof SluiceError ? error : NO_ANSWER
+  if (code === 'EVENT_INVALID') return { code, what: message, fix }
+  if (code === 'APP_STOPPED') return { code, what: 'This process stops.', fix, after: BUSY_FOR }
+  return { code: 'STORE_FAILED', what: 'The store does not answer just now.', fix: message, after: BUSY_FOR }
+}
+
+const NO_ANSWER = { code: 'STORE_FAILED', message: 'Look at the log of the process.', fix: '' } as const
+
+function accepted(published: readonly Published[]): SourceAnswer {
+  const events = published.map(({ id, kind, of }) => (of === undefined ? { id, kind } : { id, kind, of }))
+  return { status: 202, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ events }) }
+}
+
+/** What is kept of the request beside the body, for audit. */
+function requestBytes(
+  { source }: DeclaredSource,
+  { method, url, headers, address }: ReceivedRequest,
+  id: string,
+  at: Millis,
+): Uint8Array {
+  const secrets = source.secrets === 'by-handshake' ? [] : source.secrets
+  const asked = `${url.pathname}${queryWithoutSecrets(url, secrets)}`
+  const kept = { id, at, method, url: asked, address, headers: withoutSecrets(headers, secrets) }
+  return Buffer.from(JSON.stringify(kept))
+}

@@ -1,0 +1,107 @@
+// The last requests that each source refused, with the reason and the fix: a wrong secret is found in a minute (R5).
+import type { Millis } from '../clock.ts'
+import type { Problem, ProblemCode } from './problem.ts'
+
+export interface RefusedRequest {
+  readonly at: Millis
+  readonly request: string
+  readonly source: string
+  readonly code: ProblemCode
+  readonly what: string
+  readonly fix: string
+  readonly method: string
+  readonly path: string
+  readonly address: string
+  /** Without what could be a secret. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: number
+  /** The beginning of the body, as text: whoever shows it must not take it for anything else. */
+  readonly excerpt: string
+}
+
+type Headers = Readonly<Record<string, string>>
+
+const KEPT = 50
+const EXCERPT = 500
+/** Of sources that do not exist: anybody can make up names. */
+export const NO_SOURCE = ''
+
+export class RefusedRequests {
+  readonly #kept = new Map<string, readonly RefusedRequest[]>()
+  readonly #counts = new Map<string, Map<ProblemCode, number>>()
+
+  /** Newest first. */
+  of(source: string): readonly RefusedRequest[] {
+    return this.#kept.get(source) ?? []
+  }
+
+  /** Since the process began, by reason. */
+  counts(source: string): Readonly<Partial<Record<ProblemCode, number>>> {
+    return Object.fromEntries(this.#counts.get(source) ?? [])
+  }
+
+  add(refused: RefusedRequest): void {
+    this.#kept.set(refused.source, [refused, ...this.of(refused.source)].slice(0, KEPT))
+    const counts = this.#counts.get(refused.source) ?? new Map<ProblemCode, number>()
+    counts.set(refused.code, (counts.get(refused.code) ?? 0) + 1)
+    this.#counts.set(refused.source, counts)
+  }
+}
+
+export interface Refused {
+  readonly at: Millis
+  readonly request: string
+  readonly source: string
+  readonly method: string
+  readonly path: string
+  readonly address: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array | undefined
+}
+
+export function refusedRequest(refused: Refused, { code, what, fix }: Problem): RefusedRequest {
+  const { body, headers, ...rest } = refused
+  // What a handshake brings is a secret, whoever sent it.
+  const shown = code === 'HANDSHAKE_REFUSED' ? undefined : body
+  return {
+    ...rest,
+    code,
+    what,
+    fix,
+    headers: code === 'CREDENTIALS_WRONG' ? onlyHarmless(headers) : withoutSecrets(headers),
+    bytes: body?.length ?? 0,
+    excerpt: shown === undefined ? '' : Buffer.from(shown.subarray(0, EXCERPT)).toString(),
+  }
+}
+
+/** Signatures are kept, for they help to find what is wrong; what would open a door is not. */
+const SECRET = /^(?:authorization|proxy-authorization|cookie|set-cookie)$|secret|token|password|api-?key/i
+
+/** A header of any name can carry the secret of a source: such a one is known by its value. */
+export function withoutSecrets(headers: Headers, secrets: readonly string[] = []): Headers {
+  return hidden(headers, (name, value) => SECRET.test(name) || secrets.some((secret) => value.includes(secret)))
+}
+
+/** The same for the query of an address. */
+export function queryWithoutSecrets(url: URL, secrets: readonly string[]): string {
+  if (url.search === '') return ''
+  const query = withoutSecrets(Object.fromEntries(url.searchParams), secrets)
+  const isHidden = [...url.searchParams].some(([name, value]) => query[name] !== value)
+  return isHidden ? `?${new URLSearchParams(query)}` : url.search
+}
+
+/** Which header has the wrong secret only the source knows, and it may be the right one of something else. */
+function onlyHarmless(headers: Headers): Headers {
+  return hidden(headers, (name) => !HARMLESS.test(name))
+}
+
+const HARMLESS = /^(?:host|user-agent|date|via|connection|content-.*|accept.*|x-forwarded-.*|x-request-id)$/
+
+function hidden(headers: Headers, isHidden: (name: string, value: string) => boolean): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      isHidden(name, value) ? `(${value.length} characters)` : value,
+    ]),
+  )
+}

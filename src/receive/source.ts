@@ -1,0 +1,98 @@
+// A way in for requests: how one proves where it comes from, how a handshake is answered, and what events are in it.
+// Sources are data and pure functions; the steps of receiving call them, in order (R1).
+import type { Millis } from '../clock.ts'
+import type { Duration } from '../model/duration.ts'
+
+/** A request as it came. The body is what was sent: nobody has parsed it yet. */
+export interface ReceivedRequest {
+  readonly method: string
+  /** As the sender called it: behind a listed proxy, with the public scheme and host. */
+  readonly url: URL
+  /** Names are lower case; one that came twice is joined by ', '. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  /** Of the sender, or of the last proxy that is not listed. */
+  readonly address: string
+}
+
+/** Why a request is not accepted, as a value: `fix` tells the owner of the source what to look at. */
+export interface Refusal {
+  readonly code: RefusalCode
+  readonly what: string
+  readonly fix: string
+}
+
+export type RefusalCode =
+  | 'SIGNATURE_MISSING'
+  | 'SIGNATURE_WRONG'
+  | 'TIMESTAMP_MISSING'
+  | 'TIMESTAMP_OLD'
+  | 'TIMESTAMP_IN_FUTURE'
+  | 'CREDENTIALS_MISSING'
+  | 'CREDENTIALS_WRONG'
+  | 'ADDRESS_NOT_ALLOWED'
+  | 'HANDSHAKE_REFUSED'
+  | 'SOURCE_PENDING'
+  | 'CONTENT_TYPE_WRONG'
+  | 'BODY_NOT_UNDERSTOOD'
+  | 'METHOD_NOT_ALLOWED'
+
+/** What a request is held against. */
+export interface VerifyContext {
+  readonly now: Millis
+  /** All that are active now: while one is exchanged for another, both count. */
+  readonly secrets: readonly string[]
+}
+
+/** One event of a request, named. */
+export interface SourceEvent {
+  readonly type: string
+  /** The same one again is a duplicate (L10). Undefined: nothing in it tells a re-send from a new event. */
+  readonly dedupeId: string | undefined
+  /** The whole body of the request unless there are several events in it. */
+  readonly body: Uint8Array
+  readonly subject?: string
+  readonly tenant?: string
+  /** When it happened, if it says so. */
+  readonly time?: Millis
+  /** Further CloudEvents attributes. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+}
+
+export interface SourceAnswer {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface Source {
+  /** The kind, as docs and errors call it: 'stripe'. */
+  readonly scheme: string
+  /** Empty only if there is nothing to hold a request against: then `verify` is 'none', in so many words. */
+  readonly secrets: readonly string[] | 'by-handshake'
+  /** Undefined: it is who it says it is. */
+  readonly verify: 'none' | ((request: ReceivedRequest, context: VerifyContext) => Refusal | undefined)
+  /** Requests that are no events. Undefined: it is none of those. Called before `verify` unless `verified` is set. */
+  readonly handshake?: Handshake
+  /** After `verify`. Throws nothing: what it cannot read is a refusal. An empty list is a request without events. */
+  readonly events: (request: ReceivedRequest) => readonly SourceEvent[] | Refusal
+  /** How long an identity is known: longer where nothing that is signed says when (L10). */
+  readonly dedupeFor?: Duration
+  readonly maxBody?: number
+  /** 'POST' unless said. */
+  readonly methods?: readonly string[]
+  /** What an accepted request is answered. 202 without a body unless said. */
+  readonly answer?: SourceAnswer
+}
+
+export interface Handshake {
+  /** Whether its signature is looked at first. */
+  readonly verified: boolean
+  readonly answer: (request: ReceivedRequest) => HandshakeResult | undefined
+}
+
+export type HandshakeResult =
+  | { readonly kind: 'answer'; readonly answer: SourceAnswer }
+  /** The secret by which requests are verified from now on. Taken only while the source has none. */
+  | { readonly kind: 'secret'; readonly secret: string; readonly answer: SourceAnswer }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }

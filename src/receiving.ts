@@ -1,0 +1,129 @@
+// The receiving half of an app, put together: its sources, its own routes, and the two ways to serve them.
+import type { Clock, Millis } from './clock.ts'
+import { DEFAULTS } from './config.ts'
+import { SluiceError } from './errors.ts'
+import { Inbound } from './http/inbound.ts'
+import { ownRoute, type OwnRoute, type RouteHandler } from './http/own-route.ts'
+import { serve, type Listening, type ListenOptions, type ServerBounds } from './http/server.ts'
+import type { FetchContext } from './http/web-fetch.ts'
+import type { AnyListener } from './observe/events.ts'
+import { declaredSource, type SourceOptions } from './receive/declared-source.ts'
+import { Intake } from './receive/intake.ts'
+import type { Publisher } from './receive/publisher.ts'
+import { Receiver } from './receive/receiver.ts'
+import { RefusedRequests, type RefusedRequest } from './receive/refused-requests.ts'
+import type { Source } from './receive/source.ts'
+import { SourceSecrets } from './receive/source-secrets.ts'
+import type { Seal } from './seal.ts'
+import type { Store } from './store/contract/index.ts'
+
+export interface ReceivingParts {
+  readonly clock: Clock
+  readonly now: () => Millis
+  readonly store: () => Promise<Store>
+  readonly publisher: Publisher
+  readonly seal: Seal
+  readonly addressRate: { readonly rate: number; readonly per: Millis }
+  readonly emit: AnyListener
+}
+
+export interface ListeningApp extends Listening {
+  /** Where each source takes requests. */
+  readonly sources: readonly { readonly name: string; readonly scheme: string; readonly path: string }[]
+}
+
+export class Receiving {
+  readonly #parts: ReceivingParts
+  readonly #receiver: Receiver
+  readonly #refused = new RefusedRequests()
+  readonly #routes: OwnRoute[] = []
+  readonly #inbound: Inbound
+  readonly #listening = new Set<Listening>()
+
+  constructor(parts: ReceivingParts) {
+    const { clock, now, store, publisher, seal, addressRate, emit } = parts
+    this.#parts = parts
+    const secrets = new SourceSecrets(store, seal)
+    const intake = new Intake({
+      store: (events) => publisher.store(events),
+      maxEvents: DEFAULTS.intakeEvents,
+      maxBytes: DEFAULTS.intakeBytes,
+    })
+    this.#receiver = new Receiver({
+      clock,
+      now,
+      intake,
+      refused: this.#refused,
+      secrets: (source) => secrets.of(source),
+      learn: (source, secret) => secrets.learn(source, secret),
+      addressRate,
+      emit,
+    })
+    const unready = async (): Promise<string | undefined> => {
+      if (this.#receiver.isStopping) return 'The app stops.'
+      const failure = await store()
+        .then((opened) => opened.stats())
+        .catch((error: unknown) => error)
+      return failure instanceof Error ? 'The store does not answer.' : undefined
+    }
+    this.#inbound = new Inbound({ receiver: this.#receiver, routes: this.#routes, unready })
+  }
+
+  source(name: string, source: Source, options: SourceOptions): void {
+    const declared = declaredSource(name, source, options)
+    const taken = this.#receiver.sources.find((one) => one.name === name || one.path === declared.path)
+    if (taken !== undefined) {
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        `source ${JSON.stringify(name)}: its name or path ${declared.path} is taken by ${taken.name}.`,
+      )
+    }
+    if (source.secrets === 'by-handshake' && !this.#parts.seal.hasKey) {
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        `source ${JSON.stringify(name)}: its secret comes by handshake and is kept sealed; give the app a key (32 random bytes as base64).`,
+      )
+    }
+    this.#receiver.declare(declared)
+  }
+
+  route(method: string, path: string, handle: RouteHandler): void {
+    this.#routes.push(ownRoute(method, path, handle))
+  }
+
+  get #paths(): ListeningApp['sources'] {
+    return this.#receiver.sources.map(({ name, path, source }) => ({ name, path, scheme: source.scheme }))
+  }
+
+  refused(source: string): readonly RefusedRequest[] {
+    return this.#refused.of(source)
+  }
+
+  fetch(request: Request, context: FetchContext): Promise<Response> {
+    return this.#inbound.fetch(request, context)
+  }
+
+  /** `bounds` are for tests: no user has a reason to wait longer for a slow sender. */
+  async listen(options: ListenOptions, bounds?: ServerBounds): Promise<ListeningApp> {
+    const served = await serve(this.#inbound, options, bounds)
+    if (this.#receiver.isStopping) {
+      await served.close()
+      throw new SluiceError('APP_STOPPED', 'The app was stopped while it began to listen.')
+    }
+    const listening = {
+      url: served.url,
+      sources: this.#paths,
+      close: () => {
+        this.#listening.delete(listening)
+        return served.close()
+      },
+    }
+    this.#listening.add(listening)
+    return listening
+  }
+
+  /** What has arrived is answered; nothing more is taken in. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#receiver.stop(), ...[...this.#listening].map((one) => one.close())])
+  }
+}

@@ -1,0 +1,86 @@
+// Secrets at rest: what must not be read by who has the store alone is sealed under a key that the store has not.
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
+import { SluiceError } from './errors.ts'
+
+const CIPHER = 'aes-256-gcm'
+const KEY_LENGTH = 32
+const NONCE_LENGTH = 12
+const TAG_LENGTH = 16
+const NAME_LENGTH = 4
+/** The first byte says how the rest is laid out: version, name of the key, nonce, tag, text. */
+const VERSION = 1
+const HEAD_LENGTH = 1 + NAME_LENGTH + NONCE_LENGTH + TAG_LENGTH
+
+interface NamedKey {
+  readonly name: Buffer
+  readonly key: Buffer
+}
+
+export class Seal {
+  readonly #keys: readonly NamedKey[]
+
+  /** The first one seals, all of them open: that is how a key is exchanged. */
+  constructor(keys: readonly string[]) {
+    this.#keys = keys.map(keyOf)
+  }
+
+  get hasKey(): boolean {
+    return this.#keys.length > 0
+  }
+
+  /** `purpose` is sealed in: what was sealed for one thing cannot be passed off as another. */
+  seal(bytes: Uint8Array, purpose: string): Buffer {
+    return this.#sealed(bytes, purpose, () => randomBytes(NONCE_LENGTH))
+  }
+
+  /** The same bytes give the same: who compares the sealed ones learns that they are equal, and nothing else (L10 needs that). */
+  sealAlike(bytes: Uint8Array, purpose: string): Buffer {
+    return this.#sealed(bytes, purpose, ({ key }) =>
+      createHmac('sha256', key).update(`nonce\0${purpose}\0`).update(bytes).digest().subarray(0, NONCE_LENGTH),
+    )
+  }
+
+  open(sealed: Uint8Array, purpose: string): Buffer {
+    const from = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
+    const name = from.subarray(1, 1 + NAME_LENGTH)
+    const known = this.#keys.find((key) => key.name.equals(name))
+    if (from[0] !== VERSION || from.length < HEAD_LENGTH || known === undefined) {
+      throw new SluiceError('SEAL_UNKNOWN', 'It was sealed under a key that this process has not.')
+    }
+    const nonce = from.subarray(1 + NAME_LENGTH, 1 + NAME_LENGTH + NONCE_LENGTH)
+    const tag = from.subarray(HEAD_LENGTH - TAG_LENGTH, HEAD_LENGTH)
+    const decipher = createDecipheriv(CIPHER, known.key, nonce, { authTagLength: TAG_LENGTH })
+    decipher.setAAD(Buffer.from(purpose)).setAuthTag(tag)
+    try {
+      return Buffer.concat([decipher.update(from.subarray(HEAD_LENGTH)), decipher.final()])
+    } catch (error) {
+      throw new SluiceError(
+        'SEAL_UNKNOWN',
+        'It was changed after it had been sealed, or sealed for something else.',
+        error,
+      )
+    }
+  }
+
+  #sealed(bytes: Uint8Array, purpose: string, nonceFor: (key: NamedKey) => Buffer): Buffer {
+    const [newest] = this.#keys
+    if (newest === undefined)
+      throw new SluiceError('CONFIG_INVALID', 'key is missing: 32 random bytes as base64, 44 characters.')
+    const nonce = nonceFor(newest)
+    const cipher = createCipheriv(CIPHER, newest.key, nonce, { authTagLength: TAG_LENGTH })
+    cipher.setAAD(Buffer.from(purpose))
+    const text = Buffer.concat([cipher.update(bytes), cipher.final()])
+    return Buffer.concat([Buffer.of(VERSION), newest.name, nonce, cipher.getAuthTag(), text])
+  }
+}
+
+function keyOf(text: string): NamedKey {
+  const key = Buffer.from(text, 'base64')
+  if (key.length !== KEY_LENGTH) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `key has ${key.length} bytes; it is 32 random ones as base64, 44 characters.`,
+    )
+  }
+  return { key, name: createHash('sha256').update(key).digest().subarray(0, NAME_LENGTH) }
+}

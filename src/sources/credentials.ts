@@ -1,0 +1,27 @@
+// What basic, bearer and API keys have in common: a secret that is sent as it is, compared without telling its length.
+import type { Refusal } from '../receive/source.ts'
+import { isSameSecret, refusal } from './signature.ts'
+
+/** `where` is what the sender should have set; `given` what came there. */
+export function credentialsFault(
+  where: string,
+  given: string | undefined,
+  wanted: readonly string[],
+): Refusal | undefined {
+  if (given === undefined) {
+    return refusal('CREDENTIALS_MISSING', `There is no ${where}.`, 'Look whether it is set on the sending side.')
+  }
+  return isSameSecret(given, wanted) ? undefined : WRONG
+}
+
+const WRONG: Refusal = refusal(
+  'CREDENTIALS_WRONG',
+  'The credentials are not those of the source.',
+  'Compare them with those that are set on the sending side.',
+)
+
+/** What follows the scheme in an authorization header, if it is this scheme. */
+export function authorizationOf(headers: Readonly<Record<string, string>>, scheme: string): string | undefined {
+  const [, name = '', value] = /^(\S+) +(\S+) *$/.exec(headers['authorization'] ?? '') ?? []
+  return name.toLowerCase() === scheme ? value : undefined
+}

@@ -1,0 +1,220 @@
+// M6: a run that is put off costs nothing and comes to an end all the same; and what is left of a run when it is over.
+import { describe, expect, test } from 'vitest'
+import { again, retry, type Ending, type Limit, type Run } from '../../src/index.ts'
+import type { TestApp } from '../../src/testing/index.ts'
+import { calling, timed } from './limit-scene.ts'
+import { Gate, ping, play, sendNow, Shared, STORES, told, userOf } from './scene.ts'
+
+const three = { rate: 3, per: '1m' } as const
+
+/** So many calls, one after the other or all at once. */
+const inTurn = async (limit: Limit, n: number, call: () => void): Promise<void> => {
+  for (let at = 0; at < n; at++) await limit.run(call)
+}
+const atOnce = async (limit: Limit, n: number, call: () => void): Promise<void> => {
+  await Promise.all(Array.from({ length: n }, () => limit.run(call)))
+}
+
+describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => {
+  test.each([
+    ['in turn', inTurn],
+    ['at once', atOnce],
+  ])('M6 put off in the middle, the next time it waits and is done: %s', async (_name, make) => {
+    const { t, calls } = await timed(store, three, (limit, { key }) =>
+      make(limit, 4, () => void calls.push([key, t.elapsed])),
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('1h')
+    expect(t.runs.map(({ attempt, ending }) => [attempt, ending])).toEqual([
+      [1, 'again'],
+      [1, 'done'],
+    ])
+    expect(calls).toHaveLength(7)
+  })
+
+  test('M6 a wait beyond the timeout is a failed attempt, and at worst a dead letter', async () => {
+    let calls = 0
+    const t = await play(store, (app) => {
+      const limit = app.limit('api', three)
+      const run = (): Promise<void> => inTurn(limit, 4, () => void calls++)
+      app.flow('f', { on: 'ping', key: userOf, timeout: '30s', retry: ['1s'], run })
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('3d')
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'retry', 'again', 'dead'])
+    expect(calls).toBeLessThanOrEqual(12)
+  })
+
+  test('M6 one that is put off in the middle whatever it waits for ends as well', async () => {
+    let calls = 0
+    const t = await play(store, (app) => {
+      const [far, near] = [app.limit('far', { rate: 1, per: '1s' }), app.limit('near', { rate: 1, per: '1s' })]
+      const run = async (): Promise<void> => {
+        await far.pause('10m')
+        await Promise.all([far.run(() => {}), near.run(() => void calls++)])
+      }
+      app.flow('f', { on: 'ping', key: userOf, retry: ['1s'], run })
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('3d')
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'retry', 'dead'])
+    expect(t.runs[1]?.error).toBe('It had made calls, and was put off by limit far once more.')
+    expect(calls).toBe(3)
+  })
+
+  test('M6 before any call it is put off as often as it takes', async () => {
+    const { t, calls } = await timed(store, { rate: 1, per: '1m' }, async (limit, { key }) => {
+      await limit.run(() => void calls.push([key, t.elapsed]))
+      if (key !== 'u') await limit.pause('10m')
+    })
+    for (const key of ['a', 'u', 'b', 'c']) await sendNow(t, ping(key))
+    await t.advance('2h')
+    expect(calls.map(([key]) => key).toSorted()).toEqual(['a', 'b', 'c', 'u'])
+    expect(t.runs.every(({ attempt }) => attempt === 1)).toBe(true)
+    expect(told(t, 'run.retry')).toEqual([])
+  })
+
+  test('M6 what a run put off left waiting makes no call, and gives its slot back', async () => {
+    const { t, calls } = await timed(store, { rate: 1, per: '4s', maxWait: '5s' }, (limit, { key }) =>
+      key === 'u'
+        ? atOnce(limit, 3, () => void calls.push([key, t.elapsed]))
+        : limit.run(() => calls.push([key, t.elapsed])),
+    )
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'again' }])
+    await sendNow(t, ping('other'))
+    await t.advance('5s')
+    expect(calls.map(([key]) => key)).toEqual(['u', 'other'])
+    await t.advance('1m')
+    expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
+  })
+
+  test('M6 again begins anew: the calls before it are not repeated', async () => {
+    let calls = 0
+    const t = await play(store, (app) => {
+      const limit = app.limit('api', three)
+      const run = async ({ state }: Run): Promise<Ending | undefined> => {
+        await inTurn(limit, 4, () => void calls++)
+        return state === undefined ? again({ state: 1 }) : undefined
+      }
+      app.flow('f', { on: 'ping', key: userOf, timeout: '3m', run })
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('1h')
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'again', 'again', 'done'])
+    expect(told(t, 'run.again').map(({ why }) => why !== '')).toEqual([true, false, true])
+  })
+
+  test('M6 a large state does not keep a run from being put off', async () => {
+    const t = await play(store, (app) => {
+      const limit = app.limit('api', { rate: 1, per: '1m' })
+      const run = async ({ state, key }: Run): Promise<Ending | undefined> => {
+        if (key === 'u' && state === undefined) return again({ state: 'x'.repeat(262_144 - 26) })
+        await limit.run(() => {})
+        return undefined
+      }
+      app.flow('f', { on: 'ping', key: userOf, run })
+    })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('u'))
+    await t.advance('2m')
+    expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
+    expect(told(t, 'run.again').at(-1)?.why).toContain('api')
+  })
+})
+
+describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
+  test('M5 all limits of the call are named', async () => {
+    const t = await play(store, (app) => {
+      const slow = app.limit('slow', { rate: 1, per: '1h' })
+      calling({ rate: 100, per: '1s' }, (limit) => limit.run(() => {}, { with: [slow] }))(app)
+    })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('u'))
+    expect((await t.explain('f', 'u')).text).toContain('put off by limit "api and slow"')
+    expect(told(t, 'run.again')[0]?.why).toContain('slot of api and slow')
+  })
+
+  test('L13 one that is given back by stop later is no longer put off', async () => {
+    const gate = new Gate()
+    const shared = await Shared.open(store)
+    const declare = calling({ rate: 1, per: '1m' }, async (limit, { key, signal }) => {
+      await limit.run(() => {})
+      if (key === 'u') await gate.waitFor(key, signal)
+    })
+    const a = await shared.process('a', declare, { grace: '1s' })
+    const b = await shared.process('b', () => {})
+    await a.publish(ping('first'))
+    await shared.advance(10)
+    await a.publish(ping('u'))
+    await shared.advance(10)
+    expect((await b.explain('f', 'u')).text).toContain('put off by')
+    await shared.advance(62_000)
+    expect(gate.waits('u')).toBe(1)
+    await shared.stop(a)
+    const { text } = await b.explain('f', 'u')
+    expect(text).toContain('was given back')
+  })
+
+  test.each<[string, Ending]>([
+    ['again', again({ after: '1h' })],
+    ['retry', retry({ after: '1h' })],
+  ])('M6 nor one that says %s', async (_name, ending) => {
+    const t = await play(store, (app) => {
+      const limit = app.limit('api', { rate: 1, per: '1m' })
+      const run = async ({ key }: Run): Promise<Ending | undefined> => {
+        await limit.run(() => {})
+        return key === 'u' ? ending : undefined
+      }
+      app.flow('f', { on: 'ping', key: userOf, retry: ['1h'], run })
+    })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('u'))
+    await t.advance('62s')
+    expect((await t.explain('f', 'u')).text).not.toContain('put off')
+  })
+
+  test('explain names the wait that ends last', async () => {
+    const t: TestApp = await play(store, (app) => {
+      const long = app.limit('long', { rate: 1, per: '8s' })
+      calling({ rate: 1, per: '1s' }, (limit) => Promise.all([long, limit].map((one) => one.run(() => {}))))(app)
+    })
+    await sendNow(t, ping('first'))
+    await sendNow(t, ping('u'))
+    expect((await t.explain('f', 'u')).text).toContain('slot of limit "long"')
+    await t.advance('2s')
+    expect((await t.explain('f', 'u')).text).toContain('slot of limit "long"')
+  })
+})
+
+describe.each(STORES)('M4 calls after the end of a run on %s', (store) => {
+  test.each([
+    ['done', 1],
+    ['failed', 0],
+  ])('M4 what a run began that has %s belongs to no run', async (how, ended) => {
+    const gate = new Gate()
+    const made: string[] = []
+    const { t } = await timed(store, { rate: 1, per: '1m' }, (limit, { key, attempt }) => {
+      if (attempt > 1) return
+      void gate.wait(key).then(() => limit.run(() => made.push(key)))
+      if (how === 'failed') throw new Error('its own')
+    })
+    await sendNow(t, [ping('a'), ping('b')])
+    await t.advance('1h')
+    expect(told(t, 'run.done').length).toBeGreaterThanOrEqual(ended)
+    gate.open('a')
+    gate.open('b')
+    await t.advance('2m')
+    expect(made).toEqual(['a', 'b'])
+  })
+
+  test('M4 what a run that is done left waiting goes on', async () => {
+    const { t, calls } = await timed(store, { rate: 1, per: '40s', maxWait: '1h' }, (limit, { key }) => {
+      for (let n = 0; n < 3; n++) void limit.run(() => calls.push([key, t.elapsed]))
+    })
+    await sendNow(t, ping('u'))
+    expect(t.runs).toMatchObject([{ ending: 'done' }])
+    await t.advance('5m')
+    expect(calls).toHaveLength(3)
+  })
+})

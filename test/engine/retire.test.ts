@@ -1,0 +1,102 @@
+// A flow that is gone for good is retired by hand: nothing is kept for it any more. And one mark is one mark.
+import { describe, expect, test } from 'vitest'
+import type { Sluice } from '../../src/index.ts'
+import { ping, Shared, STORES, userOf, type Declare } from './scene.ts'
+
+function flow(name: string): Declare {
+  return (app) => app.flow(name, { on: 'ping', key: userOf, run: () => {} })
+}
+
+async function unroutedOf(app: Sluice): Promise<readonly string[]> {
+  return (await app.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+}
+
+function broken(): never {
+  throw new Error('broken')
+}
+
+describe.each(STORES)('L18 flows.retire on %s', (store) => {
+  test('L18 nothing is marked for it any more, by any process, and what was is let go', async () => {
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', flow('gone'))
+    await shared.stop(old)
+    const a = await shared.process('a', flow('one'))
+    const b = await shared.process('b', flow('one'))
+    await shared.advance(60_000)
+    await b.publish([ping('u'), ping('v')])
+    expect(await unroutedOf(a)).toEqual(['gone', 'gone'])
+    expect(await a.flows.retire('gone', 'ann')).toBe('ok')
+    expect(await unroutedOf(a)).toEqual([])
+    await a.publish(ping('w'))
+    await b.publish(ping('x'))
+    expect(await unroutedOf(a)).toEqual([])
+    expect(await a.flows.retire('gone')).toBe('missing')
+    const { items } = await shared.store.find({ kind: 'audit', filter: {}, cursor: '', n: 10 })
+    expect(items).toMatchObject([{ who: 'ann', what: 'retire flow gone' }])
+  })
+
+  test('L18 one that a process serves, here or elsewhere, is not to be retired', async () => {
+    const shared = await Shared.open(store)
+    const a = await shared.process('a', flow('one'))
+    await shared.process('b', flow('two'))
+    await shared.advance(120_000)
+    expect(await a.flows.retire('one')).toBe('running')
+    expect(await a.flows.retire('two')).toBe('running')
+    expect(await a.flows.retire('three')).toBe('missing')
+  })
+
+  test('L18 it may come back', async () => {
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', flow('gone'))
+    await shared.stop(old)
+    await shared.advance(60_000)
+    const a = await shared.process('a', flow('one'))
+    expect(await a.flows.retire('gone')).toBe('ok')
+    const ran: string[] = []
+    await shared.process('back', (app) =>
+      app.flow('gone', { on: 'ping', run: ({ flow: name }) => void ran.push(name) }),
+    )
+    await a.publish(ping('u'))
+    await shared.advance(2_000)
+    expect(ran).toEqual(['gone'])
+  })
+})
+
+describe.each(STORES)('L2a one mark on %s', (store) => {
+  test('L2a dropping one does not have the others tried again', async () => {
+    const shared = await Shared.open(store)
+    let asked = 0
+    const app = await shared.process('a', (one) =>
+      one.flow('f', {
+        on: 'ping',
+        key: () => {
+          asked++
+          throw new Error('broken')
+        },
+        run: () => {},
+      }),
+    )
+    await app.publish([ping('u'), ping('v')])
+    await shared.advance(120_000)
+    const before = asked
+    const { items } = await app.deadLetters.list({ kind: 'unrouted' })
+    expect(await app.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
+    await shared.advance(120_000)
+    expect(asked).toBe(before)
+    await app.deadLetters.drop({ kind: 'unrouted' })
+    expect(await unroutedOf(app)).toEqual([])
+  })
+
+  test('L2a one that is tried in vain keeps its age', async () => {
+    const shared = await Shared.open(store)
+    const app = await shared.process('a', (one) => one.flow('f', { on: 'ping', key: broken, run: () => {} }))
+    await app.publish(ping('u'))
+    const [first] = (await app.deadLetters.list({ kind: 'unrouted' })).items
+    await shared.advance(120_000)
+    await app.deadLetters.retry({ kind: 'unrouted' })
+    await shared.advance(2_000)
+    const [second] = (await app.deadLetters.list({ kind: 'unrouted' })).items
+    expect(second?.id).not.toBe(first?.id)
+    expect(second?.at).toBe(first?.at)
+  })
+})

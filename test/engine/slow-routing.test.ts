@@ -1,0 +1,62 @@
+// L2a: on, key and window have 50 ms together; a flow that takes longer is told of, once.
+import { describe, expect, test } from 'vitest'
+import type { FlowOptions, Run, Sluice } from '../../src/index.ts'
+import { ping, Shared, STORES, userOf, type Declare } from './scene.ts'
+
+/** The time that the functions of a flow take, as the clock sees it. */
+function slow(shared: Shared, took: { ms: number }, more: Partial<FlowOptions<Run>> = {}): Declare {
+  const taking = <T>(value: T): T => {
+    shared.clock.advance(took.ms)
+    return value
+  }
+  return (app) =>
+    app
+      .flow('slow', {
+        on: () => taking(true),
+        key: (event) => taking(userOf(event)),
+        ...more,
+        run: () => {},
+      })
+      .flow('quick', { on: 'ping', key: userOf, run: () => {} })
+}
+
+function alertsOf(app: Sluice): string[] {
+  const raised: string[] = []
+  app.events.on('alert.raised', ({ alert, text }) => {
+    if (alert.startsWith('slow-routing')) raised.push(`${alert} ${text}`)
+  })
+  return raised
+}
+
+function broken(): never {
+  throw new Error('broken')
+}
+
+describe.each(STORES)('L2a 50 ms on %s', (store) => {
+  test('L2a above it the flow is named, once', async () => {
+    const shared = await Shared.open(store)
+    const took = { ms: 26 }
+    const app = await shared.process('a', slow(shared, took))
+    const alerts = alertsOf(app)
+    await app.publish(ping('u'))
+    expect(alerts).toEqual([expect.stringMatching(/^slow-routing:slow .* took 52 ms .* 50 /)])
+    await app.publish([ping('u'), ping('v')])
+    expect(alerts).toHaveLength(1)
+  })
+
+  test('L2a up to it nothing is said', async () => {
+    const shared = await Shared.open(store)
+    const app = await shared.process('a', slow(shared, { ms: 25 }))
+    const alerts = alertsOf(app)
+    await app.publish(ping('u'))
+    expect(alerts).toEqual([])
+  })
+
+  test('L2a one that throws in the end was slow as well', async () => {
+    const shared = await Shared.open(store)
+    const app = await shared.process('a', slow(shared, { ms: 60 }, { key: broken }))
+    const alerts = alertsOf(app)
+    await app.publish(ping('u'))
+    expect(alerts).toHaveLength(1)
+  })
+})

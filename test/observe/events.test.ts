@@ -1,0 +1,90 @@
+// A listener's fault is its own: the work and the other listeners go on, and it is said once.
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Emitter, type EventMap } from '../../src/observe/events.ts'
+import { scene } from './log-scene.ts'
+
+const LOST = { error: 'no' }
+
+/** What would have ended the process. */
+let unhandled: unknown[] = []
+const note = (reason: unknown): void => void unhandled.push(reason)
+
+beforeEach(() => {
+  unhandled = []
+  process.on('unhandledRejection', note)
+})
+
+afterEach(() => void process.off('unhandledRejection', note))
+
+/** Rejections nobody handles are told after the microtasks of a turn. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+// Put together so that the linter does not take it for an accident.
+const THEN = ['th', 'en'].join('')
+
+const FAULTS: readonly (readonly [string, () => unknown])[] = [
+  ['throws', () => expect.fail('mine')],
+  ['is async and rejects', async () => expect.fail('mine')],
+  ['rejects later', () => turn().then(() => expect.fail('mine'))],
+  ['answers what only looks like a promise', () => ({ [THEN]: (_ok: unknown, bad: () => void) => bad() })],
+  ['answers what cannot be asked', () => Object.defineProperty({}, THEN, { get: () => expect.fail('mine') })],
+  ['rejects with nothing', () => Promise.reject(undefined)],
+]
+
+function alertsOf(emitter: Emitter): EventMap['alert.raised'][] {
+  const heard: EventMap['alert.raised'][] = []
+  emitter.on('alert.raised', (what) => void heard.push(what))
+  return heard
+}
+
+describe.each(FAULTS)('a listener that %s', (_name, fault) => {
+  test('harms nobody, and is told once', async () => {
+    const emitter = new Emitter()
+    const alerts = alertsOf(emitter)
+    const heard: string[] = []
+    emitter.on('store.lost', fault)
+    emitter.on('store.lost', () => void heard.push('after it'))
+    emitter.onAny((name) => void heard.push(name))
+    emitter.emit('store.lost', LOST)
+    emitter.emit('store.lost', LOST)
+    expect(heard.filter((one) => one !== 'alert.raised')).toEqual(['after it', 'store.lost', 'after it', 'store.lost'])
+    await turn()
+    await turn()
+    expect(unhandled).toEqual([])
+    expect(alerts).toMatchObject([{ alert: 'listener', text: expect.stringContaining('store.lost') as string }])
+  })
+
+  test('may listen to everything, even to that it failed', async () => {
+    const emitter = new Emitter()
+    const alerts = alertsOf(emitter)
+    emitter.onAny(fault)
+    emitter.on('alert.raised', fault)
+    emitter.emit('store.lost', LOST)
+    await turn()
+    await turn()
+    expect(unhandled).toEqual([])
+    expect(alerts).toHaveLength(1)
+  })
+})
+
+test('each listener that fails is told, and the log has it without what it must not have', async () => {
+  const t = scene()
+  t.emitter.on('run.cancelled', async () => expect.fail('token=abc'))
+  t.emitter.on('run.cancelled', () => expect.fail('mine'))
+  t.emitter.emit('run.cancelled', { flow: 'f', key: 'k', run: 'r', tenant: '', attempt: 1, events: 1, ms: 1 })
+  await turn()
+  const entries = t.entries().filter((entry) => entry['msg'] === 'alert.raised')
+  expect(entries.map((entry) => entry['level'])).toEqual([40, 40])
+  const texts = entries.map((entry) => String(entry['text'])).join('\n')
+  expect(texts).toContain('mine')
+  expect(texts).not.toContain('abc')
+})
+
+test('a listener that answers anything else is no fault', async () => {
+  const emitter = new Emitter()
+  const alerts = alertsOf(emitter)
+  for (const answer of [1, 'x', null, {}, [], Promise.resolve(1)]) emitter.on('store.lost', () => answer)
+  emitter.emit('store.lost', LOST)
+  await turn()
+  expect(alerts).toEqual([])
+})

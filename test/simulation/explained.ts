@@ -1,0 +1,140 @@
+// What explain says of a lane, in every state a history reaches, against what the reference model knows of it.
+import { NEVER, type Millis } from '../../src/clock.ts'
+import type { Flow } from '../../src/model/flow.ts'
+import { explain, type Explanation } from '../../src/observe/explain.ts'
+import { flow } from '../../src/schedule/flow.ts'
+import { byDeadline, lapsesFound, lineOf } from './model/claim.ts'
+import { isLive, liveSpots, replaySpots, type Model, type ModelLane, type ModelRun } from './model/state.ts'
+import { FLOWS } from './settings.ts'
+import { demand, expectSame } from './violation.ts'
+import type { World } from './world.ts'
+
+const declared: ReadonlyMap<string, Flow> = new Map(
+  FLOWS.map(({ name, perGroup }) => {
+    const share = perGroup === undefined ? {} : ({ share: 'tenant', concurrency: perGroup } as const)
+    return [name, flow<never>(name, { on: '**', key: () => '', run: () => {}, ...share })]
+  }),
+)
+
+/** One lane of those the history knows: the n-th, counted round. */
+export async function checkExplained(world: World, n: number): Promise<void> {
+  const lanes = [...world.model.lanes.values()]
+  const lane = lanes[n % lanes.length]
+  if (lane === undefined) return
+  const parts = {
+    store: world.store,
+    flows: declared,
+    served: () => true,
+    waitingFor: () => undefined,
+    processFull: () => false,
+    lingers: () => false,
+  }
+  const said = await explain(parts, lane.flow, lane.key)
+  const now = world.clock.now()
+  world.reach(`explained ${said.state}`)
+  demand(!/undefined|NaN|Infinity|null/.test(said.text), `explain says "${said.text}"`)
+  const { held, ...facts } = factsOf(said)
+  const ours = modelFacts(world.model, lane, now)
+  const told = held !== undefined && held <= now ? undefined : held
+  expectSame(`explain of ${lane.flow}/${lane.key}: "${said.text}"`, ours, { ...facts, held: told })
+}
+
+type Facts = Readonly<Record<string, unknown>>
+
+function factsOf({ state, facts }: Explanation): Facts & { readonly held: Millis | undefined } {
+  const { deadline, waiting, replays, queued, line, position, attempt, lapses, leaseEnds, cancelAsked, purged } = facts
+  return {
+    // A lane without anything in it may be there or not.
+    state: state === 'empty' ? 'idle' : state,
+    in: deadline === undefined ? undefined : facts.in,
+    deadline,
+    waiting,
+    replays,
+    queued,
+    line,
+    position,
+    attempt,
+    lapses,
+    leaseEnds,
+    cancelAsked,
+    purged,
+    events: purged ? undefined : facts.events,
+    againSince: facts.againSince,
+    kind: facts.kind,
+    isPaused: facts.pausedBy !== undefined,
+    isBlocked: facts.blockedBy !== undefined,
+    held: facts.heldUntil,
+  }
+}
+
+function modelFacts(model: Model, lane: ModelLane, now: Millis): Facts {
+  const { run } = lane
+  const state = stateOf(lane, now)
+  const deadline = lane.deadline === NEVER ? undefined : lane.deadline
+  const isReady = deadline !== undefined && deadline <= now
+  return {
+    state,
+    in: deadline === undefined ? undefined : deadline - now,
+    deadline,
+    waiting: liveSpots(lane).length,
+    replays: replaySpots(lane).length,
+    queued: lane.letters.filter((letter) => letter.state === 'queued').length,
+    line: isReady ? lineOf(lane, now) : undefined,
+    position: isReady ? positionOf(model, lane, now) : undefined,
+    ...runFacts(run, now),
+    isPaused: model.paused.has(lane.flow),
+    isBlocked: withoutHold(lane, now) === 'blocked',
+    held: lane.held === undefined || lane.held <= now || lane.held === NEVER ? undefined : lane.held,
+  }
+}
+
+function runFacts(run: ModelRun | undefined, now: Millis): Facts {
+  if (run === undefined) return { attempt: undefined, ...NO_RUN }
+  return {
+    attempt: run.tries + 1,
+    lapses: lapsesFound(run, now),
+    leaseEnds: run.state === 'running' ? run.until : undefined,
+    cancelAsked: run.asked,
+    purged: run.purged,
+    events: run.purged ? undefined : run.spots.length,
+    againSince: run.againSince === 0 ? undefined : run.againSince,
+    kind: run.letter !== undefined ? 'letter' : run.rank === 1 ? 'replay' : 'live',
+  }
+}
+
+const NO_RUN = {
+  lapses: undefined,
+  leaseEnds: undefined,
+  cancelAsked: false,
+  purged: false,
+  events: undefined,
+  againSince: undefined,
+  kind: undefined,
+}
+
+function stateOf(lane: ModelLane, now: Millis): string {
+  const { run, held } = lane
+  if (run !== undefined && isLive(run, now)) return 'running'
+  if (held !== undefined && held > now) return 'held'
+  return withoutHold(lane, now)
+}
+
+function withoutHold(lane: ModelLane, now: Millis): string {
+  const { run } = lane
+  if (run !== undefined) return run.state === 'running' ? 'lapsed' : run.state
+  if (lane.deadline <= now) return 'ready'
+  if (lane.deadline < NEVER) return 'waiting'
+  return lane.letters.some((letter) => letter.blocks) ? 'blocked' : 'idle'
+}
+
+function positionOf(model: Model, lane: ModelLane, now: Millis): number {
+  const grouped = declared.get(lane.flow)?.share !== undefined
+  const ahead = [...model.lanes.values()].filter(
+    (other) =>
+      other.flow === lane.flow &&
+      (!grouped || other.group === lane.group) &&
+      byDeadline(other, lane) < 0 &&
+      lineOf(other, now) === lineOf(lane, now),
+  )
+  return ahead.length + 1
+}

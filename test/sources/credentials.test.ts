@@ -1,0 +1,68 @@
+// Credentials that are sent as they are, and no credentials at all: the spellings that count, the options that do not build.
+import { expect, test } from 'vitest'
+import { apiKey } from '../../src/sources/api-key.ts'
+import { basic } from '../../src/sources/basic.ts'
+import { bearer } from '../../src/sources/bearer.ts'
+import { unverified } from '../../src/sources/none.ts'
+import { cases as apiKeyCases } from './cases/api-key.ts'
+import { cases as basicCases } from './cases/basic.ts'
+import { cases as bearerCases } from './cases/bearer.ts'
+import { cases as noneCases } from './cases/none.ts'
+import { NOW, receive, requestOf } from './faults.ts'
+
+function outcomeOf(source: ReturnType<typeof basic>, headers: Readonly<Record<string, string>>): string {
+  return receive(source, requestOf({ body: '{}', headers }), '').outcome
+}
+
+test('the scheme may be in any case, the credentials may not', () => {
+  const token = bearer({ secret: ['old', 'new'] })
+  expect(outcomeOf(token, { authorization: 'bearer new' })).toBe('accepted')
+  expect(outcomeOf(token, { authorization: 'BEARER  old' })).toBe('accepted')
+  expect(outcomeOf(token, { authorization: 'Bearer NEW' })).toBe('CREDENTIALS_WRONG')
+  expect(outcomeOf(token, { authorization: 'Basic new' })).toBe('CREDENTIALS_MISSING')
+  expect(outcomeOf(token, { authorization: 'Bearer ' })).toBe('CREDENTIALS_MISSING')
+})
+
+test('user name and password both count', () => {
+  const source = basic({ username: 'hooks', secret: 'päss' })
+  const of = (text: string): string =>
+    outcomeOf(source, { authorization: `Basic ${Buffer.from(text).toString('base64')}` })
+  expect(of('hooks:päss')).toBe('accepted')
+  expect(of('hook:päss')).toBe('CREDENTIALS_WRONG')
+  expect(of('hooks:pass')).toBe('CREDENTIALS_WRONG')
+  expect(of('hooks')).toBe('CREDENTIALS_WRONG')
+})
+
+test('a key of another header', () => {
+  const source = apiKey({ secret: 'k', header: 'X-Hook-Key' })
+  expect(outcomeOf(source, { 'x-hook-key': 'k' })).toBe('accepted')
+  expect(outcomeOf(source, { 'x-api-key': 'k' })).toBe('CREDENTIALS_MISSING')
+})
+
+test('what does not build', () => {
+  expect(() => basic({ username: '', secret: 'x' })).toThrow(/username/)
+  expect(() => basic({ username: 'a:b', secret: 'x' })).toThrow(/username/)
+  expect(() => apiKey({ secret: 'x', header: 'a', query: 'b' })).toThrow(/one of them/)
+  expect(() => apiKey({ secret: 'x', query: '' })).toThrow(/one of them/)
+  for (const secret of [undefined, null, '', ' ', [], ['a', '']] as never[]) {
+    expect(() => bearer({ secret })).toThrow(/CONFIG_INVALID: bearer: secret/)
+  }
+  for (const options of [{}, { verify: 'all' }, { verify: undefined }] as never[]) {
+    expect(() => unverified(options)).toThrow(/CONFIG_INVALID: unverified: say verify: 'none'/)
+  }
+})
+
+test('an identity is kept for 30 days, for nothing that is proven says when', () => {
+  const all = [...basicCases, ...bearerCases, ...apiKeyCases, ...noneCases]
+  expect(new Set(all.map((one) => one.build(one.secret).dedupeFor))).toEqual(new Set(['30d']))
+  for (const one of all) {
+    expect(receive(one.build(one.secret), one.request(one.secret, NOW), one.secret).events).toMatchObject([
+      { type: 'ping', dedupeId: '7' },
+    ])
+  }
+})
+
+test('what is answered can be said', () => {
+  const answer = { status: 200, body: 'ok' }
+  expect(unverified({ verify: 'none', answer }).answer).toBe(answer)
+})

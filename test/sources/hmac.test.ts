@@ -1,0 +1,92 @@
+// Generic HMAC: the options say what other sources of this folder have built in, and nonsense does not build.
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { ReceivedRequest } from '../../src/receive/source.ts'
+import { hmac, type HmacOptions } from '../../src/sources/hmac.ts'
+import { cases as githubCases } from './cases/github.ts'
+import { cases } from './cases/hmac.ts'
+import { cases as slackCases } from './cases/slack.ts'
+import { NOW, receive, requestOf } from './faults.ts'
+
+const SECRET = 'correct horse'
+
+function outcomeOf(options: Omit<HmacOptions, 'secret'>, request: ReceivedRequest, secret = SECRET): string {
+  return receive(hmac({ secret, ...options }), request, '').outcome
+}
+
+function signed(content: string, headers: Readonly<Record<string, string>> = {}, body = '{}'): ReceivedRequest {
+  const mac = createHmac('sha256', SECRET).update(content).digest('hex')
+  return requestOf({ body, url: 'https://hooks.example.com/in/a?b=c', headers: { 'x-signature': mac, ...headers } })
+}
+
+test('it can be told what GitHub and Slack do', () => {
+  const [github, slack] = [githubCases[0], slackCases[0]]
+  if (github === undefined || slack === undefined) throw new Error('There are no cases.')
+  const asGithub = { header: 'X-Hub-Signature-256', prefix: 'sha256=', type: 'header:X-GitHub-Event' }
+  expect(outcomeOf(asGithub, github.request(github.secret, NOW), github.secret)).toBe('accepted')
+  const asSlack = {
+    header: 'x-slack-signature',
+    prefix: 'v0=',
+    timestamp: 'x-slack-request-timestamp',
+    signed: 'v0:{timestamp}:{body}',
+    type: 'event.type',
+  }
+  expect(outcomeOf(asSlack, slack.request(slack.secret, NOW), slack.secret)).toBe('accepted')
+})
+
+function throwing(): never {
+  throw new Error('oh')
+}
+
+test('what is signed can be a pattern or a function', () => {
+  const header = 'x-signature'
+  expect(outcomeOf({ header, signed: '{url}|{body}' }, signed('https://hooks.example.com/in/a?b=c|{}'))).toBe(
+    'accepted',
+  )
+  expect(outcomeOf({ header, signed: '{path}|{body}' }, signed('/in/a?b=c|{}'))).toBe('accepted')
+  expect(outcomeOf({ header, signed: ({ body }) => ['v1:', body] }, signed('v1:{}'))).toBe('accepted')
+  expect(outcomeOf({ header, signed: ({ url }) => url.host }, signed('hooks.example.com'))).toBe('accepted')
+  expect(outcomeOf({ header, signed: throwing }, signed('{}'))).toBe('SIGNATURE_WRONG')
+})
+
+function at(time: string): ReceivedRequest {
+  return signed(`${time}.{}`, { 'x-time': time })
+}
+
+test('the time may be in seconds or in milliseconds, and must be one', () => {
+  const options = { header: 'x-signature', timestamp: 'x-time' }
+  expect(outcomeOf(options, at(String(NOW)))).toBe('accepted')
+  expect(outcomeOf(options, at(String(NOW / 1_000)))).toBe('accepted')
+  expect(outcomeOf(options, at('yesterday'))).toBe('TIMESTAMP_MISSING')
+  expect(outcomeOf(options, at(''))).toBe('TIMESTAMP_MISSING')
+  expect(outcomeOf({ ...options, tolerance: '1s' }, at(String(NOW - 2_000)))).toBe('TIMESTAMP_OLD')
+})
+
+test('hex may be in capitals, a prefix may not be left out', () => {
+  const request = signed('{}')
+  const capitals = { ...request, headers: { 'x-signature': request.headers['x-signature']?.toUpperCase() ?? '' } }
+  expect(outcomeOf({ header: 'x-signature' }, capitals)).toBe('accepted')
+  expect(outcomeOf({ header: 'x-signature', prefix: 'sha256=' }, request)).toBe('SIGNATURE_WRONG')
+})
+
+test('an identity is kept longer where no time is signed', () => {
+  expect(cases.map((one) => one.build(one.secret).dedupeFor)).toEqual(['30d', '7d'])
+})
+
+describe('what does not build', () => {
+  test.each<readonly [string, object]>([
+    ['no header', {}],
+    ['an unknown algorithm', { header: 'x', algorithm: 'md5' }],
+    ['an unknown encoding', { header: 'x', encoding: 'latin1' }],
+    ['a pattern without the body', { header: 'x', signed: '{url}' }],
+    ['a time that is not signed', { header: 'x', timestamp: 'y', signed: '{body}' }],
+    ['a pattern with a time that is nowhere', { header: 'x', signed: '{timestamp}.{body}' }],
+    ['an unknown part', { header: 'x', signed: '{body}{query}' }],
+    ['an empty name of a header', { header: 'x', signed: '{body}{header:}' }],
+    ['a tolerance of no time', { header: 'x', tolerance: '5m' }],
+    ['an unknown option', { header: 'x', algorithmus: 'sha256' }],
+    ['a path with an empty step', { header: 'x', type: 'a..b' }],
+  ])('%s', (_, options) => {
+    expect(() => hmac({ secret: SECRET, ...options } as HmacOptions)).toThrow(/^CONFIG_INVALID: hmac: /)
+  })
+})

@@ -1,0 +1,74 @@
+// What is taken out of a JSON text says the same as what a parser makes of it, however it is written.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { elementsOf, membersOf, objectText, wordIn, writtenOf, type Written } from '../../src/sources/json-text.ts'
+
+const RUNS = { numRuns: 2_000 }
+
+function written(text: string): Written {
+  const json = writtenOf(Buffer.from(text))
+  if ('code' in json) throw new Error(json.what)
+  return json.value
+}
+
+const parsed = (value: Written): unknown => JSON.parse(Buffer.from(value).toString())
+const spaced = fc.tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom('', ' ', '\t', '\n'))
+
+describe('json-text', () => {
+  test('members and elements are those of the parser', () => {
+    fc.assert(
+      fc.property(spaced, ([value, space]) => {
+        const json = written(space + JSON.stringify(value, null, space) + space)
+        const again = JSON.parse(JSON.stringify(value)) as object | null
+        const isObject = typeof again === 'object' && again !== null && !Array.isArray(again)
+        const members = [...membersOf(json)].map(([name, part]) => [name, parsed(part)] as const)
+        expect(Object.fromEntries(members)).toEqual(isObject ? again : {})
+        expect(elementsOf(json).map(parsed)).toEqual(Array.isArray(again) ? again : [])
+        if (isObject) expect(parsed(objectText(membersOf(json)))).toEqual(again)
+      }),
+      RUNS,
+    )
+  })
+
+  test('whatever bytes come, it is a refusal or it can be taken apart', () => {
+    const text = fc.oneof(
+      fc.json(),
+      fc.string(),
+      fc.string({ unit: fc.constantFrom(...'{}[]",:\\ 1etruanlsf-.'.split('')) }),
+    )
+    fc.assert(
+      fc.property(text, (one) => {
+        const json = writtenOf(Buffer.from(one))
+        if ('code' in json) return
+        const parts = [...membersOf(json.value).values(), ...elementsOf(json.value)]
+        for (const part of parts) expect(() => parsed(part)).not.toThrow()
+      }),
+      RUNS,
+    )
+  })
+
+  test('of two members with one name the last counts', () => {
+    expect(wordIn(membersOf(written('{"a":"1","\\u0061":"2"}')).get('a'))).toBe('2')
+  })
+
+  test('a word keeps all its digits', () => {
+    const members = membersOf(written('{"a":12345678901234567890,"b":"x\\"y","c":null,"d":"","e":"\\ud800","f":1}'))
+    expect('abcdefg'.split('').map((name) => wordIn(members.get(name)))).toEqual([
+      '12345678901234567890',
+      'x"y',
+      undefined,
+      undefined,
+      undefined,
+      '1',
+      undefined,
+    ])
+  })
+
+  test('a byte order mark before the text is no part of it', () => {
+    expect(parsed(written('\uFEFF {"a":1}'))).toEqual({ a: 1 })
+  })
+
+  test('what is nested deeper than 64 is refused unread', () => {
+    expect(writtenOf(Buffer.from('['.repeat(100_000)))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
+  })
+})

@@ -1,0 +1,89 @@
+// Standard Webhooks: what its own package signs is accepted, and the other way round; keys, families and several signatures.
+import { Webhook } from 'standardwebhooks'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { standardWebhooks } from '../../src/sources/standard-webhooks.ts'
+import { BODY, cases } from './cases/standard-webhooks.ts'
+import { NOW, receive, requestOf, withHeader } from './faults.ts'
+
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const OTHER = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'
+const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
+
+// The package asks the system what time it is.
+beforeEach(() => void vi.useFakeTimers({ now: NOW }))
+afterEach(() => void vi.useRealTimers())
+
+function messageOf(signature: string, body: string, at = NOW): ReturnType<typeof requestOf> {
+  const headers = { 'webhook-id': ID, 'webhook-timestamp': String(at / 1_000), 'webhook-signature': signature }
+  return requestOf({ body, headers })
+}
+
+test('the known answer of the specification', () => {
+  const request = messageOf(
+    'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    '{"test": 2432232314}',
+    1_614_265_330_000,
+  )
+  expect(receive(standardWebhooks({ secret: SECRET }), request, SECRET, 1_614_265_330_000).outcome).toBe('accepted')
+})
+
+test('what the package signs is accepted, and it accepts what the tests sign', () => {
+  const signed = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
+  expect(receive(standardWebhooks({ secret: SECRET }), signed, SECRET).outcome).toBe('accepted')
+  const [one] = cases
+  const { headers } = one?.request(SECRET, NOW) ?? signed
+  expect(new Webhook(SECRET).verify(BODY, { ...headers })).toEqual(JSON.parse(BODY))
+})
+
+function outcomeOf(signature: string, secret: string | readonly string[]): string {
+  return receive(standardWebhooks({ secret }), messageOf(signature, BODY), '').outcome
+}
+
+test('one of several signatures by one of several secrets is enough', () => {
+  const [first, second] = [SECRET, OTHER].map((secret) => new Webhook(secret).sign(ID, new Date(NOW), BODY))
+  expect(outcomeOf(`${first} ${second}`, OTHER)).toBe('accepted')
+  expect(outcomeOf(`v1a,AAAA v2,AAAA ${first}`, SECRET)).toBe('accepted')
+  expect(outcomeOf(`${second}`, [SECRET, OTHER])).toBe('accepted')
+  expect(outcomeOf(`v2,${first?.slice(3)}`, SECRET)).toBe('SIGNATURE_WRONG')
+})
+
+test('headers of the other family are not taken for signed ones', () => {
+  const [, svix] = cases
+  const genuine = svix?.request(SECRET, NOW) ?? requestOf({ body: '' })
+  const mixed = withHeader(genuine, 'webhook-id', 'msg_other')
+  expect(receive(standardWebhooks({ secret: SECRET }), mixed, SECRET).events).toMatchObject([{ dedupeId: ID }])
+})
+
+test('where both families are, the one of the standard counts', () => {
+  const signed = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
+  const both = withHeader(withHeader(signed, 'svix-signature', 'v1,AAAA'), 'svix-id', 'msg_other')
+  expect(receive(standardWebhooks({ secret: SECRET }), both, '').events).toMatchObject([{ dedupeId: ID }])
+})
+
+describe('a secret that is none', () => {
+  test.each([
+    ['whsec_not base64!', /no base64/],
+    ['whsec_', /no base64/],
+    ['whpk_AAAA', /no base64/],
+    ['whsk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', /private key/],
+  ])('%s', (secret, message) => {
+    expect(() => standardWebhooks({ secret })).toThrow(message)
+    expect(() => standardWebhooks({ secret: [SECRET, secret] })).toThrow(/CONFIG_INVALID/)
+  })
+})
+
+test('type and time are in the body, the id in the headers; further names as the options say', () => {
+  const request = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
+  const source = standardWebhooks({ secret: SECRET, subject: 'data.id', tenant: () => 'acme' })
+  expect(source.events(request)).toEqual([
+    { type: 'invoice.paid', dedupeId: ID, subject: 'in_1', tenant: 'acme', time: NOW - 1_500, body: request.body },
+  ])
+})
+
+test('an id with a dot is refused: it would leave open where it ends', () => {
+  const id = 'msg.1'
+  const signed = messageOf(new Webhook(SECRET).sign(id, new Date(NOW), BODY), BODY)
+  expect(receive(standardWebhooks({ secret: SECRET }), withHeader(signed, 'webhook-id', id), SECRET).outcome).toBe(
+    'SIGNATURE_WRONG',
+  )
+})

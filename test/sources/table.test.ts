@@ -1,0 +1,46 @@
+// Source × fault: for every source, what each fault of a valid request comes to, and that no mutation of it passes as a
+// forgery. Each file of cases/ exports `cases`; whoever adds a source adds a file there.
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { faultsOf, NOW, receive, type SourceCase } from './faults.ts'
+import { mutations } from './mutations.ts'
+
+const MUTATIONS = 2_000
+const folder = new URL('cases/', import.meta.url)
+const files = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+const cases: readonly SourceCase[] = (
+  await Promise.all(
+    files.map(async (name) => (await import(new URL(name, folder).href)) as { cases: readonly SourceCase[] }),
+  )
+).flatMap((file) => file.cases)
+
+test('there is a case and a page for every source', () => {
+  const sources = new URL('../../src/sources/', import.meta.url)
+  const isSource = (name: string): boolean =>
+    /^export function \w+\([^)]*\): Source \{/m.test(readFileSync(new URL(name, sources), 'utf8'))
+  const names = readdirSync(sources).filter(isSource)
+  expect(names.length).toBeGreaterThan(15)
+  expect(names.filter((name) => !files.includes(name))).toEqual([])
+  const pages = readdirSync(new URL('../../docs/sources/', import.meta.url))
+  expect(names.filter((name) => !pages.includes(name.replace(/ts$/, 'md')))).toEqual([])
+})
+
+describe.each(cases)('$name', (one) => {
+  test.each(faultsOf(one))('%s: %s', (_, expected, got) => {
+    expect(got).toEqual(expected)
+  })
+
+  test('never throws, and takes no forgery', () => {
+    const source = one.build(one.secret)
+    const genuine = one.request(one.secret, NOW)
+    const isForged = one.isForged ?? ((request) => !Buffer.from(request.body).equals(genuine.body))
+    fc.assert(
+      fc.property(mutations(genuine), (request) => {
+        const { outcome } = receive(source, request, one.secret)
+        expect(outcome === 'accepted' && isForged(request, genuine)).toBe(false)
+      }),
+      { numRuns: MUTATIONS },
+    )
+  })
+})

@@ -1,0 +1,154 @@
+// WhatsApp as Meta sends it: signed by an independent peer, split into one event an update, each with what it needs.
+import { sign } from '@octokit/webhooks-methods'
+import { describe, expect, test } from 'vitest'
+import type { SourceEvent } from '../../src/receive/source.ts'
+import { whatsapp } from '../../src/sources/whatsapp.ts'
+import { receive, requestOf } from './faults.ts'
+
+const SECRET = 'app-secret'
+const source = whatsapp({ secret: SECRET, verifyToken: ['apricot', 'older'] })
+const METADATA = { display_phone_number: '15550783881', phone_number_id: '106540352242922' }
+
+interface Value {
+  readonly contacts?: readonly object[]
+  readonly messages?: readonly object[]
+  readonly statuses?: readonly object[]
+  readonly errors?: readonly object[]
+}
+
+function bodyOf(value: object, field = 'messages', entry: object = {}): string {
+  const changes = [{ field, value: { messaging_product: 'whatsapp', metadata: METADATA, ...value } }]
+  return JSON.stringify({ object: 'whatsapp_business_account', entry: [{ id: '1022', ...entry, changes }] })
+}
+
+function eventsOf(value: Value, field?: string, entry?: object): readonly SourceEvent[] {
+  return received(bodyOf(value, field, entry))
+}
+
+function received(body: string): readonly SourceEvent[] {
+  const events = source.events(requestOf({ body }))
+  if ('code' in events) throw new Error(events.what)
+  return events
+}
+
+const dataOf = ({ body }: SourceEvent): unknown => JSON.parse(Buffer.from(body).toString())
+const text = (n: number, more: object = {}): object => ({
+  from: '16505551234',
+  id: `wamid.${n}`,
+  timestamp: '1749416383',
+  type: 'text',
+  text: { body: `no. ${n} 🦊` },
+  ...more,
+})
+
+describe('whatsapp', () => {
+  test('what octokit signs is accepted, in the form that Meta shares with GitHub', async () => {
+    const body = bodyOf({ messages: [text(1)] })
+    const headers = { 'x-hub-signature-256': await sign(SECRET, body) }
+    expect(receive(source, requestOf({ body, headers }), SECRET).outcome).toBe('accepted')
+  })
+
+  test.each([
+    ['subscribe', 'apricot', '1158201444', 200],
+    ['subscribe', 'older', '<script>', 200],
+    ['subscribe', 'apricots', '1158201444', 'HANDSHAKE_REFUSED'],
+    ['subscribe', '', '1158201444', 'HANDSHAKE_REFUSED'],
+    ['unsubscribe', 'apricot', '1158201444', 'HANDSHAKE_REFUSED'],
+    ['subscribe', 'apricot', '', 'HANDSHAKE_REFUSED'],
+    ['subscribe', 'apricot', 'x'.repeat(1_001), 'HANDSHAKE_REFUSED'],
+  ])('handshake %s, token %s, challenge %s: %s', (mode, token, challenge, expected) => {
+    const query = new URLSearchParams({ 'hub.mode': mode, 'hub.verify_token': token, 'hub.challenge': challenge })
+    const result = source.handshake?.answer(
+      requestOf({ method: 'GET', body: '', url: `https://a.example/?${query.toString()}` }),
+    )
+    if (result?.kind !== 'answer') expect(result).toMatchObject({ kind: 'refused', refusal: { code: expected } })
+    else {
+      expect(result.answer).toMatchObject({ status: expected, body: challenge })
+      expect(result.answer.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8' })
+    }
+  })
+
+  test('a message has its person, its number and its own words', () => {
+    const contacts = [
+      { profile: { name: 'Bo' }, wa_id: '49170' },
+      { profile: { name: 'Zoë' }, wa_id: '16505551234', user_id: 'US.1349' },
+    ]
+    const [event] = eventsOf({ contacts, messages: [text(1)] })
+    expect(event).toMatchObject({
+      type: 'message.text',
+      dedupeId: 'wamid.1',
+      subject: 'US.1349',
+      tenant: '106540352242922',
+      time: 1_749_416_383_000,
+      attributes: { account: '1022' },
+    })
+    expect(event && dataOf(event)).toEqual({ metadata: METADATA, contact: contacts[1], message: text(1) })
+  })
+
+  test.each([
+    ['user id in the message', { from_user_id: 'US.7', from: undefined }, [], 'US.7'],
+    ['user id of the only contact', { from: undefined }, [{ user_id: 'US.8' }], 'US.8'],
+    ['number of the contact', {}, [{ wa_id: '16505551234' }], '16505551234'],
+    ['number of the message', {}, [], '16505551234'],
+    ['contacts of others', {}, [{ wa_id: '1', user_id: 'US.9' }], '16505551234'],
+    ['nobody', { from: undefined }, [], undefined],
+  ])('subject: %s', (_, more, contacts, subject) => {
+    expect(eventsOf({ contacts, messages: [text(1, more)] })[0]?.subject).toBe(subject)
+  })
+
+  test('statuses of one message are events of their own, in a group one for each member', () => {
+    const status = { id: 'wamid.1', status: 'delivered', timestamp: '1749416384', recipient_id: '16505551234' }
+    const group = { ...status, recipient_type: 'group', recipient_id: 'G1' }
+    const statuses = [
+      status,
+      { ...status, status: 'read' },
+      { ...group, recipient_participant_id: '111' },
+      { ...group, participant_recipient_id: '222' },
+    ]
+    expect(eventsOf({ statuses }).map(({ type, dedupeId, subject }) => [type, dedupeId, subject])).toEqual([
+      ['status.delivered', 'wamid.1/delivered', '16505551234'],
+      ['status.read', 'wamid.1/read', '16505551234'],
+      ['status.delivered', 'wamid.1/delivered/111', '111'],
+      ['status.delivered', 'wamid.1/delivered/222', '222'],
+    ])
+  })
+
+  test('errors, and changes of other fields, are known again only if the entry has a time', () => {
+    const errors = [{ code: 130429, title: 'Rate limit hit' }]
+    expect(eventsOf({ errors })).toMatchObject([{ type: 'error', dedupeId: undefined }])
+    const [timed] = eventsOf({ errors }, 'messages', { time: 1_739_321_024 })
+    expect(timed?.dedupeId).toMatch(/^1022\/messages\/1739321024\//)
+    expect(timed?.time).toBe(1_739_321_024_000)
+    const [template] = received(bodyOf({ event: 'APPROVED' }, 'message_template_status_update'))
+    expect(template).toMatchObject({ type: 'message_template_status_update', dedupeId: undefined })
+    expect(template && dataOf(template)).toMatchObject({ event: 'APPROVED' })
+  })
+
+  test('a thousand updates of one POST are a thousand events, the same ones in any other POST', () => {
+    const messages = Array.from({ length: 1_000 }, (_, n) => text(n))
+    const contacts = messages.map((_, n) => ({ wa_id: `4917${n}`, user_id: `DE.${n}` }))
+    const people = eventsOf({ contacts, messages: messages.map((_, n) => text(n, { from: `4917${n}` })) })
+    expect(people.map(({ subject }) => subject)).toEqual(contacts.map(({ user_id }) => user_id))
+    const all = eventsOf({ messages })
+    expect(new Set(all.map(({ dedupeId }) => dedupeId)).size).toBe(1_000)
+    expect(eventsOf({ messages: messages.slice(500, 501) })).toEqual([all[500]])
+  })
+
+  test('digits that no number holds are passed on', () => {
+    const [event] = received(bodyOf({ messages: [{ ...text(1), order: 'N' }] }).replace('"N"', '12345678901234567891'))
+    expect(Buffer.from(event?.body ?? '').toString()).toContain('12345678901234567891')
+  })
+
+  test('what is not of WhatsApp is refused', () => {
+    for (const body of ['{}', '[]', '{"object":"page","entry":[]}', '"x"']) {
+      expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
+    }
+  })
+
+  test('options are checked', () => {
+    const bad = [{ secret: '' }, { verifyToken: ' ' }, { verifyToken: undefined }, { token: 'x' }]
+    for (const one of bad) {
+      expect(() => whatsapp({ secret: 's', verifyToken: 't', ...one } as never)).toThrow(/CONFIG_INVALID: whatsapp: /)
+    }
+  })
+})
