@@ -42,6 +42,8 @@ export class Engine {
   readonly #heartbeat: Heartbeat
   readonly #permits: Permits
   readonly #running = new Map<LiveRun, Promise<void>>()
+  /** By lane, until the handler has returned or its run is over. */
+  readonly #atWork = new Map<LaneId, LiveRun>()
   readonly #lingering: Lingering
   #troubleSince: Millis | undefined
   #deaf: () => void = () => {}
@@ -167,9 +169,14 @@ export class Engine {
     const when = { due: lease.due, late: Math.max(0, this.#parts.time.now() - lease.due) }
     emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
     emit('run.claimed', { ...told, ...when })
-    if (this.#lingering.has(lease.lane)) return this.#putOff(lease, flow, this.#lingering.putOff(lease), STILL_RUNS)
+    // The event loop stood still for longer than a lease, and what it held is claimed before anybody could tell it.
+    const overtaken = this.#atWork.get(lease.lane)
+    overtaken?.abort('lost')
+    if (overtaken !== undefined || this.#lingering.has(lease.lane))
+      return this.#putOff(lease, flow, this.#lingering.putOff(lease), STILL_RUNS)
     const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
     this.#heartbeat.add(live)
+    this.#atWork.set(lease.lane, live)
     emit('run.started', told)
     const running = this.#run(live, flow).finally(() => this.#running.delete(live))
     this.#running.set(live, running)
@@ -177,6 +184,7 @@ export class Engine {
 
   async #run(live: LiveRun, flow: Flow): Promise<void> {
     const attempted = await this.#attempt(live, flow)
+    this.#atWork.delete(live.lease.lane)
     this.#heartbeat.remove(live)
     this.#ended = [...this.#ended.slice(-ENDED_KEPT), { lease: live.lease, at: this.#parts.clock.monotonic() }]
     if (attempted === undefined) return this.#putOff(live.lease, flow, UNREAD_FOR, 'Its events could not be read.')

@@ -78,11 +78,10 @@ export class Receiving {
         `source ${JSON.stringify(name)}: its name or path ${declared.path} is taken by ${taken.name}.`,
       )
     }
-    if (source.secrets === 'by-handshake' && !this.#parts.seal.hasKey) {
-      throw new SluiceError(
-        'CONFIG_INVALID',
-        `source ${JSON.stringify(name)}: its secret comes by handshake and is kept sealed; give the app a key (32 random bytes as base64).`,
-      )
+    const sealed = source.secrets === 'by-handshake' ? 'its secret comes by handshake and is' : 'with encrypt it is'
+    if ((source.secrets === 'by-handshake' || declared.encrypt) && !this.#parts.seal.hasKey) {
+      const key = 'give the app a key (32 random bytes as base64).'
+      throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${sealed} kept sealed; ${key}`)
     }
     this.#receiver.declare(declared)
   }
@@ -93,6 +92,10 @@ export class Receiving {
 
   get #paths(): ListeningApp['sources'] {
     return this.#receiver.sources.map(({ name, path, source }) => ({ name, path, scheme: source.scheme }))
+  }
+
+  isSealed(source: string): boolean {
+    return this.#receiver.sources.some((one) => one.encrypt && one.name === source)
   }
 
   refused(source: string): readonly RefusedRequest[] {

@@ -13,7 +13,8 @@ import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
-import { Flows, Lanes, type Retired } from './operate/lanes.ts'
+import { Flows, Lanes, type OperateParts, type Retired } from './operate/lanes.ts'
+import { purge, type Purged, type PurgeWhat } from './operate/purge.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
 import { addressees, mustBeTheirs } from './receive/entrance.ts'
@@ -31,6 +32,7 @@ import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { matcher } from './schedule/globs.ts'
 import { Seal } from './seal.ts'
+import { sealedStore } from './sealed-store.ts'
 import { StoreTime } from './schedule/store-time.ts'
 import type { Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
@@ -59,6 +61,8 @@ export class Sluice {
   readonly deadLetters: DeadLetters
   readonly lanes: Lanes
   readonly flows: Flows
+  /** Removes the data of a key, a tenant or an event, wherever it is; what runs with it is told, and settles nothing. */
+  readonly purge: (what: PurgeWhat) => Promise<Purged>
   #options: SluiceOptions
   #settings: Settings
   readonly #clock: ClockInUse
@@ -69,6 +73,7 @@ export class Sluice {
   readonly #time: StoreTime
   readonly #publisher: Publisher
   readonly #receiving: Receiving
+  readonly #seal: Seal
   readonly #levels = new Map<string, number>()
   readonly #routing: RoutingTime
   readonly #log: (run: RunName) => RunLog
@@ -94,7 +99,14 @@ export class Sluice {
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
     this.#routing = new RoutingTime(this.#clock, emit)
     const retire = async (flow: string, by: string): Promise<Retired> => (await this.#open()).known.retire(flow, by)
-    const operate = { store, flows: this.#flows, emit, retire, retried: () => this.#working?.placeSoon(true) }
+    const operate: OperateParts = {
+      store,
+      flows: this.#flows,
+      emit,
+      retire,
+      retried: () => this.#working?.placeSoon(true),
+    }
+    this.purge = (what) => purge(operate, what)
     this.deadLetters = new DeadLetters(operate)
     this.lanes = new Lanes(operate)
     this.flows = new Flows(operate)
@@ -107,12 +119,13 @@ export class Sluice {
       dedupeFor: this.#settings.dedupeFor,
       emit,
     })
+    this.#seal = new Seal([options.key ?? []].flat())
     this.#receiving = new Receiving({
       clock: this.#clock,
       now: () => this.#now(),
       store,
       publisher: this.#publisher,
-      seal: new Seal([options.key ?? []].flat()),
+      seal: this.#seal,
       addressRate: this.#settings.addressRate,
       emit,
     })
@@ -302,7 +315,8 @@ export class Sluice {
 
   async #openOnce(): Promise<Opened> {
     const { store: address } = this.#options
-    const store = typeof address === 'string' ? await openStore(address, { clock: this.#clock }) : address
+    const bare = typeof address === 'string' ? await openStore(address, { clock: this.#clock }) : address
+    const store = sealedStore(bare, this.#seal, (source) => this.#receiving.isSealed(source))
     const known = new KnownFlows({
       store,
       process: this.#settings.process,

@@ -61,12 +61,17 @@ function versionOf(): string {
   return (JSON.parse(readFileSync(url, 'utf8')) as { readonly version: string }).version
 }
 
-/** The first one asks it to stop; with a second one nobody wants to wait any longer. */
+/**
+ * The first one asks it to stop; with the same one again nobody wants to wait any longer. Another one is no second: under
+ * `sluice dev` Ctrl-C comes from the terminal, and SIGTERM from the process that watches.
+ */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
+  const seen = new Set<string>()
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      if (stop.signal.aborted) process.exit(130)
+      if (seen.has(name)) process.exit(130)
+      seen.add(name)
       stop.abort()
     })
   }

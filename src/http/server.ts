@@ -49,7 +49,11 @@ const HOST = '127.0.0.1'
 const HEADERS_MAX = 16 * 1024
 const CONNECTIONS_MAX = 10_000
 
-export async function serve(inbound: Inbound, options: ListenOptions, bounds = BOUNDS): Promise<Listening> {
+export async function serve(
+  inbound: Inbound,
+  options: ListenOptions,
+  bounds: ServerBounds = BOUNDS,
+): Promise<Listening> {
   onlyKnown(options, KNOWN, 'listen: ')
   const port = portOf(options.port)
   const server = await serverFor(inbound, options, bounds)
@@ -69,9 +73,7 @@ async function serverFor(inbound: Inbound, options: ListenOptions, bounds: Serve
   let isClosing = false
   const handle = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
     handled(inbound, request, reply, () => isClosing)
-  const server = configured(
-    () => fastify({ ...fastifyOptions(options, bounds), frameworkErrors: failing(handle) } as object) as FastifyInstance,
-  )
+  const server = configured(() => fastify({ ...fastifyOptions(options, bounds), frameworkErrors: failing(handle) }))
   server.server.maxConnections = CONNECTIONS_MAX
   server.addHook('preClose', (done) => {
     isClosing = true
@@ -80,19 +82,25 @@ async function serverFor(inbound: Inbound, options: ListenOptions, bounds: Serve
   // Before anything of the framework looks at the content type or the body: the source does, when it knows who sent it.
   server.addHook('onRequest', handle)
   server.setNotFoundHandler((_request, reply) => reply.send())
-  server.setErrorHandler((error, _request, reply) => sent(reply, problemAnswer(routeFailed(error))))
+  server.setErrorHandler((error, _request, reply) => sending(problemAnswer(routeFailed(error)))(reply))
   return server
 }
 
 /** A path that the framework cannot read is one that no source has. */
 function failing(handle: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>) {
   return (_error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    handle(request, reply).catch((error: unknown) => sent(reply, problemAnswer(routeFailed(error))))
+    handle(request, reply).catch((error: unknown) => sending(problemAnswer(routeFailed(error)))(reply))
   }
 }
 
-function sent(reply: FastifyReply, { status, headers = {}, body }: SourceAnswer): FastifyReply {
-  return reply.code(status).headers(headers).send(body)
+type Send = (reply: FastifyReply) => FastifyReply
+
+function sending({ status, headers = {}, body }: SourceAnswer): Send {
+  return (reply) => reply.code(status).headers(headers).send(body)
+}
+
+function sendingOwn(response: Response): Send {
+  return (reply) => reply.send(response)
 }
 
 function fastifyOptions({ tls, trustProxy }: ListenOptions, bounds: ServerBounds): object {
@@ -140,11 +148,13 @@ async function handled(
 ): Promise<unknown> {
   const head = headOf(request)
   const own = inbound.ownRoute(head.method, head.url.pathname)
-  if (own !== undefined) return reply.send(await own.handle(webRequest(request, head), { address: head.address }))
-  const answer = await inbound.answer(head, nodeBody(request.raw))
+  const send =
+    own === undefined
+      ? sending(await inbound.answer(head, nodeBody(request.raw)))
+      : sendingOwn(await own.handle(webRequest(request, head), { address: head.address }))
   // Whoever is kept alive would keep the server from closing.
   if (isClosing()) void reply.header('connection', 'close')
-  return sent(reply, answer)
+  return send(reply)
 }
 
 function headOf(request: FastifyRequest): RequestHead {
@@ -157,16 +167,14 @@ function headOf(request: FastifyRequest): RequestHead {
 
 /** Nonsense in a host header is no reason to fail, and none to look for another path than the one that was asked for. */
 function urlOf({ protocol, host, originalUrl }: FastifyRequest): URL {
-  const origin = /^https?$/.test(protocol) && HOST_NAME.test(host) ? URL.parse(`${protocol}://${host}`)?.origin : undefined
+  const origin = /^https?$/.test(protocol) ? URL.parse(`${protocol}://${host}`)?.origin : undefined
   const path = originalUrl.startsWith('/') ? originalUrl : `/${originalUrl}`
   return URL.parse(`${origin ?? 'http://localhost'}${path}`) ?? NOWHERE
 }
 
-const HOST_NAME = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i
-
 function webRequest(request: FastifyRequest, { method, url, headers }: RequestHead): Request {
   const body = method === 'GET' || method === 'HEAD' ? null : (Readable.toWeb(request.raw) as ReadableStream)
-  return new Request(url, { method, headers, body, duplex: 'half' } as RequestInit)
+  return new Request(url, { method, headers, body, duplex: 'half' })
 }
 
 const NOWHERE = new URL('http://localhost/')

@@ -21,6 +21,9 @@ export interface Event {
 /** Stores index ids as they are. */
 export const ID_LENGTH_MAX = 128
 
+/** The attribute that says of an event that its bytes are sealed in the store. Nobody else may say so. */
+export const SEALED = 'sluicesealed'
+
 const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 const TIME_LENGTH = 10
 const CHANCE_LENGTH = 16

@@ -17,9 +17,18 @@ export interface SourceOptions {
   readonly rate?: { readonly rate: number; readonly per: Duration }
   /** Whether packed bodies (gzip, deflate, br) are unpacked; else they are refused. The signature is that of what is inside. */
   readonly compressed?: boolean
+  /** Whether payload and request are sealed in the store, under the key of the app. */
+  readonly encrypt?: boolean
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>(['path', 'maxBody', 'dedupe', 'rate', 'compressed'])
+const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>([
+  'path',
+  'maxBody',
+  'dedupe',
+  'rate',
+  'compressed',
+  'encrypt',
+])
 
 export interface DeclaredSource {
   readonly name: string
@@ -28,6 +37,7 @@ export interface DeclaredSource {
   readonly maxBody: number
   readonly dedupeFor: Millis
   readonly compressed: boolean
+  readonly encrypt: boolean
   readonly rate: { readonly rate: number; readonly per: Millis } | undefined
 }
 
@@ -65,6 +75,7 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
     maxBody,
     dedupeFor: millis(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`),
     compressed: options.compressed ?? false,
+    encrypt: options.encrypt ?? false,
     rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
   }
 }

@@ -2,7 +2,7 @@
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { ID_LENGTH_MAX, newEventId, type Event } from '../model/event.ts'
+import { SEALED, ID_LENGTH_MAX, newEventId, type Event } from '../model/event.ts'
 import { identity } from '../model/identity.ts'
 import type { NewEvent } from '../store/contract/index.ts'
 
@@ -54,6 +54,7 @@ function attributesOf(attributes: unknown): string {
   if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) {
     throw invalid('attributes', 'an object')
   }
+  if (Object.hasOwn(attributes, SEALED)) throw invalid('attributes', `without ${SEALED}, which is ours`)
   return jsonOf(attributes, 'attributes')
 }
 

@@ -79,15 +79,26 @@ const SECRET = /^(?:authorization|proxy-authorization|cookie|set-cookie)$|secret
 
 /** A header of any name can carry the secret of a source: such a one is known by its value. */
 export function withoutSecrets(headers: Headers, secrets: readonly string[] = []): Headers {
-  return hidden(headers, (name, value) => SECRET.test(name) || secrets.some((secret) => value.includes(secret)))
+  return hidden(headers, (name, value) => isSecret(name, value, secrets))
 }
 
-/** The same for the query of an address. */
-export function queryWithoutSecrets(url: URL, secrets: readonly string[]): string {
-  if (url.search === '') return ''
-  const query = withoutSecrets(Object.fromEntries(url.searchParams), secrets)
-  const isHidden = [...url.searchParams].some(([name, value]) => query[name] !== value)
-  return isHidden ? `?${new URLSearchParams(query)}` : url.search
+/** The same for the query of an address, which stays as it was sent when there is none in it. */
+export function queryWithoutSecrets({ search, searchParams }: URL, secrets: readonly string[]): string {
+  const query = [...searchParams]
+  if (!query.some(([name, value]) => isSecret(name, value, secrets))) return search
+  const shown = query.map(([name, value]): [string, string] =>
+    isSecret(name, value, secrets) ? [nameOnly(name, secrets), ''] : [name, value],
+  )
+  return `?${new URLSearchParams(shown).toString()}`
+}
+
+function isSecret(name: string, value: string, secrets: readonly string[]): boolean {
+  return SECRET.test(name) || secrets.some((secret) => value.includes(secret) || name.includes(secret))
+}
+
+/** A key without a name of its own stands where names do. */
+function nameOnly(name: string, secrets: readonly string[]): string {
+  return secrets.some((secret) => name.includes(secret)) ? `(${name.length} characters)` : name
 }
 
 /** Which header has the wrong secret only the source knows, and it may be the right one of something else. */

@@ -20,27 +20,26 @@ export class Lingering {
   }
 
   add({ lane, flow, key }: Lease, handler: Promise<unknown>): void {
-    this.#lanes.set(lane, 0)
+    this.#lanes.set(lane, this.#lanes.get(lane) ?? 0)
     void handler.finally(() => this.#remove({ lane, flow, key }))
   }
 
   #remove({ lane, flow, key }: Pick<Lease, 'lane' | 'flow' | 'key'>): void {
-    const wasTold = (this.#lanes.get(lane) ?? 0) > 0
+    const times = this.#lanes.get(lane) ?? 0
     this.#lanes.delete(lane)
-    if (!wasTold) return
-    this.#emit('alert.cleared', { alert: nameOf(flow, key), text: 'The handler has returned.' })
-    this.#returned(lane)
+    if (times > 1) this.#emit('alert.cleared', { alert: nameOf(flow, key), text: 'The handler has returned.' })
+    if (times > 0) this.#returned(lane)
   }
 
   has(lane: string): boolean {
     return this.#lanes.has(lane)
   }
 
-  /** How long the lane is put off: others may have it meanwhile. Somebody has to know, for it may be for ever. */
+  /** How long the lane is put off: others may have it meanwhile. If it goes on somebody has to know: it may be for ever. */
   putOff({ lane, flow, key }: Lease): Millis {
     const times = this.#lanes.get(lane) ?? 0
     this.#lanes.set(lane, times + 1)
-    if (times === 0) {
+    if (times === 1) {
       const text = `A handler of flow ${flow} for key ${JSON.stringify(key)} has not returned, though its run is over; the lane waits for that in this process.`
       this.#emit('alert.raised', { alert: nameOf(flow, key), text })
     }

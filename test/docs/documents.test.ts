@@ -63,10 +63,12 @@ describe('documents', () => {
     expect(Math.max(work, records)).toBeLessThanOrEqual(25)
   })
 
-  it('the example of the README is the file, and prints what the README says', async () => {
+  it('the examples of the README are the files, and print what the README says', async () => {
     const readme = await read('README.md')
-    expect(readme).toContain(await quoted('examples/rank-tasks.ts'))
-    expect(readme).toContain(`It prints:\n\n\`\`\`\n${await printed('examples/rank-tasks.ts')}\`\`\``)
+    for (const example of ['examples/rank-tasks.ts', 'examples/receive-github.ts']) {
+      expect(readme).toContain(await quoted(example))
+      expect(readme).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
+    }
   })
 
   it('the example of docs/testing.md is the file, which is one of the tests', async () => {
@@ -86,6 +88,7 @@ describe('documents', () => {
       'bench/README.md',
       'docs/flows.md',
       'docs/limits.md',
+      'docs/receiving.md',
       'docs/testing.md',
     ]) {
       const links = [...(await read(file)).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')

@@ -1,7 +1,8 @@
 // A store that fails at one awkward moment: at the first call, while the app starts, while a dead letter is looked up.
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { Sluice, type Store } from '../../src/index.ts'
-import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
+import { openStore, Sluice, type Store } from '../../src/index.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene.ts'
 
 /** Calls of these names fail while there are any. */
 interface Failing {
@@ -149,5 +150,43 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     await shared.advance(60_000)
     expect((await shared.store.stats()).letters).toBe(1)
     expect(unhandled).toEqual([])
+  })
+
+  // Was red: an event loop that stood still for longer than a lease claimed its own run before it knew that it was lost.
+  test('L1 a lane is not begun beside a handler of this process that does not know yet that its lease is over', async () => {
+    // The store's time goes on while no timer of the process fires.
+    const storeClock = new VirtualClock(START)
+    const opened = await openStore(store, { clock: storeClock })
+    onTestFinished(() => opened.close())
+    const shared = await Shared.open('memory:')
+    const gate = new Gate()
+    let atWork = 0
+    let most = 0
+    const app = new Sluice({ log: false, store: opened, clock: shared.clock, lease: '3s', heartbeat: '1s' })
+    app.flow('f', {
+      on: 'ping',
+      key: userOf,
+      run: async () => {
+        most = Math.max(most, ++atWork)
+        await gate.wait()
+        atWork--
+      },
+    })
+    app.flow('g', { on: 'pong', run: () => {} })
+    onTestFinished(() => shared.stop(app))
+    await app.start()
+    await app.publish(ping('u'))
+    await shared.advance(10)
+    expect([atWork, gate.waits()]).toEqual([1, 1])
+    storeClock.advance(4_000)
+    await app.publish({ type: 'pong' })
+    await shared.advance(10)
+    await app.publish(ping('u', 2))
+    await shared.advance(100)
+    expect(most).toBe(1)
+    gate.open()
+    await shared.advance(10)
+    expect([most, gate.waits()]).toEqual([1, 1])
+    gate.open()
   })
 })

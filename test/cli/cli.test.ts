@@ -1,0 +1,166 @@
+// `sluice dev` and `sluice start`, as a person runs them: a configuration that is found, said where it listens, stopped by a signal.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { githubHeaders, SECRET } from '../receive/scene.ts'
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const SRC = new URL('../../src/', import.meta.url)
+
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return folder
+}
+
+/** TypeScript, with types that somebody has to take away. */
+function configured(answer: string): string {
+  return `
+import { Sluice } from '${new URL('index.ts', SRC).href}'
+import { github } from '${new URL('sources/github.ts', SRC).href}'
+const answer: string = '${answer}'
+const app: Sluice = new Sluice({ store: 'memory:', log: false })
+app.source('github', github({ secret: '${SECRET}' })).route('GET', '/which', () => new Response(answer))
+export default app
+`
+}
+
+/** A run of the program, and what it has said so far. */
+class Program {
+  readonly #child: ChildProcess
+  readonly exit: Promise<number>
+  #text = ''
+  #heard = Promise.withResolvers<void>()
+
+  constructor(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const { PORT: _, ...rest } = process.env
+    const all = { ...rest, ...env, NODE_NO_WARNINGS: '1' }
+    this.#child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: all, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#text += text
+        this.#heard.resolve()
+        this.#heard = Promise.withResolvers()
+      })
+    }
+    this.exit = once(this.#child, 'close').then(([code]) => code as number)
+    onTestFinished(async () => {
+      this.#child.kill('SIGTERM')
+      await this.exit
+    })
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** What the pattern's group is, once it was said so often. */
+  async said(pattern: RegExp, times = 1): Promise<string> {
+    for (;;) {
+      const found = [...this.#text.matchAll(new RegExp(pattern, 'g'))]
+      if (found.length >= times) return found[times - 1]?.[1] ?? ''
+      const isOver = await Promise.race([this.#heard.promise.then(() => false), this.exit.then(() => true)])
+      if (isOver) throw new Error(`It ended without saying ${pattern}: ${this.#text}`)
+    }
+  }
+
+  stop(...signals: readonly NodeJS.Signals[]): Promise<number> {
+    for (const signal of signals.length === 0 ? (['SIGTERM'] as const) : signals) this.#child.kill(signal)
+    return this.exit
+  }
+}
+
+const LISTENS = /listens on (http:\S+)/
+
+describe('sluice start', () => {
+  it('finds sluice.config.ts, says where everything is, takes in a signed webhook, and stops when told to', async () => {
+    const program = new Program(folderWith({ 'sluice.config.ts': configured('one') }), ['start', '--port=0'])
+    const url = await program.said(LISTENS)
+    expect(await program.said(/github +(http:\S+)/)).toBe(`${url}/in/github`)
+    expect(await program.said(/health +(http:\S+)/)).toBe(`${url}/healthz`)
+    const response = await fetch(`${url}/in/github`, { method: 'POST', headers: githubHeaders('{}'), body: '{}' })
+    expect(response.status).toBe(202)
+    expect(await (await fetch(`${url}/which`)).text()).toBe('one')
+    expect(await program.stop()).toBe(0)
+    expect(program.text).toContain('sluice stops')
+  })
+
+  it('lets its runs end though two different signals come, and does not wait after the same one twice', async () => {
+    const slow = configured('slow').replace(
+      'export default',
+      `app.flow('slow', { on: 'github/push', run: ({ signal }) => {
+        console.log('it runs')
+        return new Promise((resolve) => signal.addEventListener('abort', () => resolve()))
+      } })
+      export default`,
+    )
+    const folder = folderWith({
+      'quick.ts': slow.replace("store: 'memory:'", "store: 'memory:', grace: 300"),
+      'slow.ts': slow,
+    })
+    const working = async (file: string): Promise<Program> => {
+      const program = new Program(folder, ['start', '--port=0', `--config=${file}`])
+      const url = await program.said(LISTENS)
+      await fetch(`${url}/in/github`, { method: 'POST', headers: githubHeaders('{}'), body: '{}' })
+      await program.said(/(it runs)/)
+      return program
+    }
+    const [quick, stubborn] = await Promise.all([working('quick.ts'), working('slow.ts')])
+    expect(await quick.stop('SIGINT', 'SIGTERM')).toBe(0)
+    void stubborn.stop('SIGTERM')
+    await stubborn.said(/(sluice stops)/)
+    expect(await stubborn.stop('SIGTERM')).toBe(130)
+  })
+
+  it('takes another file and the port of the environment', async () => {
+    const folder = folderWith({ 'other.ts': configured('two') })
+    const program = new Program(folder, ['start', '--config=other.ts', '--host=127.0.0.1'], { PORT: '0' })
+    expect(await (await fetch(`${await program.said(LISTENS)}/which`)).text()).toBe('two')
+  })
+
+  it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
+    ['there is no configuration', {}, ['start'], 1, /CONFIG_MISSING.*sluice\.config\.ts/],
+    ['the file that was named is not there', {}, ['start', '--config=a.ts'], 1, /CONFIG_MISSING.*a\.ts/],
+    [
+      'it exports no app',
+      { 'sluice.config.ts': 'export default 1' },
+      ['start'],
+      1,
+      /CONFIG_INVALID.*export default app/,
+    ],
+    ['it throws', { 'sluice.config.ts': 'throw new Error("my own")' }, ['start'], 1, /CONFIG_INVALID[^]*my own/],
+    ['the port is none', { 'sluice.config.ts': configured('x') }, ['start', '--port=http'], 1, /CONFIG_INVALID.*port/],
+    ['the command is none', {}, ['begin'], 2, /sluice <command>/],
+    ['the option is none', {}, ['start', '--prot=1'], 2, /--prot/],
+    ['there is too much', {}, ['start', 'now'], 2, /sluice <command>/],
+  ])('says so and ends when %s', async (_, files, args, code, text) => {
+    const program = new Program(folderWith(files), args)
+    expect(await program.exit).toBe(code)
+    expect(program.text).toMatch(text)
+  })
+
+  it('tells how it is used, and which one it is', async () => {
+    const [help, version] = [new Program(tmpdir(), ['--help']), new Program(tmpdir(), ['version'])]
+    expect([await help.exit, await version.exit]).toEqual([0, 0])
+    expect(help.text).toContain('--config=FILE')
+    expect(version.text).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+})
+
+describe('sluice dev', () => {
+  it('begins anew when a file changes, goes on after one that is broken, and stops when told to', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('one') })
+    const program = new Program(folder, ['dev', '--port=0'])
+    expect(await (await fetch(`${await program.said(LISTENS)}/which`)).text()).toBe('one')
+    writeFileSync(join(folder, 'sluice.config.ts'), 'const = nonsense')
+    await program.said(/(waits for a change)/)
+    writeFileSync(join(folder, 'sluice.config.ts'), configured('two'))
+    expect(await (await fetch(`${await program.said(LISTENS, 2)}/which`)).text()).toBe('two')
+    expect(await program.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,50 @@
+// The server that is killed: waits for its turn, then takes in webhooks and runs them. Arguments: the file, and the planted fault.
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { flushCompileCache } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { Sluice } from '../../src/index.ts'
+import { github } from '../../src/sources/github.ts'
+import { SECRET } from './load.ts'
+
+const [file = '', fault = 'none'] = process.argv.slice(2)
+
+function built(): Sluice {
+  return new Sluice({ store: `sqlite:${file}`, log: false, addressRate: { rate: Infinity, per: '1m' } })
+    .source('github', github({ secret: SECRET }))
+    .flow('gather', {
+      on: 'github/push',
+      key: (event) => (event.data as { readonly key: string }).key,
+      window: { quiet: 20, max: 100 },
+      run: () => {},
+    })
+}
+
+/** As many write it: answered first, stored afterwards. */
+async function tooEarly(app: Sluice): Promise<number> {
+  const server: Server = createServer((message, response) => {
+    void buffer(message).then((body) => {
+      response.writeHead(202).end()
+      const headers = message.headers as Record<string, string>
+      return app.fetch(
+        new Request('http://localhost/in/github', { method: 'POST', headers, body: Uint8Array.from(body) }),
+      )
+    })
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+// Else it is loaded when it listens: too late for a life that is short.
+await import('fastify')
+// A process that is killed does not come to keep what it compiled.
+flushCompileCache()
+// Whoever watches may be killed, too.
+process.once('disconnect', () => process.exit())
+process.send?.('ready')
+await once(process, 'message')
+const app = built()
+await app.start()
+const port = fault === 'none' ? Number(new URL((await app.listen({ port: 0 })).url).port) : await tooEarly(app)
+process.send?.(port)

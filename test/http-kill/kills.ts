@@ -1,0 +1,217 @@
+// Kills the server that takes in webhooks, again and again, while its successor already stands by; then looks whether all that
+// was answered 2xx is there. `npm test` does it 20 times, `npm run prove -- kill-ingest` a thousand times.
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { openStore, type Store } from '../../src/index.ts'
+import { Chance, seedOf } from '../sqlite/kill-load.ts'
+import { bodyOf, labelIn, type Fault } from './load.ts'
+import { Senders } from './senders.ts'
+
+export interface IngestCounts {
+  cycles: number
+  /** Webhooks that were answered 2xx. */
+  acked: number
+  /** Those that had no answer when the server died, and were sent again to the next one. */
+  unanswered: number
+  /** Known ones that were sent once more, and answered 2xx. */
+  resent: number
+  /** Answered 2xx, and not in the store. */
+  lost: number
+  /** In the store twice. */
+  twice: number
+  /** Other bytes than were sent, or another answer than 2xx. */
+  wrong: number
+}
+
+export function noCounts(): IngestCounts {
+  return { cycles: 0, acked: 0, unanswered: 0, resent: 0, lost: 0, twice: 0, wrong: 0 }
+}
+
+export interface KillsOptions {
+  /** An empty folder. */
+  readonly folder: string
+  readonly cycles: number
+  readonly seed: number
+  readonly fault?: Fault
+  /** Where compiled modules are kept: most of a short life would otherwise be spent on compiling. */
+  readonly compiled?: string
+  readonly progress?: (cycle: number) => void
+  /** Of the file, when all are dead: tests of the checker change it. */
+  readonly meddle?: (file: string) => void
+}
+
+export interface KillsReport {
+  readonly counts: IngestCounts
+  /** The first offences, in words. */
+  readonly complaints: readonly string[]
+}
+
+const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
+const LATEST_KILL_MS = 300
+/** One in ten dies before it is known to listen, another while the first requests come. */
+const KILLED_AT_START = 0.1
+const KILLED_AT_FIRST = 0.1
+const LATEST_START_MS = 60
+const RESENT = 0.02
+const COMPLAINTS_KEPT = 20
+const PAGE = 500
+
+export async function kills(options: KillsOptions): Promise<KillsReport> {
+  const { folder, cycles, seed, fault = 'none' } = options
+  const file = join(folder, 'killed.db')
+  const begin = (): Life => new Life(options.compiled ?? join(folder, 'compiled'), [file, fault])
+  const ledger = new Ledger(seed)
+  let next = begin()
+  for (let cycle = 1; cycle <= cycles; cycle++) {
+    const life = next
+    const chance = new Chance(seedOf(`${seed} kill ${cycle}`))
+    await life.ready
+    if (cycle < cycles) next = begin()
+    life.begin()
+    if (chance.happens(KILLED_AT_START)) {
+      await setTimeout(chance.next() * LATEST_START_MS)
+      await life.kill()
+    } else {
+      const senders = new Senders(await life.port, () => ledger.next(cycle), ledger.heard)
+      if (!chance.happens(KILLED_AT_FIRST)) await ledger.answer()
+      await setTimeout(chance.next() * LATEST_KILL_MS)
+      await life.kill()
+      await senders.over()
+    }
+    ledger.counts.cycles++
+    options.progress?.(cycle)
+  }
+  options.meddle?.(file)
+  const store = await openStore(`sqlite:${file}`)
+  try {
+    await ledger.check(store)
+  } finally {
+    await store.close()
+  }
+  return { counts: ledger.counts, complaints: ledger.complaints }
+}
+
+/** What is known from outside. */
+class Ledger {
+  readonly counts = noCounts()
+  readonly complaints: string[] = []
+  readonly #acked = new Set<string>()
+  readonly #sentAgain: string[] = []
+  readonly #known: string[] = []
+  readonly #chance: Chance
+  #labels = 0
+  #first = Promise.withResolvers<void>()
+
+  constructor(seed: number) {
+    this.#chance = new Chance(seedOf(`${seed} senders`))
+  }
+
+  /** As a careful sender does: what had no answer comes first; and some of what had one comes once more. */
+  next(cycle: number): string {
+    const again = this.#sentAgain.pop()
+    if (again !== undefined) return again
+    const known = this.#chance.happens(RESENT) ? this.#known[this.#chance.below(this.#known.length)] : undefined
+    return known ?? `${cycle}-${this.#labels++}`
+  }
+
+  /** Resolves with the next answer. */
+  answer(): Promise<void> {
+    this.#first = Promise.withResolvers()
+    return this.#first.promise
+  }
+
+  readonly heard = (label: string, status: number | undefined): void => {
+    this.#first.resolve()
+    if (status === undefined) {
+      this.counts.unanswered++
+      this.#sentAgain.push(label)
+    } else if (status !== 202) this.#complain('wrong', `${label} was answered ${status}`)
+    else if (this.#acked.has(label)) this.counts.resent++
+    else {
+      this.counts.acked++
+      this.#acked.add(label)
+      this.#known.push(label)
+    }
+  }
+
+  async check(store: Store): Promise<void> {
+    const stored = new Set<string>()
+    for await (const body of bodiesIn(store)) {
+      const label = labelIn(body)
+      if (stored.has(label)) this.#complain('twice', label)
+      stored.add(label)
+      if (!bodyOf(label).equals(body)) this.#complain('wrong', `${label} has other bytes than were sent`)
+    }
+    for (const label of this.#acked) if (!stored.has(label)) this.#complain('lost', label)
+  }
+
+  #complain(offence: 'lost' | 'twice' | 'wrong', what: string): void {
+    this.counts[offence]++
+    if (this.complaints.length < COMPLAINTS_KEPT) this.complaints.push(`${offence}: ${what}`)
+  }
+}
+
+async function* bodiesIn(store: Store): AsyncGenerator<Uint8Array> {
+  let cursor: string | undefined = ''
+  while (cursor !== undefined) {
+    const page: { readonly items: readonly { readonly id: string }[]; readonly next: string | undefined } =
+      await store.find({ kind: 'events', filter: { source: 'github' }, cursor, n: PAGE })
+    const { bodies } = await store.bodies({ events: page.items.map(({ id }) => id) })
+    for (const body of bodies) if (body !== undefined) yield body
+    cursor = page.next
+  }
+}
+
+/** One life of the server. */
+class Life {
+  readonly #child: ChildProcess
+  readonly #exit: Promise<void>
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #port = Promise.withResolvers<number>()
+  #errors = ''
+  #killed = false
+
+  constructor(compiled: string, args: readonly string[]) {
+    const env = { ...process.env, NODE_COMPILE_CACHE: compiled }
+    this.#child = fork(CHILD, args, { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
+    this.#child.on('message', (message) => {
+      if (typeof message === 'number') this.#port.resolve(message)
+      else this.#ready.resolve()
+    })
+    this.#exit = once(this.#child, 'close').then(() => {
+      if (this.#killed) return
+      const error = new Error(`The server ended by itself: ${this.#errors}`)
+      this.#ready.reject(error)
+      this.#port.reject(error)
+      throw error
+    })
+    // Heard of by whoever waits for it.
+    for (const one of [this.#exit, this.#ready.promise, this.#port.promise]) one.catch(() => {})
+  }
+
+  /** All of its code is loaded. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  /** Its predecessor is dead. */
+  begin(): void {
+    this.#child.send('begin')
+  }
+
+  /** Where it listens; or why it has ended. */
+  get port(): Promise<number> {
+    return this.#port.promise
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null) await this.#exit
+    this.#killed = true
+    this.#child.kill('SIGKILL')
+    await this.#exit
+  }
+}

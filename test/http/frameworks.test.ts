@@ -1,0 +1,141 @@
+// `app.fetch` inside Express, Hono, a route handler as Next.js has them, and plain node:http, by the very snippets of the docs.
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openStore, type Sluice } from '../../src/index.ts'
+import { bytesOf, eventsIn, githubHeaders, problemOf, SECRET, textOf } from '../receive/scene.ts'
+import { Wire } from './rig.ts'
+
+const FOLDER = new URL('./frameworks/', import.meta.url)
+const PAGE = readFileSync(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
+/** Whoever parses and writes it anew gives other bytes. */
+const BODY = '{ "text":"é\\u00e9👍" ,\r\n "n":12345678901234567890, "n":1.0 }\n'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-frameworks-'))
+const STORE = `sqlite:${join(folder, 'a.db')}`
+
+type Send = (path: string, init: RequestInit) => Promise<Response>
+
+let app: Sluice
+const stored: string[] = []
+const servers: Server[] = []
+const senders: Record<string, Send> = {}
+let port = 0
+
+async function over(server: Server): Promise<Send> {
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  const at = (server.address() as AddressInfo).port
+  port = at
+  return (path, init) => fetch(`http://127.0.0.1:${at}${path}`, init)
+}
+
+beforeAll(async () => {
+  process.env['SLUICE_STORE'] = STORE
+  process.env['GITHUB_SECRET'] = SECRET
+  app = (await import('./frameworks/sluice.config.ts')).app
+  app.events.on('event.received', ({ event }) => void stored.push(event))
+  const [express, hono, next, node] = await Promise.all([
+    import('./frameworks/express.ts'),
+    import('./frameworks/hono.ts'),
+    import('./frameworks/next-route.ts'),
+    import('./frameworks/node-http.ts'),
+  ])
+  senders['Express'] = await over(createServer(express.server))
+  senders['Hono'] = async (path, init) => hono.server.request(`http://localhost${path}`, init)
+  senders['Next.js'] = (path, init) => {
+    const { runtime: _, ...exported } = next
+    const handlers: Readonly<Record<string, (request: Request) => Promise<Response>>> = exported
+    const request = new Request(`http://localhost${path}`, init)
+    return handlers[request.method]?.(request) ?? Promise.resolve(new Response(null, { status: 405 }))
+  }
+  senders['node:http'] = await over(node.server)
+})
+
+afterAll(async () => {
+  for (const server of servers) {
+    server.close()
+    server.closeAllConnections()
+  }
+  await app.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function hooked(secret: string, delivery: string): RequestInit {
+  return { method: 'POST', headers: githubHeaders(BODY, { secret, delivery }), body: bytesOf(BODY) }
+}
+
+describe.each(['Express', 'Hono', 'Next.js', 'node:http'])('inside %s', (name) => {
+  const send: Send = (path, init) => senders[name]?.(path, init) ?? Promise.reject(new Error(`no ${name}`))
+
+  it('a signed webhook is accepted byte for byte, and its duplicate is known', async () => {
+    const before = stored.length
+    // The signature is over these very bytes: were one changed, this would be 401.
+    expect((await send('/in/github', hooked(SECRET, `of ${name}`))).status).toBe(202)
+    expect((await send('/in/github', hooked(SECRET, `of ${name}`))).status).toBe(202)
+    expect(stored.length).toBe(before + 1)
+  })
+
+  it('a forged one is refused, and the answer is whole', async () => {
+    const before = stored.length
+    const response = await send('/in/github', hooked('guessed', `forged ${name}`))
+    expect(response.status).toBe(401)
+    expect(response.headers.get('content-type')).toContain('application/problem+json')
+    expect((await problemOf(response)).code).toBe('SIGNATURE_WRONG')
+    const { headers } = hooked(SECRET, `changed ${name}`)
+    const changed = await send('/in/github', { method: 'POST', headers: headers ?? {}, body: BODY.replace('1.0', '1') })
+    expect(changed.status).toBe(401)
+    expect(stored.length).toBe(before)
+  })
+
+  it('another method and another source are answered as by the server', async () => {
+    expect((await send('/in/github', { method: 'GET' })).headers.get('allow')).toBe('POST')
+    expect((await send('/in/nobody', { method: 'POST', body: 'x' })).status).toBe(404)
+  })
+})
+
+describe('the rest of a server', () => {
+  it('goes on: other routes of Express have their parsed bodies', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const response = await senders['Express']?.('/orders', { method: 'POST', headers, body: '{"n":1}' })
+    expect(await response?.json()).toEqual({ n: 1 })
+  })
+
+  it('goes on: what is no web request does not end plain node:http', async () => {
+    for (const line of ['TRACE /in/github', 'OPTIONS *', 'GET http://[']) {
+      const wire = new Wire(port).write(`${line} HTTP/1.1\r\nhost: [\r\n\r\n`)
+      await wire.answers()
+      expect([400, 404]).toContain(wire.status)
+    }
+    expect((await senders['node:http']?.('/in/github', hooked(SECRET, 'after')))?.status).toBe(202)
+  })
+})
+
+describe('what was stored', () => {
+  it('is what was sent, to the byte', async () => {
+    await app.stop()
+    const store = await openStore(STORE)
+    const bodies = (await eventsIn(store)).map(({ body }) => textOf(body))
+    await store.close()
+    expect(bodies).toEqual(Array.from({ length: 5 }, () => BODY))
+  })
+})
+
+describe('docs/frameworks.md', () => {
+  it.each(readdirSync(FOLDER))('quotes %s', (file) => {
+    const [, ...lines] = readFileSync(new URL(file, FOLDER), 'utf8').split('\n')
+    const code = lines
+      .join('\n')
+      .replace("'../../../src/index.ts'", "'sluice'")
+      .replace("'../../../src/sources/index.ts'", "'sluice/sources'")
+    expect(PAGE).toContain(`<!-- test/http/frameworks/${file} -->\n\n\`\`\`ts\n${code}\`\`\``)
+  })
+
+  it('quotes nothing else', () => {
+    expect(PAGE.match(/^```ts$/gm)).toHaveLength(readdirSync(FOLDER).length)
+  })
+})

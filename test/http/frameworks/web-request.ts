@@ -1,0 +1,18 @@
+// What docs/frameworks.md says on how a request of Node becomes one of the web, and an answer goes back.
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+
+// What the world calls this server; schemes that sign the address, as Twilio's, need it.
+const PUBLIC_URL = process.env['PUBLIC_URL'] ?? 'http://localhost:3000'
+
+export function webRequest(message: IncomingMessage, path = message.url): Request {
+  const { method = 'GET', headers } = message
+  const body = method === 'GET' || method === 'HEAD' ? null : Readable.toWeb(message)
+  const init = { method, headers: headers as Record<string, string>, body, duplex: 'half' }
+  return new Request(`${PUBLIC_URL}${path}`, init as RequestInit)
+}
+
+export async function answerWith(answer: Response, response: ServerResponse): Promise<void> {
+  response.writeHead(answer.status, Object.fromEntries(answer.headers))
+  response.end(await answer.text())
+}

@@ -1,0 +1,159 @@
+// What the tests of the server share: a server whose patience is short, and senders that write what they like to its socket.
+import { connect, type Socket } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { openStore, Sluice, systemClock, type SluiceOptions, type Store } from '../../src/index.ts'
+import { Inbound } from '../../src/http/inbound.ts'
+import { serve, type ListenOptions, type ServerBounds } from '../../src/http/server.ts'
+import { declaredSource } from '../../src/receive/declared-source.ts'
+import { Intake } from '../../src/receive/intake.ts'
+import { Receiver } from '../../src/receive/receiver.ts'
+import { RefusedRequests } from '../../src/receive/refused-requests.ts'
+import { github } from '../../src/sources/github.ts'
+import { githubHeaders, SECRET, withGithub, type Hook } from '../receive/scene.ts'
+
+/** In ms. */
+export const SHORT: ServerBounds = { headersWithin: 300, requestWithin: 600, keptAliveFor: 400, lookedEvery: 20 }
+/** How much later than it should a machine that is busy with other tests may be. */
+export const BUSY = 2_000
+const NO_LIMIT = { rate: Infinity, per: 1_000 } as const
+
+export interface Served {
+  readonly url: string
+  readonly port: number
+  readonly store: Store
+  readonly refused: RefusedRequests
+}
+
+/** The whole way from the socket to the store, served with bounds that no user can set. */
+export async function impatient(options: ListenOptions = {}): Promise<Served> {
+  const store = await openStore('memory:')
+  const refused = new RefusedRequests()
+  const append: Intake['take'] = async (events) => {
+    const routed = events.map((event) => ({ ...event, places: [], marks: [] }))
+    const { results } = await store.append({ routes: 1, events: routed })
+    return results.map(({ kind }, at) => ({
+      id: events[at]?.id ?? '',
+      kind: kind === 'stored' ? kind : 'refused',
+      of: undefined,
+    }))
+  }
+  const receiver = new Receiver({
+    clock: systemClock,
+    now: () => systemClock.now(),
+    intake: new Intake({ store: async (events) => (await append(events)) ?? [], maxEvents: 1_000, maxBytes: 1e7 }),
+    refused,
+    secrets: async ({ source }) => (source.secrets === 'by-handshake' ? [] : source.secrets),
+    learn: async () => false,
+    addressRate: NO_LIMIT,
+    emit: () => {},
+  })
+  receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody: 100_000 }))
+  const inbound = new Inbound({ receiver, routes: [], unready: async () => undefined })
+  const served = await serve(inbound, { port: 0, ...options }, SHORT)
+  const { url } = served
+  onTestFinished(async () => {
+    await served.close()
+    await store.close()
+  })
+  return { url, port: Number(new URL(url).port), store, refused }
+}
+
+export interface Listened {
+  readonly app: Sluice
+  readonly url: string
+  readonly port: number
+  readonly store: Store
+  readonly close: () => Promise<void>
+}
+
+/** An app as a user would serve it, on a port that is free. */
+export async function listening(
+  options: ListenOptions = {},
+  declare: (app: Sluice) => unknown = withGithub,
+  more: Partial<SluiceOptions> = {},
+): Promise<Listened> {
+  const store = typeof more.store === 'object' ? more.store : await openStore('memory:')
+  const app = new Sluice({ log: false, addressRate: NO_LIMIT, ...more, store })
+  declare(app)
+  const served = await app.listen({ port: 0, ...options })
+  const { url } = served
+  onTestFinished(async () => {
+    await app.stop()
+    await store.close()
+  })
+  return { app, url, port: Number(new URL(url).port), store, close: () => served.close() }
+}
+
+/** With all of its headers. */
+const ANSWER = /HTTP\/1\.1 (\d{3}) [^]*?\r\n\r\n/g
+
+/** A connection that the test writes to byte by byte. */
+export class Wire {
+  readonly socket: Socket
+  readonly began = performance.now()
+  readonly closed: Promise<number>
+  #text = ''
+  #heard = Promise.withResolvers<void>()
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1')
+    this.socket.setEncoding('latin1').on('data', (text: unknown) => {
+      this.#text += String(text)
+      this.#heard.resolve()
+      this.#heard = Promise.withResolvers()
+    })
+    // Being cut off is what most of these tests wait for.
+    this.socket.on('error', () => {})
+    this.closed = new Promise((resolve) => this.socket.once('close', () => resolve(performance.now() - this.began)))
+    onTestFinished(() => void this.socket.destroy())
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** Of the last answer. */
+  get status(): number {
+    return Number([...this.#text.matchAll(ANSWER)].at(-1)?.[1] ?? 0)
+  }
+
+  write(text: string | Uint8Array): this {
+    this.socket.write(text)
+    return this
+  }
+
+  /** So much again and again until the other side has enough. */
+  drip(text: string, every: number): this {
+    const timer = setInterval(() => this.socket.write(text), every)
+    void this.closed.then(() => clearInterval(timer))
+    return this
+  }
+
+  /** Until so many answers are there, or it is closed. */
+  async answers(n = 1): Promise<string> {
+    const isOver = this.closed.then(() => true)
+    while ([...this.#text.matchAll(ANSWER)].length < n) {
+      if ((await Promise.race([this.#heard.promise, isOver])) === true) break
+    }
+    return this.#text
+  }
+}
+
+/** A signed webhook as it is on the wire. */
+export function onTheWire(
+  body: string | Uint8Array,
+  { path = '/in/github', host = 'hooks.test', ...more }: WireHook = {},
+): Buffer {
+  const headers = { host, 'content-length': String(Buffer.byteLength(body)), ...githubHeaders(body, more) }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), Buffer.from(body)])
+}
+
+export interface WireHook extends Omit<Hook, 'url'> {
+  readonly path?: string
+  readonly host?: string
+}
+
+export function hook(url: string, body: string, more: Hook = {}): Promise<Response> {
+  return fetch(`${url}/in/github`, { method: 'POST', headers: githubHeaders(body, more), body })
+}

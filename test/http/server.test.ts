@@ -1,0 +1,240 @@
+// R4 on a real socket: whatever a stranger sends slowly, in masses or in nonsense is bounded, and others are answered meanwhile.
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { unverified } from '../../src/sources/none.ts'
+import { eventsIn, githubHeaders, textOf, withGithub, type ProblemBody } from '../receive/scene.ts'
+import { BUSY, hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
+
+const MEGABYTE = 1024 * 1024
+
+function problemIn(text: string): ProblemBody {
+  return JSON.parse(text.slice(text.lastIndexOf('\r\n\r\n'))) as ProblemBody
+}
+
+describe('a slow sender', () => {
+  it('of headers is answered 408 and ended in time', async () => {
+    const { port, url } = await impatient()
+    const wire = new Wire(port).write('POST /in/github HTTP/1.1\r\nhost: x\r\n').drip('x: y\r\n', 30)
+    expect((await hook(url, '{}')).status).toBe(202)
+    const took = await wire.closed
+    expect(took).toBeGreaterThanOrEqual(SHORT.headersWithin - 50)
+    expect(took).toBeLessThan(SHORT.headersWithin + BUSY)
+    expect(wire.status).toBe(408)
+    expect(wire.text).toContain('application/problem+json')
+    expect(problemIn(wire.text)).toMatchObject({ status: 408, code: 'REQUEST_TOO_SLOW' })
+  })
+
+  it('of a body is ended in time, and nothing of it is stored', async () => {
+    const { port, store, refused } = await impatient()
+    const whole = onTheWire('{}'.padEnd(1_000))
+    const wire = new Wire(port).write(whole.subarray(0, -900)).drip(' ', 30)
+    const took = await wire.closed
+    expect(took).toBeGreaterThanOrEqual(SHORT.requestWithin - 50)
+    expect(took).toBeLessThan(SHORT.requestWithin + BUSY)
+    expect(await eventsIn(store)).toEqual([])
+    expect(refused.of('github')).toMatchObject([{ code: 'BODY_CUT_OFF' }])
+  })
+
+  it('that goes on after it was refused is ended in time as well', async () => {
+    const { port } = await impatient()
+    const head = `POST /in/github HTTP/1.1\r\nhost: x\r\ncontent-length: ${50 * MEGABYTE}\r\n\r\n`
+    const wire = new Wire(port).write(head).drip('x'.repeat(1_000), 10)
+    await wire.answers()
+    expect(wire.status).toBe(413)
+    expect(await wire.closed).toBeLessThan(SHORT.requestWithin + BUSY)
+  })
+
+  it('that sends nothing at all is ended in time, before its first request and after it', async () => {
+    const { port } = await impatient()
+    const silent = new Wire(port)
+    const kept = new Wire(port).write(onTheWire('{}'))
+    await kept.answers()
+    expect(kept.status).toBe(202)
+    expect(await silent.closed).toBeLessThan(SHORT.headersWithin + BUSY)
+    expect(await kept.closed).toBeLessThan(SHORT.keptAliveFor + SHORT.headersWithin + BUSY)
+  })
+
+  it('that hangs up in the middle leaves nothing behind', async () => {
+    const { port, store, refused, url } = await impatient()
+    const wire = new Wire(port).write(onTheWire('{}'.padEnd(1_000)).subarray(0, -900))
+    await once(wire.socket, 'connect')
+    wire.socket.end()
+    await wire.closed
+    expect((await hook(url, '{}')).status).toBe(202)
+    expect(await eventsIn(store)).toHaveLength(1)
+    expect(refused.of('github').map(({ code }) => code)).toEqual(['BODY_CUT_OFF'])
+  })
+})
+
+/** Each connection is two files, for both ends of it are in this process. */
+function connectionsAllowed(most: number): number {
+  const files = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }))
+  return Number.isNaN(files) ? most : Math.min(most, Math.floor((files - 200) / 2))
+}
+
+describe('connections in masses', () => {
+  it('5,000 idle ones do not keep others from being answered', { timeout: 60_000 }, async () => {
+    const { url, port, store } = await listening()
+    const wanted = connectionsAllowed(5_000)
+    const idle: Socket[] = []
+    onTestFinished(() => {
+      for (const socket of idle) socket.destroy()
+    })
+    let closed = 0
+    while (idle.length < wanted) {
+      const some = Array.from({ length: Math.min(250, wanted - idle.length) }, () => connect(port, '127.0.0.1'))
+      for (const socket of some) socket.on('error', () => {}).on('close', () => closed++)
+      await Promise.all(some.map((socket) => once(socket, 'connect')))
+      // Some have said something, others nothing.
+      for (const [n, socket] of some.entries()) if (n % 2 === 0) socket.write('POST /in/github HTTP/1.1\r\n')
+      idle.push(...some)
+    }
+    const times: number[] = []
+    for (let n = 0; n < 50; n++) {
+      const began = performance.now()
+      expect((await hook(url, '{}', { delivery: `d${n}` })).status).toBe(202)
+      times.push(performance.now() - began)
+    }
+    expect(closed).toBe(0)
+    expect(Math.max(...times)).toBeLessThan(BUSY)
+    expect(await eventsIn(store)).toHaveLength(50)
+    console.log(`${wanted} idle connections; slowest of 50 answers ${Math.max(...times).toFixed(1)} ms`)
+  })
+})
+
+const CHUNK = Buffer.alloc(64 * 1024, 'x')
+
+/** Writes so many bytes, in chunks of HTTP or plain, no faster than they are taken. Answers how large the process grew. */
+async function streamed(wire: Wire, bytes: number, isChunked: boolean): Promise<number> {
+  let largest = 0
+  const head = isChunked ? 'transfer-encoding: chunked' : `content-length: ${bytes}`
+  wire.write(`POST /in/open HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n`)
+  for (let sent = 0; sent < bytes; sent += CHUNK.length) {
+    if (isChunked) wire.socket.write(`${CHUNK.length.toString(16)}\r\n`)
+    wire.socket.write(CHUNK)
+    if (isChunked) wire.socket.write('\r\n')
+    if (wire.socket.writableNeedDrain) await once(wire.socket, 'drain')
+    if (sent % (5 * MEGABYTE) === 0) largest = Math.max(largest, process.memoryUsage().rss)
+  }
+  if (isChunked) wire.write('0\r\n\r\n')
+  return largest
+}
+
+describe('a body', () => {
+  it.each([
+    ['that says so', false],
+    ['in chunks', true],
+  ])(
+    'of 50 MB, or four times that, %s is answered 413, takes no memory, and the sender comes to read it',
+    async (_, isChunked) => {
+      const { port } = await listening({}, (app) => withGithub(app).source('open', unverified({ verify: 'none' })))
+      const wire = new Wire(port)
+      const once50 = await streamed(wire, 50 * MEGABYTE, isChunked)
+      expect((await streamed(wire, 200 * MEGABYTE, isChunked)) - once50).toBeLessThan(100 * MEGABYTE)
+      await wire.answers(2)
+      expect(wire.status).toBe(413)
+      // And it can go on with something better.
+      await wire.write(onTheWire('{}')).answers(3)
+      expect(wire.status).toBe(202)
+    },
+  )
+
+  it('that was refused is not taken for the next request', async () => {
+    const { port, store } = await listening()
+    const smuggled = onTheWire('{}', { delivery: 'smuggled' })
+    const head = `POST /in/nobody HTTP/1.1\r\nhost: x\r\ncontent-length: ${smuggled.length}\r\n\r\n`
+    const wire = new Wire(port)
+      .write(head)
+      .write(smuggled)
+      .write(onTheWire('{}', { delivery: 'second' }))
+    const text = await wire.answers(2)
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['404', '202'])
+    const kept = (await eventsIn(store)).map(({ request }) => textOf(request))
+    expect(kept.join()).not.toContain('smuggled')
+    expect(kept).toHaveLength(1)
+  })
+
+  it('of JSON 100,000 deep is refused at once, though it is signed', async () => {
+    const { url } = await listening()
+    for (const deep of ['['.repeat(100_000), `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`]) {
+      const began = performance.now()
+      const response = await hook(url, deep)
+      expect([response.status, ((await response.json()) as ProblemBody).code]).toEqual([400, 'BODY_NOT_UNDERSTOOD'])
+      expect(performance.now() - began).toBeLessThan(BUSY)
+    }
+  })
+
+  it('with __proto__ in it changes no prototype, and is stored byte for byte', async () => {
+    const { url, store } = await listening()
+    const body = '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":2}},"action":"x"}'
+    expect((await hook(url, body)).status).toBe(202)
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
+    expect((await eventsIn(store)).map((event) => [event.type, textOf(event.body)])).toEqual([['push.x', body]])
+  })
+})
+
+const padded = (bytes: number): string => `POST /in/github HTTP/1.1\r\nhost: x\r\nbig: ${'x'.repeat(bytes)}\r\n\r\n`
+
+describe('headers', () => {
+  it('that are too long are answered 431', async () => {
+    const { port } = await listening()
+    const wire = new Wire(port).write(padded(20_000))
+    await wire.closed
+    expect(wire.status).toBe(431)
+    expect(problemIn(wire.text)).toMatchObject({ status: 431, code: 'HEADERS_TOO_LARGE' })
+  })
+
+  it('of 64 KB are not read to their end', async () => {
+    const { port, url, app } = await listening()
+    const wire = new Wire(port).write(padded(65_536))
+    await wire.closed
+    // Who sends on while it is hung up on may not come to read why.
+    expect([0, 431]).toContain(wire.status)
+    expect(app.refused('github')).toEqual([])
+    expect((await hook(url, '{}')).status).toBe(202)
+  })
+
+  it('that came twice do not pass for one', async () => {
+    const { port, store } = await listening()
+    const whole = onTheWire('{}').toString()
+    const twice = whole.replace(/^x-hub-signature-256.*$/m, (line) => `${line}\r\n${line}`)
+    const wire = new Wire(port).write(twice)
+    await wire.answers()
+    expect(wire.status).toBe(401)
+    expect(await eventsIn(store)).toEqual([])
+  })
+
+  it.each(['GET', 'HEAD', 'PUT', 'OPTIONS', 'PROPFIND', 'QUERY', 'TRACE'])('of %s are answered', async (method) => {
+    const { port } = await listening()
+    const wire = new Wire(port).write(`${method} /in/github HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
+    await wire.answers()
+    expect(wire.status).toBe(405)
+  })
+
+  it.each(['no http at all\r\n\r\n', '\x16\x03\x01\x02\x00\x01', 'GET / HTTP/1.1\r\nhost: a\r\nhost\r\n\r\n'])(
+    'that are none, as %j, are answered 400',
+    async (nonsense) => {
+      const { port, url } = await listening()
+      const wire = new Wire(port).write(nonsense)
+      await wire.closed
+      expect(wire.status).toBe(400)
+      expect(problemIn(wire.text).code).toBe('REQUEST_BROKEN')
+      expect((await hook(url, '{}')).status).toBe(202)
+    },
+  )
+
+  it.each(['application', ';;;', 'text/plain; charset=none', ''])(
+    'with the content type %j are left to the source',
+    async (type) => {
+      const { url } = await listening()
+      const response = await fetch(`${url}/in/github`, {
+        method: 'POST',
+        headers: { ...githubHeaders('{}'), 'content-type': type },
+        body: '{}',
+      })
+      expect(response.status).toBe(202)
+    },
+  )
+})

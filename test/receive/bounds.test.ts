@@ -1,0 +1,164 @@
+// R4: no more of a body is read than may be, and none unpacks into more than that.
+import { constants, brotliCompressSync, createGzip, deflateSync, gzipSync } from 'node:zlib'
+import { buffer } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
+import { AT_GITHUB, eventsIn, githubHook, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
+import { github } from '../../src/sources/github.ts'
+
+const MOST = 100_000
+const BOMB = 64 * 1024 * 1024
+const PACKED = { maxBody: MOST, compressed: true }
+const PLAIN = { maxBody: MOST, compressed: false }
+
+function bodyOf(bytes: Uint8Array): ReadBody {
+  return async (most) => (bytes.length > most ? 'too-large' : bytes)
+}
+
+const mustNotRead: ReadBody = () => Promise.reject(new Error('The body was read.'))
+
+async function codeOf(result: ReturnType<typeof boundedBody>): Promise<string> {
+  const got = await result
+  return 'code' in got ? got.code : 'taken'
+}
+
+describe('a body', () => {
+  it('as long as may be is taken as it came', async () => {
+    const bytes = Buffer.alloc(MOST, 'é')
+    expect(await boundedBody({ 'content-length': String(MOST) }, bodyOf(bytes), PLAIN)).toBe(bytes)
+  })
+
+  it('that says it is too long is not read', async () => {
+    expect(await codeOf(boundedBody({ 'content-length': String(MOST + 1) }, mustNotRead, PLAIN))).toBe('BODY_TOO_LARGE')
+  })
+
+  it('that is longer than it says is too large', async () => {
+    const read = bodyOf(Buffer.alloc(MOST + 1))
+    expect(await codeOf(boundedBody({ 'content-length': '3' }, read, PLAIN))).toBe('BODY_TOO_LARGE')
+    expect(await codeOf(boundedBody({}, read, PLAIN))).toBe('BODY_TOO_LARGE')
+  })
+
+  it('that ends too early is refused', async () => {
+    expect(await codeOf(boundedBody({}, async () => 'cut-off', PLAIN))).toBe('BODY_CUT_OFF')
+  })
+})
+
+describe('app.fetch', () => {
+  const chunk = new Uint8Array(1_000)
+
+  /** Endless: how far it is read shows in `pulled`. */
+  function endless(): { readonly body: ReadableStream; readonly seen: { pulled: number; cancelled: boolean } } {
+    const seen = { pulled: 0, cancelled: false }
+    const body = new ReadableStream({
+      pull: (controller) => {
+        seen.pulled++
+        controller.enqueue(chunk)
+      },
+      cancel: () => void (seen.cancelled = true),
+    })
+    return { body, seen }
+  }
+
+  it('stops reading a stream at its bound, and lets go of it', async () => {
+    const { app } = await opened((one) => one.source('github', github({ secret: SECRET }), { maxBody: 10_000 }))
+    const { body, seen } = endless()
+    const request = new Request(AT_GITHUB, { method: 'POST', body, duplex: 'half' })
+    const response = await app.fetch(request)
+    expect(response.status).toBe(413)
+    expect(seen).toEqual({ pulled: expect.toSatisfy((n: number) => n <= 13), cancelled: true })
+  })
+
+  it('says so when a stream breaks off, or when somebody has read it before', async () => {
+    const { app, store } = await opened(withGithub)
+    const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) })
+    const request = new Request(AT_GITHUB, { method: 'POST', body: broken, duplex: 'half' })
+    expect((await problemOf(await app.fetch(request))).code).toBe('BODY_CUT_OFF')
+    const read = githubHook('{}')
+    await read.text()
+    expect((await problemOf(await app.fetch(read))).code).toBe('BODY_CUT_OFF')
+    expect(app.refused('github')[0]?.fix).toContain('nothing reads the body before it')
+    expect(await eventsIn(store)).toEqual([])
+  })
+
+  it('verifies and keeps what was packed, not how', async () => {
+    const { app, store } = await opened((one) =>
+      one.source('github', github({ secret: SECRET }), { compressed: true, maxBody: MOST }),
+    )
+    const body = JSON.stringify({ text: 'é'.repeat(2_000) })
+    const { headers } = githubHook(body, { headers: { 'content-encoding': 'gzip' } })
+    const response = await app.fetch(new Request(AT_GITHUB, { method: 'POST', headers, body: gzipSync(body) }))
+    expect(response.status).toBe(202)
+    expect((await eventsIn(store)).map((event) => textOf(event.body))).toEqual([body])
+  })
+})
+
+describe('a packed body', () => {
+  const text = Buffer.from('{"a":"packed"}')
+  const packings = [
+    ['gzip', gzipSync(text)],
+    ['deflate', deflateSync(text)],
+    ['br', brotliCompressSync(text)],
+  ] as const
+
+  it.each(packings)('of %s is unpacked where that is allowed, and refused unread where not', async (name, packed) => {
+    const headers = { 'content-encoding': name }
+    expect(Buffer.from((await boundedBody(headers, bodyOf(packed), PACKED)) as Uint8Array)).toEqual(text)
+    expect(await codeOf(boundedBody(headers, mustNotRead, PLAIN))).toBe('ENCODING_NOT_ALLOWED')
+  })
+
+  it.each(packings)('of %s that is broken or cut short is refused', async (name, packed) => {
+    const headers = { 'content-encoding': name }
+    const short = packed.subarray(0, packed.length - 3)
+    expect(await codeOf(boundedBody(headers, bodyOf(short), PACKED))).toBe('ENCODING_BROKEN')
+    expect(await codeOf(boundedBody(headers, bodyOf(Buffer.from('no such thing')), PACKED))).toBe('ENCODING_BROKEN')
+    expect(await codeOf(boundedBody(headers, bodyOf(Buffer.alloc(0)), PACKED))).not.toBe('taken')
+  })
+
+  it.each(['gzip, gzip', 'gzip,br', 'zstd', 'compress', '', 'constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+    'of the encoding %j is refused unread',
+    async (encoding) => {
+      const headers = { 'content-encoding': encoding }
+      expect(await codeOf(boundedBody(headers, mustNotRead, PACKED))).toBe('ENCODING_NOT_ALLOWED')
+    },
+  )
+
+  it('may say that it is not packed, in any case', async () => {
+    const headers = { 'content-encoding': ' Identity ' }
+    expect(await codeOf(boundedBody(headers, bodyOf(text), PLAIN))).toBe('taken')
+    expect(await codeOf(boundedBody({ 'content-encoding': 'GZIP' }, bodyOf(gzipSync(text)), PACKED))).toBe('taken')
+  })
+
+  it('may become exactly as long as the bound, and not a byte longer', async () => {
+    const headers = { 'content-encoding': 'gzip' }
+    const all = await boundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST))), PACKED)
+    expect((all as Uint8Array).length).toBe(MOST)
+    expect(await codeOf(boundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST + 1))), PACKED))).toBe('BODY_TOO_LARGE')
+  })
+
+  it.each(['gzip', 'deflate', 'br'] as const)('that is a bomb of %s takes neither memory nor time', async (name) => {
+    const bomb = await bombOf(name)
+    // It is small enough to be read at all: else nothing is tried here.
+    expect(bomb.length).toBeLessThan(MOST)
+    const before = process.memoryUsage().rss
+    const began = performance.now()
+    const read = bodyOf(bomb)
+    const codes = await Promise.all(
+      Array.from({ length: 16 }, () => codeOf(boundedBody({ 'content-encoding': name }, read, PACKED))),
+    )
+    expect(new Set(codes)).toEqual(new Set(['BODY_TOO_LARGE']))
+    // Unpacked they are a gigabyte, which takes seconds.
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+    expect(performance.now() - began).toBeLessThan(3_000)
+  })
+})
+
+const ZEROS = Buffer.alloc(1024 * 1024)
+
+async function bombOf(name: 'gzip' | 'deflate' | 'br'): Promise<Buffer> {
+  const zeros = Readable.from(Array.from({ length: BOMB / ZEROS.length }, () => ZEROS))
+  if (name === 'gzip') return buffer(zeros.pipe(createGzip({ level: 9 })))
+  const all = await buffer(zeros)
+  if (name === 'deflate') return deflateSync(all, { level: 9 })
+  return brotliCompressSync(all, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } })
+}

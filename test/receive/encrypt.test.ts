@@ -1,0 +1,101 @@
+// A source that says `encrypt`: who has the store alone can read neither payload nor request; handlers see what was sent.
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openStore, Sluice } from '../../src/index.ts'
+import { github } from '../../src/sources/index.ts'
+import { eventsIn, githubHook, KEY, opened, SECRET } from './scene.ts'
+
+const BODY = JSON.stringify({ action: 'opened', repository: { full_name: 'secret/plans' }, text: 'nobody reads this' })
+
+function sealed(app: Sluice): Sluice {
+  return app.source('github', github({ secret: SECRET }), { encrypt: true })
+}
+
+describe('encrypt: true', () => {
+  it('keeps payload and request unreadable in the file, and gives them to handlers as they came', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-encrypt-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const app = new Sluice({ store: `sqlite:${join(folder, 'sealed.db')}`, key: KEY, log: false })
+    const texts: string[] = []
+    sealed(app).flow('f', {
+      on: 'github/**',
+      key: (event) => event.subject,
+      run: ({ events }) => void texts.push(events[0]?.text ?? ''),
+    })
+    await app.start()
+    const done = app.events.once('run.done')
+    const headers = { 'user-agent': 'one-of-a-kind/7' }
+    expect((await app.fetch(githubHook(BODY, { headers }))).status).toBe(202)
+    await done
+    await app.stop()
+    expect(texts).toEqual([BODY])
+    const bytes = Buffer.concat(readdirSync(folder).map((file) => readFileSync(join(folder, file)))).toString('latin1')
+    expect(bytes).toContain('sluicesealed')
+    for (const word of ['nobody reads this', 'one-of-a-kind']) expect(bytes).not.toContain(word)
+  })
+
+  it('tells a duplicate from a conflict all the same', async () => {
+    const { app } = await opened(sealed, { key: KEY })
+    const kinds: string[] = []
+    app.events.onAny((name) => void kinds.push(name))
+    for (const body of [BODY, BODY, `${BODY} `]) expect((await app.fetch(githubHook(body))).status).toBe(202)
+    expect(kinds).toEqual(['event.received', 'event.duplicate', 'event.conflict'])
+  })
+
+  it('shows dead letters opened, and events of other sources as they are', async () => {
+    const { app, store } = await opened(
+      (one) =>
+        sealed(one)
+          .source('open', github({ secret: SECRET }))
+          .flow('f', {
+            on: 'github/**',
+            retry: [],
+            run: () => {
+              throw new Error('no')
+            },
+          }),
+      { key: KEY },
+    )
+    await app.fetch(githubHook(BODY))
+    await app.fetch(githubHook(BODY, { url: 'http://hooks.test/in/open' }))
+    const [first, second] = await eventsIn(store)
+    expect(Buffer.from(first?.body ?? []).includes('nobody')).toBe(false)
+    expect(Buffer.from(second?.body ?? []).toString()).toBe(BODY)
+  })
+
+  it('opens under an older key after a new one was put before it, and not without', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    const texts: string[] = []
+    const declare = (app: Sluice): Sluice =>
+      sealed(app).flow('f', { on: 'github/**', run: ({ events }) => void texts.push(events[0]?.text ?? '') })
+    const first = await opened(declare, { key: KEY, store })
+    await first.app.fetch(githubHook(BODY))
+    const newer = randomBytes(32).toString('base64')
+    const without = declare(new Sluice({ store, key: newer, log: false }))
+    const lost = without.events.once('store.lost')
+    await without.start()
+    expect((await lost).error).toContain('SEAL_UNKNOWN')
+    await without.stop()
+    expect(texts).toEqual([])
+    const both = declare(new Sluice({ store, key: [newer, KEY], log: false }))
+    onTestFinished(() => both.stop())
+    const done = both.events.once('run.done')
+    await both.start()
+    // It was put off by who could not read it.
+    await both.lanes.runNow('f', (await eventsIn(store))[0]?.id ?? '')
+    await done
+    expect(texts).toEqual([BODY])
+  })
+
+  it('needs a key, and lets nobody claim to be sealed', async () => {
+    await expect(opened(sealed)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+    const { app } = await opened(() => {}, { key: KEY })
+    await expect(app.publish({ type: 'ping', attributes: { sluicesealed: true } })).rejects.toMatchObject({
+      code: 'EVENT_INVALID',
+    })
+  })
+})

@@ -1,0 +1,214 @@
+// The buffer before the store: one commit for what arrives together, a bound, and no acknowledgement of what is not stored (R2, R4).
+import { describe, expect, it } from 'vitest'
+import { DEFAULTS, openStore, type Store } from '../../src/index.ts'
+import { Intake, type IntakeParts } from '../../src/receive/intake.ts'
+import { newEvent, type UnroutedEvent } from '../../src/receive/new-event.ts'
+import type { Published } from '../../src/receive/publisher.ts'
+import type { Source } from '../../src/receive/source.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+import { eventsIn, githubHook, NOW, opened, problemOf, textOf, withGithub } from './scene.ts'
+
+function event(id: string, bytes = 10): UnroutedEvent {
+  return newEvent({ id, type: 'ping', body: Buffer.alloc(bytes) }, { now: 0, dedupeFor: 1_000 })
+}
+
+interface Call {
+  readonly ids: readonly string[]
+  readonly end: () => void
+  readonly fail: (error: Error) => void
+}
+
+/** Calls wait until the test ends them. */
+class Slow {
+  readonly calls: Call[] = []
+  readonly intake: Intake
+
+  constructor(bounds: Partial<IntakeParts> = {}) {
+    const store = (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly Published[]>()
+      const ids = events.map(({ id }) => id)
+      const published = ids.map((id) => ({ id, kind: 'stored', of: undefined }) as const)
+      this.calls.push({ ids, end: () => resolve(published), fail: reject })
+      return promise
+    }
+    this.intake = new Intake({ store, maxEvents: 10, maxBytes: 1_000, ...bounds })
+  }
+
+  get ids(): readonly (readonly string[])[] {
+    return this.calls.map(({ ids }) => ids)
+  }
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+}
+
+const many = (name: string, n: number): UnroutedEvent[] => Array.from({ length: n }, (_, at) => event(`${name}${at}`))
+
+describe('the intake', () => {
+  it('stores in one call what arrives in one moment, and tells each what became of its own', async () => {
+    const slow = new Slow()
+    const { intake } = slow
+    const all = [intake.take([event('a'), event('b')]), intake.take([event('c')]), intake.take([event('d')])]
+    await turns()
+    slow.calls[0]?.end()
+    const published = await Promise.all(all.map(async (one) => one))
+    expect(published.map((some) => some?.map(({ id }) => id))).toEqual([['a', 'b'], ['c'], ['d']])
+    expect(slow.ids).toEqual([['a', 'b', 'c', 'd']])
+  })
+
+  it('has two calls under way at most; the rest wait together', async () => {
+    const slow = new Slow()
+    for (const id of ['a', 'b', 'c', 'd']) {
+      void slow.intake.take([event(id)])
+      await turns()
+    }
+    expect(slow.ids).toEqual([['a'], ['b']])
+    slow.calls[0]?.end()
+    await turns()
+    expect(slow.ids).toEqual([['a'], ['b'], ['c', 'd']])
+  })
+
+  it('asks no more than 2,000 of one call, unless they came together, and begins the next at once', async () => {
+    const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
+    for (const [name, n] of [
+      ['a', 1_500],
+      ['b', 1_000],
+      ['c', 3_000],
+    ] as const)
+      void slow.intake.take(many(name, n))
+    await turns()
+    expect(slow.ids.map((ids) => ids.length)).toEqual([1_500, 1_000])
+    slow.calls[0]?.end()
+    await turns()
+    expect(slow.ids.map((ids) => ids.length)).toEqual([1_500, 1_000, 3_000])
+  })
+
+  it('has room for so many events, and again when they are stored', async () => {
+    const slow = new Slow({ maxEvents: 3 })
+    const first = slow.intake.take([event('a'), event('b')])
+    expect(slow.intake.take([event('c'), event('d')])).toBeUndefined()
+    const second = slow.intake.take([event('e')])
+    expect(slow.intake.take([event('f')])).toBeUndefined()
+    await turns()
+    for (const call of slow.calls) call.end()
+    await Promise.all([first, second])
+    expect(slow.intake.take([event('g'), event('h'), event('i')])).toBeDefined()
+    expect(slow.intake.take([event('j')])).toBeUndefined()
+  })
+
+  it('has room for so many bytes, and again when they are stored', async () => {
+    const slow = new Slow({ maxBytes: 100 })
+    const first = slow.intake.take([event('a', 60)])
+    expect(slow.intake.take([event('b', 41)])).toBeUndefined()
+    await turns()
+    slow.calls[0]?.fail(new Error('full'))
+    await expect(first).rejects.toThrow('full')
+    expect(slow.intake.take([event('c', 41)])).toBeDefined()
+    expect(slow.intake.take([event('d', 59)])).toBeDefined()
+    expect(slow.intake.take([event('e', 1)])).toBeUndefined()
+  })
+
+  it('takes one that is larger than all the room when it is alone', async () => {
+    const { intake } = new Slow({ maxBytes: 100 })
+    expect(intake.take([event('a', 500)])).toBeDefined()
+    expect(intake.take([event('b', 1)])).toBeUndefined()
+  })
+
+  it('rejects those of a call that fails, and goes on with the next', async () => {
+    const slow = new Slow()
+    const both = [slow.intake.take([event('a')]), slow.intake.take([event('b')])]
+    await turns()
+    const later = slow.intake.take([event('c')])
+    await turns()
+    slow.calls[0]?.fail(new Error('disk'))
+    slow.calls[1]?.end()
+    for (const one of both) await expect(one).rejects.toThrow('disk')
+    await expect(later).resolves.toMatchObject([{ id: 'c', kind: 'stored' }])
+    const last = slow.intake.take([event('d')])
+    await turns()
+    slow.calls[2]?.end()
+    await expect(last).resolves.toMatchObject([{ id: 'd' }])
+  })
+})
+
+/** Three of them fit into the room before the store. */
+const PER_LIST = Math.floor(DEFAULTS.intakeEvents / 3)
+const LISTS: Source = {
+  scheme: 'lists',
+  secrets: [],
+  verify: 'none',
+  events: ({ body }) =>
+    Array.from({ length: PER_LIST }, (_, n) => ({ type: 'item', dedupeId: `${textOf(body)}/${n}`, body })),
+}
+
+/** A real store, of which one member is another. */
+function changed(store: Store, member: 'append', by: Store['append']): Store {
+  return new Proxy(store, {
+    get: (target, name): unknown => {
+      const own: unknown = name === member ? by : Reflect.get(target, name)
+      return typeof own === 'function' && name !== member ? own.bind(target) : own
+    },
+  })
+}
+
+describe('an app', () => {
+  it('answers 503 and when to come again while too much waits for the store, and 2xx when it has room', async () => {
+    const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
+    const gate = Promise.withResolvers<void>()
+    const store = changed(real, 'append', async (call) => (await gate.promise, real.append(call)))
+    const { app } = await opened((one) => one.source('lists', LISTS), { store })
+    const send = (n: number): Promise<Response> =>
+      app.fetch(new Request('http://hooks.test/in/lists', { method: 'POST', body: `list ${n}` }))
+    const waiting = [send(1), send(2), send(3)]
+    // Three of them have come to where they wait once a fourth has no room.
+    const refused = await send(4)
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect((await problemOf(refused)).code).toBe('BUSY')
+    gate.resolve()
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([202, 202, 202])
+    expect((await send(4)).status).toBe(202)
+    expect((await real.count({ kind: 'events', filter: {}, atMost: 100_000 })).count).toBe(4 * PER_LIST)
+    await app.stop()
+    await real.close()
+  })
+
+  it('acknowledges exactly what is stored, though the store fails now and then', async () => {
+    const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
+    let calls = 0
+    const store = changed(real, 'append', async (call) => {
+      if (++calls % 3 === 0) throw new Error('disk')
+      await new Promise((resolve) => setImmediate(resolve))
+      return real.append(call)
+    })
+    const { app } = await opened(withGithub, { store })
+    const send = async (n: number): Promise<readonly [string, number]> => {
+      for (let turn = 0; turn < n % 7; turn++) await new Promise((resolve) => setImmediate(resolve))
+      const response = await app.fetch(githubHook(`{"n":${n}}`, { delivery: `d${n}` }))
+      if (response.status !== 202) expect((await problemOf(response)).code).toBe('STORE_FAILED')
+      return [`{"n":${n}}`, response.status]
+    }
+    const answers = await Promise.all(Array.from({ length: 300 }, (_, n) => send(n)))
+    const acked = answers.filter(([, status]) => status === 202).map(([body]) => body)
+    const stored = (await eventsIn(real)).map((one) => Buffer.from(one.body ?? []).toString())
+    expect(new Set(stored)).toEqual(new Set(acked))
+    expect(acked.length).toBeGreaterThan(0)
+    expect(acked.length).toBeLessThan(300)
+    await app.stop()
+    await real.close()
+  })
+
+  it('does not acknowledge what the store refuses', async () => {
+    const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
+    const store = changed(real, 'append', async ({ events }) => {
+      const reply = await real.append({ routes: 1_000, events: [] })
+      return { ...reply, results: events.map(() => ({ kind: 'refused', field: 'id', fix: 'use a fresh id' })) }
+    })
+    const { app } = await opened(withGithub, { store })
+    const response = await app.fetch(githubHook('{}'))
+    expect([response.status, (await problemOf(response)).code]).toEqual([503, 'STORE_FAILED'])
+    await app.stop()
+    await real.close()
+  })
+})

@@ -1,0 +1,137 @@
+// R4: how many requests an address or a source may send, and for how many addresses that is remembered.
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { networkOf, RequestRate } from '../../src/receive/request-rate.ts'
+import { github } from '../../src/sources/github.ts'
+import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './scene.ts'
+
+const REMEMBERED = 20_000
+
+describe('a rate', () => {
+  it('lets through no more than twice as many in any window, and all until there were so many', () => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 })
+    fc.assert(
+      fc.property(gaps, fc.integer({ min: 1, max: 8 }), (all, most) => {
+        const rate = new RequestRate(most, 1_000)
+        let now = 0
+        const came = all.map((gap) => (now += gap))
+        const taken = came.filter((at) => rate.refuses('a', at) === undefined)
+        for (const from of taken) {
+          expect(taken.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(2 * most)
+        }
+        expect(taken.slice(0, most)).toEqual(came.slice(0, most))
+      }),
+    )
+  })
+
+  it('lets in whoever comes again when it was told to, and not a moment earlier than makes sense', () => {
+    const history = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 60 })
+    fc.assert(
+      fc.property(history, fc.integer({ min: 1, max: 8 }), (gaps, most) => {
+        const rate = new RequestRate(most, 1_000)
+        let now = 0
+        for (const gap of gaps) {
+          const after = rate.refuses('a', (now += gap))
+          if (after === undefined) continue
+          expect(after).toBeGreaterThan(0)
+          expect(after).toBeLessThanOrEqual(1_002)
+          if (after > 3) expect(rate.refuses('a', now + after - 3)).toBeDefined()
+          expect(rate.refuses('a', (now += after))).toBeUndefined()
+        }
+      }),
+    )
+  })
+
+  it('slides: what came late in one window counts in the next, less and less', () => {
+    const rate = new RequestRate(10, 1_000)
+    const taken = (at: number): number =>
+      Array.from({ length: 20 }, () => rate.refuses('a', at)).filter((one) => one === undefined).length
+    expect([taken(0), taken(999)]).toEqual([10, 0])
+    // A tenth of the window later there is room for a tenth of the rate, and so on.
+    expect([taken(1_001), taken(1_101), taken(1_501)]).toEqual([1, 1, 4])
+  })
+
+  it('counts each by itself', () => {
+    const rate = new RequestRate(1, 1_000)
+    expect(rate.refuses('a', 0)).toBeUndefined()
+    expect(rate.refuses('b', 0)).toBeUndefined()
+    expect(rate.refuses('a', 0)).toBe(1_001)
+  })
+
+  it('is none when it is endless', () => {
+    const rate = new RequestRate(Infinity, 1_000)
+    expect(Array.from({ length: 1_000 }, () => rate.refuses('a', 0)).every((one) => one === undefined)).toBe(true)
+  })
+
+  it('remembers 20,000, and forgets whoever was idle longest', () => {
+    const rate = new RequestRate(1, 1_000_000)
+    rate.refuses('first', 0)
+    rate.refuses('second', 0)
+    for (let n = 0; n < REMEMBERED - 2; n++) rate.refuses(`n${n}`, 1)
+    // Whoever is refused is still there.
+    expect(rate.refuses('first', 2)).toBeDefined()
+    rate.refuses('one more', 3)
+    expect(rate.refuses('first', 4)).toBeDefined()
+    expect(rate.refuses('second', 4)).toBeUndefined()
+  })
+})
+
+describe('the network of an address', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::FFFF:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8:1:2::9', '2001:db8:1:2'],
+    ['2001:db8::', '2001:db8:0:0'],
+    ['2001:db8::1:2:3:4:5', '2001:db8:0:1'],
+    ['::1', '0:0:0:0'],
+    ['fe80::1%eth0', 'fe80:0:0:0'],
+    ['unknown', 'unknown'],
+    ['', ''],
+  ])('%s is %s', (address, network) => {
+    expect(networkOf(address)).toBe(network)
+  })
+})
+
+describe('an app', () => {
+  it('answers 429 and when to come again, and takes in again then', async () => {
+    const { app, clock } = await opened(withGithub, { addressRate: { rate: 3, per: '1m' } })
+    const send = (delivery: string, address: string): Promise<Response> =>
+      app.fetch(githubHook('{}', { delivery }), { address })
+    for (const delivery of ['1', '2', '3']) expect((await send(delivery, '2001:db8::1')).status).toBe(202)
+    const refused = await send('4', '2001:db8::2')
+    expect(refused.status).toBe(429)
+    expect((await problemOf(refused)).code).toBe('TOO_MANY_REQUESTS')
+    expect((await send('5', '2001:db9::1')).status).toBe(202)
+    clock.advance(Number(refused.headers.get('retry-after')) * 1_000)
+    expect((await send('4', '2001:db8::2')).status).toBe(202)
+  })
+
+  it('counts requests to no source as well', async () => {
+    const { app } = await opened(withGithub, { addressRate: { rate: 2, per: '1m' } })
+    const look = (path: string): Promise<Response> => app.fetch(new Request(`http://hooks.test/in/${path}`))
+    expect((await look('a')).status).toBe(404)
+    expect((await look('b')).status).toBe(404)
+    expect((await look('c')).status).toBe(429)
+  })
+
+  it('counts a source over all addresses, and reads nothing of what it refuses', async () => {
+    const { app } = await opened((one) =>
+      one.source('github', github({ secret: SECRET }), { rate: { rate: 2, per: '10s' } }),
+    )
+    const send = (n: number): Promise<Response> =>
+      app.fetch(githubHook('{}', { delivery: `${n}` }), { address: `192.0.2.${n}` })
+    expect((await send(1)).status).toBe(202)
+    expect((await send(2)).status).toBe(202)
+    const request = new Request(AT_GITHUB, { method: 'POST', body: 'unread' })
+    expect((await app.fetch(request, { address: '192.0.2.3' })).status).toBe(429)
+    expect(request.bodyUsed).toBe(false)
+  })
+
+  it('takes all senders for one where nobody says who they are', async () => {
+    const { app } = await opened(withGithub, { addressRate: { rate: 1, per: '1m' } })
+    expect((await app.fetch(githubHook('{}'))).status).toBe(202)
+    expect((await app.fetch(githubHook('{}', { delivery: 'd2' }))).status).toBe(429)
+  })
+})
