@@ -2,6 +2,7 @@
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { withContenders } from './contenders.ts'
+import { measureIngest } from './ingest/measure.ts'
 import { measureLanes } from './lanes.ts'
 import { readOptions, USAGE } from './options.ts'
 import type { Options } from './options.ts'
@@ -69,9 +70,12 @@ async function main(options: Options): Promise<number> {
   const loadBefore = loadavg()[0] ?? 0
   if (loadBefore > BUSY) progress(`the machine is busy (load ${loadBefore.toFixed(1)}): expect scattered figures`)
   const sides: Record<string, Settings> = {}
-  const compared = options.benches.filter((bench) => bench !== 'lanes')
+  const compared = options.benches.filter((bench) => bench !== 'lanes' && bench !== 'ingest')
   const results = [...(await runCompared(compared, options, sides))]
   if (options.benches.includes('lanes')) results.push(await runLanes(options))
+  if (options.benches.includes('ingest')) {
+    results.push(await attempt('ingest', () => measureIngest(folder, options.ingest, progress)))
+  }
   const file = options.jsonFile ?? defaultFile(date, options.benches)
   await writeReport(file, { date, loadBefore, options: { ...options }, sides, results })
   console.log(`\n${tableOf(results)}\n\n${file}`)

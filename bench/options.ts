@@ -1,10 +1,11 @@
 // Reads the command line of the benchmark.
 import { parseArgs } from 'node:util'
+import type { IngestPlan } from './ingest/measure.ts'
 import type { LanePlan } from './lanes.ts'
 import type { BenchName } from './results.ts'
 import type { RoundPlan } from './rounds.ts'
 
-const BENCHES: readonly BenchName[] = ['append', 'drain', 'lanes']
+const BENCHES: readonly BenchName[] = ['append', 'drain', 'lanes', 'ingest']
 
 export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (no name: all of them)
   --quick          a look rather than a measurement: fewer rounds, less work in each
@@ -19,6 +20,7 @@ export interface Options {
   readonly benches: readonly BenchName[]
   readonly rounds: RoundPlan
   readonly lanes: LanePlan
+  readonly ingest: IngestPlan
   readonly localQueueSize: number
   readonly jsonFile: string | undefined
   readonly strict: boolean
@@ -49,6 +51,7 @@ export function readOptions(line: readonly string[]): Options {
       drainCount: values.quick ? 20_000 : 60_000,
     },
     lanes: { rounds: values.quick ? 1 : Math.min(rounds, 3), few: 1000, many: values.quick ? 100_000 : 1_000_000 },
+    ingest: { rounds, seconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 5), connections: 64 },
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
     jsonFile: values.json,
     strict: values.strict,

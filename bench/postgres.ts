@@ -63,7 +63,7 @@ function connectionString(folder: string, port: number, password: string): strin
   return `postgres://${USER}:${password}@/postgres?host=${encodeURIComponent(folder)}&port=${port}`
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
     probe.once('error', reject)

@@ -78,6 +78,29 @@ function rowsOf(result: BenchResult): readonly Row[] {
           verdict: result.memory.verdict,
         },
       ]
+    case 'ingest':
+      return [
+        ...result.rates.map(({ side, perSecond }) => {
+          const against = result.ratios.find((ratio) => ratio.side === side)
+          const judged =
+            against === undefined
+              ? {}
+              : { ratio: ratioText(against.spread), asked: askedText(against.asked), verdict: against.verdict }
+          return {
+            bench,
+            side,
+            ...figures(perSecond, (value) => `${Math.round(value).toLocaleString('en')}/s`),
+            ...judged,
+          }
+        }),
+        {
+          bench,
+          side: `answers at ${result.calm.perSecond.toLocaleString('en')}/s`,
+          median: `p99 ${result.calm.p99.toFixed(1)} ms`,
+          asked: `${askedText(result.calm.asked)} ms`,
+          verdict: result.calm.verdict,
+        },
+      ]
     case 'skipped':
       return [{ bench, side: `skipped: ${result.why}` }]
     case 'failed':

@@ -3,7 +3,7 @@ import type { Spread } from './figures.ts'
 import type { DueOrder, Measurement } from './sides.ts'
 
 export type ComparedBench = 'append' | 'drain'
-export type BenchName = ComparedBench | 'lanes'
+export type BenchName = ComparedBench | 'lanes' | 'ingest'
 
 /** 'below' and 'above' say on which side of what was asked the figure missed. */
 export type Verdict = 'met' | 'below' | 'above'
@@ -53,9 +53,26 @@ export interface LaneGrowth {
   readonly memory: { readonly megabytes: Spread; readonly asked: Asked; readonly verdict: Verdict }
 }
 
+export interface Ingest {
+  readonly kind: 'ingest'
+  readonly bench: 'ingest'
+  readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
+  readonly ratios: readonly (Ratio & { readonly side: string })[]
+  /** At a part of the rate it can take: how long an answer takes, in milliseconds. */
+  readonly calm: {
+    readonly perSecond: number
+    readonly p50: number
+    readonly p99: number
+    readonly refused: number
+    readonly asked: Asked
+    readonly verdict: Verdict
+  }
+}
+
 export type BenchResult =
   | Comparison
   | LaneGrowth
+  | Ingest
   | { readonly kind: 'skipped'; readonly bench: BenchName; readonly why: string }
   | { readonly kind: 'failed'; readonly bench: BenchName; readonly why: string }
 
@@ -74,6 +91,8 @@ export function verdictsOf(result: BenchResult): readonly Verdict[] {
       return result.ratio === undefined ? [] : [result.ratio.verdict]
     case 'lanes':
       return [...result.growth.map((grown) => grown.verdict), result.memory.verdict]
+    case 'ingest':
+      return [...result.ratios.map((ratio) => ratio.verdict), result.calm.verdict]
     case 'skipped':
     case 'failed':
       return []

@@ -1,0 +1,136 @@
+// Ingest: signed webhooks over HTTP until they are durable, Sluice beside its peers in one run, in turns.
+import { fork, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { spreadOf } from '../figures.ts'
+import { startPostgres } from '../postgres.ts'
+import { startRedis } from '../redis.ts'
+import { judge, type Asked, type Ingest } from '../results.ts'
+import type { SideName } from './sides.ts'
+
+export interface IngestPlan {
+  readonly rounds: number
+  readonly seconds: number
+  readonly connections: number
+}
+
+interface Sent {
+  readonly accepted: number
+  readonly busy: number
+  readonly other: number
+  readonly millis: number
+  readonly p50: number
+  readonly p99: number
+}
+
+type Progress = (line: string) => void
+
+const ASKED: Readonly<Record<Exclude<SideName, 'sluice'>, Asked>> = {
+  'verifies only': { kind: 'at least', bound: 0.8 },
+  bullmq: { kind: 'at least', bound: 1.3 },
+  'pg-boss': { kind: 'at least', bound: 5 },
+  'graphile-worker': { kind: 'at least', bound: 10 },
+}
+const LATE: Asked = { kind: 'at most', bound: 500 }
+const CALM_SHARE = 0.8
+const WARM_UP_SECONDS = 1
+
+export async function measureIngest(folder: string, plan: IngestPlan, progress: Progress): Promise<Ingest> {
+  progress('starting PostgreSQL and Redis …')
+  const postgres = await startPostgres(join(folder, 'postgres'))
+  const redis = await startRedis(join(folder, 'redis'))
+  if (redis === undefined) progress('there is no redis-server on this machine: BullMQ is left out')
+  const services: Readonly<Partial<Record<SideName, string>>> = {
+    ...(redis === undefined ? {} : { bullmq: redis.url }),
+    'pg-boss': postgres.connectionString,
+    'graphile-worker': postgres.connectionString,
+  }
+  const names: readonly SideName[] = ['sluice', 'verifies only', ...(Object.keys(services) as SideName[])]
+  const rates = new Map<SideName, number[]>(names.map((name) => [name, []]))
+  try {
+    for (let round = 0; round <= plan.rounds; round++) {
+      for (const name of names) {
+        const seconds = round === 0 ? WARM_UP_SECONDS : plan.seconds
+        const rate = await measured({ folder, name, service: services[name] ?? '', round, ...plan, seconds })
+        progress(
+          `ingest  ${round === 0 ? 'warm-up' : `round ${round}/${plan.rounds}`}  ${name}  ${Math.round(rate).toLocaleString('en')}/s`,
+        )
+        if (round > 0) rates.get(name)?.push(rate)
+      }
+    }
+    const own = rates.get('sluice') ?? []
+    const calm = Math.floor(spreadOf(own).median * CALM_SHARE)
+    const paced = await sendTo('sluice', { folder, service: '', round: plan.rounds + 1, ...plan }, calm)
+    progress(
+      `ingest  at ${calm.toLocaleString('en')}/s  p50 ${paced.p50.toFixed(1)} ms, p99 ${paced.p99.toFixed(1)} ms`,
+    )
+    return {
+      kind: 'ingest',
+      bench: 'ingest',
+      rates: names.map((side) => ({ side, perSecond: spreadOf(rates.get(side) ?? []) })),
+      ratios: names
+        .filter((name) => name !== 'sluice')
+        .map((name) => {
+          const spread = spreadOf((rates.get(name) ?? []).map((rate, at) => (own[at] ?? 0) / rate))
+          return { side: name, spread, asked: ASKED[name], verdict: judge(spread.median, ASKED[name]) }
+        }),
+      calm: {
+        perSecond: calm,
+        p50: paced.p50,
+        p99: paced.p99,
+        refused: paced.busy + paced.other,
+        asked: LATE,
+        verdict: judge(paced.p99, LATE),
+      },
+    }
+  } finally {
+    await redis?.stop()
+    await postgres.stop()
+  }
+}
+
+interface Turn extends IngestPlan {
+  readonly folder: string
+  readonly service: string
+  readonly round: number
+}
+
+async function measured({ name, ...turn }: Turn & { readonly name: SideName }): Promise<number> {
+  const { accepted, millis, other } = await sendTo(name, turn, 0)
+  if (other > 0) throw new Error(`${name} answered ${other} requests with neither 2xx nor 503.`)
+  return (accepted / millis) * 1_000
+}
+
+/** A server of its own for each turn, on an empty folder. */
+async function sendTo(name: SideName, turn: Turn, rate: number): Promise<Sent> {
+  const folder = join(turn.folder, `${name.replaceAll(' ', '-')}-${turn.round}`)
+  await mkdir(folder, { recursive: true })
+  const server = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), [name, folder, turn.service])
+  try {
+    const port = await portOf(server, name)
+    const { connections, seconds, round } = turn
+    const args = [port, connections, seconds, rate, `r${round}`].map(String)
+    return await sent(args)
+  } finally {
+    const exited = server.exitCode === null ? once(server, 'exit') : undefined
+    if (server.connected) server.send('stop')
+    await exited
+  }
+}
+
+async function portOf(server: ChildProcess, name: string): Promise<number> {
+  const failed = once(server, 'exit').then(() => Promise.reject(new Error(`The server of ${name} did not start.`)))
+  const [message] = (await Promise.race([once(server, 'message'), failed])) as [{ readonly port: number }]
+  return message.port
+}
+
+async function sent(args: readonly string[]): Promise<Sent> {
+  const sender = spawn(process.execPath, [fileURLToPath(new URL('./sender.ts', import.meta.url)), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let out = ''
+  for await (const chunk of sender.stdout) out += String(chunk)
+  return JSON.parse(out) as Sent
+}

@@ -1,0 +1,140 @@
+// What is compared: the same signed webhook, verified, deduplicated and stored, by Sluice and by what people use today; and
+// Sluice's own server that verifies and stores nothing, which is what storing may cost at most.
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { join } from 'node:path'
+import { fastify, type FastifyInstance } from 'fastify'
+import { Inbound } from '../../src/http/inbound.ts'
+import { serve } from '../../src/http/server.ts'
+import { systemClock } from '../../src/index.ts'
+import { declaredSource } from '../../src/receive/declared-source.ts'
+import { Intake } from '../../src/receive/intake.ts'
+import { Receiver } from '../../src/receive/receiver.ts'
+import { RefusedRequests } from '../../src/receive/refused-requests.ts'
+import { Sluice } from '../../src/sluice.ts'
+import { github } from '../../src/sources/index.ts'
+import { EVENT, PATH, SECRET } from './webhooks.ts'
+
+interface Served {
+  readonly port: number
+  readonly close: () => Promise<void>
+}
+
+export type SideName = keyof typeof sides
+
+const FLOW = 'build'
+const EVERYBODY = { rate: Infinity, per: 60_000 } as const
+
+export const sides = {
+  sluice: sluiceSide,
+  'verifies only': verifyingSide,
+  bullmq: bullmqSide,
+  'pg-boss': pgBossSide,
+  'graphile-worker': graphileSide,
+} as const
+
+/** Durable, signed, deduplicated, into a thousand lanes whose windows are open. */
+async function sluiceSide(folder: string): Promise<Served> {
+  const app = new Sluice({ store: `sqlite:${join(folder, 'ingest.db')}`, log: false, addressRate: EVERYBODY })
+  app.source('github', github({ secret: SECRET }))
+  app.flow(FLOW, {
+    on: `github/${EVENT}`,
+    key: (event) => event.subject,
+    window: { quiet: '1h', max: '2h', maxEvents: 1_000_000, maxBytes: 1e12 },
+    run: () => {},
+  })
+  await app.start()
+  const { url } = await app.listen({ port: 0 })
+  return { port: portOf(url), close: () => app.stop() }
+}
+
+/** The same server, source and steps up to the store. */
+async function verifyingSide(): Promise<Served> {
+  const stored = 'stored' as const
+  const intake = new Intake({
+    store: (events) => Promise.resolve(events.map(({ id }) => ({ id, kind: stored, of: undefined }))),
+    maxEvents: 20_000,
+    maxBytes: 1e9,
+  })
+  const receiver = new Receiver({
+    clock: systemClock,
+    now: () => systemClock.now(),
+    intake,
+    refused: new RefusedRequests(),
+    secrets: () => Promise.resolve([SECRET]),
+    learn: () => Promise.resolve(false),
+    addressRate: EVERYBODY,
+    emit: () => {},
+  })
+  receiver.declare(declaredSource('github', github({ secret: SECRET }), {}))
+  const serving = await serve(new Inbound({ receiver, routes: [], unready: () => Promise.resolve(undefined) }), {
+    port: 0,
+  })
+  return { port: portOf(serving.url), close: () => serving.close() }
+}
+
+interface Arrived {
+  readonly delivery: string
+  readonly body: Buffer
+}
+
+/** What one writes today: Fastify, the raw body, the HMAC by hand, and the queue's own call. */
+async function fastifyWith(store: (arrived: Arrived) => Promise<unknown>): Promise<FastifyInstance> {
+  const server = fastify()
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  server.post(PATH, async (request, reply) => {
+    const body = request.body as Buffer
+    const wanted = Buffer.from(`sha256=${createHmac('sha256', SECRET).update(body).digest('hex')}`)
+    const given = Buffer.from(String(request.headers['x-hub-signature-256']))
+    if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) return reply.code(401).send()
+    await store({ delivery: String(request.headers['x-github-delivery']), body })
+    return reply.code(202).send()
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  return server
+}
+
+async function bullmqSide(_folder: string, service: string): Promise<Served> {
+  const { Queue } = await import('bullmq')
+  const queue = new Queue(FLOW, {
+    connection: { url: service, host: '127.0.0.1', port: Number(new URL(service).port) },
+  })
+  const server = await fastifyWith(({ delivery, body }) =>
+    queue.add(EVENT, JSON.parse(body.toString()), { jobId: delivery }),
+  )
+  return served(server, () => queue.close())
+}
+
+async function pgBossSide(_folder: string, service: string): Promise<Served> {
+  const { PgBoss } = await import('pg-boss')
+  const boss = new PgBoss({ connectionString: service, supervise: false, schedule: false })
+  await boss.start()
+  await boss.createQueue(FLOW)
+  const server = await fastifyWith(({ delivery, body }) =>
+    boss.send(FLOW, JSON.parse(body.toString()) as object, { singletonKey: delivery }),
+  )
+  return served(server, () => boss.stop())
+}
+
+async function graphileSide(_folder: string, service: string): Promise<Served> {
+  const { makeWorkerUtils } = await import('graphile-worker')
+  const utils = await makeWorkerUtils({ connectionString: service })
+  await utils.migrate()
+  const server = await fastifyWith(({ delivery, body }) =>
+    utils.addJob(FLOW, JSON.parse(body.toString()), { jobKey: delivery }),
+  )
+  return served(server, () => utils.release() as Promise<void>)
+}
+
+function served(server: FastifyInstance, end: () => Promise<unknown>): Served {
+  const address = server.server.address()
+  const close = async (): Promise<void> => {
+    await server.close()
+    await end()
+  }
+  return { port: typeof address === 'object' && address !== null ? address.port : 0, close }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port)
+}

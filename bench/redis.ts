@@ -1,0 +1,44 @@
+// A throw-away Redis for the peer, durable as its users run it: append-only file, synced every second. The program itself
+// comes from the system (Debian: redis-server).
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import { freePort } from './postgres.ts'
+
+export interface Redis {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const READY = 'Ready to accept connections'
+
+/** Undefined: there is no redis-server on this machine. */
+export async function startRedis(folder: string): Promise<Redis | undefined> {
+  await mkdir(folder, { recursive: true })
+  const port = await freePort()
+  const options = {
+    port,
+    dir: folder,
+    bind: '127.0.0.1',
+    appendonly: 'yes',
+    'maxmemory-policy': 'noeviction',
+    save: '',
+  }
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
+  const server = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  const isThere = await Promise.race([
+    once(server, 'error').then(() => false),
+    (async () => {
+      for await (const chunk of server.stdout) if (String(chunk).includes(READY)) return true
+      return false
+    })(),
+  ])
+  if (!isThere) return undefined
+  server.stdout.resume()
+  const stop = async (): Promise<void> => {
+    const exited = once(server, 'exit')
+    server.kill('SIGTERM')
+    await exited
+  }
+  return { url: `redis://127.0.0.1:${port}`, stop }
+}
