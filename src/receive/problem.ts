@@ -7,6 +7,7 @@ export type ProblemCode =
   | RefusalCode
   | 'SOURCE_UNKNOWN'
   | 'BODY_TOO_LARGE'
+  | 'TOO_MANY_EVENTS'
   | 'BODY_CUT_OFF'
   | 'ENCODING_NOT_ALLOWED'
   | 'ENCODING_BROKEN'
@@ -36,6 +37,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   METHOD_NOT_ALLOWED: 405,
   SOURCE_UNKNOWN: 404,
   BODY_TOO_LARGE: 413,
+  TOO_MANY_EVENTS: 413,
   BODY_CUT_OFF: 400,
   ENCODING_NOT_ALLOWED: 415,
   ENCODING_BROKEN: 400,

@@ -37,6 +37,8 @@ export interface ReceiverParts {
 }
 
 const BUSY_FOR: Millis = 1_000
+/** Of one request: all of them are one commit, which others wait for. */
+const EVENTS_MAX = 10_000
 
 type Step<T> = T | Problem
 
@@ -112,6 +114,7 @@ export class Receiver {
     if (answered !== undefined) return answered
     const events = readBy(() => source.source.events(request))
     if ('code' in events) return events
+    if (events.length > EVENTS_MAX) return tooManyEvents(events.length)
     return this.#stored(source, request, id, events)
   }
 
@@ -184,12 +187,17 @@ export class Receiver {
     events: readonly SourceEvent[],
   ): readonly UnroutedEvent[] {
     const now = this.#parts.now()
-    const kept = requestBytes(source, request, id, now)
+    const kept = requestBytes(source, request, { id, at: now })
+    // What was signed is kept as it came, once, where the events are no longer that.
+    const isWhole = events.every(({ body }) => body === request.body)
+    const first = isWhole
+      ? kept
+      : requestBytes(source, request, { id, at: now, body64: Buffer.from(request.body).toString('base64') })
     return events.map((event, n) => {
       // Named after the request, so that the receipt of a duplicate names it.
       const own = n === 0 ? id : `${id}-${n}`
       const input = { ...event, id: own, source: source.name, dedupeId: event.dedupeId ?? own }
-      return { ...newEvent(input, { now, dedupeFor: source.dedupeFor }), request: kept }
+      return { ...newEvent(input, { now, dedupeFor: source.dedupeFor }), request: n === 0 ? first : kept }
     })
   }
 
@@ -220,6 +228,11 @@ const POST = ['POST'] as const
 function unknownSource({ url }: RequestHead): Problem {
   const what = `There is no source at ${url.pathname.slice(0, 200)}.`
   return { code: 'SOURCE_UNKNOWN', what, fix: 'Compare the address with that of the source.' }
+}
+
+function tooManyEvents(count: number): Problem {
+  const what = `There are ${count} events in it; at most ${EVENTS_MAX} are taken at once.`
+  return { code: 'TOO_MANY_EVENTS', what, fix: 'Have the sending side send fewer at a time.' }
 }
 
 function wrongMethod(methods: readonly string[]): Problem {
@@ -257,11 +270,10 @@ function accepted(published: readonly Published[]): SourceAnswer {
 function requestBytes(
   { source }: DeclaredSource,
   { method, url, headers, address }: ReceivedRequest,
-  id: string,
-  at: Millis,
+  more: { readonly id: string; readonly at: Millis; readonly body64?: string },
 ): Uint8Array {
   const secrets = source.secrets === 'by-handshake' ? [] : source.secrets
   const asked = `${url.pathname}${queryWithoutSecrets(url, secrets)}`
-  const kept = { id, at, method, url: asked, address, headers: withoutSecrets(headers, secrets) }
+  const kept = { ...more, method, url: asked, address, headers: withoutSecrets(headers, secrets) }
   return Buffer.from(JSON.stringify(kept))
 }

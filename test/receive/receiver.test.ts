@@ -69,6 +69,22 @@ describe('what is stored', () => {
     )
   })
 
+  it('is kept as it came, once, where its events are no longer that', async () => {
+    const { app, store } = await opened((one) => one.source('lines', LINES))
+    await app.fetch(lines('one\ntwo'))
+    const kept = (await eventsIn(store)).map(
+      ({ request }) => JSON.parse(textOf(request)) as { readonly body64?: string },
+    )
+    expect(kept.map(({ body64 }) => body64)).toEqual([Buffer.from('one\ntwo').toString('base64'), undefined])
+  })
+
+  it('is refused when it has more events than are taken at once', async () => {
+    const { app, store } = await opened((one) => one.source('lines', LINES))
+    const response = await app.fetch(lines('x\n'.repeat(10_001)))
+    expect([response.status, (await problemOf(response)).code]).toEqual([413, 'TOO_MANY_EVENTS'])
+    expect(await eventsIn(store)).toEqual([])
+  })
+
   it('is nothing when a request has no events', async () => {
     const { app, store } = await opened((one) => one.source('lines', { ...LINES, events: () => [] }))
     const response = await app.fetch(lines(''))
