@@ -167,9 +167,19 @@ function headOf(request: FastifyRequest): RequestHead {
 
 /** Nonsense in a host header is no reason to fail, and none to look for another path than the one that was asked for. */
 function urlOf({ protocol, host, originalUrl }: FastifyRequest): URL {
-  const origin = /^https?$/.test(protocol) ? URL.parse(`${protocol}://${host}`)?.origin : undefined
+  const origin = originOf(`${protocol}://${host}`)
   const path = originalUrl.startsWith('/') ? originalUrl : `/${originalUrl}`
   return URL.parse(`${origin ?? 'http://localhost'}${path}`) ?? NOWHERE
+}
+
+// Almost all requests are to one and the same.
+const latest: { called: string; origin: string | undefined } = { called: '', origin: undefined }
+
+function originOf(called: string): string | undefined {
+  if (latest.called !== called) {
+    Object.assign(latest, { called, origin: /^https?:/.test(called) ? URL.parse(called)?.origin : undefined })
+  }
+  return latest.origin
 }
 
 function webRequest(request: FastifyRequest, { method, url, headers }: RequestHead): Request {

@@ -18,7 +18,7 @@ import {
   type RefusedRequests,
 } from './refused-requests.ts'
 import { networkOf, RequestRate } from './request-rate.ts'
-import type { ReceivedRequest, SourceAnswer, SourceEvent } from './source.ts'
+import type { Handshake, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
 
 /** A request whose body nobody has read yet. */
 export type RequestHead = Omit<ReceivedRequest, 'body'>
@@ -41,6 +41,7 @@ const BUSY_FOR: Millis = 1_000
 const EVENTS_MAX = 10_000
 
 type Step<T> = T | Problem
+type Verify = Exclude<Source['verify'], 'none'>
 
 export class Receiver {
   readonly #parts: ReceiverParts
@@ -104,13 +105,15 @@ export class Receiver {
     const body = await boundedBody(head.headers, read, source)
     if ('code' in body) return body
     const request: ReceivedRequest = { ...head, body }
-    const greeted = await this.#greeted(source, request, false)
+    const { handshake } = source.source
+    const greeted = handshake?.verified === false ? await this.#greeted(source, request, handshake) : undefined
     if (greeted !== undefined) return greeted
     const methods = source.source.methods ?? POST
     if (!methods.includes(head.method)) return wrongMethod(methods)
-    const unproven = await this.#unproven(source, request)
+    const { verify } = source.source
+    const unproven = verify === 'none' ? undefined : await this.#unproven(source, request, verify)
     if (unproven !== undefined) return unproven
-    const answered = await this.#greeted(source, request, true)
+    const answered = handshake?.verified === true ? await this.#greeted(source, request, handshake) : undefined
     if (answered !== undefined) return answered
     const events = readBy(() => source.source.events(request))
     if ('code' in events) return events
@@ -132,10 +135,8 @@ export class Receiver {
   async #greeted(
     source: DeclaredSource,
     request: ReceivedRequest,
-    isVerified: boolean,
+    handshake: Handshake,
   ): Promise<Step<SourceAnswer> | undefined> {
-    const { handshake } = source.source
-    if (handshake === undefined || handshake.verified !== isVerified) return undefined
     const result = readBy(() => handshake.answer(request))
     if (result === undefined || 'code' in result) return result
     if (result.kind === 'refused') return result.refusal
@@ -145,11 +146,10 @@ export class Receiver {
     return { code: 'HANDSHAKE_REFUSED', what: 'The source has its secret already.', fix }
   }
 
-  async #unproven(source: DeclaredSource, request: ReceivedRequest): Promise<Problem | undefined> {
-    const { verify } = source.source
-    if (verify === 'none') return undefined
-    const secrets = await this.#parts.secrets(source)
-    if (secrets.length === 0 && source.source.secrets === 'by-handshake') {
+  async #unproven(source: DeclaredSource, request: ReceivedRequest, verify: Verify): Promise<Problem | undefined> {
+    const own = source.source.secrets
+    const secrets = own === 'by-handshake' ? await this.#parts.secrets(source) : own
+    if (secrets.length === 0) {
       return {
         code: 'SOURCE_PENDING',
         what: 'The source waits for its handshake.',

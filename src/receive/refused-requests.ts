@@ -77,6 +77,18 @@ export function refusedRequest(refused: Refused, { code, what, fix }: Problem): 
 /** Signatures are kept, for they help to find what is wrong; what would open a door is not. */
 const SECRET = /^(?:authorization|proxy-authorization|cookie|set-cookie)$|secret|token|password|api-?key/i
 
+/** The same names come with every request. */
+const sounding = new Map<string, boolean>()
+const REMEMBERED = 1_000
+
+function soundsSecret(name: string): boolean {
+  let does = sounding.get(name)
+  if (does !== undefined) return does
+  if (sounding.size >= REMEMBERED) sounding.clear()
+  sounding.set(name, (does = SECRET.test(name)))
+  return does
+}
+
 /** A header of any name can carry the secret of a source: such a one is known by its value. */
 export function withoutSecrets(headers: Headers, secrets: readonly string[] = []): Headers {
   return hidden(headers, (name, value) => isSecret(name, value, secrets))
@@ -84,6 +96,7 @@ export function withoutSecrets(headers: Headers, secrets: readonly string[] = []
 
 /** The same for the query of an address, which stays as it was sent when there is none in it. */
 export function queryWithoutSecrets({ search, searchParams }: URL, secrets: readonly string[]): string {
+  if (search === '') return ''
   const query = [...searchParams]
   if (!query.some(([name, value]) => isSecret(name, value, secrets))) return search
   const shown = query.map(([name, value]): [string, string] =>
@@ -93,7 +106,7 @@ export function queryWithoutSecrets({ search, searchParams }: URL, secrets: read
 }
 
 function isSecret(name: string, value: string, secrets: readonly string[]): boolean {
-  return SECRET.test(name) || secrets.some((secret) => value.includes(secret) || name.includes(secret))
+  return soundsSecret(name) || secrets.some((secret) => value.includes(secret) || name.includes(secret))
 }
 
 /** A key without a name of its own stands where names do. */

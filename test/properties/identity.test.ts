@@ -169,9 +169,10 @@ describe('bodies', () => {
     expect(textOf(bytes(0xef, 0xbb, 0xbf, 'hi'))).toBe('\u{feff}hi')
   })
 
-  it('JSON of every kind comes back as it went in', () => {
+  it('JSON of every kind comes back as it went in, but for a prototype (event-data.test.ts)', () => {
+    const data = fc.jsonValue().filter((said) => !JSON.stringify(said).includes('__proto__'))
     fc.assert(
-      fc.property(fc.jsonValue(), (said) => {
+      fc.property(data, (said) => {
         expect(dataOf(Buffer.from(JSON.stringify(said)))).toEqual(JSON.parse(JSON.stringify(said)))
       }),
     )

@@ -56,24 +56,24 @@ describe('the checker', () => {
 
   it('sees a finished event that is gone', async () => {
     const first = 'select min(event) from (select cast(events as integer) as event from runs)'
-    const { counts } = await meddled(4, `delete from events where seq = (${first})`)
+    const { counts } = await meddled(15, `delete from events where seq = (${first})`)
     expect(counts.lost).toBeGreaterThan(0)
   })
 
   it('sees lanes whose events are gone', async () => {
-    const { counts } = await meddled(4, 'delete from lanes')
+    const { counts } = await meddled(15, 'delete from lanes')
     expect(counts.lost).toBeGreaterThan(0)
   })
 
   it('sees the record of a run that is gone', async () => {
-    const { counts } = await meddled(4, `delete from runs where kind = 'done'`)
+    const { counts } = await meddled(15, `delete from runs where kind = 'done'`)
     expect(counts.lost).toBeGreaterThan(0)
   })
 
   it('sees an event that waits again after it was done', async () => {
     const again = `insert into places (lane, rank, pos, list)
       select (select min(row) from lanes), 0, 0, '0,' || cast(events as integer) || ',0' from runs where kind = 'done' limit 1`
-    const { counts } = await meddled(4, again)
+    const { counts } = await meddled(15, again)
     expect(counts.wrong + counts.repeatedAfterDone).toBeGreaterThan(0)
   })
 
