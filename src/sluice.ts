@@ -138,10 +138,6 @@ export class Sluice {
     return this.#declare(checkedFlow(name, options))
   }
 
-  hasFlow(name: string): boolean {
-    return this.#flows.has(name)
-  }
-
   /** A rate that flows and processes share. */
   limit(name: string, options: LimitOptions): Limit {
     if (this.#limits.has(name)) throw invalid(`there are two limits named ${JSON.stringify(name)}; keep the first.`)
@@ -264,6 +260,7 @@ export class Sluice {
     this.#options = { ...this.#options, store: test.store }
     this.#settings = { ...this.#settings, poll: test.calm, newsApart: 0 }
     return {
+      hasFlow: (name) => this.#flows.has(name),
       crash: () => {
         this.#working?.crash()
         this.#working = undefined
@@ -376,6 +373,7 @@ export interface UnderTest {
 }
 
 interface Crashable {
+  readonly hasFlow: (name: string) => boolean
   /** As if the process had been killed: nothing is settled, nothing given back. */
   readonly crash: () => void
 }

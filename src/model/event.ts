@@ -68,7 +68,7 @@ export function dataOf(body: Uint8Array): unknown {
 }
 
 /** However it is written. */
-const PROTOTYPE = /__proto__|\\u005f/i
+const PROTOTYPE = /__proto__|\\u00(?:5f|6f|70|72|74)/i
 
 /** A member of that name is of no use to anybody but who wants a careless copy of it to change what all objects are. */
 function withoutPrototype(name: string, value: unknown): unknown {

@@ -158,18 +158,22 @@ class Timer {
   readonly #clock: Clock
   readonly #fire: () => void
   #cancel: () => void = () => {}
+  #isOver = false
 
   constructor(clock: Clock, fire: () => void) {
     this.#clock = clock
     this.#fire = fire
   }
 
+  /** A handler that is no longer waited for may still ask for more time. */
   set(after: Millis): void {
+    if (this.#isOver) return
     this.#cancel()
     this.#cancel = after === Infinity ? () => {} : this.#clock.after(after, this.#fire)
   }
 
   clear(): void {
+    this.#isOver = true
     this.#cancel()
   }
 }

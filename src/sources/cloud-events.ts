@@ -1,6 +1,5 @@
 // CloudEvents 1.0 over HTTP, in its three modes, with the handshake by which a sender asks whether it may send.
 import { SluiceError } from '../errors.ts'
-import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Handshake, HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
 import { binaryEvent, structuredEvent } from './cloud-event-attributes.ts'
@@ -19,17 +18,9 @@ export interface CloudEventsOptions {
   readonly rate?: number
   /** The extension attribute that names the tenant. */
   readonly tenant?: string
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof CloudEventsOptions>([
-  'token',
-  'verify',
-  'origins',
-  'rate',
-  'tenant',
-  'dedupe',
-])
+const KNOWN: ReadonlySet<string> = new Set<keyof CloudEventsOptions>(['token', 'verify', 'origins', 'rate', 'tenant'])
 const BATCH = 'application/cloudevents-batch'
 const STRUCTURED = 'application/cloudevents'
 
@@ -40,7 +31,7 @@ export function cloudEvents(options: CloudEventsOptions): Source {
   return {
     scheme: 'cloud-events',
     ...proof,
-    dedupeFor: options.dedupe ?? proof.dedupeFor ?? '30d',
+    dedupeFor: proof.dedupeFor ?? '30d',
     handshake: handshakeOf(originsOf(options.origins), rateOf(options.rate)),
     events: (request) => eventsOf(request, tenant),
     answer: { status: 202 },

@@ -1,6 +1,5 @@
 // Garmin's Health API: unsigned, items of many people in one body, and an item that comes again with more in it is new data.
 import { hash } from 'node:crypto'
-import type { Duration } from '../model/duration.ts'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
@@ -17,10 +16,9 @@ export interface GarminOptions {
   readonly addresses?: readonly string[]
   /** In bytes, 10 MB unless said, up to 100 MB, which Garmin asks for if activity details are pushed. */
   readonly maxBody?: number
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof GarminOptions>(['clientId', 'addresses', 'maxBody', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof GarminOptions>(['clientId', 'addresses', 'maxBody'])
 const HEADER = 'garmin-client-id'
 const MEGABYTE = 1024 * 1024
 const TYPE_MAX = 100
@@ -33,7 +31,7 @@ export function garmin(options: GarminOptions): Source {
   return {
     scheme: 'garmin',
     secrets: secretsOf('garmin', options.clientId, 'clientId'),
-    dedupeFor: options.dedupe ?? '30d',
+    dedupeFor: '30d',
     maxBody: maxBodyOf(options.maxBody ?? 10 * MEGABYTE),
     verify: ({ headers, address }, { secrets }) => {
       if (isAllowed(address)) return credentialsFault(`${HEADER} header`, headers[HEADER], secrets)

@@ -1,5 +1,4 @@
 // GitHub: HMAC of the body, nothing that says when. A redelivery has the same delivery id.
-import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Source, SourceEvent } from '../receive/source.ts'
 import { isObject, jsonOf, type Json } from './json-body.ts'
@@ -8,10 +7,9 @@ import { FORGED, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
 
 export interface GithubOptions {
   readonly secret: string | readonly string[]
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof GithubOptions>(['secret', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof GithubOptions>(['secret'])
 const FORM = Buffer.from('payload=')
 const HEADER = 'x-hub-signature-256'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
@@ -23,7 +21,7 @@ export function github(options: GithubOptions): Source {
   return {
     scheme: 'github',
     secrets: secretsOf('github', options.secret),
-    dedupeFor: options.dedupe ?? '30d',
+    dedupeFor: '30d',
     maxBody: MAX_BODY,
     verify: ({ headers, body }, { secrets }) => {
       const given = headers[HEADER]

@@ -1,5 +1,4 @@
 // Notion's "Send webhook" action of buttons and automations: nothing signs it, so a header of one's own carries a secret.
-import type { Duration } from '../model/duration.ts'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
@@ -11,10 +10,9 @@ export interface NotionActionOptions {
   /** The name of the header that the action was told to send. */
   readonly header: string
   readonly secret: string | readonly string[]
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof NotionActionOptions>(['header', 'secret', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof NotionActionOptions>(['header', 'secret'])
 
 export function notionAction(options: NotionActionOptions): Source {
   onlyKnown(options, KNOWN, 'notionAction: ')
@@ -22,7 +20,7 @@ export function notionAction(options: NotionActionOptions): Source {
   return {
     scheme: 'notion-action',
     secrets: secretsOf('notionAction', options.secret),
-    dedupeFor: options.dedupe ?? '30d',
+    dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
     events: eventsOf,
     answer: { status: 200 },

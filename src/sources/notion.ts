@@ -1,5 +1,4 @@
 // Notion's integration webhooks: signed with a token that Notion makes up and sends in its first request.
-import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
 import { instantOfText } from './instant.ts'
@@ -9,10 +8,9 @@ import { FORGED, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
 export interface NotionOptions {
   /** The verification token. Left out: the handshake brings it, and until then nothing else is taken. */
   readonly secret?: string | readonly string[]
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof NotionOptions>(['secret', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof NotionOptions>(['secret'])
 const HEADER = 'x-notion-signature'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
 /** A handshake has nothing but the token in it: nobody makes us read more than this for nothing. */
@@ -25,7 +23,7 @@ export function notion(options: NotionOptions = {}): Source {
   return {
     scheme: 'notion',
     secrets: isKeyed ? secretsOf('notion', options.secret) : 'by-handshake',
-    dedupeFor: options.dedupe ?? '30d',
+    dedupeFor: '30d',
     handshake: { verified: false, answer: (request) => greeting(request, isKeyed) },
     verify: ({ headers, body }, { secrets }) => {
       const given = headers[HEADER]

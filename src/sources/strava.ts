@@ -1,5 +1,4 @@
 // Strava: a notice that something changed, to be fetched. Whether it is signed is disputed, so the subscription is always checked.
-import type { Duration } from '../model/duration.ts'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent, VerifyContext } from '../receive/source.ts'
@@ -16,10 +15,9 @@ export interface StravaOptions {
   readonly subscriptionId: number | string
   /** Given: every event must carry its signature by it. */
   readonly secret?: string | readonly string[]
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof StravaOptions>(['verifyToken', 'subscriptionId', 'secret', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof StravaOptions>(['verifyToken', 'subscriptionId', 'secret'])
 const HEADER = 'x-strava-signature'
 const MAC = { algorithm: 'sha256', encoding: 'hex' } as const
 
@@ -32,7 +30,7 @@ export function strava(options: StravaOptions): Source {
   return {
     scheme: 'strava',
     secrets: isSignedToo ? secretsOf('strava', options.secret) : [subscription],
-    dedupeFor: options.dedupe ?? (isSignedToo ? '7d' : '30d'),
+    dedupeFor: isSignedToo ? '7d' : '30d',
     handshake: hubHandshake(verifyTokens, (challenge) => ({
       status: 200,
       headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },

@@ -1,6 +1,5 @@
 // WhatsApp by Meta's Cloud API: one POST carries up to a thousand updates of many people, and each becomes an event of its own.
 import { hash } from 'node:crypto'
-import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
 import { hubHandshake } from './hub-handshake.ts'
@@ -13,10 +12,9 @@ export interface WhatsappOptions {
   readonly secret: string | readonly string[]
   /** What was typed into Meta's form beside the address. */
   readonly verifyToken: string | readonly string[]
-  readonly dedupe?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof WhatsappOptions>(['secret', 'verifyToken', 'dedupe'])
+const KNOWN: ReadonlySet<string> = new Set<keyof WhatsappOptions>(['secret', 'verifyToken'])
 const HEADER = 'x-hub-signature-256'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
 /** The largest that Meta sends. */
@@ -30,7 +28,7 @@ export function whatsapp(options: WhatsappOptions): Source {
   return {
     scheme: 'whatsapp',
     secrets: secretsOf('whatsapp', options.secret),
-    dedupeFor: options.dedupe ?? '30d',
+    dedupeFor: '30d',
     maxBody: MAX_BODY,
     handshake: hubHandshake(verifyTokens, (challenge) => ({ status: 200, headers: PLAIN, body: challenge })),
     verify: ({ headers, body }, { secrets }) => {

@@ -87,7 +87,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     if (failure !== undefined) throw failure
     return handler(run as never)
   }
-  const { crash } = underTest(app, { clock, store, calm: CALM, watch })
+  const { crash, hasFlow } = underTest(app, { clock, store, calm: CALM, watch })
   const emitted = listen(app, runs)
   await app.start()
   await quiet.settled()
@@ -117,7 +117,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     settled: () => quiet.settled(),
     explain: (flow, key) => app.explain(flow, key),
     fail(flow, error, times = 1) {
-      if (!app.hasFlow(flow)) throw new TypeError(`t.fail: there is no flow ${JSON.stringify(flow)}.`)
+      if (!hasFlow(flow)) throw new TypeError(`t.fail: there is no flow ${JSON.stringify(flow)}.`)
       failures.set(flow, [...(failures.get(flow) ?? []), ...Array.from({ length: times }, () => error)])
     },
     async crash() {

@@ -63,6 +63,26 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect((await t.app.deadLetters.list()).items).toEqual([])
   })
 
+  // Was red: a key without its flow, or a slip of the pen, acted on every letter there is.
+  test.each([[{ key: 'a' }], [{ flwo: 'f' }], [5], [null]])(
+    'L9 drop(%j) is refused, and drops nothing',
+    async (filter) => {
+      const t = await play(store, (app) =>
+        app.flow('f', {
+          on: 'ping',
+          key: userOf,
+          retry: [],
+          run: () => {
+            throw new Error('no')
+          },
+        }),
+      )
+      await sendNow(t, [ping('a'), ping('b')])
+      await expect(t.app.deadLetters.drop(filter as never)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+      expect((await t.app.deadLetters.list()).items).toHaveLength(2)
+    },
+  )
+
   test('L9 retrying by hand: the same id, before what waits, tries at zero, a second call answers already', async () => {
     const gate = new Gate()
     const t = await play(store, dying({ retry: ['1s', '1s'], window: { quiet: '10s' }, run: () => gate.wait() }))

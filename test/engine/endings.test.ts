@@ -12,7 +12,7 @@ import {
   type Run,
 } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, STORES, told, userOf } from './scene.ts'
+import { Gate, numbersOf, ping, play, sendNow, Shared, STORES, told, userOf } from './scene.ts'
 
 type Handler = (run: Run) => unknown
 
@@ -268,6 +268,30 @@ describe.each(STORES)('timeouts on %s', (store) => {
       { ending: 'retry' },
       { ending: 'running', attempt: 2 },
     ])
+  })
+
+  // Was red: it armed a timer that nobody waited for, and kept the process from ending.
+  test('run.extend of a handler that is out of time does nothing', async () => {
+    const shared = await Shared.open(store)
+    const gate = new Gate()
+    const app = await shared.process('a', (one) =>
+      one.flow('f', {
+        on: 'ping',
+        key: userOf,
+        timeout: '20s',
+        retry: [],
+        run: async (run) => {
+          await gate.wait()
+          run.extend('1h')
+        },
+      }),
+    )
+    await app.publish(ping('u'))
+    await shared.advance(21_000)
+    gate.open()
+    await shared.advance(10)
+    await shared.stop(app)
+    expect(shared.clock.next()).toBeUndefined()
   })
 
   test('run.extend gives more time, from now on', async () => {

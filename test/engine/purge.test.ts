@@ -15,6 +15,15 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect((await t.explain('f', 'a')).state).toBe('empty')
   })
 
+  test('L15 however much there is: piece by piece, all of it', async () => {
+    const t = await play(store, windowed)
+    const many = Array.from({ length: 900 }, (_, n) => ping('a', n))
+    await sendNow(t, many)
+    expect(await t.app.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 900 })
+    await t.advance('1m')
+    expect(t.runs).toEqual([])
+  })
+
   test('L15 by tenant, and by event', async () => {
     const t = await play(store, windowed)
     const [, kept] = await sendNow(t, [

@@ -1,11 +1,26 @@
 // L14: flows that are paused and lanes that are held wait; arrivals, windows and live runs go on.
 import { describe, expect, test } from 'vitest'
+import { Sluice } from '../../src/index.ts'
 import { Gate, keysOf, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
 
 const WHY = { reason: 'maintenance', by: 'ana' }
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, run: () => {} })
 
 describe.each(STORES)('L14 pause and hold on %s', (store) => {
+  test('L14 a flow that nobody knows cannot be paused', async () => {
+    const t = await play(store, flow)
+    expect(await t.app.flows.pause('nobody', WHY)).toBe('missing')
+    expect(told(t, 'flow.paused')).toEqual([])
+  })
+
+  test('a flow that is declared while the app starts is refused: it would be routed to and never run', async () => {
+    const app = new Sluice({ store, log: false })
+    const starting = app.start()
+    expect(() => app.flow('late', { on: 'ping', run: () => {} })).toThrow('comes after start')
+    await starting
+    await app.stop()
+  })
+
   test('L14 a paused flow begins nothing; its windows end all the same', async () => {
     const t = await play(store, flow)
     expect(await t.app.flows.pause('f', WHY)).toBe('ok')

@@ -70,6 +70,21 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
     expect(watch.began).toEqual(['one', 'two', 'three'])
   })
 
+  // Was red: the first process took all permits, though it could use only one.
+  test('L20 a process takes no more permits than it has room for', async () => {
+    const shared = await Shared.open(store)
+    const watch = new Watch()
+    const a = await shared.process('a', watch.declare('a', 4), { runsAtOnce: 1 })
+    await a.publish(ping('one'))
+    await shared.advance(10)
+    const b = await shared.process('b', watch.declare('b', 4))
+    await b.publish([ping('two'), ping('three'), ping('four'), ping('five')])
+    await shared.advance(2_000)
+    expect([watch.live, watch.most]).toEqual([4, 4])
+    await watch.drain(shared, 4)
+    expect([watch.live, watch.most]).toEqual([0, 4])
+  })
+
   test('L20 an idle process does not sit on a permit', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
