@@ -14,14 +14,16 @@ import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
 import { Flows, Lanes, type OperateParts, type Retired } from './operate/lanes.ts'
+import type { ReplayRecord } from './operate/replay-record.ts'
+import { goOnWithReplays, Replays } from './operate/replays.ts'
 import { purge, type Purged, type PurgeWhat } from './operate/purge.ts'
+import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
-import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
 import { addressees, mustBeTheirs } from './receive/entrance.ts'
 import { EVERY, schedule, zoneOf, type Schedule } from './receive/every.ts'
 import { KnownFlows } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import type { Routes } from './receive/route.ts'
+import { OUR_SOURCES, type Routes } from './receive/route.ts'
 import { RoutingTime } from './receive/routing-time.ts'
 import type { Source } from './receive/source.ts'
 import type { SourceOptions } from './receive/declared-source.ts'
@@ -60,6 +62,7 @@ export class Sluice {
   readonly events: Emitter = new Emitter()
   readonly deadLetters: DeadLetters
   readonly lanes: Lanes
+  readonly replays: Replays
   readonly flows: Flows
   /** Removes the data of a key, a tenant or an event, wherever it is; what runs with it is told, and settles nothing. */
   readonly purge: (what: PurgeWhat) => Promise<Purged>
@@ -129,7 +132,20 @@ export class Sluice {
       addressRate: this.#settings.addressRate,
       emit,
     })
-    this.#declare(this.#delayedFlow())
+    this.#declare(delayedFlow(() => this.#now()))
+    const step = this.#replayStep
+    this.replays = new Replays({ ...operate, ownSources: OUR_SOURCES, step })
+    this.#declare(
+      replayFlow({
+        store,
+        flows: this.#flows,
+        routes: () => this.#routes(),
+        known: async () => (await this.#open()).known,
+        limits: this.#limitParts,
+        step,
+        emit,
+      }),
+    )
     this.events.on('event.unrouted', () => this.#working?.placeSoon(false))
   }
 
@@ -247,6 +263,7 @@ export class Sluice {
     })
     await working.start()
     this.#working = working
+    await goOnWithReplays(store, this.#replayStep)
   }
 
   static {
@@ -339,14 +356,7 @@ export class Sluice {
     }
   }
 
-  #delayedFlow(): Flow {
-    const window = (event: FlowEvent): { quiet: Millis; max: Millis } => {
-      const wait = Math.max(0, dueAt(event) - this.#now())
-      return { quiet: wait, max: wait }
-    }
-    const options = { on: (event: FlowEvent) => event.source === DELAYED, window, run: publishIt }
-    return { ...checkedFlow<Run>(DELAYED, options), internal: true }
-  }
+  readonly #replayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([replayStep(of)])
 
   #now(): Millis {
     return this.#time.now()
@@ -376,10 +386,6 @@ interface Crashable {
   readonly hasFlow: (name: string) => boolean
   /** As if the process had been killed: nothing is settled, nothing given back. */
   readonly crash: () => void
-}
-
-async function publishIt(run: Run): Promise<void> {
-  run.publish(run.events.map(unwrapped))
 }
 
 type RunName = Parameters<typeof runLog>[1]

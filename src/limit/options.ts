@@ -27,7 +27,7 @@ export interface LimitSettings {
 
 const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>(['rate', 'per', 'burst', 'maxWait', 'retries'])
 /** A slot stays fresh for a tenth of `per`; below this a store on a disk could not answer in time, ever. */
-const SHORTEST_PER: Millis = 100
+export const SHORTEST_PER: Millis = 100
 
 /** How a limit is called in messages. */
 export function titleOf(name: string): string {

@@ -31,6 +31,10 @@ interface Failed extends Ended {
   readonly error: string
 }
 
+interface OfReplay {
+  readonly replay: string
+}
+
 /** Every name that `app.events` emits, with what comes along. */
 export interface EventMap {
   'event.received': OfEvent & { readonly lanes: number }
@@ -63,6 +67,9 @@ export interface EventMap {
   'flow.paused': OfFlow & { readonly reason: string; readonly by: string }
   'flow.resumed': OfFlow & { readonly by: string }
   'flow.unserved': OfFlow & { readonly lanes: number }
+  'replay.started': OfReplay & { readonly found: number }
+  'replay.done': OfReplay & { readonly placed: number }
+  'replay.cancelled': OfReplay & { readonly placed: number }
   'config.conflict': OfFlow & { readonly text: string }
   'store.lost': { readonly error: string }
   'store.found': { readonly ms: Millis }

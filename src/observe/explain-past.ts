@@ -69,8 +69,14 @@ export const NO_PAST: PastFacts = {
 export async function pastOf(store: Store, lane: LaneId): Promise<PastFacts> {
   const [runs, dead] = await Promise.all([
     store.find({ kind: 'runs', filter: { lane }, cursor: '', n: 1 }),
-    store.count({ kind: 'dead', filter: { lane }, atMost: PAGE }),
+    store.count({ kind: 'dead', filter: { lane }, cursor: '', atMost: PAGE }),
   ])
   const [run] = runs.items
-  return { lastRun: run?.id, lastRunKind: run?.kind, lastRunEnded: run?.ended, dead: dead.count, deadExact: dead.exact }
+  return {
+    lastRun: run?.id,
+    lastRunKind: run?.kind,
+    lastRunEnded: run?.ended,
+    dead: dead.count,
+    deadExact: dead.next === undefined,
+  }
 }

@@ -38,6 +38,9 @@ const EVERYTHING: EventMap = {
   'flow.paused': { flow: 'f', reason: 'r', by: 'ada' },
   'flow.resumed': { flow: 'f', by: 'ada' },
   'flow.unserved': { flow: 'f', lanes: 1 },
+  'replay.started': { replay: 'r', found: 3 },
+  'replay.done': { replay: 'r', placed: 3 },
+  'replay.cancelled': { replay: 'r', placed: 1 },
   'config.conflict': { flow: 'f', text: 't' },
   'store.lost': { error: 'no' },
   'store.found': { ms: 5 },
@@ -90,6 +93,9 @@ describe('entries', () => {
         'flow.paused',
         'flow.resumed',
         'limit.resumed',
+        'replay.started',
+        'replay.done',
+        'replay.cancelled',
       ].toSorted(),
     )
     expect(loud.size).toBe(4)
@@ -99,8 +105,8 @@ describe('entries', () => {
     ['silent', 0],
     ['error', 2],
     ['warn', 11],
-    [undefined, 19],
-    ['debug', 30],
+    [undefined, 22],
+    ['debug', 33],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)

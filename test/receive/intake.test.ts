@@ -169,7 +169,7 @@ describe('an app', () => {
     gate.resolve()
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([202, 202, 202])
     expect((await send(4)).status).toBe(202)
-    expect((await real.count({ kind: 'events', filter: {}, atMost: 100_000 })).count).toBe(4 * PER_LIST)
+    expect((await real.count({ kind: 'events', filter: {}, cursor: '', atMost: 100_000 })).count).toBe(4 * PER_LIST)
     await app.stop()
     await real.close()
   })

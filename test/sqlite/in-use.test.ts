@@ -66,7 +66,7 @@ describe('readers', () => {
     const store = await open(file)
     await send(store, event('a'))
     const reader = await open(file, { readOnly: true })
-    const count = async (): Promise<number> => (await reader.count({ kind: 'events', filter: {}, atMost: 10 })).count
+    const count = async (): Promise<number> => (await reader.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count
     expect(await count()).toBe(1)
     await send(store, event('b'))
     expect(await count()).toBe(2)
@@ -85,7 +85,7 @@ describe('readers', () => {
     const store = await open(file)
     const reader = await open(file, { readOnly: true })
     await expect(send(reader, event('a'))).rejects.toMatchObject({ code: 'STORE_READ_ONLY' })
-    expect((await store.count({ kind: 'events', filter: {}, atMost: 1 })).count).toBe(0)
+    expect((await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 1 })).count).toBe(0)
   })
 })
 

@@ -25,7 +25,7 @@ try {
   const store = await openSqliteStore({ file, readOnly: how === 'read' })
   const ms = performance.now() - begin
   if (how === 'work') await store.append({ routes: 1, events: [newEvent('held', { id: 'held' }, Date.now())] })
-  tell({ ms, events: (await store.count({ kind: 'events', filter: {}, atMost: 1_000 })).count })
+  tell({ ms, events: (await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 1_000 })).count })
   if (then === 'hold') setInterval(() => {}, 60_000)
   else await store.close()
 } catch (error) {

@@ -1,6 +1,7 @@
 // What people look up: newest first, page by page, by what they know; a page never repeats or skips.
 import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
+import type { CountReply, FindReply } from '../contract/index.ts'
 import type { Suite } from './stage.ts'
 import { blocking, dead, done, dropped, retry } from './vocabulary.ts'
 
@@ -15,6 +16,20 @@ export const records: Suite = (rule) => {
       const found = await t.all('events', {}, n)
       assert.deepEqual(t.names(found.map((event) => event.id)), names.toReversed())
     }
+  })
+
+  rule('find gives them oldest first to who asks, also what comes while pages are turned', async (t) => {
+    const names = Array.from({ length: 7 }, (_, n) => `e${n}`)
+    for (const name of names) await t.append(name, { tenant: name === 'e3' ? 'other' : 'acme', quiet: 60_000 })
+    const seen: string[] = []
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const call = { kind: 'events', filter: { tenant: 'acme' }, cursor, n: 2, oldestFirst: true } as const
+      const page: FindReply<'events'> = await t.store.find(call)
+      if (cursor === '') await t.append('late', { tenant: 'acme' })
+      seen.push(...page.items.map((event) => event.id))
+      cursor = page.next
+    }
+    assert.deepEqual(t.names(seen), ['e0', 'e1', 'e2', 'e4', 'e5', 'e6', 'late'])
   })
 
   rule('find is steady: what comes while somebody turns pages neither repeats nor hides anything', async (t) => {
@@ -70,6 +85,14 @@ export const records: Suite = (rule) => {
     assert.deepEqual(await found({ source: 'nobody' }), [])
     await t.append('elsewhere', { key: 'elsewhere' })
     assert.deepEqual(await found({ lane: laneId('flow', 'elsewhere') }), ['elsewhere'])
+  })
+
+  rule('find and count leave out sources that begin with what is named', async (t) => {
+    for (const source of ['own.', 'own.clock', 'owner', 'shop', 'not own.']) await t.append(source, { source })
+    const filter = { withoutSource: 'own.' }
+    assert.deepEqual(t.names((await t.all('events', filter)).map((event) => event.id)), ['not own.', 'shop', 'owner'])
+    assert.equal((await t.store.count({ kind: 'events', filter, cursor: '', atMost: 10 })).count, 3)
+    assert.deepEqual(await t.all('lanes', filter), [])
   })
 
   rule('an event is shown with its size, its lanes and, one by one, its bytes', async (t) => {
@@ -154,13 +177,27 @@ export const records: Suite = (rule) => {
   rule('count counts up to a bound and says whether it reached it', async (t) => {
     for (let n = 0; n < 7; n++) await t.append(`e${n}`, { key: `k${n}`, tenant: n < 5 ? 'acme' : 'globex', quiet: 100 })
     const count = async (kind: 'events' | 'lanes', tenant: string, atMost: number): Promise<readonly unknown[]> => {
-      const reply = await t.store.count({ kind, filter: { tenant }, atMost })
-      return [reply.count, reply.exact]
+      const reply = await t.store.count({ kind, filter: { tenant }, cursor: '', atMost })
+      return [reply.count, reply.next === undefined]
     }
     for (const kind of ['events', 'lanes'] as const) {
       assert.deepEqual(await count(kind, 'acme', 100), [5, true])
       assert.deepEqual(await count(kind, 'acme', 3), [3, false])
       assert.deepEqual(await count(kind, 'nobody', 100), [0, true])
+    }
+  })
+
+  rule('count goes on where it stopped, and counts everything once', async (t) => {
+    for (let n = 0; n < 7; n++) await t.append(`e${n}`, { quiet: 100 })
+    for (const atMost of [1, 3, 7, 100]) {
+      let sum = 0
+      for (let cursor: string | undefined = ''; cursor !== undefined;) {
+        const reply: CountReply = await t.store.count({ kind: 'events', filter: {}, cursor, atMost })
+        assert.ok(reply.count <= atMost)
+        sum += reply.count
+        cursor = reply.next
+      }
+      assert.equal(sum, 7)
     }
   })
 

@@ -240,6 +240,6 @@ export const retention: Suite = (rule) => {
     t.clock.advance(DAY)
     const did = await t.upkeep(ages)
     assert.deepEqual([did.events, did.runs], [1_200, 1_200])
-    assert.equal((await t.store.count({ kind: 'events', filter: {}, atMost: 2_000 })).count, 1)
+    assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 2_000 })).count, 1)
   })
 }

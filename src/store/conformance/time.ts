@@ -23,7 +23,7 @@ export const time: Suite = (rule) => {
       await store.writeDocs({ writes: [], raiseRoutes: false, audit: undefined }),
       await store.find({ kind: 'events', filter: {}, cursor: '', n: 1 }),
       await store.get({ kind: 'events', id: 'x' }),
-      await store.count({ kind: 'events', filter: {}, atMost: 1 }),
+      await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 1 }),
       await store.stats(),
       await store.bodies({ events: [] }),
       await store.feed({ after: 0, n: 1 }),

@@ -10,10 +10,10 @@ export interface RecordStore {
   readDocs(call: ReadDocsCall): Promise<ReadDocsReply>
   /** All or none, each against the revision it was read at; the audit entry is part of the commit. */
   writeDocs(call: WriteDocsCall): Promise<WriteDocsReply>
-  /** Newest first. Does bounded work: a page may be empty and still have a `next`. */
+  /** Newest first, unless asked otherwise. Does bounded work: a page may be empty and still have a `next`. */
   find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>>
   get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>>
-  /** Counts up to `atMost`. */
+  /** Counts up to `atMost`, by bounded work: goes on from `next`. */
   count(call: CountCall): Promise<CountReply>
   /** Costs as much as there are flows, not as there are lanes. */
   stats(): Promise<StatsReply>
@@ -147,6 +147,8 @@ export interface Records {
 
 export interface Filter {
   readonly source?: string
+  /** Sources that begin with this are left out. */
+  readonly withoutSource?: string
   readonly type?: string
   readonly tenant?: string
   readonly flow?: string
@@ -158,9 +160,10 @@ export interface Filter {
 export interface FindCall<K extends RecordKind> {
   readonly kind: K
   readonly filter: Filter
-  /** From the page before; '' for the first. */
+  /** From the page before, in the same order; '' for the first. */
   readonly cursor: string
   readonly n: number
+  readonly oldestFirst?: boolean
 }
 
 export interface FindReply<K extends RecordKind> extends Reply {
@@ -175,13 +178,15 @@ export interface GetReply<K extends RecordKind> extends Reply {
 export interface CountCall {
   readonly kind: RecordKind
   readonly filter: Filter
+  /** From the count before; '' to begin with the newest. */
+  readonly cursor: string
   readonly atMost: number
 }
 
 export interface CountReply extends Reply {
   readonly count: number
-  /** False: there are at least `count`. */
-  readonly exact: boolean
+  /** Undefined: this was all. Otherwise there may be more. */
+  readonly next: string | undefined
 }
 
 export interface FlowStats {

@@ -167,7 +167,7 @@ export class EmbeddedStore implements Store {
   }
 
   find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>> {
-    return this.#read((tables) => tables.records.find(call.kind, call.filter, call))
+    return this.#read((tables) => tables.records.find(call))
   }
 
   get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>> {
@@ -175,10 +175,7 @@ export class EmbeddedStore implements Store {
   }
 
   count(call: CountCall): Promise<CountReply> {
-    return this.#read((tables) => {
-      const page = tables.records.find(call.kind, call.filter, { cursor: '', n: call.atMost })
-      return { count: page.items.length, exact: page.next === undefined }
-    })
+    return this.#read((tables) => tables.records.count(call))
   }
 
   stats(): Promise<StatsReply> {

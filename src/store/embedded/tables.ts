@@ -8,8 +8,9 @@ import type { LimitNumbers, LimitState, SlotPage } from '../../model/limit.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type {
   AuditRecord,
+  CountCall,
   Doc,
-  Filter,
+  FindCall,
   LetterRecord,
   Mark,
   NewEvent,
@@ -235,7 +236,8 @@ export interface DocTable {
 }
 
 export interface RecordQueries {
-  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K>
+  find<K extends RecordKind>(call: FindCall<K>): Page<K>
+  count(call: CountCall): { readonly count: number; readonly next: string | undefined }
   get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined
   stats(now: Millis): TableStats
 }

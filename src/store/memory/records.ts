@@ -2,8 +2,10 @@
 import { FAILING, HEALTHY, isLive, SUSPECT, type Lane } from '../../model/lane.ts'
 import { NEVER, type Millis } from '../../clock.ts'
 import type {
+  CountCall,
   EventRecord,
   Filter,
+  FindCall,
   LetterRecord,
   MarkRecord,
   RecordKind,
@@ -34,15 +36,21 @@ export class MemoryRecords implements RecordQueries {
     }
   }
 
-  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K> {
-    const before = page.cursor === '' ? Infinity : Number(page.cursor)
+  find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): Page<K> {
     const all: readonly Numbered<Records[K]>[] = this.#all[kind]()
+    const direction = oldestFirst ? 1 : -1
+    const isBehind = (order: number): boolean => cursor === '' || direction * (order - Number(cursor)) > 0
     const matching = all
-      .filter(([order, record]) => order < before && matches(record, filter))
-      .toSorted(([one], [other]) => other - one)
-    const shown = matching.slice(0, page.n)
-    const next = matching.length > page.n ? String(shown.at(-1)?.[0]) : undefined
+      .filter(([order, record]) => isBehind(order) && matches(record, filter))
+      .toSorted(([one], [other]) => direction * (one - other))
+    const shown = matching.slice(0, n)
+    const next = matching.length > n ? String(shown.at(-1)?.[0]) : undefined
     return { items: shown.map(([, record]) => record), next }
+  }
+
+  count({ kind, filter, cursor, atMost }: CountCall): { readonly count: number; readonly next: string | undefined } {
+    const { items, next } = this.find({ kind, filter, cursor, n: atMost })
+    return { count: items.length, next }
   }
 
   get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
@@ -112,6 +120,7 @@ function matches(record: Records[RecordKind], filter: Filter): boolean {
     if (wanted === undefined) return true
     if (name === 'from') return at !== undefined && at >= Number(wanted)
     if (name === 'to') return at !== undefined && at < Number(wanted)
+    if (name === 'withoutSource') return typeof has['source'] === 'string' && !has['source'].startsWith(String(wanted))
     if (name === 'lane' && Array.isArray(has['lanes'])) return has['lanes'].includes(wanted)
     return (name === 'lane' && has['row'] !== undefined ? has['id'] : has[name]) === wanted
   })

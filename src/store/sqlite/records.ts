@@ -1,8 +1,10 @@
-// Search and figures over rows: newest first, by bounded steps backwards through the primary key.
+// Search and figures over rows: by bounded steps through the primary key, backwards unless asked otherwise.
 import { NEVER, type Millis } from '../../clock.ts'
 import type {
+  CountCall,
   EventRecord,
   Filter,
+  FindCall,
   LetterRecord,
   MarkRecord,
   RecordKind,
@@ -31,6 +33,18 @@ interface Kept<K extends RecordKind> {
   read(row: Row): Records[K]
   /** The place in the order of the record with this id. */
   find(id: string): number | undefined
+}
+
+interface Asked {
+  readonly where: string
+  readonly values: readonly (string | number)[]
+}
+
+interface Stretch {
+  readonly where: string
+  readonly bounds: readonly number[]
+  /** Where it ends; undefined when nothing is behind it. */
+  readonly far: number | undefined
 }
 
 const EVENT_COLUMNS = `id, source, type, time, tenant, subject, attributes, arrived, lanes, length(body), purged_hash,
@@ -64,6 +78,7 @@ export class SqliteRecords implements RecordQueries {
         order: 'seq',
         where: {
           source: 'source = ?',
+          withoutSource: 'instr(source, ?) <> 1',
           type: 'type = ?',
           tenant: 'tenant = ?',
           lane: `instr(',' || lanes || ',', ',' || ? || ',') > 0`,
@@ -116,27 +131,39 @@ export class SqliteRecords implements RecordQueries {
     }
   }
 
-  find<K extends RecordKind>(kind: K, filter: Filter, page: { readonly cursor: string; readonly n: number }): Page<K> {
+  find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): Page<K> {
     const kept: Kept<K> = this.#kinds[kind]
-    const asked = Object.entries(filter).filter(([, wanted]) => wanted !== undefined) as [
-      keyof Filter,
-      string | number,
-    ][]
-    const clauses = asked.map(([name]) => kept.where[name])
-    if (clauses.includes(undefined)) return { items: [], next: undefined }
-    const before = page.cursor === '' ? NEVER : Number(page.cursor)
-    const floor = this.#floor(kept, before)
-    const where = [`${kept.order} < ?`, `${kept.order} >= ?`, ...clauses].join(' and ')
+    const asked = this.#asked(kept, filter)
+    if (asked === undefined) return { items: [], next: undefined }
+    const stretch = this.#stretch(kept, cursor, oldestFirst)
     const rows = this.#sql.all(
-      `select ${kept.order}, ${kept.columns} from ${kept.table} where ${where} order by ${kept.order} desc limit ?`,
-      before,
-      floor,
-      ...asked.map(([, wanted]) => wanted),
-      page.n + 1,
+      `select ${kept.order}, ${kept.columns} from ${kept.table} where ${stretch.where} ${asked.where}
+       order by ${kept.order} ${oldestFirst ? 'asc' : 'desc'} limit ?`,
+      ...stretch.bounds,
+      ...asked.values,
+      n + 1,
     )
-    const shown = rows.slice(0, page.n)
-    const stopped = rows.length > page.n ? number(shown.at(-1)?.[0] ?? before) : floor
-    return { items: shown.map((row) => kept.read(row.slice(1))), next: stopped === 0 ? undefined : String(stopped) }
+    const shown = rows.slice(0, n)
+    const stopped = rows.length > n ? number(shown.at(-1)?.[0] ?? 0) : stretch.far
+    return { items: shown.map((row) => kept.read(row.slice(1))), next: stopped?.toString() }
+  }
+
+  count({ kind, filter, cursor, atMost }: CountCall): { readonly count: number; readonly next: string | undefined } {
+    const kept = this.#kinds[kind]
+    const asked = this.#asked(kept, filter)
+    if (asked === undefined) return { count: 0, next: undefined }
+    const stretch = this.#stretch(kept, cursor, false)
+    const [found, last] =
+      this.#sql.get(
+        `select count(*), min(place) from (select ${kept.order} as place from ${kept.table}
+         where ${stretch.where} ${asked.where} order by ${kept.order} desc limit ?)`,
+        ...stretch.bounds,
+        ...asked.values,
+        atMost,
+      ) ?? []
+    const count = number(found)
+    // Just as many as were asked for: whether there is another one behind is for the next count to say.
+    return { count, next: (count < atMost ? stretch.far : number(last ?? 0))?.toString() }
   }
 
   get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
@@ -196,10 +223,22 @@ export class SqliteRecords implements RecordQueries {
     }
   }
 
-  /** How far back a page may look; 0 when it can see everything. */
-  #floor<K extends RecordKind>(kept: Kept<K>, before: number): number {
-    const query = `select ${kept.order} from ${kept.table} where ${kept.order} < ? order by ${kept.order} desc limit 1 offset ?`
-    return number(this.#sql.get(query, before, ROWS_PER_PAGE - 1)?.[0] ?? 0)
+  /** Undefined: this kind of record has nothing of the sort. */
+  #asked(kept: Pick<Kept<RecordKind>, 'where'>, filter: Filter): Asked | undefined {
+    const given = Object.entries(filter).filter(([, wanted]) => wanted !== undefined)
+    const clauses = given.map(([name]) => kept.where[name as keyof Filter])
+    if (clauses.includes(undefined)) return undefined
+    return { where: clauses.map((clause) => `and ${clause}`).join(' '), values: given.map(([, wanted]) => wanted) }
+  }
+
+  /** The rows behind the cursor that one call may look at. */
+  #stretch({ table, order }: Pick<Kept<RecordKind>, 'table' | 'order'>, cursor: string, up: boolean): Stretch {
+    const [behind, upTo, way, first] = up ? ['>', '<=', 'asc', -1] : ['<', '>=', 'desc', NEVER]
+    const from = cursor === '' ? Number(first) : Number(cursor)
+    const query = `select ${order} from ${table} where ${order} ${behind} ? order by ${order} ${way} limit 1 offset ?`
+    const last = this.#sql.get(query, from, ROWS_PER_PAGE - 1)?.[0]
+    if (last === undefined) return { where: `${order} ${behind} ?`, bounds: [from], far: undefined }
+    return { where: `${order} ${behind} ? and ${order} ${upTo} ?`, bounds: [from, number(last)], far: number(last) }
   }
 
   #ids(seqs: readonly number[]): readonly string[] {

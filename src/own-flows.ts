@@ -1,0 +1,58 @@
+// Flows that the engine declares for itself: what waits for its time, and replays, are lanes like any other.
+import type { Millis } from './clock.ts'
+import { makeLimit, type LimitParts } from './limit/limit.ts'
+import type { EventInput } from './model/event-input.ts'
+import type { Flow } from './model/flow.ts'
+import type { FlowEvent } from './model/flow-event.ts'
+import type { AnyListener } from './observe/events.ts'
+import { replayPage, type ReplayPageParts } from './operate/replay-page.ts'
+import type { ReplayRecord } from './operate/replay-record.ts'
+import { REPLAY_FLOW } from './operate/replays.ts'
+import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
+import type { KnownFlows } from './receive/known-flows.ts'
+import { placesIn, type Routes } from './receive/route.ts'
+import type { Run } from './run/run.ts'
+import { flow } from './schedule/flow.ts'
+import type { Store } from './store/contract/index.ts'
+
+/** Each in a lane of its own until its time, then published. */
+export function delayedFlow(now: () => Millis): Flow {
+  const window = (event: FlowEvent): { quiet: Millis; max: Millis } => {
+    const wait = Math.max(0, dueAt(event) - now())
+    return { quiet: wait, max: wait }
+  }
+  const run = (one: Run): void => one.publish(one.events.map(unwrapped))
+  return { ...flow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run }), internal: true }
+}
+
+export interface ReplayFlowParts {
+  readonly store: () => Promise<Store>
+  readonly flows: ReadonlyMap<string, Flow>
+  readonly routes: () => Routes
+  readonly known: () => Promise<KnownFlows>
+  readonly limits: LimitParts
+  readonly step: (of: ReplayRecord) => Promise<unknown>
+  readonly emit: AnyListener
+}
+
+/** The lane of a replay is its id. */
+export function replayFlow({ store, flows, routes, known, limits, step, emit }: ReplayFlowParts): Flow {
+  const parts: ReplayPageParts = {
+    store,
+    flows,
+    places: (into, event) => placesIn(into, event, routes()),
+    epoch: async () => (await known()).epoch,
+    refresh: async () => (await known()).refresh(),
+    paced: ({ id, rate, per }, cost, call) => makeLimit(REPLAY_FLOW, { rate, per }, limits).per(id).run(call, { cost }),
+    step,
+    emit,
+  }
+  const on = (event: FlowEvent): boolean => event.source === REPLAY_FLOW
+  const key = (event: FlowEvent): string | undefined => event.subject
+  return { ...flow<Run>(REPLAY_FLOW, { on, key, run: (one) => replayPage(parts, one) }), internal: true }
+}
+
+/** Its dedupe id makes a step that is published twice one step. */
+export function replayStep({ id, started, step }: ReplayRecord): EventInput {
+  return { type: 'step', source: REPLAY_FLOW, subject: id, dedupeId: `${id}/${started}/${step}`, data: { step } }
+}

@@ -1,0 +1,281 @@
+// L16 through the public face: a replay is counted first, runs stored events again behind the live ones, at its own pace.
+import { describe, expect, test } from 'vitest'
+import type { Run } from '../../src/index.ts'
+import { ran, shown, simple } from './replay-scene.ts'
+import { Gate, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+
+const windowed: Declare = (app) =>
+  app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1m' }, retry: [], run: () => {} })
+
+describe.each(STORES)('L16 replay on %s', (store) => {
+  test('L16 events run again under their own ids, in their order, without their window', async () => {
+    const t = await play(store, windowed)
+    await t.send([ping('a', 1), ping('a', 2), ping('b', 3)])
+    await t.advance('2m')
+    expect(ran(t)).toEqual([[1, 2], [3]])
+    expect(await t.app.replays.count({ type: 'ping' })).toBe(3)
+    const { id } = await t.app.replays.start({ type: 'ping' })
+    await soon(t)
+    expect(ran(t).slice(2)).toEqual([[1, 2], [3]])
+    expect(await shown(t, id)).toMatchObject({ state: 'done', found: 3, looked: 3, placed: 3, skipped: 0 })
+    expect(told(t, 'event.duplicate')).toEqual([])
+    expect(told(t, 'replay.started')).toEqual([{ replay: id, found: 3 }])
+    expect(told(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
+  })
+
+  test('L16 the same event: its id, type and time are those of the first run', async () => {
+    const events: unknown[] = []
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'ping',
+        run: (run) => void events.push(run.events.map((one) => [one.id, one.type, one.time])),
+      }),
+    )
+    await sendNow(t, ping('a', 1))
+    await t.advance('1h')
+    await t.app.replays.start({})
+    await soon(t)
+    expect(events).toHaveLength(2)
+    expect(events[1]).toEqual(events[0])
+  })
+
+  test('L16 live events go first; every ninth turn of the lane is the replay’s', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, window: { maxEvents: 1 }, run: (run) => void run.events }),
+    )
+    await sendNow(t, ping('a', 0))
+    await t.app.flows.pause('f', { reason: 'test', by: 'me' })
+    await t.app.replays.start({})
+    await soon(t)
+    await t.send(Array.from({ length: 12 }, (_, n) => ping('a', n + 1)))
+    await t.app.flows.resume('f')
+    await t.advance('1m')
+    expect(ran(t).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 12])
+  })
+
+  test('L16 the same id is the same replay, also when it is over; another filter under it is refused', async () => {
+    const t = await play(store, simple)
+    await sendNow(t, ping('a', 1))
+    const first = await t.app.replays.start({ type: 'ping' }, { id: 'r1' })
+    await soon(t)
+    const second = await t.app.replays.start({ type: 'ping' }, { id: 'r1' })
+    await soon(t)
+    expect([first.state, second.state]).toEqual(['running', 'done'])
+    expect(ran(t)).toEqual([[1], [1]])
+    await expect(t.app.replays.start({ type: 'pong' }, { id: 'r1' })).rejects.toThrow('another replay')
+    await t.app.replays.start({ type: 'ping' }, { id: 'r2' })
+    await soon(t)
+    expect(ran(t)).toEqual([[1], [1], [1]])
+  })
+
+  test('L16 two that begin the same replay at once begin one', async () => {
+    const t = await play(store, simple)
+    await sendNow(t, ping('a', 1))
+    await Promise.all([1, 2, 3].map(() => t.app.replays.start({}, { id: 'r' })))
+    await t.advance('1m')
+    expect(ran(t)).toEqual([[1], [1]])
+    expect(told(t, 'replay.started')).toHaveLength(1)
+  })
+
+  test('L16 of two that begin different replays under one id at once, one is refused', async () => {
+    const t = await play(store, simple)
+    const both = [{ type: 'ping' }, { type: 'pong' }].map((filter) => t.app.replays.start(filter, { id: 'r' }))
+    expect((await Promise.allSettled(both)).map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('L16 it is paced by a limit of its own', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], run: () => {} }))
+    await sendNow(
+      t,
+      Array.from({ length: 30 }, (_, n) => ping('a', n)),
+    )
+    const before = t.elapsed
+    await t.app.replays.start({}, { rate: 5, per: '1s' })
+    await t.advance('1m')
+    const moments = t.runs
+      .filter((run) => run.flow === 'f')
+      .slice(30)
+      .map((run) => run.at - before)
+    expect(moments).toHaveLength(30)
+    for (const at of moments)
+      expect(moments.filter((one) => one >= at && one < at + 1_000).length).toBeLessThanOrEqual(5)
+    expect(Math.max(...moments)).toBeGreaterThanOrEqual(5_000)
+    expect(Math.max(...moments)).toBeLessThan(7_000)
+  })
+
+  test('L16 one that is slower than a run may wait holds neither slot nor lease between its pages', async () => {
+    const t = await play(store, simple)
+    await sendNow(t, [ping('a', 1), ping('b', 2), ping('c', 3)])
+    await t.app.replays.start({}, { id: 'slow', rate: 1, per: '1h' })
+    await t.advance('90m')
+    expect(ran(t).slice(3)).toEqual([[1], [2]])
+    expect(await shown(t, 'slow')).toMatchObject({ state: 'running', found: 3, placed: 2 })
+    expect((await t.explain('sluice.replay', 'slow')).text).toContain('limit')
+    await t.advance('1h')
+    expect(ran(t).slice(3)).toEqual([[1], [2], [3]])
+    expect(await shown(t, 'slow')).toMatchObject({ state: 'done', placed: 3 })
+  })
+
+  test('L16 cancelled: nothing more is placed, what was placed runs, and a second word changes nothing', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], run: () => {} }))
+    await sendNow(
+      t,
+      Array.from({ length: 20 }, (_, n) => ping('a', n)),
+    )
+    await t.app.replays.start({}, { id: 'r', rate: 4, per: '1s' })
+    await t.advance('1500ms')
+    expect(await t.app.replays.cancel('r')).toBe('ok')
+    await t.advance('1h')
+    expect(ran(t).slice(20).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+    expect(await shown(t, 'r')).toMatchObject({ state: 'cancelled', placed: 8, ended: START + 1_504 })
+    expect(await t.app.replays.cancel('r')).toBe('already')
+    expect(await t.app.replays.cancel('nobody')).toBe('missing')
+    expect(told(t, 'replay.cancelled')).toEqual([{ replay: 'r', placed: 8 }])
+  })
+
+  test('L16 by source, type, tenant, time, lane or one event', async () => {
+    const t = await play(store, simple)
+    await sendNow(t, [
+      { ...ping('a', 1), source: 'shop' },
+      { ...ping('a', 2), source: 'bank', tenant: 'acme' },
+    ])
+    await t.advance('1h')
+    const [{ id = '' } = {}] = await sendNow(t, [ping('b', 3), ping('a', 4)])
+    const cases: [Parameters<typeof t.app.replays.start>[0], readonly number[]][] = [
+      [{ source: 'shop' }, [1]],
+      [{ tenant: 'acme' }, [2]],
+      [{ from: START + 60_000 }, [3, 4]],
+      [{ to: new Date(START + 60_000) }, [1, 2]],
+      [{ flow: 'f', key: 'b' }, [3]],
+      [{ event: id }, [3]],
+      [{ type: 'pong' }, []],
+      [{ source: 'shop', tenant: 'acme' }, []],
+    ]
+    for (const [filter, numbers] of cases) {
+      const before = ran(t).length
+      expect([filter, await t.app.replays.count(filter)]).toEqual([filter, numbers.length])
+      await t.app.replays.start(filter)
+      await soon(t)
+      expect([filter, ran(t).slice(before).flat().toSorted()]).toEqual([filter, numbers])
+    }
+  })
+
+  test('L16 only into the flows named; those that do not want an event are not given it', async () => {
+    const t = await play(store, (app) => {
+      app.flow('f', { on: 'ping', key: userOf, run: () => {} })
+      app.flow('g', { on: 'ping', key: userOf, run: () => {} })
+      app.flow('h', { on: 'pong', key: userOf, run: () => {} })
+    })
+    await sendNow(t, ping('a', 1))
+    await t.app.replays.start({}, { id: 'one', into: 'g' })
+    await t.app.replays.start({}, { id: 'two', into: ['f', 'h'] })
+    await t.app.replays.start({}, { id: 'none', into: 'h' })
+    await soon(t)
+    expect([ran(t, 'f'), ran(t, 'g'), ran(t, 'h')]).toEqual([[[1], [1]], [[1], [1]], []])
+    expect(await shown(t, 'none')).toMatchObject({ state: 'done', looked: 1, placed: 0, skipped: 1 })
+  })
+
+  test('L16 what the engine publishes to itself is not given to anybody', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: '**', run: () => {} }).every('tick', '1m', () => {}))
+    await t.send(ping('a', 1), { at: START + 1_000 })
+    await t.advance('5m')
+    await t.app.replays.start({}, { id: 'r' })
+    await soon(t)
+    expect(ran(t)).toEqual([[1], [1]])
+    expect(await shown(t, 'r')).toMatchObject({ state: 'done', placed: 1 })
+  })
+
+  test('L16 what arrives after it began is no part of it', async () => {
+    const t = await play(store, simple)
+    await sendNow(t, [ping('a', 1), ping('a', 2)])
+    await t.app.replays.start({}, { id: 'r', rate: 1, per: '10s' })
+    await t.advance('5s')
+    await sendNow(t, ping('a', 3))
+    await t.advance('1m')
+    expect(ran(t).flat()).toEqual([1, 2, 1, 3, 2])
+  })
+
+  test('L16 a run of replays that fails is retried and dies like any other', async () => {
+    let healthy = true
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        retry: ['1s'],
+        run: () => {
+          if (!healthy) throw new Error('down')
+        },
+      }),
+    )
+    await sendNow(t, ping('a', 1))
+    healthy = false
+    await t.app.replays.start({})
+    await t.advance('1m')
+    expect((await t.app.deadLetters.list()).items).toMatchObject([{ flow: 'f', key: 'a', tries: 2 }])
+  })
+
+  test('L16 a replay never runs beside the live run of its lane', async () => {
+    const gate = new Gate()
+    let live = 0
+    let most = 0
+    const run = async (_one: Run): Promise<void> => {
+      most = Math.max(most, ++live)
+      await gate.wait()
+      live--
+    }
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', key: userOf, run }))
+    await sendNow(t, ping('a', 1))
+    await t.app.replays.start({})
+    await soon(t)
+    expect(gate.waits()).toBe(1)
+    gate.open()
+    await soon(t)
+    expect(gate.waits()).toBe(1)
+    gate.open()
+    await soon(t)
+    expect([ran(t), most]).toEqual([[[1], [1]], 1])
+  })
+
+  test('L16 many pages: all are placed, and the list shows the newest first', async () => {
+    const t = await play(store, (app) => app.flow('f', { on: 'ping', key: userOf, retry: [], run: () => {} }))
+    await sendNow(
+      t,
+      Array.from({ length: 450 }, (_, n) => ping('a', n)),
+    )
+    await t.app.replays.start({}, { id: 'first', rate: 1_000 })
+    await t.advance('10s')
+    await t.app.replays.start({ type: 'none' }, { id: 'second' })
+    await t.advance('10s')
+    expect(ran(t).slice(1).flat()).toEqual(Array.from({ length: 450 }, (_, n) => n))
+    expect((await t.app.replays.list()).map(({ id, state, placed }) => [id, state, placed])).toEqual([
+      ['second', 'done', 0],
+      ['first', 'done', 450],
+    ])
+  })
+
+  test.each([
+    [undefined, {}, 'the filter is an object'],
+    ['ping', {}, 'the filter is an object'],
+    [{ typ: 'ping' }, {}, 'typ'],
+    [{ type: 3 }, {}, 'type is a text'],
+    [{ flow: 'f' }, {}, 'flow and key come together'],
+    [{ event: 'x', type: 'ping' }, {}, 'event is one event'],
+    [{ from: Number.NaN }, {}, 'from is a Date'],
+    [{}, { rate: 0 }, 'rate is 0'],
+    [{}, { rate: 1.5 }, 'rate is 1.5'],
+    [{}, { per: 'soon' }, 'per'],
+    [{}, { per: '1ms' }, 'per'],
+    [{}, { id: '' }, 'id is a text'],
+    [{}, { into: 'nobody' }, '"nobody", which is no flow'],
+    [{}, { into: 'sluice.delayed' }, 'which is no flow'],
+    [{}, { into: [] }, 'into names no flow'],
+    [{}, { speed: 3 }, 'speed'],
+  ])('bad input %j %j is refused before anything is stored', async (filter, options, message) => {
+    const t = await play(store, simple)
+    await sendNow(t, ping('a', 1))
+    await expect(t.app.replays.start(filter as never, options as never)).rejects.toThrow(message)
+    await t.advance('1m')
+    expect(ran(t)).toEqual([[1]])
+    expect(await t.app.replays.list()).toEqual([])
+  })
+})
