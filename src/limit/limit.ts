@@ -57,6 +57,10 @@ export function makeLimit(name: string, options: LimitOptions, parts: LimitParts
   return new SharedLimit(name, limitSettings(name, options), parts)
 }
 
+export function isLimit(value: unknown): value is Limit {
+  return value instanceof SharedLimit
+}
+
 /** When the app stops: nobody waits for a slot any more, and slots nobody will use are given back. */
 export async function endLimits(parts: LimitParts): Promise<void> {
   const { slots, regulating } = sharedFor(parts)

@@ -3,6 +3,7 @@
 import { NEVER, type Millis } from '../clock.ts'
 import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
+import { isPace, paced, type Pace } from '../limit/pace.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { Flow } from '../model/flow.ts'
@@ -29,6 +30,8 @@ export interface FlowOptions<Run> {
   readonly share?: 'tenant'
   /** Runs at once over all processes; with `share`, of each tenant. */
   readonly concurrency?: number
+  /** A limit that each run takes a slot of before its handler is called; or which one, for this run. */
+  readonly pace?: Pace<Run>
   /** What events wait for that come during a run: their window, only its end, or do they cancel it. */
   readonly whileRunning?: 'window' | 'requeue' | 'cancel'
   readonly retry?: RetryOptions
@@ -49,6 +52,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
   'take',
   'share',
   'concurrency',
+  'pace',
   'whileRunning',
   'retry',
   'onDead',
@@ -72,6 +76,9 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
   if (typeof options.run !== 'function') refuse('run is missing; it is the function to call.')
   if (options.key !== undefined && typeof options.key !== 'function') {
     refuse(`key is ${JSON.stringify(options.key)}; it is a function of the event.`)
+  }
+  if (options.pace !== undefined && !isPace(options.pace)) {
+    refuse('pace is no limit; it is what app.limit() or limit.per() gives, or a function of the run that does.')
   }
   if (options.key === undefined) refuseWithoutKey(options, refuse)
   if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
@@ -103,7 +110,7 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     retention: millis(keep, `${name}.keep`),
     maxLanesPerTenant: count(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
     internal: false,
-    run: options.run,
+    run: paced(options.run, options.pace),
   }
 }
 
