@@ -34,5 +34,5 @@ for (const [delivery, sent] of Object.entries({
   console.log(delivery, response.status)
 }
 await app.events.once('run.done')
-console.log(app.refused('github')[0]?.code)
+console.log((await app.refused('github'))[0]?.code)
 await app.stop()

@@ -43,6 +43,9 @@ export interface DeclaredSource {
 
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 
+/** By the admin API, and by who asks whether the app is well. */
+const TAKEN = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
+
 export function declaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
   const refuse = (what: string): never => {
     throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${what}`)
@@ -64,6 +67,7 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
   if (URL.parse(path, 'http://localhost')?.pathname !== path) {
     refuse(`path is ${JSON.stringify(path)}; write it as it is in an address, without .. and // and with %-escapes.`)
   }
+  if (TAKEN.test(path)) refuse(`path is ${JSON.stringify(path)}, which the server itself answers; choose another.`)
   const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
   if (!Number.isSafeInteger(maxBody) || maxBody < 1) refuse(`maxBody is ${maxBody}; it is a number of bytes.`)
   const per = options.rate === undefined ? 0 : millis(options.rate.per, `source ${name}.rate.per`)

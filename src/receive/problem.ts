@@ -59,6 +59,8 @@ export interface Problem {
   /** When it makes sense to try again. */
   readonly after?: Millis
   readonly headers?: Readonly<Record<string, string>>
+  /** What was sent brings a secret: nothing of the body is kept. */
+  readonly bringsSecret?: boolean
 }
 
 /** The fix is for the owner of the source, who finds it with the refused requests; a stranger is told what and why. */

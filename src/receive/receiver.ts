@@ -18,7 +18,7 @@ import {
   type RefusedRequests,
 } from './refused-requests.ts'
 import { networkOf, RequestRate } from './request-rate.ts'
-import type { Handshake, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
+import type { Handshake, HandshakeResult, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
 
 /** A request whose body nobody has read yet. */
 export type RequestHead = Omit<ReceivedRequest, 'body'>
@@ -42,6 +42,7 @@ const EVENTS_MAX = 10_000
 
 type Step<T> = T | Problem
 type Verify = Exclude<Source['verify'], 'none'>
+type SecretBrought = Extract<HandshakeResult, { readonly kind: 'secret' }>
 
 export class Receiver {
   readonly #parts: ReceiverParts
@@ -93,7 +94,7 @@ export class Receiver {
     }
     const answer = await this.#take(source, { head, id, read: watched }).catch(failed)
     if (!('code' in answer)) return answer
-    this.#refuse(answer, { head, id, source: source?.name ?? NO_SOURCE, body })
+    this.#refuse(answer, { head, id, source, body })
     return problemAnswer(answer)
   }
 
@@ -141,8 +142,17 @@ export class Receiver {
     if (result === undefined || 'code' in result) return result
     if (result.kind === 'refused') return result.refusal
     if (result.kind === 'answer') return result.answer
-    if (await this.#parts.learn(source, result.secret)) return result.answer
-    const fix = 'Forget the secret of the source first, if the sending side was set up anew.'
+    return this.#learned(source, result)
+  }
+
+  async #learned(source: DeclaredSource, { secret, answer }: SecretBrought): Promise<Step<SourceAnswer>> {
+    try {
+      if (await this.#parts.learn(source, secret)) return answer
+    } catch (error) {
+      // It comes again, and may well be the right one.
+      return { ...failed(error), bringsSecret: true }
+    }
+    const fix = `Call app.sources.forgetSecret('${source.name}') first, if the sending side was set up anew.`
     return { code: 'HANDSHAKE_REFUSED', what: 'The source has its secret already.', fix }
   }
 
@@ -204,9 +214,10 @@ export class Receiver {
   #refuse(problem: Problem, { head, id, source, body }: Unwanted): void {
     const { method, url, address, headers } = head
     const at = this.#parts.now()
-    const request = { at, request: id, source, method, path: url.pathname, address, headers, body }
-    this.#parts.refused.add(refusedRequest(request, problem))
-    this.#parts.emit('event.refused', { event: id, source, type: '', field: problem.code, fix: problem.fix })
+    const name = source?.name ?? NO_SOURCE
+    const request = { at, request: id, source: name, method, path: url.pathname, address, headers, body }
+    this.#parts.refused.add(refusedRequest(request, problem, source === undefined ? [] : ownSecrets(source)))
+    this.#parts.emit('event.refused', { event: id, source: name, type: '', field: problem.code, fix: problem.fix })
   }
 }
 
@@ -219,7 +230,7 @@ interface Arriving {
 interface Unwanted {
   readonly head: RequestHead
   readonly id: string
-  readonly source: string
+  readonly source: DeclaredSource | undefined
   readonly body: Uint8Array | undefined
 }
 
@@ -266,13 +277,18 @@ function accepted(published: readonly Published[]): SourceAnswer {
   return { status: 202, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ events }) }
 }
 
+/** One that came by handshake signs, and is never sent again. */
+function ownSecrets({ source }: DeclaredSource): readonly string[] {
+  return source.secrets === 'by-handshake' ? [] : source.secrets
+}
+
 /** What is kept of the request beside the body, for audit. */
 function requestBytes(
-  { source }: DeclaredSource,
+  source: DeclaredSource,
   { method, url, headers, address }: ReceivedRequest,
   more: { readonly id: string; readonly at: Millis; readonly body64?: string },
 ): Uint8Array {
-  const secrets = source.secrets === 'by-handshake' ? [] : source.secrets
+  const secrets = ownSecrets(source)
   const asked = `${url.pathname}${queryWithoutSecrets(url, secrets)}`
   const kept = { ...more, method, url: asked, address, headers: withoutSecrets(headers, secrets) }
   return Buffer.from(JSON.stringify(kept))

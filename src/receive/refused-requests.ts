@@ -21,7 +21,7 @@ export interface RefusedRequest {
 
 type Headers = Readonly<Record<string, string>>
 
-const KEPT = 50
+export const KEPT = 50
 const EXCERPT = 500
 /** Of sources that do not exist: anybody can make up names. */
 export const NO_SOURCE = ''
@@ -29,6 +29,11 @@ export const NO_SOURCE = ''
 export class RefusedRequests {
   readonly #kept = new Map<string, readonly RefusedRequest[]>()
   readonly #counts = new Map<string, Map<ProblemCode, number>>()
+  readonly #added: (source: string) => void
+
+  constructor(added: (source: string) => void = () => {}) {
+    this.#added = added
+  }
 
   /** Newest first. */
   of(source: string): readonly RefusedRequest[] {
@@ -45,6 +50,7 @@ export class RefusedRequests {
     const counts = this.#counts.get(refused.source) ?? new Map<ProblemCode, number>()
     counts.set(refused.code, (counts.get(refused.code) ?? 0) + 1)
     this.#counts.set(refused.source, counts)
+    this.#added(refused.source)
   }
 }
 
@@ -59,20 +65,43 @@ export interface Refused {
   readonly body: Uint8Array | undefined
 }
 
-export function refusedRequest(refused: Refused, { code, what, fix }: Problem): RefusedRequest {
+/** `secrets` are those of the source, by which a header or a body is known that carries one. */
+export function refusedRequest(refused: Refused, problem: Problem, secrets: readonly string[]): RefusedRequest {
   const { body, headers, ...rest } = refused
-  // What a handshake brings is a secret, whoever sent it.
-  const shown = code === 'HANDSHAKE_REFUSED' ? undefined : body
+  const { code, what, fix } = problem
   return {
     ...rest,
     code,
     what,
     fix,
-    headers: code === 'CREDENTIALS_WRONG' ? onlyHarmless(headers) : withoutSecrets(headers),
+    headers: SIGNED.has(code) ? withoutSecrets(headers, secrets) : onlyHarmless(headers),
     bytes: body?.length ?? 0,
-    excerpt: shown === undefined ? '' : Buffer.from(shown.subarray(0, EXCERPT)).toString(),
+    excerpt: excerptOf(body, problem, secrets),
   }
 }
+
+/** What a handshake brings is a secret, whoever sent it. */
+function excerptOf(body: Uint8Array | undefined, { code, bringsSecret }: Problem, secrets: readonly string[]): string {
+  if (body === undefined || code === 'HANDSHAKE_REFUSED' || bringsSecret === true) return ''
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
+  return secrets.some((secret) => bytes.includes(secret)) ? '' : bytes.toString('utf8', 0, EXCERPT)
+}
+
+/**
+ * Headers help to find what is wrong with a signature, or with what was signed. Of any other request nobody knows which
+ * one has a secret that the source has not, and that may open another door: an old one, or one sent to a wrong path.
+ */
+const SIGNED: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+  'SIGNATURE_MISSING',
+  'SIGNATURE_WRONG',
+  'TIMESTAMP_MISSING',
+  'TIMESTAMP_OLD',
+  'TIMESTAMP_IN_FUTURE',
+  'CONTENT_TYPE_WRONG',
+  'BODY_NOT_UNDERSTOOD',
+  'TOO_MANY_EVENTS',
+  'EVENT_INVALID',
+])
 
 /** Signatures are kept, for they help to find what is wrong; what would open a door is not. */
 const SECRET = /^(?:authorization|proxy-authorization|cookie|set-cookie)$|secret|token|password|api-?key/i
@@ -114,7 +143,6 @@ function nameOnly(name: string, secrets: readonly string[]): string {
   return secrets.some((secret) => name.includes(secret)) ? `(${name.length} characters)` : name
 }
 
-/** Which header has the wrong secret only the source knows, and it may be the right one of something else. */
 function onlyHarmless(headers: Headers): Headers {
   return hidden(headers, (name) => !HARMLESS.test(name))
 }

@@ -83,7 +83,7 @@ describe('forwarded headers', () => {
       await wire.answers()
       expect([host, wire.status]).toEqual([host, 404])
     }
-    expect(app.refused('').every(({ path }) => path === '/elsewhere')).toBe(true)
+    expect((await app.refused('')).every(({ path }) => path === '/elsewhere')).toBe(true)
   })
 
   it('may be missing altogether, the host as well', async () => {

@@ -2,6 +2,7 @@
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { openStore, Sluice, systemClock, type SluiceOptions, type Store } from '../../src/index.ts'
+import type { ConnectionCounts } from '../../src/http/connections.ts'
 import { Inbound } from '../../src/http/inbound.ts'
 import { serve, type ListenOptions, type ServerBounds } from '../../src/http/server.ts'
 import { declaredSource } from '../../src/receive/declared-source.ts'
@@ -25,6 +26,10 @@ export interface Served {
 }
 
 /** The whole way from the socket to the store, served with bounds that no user can set. */
+const nobody = (): never => {
+  throw new Error('This rig has no API.')
+}
+
 export async function impatient(options: ListenOptions = {}): Promise<Served> {
   const store = await openStore('memory:')
   const refused = new RefusedRequests()
@@ -48,7 +53,7 @@ export async function impatient(options: ListenOptions = {}): Promise<Served> {
     emit: () => {},
   })
   receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody: 100_000 }))
-  const inbound = new Inbound({ receiver, routes: [], unready: async () => undefined })
+  const inbound = new Inbound({ receiver, routes: [], unready: async () => undefined, api: nobody })
   const served = await serve(inbound, { port: 0, ...options }, SHORT)
   const { url } = served
   onTestFinished(async () => {
@@ -63,6 +68,7 @@ export interface Listened {
   readonly url: string
   readonly port: number
   readonly store: Store
+  readonly connections: () => ConnectionCounts
   readonly close: () => Promise<void>
 }
 
@@ -81,7 +87,8 @@ export async function listening(
     await app.stop()
     await store.close()
   })
-  return { app, url, port: Number(new URL(url).port), store, close: () => served.close() }
+  const port = Number(new URL(url).port)
+  return { app, url, port, store, connections: () => served.connections(), close: () => served.close() }
 }
 
 /** With all of its headers. */

@@ -77,7 +77,7 @@ describe('app.fetch', () => {
     const read = githubHook('{}')
     await read.text()
     expect((await problemOf(await app.fetch(read))).code).toBe('BODY_CUT_OFF')
-    expect(app.refused('github')[0]?.fix).toContain('nothing reads the body before it')
+    expect((await app.refused('github'))[0]?.fix).toContain('nothing reads the body before it')
     expect(await eventsIn(store)).toEqual([])
   })
 

@@ -61,7 +61,7 @@ describe('an app', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json')
     expect(await problemOf(response)).toMatchObject({ code, status: STATUS[code] })
     expect(response.status).toBe(STATUS[code])
-    expect(app.refused(code === 'SOURCE_UNKNOWN' ? '' : 'github')).toMatchObject([{ code }])
+    expect(await app.refused(code === 'SOURCE_UNKNOWN' ? '' : 'github')).toMatchObject([{ code }])
   })
 
   it('answers EVENT_INVALID when a source names an event as none can be named', async () => {

@@ -1,0 +1,70 @@
+// The receiving half alone, as one process of several on a store, and a store that tells what is written to it.
+import { onTestFinished } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import { Publisher } from '../../src/receive/publisher.ts'
+import { Receiving } from '../../src/receiving.ts'
+import { Seal } from '../../src/seal.ts'
+import type { Store } from '../../src/index.ts'
+
+interface Process {
+  readonly clock: Clock
+  readonly key?: string | readonly string[]
+}
+
+const EVERYBODY = { rate: Infinity, per: 1_000 } as const
+const emit = (): void => {}
+
+/** Stopped when the test is over. */
+export function receivingOn(store: Store, { clock, key = [] }: Process): Receiving {
+  const now = (): number => clock.now()
+  const opened = (): Promise<Store> => Promise.resolve(store)
+  const publisher = new Publisher({
+    store: opened,
+    routes: () => ({ flows: [], foreign: [], level: () => 0, timed: (_flow, asked) => asked() }),
+    epoch: () => 1,
+    refresh: async () => {},
+    now,
+    dedupeFor: 1_000,
+    emit,
+  })
+  const seal = new Seal([key].flat())
+  const api = (): Promise<never> => Promise.reject(new Error('This scene has no API.'))
+  const receiving = new Receiving({ clock, now, store: opened, publisher, seal, addressRate: EVERYBODY, emit, api })
+  onTestFinished(() => receiving.stop())
+  return receiving
+}
+
+type WriteDocs = Store['writeDocs']
+
+/** The same store, whose documents are written by `write`. */
+export function writingBy(real: Store, write: (call: Parameters<WriteDocs>[0]) => ReturnType<WriteDocs>): Store {
+  return new Proxy(real, {
+    get: (target, name): unknown => {
+      const member: unknown = name === 'writeDocs' ? write : Reflect.get(target, name)
+      return typeof member === 'function' && name !== 'writeDocs' ? member.bind(target) : member
+    },
+  })
+}
+
+/** The same store; each document that was written to it. */
+export class Written {
+  readonly docs: { readonly kind: string; readonly id: string; readonly bytes: number }[] = []
+  readonly store: Store
+  #heard = Promise.withResolvers<void>()
+
+  constructor(real: Store) {
+    this.store = writingBy(real, async (call) => {
+      const reply = await real.writeDocs(call)
+      if (reply.kind === 'conflict') return reply
+      for (const { kind, id, body } of call.writes) this.docs.push({ kind, id, bytes: body?.length ?? 0 })
+      this.#heard.resolve()
+      this.#heard = Promise.withResolvers()
+      return reply
+    })
+  }
+
+  /** Resolves when there are so many. */
+  async reached(count: number): Promise<void> {
+    while (this.docs.length < count) await this.#heard.promise
+  }
+}
