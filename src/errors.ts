@@ -23,6 +23,18 @@ const CATALOGUE = {
   STORE_CLOSED: { status: 503, fix: 'Open the store again; nothing was written.' },
   STORE_FAILED: { status: 503, fix: 'See the cause; nothing of this call was written.' },
   STORE_READ_ONLY: { status: 500, fix: 'Open the store without readOnly to write.' },
+  NOT_FOUND: { status: 404, fix: 'Look for it in the list; it may have been removed, by its age or by hand.' },
+  REQUEST_INVALID: { status: 400, fix: 'Correct the field the message names.' },
+  KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys make` gives one.' },
+  KEY_WRONG: { status: 401, fix: 'Use a key that `sluice keys` lists; one that was revoked does not come back.' },
+  ROLE_TOO_LOW: { status: 403, fix: 'Use a key of the role operate.' },
+  CROSS_SITE: { status: 403, fix: 'Call the API from its own origin, or from no browser at all.' },
+  NOT_POSSIBLE: { status: 409, fix: 'See what it is doing just now, and ask again.' },
+  METHOD_WRONG: { status: 405, fix: 'See /openapi.json for what the address takes.' },
+  BODY_NOT_JSON: { status: 415, fix: 'Send JSON, with content-type: application/json.' },
+  BODY_TOO_LONG: { status: 413, fix: 'Send at most 1 MB.' },
+  TOO_MANY_CALLS: { status: 429, fix: 'Come again when retry-after says.' },
+  API_FAILED: { status: 500, fix: 'See the log of the process.' },
   REQUEST_STALE: { status: 409, fix: 'Number the turns of a process upwards and repeat only the last one.' },
 } as const
 

@@ -2,7 +2,7 @@
 import type { Clock, Millis } from './clock.ts'
 import { DEFAULTS } from './config.ts'
 import { SluiceError } from './errors.ts'
-import { Inbound } from './http/inbound.ts'
+import { Inbound, type AdminApi } from './http/inbound.ts'
 import { ownRoute, type OwnRoute, type RouteHandler } from './http/own-route.ts'
 import { serve, type Listening, type ListenOptions, type ServerBounds } from './http/server.ts'
 import type { FetchContext } from './http/web-fetch.ts'
@@ -11,6 +11,7 @@ import { declaredSource, type SourceOptions } from './receive/declared-source.ts
 import { Intake } from './receive/intake.ts'
 import type { Publisher } from './receive/publisher.ts'
 import { Receiver } from './receive/receiver.ts'
+import { RefusedDocs } from './receive/refused-docs.ts'
 import { RefusedRequests, type RefusedRequest } from './receive/refused-requests.ts'
 import type { Source } from './receive/source.ts'
 import { SourceSecrets } from './receive/source-secrets.ts'
@@ -25,6 +26,7 @@ export interface ReceivingParts {
   readonly seal: Seal
   readonly addressRate: { readonly rate: number; readonly per: Millis }
   readonly emit: AnyListener
+  readonly api: () => Promise<AdminApi>
 }
 
 export interface ListeningApp extends Listening {
@@ -35,7 +37,9 @@ export interface ListeningApp extends Listening {
 export class Receiving {
   readonly #parts: ReceivingParts
   readonly #receiver: Receiver
-  readonly #refused = new RefusedRequests()
+  readonly #refused = new RefusedRequests((source) => this.#refusedDocs.added(source))
+  readonly #refusedDocs: RefusedDocs
+  readonly #secrets: SourceSecrets
   readonly #routes: OwnRoute[] = []
   readonly #inbound: Inbound
   readonly #listening = new Set<Listening>()
@@ -43,7 +47,9 @@ export class Receiving {
   constructor(parts: ReceivingParts) {
     const { clock, now, store, publisher, seal, addressRate, emit } = parts
     this.#parts = parts
-    const secrets = new SourceSecrets(store, seal)
+    this.#secrets = new SourceSecrets({ store, seal, clock })
+    const isSealed = (source: string): boolean => this.isSealed(source)
+    this.#refusedDocs = new RefusedDocs({ store, clock, refused: this.#refused, seal, isSealed })
     const intake = new Intake({
       store: (events) => publisher.store(events),
       maxEvents: DEFAULTS.intakeEvents,
@@ -54,8 +60,8 @@ export class Receiving {
       now,
       intake,
       refused: this.#refused,
-      secrets: (source) => secrets.of(source),
-      learn: (source, secret) => secrets.learn(source, secret),
+      secrets: (source) => this.#secrets.of(source),
+      learn: (source, secret) => this.#secrets.learn(source, secret),
       addressRate,
       emit,
     })
@@ -66,7 +72,7 @@ export class Receiving {
         .catch((error: unknown) => error)
       return failure instanceof Error ? 'The store does not answer.' : undefined
     }
-    this.#inbound = new Inbound({ receiver: this.#receiver, routes: this.#routes, unready })
+    this.#inbound = new Inbound({ receiver: this.#receiver, routes: this.#routes, unready, api: parts.api })
   }
 
   source(name: string, source: Source, options: SourceOptions): void {
@@ -98,8 +104,16 @@ export class Receiving {
     return this.#receiver.sources.some((one) => one.encrypt && one.name === source)
   }
 
-  refused(source: string): readonly RefusedRequest[] {
-    return this.#refused.of(source)
+  refused(source: string): Promise<readonly RefusedRequest[]> {
+    return this.#refusedDocs.of(source)
+  }
+
+  /** The source waits for its handshake again, in this process at once and in others within seconds. */
+  async forgetSecret(source: string, by = ''): Promise<'forgotten' | 'none'> {
+    const names = this.#receiver.sources.map(({ name }) => name)
+    if (names.includes(source)) return this.#secrets.forget(source, by)
+    const known = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`
+    throw new SluiceError('CONFIG_INVALID', `forgetSecret: ${JSON.stringify(source)} is no source; ${known}.`)
   }
 
   fetch(request: Request, context: FetchContext): Promise<Response> {
@@ -108,13 +122,13 @@ export class Receiving {
 
   /** `bounds` are for tests: no user has a reason to wait longer for a slow sender. */
   async listen(options: ListenOptions, bounds?: ServerBounds): Promise<ListeningApp> {
-    const served = await serve(this.#inbound, options, bounds)
+    const served = await serve(this.#inbound, options, bounds, this.#parts.emit)
     if (this.#receiver.isStopping) {
       await served.close()
       throw new SluiceError('APP_STOPPED', 'The app was stopped while it began to listen.')
     }
     const listening = {
-      url: served.url,
+      ...served,
       sources: this.#paths,
       close: () => {
         this.#listening.delete(listening)
@@ -127,6 +141,9 @@ export class Receiving {
 
   /** What has arrived is answered; nothing more is taken in. */
   async stop(): Promise<void> {
-    await Promise.all([this.#receiver.stop(), ...[...this.#listening].map((one) => one.close())])
+    const answered = [this.#receiver.stop(), ...[...this.#listening].map((one) => one.close())]
+    // At once as well: a slow sender may take all the time that there is.
+    await Promise.all([...answered, this.#refusedDocs.flush()])
+    await this.#refusedDocs.stop()
   }
 }

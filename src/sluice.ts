@@ -1,6 +1,7 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
 import { ClockInUse, systemClock, within, type Clock, type Millis } from './clock.ts'
 import { SluiceError } from './errors.ts'
+import type { AdminApi } from './http/inbound.ts'
 import type { RouteHandler } from './http/own-route.ts'
 import type { ListenOptions } from './http/server.ts'
 import type { FetchContext } from './http/web-fetch.ts'
@@ -12,18 +13,21 @@ import { onlyKnown } from './model/options.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
-import { DeadLetters } from './operate/dead-letters.ts'
-import { Flows, Lanes, type OperateParts, type Retired } from './operate/lanes.ts'
+import type { Audit } from './operate/audit.ts'
+import type { DeadLetters } from './operate/dead-letters.ts'
+import type { Keys } from './operate/keys.ts'
+import type { Flows, Lanes } from './operate/lanes.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
-import { goOnWithReplays, Replays } from './operate/replays.ts'
-import { purge, type Purged, type PurgeWhat } from './operate/purge.ts'
+import { goOnWithReplays, type Replays } from './operate/replays.ts'
+import type { Purged, PurgeWhat } from './operate/purge.ts'
+import { Opening } from './opening.ts'
+import { operating } from './operating.ts'
 import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { addressees, mustBeTheirs } from './receive/entrance.ts'
 import { EVERY, schedule, zoneOf, type Schedule } from './receive/every.ts'
-import { KnownFlows } from './receive/known-flows.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
-import { OUR_SOURCES, type Routes } from './receive/route.ts'
+import type { Routes } from './receive/route.ts'
 import { RoutingTime } from './receive/routing-time.ts'
 import type { Source } from './receive/source.ts'
 import type { SourceOptions } from './receive/declared-source.ts'
@@ -32,12 +36,8 @@ import { Receiving, type ListeningApp } from './receiving.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
-import { matcher } from './schedule/globs.ts'
 import { Seal } from './seal.ts'
-import { sealedStore } from './sealed-store.ts'
-import { StoreTime } from './schedule/store-time.ts'
 import type { Store } from './store/contract/index.ts'
-import { openStore } from './store/open.ts'
 import { Working } from './working.ts'
 
 export interface PublishOptions {
@@ -51,9 +51,9 @@ const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
-interface Opened {
-  readonly store: Store
-  readonly known: KnownFlows
+interface SourceActs {
+  /** A source that got its secret by handshake waits for the next one; `by` goes into the audit trail. */
+  forgetSecret(source: string, by?: string): Promise<'forgotten' | 'none'>
 }
 
 let enterTest: (app: Sluice, test: UnderTest) => Crashable
@@ -62,85 +62,86 @@ export class Sluice {
   readonly events: Emitter = new Emitter()
   readonly deadLetters: DeadLetters
   readonly lanes: Lanes
-  readonly replays: Replays
   readonly flows: Flows
+  readonly replays: Replays
+  readonly keys: Keys
+  readonly audit: Audit
+  /** What can be done to a way in. */
+  readonly sources: SourceActs
   /** Removes the data of a key, a tenant or an event, wherever it is; what runs with it is told, and settles nothing. */
   readonly purge: (what: PurgeWhat) => Promise<Purged>
-  #options: SluiceOptions
   #settings: Settings
   readonly #clock: ClockInUse
   readonly #flows = new Map<string, Flow>()
   readonly #schedules: Schedule[] = []
   readonly #limits = new Map<string, Limit>()
   readonly #limitParts: LimitParts
-  readonly #time: StoreTime
+  readonly #opening: Opening
   readonly #publisher: Publisher
   readonly #receiving: Receiving
-  readonly #seal: Seal
   readonly #levels = new Map<string, number>()
   readonly #routing: RoutingTime
   readonly #log: (run: RunName) => RunLog
-  #opened: Promise<Opened> | undefined
-  #known: KnownFlows | undefined
-  #deaf: () => void = () => {}
+  #api: Promise<AdminApi> | undefined
   #working: Working | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #test: UnderTest | undefined
 
   constructor(options: SluiceOptions) {
-    this.#options = options
     this.#settings = settingsOf(options)
     this.#clock = new ClockInUse(options.clock ?? systemClock)
     this.#log = this.#logged(options)
-    this.#time = new StoreTime(this.#clock, (by) => {
-      const text = `The clock of the store went ${Math.abs(by)} ms ${by < 0 ? 'back' : 'forward'}.`
-      this.events.emit('alert.raised', { alert: 'clock-step', text })
-    })
-    const store = async (): Promise<Store> => (await this.#open()).store
     const { emit } = this.events
-    this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
-    this.#routing = new RoutingTime(this.#clock, emit)
-    const retire = async (flow: string, by: string): Promise<Retired> => (await this.#open()).known.retire(flow, by)
-    const operate: OperateParts = {
-      store,
+    const seal = new Seal([options.key ?? []].flat())
+    this.#opening = new Opening(options.store, {
+      clock: this.#clock,
+      seal,
+      isSealed: (source) => this.#receiving.isSealed(source),
+      process: () => this.#settings.process,
       flows: this.#flows,
       emit,
-      retire,
-      retried: () => this.#working?.placeSoon(true),
-    }
-    this.purge = (what) => purge(operate, what)
-    this.deadLetters = new DeadLetters(operate)
-    this.lanes = new Lanes(operate)
-    this.flows = new Flows(operate)
+    })
+    const { store, known } = this.#opening
+    this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
+    this.#routing = new RoutingTime(this.#clock, emit)
     this.#publisher = new Publisher({
       store,
       routes: () => this.#routes(),
-      epoch: () => this.#known?.epoch ?? 0,
-      refresh: async () => (await this.#open()).known.refresh(),
+      epoch: () => this.#opening.knownNow?.epoch ?? 0,
+      refresh: async () => (await known()).refresh(),
       now: () => this.#now(),
       dedupeFor: this.#settings.dedupeFor,
       emit,
     })
-    this.#seal = new Seal([options.key ?? []].flat())
     this.#receiving = new Receiving({
       clock: this.#clock,
       now: () => this.#now(),
       store,
       publisher: this.#publisher,
-      seal: this.#seal,
+      seal,
       addressRate: this.#settings.addressRate,
       emit,
+      api: () => (this.#api ??= this.#adminApi()),
     })
-    this.#declare(delayedFlow(() => this.#now()))
+    this.sources = { forgetSecret: (source, by) => this.#receiving.forgetSecret(source, by) }
     const step = this.#replayStep
-    this.replays = new Replays({ ...operate, ownSources: OUR_SOURCES, step })
+    const retried = (): void => this.#working?.placeSoon(true)
+    const parts = operating({ store, flows: this.#flows, emit, known, retried, replayStep: step })
+    this.deadLetters = parts.deadLetters
+    this.lanes = parts.lanes
+    this.flows = parts.flows
+    this.replays = parts.replays
+    this.keys = parts.keys
+    this.audit = parts.audit
+    this.purge = parts.purge
+    this.#declare(delayedFlow(() => this.#now()))
     this.#declare(
       replayFlow({
         store,
         flows: this.#flows,
         routes: () => this.#routes(),
-        known: async () => (await this.#open()).known,
+        known,
         limits: this.#limitParts,
         step,
         emit,
@@ -180,7 +181,7 @@ export class Sluice {
     onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
     const { at, to } = options
     mustBeTheirs(list)
-    await this.#open()
+    await this.#opening.store()
     const flows = to === undefined ? undefined : addressees(to, this.#routes())
     if (at === undefined) return this.#publisher.publish(list, flows)
     return this.#publisher.publishLater(list, at instanceof Date ? at.getTime() : at, flows)
@@ -188,7 +189,7 @@ export class Sluice {
 
   /** One true sentence on where a key's events are and what they wait for. */
   async explain(flow: string, key: string): Promise<Explanation> {
-    const { store, known } = await this.#open()
+    const [store, known] = [await this.#opening.store(), await this.#opening.known()]
     const engine = this.#working?.engine
     return explain(
       {
@@ -218,8 +219,8 @@ export class Sluice {
     return this
   }
 
-  /** The last requests that a source refused, newest first; of `''` those to no source. */
-  refused(source: string): readonly RefusedRequest[] {
+  /** The last requests that a source refused, in any process, newest first; of `''` those to no source. */
+  refused(source: string): Promise<readonly RefusedRequest[]> {
     return this.#receiving.refused(source)
   }
 
@@ -244,13 +245,13 @@ export class Sluice {
   }
 
   async #start(): Promise<void> {
-    const { store, known } = await this.#open()
+    const [store, known] = [await this.#opening.store(), await this.#opening.known()]
     await known.say()
     const working = new Working({
       store,
       known,
       clock: this.#clock,
-      time: this.#time,
+      time: this.#opening.time,
       flows: this.#flows,
       schedules: this.#schedules,
       settings: this.#settings,
@@ -271,10 +272,10 @@ export class Sluice {
   }
 
   #enterTest(test: UnderTest): Crashable {
-    if (this.#opened !== undefined) throw invalid('testApp comes after the app was used; give it a fresh one.')
+    if (this.#opening.isOpen) throw invalid('testApp comes after the app was used; give it a fresh one.')
     this.#test = test
     this.#clock.use(test.clock)
-    this.#options = { ...this.#options, store: test.store }
+    this.#opening.address = test.store
     this.#settings = { ...this.#settings, poll: test.calm, newsApart: 0 }
     return {
       hasFlow: (name) => this.#flows.has(name),
@@ -301,11 +302,7 @@ export class Sluice {
     this.#working = undefined
     await working?.stop()
     await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
-    this.#deaf()
-    if (this.#opened === undefined || typeof this.#options.store !== 'string') return
-    const { store } = await this.#opened
-    // One that does not answer must not keep the process.
-    await within(this.#clock, store.close(), this.#settings.afterAbort)
+    await this.#opening.close(this.#settings.afterAbort)
   }
 
   #declare(flow: Flow): this {
@@ -318,39 +315,10 @@ export class Sluice {
     return this
   }
 
-  #open(): Promise<Opened> {
-    // A store that could not be opened may be there the next time.
-    this.#opened ??= this.#openOnce().catch((error: unknown) => {
-      this.#opened = undefined
-      throw error
-    })
-    return this.#opened
-  }
-
-  async #openOnce(): Promise<Opened> {
-    const { store: address } = this.#options
-    const bare = typeof address === 'string' ? await openStore(address, { clock: this.#clock }) : address
-    const store = sealedStore(bare, this.#seal, (source) => this.#receiving.isSealed(source))
-    const known = new KnownFlows({
-      store,
-      process: this.#settings.process,
-      flows: () => [...this.#flows.values()],
-      matcher: (globs) => matcher(globs, 'on'),
-      conflict: (flow, text) => this.events.emit('config.conflict', { flow, text }),
-      heard: (reply) => this.#time.hear(reply),
-    })
-    await known.say()
-    this.#known = known
-    this.#deaf = store.listen((hint) => {
-      if (hint.kind === 'opened') this.events.emit('lane.opened', { flow: hint.flow, key: hint.key })
-    })
-    return { store, known }
-  }
-
   #routes(): Routes {
     return {
       flows: [...this.#flows.values()],
-      foreign: this.#known?.foreign ?? [],
+      foreign: this.#opening.knownNow?.foreign ?? [],
       level: (flow) => this.#levels.get(flow) ?? 0,
       timed: this.#routing.timed,
     }
@@ -359,7 +327,13 @@ export class Sluice {
   readonly #replayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([replayStep(of)])
 
   #now(): Millis {
-    return this.#time.now()
+    return this.#opening.time.now()
+  }
+
+  /** Only who is asked needs it. */
+  async #adminApi(): Promise<AdminApi> {
+    const { Api } = await import('./api/api.ts')
+    return new Api(this, { keys: this.keys, monotonic: () => this.#clock.monotonic() })
   }
 
   #logged(options: SluiceOptions): (run: RunName) => RunLog {

@@ -66,10 +66,17 @@ async function verifyingSide(): Promise<Served> {
     emit: () => {},
   })
   receiver.declare(declaredSource('github', github({ secret: SECRET }), {}))
-  const serving = await serve(new Inbound({ receiver, routes: [], unready: () => Promise.resolve(undefined) }), {
-    port: 0,
-  })
+  const serving = await serve(
+    new Inbound({ receiver, routes: [], unready: () => Promise.resolve(undefined), api: nobody }),
+    {
+      port: 0,
+    },
+  )
   return { port: portOf(serving.url), close: () => serving.close() }
+}
+
+const nobody = (): never => {
+  throw new Error('The bench has no API.')
 }
 
 interface Arrived {

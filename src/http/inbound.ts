@@ -10,7 +10,22 @@ export interface InboundParts {
   readonly routes: readonly OwnRoute[]
   /** Undefined: ready. Else why not. */
   readonly unready: () => Promise<string | undefined>
+  /** What people operate the app by; made when it is first asked for. */
+  readonly api: () => Promise<AdminApi>
 }
+
+export interface AdminApi {
+  answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer>
+}
+
+/** How a request came in. */
+export interface Connection {
+  /** False: something may stand between, such as a proxy or another framework. */
+  readonly isDirect: boolean
+}
+
+/** Addresses that are the API's, whatever the app declares. */
+const API = /^\/(?:v1\/|openapi\.json$)/
 
 export class Inbound {
   readonly #parts: InboundParts
@@ -23,16 +38,17 @@ export class Inbound {
     const { pathname } = new URL(request.url)
     const own = this.ownRoute(request.method, pathname)
     if (own !== undefined) return own.handle(request, context)
-    return responseOf(await this.answer(headOf(request, context), webBody(request)))
+    return responseOf(await this.answer(headOf(request, context), { isDirect: false }, webBody(request)))
   }
 
   ownRoute(method: string, pathname: string): OwnRoute | undefined {
     return this.#parts.routes.find((route) => matches(route, method, pathname))
   }
 
-  async answer(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
+  async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     if (head.method === 'GET' && head.url.pathname === '/healthz') return json(200, { ok: true })
     if (head.method === 'GET' && head.url.pathname === '/readyz') return this.#readiness()
+    if (API.test(head.url.pathname)) return (await this.#parts.api()).answer(head, connection, read)
     return this.#parts.receiver.receive(head, read)
   }
 

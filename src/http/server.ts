@@ -1,15 +1,17 @@
 // The server: Fastify, bounded in everything that a stranger can make long, and nothing of a request believed that a
 // proxy is not listed for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Readable } from 'node:stream'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
+import type { AnyListener } from '../observe/events.ts'
 import { problemAnswer } from '../receive/problem.ts'
-import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import { answerBroken, routeFailed } from './broken-request.ts'
+import { Connections, type ConnectionCounts } from './connections.ts'
 import type { Inbound } from './inbound.ts'
 import { nodeBody } from './node-body.ts'
+import { headOf, webRequest } from './node-request.ts'
+import { trustedProxies, type IsTrusted } from './trusted-proxies.ts'
 
 export interface ListenOptions {
   /** `PORT` of the environment, or 8787. 0: any that is free. */
@@ -19,10 +21,13 @@ export interface ListenOptions {
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer }
   /** Addresses and networks whose forwarded headers are believed. */
   readonly trustProxy?: readonly string[]
+  /** Open at a time; further ones are closed unread. 1,000 unless said. A proxy that is trusted may have any number. */
+  readonly connectionsPerAddress?: number
 }
 
 export interface Listening {
   readonly url: string
+  connections(): ConnectionCounts
   /** Takes in nothing more; what has arrived is answered. */
   close(): Promise<void>
 }
@@ -43,23 +48,36 @@ const BOUNDS: ServerBounds = {
   lookedEvery: 1_000,
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof ListenOptions>(['port', 'host', 'tls', 'trustProxy'])
+const KNOWN: ReadonlySet<string> = new Set<keyof ListenOptions>([
+  'port',
+  'host',
+  'tls',
+  'trustProxy',
+  'connectionsPerAddress',
+])
 const PORT = 8787
 const HOST = '127.0.0.1'
 const HEADERS_MAX = 16 * 1024
 const CONNECTIONS_MAX = 10_000
+const CONNECTIONS_PER_ADDRESS = 1_000
 
 export async function serve(
   inbound: Inbound,
   options: ListenOptions,
   bounds: ServerBounds = BOUNDS,
+  emit: AnyListener = () => {},
 ): Promise<Listening> {
   onlyKnown(options, KNOWN, 'listen: ')
   const port = portOf(options.port)
-  const server = await serverFor(inbound, options, bounds)
+  const isTrusted = trustedProxies(options.trustProxy)
+  const connections = new Connections({ most: mostOf(options.connectionsPerAddress), isTrusted, emit })
+  // With a proxy listed, who is on the machine itself and who came through cannot be told apart.
+  const serving = { inbound, isDirect: (options.trustProxy ?? []).length === 0, isClosing: false }
+  const server = await serverFor(serving, fastifyOptions(options, isTrusted, bounds))
+  connections.guard(server.server)
   try {
     const url = await server.listen({ port, host: options.host ?? HOST, backlog: 4_096 })
-    return { url, close: () => server.close() }
+    return { url, connections: () => connections.counts, close: () => server.close() }
   } catch (error) {
     await server.close()
     const why = error instanceof Error ? error.message : String(error)
@@ -67,16 +85,14 @@ export async function serve(
   }
 }
 
-async function serverFor(inbound: Inbound, options: ListenOptions, bounds: ServerBounds): Promise<FastifyInstance> {
+async function serverFor(serving: Serving, options: object): Promise<FastifyInstance> {
   // Only who listens needs it.
   const { fastify } = await import('fastify')
-  let isClosing = false
-  const handle = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-    handled(inbound, request, reply, () => isClosing)
-  const server = configured(() => fastify({ ...fastifyOptions(options, bounds), frameworkErrors: failing(handle) }))
+  const handle = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => handled(serving, request, reply)
+  const server = configured(() => fastify({ ...options, frameworkErrors: failing(handle) }))
   server.server.maxConnections = CONNECTIONS_MAX
   server.addHook('preClose', (done) => {
-    isClosing = true
+    serving.isClosing = true
     done()
   })
   // Before anything of the framework looks at the content type or the body: the source does, when it knows who sent it.
@@ -103,7 +119,7 @@ function sendingOwn(response: Response): Send {
   return (reply) => reply.send(response)
 }
 
-function fastifyOptions({ tls, trustProxy }: ListenOptions, bounds: ServerBounds): object {
+function fastifyOptions({ tls, trustProxy = [] }: ListenOptions, isTrusted: IsTrusted, bounds: ServerBounds): object {
   const { headersWithin, requestWithin, keptAliveFor, lookedEvery } = bounds
   const limits = {
     maxHeaderSize: HEADERS_MAX,
@@ -112,7 +128,8 @@ function fastifyOptions({ tls, trustProxy }: ListenOptions, bounds: ServerBounds
     connectionsCheckingInterval: lookedEvery,
   }
   return {
-    trustProxy: trustProxy === undefined ? false : listed(trustProxy),
+    // Who lists none pays nothing for it.
+    trustProxy: trustProxy.length > 0 && isTrusted,
     requestTimeout: requestWithin,
     keepAliveTimeout: keptAliveFor,
     forceCloseConnections: 'idle',
@@ -124,74 +141,44 @@ function fastifyOptions({ tls, trustProxy }: ListenOptions, bounds: ServerBounds
   }
 }
 
-function listed(trustProxy: readonly string[]): string[] {
-  if (Array.isArray(trustProxy)) return [...trustProxy]
-  throw new SluiceError('CONFIG_INVALID', "listen: trustProxy is a list of addresses and networks: ['10.0.0.0/8'].")
-}
-
-/** Keys, certificates and networks are looked at here for the first time. */
+/** Keys and certificates are looked at here for the first time. */
 function configured(make: () => FastifyInstance): FastifyInstance {
   try {
     return make()
   } catch (error) {
-    if (error instanceof SluiceError) throw error
     const why = error instanceof Error ? error.message : String(error)
-    throw new SluiceError('CONFIG_INVALID', `listen: tls or trustProxy cannot be used: ${why}.`, error)
+    throw new SluiceError('CONFIG_INVALID', `listen: tls cannot be used: ${why}.`, error)
   }
 }
 
-async function handled(
-  inbound: Inbound,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  isClosing: () => boolean,
-): Promise<unknown> {
+interface Serving {
+  readonly inbound: Inbound
+  readonly isDirect: boolean
+  isClosing: boolean
+}
+
+async function handled(serving: Serving, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { inbound, isDirect } = serving
   const head = headOf(request)
   const own = inbound.ownRoute(head.method, head.url.pathname)
   const send =
     own === undefined
-      ? sending(await inbound.answer(head, nodeBody(request.raw)))
+      ? sending(await inbound.answer(head, { isDirect }, nodeBody(request.raw)))
       : sendingOwn(await own.handle(webRequest(request, head), { address: head.address }))
   // Whoever is kept alive would keep the server from closing.
-  if (isClosing()) void reply.header('connection', 'close')
+  if (serving.isClosing) void reply.header('connection', 'close')
   return send(reply)
 }
-
-function headOf(request: FastifyRequest): RequestHead {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
-  }
-  return { method: request.method, url: urlOf(request), headers, address: request.ip }
-}
-
-/** Nonsense in a host header is no reason to fail, and none to look for another path than the one that was asked for. */
-function urlOf({ protocol, host, originalUrl }: FastifyRequest): URL {
-  const origin = originOf(`${protocol}://${host}`)
-  const path = originalUrl.startsWith('/') ? originalUrl : `/${originalUrl}`
-  return URL.parse(`${origin ?? 'http://localhost'}${path}`) ?? NOWHERE
-}
-
-// Almost all requests are to one and the same.
-const latest: { called: string; origin: string | undefined } = { called: '', origin: undefined }
-
-function originOf(called: string): string | undefined {
-  if (latest.called !== called) {
-    Object.assign(latest, { called, origin: /^https?:/.test(called) ? URL.parse(called)?.origin : undefined })
-  }
-  return latest.origin
-}
-
-function webRequest(request: FastifyRequest, { method, url, headers }: RequestHead): Request {
-  const body = method === 'GET' || method === 'HEAD' ? null : (Readable.toWeb(request.raw) as ReadableStream)
-  return new Request(url, { method, headers, body, duplex: 'half' })
-}
-
-const NOWHERE = new URL('http://localhost/')
 
 function portOf(given: number | undefined): number {
   // One that is set to nothing is not set.
   const port = given ?? Number(process.env['PORT']?.trim() || PORT)
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
   throw new SluiceError('CONFIG_INVALID', `listen: port is ${port}; it is a number from 0 to 65535.`)
+}
+
+function mostOf(given: number = CONNECTIONS_PER_ADDRESS): number {
+  if (given === Infinity || (Number.isInteger(given) && given > 0)) return given
+  const what = `connectionsPerAddress is ${given}; it is a whole number from 1, or Infinity.`
+  throw new SluiceError('CONFIG_INVALID', `listen: ${what}`)
 }

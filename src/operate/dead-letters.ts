@@ -5,6 +5,7 @@ import { FlowEvent } from '../model/flow-event.ts'
 import type { Attempt } from '../model/lane.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Filter, LetterRecord, MarkRecord, Store } from '../store/contract/index.ts'
+import { countAll } from './count-all.ts'
 import type { OperateParts, Page, Steered } from './lanes.ts'
 import { laneOf } from './name-lane.ts'
 
@@ -68,6 +69,13 @@ export class DeadLetters {
     }
     const { items, next } = await store.find({ kind: 'dead', ...page })
     return { items: items.map(ofLetter), next }
+  }
+
+  /** How many `retry` or `drop` by this filter would be for. */
+  async count(filter: DeadFilter = {}): Promise<number> {
+    const store = await this.#parts.store()
+    const kind = filter.kind === 'unrouted' ? 'marks' : 'dead'
+    return countAll(store, { kind, filter: this.#filterOf(filter) })
   }
 
   /** With its events. */

@@ -8,6 +8,7 @@ import { millis, type Duration } from '../model/duration.ts'
 import { laneId } from '../model/identity.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Filter, Store } from '../store/contract/index.ts'
+import { countAll } from './count-all.ts'
 import type { OperateParts } from './lanes.ts'
 import { laneOf } from './name-lane.ts'
 import { MOST_REPLAYS, readReplay, readReplays, writeReplay, type ReplayRecord } from './replay-record.ts'
@@ -61,7 +62,6 @@ const FILTERS: ReadonlySet<string> = new Set<keyof ReplayFilter>([
   'event',
 ])
 const OPTIONS: ReadonlySet<string> = new Set<keyof ReplayOptions>(['id', 'into', 'rate', 'per'])
-const COUNTED_AT_ONCE = 10_000
 const ID_LENGTH_MAX = 200
 const DEFAULT_RATE = 100
 
@@ -200,21 +200,9 @@ export async function goOnWithReplays(store: Store, step: ReplaysParts['step']):
   for (const { record } of await readReplays(store)) if (record.state === 'running') await step(record)
 }
 
-/** Pages of their own, so that a million events hold nobody up. */
 async function countOf(store: Store, filter: Filter, event: string | undefined): Promise<number> {
   if (event !== undefined) return (await store.get({ kind: 'events', id: event })).item === undefined ? 0 : 1
-  let sum = 0
-  for (let cursor: string | undefined = ''; cursor !== undefined;) {
-    const reply: { readonly count: number; readonly next: string | undefined } = await store.count({
-      kind: 'events',
-      filter,
-      cursor,
-      atMost: COUNTED_AT_ONCE,
-    })
-    sum += reply.count
-    cursor = reply.next
-  }
-  return sum
+  return countAll(store, { kind: 'events', filter })
 }
 
 /** Records of what is over are kept as long as there is room. */

@@ -1,5 +1,5 @@
 // Documents with revisions, and the audit trail that is written in the same commit (L18).
-import { hash } from 'node:crypto'
+import { chainOf } from '../../model/audit-chain.ts'
 import type { WriteDocsCall } from '../contract/index.ts'
 import type { Work } from './work.ts'
 
@@ -33,15 +33,4 @@ function audit(work: Work, act: { readonly who: string; readonly what: string })
   const last = work.tables.docs.lastAudit()
   const entry = { id: (last?.id ?? 0) + 1, at: work.now, who: act.who, what: act.what }
   work.tables.docs.addAudit({ ...entry, chain: chainOf(last?.chain ?? '', entry) })
-}
-
-interface Entry {
-  readonly id: number
-  readonly at: number
-  readonly who: string
-  readonly what: string
-}
-
-function chainOf(before: string, entry: Entry): string {
-  return hash('sha256', JSON.stringify([before, entry.id, entry.at, entry.who, entry.what]), 'base64url')
 }

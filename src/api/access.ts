@@ -1,0 +1,85 @@
+// Who may call the admin API: whoever has a key of the role; and, until there is one, only who is on the machine itself.
+import { isIPv4 } from 'node:net'
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { Connection } from '../http/inbound.ts'
+import type { Keys } from '../operate/keys.ts'
+import { networkOf, RequestRate } from '../receive/request-rate.ts'
+import type { RequestHead } from '../receive/receiver.ts'
+import type { Role } from './route.ts'
+
+export interface AccessParts {
+  readonly keys: Keys
+  readonly monotonic: () => Millis
+}
+
+export const LOOPBACK = 'loopback'
+
+const CALLS = { rate: 1_200, per: 60_000 }
+/** Of keys that were wrong: guessing is hopeless anyway, and shall be quiet as well. */
+const FAILURES = { rate: 20, per: 60_000 }
+
+export class Access {
+  readonly #parts: AccessParts
+  readonly #calls = new RequestRate(CALLS.rate, CALLS.per)
+  readonly #failures = new RequestRate(FAILURES.rate, FAILURES.per)
+
+  constructor(parts: AccessParts) {
+    this.#parts = parts
+  }
+
+  /** Who it is, or an error that says why not. */
+  async check(head: RequestHead, connection: Connection, role: Role): Promise<string> {
+    refuseCrossSite(head)
+    this.#count(this.#calls, head)
+    const { keys } = this.#parts
+    const given = bearerOf(head.headers['authorization'])
+    if (given === undefined) {
+      if (await keys.isAny()) throw new SluiceError('KEY_MISSING', 'The API is called with a key.')
+      if (isOnTheMachine(head, connection)) return LOOPBACK
+      throw new SluiceError('KEY_MISSING', 'Without any key the API answers only direct calls from the machine itself.')
+    }
+    const key = await keys.find(given)
+    if (key === undefined) {
+      this.#count(this.#failures, head)
+      throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
+    }
+    if (role === 'operate' && key.role !== 'operate') {
+      throw new SluiceError('ROLE_TOO_LOW', `The key ${key.name} may only read.`)
+    }
+    return key.name
+  }
+
+  #count(rate: RequestRate, { address }: RequestHead): void {
+    const after = rate.refuses(networkOf(address), this.#parts.monotonic())
+    if (after === undefined) return
+    throw new SluiceError('TOO_MANY_CALLS', `This address calls too often; there is room in ${Math.ceil(after)} ms.`)
+  }
+}
+
+function bearerOf(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : (/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '')
+}
+
+/** What a browser is made to send by somebody else's page says where it comes from. */
+function refuseCrossSite({ headers }: RequestHead): void {
+  const site = headers['sec-fetch-site']
+  const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
+  const { origin } = headers
+  if (!isForeign && (origin === undefined || URL.parse(origin)?.host === headers['host'])) return
+  throw new SluiceError('CROSS_SITE', 'The call was made by a page of another origin.')
+}
+
+const PASSED_ON = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'] as const
+const LOCAL_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
+
+/** A name that a stranger's page made point here, or a proxy on the same machine, is not the machine itself. */
+function isOnTheMachine({ address, headers }: RequestHead, { isDirect }: Connection): boolean {
+  if (!isDirect || !isLoopback(address)) return false
+  return LOCAL_HOST.test(headers['host'] ?? '') && PASSED_ON.every((name) => headers[name] === undefined)
+}
+
+function isLoopback(address: string): boolean {
+  const plain = address.replace(/^::ffff:/i, '')
+  return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'))
+}

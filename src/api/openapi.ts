@@ -1,0 +1,90 @@
+// The OpenAPI document, made of the routes themselves.
+import { z } from 'zod'
+import type { ApiRoute } from './route.ts'
+import { ROUTES } from './routes/index.ts'
+
+const PROBLEM = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code', 'fix'],
+  properties: {
+    type: { type: 'string' },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    code: { type: 'string', description: 'Stable: codes are added, never renamed.' },
+    fix: { type: 'string' },
+  },
+} as const
+
+export function openApi(): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const route of ROUTES) {
+    const at = (paths[route.path] ??= {})
+    at[route.method.toLowerCase()] = operationOf(route)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sluice admin API',
+      version: '1',
+      description: 'What people and programs that operate an app can ask of it. Times are milliseconds since 1970.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys make` gives one.' } },
+      schemas: { Problem: PROBLEM },
+      responses: {
+        Problem: {
+          description: 'It was not done; `code` and `fix` say why, and what to do.',
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      },
+    },
+  }
+}
+
+function operationOf({ name, tag, summary, role, params, query, body, answer, method }: ApiRoute): object {
+  const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
+  return {
+    operationId: name,
+    tags: [tag],
+    summary,
+    description: role === 'operate' ? 'Needs a key of the role `operate`; is written to the audit log.' : '',
+    ...(parameters.length > 0 && { parameters }),
+    ...(method !== 'GET' && {
+      requestBody: { content: { 'application/json': { schema: schemaOf(body, 'input') } } },
+    }),
+    responses: {
+      200: { description: 'Done.', content: { 'application/json': { schema: schemaOf(answer, 'output') } } },
+      default: { $ref: '#/components/responses/Problem' },
+    },
+  }
+}
+
+function parametersOf(schema: z.ZodObject, where: 'path' | 'query'): object[] {
+  const { properties = {}, required = [] } = schemaOf(schema, 'input')
+  return Object.entries(properties).map(([name, of]) => {
+    const { description, ...rest } = of
+    return {
+      name,
+      in: where,
+      required: where === 'path' || required.includes(name),
+      ...(description !== undefined && { description }),
+      schema: rest,
+    }
+  })
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly description?: string
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Schema {
+  const { $schema: _dialect, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  return made as Schema
+}

@@ -1,0 +1,151 @@
+// Dead letters: runs that died, and events that could not be routed. One, or all that a filter names, counted first.
+import { z } from 'zod'
+import { SluiceError } from '../../errors.ts'
+import { route, type ApiRoute } from '../route.ts'
+import {
+  asked,
+  attempt,
+  counted,
+  id,
+  laneKey,
+  moment,
+  name,
+  NOTHING,
+  PAGE,
+  pageOf,
+  steered,
+  tenant,
+} from '../schemas.ts'
+
+const RUN = z.strictObject({
+  kind: z.literal('run'),
+  id: z.string(),
+  flow: z.string(),
+  key: z.string(),
+  tenant: z.string(),
+  reason: z.string(),
+  at: moment,
+  state: z.enum(['dead', 'queued', 'running']),
+  tries: z.int(),
+  lapses: z.int(),
+  blocks: z.boolean(),
+  attempts: z.array(attempt),
+  events: z.array(z.string()),
+})
+
+const UNROUTED = z.strictObject({
+  kind: z.literal('unrouted'),
+  id: z.string(),
+  flow: z.string(),
+  reason: z.string(),
+  error: z.string(),
+  at: moment,
+  tries: z.int(),
+  events: z.array(z.string()),
+})
+
+const CONTENTS = { contents: z.array(z.looseObject({ id: z.string(), type: z.string(), source: z.string() })) }
+
+const FILTER = z.strictObject({
+  kind: z.enum(['run', 'unrouted']).exactOptional(),
+  flow: name.exactOptional(),
+  key: laneKey.exactOptional(),
+  tenant: tenant.exactOptional(),
+  from: asked.exactOptional(),
+  to: asked.exactOptional(),
+})
+
+const ONE = z.strictObject({ id })
+const TAG = 'dead letters'
+
+export const deadLetters: readonly ApiRoute[] = [
+  route({
+    method: 'GET',
+    path: '/v1/dead-letters',
+    name: 'listDeadLetters',
+    tag: TAG,
+    summary: 'Newest first. Those of runs, unless kind says unrouted.',
+    role: 'read',
+    params: NOTHING,
+    query: FILTER.extend(PAGE),
+    body: NOTHING,
+    answer: pageOf(z.union([RUN, UNROUTED])),
+    handle: async (app, { query: { cursor, limit, ...filter } }) => {
+      const { items, next } = await app.deadLetters.list(filter, cursor, limit)
+      return { items: [...items] as never[], next }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/dead-letters/count',
+    name: 'countDeadLetters',
+    tag: TAG,
+    summary: 'How many a retry or drop by this filter would be for.',
+    role: 'read',
+    params: NOTHING,
+    query: FILTER,
+    body: NOTHING,
+    answer: counted,
+    handle: async (app, { query }) => ({ count: await app.deadLetters.count(query) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/dead-letters/{id}',
+    name: 'showDeadLetter',
+    tag: TAG,
+    summary: 'One, with its attempts and its events.',
+    role: 'read',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.union([RUN.extend(CONTENTS), UNROUTED.extend(CONTENTS)]),
+    handle: async (app, { params }) => {
+      const letter = await app.deadLetters.show(params.id)
+      if (letter === undefined) throw missing(params.id)
+      return { ...letter, contents: letter.contents.map((event) => event.toJSON()) } as never
+    },
+  }),
+  ...(['retry', 'drop'] as const).flatMap((act) => [
+    route({
+      method: 'POST',
+      path: `/v1/dead-letters/{id}/${act}`,
+      name: `${act}DeadLetter`,
+      tag: TAG,
+      summary: act === 'retry' ? 'The same run again, with all its tries.' : 'It is over; its events go by their age.',
+      role: 'operate',
+      params: ONE,
+      query: NOTHING,
+      body: NOTHING,
+      answer: steered,
+      audited: ({ params }) => `${DID[act]} the dead letter ${params.id}`,
+      handle: async (app, { params }) => {
+        const result = await app.deadLetters[act](params.id)
+        if (typeof result !== 'string' || result === 'missing') throw missing(params.id)
+        return { result }
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `/v1/dead-letters/${act}`,
+      name: `${act}DeadLetters`,
+      tag: TAG,
+      summary: `All that the filter names: ${act}.`,
+      role: 'operate',
+      params: NOTHING,
+      query: NOTHING,
+      body: FILTER,
+      answer: counted,
+      audited: ({ body }) => `${DID[act]} the dead letters of ${JSON.stringify(body)}`,
+      handle: async (app, { body }) => {
+        const result = await app.deadLetters[act](body)
+        return { count: typeof result === 'string' ? 0 : result.count }
+      },
+    }),
+  ]),
+]
+
+const DID = { retry: 'retried', drop: 'dropped' } as const
+
+function missing(letter: string): SluiceError {
+  return new SluiceError('NOT_FOUND', `There is no dead letter ${JSON.stringify(letter)}.`)
+}

@@ -1,0 +1,112 @@
+// Keys to the admin API: shown once, kept as a hash, with a role. Whoever reads the store cannot use them.
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { Doc, Store } from '../store/contract/index.ts'
+
+export type KeyRole = 'read' | 'operate'
+
+export interface Key {
+  readonly id: string
+  /** As the audit log calls whoever uses it. */
+  readonly name: string
+  readonly role: KeyRole
+  readonly made: Millis
+  readonly by: string
+}
+
+export interface NewKey extends Key {
+  /** Shown now, and never again. */
+  readonly secret: string
+}
+
+interface KeptKey extends Omit<Key, 'id'> {
+  readonly hash: string
+}
+
+const KIND = 'key'
+const PREFIX = 'slk'
+const MOST_KEYS = 1_000
+const NAME = /^[\w][\w .@-]{0,99}$/u
+const SECRET = /^slk_([0-9a-f]{12})_([\w-]{43})$/
+
+export class Keys {
+  readonly #store: () => Promise<Store>
+
+  constructor(store: () => Promise<Store>) {
+    this.#store = store
+  }
+
+  async make(options: { readonly name: string; readonly role: KeyRole; readonly by?: string }): Promise<NewKey> {
+    const { name, role, by = '' } = options
+    if (typeof name !== 'string' || !NAME.test(name)) {
+      throw invalid('name has 1 to 100 letters, digits, spaces and . @ _ -, and begins with a letter or digit.')
+    }
+    if (role !== 'read' && role !== 'operate')
+      throw invalid(`role is ${JSON.stringify(role)}; it is 'read' or 'operate'.`)
+    const store = await this.#store()
+    const known = await this.list()
+    if (known.length >= MOST_KEYS) throw invalid(`there are ${MOST_KEYS} keys; revoke one first.`)
+    if (known.some((key) => key.name === name))
+      throw invalid(`there is a key named ${JSON.stringify(name)}; choose another name.`)
+    const id = randomBytes(6).toString('hex')
+    const chance = randomBytes(32).toString('base64url')
+    const secret = `${PREFIX}_${id}_${chance}`
+    const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+    const kept: KeptKey = { name, role, made: now, by, hash: hashOf(secret) }
+    const writes = [{ kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) }]
+    const what = `made the key ${name} of the role ${role}`
+    await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
+    return { id, name, role, made: now, by, secret }
+  }
+
+  async list(): Promise<readonly Key[]> {
+    const store = await this.#store()
+    const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })
+    return docs.map(keyOf).map(({ hash: _hash, ...key }) => key)
+  }
+
+  /** By id or name. From now on nobody gets in with it. */
+  async revoke(which: string, by = ''): Promise<'ok' | 'missing'> {
+    const store = await this.#store()
+    const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })
+    const doc = docs.find((one) => one.id === which || keyOf(one).name === which)
+    if (doc === undefined) return 'missing'
+    const writes = [{ kind: KIND, id: doc.id, ifRev: doc.rev, body: undefined }]
+    const what = `revoked the key ${keyOf(doc).name}`
+    await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
+    return 'ok'
+  }
+
+  /** Whose it is. Compared in constant time; undefined: nobody's. */
+  async find(secret: string): Promise<Key | undefined> {
+    const id = SECRET.exec(secret)?.[1]
+    if (id === undefined) return undefined
+    const store = await this.#store()
+    const { docs } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+    const [doc] = docs
+    if (doc === undefined) return undefined
+    const { hash: wanted, ...key } = keyOf(doc)
+    return timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(wanted)) ? key : undefined
+  }
+
+  /** Whether anybody has made one: until then only who is on the machine itself gets in. */
+  async isAny(): Promise<boolean> {
+    const store = await this.#store()
+    const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: 1 })
+    return docs.length > 0
+  }
+}
+
+/** 256 bits of chance need no slow hash. */
+function hashOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
+}
+
+function keyOf(doc: Doc): Key & { readonly hash: string } {
+  return { id: doc.id, ...(JSON.parse(Buffer.from(doc.body).toString()) as KeptKey) }
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('REQUEST_INVALID', `keys: ${what}`)
+}

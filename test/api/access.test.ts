@@ -1,0 +1,152 @@
+// Who gets in: a key of the role, or, until there is one, a direct call from the machine itself; and what is told to others.
+import { describe, expect, test } from 'vitest'
+import type { Sluice } from '../../src/index.ts'
+import { rig, STORES, type Answer, type Rig } from './rig.ts'
+
+const declare = (app: Sluice): Sluice => app.flow('f', { on: 'ping', run: () => {} })
+
+const codeOf = ({ status, body }: Answer): unknown[] => [status, (body as { code?: string }).code]
+
+describe.each(STORES)('access on %s', (store) => {
+  const opened = (): Promise<Rig> => rig(store, declare)
+
+  test.each([
+    ['a direct call', {}, [200, undefined]],
+    ['by IPv6', { address: '::1', headers: { host: '[::1]:8787' } }, [200, undefined]],
+    ['by IPv4 in IPv6', { address: '::ffff:127.0.0.1' }, [200, undefined]],
+    ['from another address', { address: '10.0.0.7' }, [401, 'KEY_MISSING']],
+    ['from an unknown one', { address: 'unknown' }, [401, 'KEY_MISSING']],
+    ['through something', { isDirect: false }, [401, 'KEY_MISSING']],
+    ['passed on by a proxy on the machine', { headers: { 'x-forwarded-for': '127.0.0.1' } }, [401, 'KEY_MISSING']],
+    ['passed on, said otherwise', { headers: { forwarded: 'for=127.0.0.1' } }, [401, 'KEY_MISSING']],
+    ['passed on via', { headers: { via: '1.1 proxy' } }, [401, 'KEY_MISSING']],
+    ['by a name that was made to point here', { headers: { host: 'evil.example:8787' } }, [401, 'KEY_MISSING']],
+    ['by a name that begins alike', { headers: { host: 'localhost.evil.example' } }, [401, 'KEY_MISSING']],
+    ['with a key that nobody has', { key: `slk_000000000000_${'a'.repeat(43)}` }, [401, 'KEY_WRONG']],
+    ['with nonsense for a key', { headers: { authorization: 'Basic YTpi' } }, [401, 'KEY_WRONG']],
+    ['by a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, [403, 'CROSS_SITE']],
+    ['by a page of another origin', { headers: { origin: 'https://evil.example' } }, [403, 'CROSS_SITE']],
+    [
+      'by a page of its own',
+      { headers: { origin: 'http://localhost:8787', 'sec-fetch-site': 'same-origin' } },
+      [200, undefined],
+    ],
+  ])('without any key: %s', async (_name, options, wanted) => {
+    const r = await opened()
+    expect(codeOf(await r.get('/v1/flows', options))).toEqual(wanted)
+  })
+
+  test('with a key: from anywhere, and nobody without one, not even the machine itself', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    expect(codeOf(await r.get('/v1/flows'))).toEqual([401, 'KEY_MISSING'])
+    expect(codeOf(await r.get('/v1/flows', { key: secret, address: '10.0.0.7', isDirect: false }))).toEqual([
+      200,
+      undefined,
+    ])
+    expect((await r.get('/v1/flows')).headers).toMatchObject({ 'www-authenticate': 'Bearer' })
+  })
+
+  test('one that may read may not operate, and nothing is done', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'bob', role: 'read' })
+    expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([200, undefined])
+    expect(codeOf(await r.post('/v1/flows/f/pause', { reason: 'x' }, { key: secret }))).toEqual([403, 'ROLE_TOO_LOW'])
+    expect((await r.app.flows.list()).find(({ flow }) => flow === 'f')?.paused).toBeUndefined()
+  })
+
+  test('revoked: nobody gets in with it any more', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
+    const other = await r.app.keys.make({ name: 'bob', role: 'read' })
+    expect(await r.app.keys.revoke('ada')).toBe('ok')
+    expect(await r.app.keys.revoke('ada')).toBe('missing')
+    expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([401, 'KEY_WRONG'])
+    expect(codeOf(await r.get('/v1/flows', { key: other.secret }))).toEqual([200, undefined])
+  })
+
+  test('a key with one character changed is nobody’s', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
+    const last = secret.endsWith('A') ? 'B' : 'A'
+    expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_WRONG'])
+  })
+
+  test('the store has no key in it, only its hash', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
+    expect(JSON.stringify(await r.app.keys.list())).not.toContain(secret.slice(-20))
+    expect(await r.app.keys.list()).toMatchObject([{ name: 'ada', role: 'read' }])
+  })
+
+  test('guessing is slowed down, and so is calling without end', async () => {
+    const r = await opened()
+    await r.app.keys.make({ name: 'ada', role: 'read' })
+    const guess = { key: `slk_000000000000_${'b'.repeat(43)}`, address: '10.0.0.9' }
+    const codes = []
+    for (let n = 0; n < 25; n++) codes.push((await r.get('/v1/flows', guess)).status)
+    expect(codes.filter((status) => status === 401)).toHaveLength(20)
+    const last = await r.get('/v1/flows', guess)
+    expect(codeOf(last)).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(Number(last.headers['retry-after'])).toBeGreaterThan(0)
+  })
+
+  test('every act is in the audit log, by the name of the key, before it is done', async () => {
+    const r = await opened()
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate', by: 'root' })
+    await r.post('/v1/flows/f/pause', { reason: 'deploy' }, { key: secret })
+    await r.post('/v1/flows/none/pause', { reason: 'typo' }, { key: secret })
+    const { items } = await r.app.audit.list()
+    expect(items.map(({ who, what }) => [who, what])).toEqual([
+      ['ada', 'paused the flow none: typo'],
+      ['ada', 'paused the flow f: deploy'],
+      ['root', 'made the key ada of the role operate'],
+    ])
+    expect(await r.app.audit.verify()).toEqual({ kind: 'whole', entries: 3 })
+  })
+
+  test('answers tell browsers to keep, frame, sniff and run nothing', async () => {
+    const r = await opened()
+    for (const answer of [await r.get('/v1/flows'), await r.get('/v1/nothing')]) {
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'content-security-policy': expect.stringContaining("default-src 'none'"),
+      })
+      expect(Object.keys(answer.headers).join()).not.toContain('access-control')
+    }
+  })
+
+  test.each([
+    ['GET', '/v1/nothing', {}, [404, 'NOT_FOUND']],
+    ['DELETE', '/v1/flows', {}, [405, 'METHOD_WRONG']],
+    ['GET', '/v1/flows?colour=red', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?limit=0', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?limit=1001', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?limit=1&limit=2', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?from=yesterday', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?key=a', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters?__proto__=1', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/dead-letters/%ff', {}, [400, 'REQUEST_INVALID']],
+    ['POST', '/v1/flows/f/pause', { body: {} }, [400, 'REQUEST_INVALID']],
+    ['POST', '/v1/flows/f/pause', { body: '{' }, [400, 'REQUEST_INVALID']],
+    ['POST', '/v1/flows/f/pause', { body: { reason: 'x', until: 3 } }, [400, 'REQUEST_INVALID']],
+    [
+      'POST',
+      '/v1/flows/f/pause',
+      { body: { reason: 'x' }, headers: { 'content-type': 'text/plain' } },
+      [415, 'BODY_NOT_JSON'],
+    ],
+  ])('bad input: %s %s', async (method, path, options, wanted) => {
+    const r = await opened()
+    const answer = await r.call(method, path, options)
+    expect(codeOf(answer)).toEqual(wanted)
+    expect(answer.headers['content-type']).toBe('application/problem+json')
+    expect(answer.body).toMatchObject({
+      type: `urn:sluice:problem:${wanted[1]}`,
+      status: wanted[0],
+      fix: expect.any(String),
+    })
+  })
+})

@@ -1,0 +1,57 @@
+// The admin API as it is served: by the server to the machine itself, behind a listed proxy and through `fetch` only by key.
+import { expect, onTestFinished, test } from 'vitest'
+import { Sluice } from '../../src/index.ts'
+import { unverified } from '../../src/sources/index.ts'
+
+function appOf(): Sluice {
+  const app = new Sluice({ store: 'memory:', log: false })
+  onTestFinished(() => app.stop())
+  return app.flow('f', { on: 'ping', run: () => {} })
+}
+
+const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
+  (await fetch(url, { headers })).status
+
+test('the server answers who is on the machine itself, until there is a key', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0 })
+  const answer = await fetch(`${url}/v1/flows`)
+  expect(answer.headers.get('content-type')).toContain('application/json')
+  expect(await answer.json()).toMatchObject({ items: expect.arrayContaining([{ flow: 'f', lanes: 0, live: 0 }]) })
+  expect(await statusOf(`${url}/openapi.json`)).toBe(200)
+  expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
+  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  expect(await statusOf(`${url}/v1/flows`)).toBe(401)
+  expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
+})
+
+test('behind a listed proxy a key is needed, whoever calls', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0, trustProxy: ['127.0.0.1'] })
+  expect(await statusOf(`${url}/v1/flows`)).toBe(401)
+  expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
+  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
+})
+
+test('mounted in a framework a key is needed: who calls is what the framework says', async () => {
+  const app = appOf()
+  const ask = (headers = {}): Promise<Response> =>
+    app.fetch(new Request('http://localhost/v1/flows', { headers }), { address: '127.0.0.1' })
+  expect((await ask()).status).toBe(401)
+  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  expect((await ask({ authorization: `Bearer ${secret}` })).status).toBe(200)
+})
+
+test('a body that is too long is refused, and the server goes on', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0 })
+  const body = JSON.stringify({ reason: 'x'.repeat(1_100_000) })
+  const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
+  expect((await fetch(`${url}/v1/flows/f/pause`, init)).status).toBe(413)
+  expect(await statusOf(`${url}/v1/flows`)).toBe(200)
+})
+
+test.each(['/v1/hook', '/openapi.json', '/metrics', '/healthz'])('no source can have the path %s', (path) => {
+  expect(() => appOf().source('s', unverified({ verify: 'none' }), { path })).toThrow('which the server itself answers')
+})
