@@ -1,7 +1,7 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
 import { ClockInUse, systemClock, within, type Clock, type Millis } from './clock.ts'
 import { SluiceError } from './errors.ts'
-import type { AdminApi } from './http/inbound.ts'
+import type { Api } from './api/api.ts'
 import type { RouteHandler } from './http/own-route.ts'
 import type { ListenOptions } from './http/server.ts'
 import type { FetchContext } from './http/web-fetch.ts'
@@ -17,9 +17,13 @@ import type { Audit } from './operate/audit.ts'
 import type { DeadLetters } from './operate/dead-letters.ts'
 import type { Keys } from './operate/keys.ts'
 import type { Flows, Lanes } from './operate/lanes.ts'
+import type { Limits } from './operate/limits.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
 import { goOnWithReplays, type Replays } from './operate/replays.ts'
 import type { Purged, PurgeWhat } from './operate/purge.ts'
+import type { Runs } from './operate/runs.ts'
+import type { Sources, SourceView } from './operate/sources.ts'
+import type { StoredEvents } from './operate/stored-events.ts'
 import { Opening } from './opening.ts'
 import { operating } from './operating.ts'
 import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
@@ -51,11 +55,6 @@ const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
-interface SourceActs {
-  /** A source that got its secret by handshake waits for the next one; `by` goes into the audit trail. */
-  forgetSecret(source: string, by?: string): Promise<'forgotten' | 'none'>
-}
-
 let enterTest: (app: Sluice, test: UnderTest) => Crashable
 
 export class Sluice {
@@ -66,8 +65,13 @@ export class Sluice {
   readonly replays: Replays
   readonly keys: Keys
   readonly audit: Audit
+  /** Events as they are stored; `events` is what happens. */
+  readonly stored: StoredEvents
+  /** Those that have ended. */
+  readonly runs: Runs
+  readonly limits: Limits
   /** What can be done to a way in. */
-  readonly sources: SourceActs
+  readonly sources: Sources
   /** Removes the data of a key, a tenant or an event, wherever it is; what runs with it is told, and settles nothing. */
   readonly purge: (what: PurgeWhat) => Promise<Purged>
   #settings: Settings
@@ -75,6 +79,7 @@ export class Sluice {
   readonly #flows = new Map<string, Flow>()
   readonly #schedules: Schedule[] = []
   readonly #limits = new Map<string, Limit>()
+  readonly #sources: SourceView[] = []
   readonly #limitParts: LimitParts
   readonly #opening: Opening
   readonly #publisher: Publisher
@@ -82,7 +87,7 @@ export class Sluice {
   readonly #levels = new Map<string, number>()
   readonly #routing: RoutingTime
   readonly #log: (run: RunName) => RunLog
-  #api: Promise<AdminApi> | undefined
+  #api: Promise<Api> | undefined
   #working: Working | undefined
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
@@ -124,16 +129,21 @@ export class Sluice {
       emit,
       api: () => (this.#api ??= this.#adminApi()),
     })
-    this.sources = { forgetSecret: (source, by) => this.#receiving.forgetSecret(source, by) }
     const step = this.#replayStep
     const retried = (): void => this.#working?.placeSoon(true)
-    const parts = operating({ store, flows: this.#flows, emit, known, retried, replayStep: step })
+    const sources = { declared: () => this.#sources, receiving: this.#receiving }
+    const declared = { flows: this.#flows, limits: this.#limits, sources }
+    const parts = operating({ store, emit, known, retried, replayStep: step, ...declared })
     this.deadLetters = parts.deadLetters
     this.lanes = parts.lanes
     this.flows = parts.flows
     this.replays = parts.replays
     this.keys = parts.keys
     this.audit = parts.audit
+    this.stored = parts.stored
+    this.runs = parts.runs
+    this.limits = parts.limits
+    this.sources = parts.sources
     this.purge = parts.purge
     this.#declare(delayedFlow(() => this.#now()))
     this.#declare(
@@ -210,6 +220,7 @@ export class Sluice {
     if (this.#starting !== undefined)
       throw invalid(`source ${JSON.stringify(name)} comes after start; declare it before.`)
     this.#receiving.source(name, source, options)
+    this.#sources.push({ name, scheme: source.scheme, path: options.path ?? `/in/${name}` })
     return this
   }
 
@@ -295,6 +306,7 @@ export class Sluice {
   }
 
   async #stop(): Promise<void> {
+    void this.#api?.then((api) => api.end())
     // Neither a slow sender nor a store that does not answer keeps the process.
     await within(this.#clock, this.#receiving.stop(), this.#settings.grace)
     await this.#starting?.catch(() => {})
@@ -331,9 +343,9 @@ export class Sluice {
   }
 
   /** Only who is asked needs it. */
-  async #adminApi(): Promise<AdminApi> {
+  async #adminApi(): Promise<Api> {
     const { Api } = await import('./api/api.ts')
-    return new Api(this, { keys: this.keys, monotonic: () => this.#clock.monotonic() })
+    return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock })
   }
 
   #logged(options: SluiceOptions): (run: RunName) => RunLog {

@@ -6,11 +6,13 @@ import type { ReadBody } from '../receive/bounds.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import type { AdminApi, Connection } from '../http/inbound.ts'
-import { Access, type AccessParts } from './access.ts'
+import type { Keys } from '../operate/keys.ts'
+import { Access } from './access.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import type { ApiRoute } from './route.ts'
 import { ROUTES } from './routes/index.ts'
+import { Stream, type StreamParts } from './stream.ts'
 
 const BODY_MAX = 1024 * 1024
 const OPENAPI_PATH = '/openapi.json'
@@ -29,14 +31,20 @@ interface Found {
   readonly params: Readonly<Record<string, string>>
 }
 
+export interface ApiParts extends StreamParts {
+  readonly keys: Keys
+}
+
 export class Api implements AdminApi {
   readonly #app: Operated
   readonly #access: Access
+  readonly #stream: Stream
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
 
-  constructor(app: Operated, access: AccessParts) {
+  constructor(app: Operated, { keys, ...parts }: ApiParts) {
     this.#app = app
-    this.#access = new Access(access)
+    this.#access = new Access({ keys, monotonic: () => parts.clock.monotonic() })
+    this.#stream = new Stream(parts)
   }
 
   async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
@@ -49,6 +57,21 @@ export class Api implements AdminApi {
     } catch (error) {
       return problem(error)
     }
+  }
+
+  async stream(head: RequestHead, connection: Connection): Promise<Response> {
+    try {
+      await this.#access.check(head, connection, 'read')
+      return await this.#stream.open(head.headers['last-event-id'] ?? '')
+    } catch (error) {
+      const { status, headers, body } = problem(error)
+      return new Response(body ?? '', { status, headers: { ...headers } })
+    }
+  }
+
+  /** When the app stops: whoever watches would keep it. */
+  end(): void {
+    this.#stream.end()
   }
 
   async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<unknown> {

@@ -16,6 +16,8 @@ export interface InboundParts {
 
 export interface AdminApi {
   answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer>
+  /** What happens, live, for as long as somebody reads. */
+  stream(head: RequestHead, connection: Connection): Promise<Response>
 }
 
 /** How a request came in. */
@@ -38,7 +40,9 @@ export class Inbound {
     const { pathname } = new URL(request.url)
     const own = this.ownRoute(request.method, pathname)
     if (own !== undefined) return own.handle(request, context)
-    return responseOf(await this.answer(headOf(request, context), { isDirect: false }, webBody(request)))
+    const [head, connection] = [headOf(request, context), { isDirect: false }]
+    if (isStream(head)) return this.stream(head, connection)
+    return responseOf(await this.answer(head, connection, webBody(request)))
   }
 
   ownRoute(method: string, pathname: string): OwnRoute | undefined {
@@ -52,10 +56,18 @@ export class Inbound {
     return this.#parts.receiver.receive(head, read)
   }
 
+  async stream(head: RequestHead, connection: Connection): Promise<Response> {
+    return (await this.#parts.api()).stream(head, connection)
+  }
+
   async #readiness(): Promise<SourceAnswer> {
     const why = await this.#parts.unready()
     return why === undefined ? json(200, { ready: true }) : json(503, { ready: false, why })
   }
+}
+
+export function isStream({ method, url }: RequestHead): boolean {
+  return method === 'GET' && url.pathname === '/v1/stream'
 }
 
 function json(status: number, body: unknown): SourceAnswer {

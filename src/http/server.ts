@@ -5,10 +5,11 @@ import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
 import { problemAnswer } from '../receive/problem.ts'
+import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import { answerBroken, routeFailed } from './broken-request.ts'
 import { Connections, type ConnectionCounts } from './connections.ts'
-import type { Inbound } from './inbound.ts'
+import { isStream, type Inbound } from './inbound.ts'
 import { nodeBody } from './node-body.ts'
 import { headOf, webRequest } from './node-request.ts'
 import { trustedProxies, type IsTrusted } from './trusted-proxies.ts'
@@ -158,16 +159,20 @@ interface Serving {
 }
 
 async function handled(serving: Serving, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { inbound, isDirect } = serving
   const head = headOf(request)
-  const own = inbound.ownRoute(head.method, head.url.pathname)
-  const send =
-    own === undefined
-      ? sending(await inbound.answer(head, { isDirect }, nodeBody(request.raw)))
-      : sendingOwn(await own.handle(webRequest(request, head), { address: head.address }))
+  const send = await sendingFor(serving, request, head)
   // Whoever is kept alive would keep the server from closing.
   if (serving.isClosing) void reply.header('connection', 'close')
   return send(reply)
+}
+
+async function sendingFor({ inbound, isDirect }: Serving, request: FastifyRequest, head: RequestHead): Promise<Send> {
+  const own = inbound.ownRoute(head.method, head.url.pathname)
+  if (own !== undefined) {
+    return sendingOwn(await own.handle(webRequest(request, head), { address: head.address }))
+  }
+  if (isStream(head)) return sendingOwn(await inbound.stream(head, { isDirect }))
+  return sending(await inbound.answer(head, { isDirect }, nodeBody(request.raw)))
 }
 
 function portOf(given: number | undefined): number {

@@ -41,7 +41,8 @@ export async function rig(
   declare(app)
   const t = await testApp(app, { store, now: START })
   onTestFinished(() => t.stop())
-  const api = new Api(app, { keys: app.keys, monotonic: () => t.elapsed })
+  const clock = { now: () => START + t.elapsed, monotonic: () => t.elapsed, after: () => () => {} }
+  const api = new Api(app, { keys: app.keys, store: () => Promise.reject(new Error('no stream here')), clock })
   const call: Rig['call'] = async (method, path, asked = {}) => {
     const { body, key, address = '127.0.0.1', isDirect = true } = asked
     const json = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))

@@ -55,3 +55,30 @@ test('a body that is too long is refused, and the server goes on', async () => {
 test.each(['/v1/hook', '/openapi.json', '/metrics', '/healthz'])('no source can have the path %s', (path) => {
   expect(() => appOf().source('s', unverified({ verify: 'none' }), { path })).toThrow('which the server itself answers')
 })
+
+test('the stream tells over HTTP what happens, to who may read, and ends with the app', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0 })
+  await app.start()
+  const response = await fetch(`${url}/v1/stream`)
+  expect(response.headers.get('content-type')).toBe('text/event-stream')
+  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+  await app.publish({ type: 'ping' })
+  let text = ''
+  while (!text.includes('event: settled')) text += (await reader.read()).value ?? ''
+  expect(text).toMatch(/event: event[^]*event: claimed[^]*event: settled/)
+  expect(await statusOf(`${url}/v1/stream`, { 'x-forwarded-for': '10.0.0.1' })).toBe(401)
+  await app.stop()
+  for (;;) if ((await reader.read()).done) break
+})
+
+test('a reader of the stream who goes away is forgotten', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0 })
+  for (let n = 0; n < 130; n++) {
+    const gone = new AbortController()
+    const response = await fetch(`${url}/v1/stream`, { signal: gone.signal })
+    expect(response.status).toBe(200)
+    gone.abort()
+  }
+})
