@@ -7,7 +7,8 @@ import { ownRoute, type OwnRoute, type RouteHandler } from './http/own-route.ts'
 import { serve, type Listening, type ListenOptions, type ServerBounds } from './http/server.ts'
 import type { FetchContext } from './http/web-fetch.ts'
 import type { AnyListener } from './observe/events.ts'
-import { declaredSource, type SourceOptions } from './receive/declared-source.ts'
+import type { Traces } from './observe/traces.ts'
+import { declaredSource, type DeclaredSource, type SourceOptions } from './receive/declared-source.ts'
 import { Intake } from './receive/intake.ts'
 import type { Publisher } from './receive/publisher.ts'
 import { Receiver } from './receive/receiver.ts'
@@ -27,6 +28,7 @@ export interface ReceivingParts {
   readonly addressRate: { readonly rate: number; readonly per: Millis }
   readonly emit: AnyListener
   readonly api: () => Promise<AdminApi>
+  readonly traces: Traces
 }
 
 export interface ListeningApp extends Listening {
@@ -72,7 +74,13 @@ export class Receiving {
         .catch((error: unknown) => error)
       return failure instanceof Error ? 'The store does not answer.' : undefined
     }
-    this.#inbound = new Inbound({ receiver: this.#receiver, routes: this.#routes, unready, api: parts.api })
+    this.#inbound = new Inbound({
+      receiver: this.#receiver,
+      routes: this.#routes,
+      unready,
+      api: parts.api,
+      traces: parts.traces,
+    })
   }
 
   source(name: string, source: Source, options: SourceOptions): void {
@@ -96,7 +104,7 @@ export class Receiving {
     this.#routes.push(ownRoute(method, path, handle))
   }
 
-  get #paths(): ListeningApp['sources'] {
+  get sources(): ListeningApp['sources'] {
     return this.#receiver.sources.map(({ name, path, source }) => ({ name, path, scheme: source.scheme }))
   }
 
@@ -104,16 +112,32 @@ export class Receiving {
     return this.#receiver.sources.some((one) => one.encrypt && one.name === source)
   }
 
+  /** How many requests this process has refused, by source and reason. */
+  refusals(): ReturnType<RefusedRequests['allCounts']> {
+    return this.#refused.allCounts()
+  }
+
   refused(source: string): Promise<readonly RefusedRequest[]> {
     return this.#refusedDocs.of(source)
   }
 
+  /** The secret that came by handshake, to be compared with what the sending side shows. Undefined: none has come. */
+  async secretOf(source: string, by = ''): Promise<string | undefined> {
+    const { secrets } = this.#known(source, 'secret').source
+    return secrets === 'by-handshake' ? this.#secrets.shown(source, by) : undefined
+  }
+
   /** The source waits for its handshake again, in this process at once and in others within seconds. */
   async forgetSecret(source: string, by = ''): Promise<'forgotten' | 'none'> {
-    const names = this.#receiver.sources.map(({ name }) => name)
-    if (names.includes(source)) return this.#secrets.forget(source, by)
-    const known = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`
-    throw new SluiceError('CONFIG_INVALID', `forgetSecret: ${JSON.stringify(source)} is no source; ${known}.`)
+    return this.#secrets.forget(this.#known(source, 'forgetSecret').name, by)
+  }
+
+  #known(source: string, act: string): DeclaredSource {
+    const all = this.#receiver.sources
+    const declared = all.find(({ name }) => name === source)
+    if (declared !== undefined) return declared
+    const known = all.length === 0 ? 'there is none' : `there are ${all.map(({ name }) => name).join(', ')}`
+    throw new SluiceError('CONFIG_INVALID', `${act}: ${JSON.stringify(source)} is no source; ${known}.`)
   }
 
   fetch(request: Request, context: FetchContext): Promise<Response> {
@@ -129,7 +153,7 @@ export class Receiving {
     }
     const listening = {
       ...served,
-      sources: this.#paths,
+      sources: this.sources,
       close: () => {
         this.#listening.delete(listening)
         return served.close()

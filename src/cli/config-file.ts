@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SluiceError } from '../errors.ts'
-import { Sluice } from '../sluice.ts'
+import type { ListenOptions } from '../http/server.ts'
+import type { Sluice } from '../sluice.ts'
 
 const NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
@@ -16,22 +17,32 @@ export function configFile(folder: string, given: string | undefined): string {
   throw new SluiceError('CONFIG_MISSING', `${what}.`)
 }
 
-export async function loadApp(file: string): Promise<Sluice> {
-  let loaded: { readonly default?: unknown }
+export interface Configured {
+  readonly app: Sluice
+  /** How it is served, where the file says so. */
+  readonly listen: ListenOptions
+}
+
+export async function configured(file: string): Promise<Configured> {
+  let loaded: { readonly default?: unknown; readonly listen?: unknown }
   try {
-    loaded = (await import(pathToFileURL(file).href)) as { readonly default?: unknown }
+    loaded = (await import(pathToFileURL(file).href)) as typeof loaded
   } catch (error) {
     if (error instanceof SluiceError) throw error
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
     throw new SluiceError('CONFIG_INVALID', `${file} cannot be loaded: ${why}.`, error)
   }
-  const app = loaded.default
-  if (isApp(app)) return app
-  throw new SluiceError('CONFIG_INVALID', `${file} does not export an app as its default: export default app.`)
+  const { default: app, listen = {} } = loaded
+  if (!isApp(app)) {
+    throw new SluiceError('CONFIG_INVALID', `${file} does not export an app as its default: export default app.`)
+  }
+  if (typeof listen !== 'object' || listen === null) {
+    throw new SluiceError('CONFIG_INVALID', `${file} exports a listen that is no object, as { port: 8787 } is.`)
+  }
+  return { app, listen }
 }
 
-/** One of another copy of this package is an app as well. */
+/** By its shape: one of another copy of this package is an app as well, and who only asks a server needs none. */
 function isApp(value: unknown): value is Sluice {
-  if (value instanceof Sluice) return true
   return typeof value === 'object' && value !== null && 'listen' in value && 'start' in value && 'stop' in value
 }

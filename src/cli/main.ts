@@ -1,10 +1,12 @@
 #!/usr/bin/env node
-// The command line. Exit codes: 0 done, 1 it failed, 2 it was asked something it does not know.
+// The command line. How it ends is in exit.ts: 0 done, 1 it failed, 2 it was asked something it does not know.
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import type { ListenOptions } from '../http/server.ts'
 import { configFile } from './config-file.ts'
 import { dev } from './dev.ts'
+import { allCommands, isCommand, runCommand } from './run-command.ts'
 import { start } from './start.ts'
 
 const USAGE = `sluice <command> [options]
@@ -13,37 +15,59 @@ const USAGE = `sluice <command> [options]
   start    run the app of sluice.config.ts
   version  say which one this is
 
-  --config=FILE  another file than ./sluice.config.ts
-  --port=N       8787, or PORT of the environment
-  --host=HOST    127.0.0.1; 0.0.0.0 lets the world in
+  --config=FILE       another file than ./sluice.config.ts
+  --port=N            8787, or PORT of the environment
+  --host=HOST         127.0.0.1; 0.0.0.0 lets the world in
+  --trust-proxy=NET   a proxy whose forwarded headers are believed, as 10.0.0.0/8;
+                      once for each of them
+
+Each goes before what the file exports as listen: { port, host, tls, trustProxy }.
+
+What operates an app, by its running server where there is one; sluice <command> --help says more:
+
+${allCommands()}
 `
 
 const OPTIONS = {
   config: { type: 'string' },
   port: { type: 'string' },
   host: { type: 'string' },
+  'trust-proxy': { type: 'string', multiple: true },
   help: { type: 'boolean', default: false },
 } as const
 
+interface Values {
+  readonly port?: string | undefined
+  readonly host?: string | undefined
+  readonly 'trust-proxy'?: readonly string[] | undefined
+}
+
 async function main(args: readonly string[]): Promise<number> {
+  if (isCommand(args[0] ?? '')) return runCommand(args)
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
   const [command = 'help', ...more] = positionals
   if (values.help || command === 'help') return say(USAGE, 0)
   if (command === 'version') return say(versionOf(), 0)
   if (more.length > 0 || (command !== 'dev' && command !== 'start')) return say(USAGE, 2)
   const file = configFile(process.cwd(), values.config)
-  const port = values.port === undefined ? {} : { port: Number(values.port) }
-  const host = values.host === undefined ? {} : { host: values.host }
   const signal = stopSignal()
   if (command === 'start') {
-    await start({ file, listen: { ...port, ...host }, say: tell, signal })
+    await start({ file, listen: listenOf(values), say: tell, signal })
     return 0
   }
   const options = Object.entries({ config: file, ...values }).flatMap(([name, value]) =>
-    typeof value === 'string' ? [`--${name}=${value}`] : [],
+    typeof value === 'boolean' ? [] : [value].flat().map((one) => `--${name}=${one}`),
   )
   await dev({ args: options, main: fileURLToPath(import.meta.url), folder: process.cwd(), say: tell, signal })
   return 0
+}
+
+function listenOf({ port, host, 'trust-proxy': trustProxy }: Values): ListenOptions {
+  return {
+    ...(port !== undefined && { port: Number(port) }),
+    ...(host !== undefined && { host }),
+    ...(trustProxy !== undefined && { trustProxy }),
+  }
 }
 
 function tell(line: string): void {

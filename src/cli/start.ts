@@ -1,9 +1,10 @@
 // `sluice start`: loads the app, begins its work, serves it, says where, and stops when it is told to.
 import type { ListenOptions } from '../http/server.ts'
-import { loadApp } from './config-file.ts'
+import { configured } from './config-file.ts'
 
 export interface StartParts {
   readonly file: string
+  /** What was asked for on the command line: it goes before what the file says. */
   readonly listen: ListenOptions
   readonly say: (line: string) => void
   /** Aborted when it is to stop. */
@@ -11,10 +12,10 @@ export interface StartParts {
 }
 
 export async function start({ file, listen, say, signal }: StartParts): Promise<void> {
-  const app = await loadApp(file)
+  const { app, listen: ofFile } = await configured(file)
   try {
     await app.start()
-    const { url, sources } = await app.listen(listen)
+    const { url, sources } = await app.listen({ ...ofFile, ...listen })
     say(`sluice listens on ${url}`)
     const width = Math.max(0, ...sources.map(({ name }) => name.length))
     for (const { name, scheme, path } of sources) say(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)

@@ -1,4 +1,5 @@
 // Everything that answers over HTTP, however it is served: sources, routes of the app's own, and whether the app is well.
+import type { Traces } from '../observe/traces.ts'
 import type { ReadBody } from '../receive/bounds.ts'
 import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
@@ -12,6 +13,7 @@ export interface InboundParts {
   readonly unready: () => Promise<string | undefined>
   /** What people operate the app by; made when it is first asked for. */
   readonly api: () => Promise<AdminApi>
+  readonly traces: Traces
 }
 
 export interface AdminApi {
@@ -27,7 +29,7 @@ export interface Connection {
 }
 
 /** Addresses that are the API's, whatever the app declares. */
-const API = /^\/(?:v1\/|openapi\.json$)/
+const API = /^\/(?:v1\/|openapi\.json$|metrics$)/
 
 export class Inbound {
   readonly #parts: InboundParts
@@ -49,11 +51,17 @@ export class Inbound {
     return this.#parts.routes.find((route) => matches(route, method, pathname))
   }
 
+  /** Whether nobody else answers there. */
+  isSource(method: string, pathname: string): boolean {
+    return this.#parts.receiver.has(pathname) && this.ownRoute(method, pathname) === undefined
+  }
+
   async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
-    if (head.method === 'GET' && head.url.pathname === '/healthz') return json(200, { ok: true })
-    if (head.method === 'GET' && head.url.pathname === '/readyz') return this.#readiness()
+    const isLook = head.method === 'GET' || head.method === 'HEAD'
+    if (isLook && head.url.pathname === '/healthz') return json(200, { ok: true })
+    if (isLook && head.url.pathname === '/readyz') return this.#readiness()
     if (API.test(head.url.pathname)) return (await this.#parts.api()).answer(head, connection, read)
-    return this.#parts.receiver.receive(head, read)
+    return this.#parts.traces.received(head.url.pathname, head.headers, () => this.#parts.receiver.receive(head, read))
   }
 
   async stream(head: RequestHead, connection: Connection): Promise<Response> {

@@ -1,9 +1,9 @@
 // The body of a request to Node's own server, read no further than its bound.
 import type { IncomingMessage } from 'node:http'
-import type { ReadBody } from '../receive/bounds.ts'
+import type { ReadBody, Unread } from '../receive/bounds.ts'
 
 export function nodeBody(message: IncomingMessage): ReadBody {
-  return (most) =>
+  return (most, hold = anything) =>
     new Promise((resolve) => {
       const chunks: Buffer[] = []
       let length = 0
@@ -13,8 +13,10 @@ export function nodeBody(message: IncomingMessage): ReadBody {
       }
       const take = (chunk: Buffer): void => {
         length += chunk.length
-        if (length <= most) return void chunks.push(chunk)
-        end('too-large')
+        const fault: Unread | undefined = length > most ? 'too-large' : hold(chunk.length) ? undefined : 'no-room'
+        if (fault === undefined) return void chunks.push(chunk)
+        chunks.length = 0
+        end(fault)
         // Thrown away as it comes, until the request has to be over: a sender that is cut off while it sends does not
         // read the answer.
         message.resume()
@@ -24,3 +26,5 @@ export function nodeBody(message: IncomingMessage): ReadBody {
       message.on('data', take).on('end', done).on('close', cutOff).on('error', cutOff)
     })
 }
+
+const anything = (): boolean => true

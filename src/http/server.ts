@@ -12,12 +12,13 @@ import { Connections, type ConnectionCounts } from './connections.ts'
 import { isStream, type Inbound } from './inbound.ts'
 import { nodeBody } from './node-body.ts'
 import { headOf, webRequest } from './node-request.ts'
+import { addSourceShortcut } from './source-shortcut.ts'
 import { trustedProxies, type IsTrusted } from './trusted-proxies.ts'
 
 export interface ListenOptions {
   /** `PORT` of the environment, or 8787. 0: any that is free. */
   readonly port?: number
-  /** Loopback unless said: `0.0.0.0` for the world. */
+  /** Loopback unless said, and as `localhost`: `0.0.0.0` for the world. */
   readonly host?: string
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer }
   /** Addresses and networks whose forwarded headers are believed. */
@@ -33,13 +34,15 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** How long senders may take, in ms. */
+/** How long senders may take, in ms, and how many connections there may be. */
 export interface ServerBounds {
   readonly headersWithin: number
   readonly requestWithin: number
   readonly keptAliveFor: number
   /** Who is too slow is found at the next look. */
   readonly lookedEvery: number
+  /** Of all addresses together. */
+  readonly connections: number
 }
 
 const BOUNDS: ServerBounds = {
@@ -47,6 +50,7 @@ const BOUNDS: ServerBounds = {
   requestWithin: 30_000,
   keptAliveFor: 72_000,
   lookedEvery: 1_000,
+  connections: 10_000,
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof ListenOptions>([
@@ -59,7 +63,6 @@ const KNOWN: ReadonlySet<string> = new Set<keyof ListenOptions>([
 const PORT = 8787
 const HOST = '127.0.0.1'
 const HEADERS_MAX = 16 * 1024
-const CONNECTIONS_MAX = 10_000
 const CONNECTIONS_PER_ADDRESS = 1_000
 
 export async function serve(
@@ -75,9 +78,13 @@ export async function serve(
   // With a proxy listed, who is on the machine itself and who came through cannot be told apart.
   const serving = { inbound, isDirect: (options.trustProxy ?? []).length === 0, isClosing: false }
   const server = await serverFor(serving, fastifyOptions(options, isTrusted, bounds))
+  server.server.maxConnections = bounds.connections
   connections.guard(server.server)
+  if (serving.isDirect) addSourceShortcut(server.server, { inbound, isClosing: () => serving.isClosing })
   try {
-    const url = await server.listen({ port, host: options.host ?? HOST, backlog: 4_096 })
+    // For that name the framework would open a second server, which nothing here bounds.
+    const host = options.host === 'localhost' ? HOST : options.host
+    const url = await server.listen({ port, host: host ?? HOST, backlog: 4_096 })
     return { url, connections: () => connections.counts, close: () => server.close() }
   } catch (error) {
     await server.close()
@@ -91,7 +98,6 @@ async function serverFor(serving: Serving, options: object): Promise<FastifyInst
   const { fastify } = await import('fastify')
   const handle = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => handled(serving, request, reply)
   const server = configured(() => fastify({ ...options, frameworkErrors: failing(handle) }))
-  server.server.maxConnections = CONNECTIONS_MAX
   server.addHook('preClose', (done) => {
     serving.isClosing = true
     done()
@@ -124,6 +130,8 @@ function fastifyOptions({ tls, trustProxy = [] }: ListenOptions, isTrusted: IsTr
   const { headersWithin, requestWithin, keptAliveFor, lookedEvery } = bounds
   const limits = {
     maxHeaderSize: HEADERS_MAX,
+    // Node keeps the first of two authorization headers, a proxy may have looked at the other: joined, neither passes.
+    joinDuplicateHeaders: true,
     headersTimeout: headersWithin,
     requestTimeout: requestWithin,
     connectionsCheckingInterval: lookedEvery,

@@ -22,5 +22,18 @@ export function trustedProxies(listed: readonly string[] = []): IsTrusted {
     'listen: trustProxy',
     listed.flatMap((entry: string) => NETWORKS.get(entry) ?? entry),
   )
-  return (address) => address !== undefined && isListed(address)
+  return (address) => address !== undefined && isListed(withoutPort(address))
 }
+
+/** Some proxies forward the port as well: 203.0.113.7:4711, [2001:db8::1]:4711. */
+export function withoutPort(address: string): string {
+  // Before anything is looked for: an address of IPv4 without a port is the usual one.
+  if (!address.includes(':')) return address
+  return (
+    PORT.exec(address)
+      ?.slice(1)
+      .find((part) => part !== undefined) ?? address
+  )
+}
+
+const PORT = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/

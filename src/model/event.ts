@@ -1,6 +1,7 @@
 // One thing that happened: stored once, never changed. Its body is bytes to everything but the code that reads it.
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
+import { isTooDeep } from './depth.ts'
 
 /** An event as a handler sees it. Attribute names are those of CloudEvents. */
 export interface Event {
@@ -57,8 +58,9 @@ export function textOf(body: Uint8Array): string {
   return decoder.decode(body)
 }
 
-/** The body as JSON. `undefined` when it is not JSON: the bytes are still there. */
+/** The body as JSON. `undefined` when it is not JSON, or nested deeper than 64: the bytes are still there. */
 export function dataOf(body: Uint8Array): unknown {
+  if (isTooDeep(body)) return undefined
   const text = textOf(body)
   try {
     return PROTOTYPE.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text)

@@ -4,7 +4,7 @@ import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
-import type { Source } from './source.ts'
+import type { Source, SourceAnswer } from './source.ts'
 
 export interface SourceOptions {
   /** `/in/<name>` unless said. */
@@ -35,12 +35,15 @@ export interface DeclaredSource {
   readonly path: string
   readonly source: Source
   readonly maxBody: number
+  readonly maxEvents: number
   readonly dedupeFor: Millis
   readonly compressed: boolean
   readonly encrypt: boolean
   readonly rate: { readonly rate: number; readonly per: Millis } | undefined
 }
 
+/** Of one request, which is answered when all of them are stored. */
+const EVENTS_MAX = 10_000
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 
 /** By the admin API, and by who asks whether the app is well. */
@@ -57,9 +60,11 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
   // Fails closed (R3): without a secret only who says so in so many words is let in unverified.
   if (source.verify !== 'none' && typeof source.verify !== 'function')
     refuse("verify is missing; 'none' takes everything.")
-  if (source.verify !== 'none' && source.secrets !== 'by-handshake' && source.secrets.length === 0) {
-    refuse("it has no secret; give it one, or say verify: 'none' in so many words.")
+  if (source.verify !== 'none' && source.secrets !== 'by-handshake' && !areGood(source.secrets)) {
+    refuse("it has no secret, or an empty one; give it one, or say verify: 'none' in so many words.")
   }
+  const fault = answerFault(source.answer)
+  if (fault !== undefined) refuse(`answer: ${fault}`)
   onlyKnown(options, KNOWN, `source ${JSON.stringify(name)}: `)
   const path = options.path ?? `/in/${name}`
   if (!/^\/[^\s?#]*$/.test(path)) refuse(`path is ${JSON.stringify(path)}; it begins with / and has no ? or #.`)
@@ -72,14 +77,43 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
   if (!Number.isSafeInteger(maxBody) || maxBody < 1) refuse(`maxBody is ${maxBody}; it is a number of bytes.`)
   const per = options.rate === undefined ? 0 : millis(options.rate.per, `source ${name}.rate.per`)
   if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0)) refuse('rate and per of rate are above 0.')
+  const maxEvents = source.maxEvents ?? EVENTS_MAX
+  if (!Number.isSafeInteger(maxEvents) || maxEvents < 1) refuse(`maxEvents is ${maxEvents}; it is a number of events.`)
+  const dedupeFor = millis(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`)
+  // Signed ahead of time by the tolerance, a request is good for as long again after that time.
+  const replayable = 2 * (source.tolerance ?? 0)
+  if (dedupeFor < replayable) {
+    refuse(`dedupe is ${dedupeFor} ms; a signed request is good for ${replayable} ms, and must be known as long.`)
+  }
   return {
     name,
     path,
     source,
     maxBody,
-    dedupeFor: millis(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`),
+    maxEvents,
+    dedupeFor,
     compressed: options.compressed ?? false,
     encrypt: options.encrypt ?? false,
     rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
+  }
+}
+
+/** With an empty one everybody can sign. */
+function areGood(secrets: unknown): boolean {
+  if (!Array.isArray(secrets) || secrets.length === 0) return false
+  return secrets.every((one: unknown) => typeof one === 'string' && one.trim() !== '')
+}
+
+/** What is wrong with it would show only when an event is stored, and its sender would send it again and again. */
+function answerFault(answer: SourceAnswer | undefined): string | undefined {
+  if (answer === undefined) return undefined
+  const { status, headers = {}, body = '' } = answer
+  if (!Number.isInteger(status) || status < 200 || status > 299) return `status is ${status}; it is from 200 to 299.`
+  if (typeof body !== 'string') return 'body is no text.'
+  try {
+    void new Headers(headers)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
 }

@@ -17,6 +17,8 @@ interface Arrival {
 
 /** Of one call: a commit that takes long keeps the first ones waiting for the last ones. */
 const EVENTS_AT_ONCE = 2_000
+/** Of one request: with more, others would wait for it alone. */
+const SLICE = 10_000
 /** The next commit is filled while one is written. */
 const CALLS_AT_ONCE = 2
 
@@ -37,7 +39,26 @@ export class Intake {
     const bytes = bytesOf(events)
     const { maxEvents, maxBytes } = this.#parts
     const isAlone = this.#events === 0
-    if (!isAlone && (this.#events + events.length > maxEvents || this.#bytes + bytes > maxBytes)) return undefined
+    const next = Math.min(events.length, SLICE)
+    if (!isAlone && (this.#events + next > maxEvents || this.#bytes + bytes > maxBytes)) return undefined
+    return events.length <= SLICE ? this.#queued(events, bytes) : this.#inSlices(events, bytes)
+  }
+
+  /** One after the other, so that others come in between. What has begun is not turned away for lack of room. */
+  async #inSlices(events: readonly UnroutedEvent[], bytes: number): Promise<readonly Published[]> {
+    const published: Published[] = []
+    this.#bytes += bytes
+    try {
+      for (let from = 0; from < events.length; from += SLICE) {
+        for (const one of await this.#queued(events.slice(from, from + SLICE), 0)) published.push(one)
+      }
+    } finally {
+      this.#bytes -= bytes
+    }
+    return published
+  }
+
+  #queued(events: readonly UnroutedEvent[], bytes: number): Promise<readonly Published[]> {
     this.#events += events.length
     this.#bytes += bytes
     const stored = new Promise<readonly Published[]>((resolve, reject) => {

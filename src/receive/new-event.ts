@@ -1,6 +1,7 @@
 // What somebody publishes becomes an event: named, with its bytes, and with an identity by which it is known again (L10).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
+import { DEPTH_MAX, isTooDeep } from '../model/depth.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { SEALED, ID_LENGTH_MAX, newEventId, type Event } from '../model/event.ts'
 import { identity } from '../model/identity.ts'
@@ -62,7 +63,11 @@ function bodyOf({ data, body }: EventInput): Uint8Array {
   if (body !== undefined && data !== undefined) throw invalid('body', 'left out when there is data')
   if (body instanceof Uint8Array) return body
   if (body !== undefined && typeof body !== 'string') throw invalid('body', 'text or bytes')
-  return Buffer.from(typeof body === 'string' ? body : data === undefined ? '' : jsonOf(data, 'data'))
+  if (typeof body === 'string' || data === undefined) return Buffer.from(body ?? '')
+  const bytes = Buffer.from(jsonOf(data, 'data'))
+  // No handler would find it in the event again.
+  if (isTooDeep(bytes)) throw invalid('data', `nested no deeper than ${DEPTH_MAX}`)
+  return bytes
 }
 
 function jsonOf(value: unknown, field: string): string {

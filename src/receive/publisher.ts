@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { Appended, KeptOut, NewEvent, Store } from '../store/contract/index.ts'
+import type { Appended, KeptOut, NewEvent, Place, Store } from '../store/contract/index.ts'
 import { addressedTo, wrapped } from './delayed.ts'
 import { mustBeTheirs } from './entrance.ts'
 import { newEvent, type UnroutedEvent } from './new-event.ts'
@@ -117,7 +117,7 @@ export class Publisher {
     const named = { event: event.id, source: event.source, type: event.type }
     switch (result.kind) {
       case 'stored':
-        emit('event.received', { ...named, lanes: event.places.length })
+        emit('event.received', { ...named, lanes: event.places.length, flows: flowsOf(event.places) })
         for (const flow of skipped) emit('event.skipped', { ...named, flow })
         for (const { flow, reason, error } of event.marks) emit('event.unrouted', { ...named, flow, reason, error })
         return { id: event.id, kind: 'stored', of: undefined }
@@ -135,4 +135,10 @@ export class Publisher {
         return { id: event.id, kind: 'refused', of: undefined }
     }
   }
+}
+
+/** Mostly it is one. */
+function flowsOf(places: readonly Place[]): readonly string[] {
+  const flows = places.map(({ flow }) => flow)
+  return flows.length < 2 ? flows : [...new Set(flows)]
 }

@@ -4,19 +4,14 @@ import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { newEventId } from '../model/event.ts'
 import type { AnyListener } from '../observe/events.ts'
+import { BodyRoom, HeldBody, type Hold } from './body-room.ts'
 import { boundedBody, type ReadBody } from './bounds.ts'
 import type { DeclaredSource } from './declared-source.ts'
 import type { Intake } from './intake.ts'
-import { newEvent, type UnroutedEvent } from './new-event.ts'
+import { namedEvents, ownSecrets } from './named-events.ts'
 import { problemAnswer, type Problem } from './problem.ts'
 import type { Published } from './publisher.ts'
-import {
-  NO_SOURCE,
-  queryWithoutSecrets,
-  refusedRequest,
-  withoutSecrets,
-  type RefusedRequests,
-} from './refused-requests.ts'
+import { NO_SOURCE, refusedRequest, type RefusedRequests } from './refused-requests.ts'
 import { networkOf, RequestRate } from './request-rate.ts'
 import type { Handshake, HandshakeResult, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
 
@@ -34,11 +29,11 @@ export interface ReceiverParts {
   readonly learn: (source: DeclaredSource, secret: string) => Promise<boolean>
   readonly addressRate: { readonly rate: number; readonly per: Millis }
   readonly emit: AnyListener
+  /** For bodies under way, of all sources together. */
+  readonly room?: BodyRoom
 }
 
 const BUSY_FOR: Millis = 1_000
-/** Of one request: all of them are one commit, which others wait for. */
-const EVENTS_MAX = 10_000
 
 type Step<T> = T | Problem
 type Verify = Exclude<Source['verify'], 'none'>
@@ -50,15 +45,21 @@ export class Receiver {
   readonly #addresses: RequestRate
   readonly #rates = new Map<string, RequestRate>()
   readonly #underWay = new Set<Promise<unknown>>()
+  readonly #room: BodyRoom
   #isStopping = false
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts
     this.#addresses = new RequestRate(parts.addressRate.rate, parts.addressRate.per)
+    this.#room = parts.room ?? new BodyRoom()
   }
 
   get sources(): readonly DeclaredSource[] {
     return [...this.#byPath.values()]
+  }
+
+  has(path: string): boolean {
+    return this.#byPath.has(path)
   }
 
   declare(source: DeclaredSource): void {
@@ -87,23 +88,28 @@ export class Receiver {
     const id = newEventId(this.#parts.now())
     const source = this.#byPath.get(head.url.pathname)
     let body: Uint8Array | undefined
-    const watched: ReadBody = async (most) => {
-      const got = await read(most)
+    const watched: ReadBody = async (most, hold) => {
+      const got = await read(most, hold)
       if (typeof got !== 'string') body = got
       return got
     }
-    const answer = await this.#take(source, { head, id, read: watched }).catch(failed)
+    const held = new HeldBody(this.#room)
+    const answer = await this.#take(source, { head, id, read: watched, hold: held.hold }).catch(failed)
+    held.release()
     if (!('code' in answer)) return answer
     this.#refuse(answer, { head, id, source, body })
     return problemAnswer(answer)
   }
 
-  async #take(source: DeclaredSource | undefined, { head, id, read }: Arriving): Promise<Step<SourceAnswer>> {
+  async #take(source: DeclaredSource | undefined, { head, id, read, hold }: Arriving): Promise<Step<SourceAnswer>> {
     if (this.#isStopping) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
-    const tooMany = this.#tooMany(source, head)
+    const tooMany = this.#tooManyOf(head)
     if (tooMany !== undefined) return tooMany
     if (source === undefined) return unknownSource(head)
-    const body = await boundedBody(head.headers, read, source)
+    const { verify } = source.source
+    const unread = verify === 'none' ? this.#tooManyTo(source) : undefined
+    if (unread !== undefined) return unread
+    const body = await boundedBody(head.headers, read, source, hold)
     if ('code' in body) return body
     const request: ReceivedRequest = { ...head, body }
     const { handshake } = source.source
@@ -111,25 +117,27 @@ export class Receiver {
     if (greeted !== undefined) return greeted
     const methods = source.source.methods ?? POST
     if (!methods.includes(head.method)) return wrongMethod(methods)
-    const { verify } = source.source
     const unproven = verify === 'none' ? undefined : await this.#unproven(source, request, verify)
     if (unproven !== undefined) return unproven
+    // Only who is proven uses up what the source may get: strangers would keep the true sender out.
+    const proven = verify === 'none' ? undefined : this.#tooManyTo(source)
+    if (proven !== undefined) return proven
     const answered = handshake?.verified === true ? await this.#greeted(source, request, handshake) : undefined
     if (answered !== undefined) return answered
     const events = readBy(() => source.source.events(request))
     if ('code' in events) return events
-    if (events.length > EVENTS_MAX) return tooManyEvents(events.length)
+    if (events.length > source.maxEvents) return tooManyEvents(events.length, source)
     return this.#stored(source, request, id, events)
   }
 
-  #tooMany(source: DeclaredSource | undefined, { address }: RequestHead): Problem | undefined {
-    const now = this.#parts.clock.monotonic()
-    const ofAddress = this.#addresses.refuses(networkOf(address), now)
-    const after = ofAddress ?? this.#rates.get(source?.name ?? NO_SOURCE)?.refuses('', now)
-    if (after === undefined) return undefined
-    const who = ofAddress === undefined ? 'This source' : 'This address'
-    const fix = 'Raise the rate of the source, or addressRate of the app, if so many are to be taken.'
-    return { code: 'TOO_MANY_REQUESTS', what: `${who} gets more requests than it may.`, fix, after }
+  #tooManyOf({ address }: RequestHead): Problem | undefined {
+    const after = this.#addresses.refuses(networkOf(address), this.#parts.clock.monotonic())
+    return after === undefined ? undefined : tooManyRequests('This address', after)
+  }
+
+  #tooManyTo({ name }: DeclaredSource): Problem | undefined {
+    const after = this.#rates.get(name)?.refuses('', this.#parts.clock.monotonic())
+    return after === undefined ? undefined : tooManyRequests('This source', after)
   }
 
   /** Requests that are no events. Those that are signed are looked at once that is sure. */
@@ -147,7 +155,10 @@ export class Receiver {
 
   async #learned(source: DeclaredSource, { secret, answer }: SecretBrought): Promise<Step<SourceAnswer>> {
     try {
-      if (await this.#parts.learn(source, secret)) return answer
+      if (await this.#parts.learn(source, secret)) {
+        this.#parts.emit('source.keyed', { source: source.name })
+        return answer
+      }
     } catch (error) {
       // It comes again, and may well be the right one.
       return { ...failed(error), bringsSecret: true }
@@ -175,7 +186,7 @@ export class Receiver {
     id: string,
     events: readonly SourceEvent[],
   ): Promise<Step<SourceAnswer>> {
-    const named = this.#named(source, request, id, events)
+    const named = namedEvents(source, request, { id, at: this.#parts.now() }, events)
     const stored = named.length === 0 ? Promise.resolve([]) : this.#parts.intake.take(named)
     if (stored === undefined) {
       const fix = 'The store takes in less than arrives: look at its disk, or spread the load.'
@@ -188,27 +199,6 @@ export class Receiver {
       return { code: 'STORE_FAILED', what: 'Not all of it could be stored.', fix, after: BUSY_FOR }
     }
     return source.source.answer ?? accepted(published)
-  }
-
-  #named(
-    source: DeclaredSource,
-    request: ReceivedRequest,
-    id: string,
-    events: readonly SourceEvent[],
-  ): readonly UnroutedEvent[] {
-    const now = this.#parts.now()
-    const kept = requestBytes(source, request, { id, at: now })
-    // What was signed is kept as it came, once, where the events are no longer that.
-    const isWhole = events.every(({ body }) => body === request.body)
-    const first = isWhole
-      ? kept
-      : requestBytes(source, request, { id, at: now, body64: Buffer.from(request.body).toString('base64') })
-    return events.map((event, n) => {
-      // Named after the request, so that the receipt of a duplicate names it.
-      const own = n === 0 ? id : `${id}-${n}`
-      const input = { ...event, id: own, source: source.name, dedupeId: event.dedupeId ?? own }
-      return { ...newEvent(input, { now, dedupeFor: source.dedupeFor }), request: n === 0 ? first : kept }
-    })
   }
 
   #refuse(problem: Problem, { head, id, source, body }: Unwanted): void {
@@ -225,6 +215,7 @@ interface Arriving {
   readonly head: RequestHead
   readonly id: string
   readonly read: ReadBody
+  readonly hold: Hold
 }
 
 interface Unwanted {
@@ -241,8 +232,13 @@ function unknownSource({ url }: RequestHead): Problem {
   return { code: 'SOURCE_UNKNOWN', what, fix: 'Compare the address with that of the source.' }
 }
 
-function tooManyEvents(count: number): Problem {
-  const what = `There are ${count} events in it; at most ${EVENTS_MAX} are taken at once.`
+function tooManyRequests(who: string, after: Millis): Problem {
+  const fix = 'Raise the rate of the source, or addressRate of the app, if so many are to be taken.'
+  return { code: 'TOO_MANY_REQUESTS', what: `${who} gets more requests than it may.`, fix, after }
+}
+
+function tooManyEvents(count: number, { maxEvents }: DeclaredSource): Problem {
+  const what = `There are ${count} events in it; at most ${maxEvents} are taken at once.`
   return { code: 'TOO_MANY_EVENTS', what, fix: 'Have the sending side send fewer at a time.' }
 }
 
@@ -275,21 +271,4 @@ const NO_ANSWER = { code: 'STORE_FAILED', message: 'Look at the log of the proce
 function accepted(published: readonly Published[]): SourceAnswer {
   const events = published.map(({ id, kind, of }) => (of === undefined ? { id, kind } : { id, kind, of }))
   return { status: 202, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ events }) }
-}
-
-/** One that came by handshake signs, and is never sent again. */
-function ownSecrets({ source }: DeclaredSource): readonly string[] {
-  return source.secrets === 'by-handshake' ? [] : source.secrets
-}
-
-/** What is kept of the request beside the body, for audit. */
-function requestBytes(
-  source: DeclaredSource,
-  { method, url, headers, address }: ReceivedRequest,
-  more: { readonly id: string; readonly at: Millis; readonly body64?: string },
-): Uint8Array {
-  const secrets = ownSecrets(source)
-  const asked = `${url.pathname}${queryWithoutSecrets(url, secrets)}`
-  const kept = { ...more, method, url: asked, address, headers: withoutSecrets(headers, secrets) }
-  return Buffer.from(JSON.stringify(kept))
 }

@@ -45,6 +45,13 @@ export class RefusedRequests {
     return Object.fromEntries(this.#counts.get(source) ?? [])
   }
 
+  /** The same of all sources; '' is none. */
+  allCounts(): readonly { readonly source: string; readonly reason: ProblemCode; readonly count: number }[] {
+    return [...this.#counts].flatMap(([source, counts]) =>
+      Array.from(counts, ([reason, count]) => ({ source, reason, count })),
+    )
+  }
+
   add(refused: RefusedRequest): void {
     this.#kept.set(refused.source, [refused, ...this.of(refused.source)].slice(0, KEPT))
     const counts = this.#counts.get(refused.source) ?? new Map<ProblemCode, number>()

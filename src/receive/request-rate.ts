@@ -64,5 +64,11 @@ export function networkOf(address: string): string {
   const groups = head === '' ? [] : head.split(':')
   const after = tail === undefined || tail === '' ? [] : tail.split(':')
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - after.length)
-  return [...groups, ...Array.from({ length: zeros }, () => '0'), ...after].slice(0, 4).join(':')
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...after]
+  return all.slice(0, 4).map(plain).join(':')
+}
+
+/** One group in one spelling, whichever a proxy forwards. */
+function plain(group: string): string {
+  return group.replace(/^0+(?=.)/, '').toLowerCase()
 }

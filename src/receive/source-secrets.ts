@@ -55,6 +55,17 @@ export class SourceSecrets {
     return reply.kind !== 'conflict'
   }
 
+  /** What came by handshake, for the eyes of the owner. Undefined: nothing has come. */
+  async shown(name: string, by: string): Promise<string | undefined> {
+    const store = await this.#parts.store()
+    const doc = await read(store, name)
+    if (doc === undefined) return undefined
+    const secret = this.#parts.seal.open(doc.body, purposeOf(name)).toString()
+    // Before it is seen: nobody sees it without an entry.
+    await store.writeDocs({ writes: [], raiseRoutes: false, audit: { who: by, what: `show secret of source ${name}` } })
+    return secret
+  }
+
   /** The source is pending again. Needs no key: also a secret that nobody can open any more is forgotten. */
   async forget(name: string, by: string): Promise<'forgotten' | 'none'> {
     const store = await this.#parts.store()

@@ -8,6 +8,8 @@ export interface ReceivedRequest {
   readonly method: string
   /** As the sender called it: behind a listed proxy, with the public scheme and host. */
   readonly url: URL
+  /** The same letter by letter, where the server knows it: a URL spells some of them anew. */
+  readonly called?: string
   /** Names are lower case; one that came twice is joined by ', '. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -78,10 +80,14 @@ export interface Source {
   readonly events: (request: ReceivedRequest) => readonly SourceEvent[] | Refusal
   /** How long an identity is known: longer where nothing that is signed says when (L10). */
   readonly dedupeFor?: Duration
+  /** How old, or how far ahead, a signed time may be: for twice as long the same request can be sent again. */
+  readonly tolerance?: Millis
   readonly maxBody?: number
+  /** Of one request; 10,000 unless said. */
+  readonly maxEvents?: number
   /** 'POST' unless said. */
   readonly methods?: readonly string[]
-  /** What an accepted request is answered. 202 without a body unless said. */
+  /** What an accepted request is answered: 2xx, for anything else is sent again. 202 with the ids unless said. */
   readonly answer?: SourceAnswer
 }
 

@@ -2,7 +2,7 @@
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Source, SourceAnswer } from '../receive/source.ts'
-import { credentialsFault } from './credentials.ts'
+import { credentialsFault, headerSecretsOf } from './credentials.ts'
 import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
 import { secretsOf } from './signature.ts'
 
@@ -28,7 +28,7 @@ export function apiKey(options: ApiKeyOptions): Source {
   const place = placeOf(header, query)
   return {
     scheme: 'apiKey',
-    secrets: secretsOf('apiKey', options.secret),
+    secrets: (query === undefined ? headerSecretsOf : secretsOf)('apiKey', options.secret),
     dedupeFor: '30d',
     verify: (request, { secrets }) => credentialsFault(place.name, place.in(request), secrets),
     events: eventsNamedBy('apiKey', options),

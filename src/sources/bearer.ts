@@ -1,9 +1,8 @@
 // A bearer token in the authorization header. It proves who sends, not what.
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from '../receive/source.ts'
-import { authorizationOf, credentialsFault } from './credentials.ts'
+import { authorizationOf, bearerSecretsOf, credentialsFault } from './credentials.ts'
 import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
-import { secretsOf } from './signature.ts'
 
 export interface BearerOptions extends NamingOptions {
   /** The token. */
@@ -18,7 +17,7 @@ export function bearer(options: BearerOptions): Source {
   const { answer } = options
   return {
     scheme: 'bearer',
-    secrets: secretsOf('bearer', options.secret),
+    secrets: bearerSecretsOf('bearer', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) =>
       credentialsFault('authorization header of kind Bearer', authorizationOf(headers, 'bearer'), secrets),

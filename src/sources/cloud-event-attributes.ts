@@ -101,7 +101,7 @@ function headerText(value: string): string | undefined {
 function attributeOf(value: Written): Attribute | undefined {
   const text = textIn(value)
   if (text !== undefined) return text
-  const written = Buffer.from(value.subarray(0, 40)).toString()
+  const written = Buffer.from(value).toString()
   if (written === 'true' || written === 'false') return written === 'true'
   if (!/^-?\d/.test(written)) return undefined
   // Digits that a number does not hold stay as they were written.

@@ -7,11 +7,14 @@ import { authorizationOf, credentialsFault } from './credentials.ts'
 import { elementsOf, isWrittenList, writtenOf } from './json-text.ts'
 import { refusal, secretsOf } from './signature.ts'
 
+/** What a source of another kind proves itself by. */
+type Proof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance'>
+
 export interface CloudEventsOptions {
   /** Sent as `Authorization: Bearer …` or, which the webhook standard asks for as well, as `access_token` of the query. */
   readonly token?: string | readonly string[]
   /** Or the way of another source, such as `hmac({ … })` or `basic({ … })`; or 'none', in so many words. */
-  readonly verify?: 'none' | Pick<Source, 'secrets' | 'verify' | 'dedupeFor'>
+  readonly verify?: 'none' | Proof
   /** Names that the handshake is granted to, as 'eventgrid.azure.net'. Left out, no handshake is granted. */
   readonly origins?: '*' | readonly string[]
   /** Requests a minute that the handshake grants at most. */
@@ -38,7 +41,7 @@ export function cloudEvents(options: CloudEventsOptions): Source {
   }
 }
 
-function proofOf(options: CloudEventsOptions): Pick<Source, 'secrets' | 'verify' | 'dedupeFor'> {
+function proofOf(options: CloudEventsOptions): Proof {
   if ('token' in options === 'verify' in options) {
     throw new SluiceError(
       'CONFIG_INVALID',
@@ -56,8 +59,13 @@ function proofOf(options: CloudEventsOptions): Pick<Source, 'secrets' | 'verify'
   if (typeof verify !== 'object' || verify === null || verify.secrets === 'by-handshake') {
     throw new SluiceError('CONFIG_INVALID', "cloudEvents: verify is a source such as hmac({ … }), or 'none'.")
   }
-  const { secrets, dedupeFor } = verify
-  return { secrets, verify: verify.verify, ...(dedupeFor !== undefined && { dedupeFor }) }
+  const { secrets, dedupeFor, tolerance } = verify
+  return {
+    secrets,
+    verify: verify.verify,
+    ...(dedupeFor !== undefined && { dedupeFor }),
+    ...(tolerance !== undefined && { tolerance }),
+  }
 }
 
 function tokenOf({ headers, url }: ReceivedRequest): string | undefined {

@@ -4,10 +4,10 @@ import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
 import { addressList } from './address-list.ts'
-import { credentialsFault } from './credentials.ts'
+import { credentialsFault, headerSecretsOf } from './credentials.ts'
 import { instantOfSeconds } from './instant.ts'
 import { elementsOf, isWrittenList, isWrittenObject, membersOf, wordIn, writtenOf, type Written } from './json-text.ts'
-import { refusal, secretsOf } from './signature.ts'
+import { refusal } from './signature.ts'
 
 export interface GarminOptions {
   /** The consumer key of the app: Garmin sends it with each request, and nothing else that proves anything. */
@@ -30,9 +30,10 @@ export function garmin(options: GarminOptions): Source {
   const isAllowed = addressList('garmin', options.addresses)
   return {
     scheme: 'garmin',
-    secrets: secretsOf('garmin', options.clientId, 'clientId'),
+    secrets: headerSecretsOf('garmin', options.clientId, 'clientId'),
     dedupeFor: '30d',
     maxBody: maxBodyOf(options.maxBody ?? 10 * MEGABYTE),
+    maxEvents: ITEMS_MAX,
     verify: ({ headers, address }, { secrets }) => {
       if (isAllowed(address)) return credentialsFault(`${HEADER} header`, headers[HEADER], secrets)
       return refusal(

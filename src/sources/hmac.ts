@@ -56,6 +56,7 @@ export function hmac(options: HmacOptions): Source {
     scheme: 'hmac',
     secrets: secretsOf('hmac', options.secret),
     dedupeFor: timestamp === undefined ? '30d' : '7d',
+    ...(timestamp !== undefined && { tolerance }),
     verify: (request, { now, secrets }) => {
       const given = request.headers[header]
       if (given === undefined) return unsigned(header)

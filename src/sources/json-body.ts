@@ -1,4 +1,5 @@
 // The body of a request as JSON, bounded: a source that cannot read it refuses the request and throws nothing.
+import { DEPTH_MAX, isTooDeep } from '../model/depth.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import { refusal } from './signature.ts'
 
@@ -7,30 +8,16 @@ export interface JsonObject {
   readonly [name: string]: Json | undefined
 }
 
-export const DEPTH_MAX = 64
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Deeper than this no parser is asked: some recurse. Strings are skipped, so that brackets in them do not count. */
-export function depthOf(body: Uint8Array): number {
-  let depth = 0
-  let deepest = 0
-  let inText = false
-  for (let at = 0; at < body.length; at++) {
-    const byte = body[at]
-    if (inText) {
-      if (byte === 0x5c) at++
-      else if (byte === 0x22) inText = false
-    } else if (byte === 0x22) inText = true
-    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, ++depth)
-    else if (byte === 0x7d || byte === 0x5d) depth--
-  }
-  return deepest
-}
+export const TOO_DEEP: Refusal = refusal(
+  'BODY_NOT_UNDERSTOOD',
+  `The JSON is nested deeper than ${DEPTH_MAX}.`,
+  'Send it flatter.',
+)
 
 export function jsonOf(body: Uint8Array): { readonly value: Json } | Refusal {
-  if (depthOf(body) > DEPTH_MAX) {
-    return refusal('BODY_NOT_UNDERSTOOD', `The JSON is nested deeper than ${DEPTH_MAX}.`, 'Send it flatter.')
-  }
+  if (isTooDeep(body)) return TOO_DEEP
   try {
     const text = decoder.decode(body)
     return { value: JSON.parse(text, SUSPECT.test(text) ? kept : undefined) as Json }

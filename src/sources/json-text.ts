@@ -1,6 +1,7 @@
 // Parts of a JSON text as they were written: digits that no number holds, and the bytes of one item among many.
+import { isTooDeep } from '../model/depth.ts'
 import type { Refusal } from '../receive/source.ts'
-import { depthOf, DEPTH_MAX } from './json-body.ts'
+import { TOO_DEEP } from './json-body.ts'
 import { refusal } from './signature.ts'
 
 /** The bytes of one JSON value. Whoever reads it trusts that it is one: `writtenOf` has seen to that. */
@@ -21,9 +22,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Nothing is made of the values: a large body costs one look. */
 export function writtenOf(body: Uint8Array): { readonly value: Written } | Refusal {
-  if (depthOf(body) > DEPTH_MAX) {
-    return refusal('BODY_NOT_UNDERSTOOD', `The JSON is nested deeper than ${DEPTH_MAX}.`, 'Send it flatter.')
-  }
+  if (isTooDeep(body)) return TOO_DEEP
   try {
     JSON.parse(decoder.decode(body))
   } catch {

@@ -160,7 +160,9 @@ function readableOf(request: ReceivedRequest): Readable | Refusal {
   const json = jsonOf(body)
   if (!('code' in json)) return { data: json.value, body }
   if (isForm(request)) {
-    const data = fieldsOf(formOf(request))
+    const form = formOf(request)
+    if ('code' in form) return form
+    const data = fieldsOf(form)
     return { data, body: Buffer.from(JSON.stringify(data)) }
   }
   const saysJson = /\bjson\b/i.test(headers['content-type'] ?? 'json')

@@ -2,9 +2,9 @@
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { credentialsFault } from './credentials.ts'
+import { credentialsFault, headerSecretsOf } from './credentials.ts'
 import { isWrittenObject, membersOf, objectText, wordIn, writtenOf, type Written } from './json-text.ts'
-import { refusal, secretsOf } from './signature.ts'
+import { refusal } from './signature.ts'
 
 export interface NotionActionOptions {
   /** The name of the header that the action was told to send. */
@@ -19,7 +19,7 @@ export function notionAction(options: NotionActionOptions): Source {
   const header = headerOf(options.header)
   return {
     scheme: 'notion-action',
-    secrets: secretsOf('notionAction', options.secret),
+    secrets: headerSecretsOf('notionAction', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
     events: eventsOf,
@@ -51,11 +51,17 @@ function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
   const attempt = wordIn(source.get('attempt'))
   const named = {
     type: `${wordIn(page.get('object')) ?? 'page'}.updated`,
-    dedupeId: wordIn(source.get('event_id')),
+    dedupeId: dedupeIdOf(source),
     body: attempt === undefined ? json.value : withoutAttempt(members, source),
     subject,
   }
   return [attempt === undefined ? named : { ...named, attributes: { attempt } }]
+}
+
+/** One event can set off several actions, each of which is a request of its own. */
+function dedupeIdOf(source: ReadonlyMap<string, Written>): string | undefined {
+  const [event, action] = [wordIn(source.get('event_id')), wordIn(source.get('action_id'))]
+  return event === undefined || action === undefined ? event : `${event}/${action}`
 }
 
 /** The count of tries is all in which a re-send differs: with it each would be a conflict, not a duplicate (L10). */

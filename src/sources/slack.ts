@@ -25,6 +25,7 @@ export function slack(options: SlackOptions): Source {
   return {
     scheme: 'slack',
     secrets: secretsOf('slack', options.secret),
+    tolerance,
     verify: ({ headers, body }, { now, secrets }) => {
       const [given, time] = [headers[SIGNATURE], headers[TIMESTAMP]]
       if (given === undefined) return unsigned(SIGNATURE)
@@ -45,7 +46,9 @@ function isForm({ body }: ReceivedRequest): boolean {
 
 function greeting(request: ReceivedRequest): HandshakeResult | undefined {
   if (isForm(request)) {
-    return formOf(request).get('ssl_check') === '1' ? { kind: 'answer', answer: { status: 200 } } : undefined
+    const form = formOf(request)
+    if ('code' in form) return { kind: 'refused', refusal: form }
+    return form.get('ssl_check') === '1' ? { kind: 'answer', answer: { status: 200 } } : undefined
   }
   const json = objectOf(request)
   if ('code' in json || json.value['type'] !== 'url_verification') return undefined
@@ -64,6 +67,7 @@ function eventsOf(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
     return 'code' in json ? json : fromEventsApi(json.value, request)
   }
   const form = formOf(request)
+  if ('code' in form) return form
   const payload = form.get('payload')
   if (payload === null) return fromCommand(fieldsOf(form), request)
   const body = Buffer.from(payload)

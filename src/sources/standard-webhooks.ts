@@ -38,6 +38,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Source {
   return {
     scheme: SCHEME,
     secrets,
+    tolerance,
     verify: (request, context) => {
       const { family, id, time, signature } = signedBy(request)
       if (signature === undefined) return unsigned(`${family}-signature`)

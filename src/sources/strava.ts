@@ -1,4 +1,5 @@
 // Strava: a notice that something changed, to be fetched. Whether it is signed is disputed, so the subscription is always checked.
+import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent, VerifyContext } from '../receive/source.ts'
@@ -31,6 +32,7 @@ export function strava(options: StravaOptions): Source {
     scheme: 'strava',
     secrets: isSignedToo ? secretsOf('strava', options.secret) : [subscription],
     dedupeFor: isSignedToo ? '7d' : '30d',
+    ...(isSignedToo && { tolerance: TOLERANCE }),
     handshake: hubHandshake(verifyTokens, (challenge) => ({
       status: 200,
       headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
@@ -88,12 +90,17 @@ function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
   return [
     {
       type: isDeauthorization(object, aspect, members.get('updates')) ? 'athlete.deauthorized' : `${object}.${aspect}`,
-      dedupeId: at === undefined ? undefined : [object, id, aspect, at].join('/'),
+      dedupeId: at === undefined ? undefined : [object, id, aspect, at, ...changed(members.get('updates'))].join('/'),
       body: json.value,
       ...(subject !== undefined && { subject }),
       ...(time !== undefined && { time }),
     },
   ]
+}
+
+/** Two changes of one activity within a second differ in nothing else. */
+function changed(updates: Written | undefined): readonly string[] {
+  return updates === undefined || membersOf(updates).size === 0 ? [] : [hash('sha256', updates, 'base64url')]
 }
 
 /** Receivers have seen it in two shapes; an athlete is never deleted otherwise. */

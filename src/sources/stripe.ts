@@ -21,6 +21,7 @@ export function stripe(options: StripeOptions): Source {
   return {
     scheme: 'stripe',
     secrets: secretsOf('stripe', options.secret),
+    tolerance,
     verify: ({ headers, body }, { now, secrets }) => {
       const given = headers[HEADER]
       if (given === undefined) return unsigned(HEADER)

@@ -17,7 +17,9 @@ export function twilioEvents(request: ReceivedRequest): readonly SourceEvent[] |
     const json = jsonOf(request.body)
     return 'code' in json ? json : [fromFields(isObject(json.value) ? json.value : {}, request.body, request)]
   }
-  const fields = fieldsOf(request.method === 'GET' ? request.url.searchParams : formOf(request))
+  const form = request.method === 'GET' ? request.url.searchParams : formOf(request)
+  if ('code' in form) return form
+  const fields = fieldsOf(form)
   return [fromFields(fields, Buffer.from(JSON.stringify(fields)), request)]
 }
 

@@ -1,11 +1,23 @@
-// The address that Twilio signed is the one it called, but for its port and the spelling of its query: all spellings are tried.
+// The address that Twilio signed is the one it called, but for its port and the spelling of some letters: all that
+// Twilio's own package tries are tried.
 import { parse, stringify } from 'node:querystring'
+import type { ReceivedRequest } from '../receive/source.ts'
 
 /** The public address may be given as text; the query is always that of the request. */
-export function calledUrls(called: URL, fixed: string | undefined): readonly string[] {
-  const base = fixed ?? `${called.protocol}//${called.host}${called.pathname}`
-  const queries = new Set([called.search, rewritten(called.search)])
-  return [withoutPort(base), withPort(base)].flatMap((url) => [...queries].map((query) => url + query))
+export function calledUrls(
+  { url, called }: Pick<ReceivedRequest, 'url' | 'called'>,
+  fixed?: string,
+): readonly string[] {
+  const written = called ?? url.href
+  const asCalled = fixed === undefined ? written : fixed + queryOf(written)
+  const spelledAnew = URL.parse(asCalled)?.href ?? asCalled
+  const spellings = [asCalled, spelledAnew, rewritten(spelledAnew)]
+  return [...new Set(spellings.flatMap((one) => [withoutPort(one), withPort(one)]))]
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  return start === -1 ? '' : url.slice(start)
 }
 
 const AUTHORITY = /^(https?:\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^/?#:]*))(:\d+)?/i
@@ -21,6 +33,7 @@ function withPort(url: string): string {
 }
 
 /** As Node wrote queries before there was URL: some of Twilio's senders sign them so. */
-function rewritten(query: string): string {
-  return query.length > 1 ? `?${stringify(parse(query.slice(1)))}` : query
+function rewritten(url: string): string {
+  const query = queryOf(url)
+  return query.length > 1 ? `${url.slice(0, -query.length)}?${stringify(parse(query.slice(1)))}` : url
 }

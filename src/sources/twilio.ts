@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { ReceivedRequest, Refusal, Source } from '../receive/source.ts'
-import { formOf, isForm } from './form-body.ts'
+import { formOf, isForm, valuesByName } from './form-body.ts'
 import { FORGED, isSame, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
 import { twilioEvents } from './twilio-events.ts'
 import { calledUrls } from './twilio-url.ts'
@@ -35,7 +35,7 @@ export function twilio(options: TwilioOptions): Source {
       if (given === undefined) return unsigned(HEADER)
       const fields = signedFields(request)
       if (typeof fields !== 'string') return fields
-      const urls = calledUrls(request.url, url)
+      const urls = calledUrls(request, url)
       // All are computed, whichever fits.
       const fits = urls.filter((one) => isSigned([given], [one, fields], secrets, MAC))
       return fits.length > 0 ? undefined : FORGED
@@ -58,18 +58,15 @@ function signedFields(request: ReceivedRequest): string | Refusal {
     const what = `The body is no form, and there is no ${BODY_HASH} in the address.`
     return refusal('CONTENT_TYPE_WRONG', what, 'See that nothing in between changes the content type or the query.')
   }
+  const form = formOf(request)
+  if ('code' in form) return form
   const text = Buffer.from(request.body).toString()
   // The names and values are signed without anything between them: 'a=b' and 'ab' would be the same.
   if (!text.split('&').every((field) => field.includes('='))) return FORGED
-  const form = formOf(request)
-  return [...new Set(form.keys())]
-    .toSorted()
-    .flatMap((name) => fieldText(name, form))
+  return [...valuesByName(form)]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([name, values]) => [...new Set(values)].toSorted().map((value) => name + value))
     .join('')
-}
-
-function fieldText(name: string, form: URLSearchParams): readonly string[] {
-  return [...new Set(form.getAll(name))].toSorted().map((value) => name + value)
 }
 
 function publicUrl(url: unknown): string {

@@ -115,7 +115,10 @@ function messageEvent(message: Written, metadata: Written | undefined, contacts:
   }
 }
 
-/** In a group each member who reads a message makes a status of its own; pages of Meta spell the member in two ways. */
+/**
+ * In a group each member who reads a message makes a status of its own; pages of Meta spell the member in two ways. Of one
+ * request for money there may be several payments in one state: what they differ in is the payment alone.
+ */
 function statusEvent(status: Written, metadata: Written | undefined, contacts: Contacts): SourceEvent {
   const members = membersOf(status)
   const member = firstWord(members, 'recipient_participant_id', 'participant_recipient_id')
@@ -125,9 +128,11 @@ function statusEvent(status: Written, metadata: Written | undefined, contacts: C
   const id = wordIn(members.get('id'))
   const state = wordIn(members.get('status')) ?? 'unknown'
   const inGroup = firstWord(members, 'recipient_participant_user_id') ?? member
+  const payment = members.get('payment')
+  const further = [inGroup, payment && hash('sha256', payment, 'base64url')].filter((part) => part !== undefined)
   return {
     type: `status.${state}`,
-    dedupeId: id === undefined ? undefined : [id, state, ...(inGroup === undefined ? [] : [inGroup])].join('/'),
+    dedupeId: id === undefined ? undefined : [id, state, ...further].join('/'),
     body: objectText([
       ['metadata', metadata],
       ['contact', contact],

@@ -10,6 +10,7 @@ import { githubHeaders, SECRET } from '../receive/scene.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SRC = new URL('../../src/', import.meta.url)
+const FIXTURES = new URL('../http/fixtures/', import.meta.url)
 
 function folderWith(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
@@ -28,6 +29,17 @@ const app: Sluice = new Sluice({ store: 'memory:', log: false })
 app.source('github', github({ secret: '${SECRET}' })).route('GET', '/which', () => new Response(answer))
 export default app
 `
+}
+
+/** With how it is to be served. */
+function served(listen: string): string {
+  const route = "app.route('GET', '/who', (_, { address }) => new Response(address))"
+  return `${configured('x')}\n${route}\nexport const listen = ${listen}\n`
+}
+
+async function whoIsSeen(url: string): Promise<string> {
+  const headers = { 'x-forwarded-for': '203.0.113.7:4711' }
+  return (await fetch(`${url}/who`, { headers })).text()
 }
 
 /** A run of the program, and what it has said so far. */
@@ -123,7 +135,45 @@ describe('sluice start', () => {
     expect(await (await fetch(`${await program.said(LISTENS)}/which`)).text()).toBe('two')
   })
 
+  it('is served as the file says, and the command line goes before it', async () => {
+    const folder = folderWith({ 'sluice.config.ts': served("{ port: 0, trustProxy: ['127.0.0.1'] }") })
+    const [asSaid, asAsked] = [
+      new Program(folder, ['start'], { PORT: '1' }),
+      new Program(folder, ['start', '--trust-proxy=10.0.0.0/8', '--trust-proxy=192.0.2.1'], { PORT: '1' }),
+    ]
+    expect(await whoIsSeen(await asSaid.said(LISTENS))).toBe('203.0.113.7')
+    expect(await whoIsSeen(await asAsked.said(LISTENS))).toBe('127.0.0.1')
+  })
+
+  it('believes each proxy that the command line names', async () => {
+    const folder = folderWith({ 'sluice.config.ts': served('{ port: 0 }') })
+    const [none, both] = [
+      new Program(folder, ['start']),
+      new Program(folder, ['start', '--trust-proxy=10.0.0.0/8', '--trust-proxy=127.0.0.1']),
+    ]
+    expect(await whoIsSeen(await none.said(LISTENS))).toBe('127.0.0.1')
+    expect(await whoIsSeen(await both.said(LISTENS))).toBe('203.0.113.7')
+  })
+
+  it('is served over TLS if the file says so', async () => {
+    const [key, cert] = ['localhost-key.pem', 'localhost-cert.pem'].map(
+      (name) => `readFileSync('${fileURLToPath(new URL(name, FIXTURES))}')`,
+    )
+    const tls = `{ port: 0, tls: { key: ${key}, cert: ${cert} } }`
+    const folder = folderWith({ 'sluice.config.ts': `import { readFileSync } from 'node:fs'\n${served(tls)}` })
+    expect(await new Program(folder, ['start']).said(/listens on (https:)/)).toBe('https:')
+  })
+
   it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
+    ['its listen is none', { 'sluice.config.ts': served('8787') }, ['start'], 1, /CONFIG_INVALID.*listen/],
+    ['its listen has a mistake', { 'sluice.config.ts': served('{ prot: 0 }') }, ['start'], 1, /CONFIG_INVALID.*prot/],
+    [
+      'the proxy is none',
+      { 'sluice.config.ts': served('{ port: 0 }') },
+      ['start', '--trust-proxy=mine'],
+      1,
+      /CONFIG_INVALID.*trustProxy/,
+    ],
     ['there is no configuration', {}, ['start'], 1, /CONFIG_MISSING.*sluice\.config\.ts/],
     ['the file that was named is not there', {}, ['start', '--config=a.ts'], 1, /CONFIG_MISSING.*a\.ts/],
     [
@@ -162,5 +212,11 @@ describe('sluice dev', () => {
     writeFileSync(join(folder, 'sluice.config.ts'), configured('two'))
     expect(await (await fetch(`${await program.said(LISTENS, 2)}/which`)).text()).toBe('two')
     expect(await program.stop()).toBe(0)
+  })
+
+  it('hands on what it was asked for, a proxy twice as well', async () => {
+    const folder = folderWith({ 'sluice.config.ts': served('{ port: 0 }') })
+    const program = new Program(folder, ['dev', '--trust-proxy=10.0.0.0/8', '--trust-proxy=127.0.0.1'])
+    expect(await whoIsSeen(await program.said(LISTENS))).toBe('203.0.113.7')
   })
 })

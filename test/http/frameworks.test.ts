@@ -115,6 +115,35 @@ describe('the rest of a server', () => {
   })
 })
 
+describe('a parser in front', () => {
+  it.each([
+    ['a body of a length', '{"important":1}'],
+    ['a body in chunks', new Blob(['{"important":1}']).stream()],
+  ])('that has taken %s has the request refused, not stored without it', async (_, body) => {
+    const [{ default: express }, { answerWith, webRequest }] = await Promise.all([
+      import('express'),
+      import('./frameworks/web-request.ts'),
+    ])
+    const before = stored.length
+    const wrong = express().use(express.json())
+    wrong.all('/in/:source', (request, response) => {
+      const answered = async (): Promise<void> => answerWith(await app.fetch(webRequest(request)), response)
+      answered().catch(() => response.status(400).end())
+    })
+    const send = await over(createServer(wrong))
+    const headers = { ...githubHeaders('{"important":1}'), 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+    expect((await send('/in/github', init)).status).toBe(400)
+    expect(stored.length).toBe(before)
+  })
+
+  it('is found out by app.fetch itself where the request says how long it is', async () => {
+    const headers = { ...githubHeaders(''), 'content-length': '15' }
+    const request = new Request('http://localhost/in/github', { method: 'POST', headers, body: '' })
+    expect((await problemOf(await app.fetch(request))).code).toBe('BODY_CUT_OFF')
+  })
+})
+
 describe('what was stored', () => {
   it('is what was sent, to the byte', async () => {
     await app.stop()

@@ -1,10 +1,12 @@
 // What the tests of the server share: a server whose patience is short, and senders that write what they like to its socket.
+import { Traces } from '../../src/observe/traces.ts'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { openStore, Sluice, systemClock, type SluiceOptions, type Store } from '../../src/index.ts'
 import type { ConnectionCounts } from '../../src/http/connections.ts'
 import { Inbound } from '../../src/http/inbound.ts'
 import { serve, type ListenOptions, type ServerBounds } from '../../src/http/server.ts'
+import { BodyRoom } from '../../src/receive/body-room.ts'
 import { declaredSource } from '../../src/receive/declared-source.ts'
 import { Intake } from '../../src/receive/intake.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
@@ -13,7 +15,13 @@ import { github } from '../../src/sources/github.ts'
 import { githubHeaders, SECRET, withGithub, type Hook } from '../receive/scene.ts'
 
 /** In ms. */
-export const SHORT: ServerBounds = { headersWithin: 300, requestWithin: 600, keptAliveFor: 400, lookedEvery: 20 }
+export const SHORT: ServerBounds = {
+  headersWithin: 300,
+  requestWithin: 600,
+  keptAliveFor: 400,
+  lookedEvery: 20,
+  connections: 100,
+}
 /** How much later than it should a machine that is busy with other tests may be. */
 export const BUSY = 2_000
 const NO_LIMIT = { rate: Infinity, per: 1_000 } as const
@@ -25,12 +33,24 @@ export interface Served {
   readonly refused: RefusedRequests
 }
 
-/** The whole way from the socket to the store, served with bounds that no user can set. */
 const nobody = (): never => {
   throw new Error('This rig has no API.')
 }
 
-export async function impatient(options: ListenOptions = {}): Promise<Served> {
+/** The whole way from the socket to the store, served with bounds that no user can set. */
+export function impatient(options: ListenOptions = {}): Promise<Served> {
+  return served({ listen: options, maxBody: 100_000, bounds: SHORT })
+}
+
+export interface Serving {
+  readonly listen?: ListenOptions
+  readonly maxBody?: number
+  readonly room?: BodyRoom
+  readonly bounds?: ServerBounds
+}
+
+export async function served({ listen = {}, maxBody = 1_000_000, ...given }: Serving): Promise<Served> {
+  const { room = new BodyRoom(), bounds } = given
   const store = await openStore('memory:')
   const refused = new RefusedRequests()
   const append: Intake['take'] = async (events) => {
@@ -51,13 +71,20 @@ export async function impatient(options: ListenOptions = {}): Promise<Served> {
     learn: async () => false,
     addressRate: NO_LIMIT,
     emit: () => {},
+    room,
   })
-  receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody: 100_000 }))
-  const inbound = new Inbound({ receiver, routes: [], unready: async () => undefined, api: nobody })
-  const served = await serve(inbound, { port: 0, ...options }, SHORT)
-  const { url } = served
+  receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody }))
+  const inbound = new Inbound({
+    receiver,
+    routes: [],
+    unready: async () => undefined,
+    api: nobody,
+    traces: new Traces(undefined),
+  })
+  const server = await serve(inbound, { port: 0, ...listen }, bounds)
+  const { url } = server
   onTestFinished(async () => {
-    await served.close()
+    await server.close()
     await store.close()
   })
   return { url, port: Number(new URL(url).port), store, refused }
@@ -81,18 +108,24 @@ export async function listening(
   const store = typeof more.store === 'object' ? more.store : await openStore('memory:')
   const app = new Sluice({ log: false, addressRate: NO_LIMIT, ...more, store })
   declare(app)
-  const served = await app.listen({ port: 0, ...options })
-  const { url } = served
+  const server = await app.listen({ port: 0, ...options })
+  const { url } = server
   onTestFinished(async () => {
     await app.stop()
     await store.close()
   })
   const port = Number(new URL(url).port)
-  return { app, url, port, store, connections: () => served.connections(), close: () => served.close() }
+  return { app, url, port, store, connections: () => server.connections(), close: () => server.close() }
 }
 
 /** With all of its headers. */
 const ANSWER = /HTTP\/1\.1 (\d{3}) [^]*?\r\n\r\n/g
+
+/** Looks after each turn of the event loop, for what is waited for happens in this process; gives up when it is not so. */
+export async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + 2 * BUSY
+  while (!isSo() && performance.now() < end) await new Promise((resolve) => setImmediate(resolve))
+}
 
 /** A connection that the test writes to byte by byte. */
 export class Wire {

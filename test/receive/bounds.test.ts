@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
 import { AT_GITHUB, eventsIn, githubHook, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
 import { github } from '../../src/sources/github.ts'
+import { unverified } from '../../src/sources/none.ts'
 
 const MOST = 100_000
 const BOMB = 64 * 1024 * 1024
@@ -79,6 +80,22 @@ describe('app.fetch', () => {
     expect((await problemOf(await app.fetch(read))).code).toBe('BODY_CUT_OFF')
     expect((await app.refused('github'))[0]?.fix).toContain('nothing reads the body before it')
     expect(await eventsIn(store)).toEqual([])
+  })
+
+  it('takes no request without the body that it says it has', async () => {
+    const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
+    const send = async (length: number, body: string | null): Promise<number> => {
+      const headers = { 'content-length': String(length) }
+      return (await app.fetch(new Request('http://hooks.test/in/open', { method: 'POST', headers, body }))).status
+    }
+    // As it is left by a parser in front: no body at all, an empty one, or the rest of one.
+    expect([await send(15, null), await send(15, ''), await send(15, '{"a":1}')]).toEqual([400, 400, 400])
+    expect((await app.refused('open')).map(({ code }) => code)).toEqual(Array(3).fill('BODY_CUT_OFF'))
+    expect(await eventsIn(store)).toEqual([])
+    expect([await send(7, '{"a":1}'), await send(0, null)]).toEqual([202, 202])
+    // No web request of this method can have one, whatever its framework was sent.
+    const bare = new Request('http://hooks.test/in/open', { headers: { 'content-length': '7' } })
+    expect((await app.fetch(bare)).status).toBe(405)
   })
 
   it('verifies and keeps what was packed, not how', async () => {

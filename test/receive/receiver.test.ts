@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Sluice, type SluiceError } from '../../src/index.ts'
 import type { SourceOptions } from '../../src/receive/declared-source.ts'
 import type { Source } from '../../src/receive/source.ts'
-import { github } from '../../src/sources/github.ts'
+import { cloudEvents, github, hmac, slack, standardWebhooks, strava, stripe } from '../../src/sources/index.ts'
 import { eventsIn, githubHook, KEY, NOW, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
 
 interface Answered {
@@ -209,6 +209,24 @@ describe('a source', () => {
     ['a', { ...source, verify: undefined }, {}],
     ['a', { ...source, verify: 'None' }, {}],
     ['a', { ...source, secrets: [] }, {}],
+    ['a', { ...source, secrets: [''] }, {}],
+    ['a', { ...source, secrets: ['good', ' '] }, {}],
+    ['a', { ...source, secrets: [undefined] }, {}],
+    ['a', { ...source, secrets: undefined }, {}],
+    ['a', { ...source, secrets: 'text' }, {}],
+    ['a', { ...source, maxEvents: 0 }, {}],
+    ['a', { ...source, answer: { status: 99 } }, {}],
+    ['a', { ...source, answer: { status: 199 } }, {}],
+    ['a', { ...source, answer: { status: 300 } }, {}],
+    ['a', { ...source, answer: { status: '200' } }, {}],
+    ['a', { ...source, answer: { status: 200, body: {} } }, {}],
+    ['a', { ...source, answer: { status: 200, headers: { 'x-a': 'a\nb' } } }, {}],
+    ['a', stripe({ secret: SECRET }), { dedupe: '599s' }],
+    ['a', slack({ secret: SECRET, tolerance: '1h' }), { dedupe: '1h' }],
+    ['a', hmac({ secret: SECRET, header: 'x', timestamp: 't' }), { dedupe: '5m' }],
+    ['a', cloudEvents({ verify: hmac({ secret: SECRET, header: 'x', timestamp: 't' }) }), { dedupe: '5m' }],
+    ['a', standardWebhooks({ secret: 'whsec_AAAA' }), { dedupe: '1s' }],
+    ['a', strava({ verifyToken: 't', subscriptionId: 1, secret: SECRET }), { dedupe: '1s' }],
     ['a', source, anything({ maxbody: 1 })],
     ['a', source, { maxBody: 0 }],
     ['a', source, { maxBody: Infinity }],
@@ -223,6 +241,13 @@ describe('a source', () => {
   ])('is not declared as %j, %j, %j', (name, given, options) => {
     const app = new Sluice({ store: 'memory:', log: false })
     expect(refused(() => app.source(name, given as Source, options))).toBe('CONFIG_INVALID')
+  })
+
+  it('is known for as long as its signature counts, and no longer if that is what is said', () => {
+    const app = new Sluice({ store: 'memory:', log: false })
+    expect(refused(() => app.source('a', stripe({ secret: SECRET }), { dedupe: '10m' }))).toBe('taken')
+    expect(refused(() => app.source('b', source, { dedupe: '1s' }))).toBe('taken')
+    expect(refused(() => app.source('c', { ...source, answer: { status: 204 } }))).toBe('taken')
   })
 
   it('has its name and its path for itself, and comes before start', async () => {

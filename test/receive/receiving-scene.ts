@@ -1,4 +1,5 @@
 // The receiving half alone, as one process of several on a store, and a store that tells what is written to it.
+import { Traces } from '../../src/observe/traces.ts'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { Publisher } from '../../src/receive/publisher.ts'
@@ -13,6 +14,7 @@ interface Process {
 
 const EVERYBODY = { rate: Infinity, per: 1_000 } as const
 const emit = (): void => {}
+const api = (): Promise<never> => Promise.reject(new Error('This scene has no API.'))
 
 /** Stopped when the test is over. */
 export function receivingOn(store: Store, { clock, key = [] }: Process): Receiving {
@@ -28,8 +30,17 @@ export function receivingOn(store: Store, { clock, key = [] }: Process): Receivi
     emit,
   })
   const seal = new Seal([key].flat())
-  const api = (): Promise<never> => Promise.reject(new Error('This scene has no API.'))
-  const receiving = new Receiving({ clock, now, store: opened, publisher, seal, addressRate: EVERYBODY, emit, api })
+  const receiving = new Receiving({
+    clock,
+    now,
+    store: opened,
+    publisher,
+    seal,
+    addressRate: EVERYBODY,
+    emit,
+    api,
+    traces: new Traces(undefined),
+  })
   onTestFinished(() => receiving.stop())
   return receiving
 }

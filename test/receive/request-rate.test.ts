@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { networkOf, RequestRate } from '../../src/receive/request-rate.ts'
 import { github } from '../../src/sources/github.ts'
+import { unverified } from '../../src/sources/none.ts'
 import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './scene.ts'
 
 const REMEMBERED = 20_000
@@ -83,6 +84,7 @@ describe('the network of an address', () => {
     ['::FFFF:192.0.2.7', '192.0.2.7'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
     ['2001:db8:1:2::9', '2001:db8:1:2'],
+    ['2001:0DB8:0001:0000::9', '2001:db8:1:0'],
     ['2001:db8::', '2001:db8:0:0'],
     ['2001:db8::1:2:3:4:5', '2001:db8:0:1'],
     ['::1', '0:0:0:0'],
@@ -116,17 +118,30 @@ describe('an app', () => {
     expect((await look('c')).status).toBe(429)
   })
 
-  it('counts a source over all addresses, and reads nothing of what it refuses', async () => {
-    const { app } = await opened((one) =>
-      one.source('github', github({ secret: SECRET }), { rate: { rate: 2, per: '10s' } }),
-    )
-    const send = (n: number): Promise<Response> =>
-      app.fetch(githubHook('{}', { delivery: `${n}` }), { address: `192.0.2.${n}` })
-    expect((await send(1)).status).toBe(202)
-    expect((await send(2)).status).toBe(202)
+  it('reads nothing of a request whose address has sent too much', async () => {
+    const { app } = await opened(withGithub, { addressRate: { rate: 1, per: '1m' } })
+    await app.fetch(githubHook('{}'))
     const request = new Request(AT_GITHUB, { method: 'POST', body: 'unread' })
-    expect((await app.fetch(request, { address: '192.0.2.3' })).status).toBe(429)
-    expect(request.bodyUsed).toBe(false)
+    expect([(await app.fetch(request)).status, request.bodyUsed]).toEqual([429, false])
+  })
+
+  it('counts a source over all addresses, but only requests that proved themselves', async () => {
+    const rate = { rate: 2, per: '10s' } as const
+    const { app } = await opened((one) => one.source('github', github({ secret: SECRET }), { rate }))
+    const send = async (n: number, secret = SECRET): Promise<number> =>
+      (await app.fetch(githubHook('{}', { delivery: `${n}`, secret }), { address: `192.0.2.${n}` })).status
+    // Strangers do not keep the true sender out, before and after there is no room for it.
+    for (const n of [1, 2, 3]) expect(await send(n, 'guessed')).toBe(401)
+    expect([await send(4), await send(5), await send(6)]).toEqual([202, 202, 429])
+    expect(await send(7, 'guessed')).toBe(401)
+  })
+
+  it('counts all requests to a source that asks for no proof, and reads nothing of what it refuses', async () => {
+    const rate = { rate: 1, per: '10s' } as const
+    const { app } = await opened((one) => one.source('open', unverified({ verify: 'none' }), { rate }))
+    const [taken, refused] = [1, 2].map(() => new Request('http://hooks.test/in/open', { method: 'POST', body: '{}' }))
+    expect([(await app.fetch(taken as Request)).status, taken?.bodyUsed]).toEqual([202, true])
+    expect([(await app.fetch(refused as Request)).status, refused?.bodyUsed]).toEqual([429, false])
   })
 
   it('takes all senders for one where nobody says who they are', async () => {

@@ -154,6 +154,12 @@ describe('cloudEvents', () => {
     expect(event?.attributes).toEqual({ count: 7, sampled: true, cesource: '/shop', ceid: '1' })
   })
 
+  test('a number of any length is an attribute with all its digits', () => {
+    const digits = '1234567890'.repeat(5)
+    const body = JSON.stringify({ ...EVENT, count: 'N' }).replace('"N"', digits)
+    expect(read(STRUCTURED, body)[0]?.attributes).toMatchObject({ count: digits })
+  })
+
   test.each([
     ['both kinds of data', { data: 1, data_base64: 'aGk=' }],
     ['Base64 that is none', { data_base64: 'a' }],

@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import { apiKey } from '../../src/sources/api-key.ts'
 import { basic } from '../../src/sources/basic.ts'
 import { bearer } from '../../src/sources/bearer.ts'
+import { garmin } from '../../src/sources/garmin.ts'
 import { unverified } from '../../src/sources/none.ts'
+import { notionAction } from '../../src/sources/notion-action.ts'
 import { cases as apiKeyCases } from './cases/api-key.ts'
 import { cases as basicCases } from './cases/basic.ts'
 import { cases as bearerCases } from './cases/bearer.ts'
@@ -50,6 +52,25 @@ test('what does not build', () => {
   for (const options of [{}, { verify: 'all' }, { verify: undefined }] as never[]) {
     expect(() => unverified(options)).toThrow(/CONFIG_INVALID: unverified: say verify: 'none'/)
   }
+})
+
+test('a secret that no header can bring as it is does not build', () => {
+  const never = ['pä55', 'a\nb', ' a', 'a ', '\u{1f511}', 'a\u007f']
+  for (const secret of never) {
+    for (const build of [
+      () => bearer({ secret }),
+      () => apiKey({ secret }),
+      () => notionAction({ header: 'x-secret', secret: ['good', secret] }),
+      () => garmin({ clientId: secret }),
+    ]) {
+      expect(build).toThrow(/CONFIG_INVALID: \w+: (?:secret|clientId) has letters/)
+    }
+    expect(() => apiKey({ secret, query: 'key' })).not.toThrow()
+    expect(() => basic({ username: 'a', secret })).not.toThrow()
+  }
+  expect(() => bearer({ secret: 'two words' })).toThrow(/CONFIG_INVALID/)
+  expect(outcomeOf(apiKey({ secret: 'two words' }), { 'x-api-key': 'two words' })).toBe('accepted')
+  expect(outcomeOf(bearer({ secret: '!~' }), { authorization: 'Bearer !~' })).toBe('accepted')
 })
 
 test('an identity is kept for 30 days, for nothing that is proven says when', () => {

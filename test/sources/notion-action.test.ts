@@ -50,6 +50,11 @@ describe('notionAction', () => {
     expect(first?.body).toEqual(second?.body)
   })
 
+  test('two actions of one event are two events', () => {
+    const ids = ['a1', 'a2', 'a1'].map((action_id) => eventOf({ source: { event_id: 'e1', action_id }, data: PAGE }))
+    expect(ids.map(({ dedupeId }) => dedupeId)).toEqual(['e1/a1', 'e1/a2', 'e1/a1'])
+  })
+
   test('what has no page in it is refused', () => {
     for (const body of ['{}', '[]', '{"data":[]}', '{"data":{"object":"page"}}', '1']) {
       expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })

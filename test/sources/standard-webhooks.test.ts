@@ -47,6 +47,20 @@ test('one of several signatures by one of several secrets is enough', () => {
   expect(outcomeOf(`v2,${first?.slice(3)}`, SECRET)).toBe('SIGNATURE_WRONG')
 })
 
+test('of signatures by ed25519 the first ten are tried, for each costs a computation', () => {
+  const one = cases[2]
+  const request = one?.request(one.secret, NOW) ?? requestOf({ body: '' })
+  const genuine = request.headers['webhook-signature'] ?? ''
+  const made = Array.from({ length: 10 }, (_, n) => `v1a,${Buffer.alloc(64, n).toString('base64')}`)
+  const after = (n: number): string =>
+    receive(
+      standardWebhooks({ secret: one?.secret ?? '' }),
+      withHeader(request, 'webhook-signature', [...made.slice(0, n), genuine].join(' ')),
+      '',
+    ).outcome
+  expect([after(9), after(10)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
+})
+
 test('headers of the other family are not taken for signed ones', () => {
   const [, svix] = cases
   const genuine = svix?.request(SECRET, NOW) ?? requestOf({ body: '' })

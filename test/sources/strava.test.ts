@@ -24,13 +24,19 @@ function eventOf(body: string): SourceEvent {
   return events[0]
 }
 
+const idOf = (updates: object): string | undefined => eventOf(JSON.stringify({ ...EVENT, updates })).dedupeId
+
 describe('strava', () => {
   test('the handshake is answered in JSON', () => {
     const url = 'https://a.example/in/strava?hub.verify_token=STRAVA&hub.challenge=15f7d1a91c&hub.mode=subscribe'
     const result = source.handshake?.answer(requestOf({ method: 'GET', url, body: '' }))
     expect(result).toMatchObject({
       kind: 'answer',
-      answer: { status: 200, headers: { 'content-type': 'application/json' }, body: '{"hub.challenge":"15f7d1a91c"}' },
+      answer: {
+        status: 200,
+        headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },
+        body: '{"hub.challenge":"15f7d1a91c"}',
+      },
     })
     const wrong = requestOf({ method: 'GET', url: url.replace('STRAVA', 'strava'), body: '' })
     expect(source.handshake?.answer(wrong)).toMatchObject({ kind: 'refused' })
@@ -73,6 +79,13 @@ describe('strava', () => {
       time: 1_549_560_669_000,
     })
     expect(Buffer.from(eventOf(body).body).toString()).toBe(body)
+  })
+
+  test('two changes within one second are two events, and each is known again', () => {
+    expect(idOf({ title: 'A' })).toMatch(/^activity\/1360128428\/update\/1549560669\/[\w-]{43}$/)
+    expect(idOf({ title: 'A' })).toBe(idOf({ title: 'A' }))
+    expect(idOf({ title: 'A' })).not.toBe(idOf({ type: 'Run' }))
+    expect(idOf({})).toBe('activity/1360128428/update/1549560669')
   })
 
   test.each([

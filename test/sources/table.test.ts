@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { DEFAULTS } from '../../src/index.ts'
 import { faultsOf, NOW, receive, type SourceCase } from './faults.ts'
 import { mutations } from './mutations.ts'
 
@@ -29,6 +30,12 @@ test('there is a case and a page for every source', () => {
 describe.each(cases)('$name', (one) => {
   test.each(faultsOf(one))('%s: %s', (_, expected, got) => {
     expect(got).toEqual(expected)
+  })
+
+  test('is known for longer than a signed request counts, and for long where nothing signed says when', () => {
+    const { dedupeFor = DEFAULTS.dedupe, tolerance } = one.build(one.secret)
+    const isTimed = one.expected.old !== 'accepted'
+    expect([dedupeFor, tolerance]).toEqual(isTimed ? ['7d', 300_000] : ['30d', undefined])
   })
 
   test('never throws, and takes no forgery', () => {

@@ -66,6 +66,28 @@ describe('what the package signs is accepted', () => {
     expect(outcomeOf(byVendor(called))).toBe('accepted')
   })
 
+  test.each([
+    ["?a='x&t=10:30", ''],
+    ['?a=b+c', ''],
+    ['?a=%7e', ''],
+    ['?a="b"', ''],
+    ['?a', ''],
+    ['?', ''],
+    ['?a={b}|c', ''],
+    ['?x=%zz', ''],
+    ['', '/"{a}"'],
+  ])('the address letter by letter, with %s at its end', (query, more) => {
+    const called = `https://Hooks.example.com/in/twilio${more}${query}`
+    const request = { ...byVendor({ url: called, signedUrl: called }), called }
+    expect(validateRequest(SECRET, request.headers[HEADER] ?? '', called, { Body: 'hi' })).toBe(true)
+    expect(outcomeOf(request)).toBe('accepted')
+    const behind = { ...request, url: new URL(`http://10.0.0.5${more}${query}`), called: `http://10.0.0.5/x${query}` }
+    expect(outcomeOf(behind)).toBe('SIGNATURE_WRONG')
+    expect(outcomeOf(behind, `https://Hooks.example.com/in/twilio${more}`)).toBe('accepted')
+    // And it is still the address that is signed.
+    expect(outcomeOf({ ...request, called: called.replace('/in/', '/on/') })).toBe('SIGNATURE_WRONG')
+  })
+
   test('JSON with the hash of the body in the address', () => {
     const body = '{"a":1}'
     const called = `${url}?bodySHA256=${getExpectedBodyHash(body)}`

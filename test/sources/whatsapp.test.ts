@@ -41,6 +41,14 @@ const text = (n: number, more: object = {}): object => ({
   ...more,
 })
 
+const paid = (transaction: string): object => ({
+  id: 'wamid.1',
+  status: 'failed',
+  type: 'payment',
+  timestamp: '1749416384',
+  payment: { reference_id: 'r1', transaction: { id: transaction, status: 'failed' } },
+})
+
 describe('whatsapp', () => {
   test('what octokit signs is accepted, in the form that Meta shares with GitHub', async () => {
     const body = bodyOf({ messages: [text(1)] })
@@ -64,7 +72,11 @@ describe('whatsapp', () => {
     if (result?.kind !== 'answer') expect(result).toMatchObject({ kind: 'refused', refusal: { code: expected } })
     else {
       expect(result.answer).toMatchObject({ status: expected, body: challenge })
-      expect(result.answer.headers).toMatchObject({ 'content-type': 'text/plain; charset=utf-8' })
+      // Of a stranger's text: no browser is to take it for a page.
+      expect(result.answer.headers).toEqual({
+        'content-type': 'text/plain; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      })
     }
   })
 
@@ -111,6 +123,13 @@ describe('whatsapp', () => {
       ['status.delivered', 'wamid.1/delivered/111', '111'],
       ['status.delivered', 'wamid.1/delivered/222', '222'],
     ])
+  })
+
+  test('payments of one request for money are events of their own, and known again', () => {
+    const [one, other, again] = eventsOf({ statuses: [paid('T1'), paid('T2'), paid('T1')] })
+    expect(one?.dedupeId).toMatch(/^wamid\.1\/failed\/[\w-]{43}$/)
+    expect(other?.dedupeId).not.toBe(one?.dedupeId)
+    expect(again?.dedupeId).toBe(one?.dedupeId)
   })
 
   test('errors, and changes of other fields, are known again only if the entry has a time', () => {

@@ -7,6 +7,7 @@ const PUBLIC_URL = process.env['PUBLIC_URL'] ?? 'http://localhost:3000'
 
 export function webRequest(message: IncomingMessage, path = message.url): Request {
   const { method = 'GET', headers } = message
+  if (message.readableDidRead) throw new Error('A parser in front has read the body: mount this before it.')
   const body = method === 'GET' || method === 'HEAD' ? null : Readable.toWeb(message)
   const init = { method, headers: headers as Record<string, string>, body, duplex: 'half' }
   return new Request(`${PUBLIC_URL}${path}`, init as RequestInit)

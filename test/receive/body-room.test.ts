@@ -1,0 +1,99 @@
+// R4: all long bodies that are under way share one room; who finds none comes again, and it is given back whatever happens.
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { BodyRoom, HeldBody } from '../../src/receive/body-room.ts'
+import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
+import { webBody } from '../../src/http/web-fetch.ts'
+import { SECRET } from './scene.ts'
+import { onTheWire, served, until, Wire } from '../http/rig.ts'
+
+const UNCOUNTED = 64 * 1024
+const ROOM = 100_000
+const BOUNDS = { maxBody: 1_000_000, compressed: true }
+
+function bodyOf(bytes: Uint8Array): ReadBody {
+  return async (_most, hold) => (hold?.(bytes.length) === false ? 'no-room' : bytes)
+}
+
+describe('the room', () => {
+  it('counts what is beyond the first 64 KB of each body, and gives all of it back', () => {
+    const room = new BodyRoom(ROOM)
+    const [one, other] = [new HeldBody(room), new HeldBody(room)]
+    expect([one.hold(UNCOUNTED), room.held]).toEqual([true, 0])
+    expect([one.hold(1), one.hold(ROOM - 1), room.held]).toEqual([true, true, ROOM])
+    expect([other.hold(UNCOUNTED), other.hold(1), room.held]).toEqual([true, false, ROOM])
+    other.release()
+    expect(room.held).toBe(ROOM)
+    one.release()
+    one.release()
+    expect([room.held, new HeldBody(room).hold(UNCOUNTED + ROOM)]).toEqual([0, true])
+  })
+
+  it('is needed for what a packed body unpacks to as well', async () => {
+    const room = new BodyRoom(ROOM)
+    const held = new HeldBody(room)
+    const packed = gzipSync(Buffer.alloc(UNCOUNTED + ROOM + 1))
+    const answer = await boundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), BOUNDS, held.hold)
+    expect(answer).toMatchObject({ code: 'BUSY' })
+    held.release()
+    expect(room.held).toBe(0)
+  })
+
+  it('of a web request is asked for each part of it', async () => {
+    const held = new HeldBody(new BodyRoom(ROOM))
+    const read = webBody(new Request('http://x', { method: 'POST', body: Buffer.alloc(UNCOUNTED + ROOM + 1) }))
+    expect(await boundedBody({}, read, BOUNDS, held.hold)).toMatchObject({ code: 'BUSY', after: 1_000 })
+  })
+})
+
+const LONG = JSON.stringify({ text: 'x'.repeat(UNCOUNTED + 20_000) })
+const LONGER = JSON.stringify({ text: 'x'.repeat(UNCOUNTED + ROOM) })
+
+/** So that nothing says beforehand how long it is. */
+function inChunks(body: string): string {
+  const head = onTheWire('')
+    .toString()
+    .replace(/content-length.*\r\n/, 'transfer-encoding: chunked\r\n')
+  return `${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+}
+
+describe('a server', () => {
+  it('answers 503 and when to come again while others fill the room; short ones are taken all the same', async () => {
+    const room = new BodyRoom(30_000)
+    const { port } = await served({ room })
+    const first = new Wire(port).write(onTheWire(LONG, { delivery: '1' }).subarray(0, -10))
+    await until(() => room.held > 0)
+    const second = new Wire(port).write(onTheWire(LONG, { delivery: '2' }))
+    const text = await second.answers()
+    expect([second.status, /^retry-after: (\d+)\r$/m.exec(text)?.[1]]).toEqual([503, '1'])
+    expect(text).toContain('"BUSY"')
+    await second.write(onTheWire('{}', { delivery: '3' })).answers(2)
+    expect(second.status).toBe(202)
+    await first.write(onTheWire(LONG, { delivery: '1' }).subarray(-10)).answers()
+    expect([first.status, room.held]).toEqual([202, 0])
+    await second.write(onTheWire(LONG, { delivery: '2' })).answers(3)
+    expect(second.status).toBe(202)
+  })
+
+  it.each<readonly [string, number, string]>([
+    ['forged', 401, onTheWire(LONG, { secret: `not ${SECRET}` }).toString()],
+    ['no JSON', 400, onTheWire(LONG.slice(1)).toString()],
+    ['too long', 413, inChunks(LONGER)],
+  ])('gives it back after one that is %s', async (_, status, sent) => {
+    const room = new BodyRoom()
+    const { port } = await served({ room, maxBody: 100_000 })
+    const wire = new Wire(port).write(sent)
+    await wire.answers()
+    expect([wire.status, room.held]).toEqual([status, 0])
+  })
+
+  it('gives it back after one that hangs up in the middle', async () => {
+    const room = new BodyRoom()
+    const { port, refused } = await served({ room })
+    const wire = new Wire(port).write(onTheWire(LONG).subarray(0, -10))
+    await until(() => room.held > 0)
+    wire.socket.destroy()
+    await until(() => refused.of('github').length > 0)
+    expect([refused.of('github')[0]?.code, room.held]).toEqual(['BODY_CUT_OFF', 0])
+  })
+})

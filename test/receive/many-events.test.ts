@@ -1,0 +1,146 @@
+// R1, R2: a request may carry as many events as its source says; they go to the store in slices, and what is kept of the
+// request is kept once.
+import { describe, expect, it } from 'vitest'
+import { Intake } from '../../src/receive/intake.ts'
+import { newEvent, type UnroutedEvent } from '../../src/receive/new-event.ts'
+import type { Published } from '../../src/receive/publisher.ts'
+import type { Source } from '../../src/receive/source.ts'
+import { cloudEvents, garmin, strava } from '../../src/sources/index.ts'
+import { eventsIn, opened, problemOf, textOf } from './scene.ts'
+
+function item(n: number): object {
+  return { userId: `user-${n}`, summaryId: `s-${n}`, startTimeInSeconds: 1_519_679_700 + n }
+}
+
+function push(n: number): Request {
+  const body = JSON.stringify({ epochs: Array.from({ length: n }, (_, at) => item(at)) })
+  return new Request('http://hooks.test/in/garmin', { method: 'POST', headers: { 'garmin-client-id': 'c' }, body })
+}
+
+/** So many events in each request, of which it may have two. */
+function carrying(n: number): Source {
+  const events = Array.from({ length: n }, (_, at) => ({ type: 't', dedupeId: String(at), body: Buffer.from('{}') }))
+  return { scheme: 'x', secrets: [], verify: 'none', maxEvents: 2, events: () => events }
+}
+
+describe('a request', () => {
+  it('of Garmin with 25,000 items is stored whole, and known again', { timeout: 30_000 }, async () => {
+    const { app, store } = await opened((one) => one.source('garmin', garmin({ clientId: 'c' })))
+    for (let n = 0; n < 2; n++) expect((await app.fetch(push(25_000))).status).toBe(200)
+    const { count } = await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 100_000 })
+    expect(count).toBe(25_000)
+  })
+
+  it('may have as many events as its source says, and no more', async () => {
+    const { app } = await opened((one) => one.source('two', carrying(2)).source('three', carrying(3)))
+    const send = (name: string): Promise<Response> =>
+      app.fetch(new Request(`http://hooks.test/in/${name}`, { method: 'POST', body: '-' }))
+    expect((await send('two')).status).toBe(202)
+    expect(await problemOf(await send('three'))).toMatchObject({
+      code: 'TOO_MANY_EVENTS',
+      detail: 'There are 3 events in it; at most 2 are taken at once.',
+    })
+  })
+})
+
+/** Of 100 bytes each. */
+const many = (name: string, n: number): UnroutedEvent[] =>
+  Array.from({ length: n }, (_, at) =>
+    newEvent({ id: `${name}${at}`, type: 't', body: HUNDRED }, { now: 0, dedupeFor: 1 }),
+  )
+
+const HUNDRED = Buffer.alloc(100)
+
+describe('the intake', () => {
+  it('takes more than 10,000 in slices, others in between, and answers for all of them', async () => {
+    const calls: (readonly string[])[] = []
+    const store = async (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+      calls.push(events.map(({ id }) => id))
+      return events.map(({ id }) => ({ id, kind: 'stored', of: undefined }))
+    }
+    const intake = new Intake({ store, maxEvents: 20_000, maxBytes: 1e9 })
+    const large = intake.take(many('a', 25_000))
+    const small = intake.take(many('b', 1))
+    expect((await large)?.map(({ id }) => id)).toEqual(many('a', 25_000).map(({ id }) => id))
+    expect(await small).toMatchObject([{ id: 'b0' }])
+    expect(calls.map(({ length }) => length)).toEqual([10_000, 1, 10_000, 5_000])
+  })
+
+  it('has room for others again when a slice fails, and tells the sender', async () => {
+    let calls = 0
+    const store = async (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+      if (++calls === 2) throw new Error('disk')
+      return events.map(({ id }) => ({ id, kind: 'stored', of: undefined }))
+    }
+    const intake = new Intake({ store, maxEvents: 100, maxBytes: 1_000 })
+    await expect(intake.take(many('a', 25_000))).rejects.toThrow('disk')
+    expect(calls).toBe(2)
+    const some = [intake.take(many('b', 5)), intake.take(many('c', 5))]
+    expect(some).not.toContain(undefined)
+    expect(intake.take(many('d', 1))).toBeUndefined()
+    for (const one of some) await one
+  })
+
+  it('has no room for a large one while others wait, but for the first slice', async () => {
+    const gate = Promise.withResolvers<void>()
+    const store = async (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+      await gate.promise
+      return events.map(({ id }) => ({ id, kind: 'stored', of: undefined }))
+    }
+    const intake = new Intake({ store, maxEvents: 20_000, maxBytes: 1e9 })
+    const first = intake.take(many('a', 1))
+    const large = intake.take(many('b', 100_000))
+    expect(large).toBeDefined()
+    expect(intake.take(many('c', 10_000))).toBeUndefined()
+    gate.resolve()
+    expect([(await first)?.length, (await large)?.length]).toEqual([1, 100_000])
+  })
+})
+
+interface Kept {
+  readonly id: string
+  readonly of?: string
+  readonly headers?: object
+  readonly body64?: string
+}
+
+describe('what is kept of a request', () => {
+  it('is kept with its first event; the others say which one that is', async () => {
+    const { app, store } = await opened((one) => one.source('ce', cloudEvents({ verify: 'none' })))
+    const batch = [1, 2, 3].map((n) => ({ specversion: '1.0', id: String(n), source: '/', type: 't' }))
+    const headers = { 'content-type': 'application/cloudevents-batch+json', 'x-pad': 'p'.repeat(10_000) }
+    const body = JSON.stringify(batch)
+    await app.fetch(new Request('http://hooks.test/in/ce', { method: 'POST', headers, body }))
+    const [first, ...others] = (await eventsIn(store)).map(({ request }) => JSON.parse(textOf(request)) as Kept)
+    expect(first?.headers).toMatchObject({ 'x-pad': headers['x-pad'] })
+    expect(Buffer.from(first?.body64 ?? '', 'base64').toString()).toBe(body)
+    expect(first?.of).toBeUndefined()
+    expect(others).toEqual([1, 2].map(() => ({ id: first?.id, at: expect.any(Number) as number, of: first?.id })))
+  })
+
+  it('has no second copy of a body that is the event itself', async () => {
+    const { app, store } = await opened((one) => one.source('strava', strava({ verifyToken: 't', subscriptionId: 1 })))
+    const event = { subscription_id: 1, object_type: 'activity', object_id: 5, aspect_type: 'create' }
+    for (const body of [JSON.stringify(event), ` ${JSON.stringify(event)}`]) {
+      await app.fetch(new Request('http://hooks.test/in/strava', { method: 'POST', body }))
+    }
+    const kept = (await eventsIn(store)).map(({ request }) => JSON.parse(textOf(request)) as Kept)
+    // Of the second one the event is only a part, though all but a space.
+    expect(kept.map(({ body64 }) => body64 === undefined)).toEqual([true, false])
+  })
+
+  it('is refused where a subject or a tenant is longer than an index holds', async () => {
+    const { app, store } = await opened((one) => one.source('ce', cloudEvents({ verify: 'none', tenant: 'of' })))
+    const send = (id: string, more: object): Promise<Response> => {
+      const body = JSON.stringify({ specversion: '1.0', id, source: '/', type: 't', ...more })
+      const headers = { 'content-type': 'application/cloudevents+json' }
+      return app.fetch(new Request('http://hooks.test/in/ce', { method: 'POST', headers, body }))
+    }
+    const [most, long] = ['x'.repeat(1_024), 'x'.repeat(1_025)]
+    expect((await send('1', { subject: most, of: most })).status).toBe(202)
+    for (const more of [{ subject: long }, { of: long }]) {
+      expect((await problemOf(await send('2', more))).code).toBe('EVENT_INVALID')
+    }
+    expect(await eventsIn(store)).toHaveLength(1)
+  })
+})

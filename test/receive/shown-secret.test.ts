@@ -1,0 +1,81 @@
+// R3: the owner of a source can look at the secret that came by handshake, for whoever sends one first has it taken.
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { openStore, type Store } from '../../src/index.ts'
+import type { Receiving } from '../../src/receiving.ts'
+import { github } from '../../src/sources/github.ts'
+import { notion } from '../../src/sources/notion.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+import { receivingOn, writingBy } from './receiving-scene.ts'
+import { KEY, NOW, SECRET } from './scene.ts'
+
+let clock: VirtualClock
+let store: Store
+
+beforeEach(async () => {
+  clock = new VirtualClock(NOW)
+  store = await openStore('memory:', { clock })
+  onTestFinished(() => store.close())
+})
+
+function withNotion(on: Store = store, key = KEY): Receiving {
+  const receiving = receivingOn(on, { clock, key })
+  receiving.source('notion', notion(), {})
+  receiving.source('github', github({ secret: SECRET }), {})
+  return receiving
+}
+
+async function shake(receiving: Receiving, token: string): Promise<number> {
+  const body = JSON.stringify({ verification_token: token })
+  return (await receiving.fetch(new Request('http://hooks.test/in/notion', { method: 'POST', body }), {})).status
+}
+
+async function audited(): Promise<readonly (readonly [string, string])[]> {
+  const { items } = await store.find({ kind: 'audit', filter: {}, cursor: '', n: 10 })
+  return items.map(({ who, what }) => [who, what])
+}
+
+describe('the secret of a source', () => {
+  it('is shown once it has come, in any process, and each look is in the audit trail', async () => {
+    const receiving = withNotion()
+    expect(await receiving.secretOf('notion', 'ada')).toBeUndefined()
+    expect(await shake(receiving, 'secret_real')).toBe(200)
+    expect(await receiving.secretOf('notion', 'ada')).toBe('secret_real')
+    expect(await withNotion().secretOf('notion', 'bo')).toBe('secret_real')
+    expect(await audited()).toEqual([
+      ['bo', 'show secret of source notion'],
+      ['ada', 'show secret of source notion'],
+    ])
+  })
+
+  it('tells a stranger who was first from the true sender, who comes in when it is forgotten', async () => {
+    const receiving = withNotion()
+    await shake(receiving, 'of a stranger')
+    expect(await shake(receiving, 'secret_real')).toBe(403)
+    expect(await receiving.secretOf('notion')).toBe('of a stranger')
+    await receiving.forgetSecret('notion')
+    expect(await receiving.secretOf('notion')).toBeUndefined()
+    await shake(receiving, 'secret_real')
+    expect(await receiving.secretOf('notion')).toBe('secret_real')
+  })
+
+  it('is not shown when the look cannot be written down, or the key is missing', async () => {
+    await shake(withNotion(), 'secret_real')
+    const silent = withNotion(writingBy(store, () => Promise.reject(new Error('disk'))))
+    await expect(silent.secretOf('notion')).rejects.toThrow('disk')
+    const another = withNotion(store, Buffer.alloc(32, 'another').toString('base64'))
+    await expect(another.secretOf('notion')).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
+    expect(await audited()).toEqual([])
+  })
+
+  it('that the app was given is not shown, nor one that came before that, and one of no source is refused', async () => {
+    const receiving = withNotion()
+    expect(await receiving.secretOf('github')).toBeUndefined()
+    await shake(receiving, 'secret_of_before')
+    const given = receivingOn(store, { clock, key: KEY })
+    given.source('notion', notion({ secret: 'given' }), {})
+    expect(await given.secretOf('notion')).toBeUndefined()
+    await expect(receiving.secretOf('notoin')).rejects.toThrow(
+      'secret: "notoin" is no source; there are notion, github',
+    )
+  })
+})
