@@ -22,6 +22,10 @@ const CATALOGUE = {
   STORE_DAMAGED: { status: 500, fix: 'Restore the file from a backup.' },
   STORE_CLOSED: { status: 503, fix: 'Open the store again; nothing was written.' },
   STORE_FAILED: { status: 503, fix: 'See the cause; nothing of this call was written.' },
+  STORE_UNSYNCED: {
+    status: 503,
+    fix: 'Look at the disk, then restart the process: whether what was written last is on it, nobody can say.',
+  },
   STORE_READ_ONLY: { status: 500, fix: 'Open the store without readOnly to write.' },
   NOT_FOUND: { status: 404, fix: 'Look for it in the list; it may have been removed, by its age or by hand.' },
   REQUEST_INVALID: { status: 400, fix: 'Correct the field the message names.' },

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import type { LimitParts } from '../../src/limit/limit.ts'
@@ -10,10 +9,12 @@ import { Emitter } from '../../src/observe/events.ts'
 import { runScope, type RunScope } from '../../src/scope.ts'
 import type { ReserveCall, ReserveReply, Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
+import { Quiet } from '../../src/testing/quiet.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-limit-'))
 const opened: Store[] = []
+const quiet = new Quiet()
 let files = 0
 
 afterEach(async () => {
@@ -41,7 +42,8 @@ export interface Rig {
 
 export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
   const clock = new VirtualClock()
-  const store = await openStore(kind === 'memory' ? 'memory:' : `sqlite:${join(folder, `${files++}.db`)}`, { clock })
+  const address = kind === 'memory' ? 'memory:' : `sqlite:${join(folder, `${files++}.db`)}`
+  const store = quiet.watched(await openStore(address, { clock }))
   opened.push(store)
   const emitter = new Emitter()
   const asked: ReserveCall[] = []
@@ -103,9 +105,9 @@ function watched(store: Store, reserve: (call: ReserveCall) => Promise<ReserveRe
   })
 }
 
-/** Everything that follows from this moment happens: a commit takes a turn of the event loop, and so does its echo. */
-export async function settle(): Promise<void> {
-  for (let n = 0; n < 4; n++) await setImmediate()
+/** Everything that follows from this moment happens: no call to a store is open, and nothing comes of any more. */
+export function settle(): Promise<void> {
+  return quiet.settled()
 }
 
 /** The most calls in any stretch of time as long as `per`. */

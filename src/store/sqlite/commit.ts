@@ -1,4 +1,5 @@
-// Work of one moment shares one commit: a hundred arrivals cost one sync of the disk. None is answered before that sync.
+// Work of one moment shares one commit, and one sync of the disk: a hundred arrivals cost one. None is answered before that
+// sync. While the disk syncs the event loop goes on, and what arrives meanwhile shares the next commit.
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError, type ErrorCode } from '../../errors.ts'
 import type { Commit } from '../embedded/store.ts'
@@ -8,6 +9,11 @@ interface Waiting {
   readonly work: () => unknown
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
+}
+
+interface Done {
+  readonly waiting: Waiting
+  readonly value: unknown
 }
 
 /** What memory holds of the file, and when it has to be put down or let go. */
@@ -27,6 +33,8 @@ export interface CommitParts {
   readonly tables: BehindTheFile
   /** The log has grown. */
   readonly committed: () => void
+  /** Puts the log on the disk. Undefined: there is no disk, or nothing is written. */
+  readonly sync: (() => Promise<void>) | undefined
   readonly close: () => Promise<void>
 }
 
@@ -34,13 +42,16 @@ export interface CommitParts {
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['STORE_FULL', 'STORE_UNWRITABLE', 'STORE_DAMAGED'])
 
 export class GroupCommit implements Commit {
-  readonly durable = { yes: true, because: 'WAL with synchronous=FULL: synced before it is acknowledged' }
+  readonly durable = { yes: true, because: 'WAL, synced to the disk before anything is acknowledged' }
   readonly #parts: CommitParts
   #queue: Waiting[] = []
   #scheduled = false
+  #syncing: Promise<void> | undefined
   #open = true
   /** A commit was undone, and memory may still say what the file does not. */
   #inDoubt = false
+  /** The disk did not take what was written: what is on it is not what memory says, and nobody may build on that. */
+  #unsynced: unknown
 
   constructor(parts: CommitParts) {
     this.#parts = parts
@@ -51,10 +62,7 @@ export class GroupCommit implements Commit {
       if (!this.#open) return reject(closed())
       if (this.#parts.readOnly) return reject(new SluiceError('STORE_READ_ONLY', 'This store was opened to be read.'))
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject })
-      if (this.#scheduled) return undefined
-      this.#scheduled = true
-      // Once round the event loop: everything that has arrived by then goes along.
-      setImmediate(() => this.#flush())
+      this.#schedule()
       return undefined
     })
   }
@@ -72,9 +80,18 @@ export class GroupCommit implements Commit {
 
   async close(): Promise<void> {
     if (!this.#open) return
+    await this.#syncing
     this.#flush()
     this.#open = false
+    await this.#syncing
     await this.#parts.close()
+  }
+
+  /** Once round the event loop: everything that has arrived by then goes along. */
+  #schedule(): void {
+    if (this.#scheduled || this.#syncing !== undefined) return
+    this.#scheduled = true
+    setImmediate(() => this.#flush())
   }
 
   #flush(): void {
@@ -82,21 +99,43 @@ export class GroupCommit implements Commit {
     this.#queue = []
     this.#scheduled = false
     if (group.length === 0) return
-    const results = this.#attempt(group)
-    if (results.kind === 'done') {
-      for (const [at, waiting] of group.entries()) waiting.resolve(results.values[at])
-    } else if (group.length === 1 || OF_THE_DISK.has(results.error.code)) {
-      for (const waiting of group) waiting.reject(results.error)
-    } else {
-      // One of them cannot be done. Each by itself, so that it fails alone.
-      for (const waiting of group) this.#alone(waiting)
-    }
+    const done = this.#unsynced === undefined ? this.#committed(group) : this.#refused(group)
+    if (done.length > 0) this.#acknowledge(done)
   }
 
-  #alone(waiting: Waiting): void {
-    const result = this.#attempt([waiting])
-    if (result.kind === 'done') waiting.resolve(result.values[0])
-    else waiting.reject(result.error)
+  #refused(group: readonly Waiting[]): readonly Done[] {
+    for (const waiting of group) waiting.reject(this.#unsynced)
+    return []
+  }
+
+  /** Those that are in the log now; the others are told why not. */
+  #committed(group: readonly Waiting[]): readonly Done[] {
+    const results = this.#attempt(group)
+    if (results.kind === 'done') return group.map((waiting, at) => ({ waiting, value: results.values[at] }))
+    if (group.length > 1 && !OF_THE_DISK.has(results.error.code)) {
+      // One of them cannot be done. Each by itself, so that it fails alone.
+      return group.flatMap((waiting) => this.#committed([waiting]))
+    }
+    for (const waiting of group) waiting.reject(results.error)
+    return []
+  }
+
+  #acknowledge(done: readonly Done[]): void {
+    const { sync } = this.#parts
+    if (sync === undefined) return answer(done)
+    this.#syncing = this.#synced(sync, done)
+  }
+
+  async #synced(sync: () => Promise<void>, done: readonly Done[]): Promise<void> {
+    try {
+      await sync()
+      answer(done)
+    } catch (error) {
+      this.#unsynced = error
+      for (const { waiting } of done) waiting.reject(error)
+    }
+    this.#syncing = undefined
+    if (this.#queue.length > 0) this.#schedule()
   }
 
   #attempt(group: readonly Waiting[]): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
@@ -107,7 +146,7 @@ export class GroupCommit implements Commit {
       const values = group.map((waiting) => waiting.work())
       tables.finish()
       db.exec('commit')
-      this.#committed()
+      this.#tellCommitted()
       return { kind: 'done', values }
     } catch (error) {
       this.#undoIfPossible()
@@ -116,7 +155,7 @@ export class GroupCommit implements Commit {
   }
 
   /** It is stored: whatever fails from here on must not say that it is not. */
-  #committed(): void {
+  #tellCommitted(): void {
     this.#parts.tables.ended('committed')
     try {
       this.#parts.committed()
@@ -141,6 +180,10 @@ export class GroupCommit implements Commit {
       // In doubt: nothing is read or written before this has been done.
     }
   }
+}
+
+function answer(done: readonly Done[]): void {
+  for (const { waiting, value } of done) waiting.resolve(value)
 }
 
 function closed(): SluiceError {

@@ -59,6 +59,8 @@ const NEXT_FLOW = `select flow from lanes indexed by lanes_line where flow > ? a
 const FIRST_IN_LINE =
   'select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1'
 const LINES: readonly Line[] = [0, 1, 2]
+/** In the order in which they are asked for. */
+const IDS_OF = `select e.id from json_each(?) s cross join events e on e.seq = s.value order by s.key`
 const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
   from pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
 
@@ -233,8 +235,8 @@ export class SqliteRecords implements RecordQueries {
 
   /** The rows behind the cursor that one call may look at. */
   #stretch({ table, order }: Pick<Kept<RecordKind>, 'table' | 'order'>, cursor: string, up: boolean): Stretch {
-    const [behind, upTo, way, first] = up ? ['>', '<=', 'asc', -1] : ['<', '>=', 'desc', NEVER]
-    const from = cursor === '' ? Number(first) : Number(cursor)
+    const [behind, upTo, way] = up ? ['>', '<=', 'asc'] : ['<', '>=', 'desc']
+    const from = cursor === '' ? (up ? -1 : NEVER) : Number(cursor)
     const query = `select ${order} from ${table} where ${order} ${behind} ? order by ${order} ${way} limit 1 offset ?`
     const last = this.#sql.get(query, from, ROWS_PER_PAGE - 1)?.[0]
     if (last === undefined) return { where: `${order} ${behind} ?`, bounds: [from], far: undefined }
@@ -242,10 +244,7 @@ export class SqliteRecords implements RecordQueries {
   }
 
   #ids(seqs: readonly number[]): readonly string[] {
-    return seqs.flatMap((seq) => {
-      const row = this.#sql.get('select id from events where seq = ?', seq)
-      return row === undefined ? [] : [text(row[0])]
-    })
+    return seqs.length === 0 ? [] : this.#sql.all(IDS_OF, JSON.stringify(seqs)).map(([id]) => text(id))
   }
 
   #run(row: RunRow): RunRecord {

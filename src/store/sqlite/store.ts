@@ -12,12 +12,14 @@ import { fault } from './faults.ts'
 import { Identities } from './identities.ts'
 import { SqliteLanes } from './lanes.ts'
 import { SqliteLimits } from './limits.ts'
+import { LogSync } from './log-sync.ts'
 import { SqlitePlaces } from './places.ts'
 import { SqliteRecords } from './records.ts'
 import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
 import { checkSchema, migrate } from './schema.ts'
 import { SqliteDocs, SqliteSmall } from './small-tables.ts'
 import { number, Statements, text } from './statements.ts'
+import { keepWorkView } from './work-view.ts'
 import { WriteBack } from './write-back.ts'
 
 export interface SqliteOptions {
@@ -46,14 +48,17 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     if (!readOnly) prepare(db, file)
     const tables = new SqliteTables(db, options.maxBytes ?? Infinity)
     const log = readOnly || file === IN_MEMORY ? undefined : new WriteBack(db, file)
+    const disk = readOnly || file === IN_MEMORY ? undefined : new LogSync(file)
     const commit = new GroupCommit({
       db,
       file,
       readOnly,
       tables,
       committed: () => log?.committed(),
+      sync: disk === undefined ? undefined : () => disk.sync(),
       close: async () => {
         await log?.close()
+        await disk?.close()
         close()
       },
     })
@@ -103,12 +108,14 @@ function lockOut(file: string): DatabaseSync {
 const PAGE_BYTES = 8_192
 const CACHE_KB = 4_096
 
+/** A commit is synced by `LogSync`, before it is answered: with `full` SQLite would do it as well, and stop the event loop for it. */
 function prepare(db: DatabaseSync, file: string): void {
   db.exec(
-    `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000`,
+    `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000`,
   )
   db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory`)
   migrate(db, file)
+  keepWorkView(db)
 }
 
 /** Numbers are drawn from memory; the file knows an upper bound, so that none repeats after a crash. */

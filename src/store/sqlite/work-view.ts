@@ -1,0 +1,96 @@
+// A table for people and their tools to ask: one row for each event and lane, in words that other queues use too. It is
+// made of what the file has, also of what the rows of lanes have not yet, so that a reader beside the process sees the truth.
+import type { DatabaseSync } from 'node:sqlite'
+
+/** As SQLite writes dates: to be compared with `datetime('now', '-24 hours')`. */
+function moment(millis: string): string {
+  return `strftime('%Y-%m-%d %H:%M:%f', ${millis} / 1000.0, 'unixepoch')`
+}
+
+/** The third part of `here` of a lane's row: its newest places. */
+const HERE = `substr(here, instr(here, ';') + 1 + instr(substr(here, instr(here, ';') + 1), ';'))`
+
+/** Places of lanes that have a run, in pieces as the file has them: pos,event,size of each. */
+const LISTS = `select row, 0 as rank, ${HERE} as list from lanes where rest is not null
+    union all select lane, rank, list from places`
+
+/** Which events a run that is in its lane has. That of a dead letter has those of the letter. */
+const TAKEN = `select l.id as lane, e.value as seq, l.rest ->> '$.run.state' as state, l.rest ->> '$.run.tries' as tries,
+      l.rest ->> '$.run.until' as until, l.rest ->> '$.run.attempts[#-1].error' as error
+    from lanes l
+    join lists on lists.row = l.row and lists.rank = l.rest ->> '$.run.rank'
+    join json_each('[' || lists.list || ']') e
+    where l.rest ->> '$.run.letter' = 0 and e.key % 3 = 1
+      and json_extract('[' || lists.list || ']', '$[' || (e.key - 1) || ']') <= l.rest ->> '$.run.upto'`
+
+/** A run's number is drawn after those of its events: what ended an event is mostly the next run of its lane. */
+const ENDED = `select u.n from runs u where u.lane = r.lane and u.n > r.seq and u.kind <> 'cancelled'
+      and instr(',' || u.events || ',', ',' || r.seq || ',') > 0 order by u.n limit 1`
+
+const BURIED = `select d.id from letters d where d.lane = r.lane and instr(d.places, '"event":' || r.seq || ',') > 0 limit 1`
+
+/** Runs that began in the last turn are in this list: lane,ticket,… of each. The lane's row still says that it waits. */
+const BEGUN = `select substr(b.value, 1, instr(b.value, ',') - 1) as lane,
+      cast(substr(b.value, instr(b.value, ',') + 1) as integer) as ticket
+    from meta m join json_each('["' || replace(m.value, ';', '","') || '"]') b where m.name = 'begun' and m.value <> ''`
+
+const STATUS = `case
+      when d.state = 'dead' then 'dead_letter'
+      when d.state = 'queued' then 'pending'
+      when d.state is not null then d.state
+      when u.kind in ('done', 'partial') then 'completed'
+      when u.kind = 'dead' then 'dead_letter'
+      when u.kind is not null then u.kind
+      when r.wiped or l.id is null then 'purged'
+      when t.state = 'retrying' then 'failed'
+      when t.state is not null then iif(t.state = 'running', 'running', 'pending')
+      when b.lane is not null then 'running'
+      else 'pending' end`
+
+const ATTEMPTS = `coalesce(d.tries, u.tries + (u.kind in ('done', 'partial')), t.tries + (t.state = 'running'),
+      b.lane is not null)`
+
+const WORK_VIEW = `create view work as
+  with routed as (
+    select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, j.value as lane
+    from events e join json_each('["' || replace(e.lanes, ',', '","') || '"]') j where e.lanes <> ''
+  ), lists as (
+    ${LISTS}
+  ), taken as materialized (
+    ${TAKEN}
+  ), begun as materialized (
+    ${BEGUN}
+  )
+  select r.id as event, r.source, r.type as event_type, coalesce(d.flow, u.flow, l.flow) as flow,
+    coalesce(d.key, u.key, l.key) as key, r.tenant,
+    ${STATUS} as status,
+    ${moment('r.arrived')} as received_at,
+    ${moment("coalesce(iif(d.state = 'dead', d.at, null), iif(d.id is null, u.ended, null))")} as processed_at,
+    (iif(d.id is null, u.ended, null) - r.arrived) / 1000.0 as latency_seconds,
+    ${ATTEMPTS} as attempts,
+    coalesce(d.reason, u.attempts ->> '$[#-1].error', nullif(u.reason, ''), t.error) as last_error,
+    ${moment(`iif(t.state = 'retrying', t.until, null)`)} as next_retry_at,
+    r.lane
+  from routed r
+  left join runs u on u.n = (${ENDED})
+  left join letters d on (u.n is null or u.kind = 'dead') and d.id = (${BURIED})
+  left join lanes l on u.n is null and d.id is null and l.id = r.lane
+  left join taken t on l.id is not null and t.lane = r.lane and t.seq = r.seq
+  left join begun b on b.lane = l.id and b.ticket = l.ticket
+  union all
+  select e.id, e.source, e.type, m.flow, null, e.tenant,
+    iif(m.reason in ('key-failed', 'unknown-flow'), 'unrouted', 'pending'), ${moment('e.arrived')}, null, null,
+    m.tries, nullif(m.error, ''), null, null
+  from marks m join events e on e.seq = m.event`
+
+/** Also in a file that an older release made, or that has the view as an older one wrote it. */
+export function keepWorkView(db: DatabaseSync): void {
+  const found = db.prepare(`select sql from sqlite_schema where type = 'view' and name = 'work'`).get()?.['sql']
+  if (found === undefined) db.exec(WORK_VIEW)
+  else if (found !== shown(WORK_VIEW)) db.exec(`begin immediate; drop view work; ${WORK_VIEW}; commit`)
+}
+
+/** How SQLite keeps the text of it. */
+function shown(sql: string): string {
+  return sql.replace(/^create view/i, 'CREATE VIEW')
+}

@@ -1,0 +1,146 @@
+// What is acknowledged is on the disk: nobody is answered before the log is synced, and a disk that refuses ends the work.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { SluiceError } from '../../src/errors.ts'
+import { GroupCommit } from '../../src/store/sqlite/commit.ts'
+import { LogSync } from '../../src/store/sqlite/log-sync.ts'
+
+interface Scene {
+  readonly commit: GroupCommit
+  readonly rows: () => number
+  /** How often the disk was asked. */
+  readonly syncs: () => number
+  /** The sync that is under way ends so. */
+  readonly end: (error?: Error) => Promise<void>
+  write(n: number): Promise<number>
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+function scene(): Scene {
+  const db = new DatabaseSync(':memory:')
+  db.exec('create table t (n integer)')
+  const ends: { resolve: () => void; reject: (error: Error) => void }[] = []
+  let syncs = 0
+  const commit = new GroupCommit({
+    db,
+    file: 'f',
+    readOnly: false,
+    tables: { isBehind: false, catchUp: () => {}, finish: () => {}, ended: () => {} },
+    committed: () => {},
+    sync: () => {
+      syncs++
+      return new Promise<void>((resolve, reject) => void ends.push({ resolve, reject }))
+    },
+    close: async () => db.close(),
+  })
+  const insert = db.prepare('insert into t (n) values (?)')
+  return {
+    commit,
+    rows: () => Number(db.prepare('select count(*) as n from t').get()?.['n']),
+    syncs: () => syncs,
+    end: async (error) => {
+      const end = ends.shift()
+      if (error === undefined) end?.resolve()
+      else end?.reject(error)
+      await turn()
+    },
+    write: (n) => commit.write(() => (insert.run(n), n)),
+  }
+}
+
+async function stateOf(promise: Promise<unknown>): Promise<'open' | 'answered' | 'refused'> {
+  const open = Symbol('open')
+  const first = await Promise.race([
+    promise.then(
+      () => 'answered' as const,
+      () => 'refused' as const,
+    ),
+    Promise.resolve(open),
+  ])
+  return first === open ? 'open' : first
+}
+
+describe('the sync', () => {
+  it('comes before the answer', async () => {
+    const t = scene()
+    const one = t.write(1)
+    await turn()
+    expect([t.rows(), t.syncs(), await stateOf(one)]).toEqual([1, 1, 'open'])
+    await t.end()
+    expect(await one).toBe(1)
+  })
+
+  it('is one for all that arrive while the disk is busy, and their commit waits for it', async () => {
+    const t = scene()
+    const first = t.write(1)
+    await turn()
+    const later = [2, 3, 4].map((n) => t.write(n))
+    await turn()
+    expect([t.rows(), t.syncs()]).toEqual([1, 1])
+    await t.end()
+    expect(await first).toBe(1)
+    await turn()
+    expect([t.rows(), t.syncs(), await stateOf(later[2] as Promise<number>)]).toEqual([4, 2, 'open'])
+    await t.end()
+    expect(await Promise.all(later)).toEqual([2, 3, 4])
+  })
+
+  it('that fails refuses those who waited for it, and everybody after them', async () => {
+    const t = scene()
+    const one = t.write(1)
+    one.catch(() => {})
+    await turn()
+    await t.end(new SluiceError('STORE_UNSYNCED', 'The disk did not take it.'))
+    await expect(one).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
+    await expect(t.write(2)).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
+    expect([t.rows(), t.syncs()]).toEqual([1, 1])
+  })
+
+  it('is waited for at the end, and so is that of what was asked before', async () => {
+    const t = scene()
+    const one = t.write(1)
+    await turn()
+    const two = t.write(2)
+    const closing = t.commit.close()
+    await turn()
+    expect(t.rows()).toBe(1)
+    await t.end()
+    await turn()
+    expect([await one, t.rows(), await stateOf(two), await stateOf(closing)]).toEqual([1, 2, 'open', 'open'])
+    await t.end()
+    expect(await two).toBe(2)
+    await closing
+    await expect(t.write(3)).rejects.toMatchObject({ code: 'STORE_CLOSED' })
+  })
+
+  it('is not made for a call that failed alone', async () => {
+    const t = scene()
+    const bad = t.commit.write(() => {
+      throw new Error('planted')
+    })
+    await expect(bad).rejects.toMatchObject({ code: 'STORE_FAILED' })
+    expect(t.syncs()).toBe(0)
+  })
+})
+
+describe('the log', () => {
+  it('is synced where it is; one that is not there is an error that says so', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-sync-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const file = join(folder, 'a.db')
+    await expect(new LogSync(file).sync()).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
+    const db = new DatabaseSync(file)
+    db.exec('pragma journal_mode = wal; create table t (n)')
+    const log = new LogSync(file)
+    await log.sync()
+    await log.close()
+    await log.close()
+    db.close()
+  })
+})
