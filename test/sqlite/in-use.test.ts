@@ -66,7 +66,8 @@ describe('readers', () => {
     const store = await open(file)
     await send(store, event('a'))
     const reader = await open(file, { readOnly: true })
-    const count = async (): Promise<number> => (await reader.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count
+    const count = async (): Promise<number> =>
+      (await reader.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count
     expect(await count()).toBe(1)
     await send(store, event('b'))
     expect(await count()).toBe(2)

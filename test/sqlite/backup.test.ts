@@ -1,0 +1,79 @@
+// A backup of the file while a process works on it, and what comes of it when it is put back.
+import { fork, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openStore, Sluice } from '../../src/index.ts'
+import { backupSqlite } from '../../src/store/sqlite/backup.ts'
+
+const CHILD = fileURLToPath(new URL('./backup-child.ts', import.meta.url))
+const BACKUP = fileURLToPath(new URL('../../src/store/sqlite/backup.ts', import.meta.url))
+
+function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-backup-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** In a process of its own, as the command line does it: the one that works must not notice. */
+function backedUp(file: string, to: string): void {
+  const script = `import { backupSqlite } from ${JSON.stringify(BACKUP)}; backupSqlite(${JSON.stringify(file)}, ${JSON.stringify(to)})`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script])
+  if (status !== 0) throw new Error(String(stderr))
+}
+
+async function acknowledgedBy(child: ChildProcess, ids: string[], n: number): Promise<void> {
+  while (ids.length < n) await once(child, 'message')
+}
+
+describe('backup', () => {
+  test(
+    'under load: all that was acknowledged before it began is in it, and runs from it',
+    { timeout: 60_000 },
+    async () => {
+      const folder = scratchFolder()
+      const file = join(folder, 'live.db')
+      const child = fork(CHILD, [file])
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const acknowledged: string[] = []
+      child.on('message', (id: string) => void acknowledged.push(id))
+      for (let round = 0; round < 3; round++) {
+        await acknowledgedBy(child, acknowledged, (round + 1) * 1_500)
+        const before = [...acknowledged]
+        const to = join(folder, `copy-${round}.db`)
+        backedUp(file, to)
+        const store = await openStore(`sqlite:${to}`)
+        for (const id of before) expect((await store.get({ kind: 'events', id })).item?.id).toBe(id)
+        await store.close()
+      }
+      child.send('stop')
+      await once(child, 'exit')
+      const app = new Sluice({ store: `sqlite:${join(folder, 'copy-2.db')}`, log: false })
+      app.flow('f', { on: 'ping', key: (event) => event.subject, run: () => {} })
+      const ran = new Set<string>()
+      app.events.on('run.done', ({ key }) => void ran.add(key))
+      await app.start()
+      await app.publish({ type: 'ping', subject: 'after' })
+      while (!ran.has('after')) await app.events.once('run.done')
+      expect(await app.publish({ type: 'ping', id: acknowledged[0] ?? '', subject: 'x' })).toMatchObject([
+        { kind: 'conflict' },
+      ])
+      await app.stop()
+    },
+  )
+
+  test('nothing is overwritten, and nothing half done is left', async () => {
+    const folder = scratchFolder()
+    const [file, to] = [join(folder, 'live.db'), join(folder, 'copy.db')]
+    await (await openStore(`sqlite:${file}`)).close()
+    expect(backupSqlite(file, to)).toMatchObject({ file: to, events: 0 })
+    expect(() => backupSqlite(file, to)).toThrow('is there already')
+    expect(() => backupSqlite(join(folder, 'none.db'), join(folder, 'x.db'))).toThrow('STORE_MISSING')
+    writeFileSync(join(folder, 'other.txt'), 'no database at all')
+    expect(() => backupSqlite(join(folder, 'other.txt'), join(folder, 'y.db'))).toThrow('STORE_NOT_A_DATABASE')
+    expect(existsSync(join(folder, 'y.db')) || existsSync(join(folder, 'y.db.unfinished'))).toBe(false)
+  })
+})
