@@ -6,6 +6,7 @@ import { SluiceError } from './errors.ts'
 import { millis, type Duration } from './model/duration.ts'
 import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
+import type { TraceApi } from './observe/traces.ts'
 import { mustBeLogOptions } from './observe/log-options.ts'
 import type { Store } from './store/contract/index.ts'
 
@@ -40,6 +41,10 @@ export interface SluiceOptions {
   readonly key?: string | readonly string[]
   /** Requests of one address, in each process: 1,000 a minute unless said. */
   readonly addressRate?: { readonly rate: number; readonly per: Duration }
+  /** Whether /metrics answers everybody; otherwise it is as guarded as the API. */
+  readonly openMetrics?: boolean
+  /** The module `@opentelemetry/api`, for spans of requests and runs. */
+  readonly traces?: TraceApi
   /** What the name of this process begins with, where it is shown. */
   readonly process?: string
 }
@@ -58,6 +63,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof SluiceOptions>([
   'log',
   'key',
   'addressRate',
+  'openMetrics',
+  'traces',
   'process',
 ])
 
@@ -76,6 +83,7 @@ export interface Settings {
   readonly keepDead: Millis
   readonly keepBytes: number
   readonly addressRate: { readonly rate: number; readonly per: Millis }
+  readonly openMetrics: boolean
   readonly process: string
 }
 
@@ -125,6 +133,7 @@ export function settingsOf(options: SluiceOptions): Settings {
     lateAfter: time('lateAfter'),
     ...kept(options.keep),
     addressRate: addressRateOf(options.addressRate),
+    openMetrics: isTrue(options.openMetrics ?? false),
     // Each start is a process of its own, whatever it is called: it numbers its turns from one.
     process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
   }
@@ -155,6 +164,11 @@ function addressRateOf({ rate, per } = DEFAULTS.addressRate): Settings['addressR
   const each = millis(per, 'Sluice.addressRate.per')
   if (!(rate > 0 && each > 0)) throw invalid('addressRate: rate and per are above 0; Infinity lets everybody in.')
   return { rate, per: each }
+}
+
+function isTrue(openMetrics: unknown): boolean {
+  if (typeof openMetrics === 'boolean') return openMetrics
+  throw invalid('openMetrics is neither true nor false.')
 }
 
 function isStore(store: unknown): boolean {

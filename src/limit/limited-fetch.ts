@@ -1,5 +1,6 @@
 // A fetch that any SDK can be handed: each request waits for its slot, and a refusal pauses the limit for all (M3, M4).
 import type { Millis } from '../clock.ts'
+import { traceContext, withTraceHeaders } from '../observe/trace-context.ts'
 import { liveScope } from './caller.ts'
 import { pauseLimit, type RegulateParts } from './regulate.ts'
 import { refusedFor, TOO_MANY } from './retry-after.ts'
@@ -25,8 +26,9 @@ export function limitedFetch(limit: FetchLimit, parts: FetchParts): Fetch {
   const { fetch, clock } = parts
   return async (input: Input, init?: Init): Promise<Response> => {
     const own = signalOf(input, init)
+    const traced = withTraceOf(input, init)
     const request = (signal: AbortSignal | undefined): Promise<Response> =>
-      fetch(input, signal === own ? init : { ...init, signal: signal ?? null })
+      fetch(input, signal === own ? traced : { ...traced, signal: signal ?? null })
     for (let left = isRepeatable(input, init) ? limit.retries : 0; ; left--) {
       const response = await limit.run(request, own === undefined ? {} : { signal: own })
       const refused = refusedFor(response, clock.now())
@@ -52,6 +54,13 @@ async function noteRefusal(parts: FetchParts, name: string, status: number, refu
 
 function isRequest(input: Input): input is Request {
   return typeof input === 'object' && 'headers' in input
+}
+
+/** Nothing is touched where there is no trace to hand on. */
+function withTraceOf(input: Input, init: Init): Init {
+  if (traceContext.getStore() === undefined) return init
+  const headers = withTraceHeaders(new Headers(init?.headers ?? (isRequest(input) ? input.headers : undefined)))
+  return { ...init, headers }
 }
 
 /** As fetch does it: `null` in the init takes the request's own signal away. */

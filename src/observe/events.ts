@@ -37,7 +37,8 @@ interface OfReplay {
 
 /** Every name that `app.events` emits, with what comes along. */
 export interface EventMap {
-  'event.received': OfEvent & { readonly lanes: number }
+  /** `flows`: those that got a place for it. */
+  'event.received': OfEvent & { readonly lanes: number; readonly flows?: readonly string[] }
   'event.duplicate': OfEvent & { readonly of: string }
   'event.conflict': OfEvent & { readonly of: string }
   'event.refused': OfEvent & { readonly field: string; readonly fix: string }
@@ -70,6 +71,8 @@ export interface EventMap {
   'replay.started': OfReplay & { readonly found: number }
   'replay.done': OfReplay & { readonly placed: number }
   'replay.cancelled': OfReplay & { readonly placed: number }
+  /** A handshake brought the secret of a source: compare it with what the sending side shows. */
+  'source.keyed': { readonly source: string }
   'config.conflict': OfFlow & { readonly text: string }
   'store.lost': { readonly error: string }
   'store.found': { readonly ms: Millis }

@@ -34,6 +34,7 @@ export const LOUDNESS: Readonly<Record<EventName, Loudness>> = {
   'replay.started': 'info',
   'replay.done': 'info',
   'replay.cancelled': 'info',
+  'source.keyed': 'info',
   'config.conflict': 'warn',
   'store.lost': 'error',
   'store.found': 'debug',

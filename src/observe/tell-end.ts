@@ -1,10 +1,12 @@
 // Tells how a run ended: what the store settled, not what the handler hoped for.
 import type { Millis } from '../clock.ts'
 import type { Outcome } from '../model/settle.ts'
-import type { Settle, Settled } from '../store/contract/index.ts'
-import type { AnyListener, OfRun } from './events.ts'
+import type { Lease, Settle, Settled } from '../store/contract/index.ts'
+import type { AnyListener, EventMap, OfRun } from './events.ts'
+import { emitWithFacts } from './tallies-facts.ts'
 
 export interface End {
+  readonly lease: Lease
   readonly told: OfRun
   readonly settle: Settle
   readonly settled: Settled
@@ -14,7 +16,9 @@ export interface End {
   readonly emit: AnyListener
 }
 
-export function tellEnd({ told, settled, verdict, ms, counts, emit }: End): void {
+type Endings = 'done' | 'dropped' | 'again' | 'retry' | 'dead' | 'cancelled' | 'partial'
+
+export function tellEnd({ lease, told, settled, verdict, ms, counts, emit }: End): void {
   const ended = { ...told, ms }
   if (settled !== 'ok') {
     const why = settled === 'purged' ? 'Its events were purged.' : 'Its lease ended before the store heard of its end.'
@@ -22,21 +26,23 @@ export function tellEnd({ told, settled, verdict, ms, counts, emit }: End): void
   }
   const { outcome } = verdict
   const error = verdict.error ?? ''
+  const tell = <E extends Endings>(how: E, what: EventMap[`run.${E}`]): void =>
+    emitWithFacts(emit, `run.${how}`, what, { lease, outcome })
   switch (outcome.kind) {
     case 'done':
-      return emit('run.done', { ...ended, counts })
+      return tell('done', { ...ended, counts })
     case 'dropped':
-      return emit('run.dropped', { ...ended, reason: outcome.reason })
+      return tell('dropped', { ...ended, reason: outcome.reason })
     case 'again':
     case 'released':
-      return emit('run.again', { ...ended, after: outcome.after, why: verdict.why ?? '' })
+      return tell('again', { ...ended, after: outcome.after, why: verdict.why ?? '' })
     case 'retry':
-      return emit('run.retry', { ...ended, error, after: outcome.after })
+      return tell('retry', { ...ended, error, after: outcome.after })
     case 'dead':
-      return emit('run.dead', { ...ended, error })
+      return tell('dead', { ...ended, error })
     case 'cancelled':
-      return emit('run.cancelled', ended)
+      return tell('cancelled', ended)
     case 'partial':
-      return emit('run.partial', { ...ended, error, failed: outcome.retry.length + outcome.dead.length })
+      return tell('partial', { ...ended, error, failed: outcome.retry.length + outcome.dead.length })
   }
 }

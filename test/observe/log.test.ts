@@ -38,6 +38,7 @@ const EVERYTHING: EventMap = {
   'flow.paused': { flow: 'f', reason: 'r', by: 'ada' },
   'flow.resumed': { flow: 'f', by: 'ada' },
   'flow.unserved': { flow: 'f', lanes: 1 },
+  'source.keyed': { source: 's' },
   'replay.started': { replay: 'r', found: 3 },
   'replay.done': { replay: 'r', placed: 3 },
   'replay.cancelled': { replay: 'r', placed: 1 },
@@ -93,6 +94,7 @@ describe('entries', () => {
         'flow.paused',
         'flow.resumed',
         'limit.resumed',
+        'source.keyed',
         'replay.started',
         'replay.done',
         'replay.cancelled',
@@ -105,8 +107,8 @@ describe('entries', () => {
     ['silent', 0],
     ['error', 2],
     ['warn', 11],
-    [undefined, 22],
-    ['debug', 33],
+    [undefined, 23],
+    ['debug', 34],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)

@@ -1,0 +1,103 @@
+// The alert rules and the board in the documents can be read by what they are for, and ask for nothing that is not told.
+import { readFile } from 'node:fs/promises'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { Metrics } from '../../src/observe/metrics.ts'
+import { scene } from './figures-scene.ts'
+
+const read = (file: string): Promise<string> => readFile(new URL(`../../docs/operate/${file}`, import.meta.url), 'utf8')
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly for?: string
+  readonly labels: { readonly severity: string }
+  readonly annotations: { readonly summary: string }
+}
+
+async function rules(): Promise<readonly Rule[]> {
+  const { groups } = parse(await read('alerts.rules.yml')) as { groups: readonly { rules: readonly Rule[] }[] }
+  return groups.flatMap((group) => group.rules)
+}
+
+interface Panel {
+  readonly id: number
+  readonly title: string
+  readonly gridPos: { readonly x: number; readonly w: number }
+  readonly targets: readonly { readonly expr: string; readonly refId: string }[]
+}
+
+async function panels(): Promise<readonly Panel[]> {
+  return (JSON.parse(await read('grafana.json')) as { panels: readonly Panel[] }).panels
+}
+
+/** By name: the labels that each metric of the engine has. */
+async function told(): Promise<ReadonlySet<string>> {
+  const made = await scene('memory:')
+  const { clock, store } = made
+  const { events } = made.process()
+  const metrics = new Metrics({ events, clock, now: () => clock.now(), store: async () => store })
+  const types = [...(await metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+  return new Set(
+    types.flatMap(([, name = '', type]) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  )
+}
+
+const named = (expr: string): readonly string[] => expr.match(/\b(?:sluice|process|nodejs)_\w+/g) ?? []
+
+const plain = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, '')
+
+const isBalanced = (expr: string): boolean =>
+  ['()', '[]', '{}'].every(([open = '', close = '']) => expr.split(open).length === expr.split(close).length)
+
+describe('docs/operate', () => {
+  it('every metric that an alert rule or the board names is one that is told', async () => {
+    const known = await told()
+    const exprs = [
+      ...(await rules()).map(({ expr }) => expr),
+      ...(await panels()).flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ]
+    for (const expr of exprs) {
+      expect(named(expr).length, expr).toBeGreaterThan(0)
+      expect(isBalanced(expr), expr).toBe(true)
+      for (const name of named(expr)) expect([...known], expr).toContain(name)
+    }
+  })
+
+  it('every metric of the engine is on the board or in monitor.md, and all in monitor.md exist', async () => {
+    const known = [...(await told())].filter((name) => name.startsWith('sluice_'))
+    const document = await read('monitor.md')
+    const listed = new Set(document.match(/\bsluice_[a-z_]+\b/g))
+    expect([...new Set(known.map(plain))].filter((name) => !listed.has(name))).toEqual([])
+    expect([...listed].filter((name) => !known.map(plain).includes(plain(name)))).toEqual([])
+  })
+
+  it('every rule says what it is, how grave, and each name is there once', async () => {
+    const all = await rules()
+    expect(new Set(all.map(({ alert }) => alert)).size).toBe(all.length)
+    for (const { alert, labels, annotations } of all) {
+      expect(alert).toMatch(/^Sluice[A-Z]\w+$/)
+      expect(['warning', 'critical']).toContain(labels.severity)
+      expect(annotations.summary).not.toBe('')
+    }
+    for (const preset of [
+      'DeadLetters',
+      'Slow',
+      'Failing',
+      'Deep',
+      'Stuck',
+      'StoreNearlyFull',
+      'LimitStarving',
+      'ClockOffset',
+    ])
+      expect(all.map(({ alert }) => alert)).toContain(`Sluice${preset}`)
+  })
+
+  it('the panels of the board have a place each', async () => {
+    const all = await panels()
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
+    for (const { gridPos } of all) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)
+  })
+})

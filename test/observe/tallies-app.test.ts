@@ -1,0 +1,157 @@
+// Figures of a whole app: what people see after a bad hour is what really happened in it.
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { drop, partial, PermanentError, Sluice } from '../../src/index.ts'
+import { testApp, type TestApp } from '../../src/testing/index.ts'
+import type { Figures } from '../../src/operate/figures.ts'
+import { START, STORES } from './figures-scene.ts'
+
+async function opened(store: string, declare: (app: Sluice) => unknown): Promise<TestApp> {
+  const app = new Sluice({ store: 'memory:', log: false })
+  declare(app)
+  const t = await testApp(app, { store, now: START })
+  onTestFinished(() => t.stop())
+  return t
+}
+
+/** Until the composition root gives an app its figures these tests wait. */
+const figures = ({ app }: TestApp): Pick<Figures, 'stats' | 'metrics'> => app
+
+const fails = (): never => {
+  throw new Error('no')
+}
+
+describe.each(STORES)('figures of an app on %s', (store) => {
+  it('an hour of it, by source and type and by flow', async () => {
+    const t = await opened(store, (app) =>
+      app
+        .flow('bill', { on: 'shop/paid', window: { quiet: '10s' }, key: () => 'k', run: () => {} })
+        .flow('mail', { on: 'shop/*', retry: { delays: ['20m', '20m'], jitter: 0 }, run: fails })
+        .flow('dead', {
+          on: 'garmin/sleep',
+          run: () => {
+            throw new PermanentError('never')
+          },
+        }),
+    )
+    await t.send([
+      { source: 'shop', type: 'paid' },
+      { source: 'shop', type: 'paid' },
+      { source: 'garmin', type: 'sleep' },
+    ])
+    await t.advance('1m')
+    const { total, groups } = await figures(t).stats({ window: '1h', by: 'source,type' })
+    expect(total).toMatchObject({
+      received: 3,
+      done: 2,
+      dead: 1,
+      failing: 2,
+      failureRate: 3 / 5,
+      meanMs: 10_000,
+      depth: 2,
+    })
+    expect(total.oldest).toBe(START)
+    expect(groups).toMatchObject([
+      { source: 'garmin', type: 'sleep', received: 1, dead: 1, failureRate: 1 },
+      { source: 'shop', type: 'paid', received: 2, done: 2, failing: 2, failureRate: 0.5 },
+    ])
+    expect(groups[0]).not.toHaveProperty('depth')
+    expect((await figures(t).stats({ window: '1h', by: 'flow' })).groups).toMatchObject([
+      { flow: 'bill', received: 2, done: 2, failing: 0, depth: 0 },
+      { flow: 'dead', received: 1, dead: 1, depth: 0 },
+      { flow: 'mail', received: 2, done: 0, failing: 2, failureRate: 1, depth: 2, oldest: START },
+    ])
+    await t.advance('1h')
+    expect((await figures(t).stats({ window: '2h' })).total).toMatchObject({ dead: 3, failing: 0, depth: 0 })
+  })
+
+  it('parts, drops, crashes and what is tried again by hand', async () => {
+    let mended = false
+    const t = await opened(store, (app) =>
+      app
+        .flow('parts', {
+          on: 'parts',
+          key: () => 'k',
+          window: { quiet: '1s' },
+          run: ({ events }) =>
+            mended ? undefined : partial({ failed: [{ id: events[0]?.id ?? '', reason: 'no', permanent: true }] }),
+        })
+        .flow('drops', { on: 'drops', run: () => drop('no') })
+        .flow('hangs', { on: 'hangs', run: () => new Promise(() => {}) }),
+    )
+    await t.send([{ type: 'parts' }, { type: 'parts' }, { type: 'parts' }, { type: 'drops' }])
+    await t.advance('2s')
+    expect((await figures(t).stats()).total).toMatchObject({ received: 4, done: 2, dead: 1, dropped: 1 })
+    mended = true
+    const { items } = await t.app.deadLetters.list()
+    await t.app.deadLetters.retry(items[0]?.id ?? '')
+    await t.advance('2s')
+    expect((await figures(t).stats()).total).toMatchObject({ done: 3, dead: 1 })
+    await t.send({ type: 'hangs', source: 'shop' })
+    for (let n = 0; n < 4; n++) {
+      await t.crash()
+      await t.advance('1m')
+      await t.restart()
+      await t.advance('1m')
+    }
+    const { groups } = await figures(t).stats({ by: 'source,type' })
+    expect(groups.find(({ type }) => type === 'hangs')).toMatchObject({ source: 'shop', received: 1, dead: 1 })
+  })
+
+  it('what is delayed is an event when its time has come, and no depth before', async () => {
+    const t = await opened(store, (app) => app.flow('f', { on: 'x', run: () => {} }))
+    await t.send({ type: 'x' }, { at: START + 3_600_000 })
+    expect((await figures(t).stats()).total).toMatchObject({ received: 0, done: 0, depth: 0 })
+    await t.advance('1h')
+    expect((await figures(t).stats()).total).toMatchObject({ received: 1, done: 1 })
+  })
+
+  it('a window that is open is depth, and is not late', async () => {
+    const t = await opened(store, (app) => app.flow('f', { on: 'x', window: { quiet: '1h' }, run: () => {} }))
+    await t.send([{ type: 'x' }, { type: 'x' }])
+    expect((await figures(t).stats()).total).toMatchObject({ depth: 2, oldest: undefined })
+  })
+
+  it('a day of waiting passes without a write or a timer of figures', async () => {
+    const t = await opened(store, (app) => app.flow('f', { on: 'x', run: () => {} }))
+    await t.send({ type: 'x' })
+    await t.advance('7d')
+    expect((await figures(t).stats({ window: '7d' })).total.received).toBe(1)
+    await t.advance('9d')
+    expect((await figures(t).stats({ window: '7d' })).total.received).toBe(0)
+  })
+
+  it('metrics of the whole app: attempts, lanes, the store, and no key', async () => {
+    const t = await opened(store, (app) =>
+      app
+        .flow('f', { on: 'x', key: () => 'secret-key', run: () => {} })
+        .flow('waits', { on: 'x', key: () => 'secret-key', window: { quiet: '1h' }, run: () => {} }),
+    )
+    await t.send({ type: 'x', source: 'shop', tenant: 'acme', id: 'event-id' })
+    const text = await figures(t).metrics()
+    for (const line of [
+      'sluice_events_received_total{source="shop"} 1',
+      'sluice_attempts_total{flow="f",ending="done"} 1',
+      'sluice_arrival_to_done_seconds_count{flow="f"} 1',
+      'sluice_lanes{flow="waits",state="waiting"} 1',
+      'sluice_store_up 1',
+    ])
+      expect(text).toContain(`\n${line}\n`)
+    expect(text).toMatch(/\nsluice_store_seconds_count\{member="append"\} 1\n/)
+    for (const secret of ['secret-key', 'acme', 'event-id']) expect(text).not.toContain(secret)
+  })
+})
+
+describe('reruns', () => {
+  it('are counted when events come while their lane runs', async () => {
+    const gate = Promise.withResolvers<void>()
+    const t = await opened('memory:', (app) =>
+      app.flow('f', { on: 'x', key: () => 'k', whileRunning: 'requeue', run: () => gate.promise }),
+    )
+    await t.send({ type: 'x' })
+    await t.send({ type: 'x' })
+    await t.advance('1s')
+    gate.resolve()
+    await t.settled()
+    expect(await figures(t).metrics()).toContain('\nsluice_reruns_total{flow="f"} 1\n')
+  })
+})

@@ -1,0 +1,214 @@
+// Traces: the context that a request brings goes with its events into their runs, and on to what these call and publish; with
+// OpenTelemetry there are spans of both, which its own SDK has recorded.
+import * as otel from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { Sluice, retry, type FlowEvent, type SluiceOptions } from '../../src/index.ts'
+import { unverified } from '../../src/sources/index.ts'
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = `00-${TRACE}-b7ad6b7169203331-01`
+
+interface Scene {
+  readonly app: Sluice
+  readonly ran: FlowEvent[]
+  post(headers?: Record<string, string>): Promise<Response>
+  over(flow: string): Promise<unknown>
+}
+
+async function scene(
+  options: Partial<SluiceOptions> = {},
+  declare: (app: Sluice) => unknown = () => {},
+): Promise<Scene> {
+  const app = new Sluice({ store: 'memory:', log: false, ...options })
+  onTestFinished(() => app.stop())
+  const ran: FlowEvent[] = []
+  app.source('shop', unverified({ verify: 'none', type: () => 'order' }))
+  app.flow('first', {
+    on: 'shop/order',
+    run: (run) => {
+      ran.push(...run.events)
+      run.publish({ type: 'second' })
+    },
+  })
+  app.flow('second', { on: 'second', run: ({ events }) => void ran.push(...events) })
+  declare(app)
+  await app.start()
+  const post = (headers = {}): Promise<Response> =>
+    app.fetch(
+      new Request('http://localhost/in/shop', {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json', ...headers },
+      }),
+    )
+  const over = (flow: string): Promise<unknown> =>
+    new Promise((resolve) =>
+      app.events.onAny((name, what) => {
+        if (
+          name.startsWith('run.') &&
+          name !== 'run.started' &&
+          name !== 'run.claimed' &&
+          'flow' in what &&
+          what.flow === flow
+        )
+          resolve(what)
+      }),
+    )
+  return { app, ran, post, over }
+}
+
+describe('without OpenTelemetry', () => {
+  test('the context of a request goes with its event, and with what its run publishes', async () => {
+    const t = await scene()
+    const over = t.over('second')
+    expect((await t.post({ traceparent: PARENT, tracestate: 'vendor=1' })).ok).toBe(true)
+    await over
+    expect(t.ran.map(({ type, attributes }) => [type, attributes])).toEqual([
+      ['order', { traceparent: PARENT, tracestate: 'vendor=1' }],
+      ['second', { traceparent: PARENT, tracestate: 'vendor=1' }],
+    ])
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['nonsense', { traceparent: 'hello' }],
+    ['a trace of zeros', { traceparent: `00-${'0'.repeat(32)}-b7ad6b7169203331-01` }],
+    ['another version', { traceparent: `ff-${TRACE}-b7ad6b7169203331-01` }],
+    ['a state alone', { tracestate: 'vendor=1' }],
+  ])('%s is no context: nothing is kept', async (_name, headers) => {
+    const t = await scene()
+    const over = t.over('second')
+    await t.post(headers)
+    await over
+    expect(t.ran.map(({ attributes }) => attributes)).toEqual([{}, {}])
+  })
+
+  test('a limited fetch inside the run hands it on, unless its caller says another', async () => {
+    const seen: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      seen.push(request.headers['traceparent'] as string | undefined)
+      response.end('ok')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const t = await scene({}, (app) => {
+      const limit = app.limit('api', { rate: 100, per: '1s' })
+      app.flow('calls', {
+        on: 'shop/order',
+        run: async () => {
+          await limit.fetch(url())
+          await limit.fetch(new Request(url(), { headers: { 'x-own': '1' } }))
+          await limit.fetch(url(), { headers: { traceparent: 'mine' } })
+        },
+      })
+    })
+    const over = t.over('calls')
+    await t.post({ traceparent: PARENT })
+    await over
+    expect(seen).toEqual([PARENT, PARENT, 'mine'])
+  })
+
+  test('app.publish inside a run, too', async () => {
+    const t = await scene({}, (app) =>
+      app.flow('publishes', {
+        on: 'shop/order',
+        run: async () => void (await app.publish({ type: 'second', id: 'by app' })),
+      }),
+    )
+    const over = t.over('publishes')
+    await t.post({ traceparent: PARENT })
+    await over
+    const stored = await t.app.stored.show('by app')
+    expect(stored?.attributes).toEqual({ traceparent: PARENT })
+  })
+})
+
+describe('with OpenTelemetry', () => {
+  const exporter = new InMemorySpanExporter()
+  otel.context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  otel.trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+  afterEach(() => exporter.reset())
+  const spans = (): unknown[] =>
+    exporter.getFinishedSpans().map(({ name, kind, parentSpanContext, status, attributes }) => ({
+      name,
+      kind,
+      parent:
+        exporter.getFinishedSpans().find((span) => span.spanContext().spanId === parentSpanContext?.spanId)?.name ??
+        parentSpanContext?.spanId,
+      status: status.code,
+      attributes,
+    }))
+
+  test('a span of the request under the sender’s, one of each run under it', async () => {
+    const inside: (string | undefined)[] = []
+    const t = await scene({ traces: otel }, (app) =>
+      app.flow('looks', {
+        on: 'shop/order',
+        run: () => void inside.push(otel.trace.getActiveSpan()?.spanContext().traceId),
+      }),
+    )
+    const over = Promise.all([t.over('second'), t.over('looks')])
+    await t.post({ traceparent: PARENT })
+    await over
+    expect(exporter.getFinishedSpans().map((span) => span.spanContext().traceId)).toEqual([TRACE, TRACE, TRACE, TRACE])
+    expect(spans()).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          name: 'receive /in/shop',
+          kind: otel.SpanKind.SERVER,
+          parent: 'b7ad6b7169203331',
+          attributes: expect.objectContaining({ 'http.response.status_code': 202 }),
+        }),
+        expect.objectContaining({
+          name: 'run first',
+          kind: otel.SpanKind.CONSUMER,
+          parent: 'receive /in/shop',
+          attributes: expect.objectContaining({
+            'messaging.destination.name': 'first',
+            'messaging.batch.message_count': 1,
+          }),
+        }),
+        expect.objectContaining({ name: 'run second', parent: 'run first' }),
+      ]),
+    )
+    expect(inside).toEqual([TRACE])
+  })
+
+  test('a run that fails, or asks to be tried again, is an error', async () => {
+    const t = await scene({ traces: otel }, (app) => {
+      app.flow('throws', { on: 'shop/order', retry: [], run: () => Promise.reject(new Error('no')) })
+      app.flow('asks', { on: 'shop/order', retry: [], run: () => retry({ reason: 'later' }) })
+    })
+    const over = Promise.all([t.over('throws'), t.over('asks')])
+    await t.post()
+    await over
+    expect(spans()).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ name: 'run throws', status: otel.SpanStatusCode.ERROR }),
+        expect.objectContaining({ name: 'run asks', status: otel.SpanStatusCode.ERROR }),
+        expect.objectContaining({ name: 'run first', status: otel.SpanStatusCode.UNSET }),
+      ]),
+    )
+  })
+
+  test('a run of several events is linked with the traces of the others', async () => {
+    const t = await scene({ traces: otel }, (app) =>
+      app.flow('batch', { on: 'shop/order', key: () => 'k', window: { quiet: '20ms' }, run: () => {} }),
+    )
+    const over = t.over('batch')
+    await t.post({ traceparent: PARENT })
+    await t.post({ traceparent: `00-${'1'.repeat(32)}-b7ad6b7169203331-01` })
+    await over
+    const batch = exporter.getFinishedSpans().find(({ name }) => name === 'run batch')
+    expect(batch?.spanContext().traceId).toBe(TRACE)
+    expect(batch?.links.map(({ context }) => context.traceId)).toEqual(['1'.repeat(32)])
+  })
+
+  test('what is no such module is refused when the app is built', () => {
+    expect(() => new Sluice({ store: 'memory:', traces: {} as never })).toThrow('@opentelemetry/api')
+  })
+})
