@@ -9,17 +9,21 @@ const LAG_TOLD: Millis = 1_000
 export class LoopLag {
   readonly #clock: Clock
   readonly #told: (ms: Millis) => void
+  readonly #measured: (ms: Millis) => void
   #cancel: () => void = () => {}
 
-  constructor(clock: Clock, told: (ms: Millis) => void) {
+  /** `told`: of what is dangerous; `measured`: of every look. */
+  constructor(clock: Clock, told: (ms: Millis) => void, measured: (ms: Millis) => void = () => {}) {
     this.#clock = clock
     this.#told = told
+    this.#measured = measured
   }
 
   start(): void {
     const expected = this.#clock.monotonic() + LOOK_EVERY
     this.#cancel = this.#clock.after(LOOK_EVERY, () => {
       const lag = this.#clock.monotonic() - expected
+      this.#measured(Math.max(0, lag))
       if (lag >= LAG_TOLD) this.#told(lag)
       this.start()
     })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Sluice, type Limit, type Run } from '../../src/index.ts'
 import { ping, play, sendNow, soon, STORES, told, userOf, type Datum } from './scene.ts'
 
-const senderOf = ({ events: [first] }: Run): string => (first?.data as Datum).user ?? ''
+const senderOf = ({ events }: Run): string => userOf(events[0] ?? { data: {} }) ?? ''
 
 describe.each(STORES)('pace on %s', (store) => {
   test('per field of the event: a flood is spread out in time, and all of it runs', async () => {
@@ -37,11 +37,11 @@ describe.each(STORES)('pace on %s', (store) => {
 
   test('it waits in its lane: no attempt is used, others go on, and explain names the limit', async () => {
     const entered: string[] = []
+    const enter = (one: Run): void => void entered.push(`${one.key} ${one.attempt}`)
     const t = await play(store, (app) => {
       const limit = app.limit('hourly', { rate: 1, per: '1h' })
       const pace = (run: Run): Limit | undefined => (run.key === 'free' ? undefined : limit.per(run.key))
-      const run = (one: Run): void => void entered.push(`${one.key} ${one.attempt}`)
-      app.flow('f', { on: 'ping', key: userOf, concurrency: 1, pace, run })
+      app.flow('f', { on: 'ping', key: userOf, concurrency: 1, pace, run: enter })
     })
     await sendNow(t, ping('a', 1))
     await sendNow(t, ping('a', 2))

@@ -9,6 +9,11 @@ import { ran, shown, simple } from './replay-scene.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
+const post = (t: TestApp, n: number): Promise<Response> =>
+  t.app.fetch(
+    new Request('http://localhost/in/shop', { method: 'POST', body: JSON.stringify({ n }), headers: JSON_TYPE }),
+  )
+
 describe.each(STORES)('L16 a troubled replay on %s', (store) => {
   test('L16 what was purged meanwhile is gone, and counted so', async () => {
     const t = await play(store, simple)
@@ -95,10 +100,6 @@ test('L16 sealed events are opened for a replay; those whose key is gone fail al
     app.source('shop', unverified({ verify: 'none' }), { encrypt: true })
     return testApp(app, { store: file, now: START })
   }
-  const post = (t: TestApp, n: number): Promise<Response> =>
-    t.app.fetch(
-      new Request('http://localhost/in/shop', { method: 'POST', body: JSON.stringify({ n }), headers: JSON_TYPE }),
-    )
   const first = await begun(oldKey)
   expect((await post(first, 1)).ok).toBe(true)
   await soon(first)

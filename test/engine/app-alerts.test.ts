@@ -1,0 +1,215 @@
+// Alerts that an app declares: raised once when it is so for long enough, called off once when it is over, in one process of all.
+import { describe, expect, test } from 'vitest'
+import { alerts, Sluice, type AlertFigures } from '../../src/index.ts'
+import { ping, play, sendNow, Shared, STORES, told, userOf, type Declare } from './scene.ts'
+
+interface Told {
+  readonly alert: string
+}
+
+const raisedOf = (t: Awaited<ReturnType<typeof play>>): unknown[] =>
+  t.emitted
+    .filter(({ name, what }) => name.startsWith('alert.') && !(what as Told).alert.startsWith('late:'))
+    .map(({ name, what }) => [name, (what as Told).alert])
+
+describe.each(STORES)('alerts on %s', (store) => {
+  test('raised when it is so for long enough, called off when it is over for as long: once each, as events', async () => {
+    let isSo = false
+    const carried: unknown[] = []
+    const t = await play(store, (app) => {
+      app.alert('odd', { when: () => isSo && 'It is odd.', for: '1m' })
+      app.flow('carry', {
+        on: 'sluice/alert.*',
+        run: ({ events }) => void carried.push(...events.map(({ type, data }) => [type, data])),
+      })
+    })
+    await t.advance('5m')
+    expect(raisedOf(t)).toEqual([])
+    isSo = true
+    await t.advance('50s')
+    expect(raisedOf(t)).toEqual([])
+    expect(await t.app.alerts.list()).toMatchObject([{ name: 'odd', state: 'pending' }])
+    await t.advance('30m')
+    expect(raisedOf(t)).toEqual([['alert.raised', 'odd']])
+    expect(await t.app.alerts.list()).toMatchObject([{ name: 'odd', state: 'raised', text: 'It is odd.' }])
+    isSo = false
+    await t.advance('50s')
+    expect(await t.app.alerts.list()).toMatchObject([{ state: 'easing' }])
+    await t.advance('30m')
+    expect(raisedOf(t)).toEqual([
+      ['alert.raised', 'odd'],
+      ['alert.cleared', 'odd'],
+    ])
+    expect(await t.app.alerts.list()).toMatchObject([{ state: 'clear' }])
+    expect(carried).toMatchObject([
+      ['alert.raised', { alert: 'odd', text: 'It is odd.' }],
+      ['alert.cleared', { alert: 'odd', text: 'It is odd.' }],
+    ])
+  })
+
+  test('what comes and goes is told of neither way', async () => {
+    let n = 0
+    const t = await play(store, (app) => app.alert('flicker', { when: () => n++ % 3 === 0, for: '1m' }))
+    await t.advance('2h')
+    expect(raisedOf(t)).toEqual([])
+  })
+
+  test('a second time is a second alert', async () => {
+    let isSo = true
+    const t = await play(store, (app) => app.alert('odd', { when: () => isSo }))
+    await t.advance('1m')
+    isSo = false
+    await t.advance('1m')
+    isSo = true
+    await t.advance('1m')
+    expect(raisedOf(t)).toEqual([
+      ['alert.raised', 'odd'],
+      ['alert.cleared', 'odd'],
+      ['alert.raised', 'odd'],
+    ])
+    expect(told(t, 'event.received').filter(({ type }) => type.startsWith('alert.'))).toHaveLength(3)
+  })
+
+  test('notify is a run like any other: tried again when it fails', async () => {
+    let tries = 0
+    const t = await play(store, (app) =>
+      app.alert('odd', {
+        when: () => true,
+        notify: ({ events }) => {
+          tries++
+          if (tries < 3) throw new Error('no line')
+          expect(events[0]?.data).toMatchObject({ alert: 'odd' })
+        },
+      }),
+    )
+    await t.advance('1h')
+    expect(tries).toBe(3)
+    expect(t.runs.map(({ flow, ending }) => [flow, ending])).toEqual([
+      ['alert/odd', 'retry'],
+      ['alert/odd', 'retry'],
+      ['alert/odd', 'done'],
+    ])
+  })
+
+  test('a process that dies with it raised: the next one neither repeats nor forgets it', async () => {
+    let isSo = true
+    const t = await play(store, (app) => app.alert('odd', { when: () => isSo }))
+    await t.advance('1m')
+    await t.crash()
+    await t.advance('1h')
+    await t.restart()
+    await t.advance('5m')
+    expect(raisedOf(t)).toEqual([['alert.raised', 'odd']])
+    isSo = false
+    await t.advance('5m')
+    expect(raisedOf(t)).toEqual([
+      ['alert.raised', 'odd'],
+      ['alert.cleared', 'odd'],
+    ])
+  })
+
+  test('a condition that throws is told of once, and holds up no other', async () => {
+    const t = await play(store, (app) => {
+      app.alert('bad', {
+        when: () => {
+          throw new Error('no such figure')
+        },
+      })
+      app.alert('good', { when: () => true })
+    })
+    await t.advance('10m')
+    expect(raisedOf(t)).toEqual([
+      ['alert.raised', 'broken:bad'],
+      ['alert.raised', 'good'],
+    ])
+  })
+
+  test('the figures: dead letters, depth, who is first in line, limits', async () => {
+    const seen: AlertFigures[] = []
+    const declare: Declare = (app) => {
+      const limit = app.limit('api', { rate: 1, per: '1s' })
+      app.alert('look', { when: (now) => seen.push(now) < 0 })
+      app.flow('dies', {
+        on: 'die',
+        retry: [],
+        run: async () => {
+          await limit.pause('30m')
+          throw new Error('no')
+        },
+      })
+      app.flow('waits', { on: 'ping', key: userOf, window: { quiet: '1d', max: '1d' }, run: () => {} })
+    }
+    const t = await play(store, declare)
+    await sendNow(t, [{ type: 'die' }, ping('a'), ping('b')])
+    await t.advance('1m')
+    expect(seen.at(-1)).toMatchObject({ deadLetters: 1, depth: 2, oldest: 0, clockOffset: 0 })
+    expect(seen.at(-1)?.limits).toMatchObject([{ name: 'api', pausedFor: expect.any(Number) }])
+    expect(seen.at(-1)?.limits[0]?.pausedFor).toBeGreaterThan(28 * 60_000)
+    await t.advance('2d')
+    expect(seen.at(-1)).toMatchObject({ deadLetters: 0, depth: 0 })
+  })
+
+  test('of two processes one looks; when it is gone the other does', async () => {
+    const looks = { one: 0, two: 0 }
+    const shared = await Shared.open(store)
+    const begin = (name: 'one' | 'two'): Promise<Sluice> =>
+      shared.process(name, (app) => app.alert('odd', { when: () => looks[name]++ < 0 }))
+    const one = await begin('one')
+    await begin('two')
+    await shared.advance(300_000)
+    expect([looks.one > 20, looks.two]).toEqual([true, 0])
+    await shared.stop(one)
+    await shared.advance(300_000)
+    expect(looks.two).toBeGreaterThan(20)
+  })
+})
+
+const figures: AlertFigures = {
+  now: 0,
+  deadLetters: 0,
+  p95: undefined,
+  failureRate: undefined,
+  depth: 0,
+  oldest: 0,
+  storeBytes: 0,
+  limits: [],
+  clockOffset: 0,
+}
+
+test.each([
+  ['deadLetters', alerts.deadLetters(), { deadLetters: 10 }, { deadLetters: 11 }],
+  ['latency', alerts.latency(), { p95: 300_000 }, { p95: 300_001 }],
+  ['failureRate', alerts.failureRate(), { failureRate: 0.1 }, { failureRate: 0.11 }],
+  ['depth', alerts.depth(), { depth: 100 }, { depth: 101 }],
+  ['oldest', alerts.oldest({ above: '1m' }), { oldest: 60_000 }, { oldest: 60_001 }],
+  ['storeBytes', alerts.storeBytes({ above: 5 }), { storeBytes: 5 }, { storeBytes: 6 }],
+  [
+    'limitPaused',
+    alerts.limitPaused(),
+    { limits: [{ name: 'a', pausedFor: 300_000 }] },
+    { limits: [{ name: 'a', pausedFor: 300_001 }] },
+  ],
+  ['clockOffset', alerts.clockOffset(), { clockOffset: -5_000 }, { clockOffset: -5_001 }],
+] as const)('the preset %s: at its bound nothing, above it a sentence', (_name, when, at, above) => {
+  expect(when(figures)).toBe(false)
+  expect(when({ ...figures, ...at })).toBe(false)
+  expect(when({ ...figures, ...above })).toMatch(/^.+\.$/)
+})
+
+const yes = (): boolean => true
+
+test.each([
+  ['', { when: yes }, 'a name has'],
+  ['odd', undefined, 'the options are missing'],
+  ['odd', {}, 'when is missing'],
+  ['odd', { when: yes, fro: '1m' }, 'fro'],
+  ['odd', { when: yes, for: Infinity }, 'for is endless'],
+])('bad input: alert(%j, %j) is refused when the app is built', (name, options, message) => {
+  const app = new Sluice({ store: 'memory:', log: false })
+  expect(() => app.alert(name, options as never)).toThrow(message)
+})
+
+test('two alerts of one name are refused', () => {
+  const app = new Sluice({ store: 'memory:', log: false }).alert('odd', { when: yes })
+  expect(() => app.alert('odd', { when: yes })).toThrow('two alerts named "odd"')
+})
