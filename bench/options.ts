@@ -11,6 +11,7 @@ export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (n
   --quick          a look rather than a measurement: fewer rounds, less work in each
   --rounds n       how often each side is measured
   --seconds n      length of an append round
+  --connections n  ingest: over so many kept-alive connections (256)
   --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
   --json file      instead of bench/results/<date>-<names>.json
@@ -37,6 +38,7 @@ export function readOptions(line: readonly string[]): Options {
       strict: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      connections: { type: 'string' },
       'local-queue': { type: 'string', default: '500' },
       json: { type: 'string' },
     },
@@ -51,7 +53,11 @@ export function readOptions(line: readonly string[]): Options {
       drainCount: values.quick ? 20_000 : 60_000,
     },
     lanes: { rounds: values.quick ? 1 : Math.min(rounds, 3), few: 1000, many: values.quick ? 100_000 : 1_000_000 },
-    ingest: { rounds, seconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 5), connections: 64 },
+    ingest: {
+      rounds,
+      seconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 5),
+      connections: whole('connections', values.connections) ?? 256,
+    },
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
     jsonFile: values.json,
     strict: values.strict,

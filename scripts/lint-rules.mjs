@@ -12,6 +12,8 @@ const assembly = [
   'working.ts',
   'receiving.ts',
   'opening.ts',
+  'under-test.ts',
+  'alerting.ts',
   'operating.ts',
   'own-flows.ts',
   'options.ts',

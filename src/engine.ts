@@ -16,6 +16,7 @@ import type { StoreTime } from './schedule/store-time.ts'
 import { Loop } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
 import type { Hint, Lease, Settle, Store } from './store/contract/index.ts'
+import { emitWithFacts, type RunFacts } from './observe/tallies-facts.ts'
 import { tellEnd } from './observe/tell-end.ts'
 
 export interface EngineParts {
@@ -34,6 +35,7 @@ export interface EngineParts {
 /** How long a run is put off whose events the store did not give. */
 const UNREAD_FOR: Millis = 5_000
 const ENDED_KEPT = 19
+const CRASHED_EVENTS_READ = 100
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
 export class Engine {
@@ -177,7 +179,7 @@ export class Engine {
     const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
     this.#heartbeat.add(live)
     this.#atWork.set(lease.lane, live)
-    emit('run.started', told)
+    emitWithFacts(emit, 'run.started', told, { lease, outcome: undefined })
     const running = this.#run(live, flow).finally(() => this.#running.delete(live))
     this.#running.set(live, running)
   }
@@ -223,7 +225,7 @@ export class Engine {
     }
     await new Promise<void>((resolve) => {
       this.#loop.settle(live.lease, attempted.settle, (settled, keptOut) => {
-        tellEnd({ ...attempted, told, settled, emit })
+        tellEnd({ ...attempted, lease: live.lease, told, settled, emit })
         if (settled === 'ok') attempted.tell(keptOut)
         resolve()
       })
@@ -248,18 +250,20 @@ export class Engine {
   async #crashed(id: string): Promise<void> {
     const { item } = await this.#parts.store.get({ kind: 'dead', id })
     if (item === undefined) return
-    const { flow, key, tenant, tries, lapses, events } = item
+    const { flow, key, tenant, tries, lapses, events, lane } = item
     const error = `Its process died, or was lost, ${lapses} times.`
-    this.#parts.emit('run.dead', {
-      flow,
-      key,
-      tenant,
-      run: id,
-      attempt: tries + 1,
-      events: events.length,
-      ms: 0,
-      error,
-    })
+    const told = { flow, key, tenant, run: id, attempt: tries + 1, events: events.length, ms: 0, error }
+    const outcome = { kind: 'dead', reason: item.reason, block: item.blocks } as const
+    const lease = { lane, flow, tries, lapses, rank: 0, letter: false, events: await this.#eventsOf(events) } as const
+    emitWithFacts(this.#parts.emit, 'run.dead', told, { lease, outcome })
+  }
+
+  /** Only for figures: of very many, the first; of a store that does not answer, none. */
+  async #eventsOf(ids: readonly string[]): Promise<RunFacts['lease']['events']> {
+    const { store } = this.#parts
+    const read = ids.slice(0, CRASHED_EVENTS_READ).map((id) => store.get({ kind: 'events', id }))
+    const found = await Promise.all(read).catch(() => [])
+    return found.flatMap(({ item }) => item ?? [])
   }
 
   #trouble(error: unknown): void {

@@ -19,6 +19,8 @@ export interface OpeningParts {
   readonly process: () => string
   readonly flows: ReadonlyMap<string, Flow>
   readonly emit: AnyListener
+  /** Times the calls of the store on their way through. */
+  readonly metered: (store: Store) => Store
 }
 
 interface Opened {
@@ -76,9 +78,9 @@ export class Opening {
 
   async #openOnce(): Promise<Opened> {
     const { address } = this
-    const { clock, seal, isSealed, process, flows, emit } = this.#parts
+    const { clock, seal, isSealed, process, flows, emit, metered } = this.#parts
     const bare = typeof address === 'string' ? await openStore(address, { clock }) : address
-    const store = sealedStore(bare, seal, isSealed)
+    const store = sealedStore(metered(bare), seal, isSealed)
     const known = new KnownFlows({
       store,
       process: process(),

@@ -5,12 +5,20 @@ import { Audit } from './operate/audit.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
 import { Keys } from './operate/keys.ts'
 import { Flows, Lanes, type OperateParts } from './operate/lanes.ts'
+import { Limits, type LimitsParts } from './operate/limits.ts'
 import { purge, type Purged, type PurgeWhat } from './operate/purge.ts'
 import { Replays, type ReplaysParts } from './operate/replays.ts'
+import { Runs } from './operate/runs.ts'
+import { Sources, type SourcesParts } from './operate/sources.ts'
+import { StoredEvents } from './operate/stored-events.ts'
 
 export interface OperatingParts extends Omit<OperateParts, 'retire'> {
   readonly known: () => Promise<KnownFlows>
   readonly replayStep: ReplaysParts['step']
+  readonly limits: LimitsParts['declared']
+  readonly sources: Pick<SourcesParts, 'declared'> & {
+    readonly receiving: Pick<SourcesParts, 'refused' | 'forgetSecret' | 'secretOf'>
+  }
 }
 
 export interface Operating {
@@ -20,18 +28,33 @@ export interface Operating {
   readonly replays: Replays
   readonly keys: Keys
   readonly audit: Audit
+  readonly stored: StoredEvents
+  readonly runs: Runs
+  readonly limits: Limits
+  readonly sources: Sources
   readonly purge: (what: PurgeWhat) => Promise<Purged>
 }
 
-export function operating({ known, replayStep, ...rest }: OperatingParts): Operating {
+export function operating({ known, replayStep, limits, sources, ...rest }: OperatingParts): Operating {
   const parts: OperateParts = { ...rest, retire: async (flow, by) => (await known()).retire(flow, by) }
+  const { store, emit } = parts
+  const { declared, receiving } = sources
   return {
     deadLetters: new DeadLetters(parts),
     lanes: new Lanes(parts),
     flows: new Flows(parts),
     replays: new Replays({ ...parts, ownSources: OUR_SOURCES, step: replayStep }),
-    keys: new Keys(parts.store),
-    audit: new Audit(parts.store),
+    keys: new Keys(store),
+    audit: new Audit(store),
+    stored: new StoredEvents({ ...parts, ownSources: OUR_SOURCES }),
+    runs: new Runs(parts),
+    limits: new Limits({ store, declared: limits, emit }),
+    sources: new Sources({
+      declared,
+      refused: (source) => receiving.refused(source),
+      forgetSecret: (source, by) => receiving.forgetSecret(source, by),
+      secretOf: (source, by) => receiving.secretOf(source, by),
+    }),
     purge: (what) => purge(parts, what),
   }
 }

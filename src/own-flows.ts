@@ -21,8 +21,11 @@ export function delayedFlow(now: () => Millis): Flow {
     const wait = Math.max(0, dueAt(event) - now())
     return { quiet: wait, max: wait }
   }
-  const run = (one: Run): void => one.publish(one.events.map(unwrapped))
-  return { ...flow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run }), internal: true }
+  return { ...flow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run: publishIt }), internal: true }
+}
+
+function publishIt(run: Run): void {
+  run.publish(run.events.map(unwrapped))
 }
 
 export interface ReplayFlowParts {
@@ -47,9 +50,18 @@ export function replayFlow({ store, flows, routes, known, limits, step, emit }: 
     step,
     emit,
   }
-  const on = (event: FlowEvent): boolean => event.source === REPLAY_FLOW
-  const key = (event: FlowEvent): string | undefined => event.subject
-  return { ...flow<Run>(REPLAY_FLOW, { on, key, run: (one) => replayPage(parts, one) }), internal: true }
+  return {
+    ...flow<Run>(REPLAY_FLOW, { on: isStep, key: replayOf, run: (one) => replayPage(parts, one) }),
+    internal: true,
+  }
+}
+
+function isStep(event: FlowEvent): boolean {
+  return event.source === REPLAY_FLOW
+}
+
+function replayOf(event: FlowEvent): string | undefined {
+  return event.subject
 }
 
 /** Its dedupe id makes a step that is published twice one step. */

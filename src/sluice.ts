@@ -1,5 +1,6 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
-import { ClockInUse, systemClock, within, type Clock, type Millis } from './clock.ts'
+import { Alerting } from './alerting.ts'
+import { ClockInUse, systemClock, within, type Millis } from './clock.ts'
 import { SluiceError } from './errors.ts'
 import type { Api } from './api/api.ts'
 import type { RouteHandler } from './http/own-route.ts'
@@ -13,19 +14,14 @@ import { onlyKnown } from './model/options.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
-import type { Audit } from './operate/audit.ts'
-import type { DeadLetters } from './operate/dead-letters.ts'
-import type { Keys } from './operate/keys.ts'
-import type { Flows, Lanes } from './operate/lanes.ts'
-import type { Limits } from './operate/limits.ts'
+import type { AlertOptions, Alerts } from './operate/alerts.ts'
+import { Figures } from './operate/figures.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
-import { goOnWithReplays, type Replays } from './operate/replays.ts'
-import type { Purged, PurgeWhat } from './operate/purge.ts'
-import type { Runs } from './operate/runs.ts'
-import type { Sources, SourceView } from './operate/sources.ts'
-import type { StoredEvents } from './operate/stored-events.ts'
+import { goOnWithReplays } from './operate/replays.ts'
+import { withTrace } from './observe/trace-context.ts'
+import { Traces } from './observe/traces.ts'
 import { Opening } from './opening.ts'
-import { operating } from './operating.ts'
+import { operating, type Operating } from './operating.ts'
 import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { addressees, mustBeTheirs } from './receive/entrance.ts'
@@ -41,7 +37,7 @@ import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { Seal } from './seal.ts'
-import type { Store } from './store/contract/index.ts'
+import type { Crashable, UnderTest } from './under-test.ts'
 import { Working } from './working.ts'
 
 export interface PublishOptions {
@@ -59,30 +55,37 @@ let enterTest: (app: Sluice, test: UnderTest) => Crashable
 
 export class Sluice {
   readonly events: Emitter = new Emitter()
-  readonly deadLetters: DeadLetters
-  readonly lanes: Lanes
-  readonly flows: Flows
-  readonly replays: Replays
-  readonly keys: Keys
-  readonly audit: Audit
+  declare readonly deadLetters: Operating['deadLetters']
+  declare readonly lanes: Operating['lanes']
+  declare readonly flows: Operating['flows']
+  declare readonly replays: Operating['replays']
+  declare readonly keys: Operating['keys']
+  declare readonly audit: Operating['audit']
+  readonly alerts: Alerts
   /** Events as they are stored; `events` is what happens. */
-  readonly stored: StoredEvents
+  declare readonly stored: Operating['stored']
   /** Those that have ended. */
-  readonly runs: Runs
-  readonly limits: Limits
+  declare readonly runs: Operating['runs']
+  declare readonly limits: Operating['limits']
   /** What can be done to a way in. */
-  readonly sources: Sources
+  declare readonly sources: Operating['sources']
   /** Removes the data of a key, a tenant or an event, wherever it is; what runs with it is told, and settles nothing. */
-  readonly purge: (what: PurgeWhat) => Promise<Purged>
+  declare readonly purge: Operating['purge']
+  /** How much came, how long it took and how much failed over a window, and how much waits now. */
+  readonly stats: Figures['stats']
+  /** The text for Prometheus. */
+  readonly metrics: Figures['metrics']
   #settings: Settings
   readonly #clock: ClockInUse
   readonly #flows = new Map<string, Flow>()
   readonly #schedules: Schedule[] = []
+  readonly #alerting: Alerting
+  readonly #figures: Figures
   readonly #limits = new Map<string, Limit>()
-  readonly #sources: SourceView[] = []
   readonly #limitParts: LimitParts
   readonly #opening: Opening
   readonly #publisher: Publisher
+  readonly #traces: Traces
   readonly #receiving: Receiving
   readonly #levels = new Map<string, number>()
   readonly #routing: RoutingTime
@@ -97,6 +100,7 @@ export class Sluice {
     this.#settings = settingsOf(options)
     this.#clock = new ClockInUse(options.clock ?? systemClock)
     this.#log = this.#logged(options)
+    this.#traces = new Traces(options.traces)
     const { emit } = this.events
     const seal = new Seal([options.key ?? []].flat())
     this.#opening = new Opening(options.store, {
@@ -106,8 +110,19 @@ export class Sluice {
       process: () => this.#settings.process,
       flows: this.#flows,
       emit,
+      metered: (opened) => this.#figures.metered(opened),
     })
     const { store, known } = this.#opening
+    this.#figures = new Figures({
+      events: this.events,
+      clock: this.#clock,
+      now: () => this.#now(),
+      store,
+      refusals: () => this.#receiving.refusals(),
+      maxBytes: this.#settings.keepBytes,
+    })
+    this.stats = this.#figures.stats
+    this.metrics = this.#figures.metrics
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
     this.#routing = new RoutingTime(this.#clock, emit)
     this.#publisher = new Publisher({
@@ -128,23 +143,24 @@ export class Sluice {
       addressRate: this.#settings.addressRate,
       emit,
       api: () => (this.#api ??= this.#adminApi()),
+      traces: this.#traces,
     })
     const step = this.#replayStep
     const retried = (): void => this.#working?.placeSoon(true)
-    const sources = { declared: () => this.#sources, receiving: this.#receiving }
+    const sources = { declared: () => this.#receiving.sources, receiving: this.#receiving }
     const declared = { flows: this.#flows, limits: this.#limits, sources }
-    const parts = operating({ store, emit, known, retried, replayStep: step, ...declared })
-    this.deadLetters = parts.deadLetters
-    this.lanes = parts.lanes
-    this.flows = parts.flows
-    this.replays = parts.replays
-    this.keys = parts.keys
-    this.audit = parts.audit
-    this.stored = parts.stored
-    this.runs = parts.runs
-    this.limits = parts.limits
-    this.sources = parts.sources
-    this.purge = parts.purge
+    const parts: Operating = operating({ store, emit, known, retried, replayStep: step, ...declared })
+    // All of them, under the names that they have there.
+    Object.assign(this, parts)
+    const { stats } = this
+    this.#alerting = new Alerting({
+      clock: this.#clock,
+      opening: this.#opening,
+      publisher: this.#publisher,
+      emit,
+      stats,
+    })
+    this.alerts = this.#alerting.alerts
     this.#declare(delayedFlow(() => this.#now()))
     this.#declare(
       replayFlow({
@@ -181,6 +197,14 @@ export class Sluice {
     return this.#declare({ ...flow, internal: true })
   }
 
+  /** Something people are to hear of: when it is so for a while, and again when it is over. */
+  alert(name: string, options: AlertOptions & { readonly notify?: Handler }): this {
+    this.#alerting.declare(name, options)
+    if (options.notify === undefined) return this
+    const on = (event: FlowEvent): boolean => event.source === 'sluice' && event.subject === name
+    return this.flow(`alert/${name}`, { on, key: () => name, run: options.notify })
+  }
+
   /** Resolves when the events would survive a crash; says of each what became of it. */
   async publish(
     event: EventInput | readonly EventInput[],
@@ -191,10 +215,11 @@ export class Sluice {
     onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
     const { at, to } = options
     mustBeTheirs(list)
+    const traced = list.map(withTrace)
     await this.#opening.store()
     const flows = to === undefined ? undefined : addressees(to, this.#routes())
-    if (at === undefined) return this.#publisher.publish(list, flows)
-    return this.#publisher.publishLater(list, at instanceof Date ? at.getTime() : at, flows)
+    if (at === undefined) return this.#publisher.publish(traced, flows)
+    return this.#publisher.publishLater(traced, at instanceof Date ? at.getTime() : at, flows)
   }
 
   /** One true sentence on where a key's events are and what they wait for. */
@@ -220,7 +245,6 @@ export class Sluice {
     if (this.#starting !== undefined)
       throw invalid(`source ${JSON.stringify(name)} comes after start; declare it before.`)
     this.#receiving.source(name, source, options)
-    this.#sources.push({ name, scheme: source.scheme, path: options.path ?? `/in/${name}` })
     return this
   }
 
@@ -271,6 +295,8 @@ export class Sluice {
       pressed: (flow, level) => void this.#levels.set(flow, level),
       emit: this.events.emit,
       log: this.#log,
+      lagged: this.#figures.lagged,
+      chores: [...this.#alerting.chores(store, this.#settings.process), this.#figures.chore],
       calm: this.#test?.calm,
     })
     await working.start()
@@ -314,6 +340,7 @@ export class Sluice {
     this.#working = undefined
     await working?.stop()
     await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
+    await this.#figures.stop()
     await this.#opening.close(this.#settings.afterAbort)
   }
 
@@ -322,7 +349,8 @@ export class Sluice {
       throw invalid(`flow ${JSON.stringify(flow.name)} comes after start; declare it before.`)
     if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
     const { run } = flow
-    const watched = (one: never): unknown => (this.#test === undefined ? run(one) : this.#test.watch(one, run))
+    const traced = (one: Run): unknown => this.#traces.run(one, run as (one: Run) => unknown)
+    const watched = (one: never): unknown => (this.#test === undefined ? traced(one) : this.#test.watch(one, traced))
     this.#flows.set(flow.name, { ...flow, run: watched })
     return this
   }
@@ -345,7 +373,8 @@ export class Sluice {
   /** Only who is asked needs it. */
   async #adminApi(): Promise<Api> {
     const { Api } = await import('./api/api.ts')
-    return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock })
+    const { openMetrics: metricsAreOpen } = this.#settings
+    return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock, metricsAreOpen })
   }
 
   #logged(options: SluiceOptions): (run: RunName) => RunLog {
@@ -358,20 +387,6 @@ export class Sluice {
 /** How `sluice/testing` gets in: another clock and store, and a look at every run. Only before the app is used. */
 export function underTest(app: Sluice, test: UnderTest): Crashable {
   return enterTest(app, test)
-}
-
-export interface UnderTest {
-  readonly clock: Clock
-  readonly store: Store
-  /** Nobody else works on the store: no need to look for what was not announced more often than this. */
-  readonly calm: Millis
-  readonly watch: (run: Run, handler: (run: never) => unknown) => unknown
-}
-
-interface Crashable {
-  readonly hasFlow: (name: string) => boolean
-  /** As if the process had been killed: nothing is settled, nothing given back. */
-  readonly crash: () => void
 }
 
 type RunName = Parameters<typeof runLog>[1]

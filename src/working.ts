@@ -31,6 +31,10 @@ export interface WorkingParts {
   readonly pressed: (flow: string, level: number) => void
   readonly emit: AnyListener
   readonly log: (run: OfRun) => RunLog
+  /** How late timers are, at every look. */
+  readonly lagged?: (ms: Millis) => void
+  /** Further ones than every app has. */
+  readonly chores: readonly Chore[]
   /** Under test: nobody else works on the store, so that chores that look for news can be calm. */
   readonly calm: Millis | undefined
 }
@@ -63,7 +67,7 @@ export class Working {
     })
     const { chores, placing } = housekeeping(parts)
     this.#placing = placing
-    this.#upkeep = upkeepOf(parts, chores)
+    this.#upkeep = upkeepOf(parts, [...chores, ...parts.chores])
     this.#ticker = new Ticker({
       clock,
       now: () => time.now(),
@@ -71,9 +75,9 @@ export class Working {
       since: (name) => lastTick(store, name),
       ticked: (name, tick) => setLastTick(store, name, tick),
     })
-    this.#lag = new LoopLag(clock, (ms) => {
+    const lags = (ms: Millis): void =>
       emit('alert.raised', { alert: 'loop-lag', text: lagText(ms, this.engine.runsWithin(ms + LAG_AROUND)) })
-    })
+    this.#lag = new LoopLag(clock, lags, parts.lagged)
   }
 
   async start(): Promise<void> {

@@ -6,6 +6,7 @@ import { fastify, type FastifyInstance } from 'fastify'
 import { Inbound } from '../../src/http/inbound.ts'
 import { serve } from '../../src/http/server.ts'
 import { systemClock } from '../../src/index.ts'
+import { Traces } from '../../src/observe/traces.ts'
 import { declaredSource } from '../../src/receive/declared-source.ts'
 import { Intake } from '../../src/receive/intake.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
@@ -67,7 +68,13 @@ async function verifyingSide(): Promise<Served> {
   })
   receiver.declare(declaredSource('github', github({ secret: SECRET }), {}))
   const serving = await serve(
-    new Inbound({ receiver, routes: [], unready: () => Promise.resolve(undefined), api: nobody }),
+    new Inbound({
+      receiver,
+      routes: [],
+      unready: () => Promise.resolve(undefined),
+      api: nobody,
+      traces: new Traces(undefined),
+    }),
     {
       port: 0,
     },

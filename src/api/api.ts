@@ -8,6 +8,7 @@ import type { SourceAnswer } from '../receive/source.ts'
 import type { AdminApi, Connection } from '../http/inbound.ts'
 import type { Keys } from '../operate/keys.ts'
 import { Access } from './access.ts'
+import { METRICS_TYPE } from '../observe/metrics.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import type { ApiRoute } from './route.ts'
@@ -16,6 +17,7 @@ import { Stream, type StreamParts } from './stream.ts'
 
 const BODY_MAX = 1024 * 1024
 const OPENAPI_PATH = '/openapi.json'
+const METRICS_PATH = '/metrics'
 
 /** Nothing here is to be kept, framed, sniffed or run by a browser. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -33,16 +35,20 @@ interface Found {
 
 export interface ApiParts extends StreamParts {
   readonly keys: Keys
+  /** Whoever reaches the server may read the metrics. */
+  readonly metricsAreOpen?: boolean
 }
 
 export class Api implements AdminApi {
   readonly #app: Operated
   readonly #access: Access
   readonly #stream: Stream
+  readonly #metricsAreOpen: boolean
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
 
-  constructor(app: Operated, { keys, ...parts }: ApiParts) {
+  constructor(app: Operated, { keys, metricsAreOpen = false, ...parts }: ApiParts) {
     this.#app = app
+    this.#metricsAreOpen = metricsAreOpen
     this.#access = new Access({ keys, monotonic: () => parts.clock.monotonic() })
     this.#stream = new Stream(parts)
   }
@@ -52,6 +58,10 @@ export class Api implements AdminApi {
       if (head.method === 'GET' && head.url.pathname === OPENAPI_PATH) {
         await this.#access.check(head, connection, 'read')
         return json(200, openApi())
+      }
+      if (head.method === 'GET' && head.url.pathname === METRICS_PATH) {
+        if (!this.#metricsAreOpen) await this.#access.check(head, connection, 'read')
+        return { status: 200, headers: { 'content-type': METRICS_TYPE, ...HEADERS }, body: await this.#app.metrics() }
       }
       return json(200, await this.#call(head, connection, read))
     } catch (error) {
@@ -130,7 +140,7 @@ function queryOf({ searchParams }: URL): Readonly<Record<string, string>> {
 async function jsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
   const body = await read(BODY_MAX)
   if (body === 'too-large') throw new SluiceError('BODY_TOO_LONG', 'The body is longer than 1 MB.')
-  if (body === 'cut-off') throw new SluiceError('REQUEST_INVALID', 'body: it ended too early.')
+  if (body === 'cut-off' || body === 'no-room') throw new SluiceError('REQUEST_INVALID', 'body: it ended too early.')
   if (body.length === 0) return {}
   // A form that a browser sends by itself has another one.
   if (!/^application\/json\b/i.test(head.headers['content-type'] ?? '')) {

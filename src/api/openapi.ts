@@ -55,7 +55,10 @@ function operationOf({ name, tag, summary, role, params, query, body, answer, me
     description: role === 'operate' ? 'Needs a key of the role `operate`; is written to the audit log.' : '',
     ...(parameters.length > 0 && { parameters }),
     ...(method !== 'GET' && {
-      requestBody: { content: { 'application/json': { schema: schemaOf(body, 'input') } } },
+      requestBody: {
+        required: !body.safeParse({}).success,
+        content: { 'application/json': { schema: schemaOf(body, 'input') } },
+      },
     }),
     responses: {
       200: { description: 'Done.', content: { 'application/json': { schema: schemaOf(answer, 'output') } } },

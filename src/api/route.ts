@@ -8,7 +8,7 @@ export type Role = 'read' | 'operate'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
-export interface Asked<P, Q, B> {
+interface Asked<P, Q, B> {
   readonly params: P
   readonly query: Q
   readonly body: B
@@ -43,5 +43,5 @@ export function route<P extends z.ZodObject, Q extends z.ZodObject, B extends z.
   if ((declared.role === 'operate') !== (declared.audited !== undefined)) {
     throw new TypeError(`${declared.method} ${declared.path}: what operates is audited, and nothing else.`)
   }
-  return declared as unknown as ApiRoute
+  return declared
 }

@@ -1,7 +1,11 @@
 // Pieces of what routes take and answer, said once.
 import { z } from 'zod'
 
-export const NOTHING: z.ZodObject<Record<never, never>> = z.strictObject({})
+interface NoFields {
+  readonly [name: string]: never
+}
+
+export const NOTHING: z.ZodObject<NoFields> = z.strictObject({})
 
 /** As all times of the API. */
 export const moment: z.ZodType<number> = z

@@ -1,4 +1,5 @@
 // Who did what, and when: every act of an operator, in a chain of hashes, so that a changed or missing entry shows.
+import type { Millis } from '../clock.ts'
 import { chainOf } from '../model/audit-chain.ts'
 import type { AuditRecord, FindReply, Store } from '../store/contract/index.ts'
 import type { Page } from './lanes.ts'
@@ -7,6 +8,11 @@ import type { Page } from './lanes.ts'
 export type Verified =
   | { readonly kind: 'whole'; readonly entries: number }
   | { readonly kind: 'broken'; readonly at: number; readonly entries: number }
+
+export interface AuditFilter {
+  readonly from?: Millis
+  readonly to?: Millis
+}
 
 const PAGE = 500
 
@@ -24,9 +30,9 @@ export class Audit {
   }
 
   /** Newest first. */
-  async list(cursor = '', n = 100): Promise<Page<AuditRecord>> {
+  async list(filter: AuditFilter = {}, cursor = '', n = 100): Promise<Page<AuditRecord>> {
     const store = await this.#store()
-    const { items, next } = await store.find({ kind: 'audit', filter: {}, cursor, n })
+    const { items, next } = await store.find({ kind: 'audit', filter, cursor, n })
     return { items, next }
   }
 

@@ -1,13 +1,15 @@
 // What could not be done: runs that died, and events that could not be routed. One, or all that a filter names (L2a, L9).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { FlowEvent } from '../model/flow-event.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
 import type { Attempt } from '../model/lane.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Filter, LetterRecord, MarkRecord, Store } from '../store/contract/index.ts'
 import { countAll } from './count-all.ts'
 import type { OperateParts, Page, Steered } from './lanes.ts'
+import { contentsOf, exported, exportedBytes, type ExportedEvent } from './letter-contents.ts'
 import { laneOf } from './name-lane.ts'
+import { shortPage } from './short-page.ts'
 
 export type DeadLetter =
   | {
@@ -38,6 +40,8 @@ export type DeadLetter =
       readonly events: readonly string[]
     }
 
+export type ExportedLetter = DeadLetter & { readonly contents: readonly ExportedEvent[] }
+
 export interface DeadFilter {
   readonly kind?: DeadLetter['kind']
   readonly flow?: string
@@ -51,6 +55,10 @@ export interface DeadFilter {
 const FILTERS: ReadonlySet<string> = new Set<keyof DeadFilter>(['kind', 'flow', 'key', 'tenant', 'from', 'to'])
 const MARK = 'unrouted-'
 const PAGE = 200
+/** A letter may have a thousand events: a page ends early when there are so many in it. */
+const EVENTS_A_PAGE = 5_000
+const EXPORTED_BYTES = 2 * 1024 * 1024
+const eventsOf = ({ events }: DeadLetter): number => events.length
 
 export class DeadLetters {
   readonly #parts: OperateParts
@@ -62,13 +70,16 @@ export class DeadLetters {
   /** Newest first, by when they first died; of runs unless the filter says `unrouted`. */
   async list(filter: DeadFilter = {}, cursor = '', n = 100): Promise<Page<DeadLetter>> {
     const store = await this.#parts.store()
-    const page = { filter: this.#filterOf(filter), cursor, n }
+    const wanted = this.#filterOf(filter)
     if (filter.kind === 'unrouted') {
-      const { items, next } = await store.find({ kind: 'marks', ...page })
+      const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor, n })
       return { items: items.map(ofMark), next }
     }
-    const { items, next } = await store.find({ kind: 'dead', ...page })
-    return { items: items.map(ofLetter), next }
+    const page = { cursor, n, weightOf: eventsOf, most: EVENTS_A_PAGE, first: 5 }
+    return shortPage(page, async (from, some) => {
+      const { items, next } = await store.find({ kind: 'dead', filter: wanted, cursor: from, n: some })
+      return { items: items.map(ofLetter), next }
+    })
   }
 
   /** How many `retry` or `drop` by this filter would be for. */
@@ -82,7 +93,7 @@ export class DeadLetters {
   async show(id: string): Promise<(DeadLetter & { readonly contents: readonly FlowEvent[] }) | undefined> {
     const store = await this.#parts.store()
     const letter = await this.#get(store, id)
-    return letter === undefined ? undefined : { ...letter, contents: await contentsOf(store, letter) }
+    return letter === undefined ? undefined : { ...letter, contents: await contentsOf(store, letter.events) }
   }
 
   /** The same run again, before what waits in its lane, with all its tries. */
@@ -98,13 +109,20 @@ export class DeadLetters {
   async *export(filter: DeadFilter = {}): AsyncGenerator<string> {
     const store = await this.#parts.store()
     for await (const letter of this.#each(filter)) {
-      const contents = await contentsOf(store, letter)
-      const events = contents.map((event) => ({
-        ...event.toJSON(),
-        body64: Buffer.from(event.body).toString('base64'),
-      }))
-      yield JSON.stringify({ ...letter, events })
+      const contents = await contentsOf(store, letter.events)
+      yield JSON.stringify({ ...letter, events: contents.map(exported) })
     }
+  }
+
+  /** A page of the same. */
+  async exportPage(filter: DeadFilter = {}, cursor = '', n = 20): Promise<Page<ExportedLetter>> {
+    const store = await this.#parts.store()
+    const page = { cursor, n, weightOf: exportedBytes, most: EXPORTED_BYTES, first: 1 }
+    return shortPage<ExportedLetter>(page, async (from, some) => {
+      const { items, next } = await this.list(filter, from, some)
+      const contents = await Promise.all(items.map((letter) => contentsOf(store, letter.events)))
+      return { items: items.map((letter, at) => ({ ...letter, contents: (contents[at] ?? []).map(exported) })), next }
+    })
   }
 
   async #act(which: string | DeadFilter, act: 'retry' | 'drop'): Promise<Steered | { readonly count: number }> {
@@ -157,13 +175,6 @@ export class DeadLetters {
 
 function invalid(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', `deadLetters: ${what}`)
-}
-
-async function contentsOf(store: Store, letter: DeadLetter): Promise<readonly FlowEvent[]> {
-  const found = await Promise.all(letter.events.map((id) => store.get({ kind: 'events', id })))
-  return found.flatMap(({ item }) => {
-    return item?.body === undefined ? [] : new FlowEvent({ ...item, body: item.body })
-  })
 }
 
 async function steer(store: Store, ids: readonly string[], act: 'retry' | 'drop'): Promise<readonly Steered[]> {

@@ -25,6 +25,8 @@ interface KeptKey extends Omit<Key, 'id'> {
 }
 
 const KIND = 'key'
+/** Which key has a name: two that are made at once cannot both have it. */
+const NAME_KIND = 'key-name'
 const PREFIX = 'slk'
 const MOST_KEYS = 1_000
 const NAME = /^[\w][\w .@-]{0,99}$/u
@@ -47,17 +49,19 @@ export class Keys {
     const store = await this.#store()
     const known = await this.list()
     if (known.length >= MOST_KEYS) throw invalid(`there are ${MOST_KEYS} keys; revoke one first.`)
-    if (known.some((key) => key.name === name))
-      throw invalid(`there is a key named ${JSON.stringify(name)}; choose another name.`)
     const id = randomBytes(6).toString('hex')
     const chance = randomBytes(32).toString('base64url')
     const secret = `${PREFIX}_${id}_${chance}`
     const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
     const kept: KeptKey = { name, role, made: now, by, hash: hashOf(secret) }
-    const writes = [{ kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) }]
+    const writes = [
+      { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
+      { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
+    ]
     const what = `made the key ${name} of the role ${role}`
-    await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
-    return { id, name, role, made: now, by, secret }
+    const { kind } = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
+    if (kind === 'written') return { id, name, role, made: now, by, secret }
+    throw invalid(`there is a key named ${JSON.stringify(name)}; choose another name.`)
   }
 
   async list(): Promise<readonly Key[]> {
@@ -70,12 +74,15 @@ export class Keys {
   async revoke(which: string, by = ''): Promise<'ok' | 'missing'> {
     const store = await this.#store()
     const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })
-    const doc = docs.find((one) => one.id === which || keyOf(one).name === which)
+    const doc = docs.find((one) => one.id === which) ?? docs.find((one) => keyOf(one).name === which)
     if (doc === undefined) return 'missing'
-    const writes = [{ kind: KIND, id: doc.id, ifRev: doc.rev, body: undefined }]
-    const what = `revoked the key ${keyOf(doc).name}`
-    await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
-    return 'ok'
+    const { name } = keyOf(doc)
+    const named = await store.readDocs({ kind: NAME_KIND, ids: [name], after: '', n: 1 })
+    const writes = [doc, ...named.docs].map(({ kind, id, rev }) => ({ kind, id, ifRev: rev, body: undefined }))
+    const what = `revoked the key ${name}`
+    const { kind } = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
+    // A key does not change: somebody else was faster, and it is gone.
+    return kind === 'written' ? 'ok' : 'missing'
   }
 
   /** Whose it is. Compared in constant time; undefined: nobody's. */

@@ -1,12 +1,15 @@
 // What a person can do to a lane, and to a flow (L14).
 import type { Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
+import type { LaneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
+import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
 import type { FindReply, FlowStats, LaneSteer, SteerReply, Store } from '../store/contract/index.ts'
-import { laneOf } from './name-lane.ts'
+import { laneView, type LaneView } from './lane-view.ts'
+import { laneOf, lanesOf } from './name-lane.ts'
 
 export interface OperateParts {
   readonly store: () => Promise<Store>
@@ -35,6 +38,16 @@ export interface Page<T> {
   readonly next: string | undefined
 }
 
+export interface LaneFilter {
+  readonly flow?: string
+  /** Only together with `flow`. */
+  readonly key?: string
+  readonly tenant?: string
+}
+
+/** What is done to a lane by its id. */
+export type LaneAct = { readonly kind: 'run-now' | 'cancel' | 'drop' | 'unhold' } | ({ readonly kind: 'hold' } & Hold)
+
 const FILTERS: ReadonlySet<string> = new Set(['flow', 'tenant'])
 
 export class Lanes {
@@ -60,36 +73,72 @@ export class Lanes {
     return { items, next }
   }
 
+  /** As `list`, in words for people. */
+  async search(filter: LaneFilter = {}, cursor = '', n = 100): Promise<Page<LaneView>> {
+    const { flow, key, tenant } = filter
+    const store = await this.#parts.store()
+    if (key === undefined) {
+      const { items, next, now } = await store.find({ kind: 'lanes', filter, cursor, n })
+      return { items: items.map((lane) => laneView(lane, now)), next }
+    }
+    if (flow === undefined) throw new SluiceError('CONFIG_INVALID', 'lanes: key comes with the flow it is a key of.')
+    const found = await Promise.all(lanesOf(this.#parts.flows, flow, key).map((id) => this.show(id)))
+    const items = found.filter((lane) => lane !== undefined && (tenant === undefined || lane.tenant === tenant))
+    return { items: items as readonly LaneView[], next: undefined }
+  }
+
+  /** By its id: keys can be 16 KB of anything. */
+  async show(id: LaneId): Promise<LaneView | undefined> {
+    const store = await this.#parts.store()
+    const { item, now } = await store.get({ kind: 'lanes', id })
+    return item === undefined ? undefined : laneView(item, now)
+  }
+
+  /** As the members below, by the lane's id. */
+  async steer(id: LaneId, act: LaneAct): Promise<Steered> {
+    const store = await this.#parts.store()
+    if (act.kind !== 'hold') return this.#steer(id, { kind: act.kind })
+    const { item } = await store.get({ kind: 'lanes', id })
+    return item === undefined ? 'missing' : this.#hold(item, act)
+  }
+
   /** Its window is over, and so is its wait for another attempt. */
-  runNow(flow: string, key: string): Promise<Steered> {
-    return this.#steer(flow, key, { kind: 'run-now' })
+  async runNow(flow: string, key: string): Promise<Steered> {
+    return this.#steer(this.#named(flow, key), { kind: 'run-now' })
   }
 
   /** Asks its run to give up; the events wait again. */
-  cancel(flow: string, key: string): Promise<Steered> {
-    return this.#steer(flow, key, { kind: 'cancel' })
+  async cancel(flow: string, key: string): Promise<Steered> {
+    return this.#steer(this.#named(flow, key), { kind: 'cancel' })
   }
 
   /** What waits in it ends here, without a run. */
-  drop(flow: string, key: string): Promise<Steered> {
-    return this.#steer(flow, key, { kind: 'drop' })
+  async drop(flow: string, key: string): Promise<Steered> {
+    return this.#steer(this.#named(flow, key), { kind: 'drop' })
   }
 
   async hold(flow: string, key: string, hold: Hold): Promise<Steered> {
+    return this.#hold({ id: this.#named(flow, key), flow, key }, hold)
+  }
+
+  async unhold(flow: string, key: string): Promise<Steered> {
+    return this.#steer(this.#named(flow, key), { kind: 'unhold' })
+  }
+
+  async #hold({ id, flow, key }: Pick<Lane, 'id' | 'flow' | 'key'>, hold: Hold): Promise<Steered> {
     const { reason, by } = hold
-    const answer = await this.#steer(flow, key, { kind: 'hold', reason, by, for: holdFor(hold) })
+    const answer = await this.#steer(id, { kind: 'hold', reason, by, for: holdFor(hold) })
     if (answer === 'ok') this.#parts.emit('lane.held', { flow, key, reason, by })
     return answer
   }
 
-  unhold(flow: string, key: string): Promise<Steered> {
-    return this.#steer(flow, key, { kind: 'unhold' })
+  #named(flow: string, key: string): LaneId {
+    return laneOf(this.#parts.flows, flow, key)
   }
 
-  async #steer(flow: string, key: string, act: LaneSteer): Promise<Steered> {
+  async #steer(id: LaneId, act: LaneSteer): Promise<Steered> {
     const store = await this.#parts.store()
-    const ids = [laneOf(this.#parts.flows, flow, key)]
-    return (await store.steer({ what: 'lanes', ids, act })).results[0] ?? 'missing'
+    return (await store.steer({ what: 'lanes', ids: [id], act })).results[0] ?? 'missing'
   }
 }
 
@@ -151,6 +200,7 @@ export class Flows {
     const store = await this.#parts.store()
     const { results } = await store.steer({ what: 'flows', ids: [flow], act: { kind: 'resume' } })
     if (results[0] === 'ok') this.#parts.emit('flow.resumed', { flow, by })
+    if (results[0] === 'already' && !(await this.#isKnown(store, flow))) return 'missing'
     return results[0] ?? 'missing'
   }
 }

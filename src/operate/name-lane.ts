@@ -7,3 +7,9 @@ export function laneOf(flows: ReadonlyMap<string, Flow>, flow: string, key: stri
   const known = flows.get(flow)
   return known !== undefined && known.keysOf === undefined ? ownLaneId(flow, key) : laneId(flow, key)
 }
+
+/** How the lane of a flow that is not declared here got its name is not known: both that it may have. */
+export function lanesOf(flows: ReadonlyMap<string, Flow>, flow: string, key: string): readonly LaneId[] {
+  // Both are the same for a key that does not begin as an id does.
+  return flows.has(flow) ? [laneOf(flows, flow, key)] : [...new Set([laneId(flow, key), ownLaneId(flow, key)])]
+}

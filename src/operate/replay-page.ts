@@ -21,7 +21,7 @@ export interface ReplayPageParts {
   readonly emit: AnyListener
 }
 
-export type Placing =
+type Placing =
   | { readonly kind: 'places'; readonly places: readonly Place[] }
   | { readonly kind: 'mark'; readonly mark: { readonly error: string } }
   | { readonly kind: 'skipped' | 'unwanted' }
@@ -90,12 +90,15 @@ type Body = Uint8Array | Error | undefined
 async function bodiesOf(store: Store, events: readonly EventRecord[]): Promise<readonly Body[]> {
   const read = async (some: readonly EventRecord[]): Promise<readonly Body[]> =>
     (await store.bodies({ events: some.map(({ id }) => id) })).bodies
-  const failed = (error: unknown): readonly Body[] => [error instanceof Error ? error : new Error('unreadable')]
   try {
     return await read(events)
   } catch {
-    return (await Promise.all(events.map((event) => read([event]).catch(failed)))).flat()
+    return (await Promise.all(events.map((event) => read([event]).catch(unopened)))).flat()
   }
+}
+
+function unopened(error: unknown): readonly Body[] {
+  return [error instanceof Error ? error : new Error('It cannot be read.')]
 }
 
 /** Where it goes, by the flows as they are now. What is wrong with one event is that one's affair. */

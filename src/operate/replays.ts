@@ -87,6 +87,7 @@ export class Replays {
     const pace = paceOf(options)
     const id = idOf(options.id)
     const store = await this.#parts.store()
+    await this.#mustBeTheirs(store, filter.event)
     const known = await this.#known(store, id, { filter: wanted, event: filter.event, into })
     if (known !== undefined) return known
     await makeRoom(store)
@@ -163,6 +164,14 @@ export class Replays {
     }
     if (state === 'running') await this.#parts.step(kept.record)
     return withState(store, kept.record)
+  }
+
+  /** By its id an event is found that no filter would give. */
+  async #mustBeTheirs(store: Store, event: string | undefined): Promise<void> {
+    if (event === undefined) return
+    const { item } = await store.get({ kind: 'events', id: event })
+    if (item?.source.startsWith(this.#parts.ownSources) !== true) return
+    throw invalid(`event ${JSON.stringify(event)} is the engine's own; nobody else has a use for it.`)
   }
 
   #filterOf(filter: ReplayFilter): Filter {

@@ -89,6 +89,14 @@ describe('documents', () => {
       'docs/flows.md',
       'docs/limits.md',
       'docs/receiving.md',
+      'docs/api.md',
+      'docs/cli.md',
+      'docs/operate/deploy.md',
+      'docs/operate/monitor.md',
+      'docs/operate/alerts.md',
+      'docs/operate/backup.md',
+      'docs/operate/traces.md',
+      'docs/operate/upgrade.md',
       'docs/testing.md',
     ]) {
       const links = [...(await read(file)).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')

@@ -1,6 +1,5 @@
 // Dead letters: runs that died, and events that could not be routed. One, or all that a filter names, counted first.
 import { z } from 'zod'
-import { SluiceError } from '../../errors.ts'
 import { route, type ApiRoute } from '../route.ts'
 import {
   asked,
@@ -16,6 +15,7 @@ import {
   steered,
   tenant,
 } from '../schemas.ts'
+import { missing } from './missing.ts'
 
 const RUN = z.strictObject({
   kind: z.literal('run'),
@@ -44,7 +44,9 @@ const UNROUTED = z.strictObject({
   events: z.array(z.string()),
 })
 
-const CONTENTS = { contents: z.array(z.looseObject({ id: z.string(), type: z.string(), source: z.string() })) }
+const EVENT = z.looseObject({ id: z.string(), type: z.string(), source: z.string() })
+const CONTENTS = { contents: z.array(EVENT) }
+const EXPORTED = { contents: z.array(EVENT.extend({ body64: z.string() })) }
 
 const FILTER = z.strictObject({
   kind: z.enum(['run', 'unrouted']).exactOptional(),
@@ -90,6 +92,30 @@ export const deadLetters: readonly ApiRoute[] = [
   }),
   route({
     method: 'GET',
+    path: '/v1/dead-letters/export',
+    name: 'exportDeadLetters',
+    tag: TAG,
+    summary: 'With their events and the bytes of these. A page ends early when it grows too long.',
+    role: 'read',
+    params: NOTHING,
+    query: FILTER.extend({
+      ...PAGE,
+      limit: z
+        .string()
+        .regex(/^(?:100|[1-9]\d?)$/, 'it is a number from 1 to 100')
+        .default('20')
+        .transform(Number)
+        .meta({ description: 'How many at most, 1 to 100.', example: '20' }),
+    }),
+    body: NOTHING,
+    answer: pageOf(z.union([RUN.extend(EXPORTED), UNROUTED.extend(EXPORTED)])),
+    handle: async (app, { query: { cursor, limit, ...filter } }) => {
+      const { items, next } = await app.deadLetters.exportPage(filter, cursor, limit)
+      return { items: [...items] as never[], next }
+    },
+  }),
+  route({
+    method: 'GET',
     path: '/v1/dead-letters/{id}',
     name: 'showDeadLetter',
     tag: TAG,
@@ -101,7 +127,7 @@ export const deadLetters: readonly ApiRoute[] = [
     answer: z.union([RUN.extend(CONTENTS), UNROUTED.extend(CONTENTS)]),
     handle: async (app, { params }) => {
       const letter = await app.deadLetters.show(params.id)
-      if (letter === undefined) throw missing(params.id)
+      if (letter === undefined) throw missing('dead letter', params.id)
       return { ...letter, contents: letter.contents.map((event) => event.toJSON()) } as never
     },
   }),
@@ -120,7 +146,7 @@ export const deadLetters: readonly ApiRoute[] = [
       audited: ({ params }) => `${DID[act]} the dead letter ${params.id}`,
       handle: async (app, { params }) => {
         const result = await app.deadLetters[act](params.id)
-        if (typeof result !== 'string' || result === 'missing') throw missing(params.id)
+        if (typeof result !== 'string' || result === 'missing') throw missing('dead letter', params.id)
         return { result }
       },
     }),
@@ -145,7 +171,3 @@ export const deadLetters: readonly ApiRoute[] = [
 ]
 
 const DID = { retry: 'retried', drop: 'dropped' } as const
-
-function missing(letter: string): SluiceError {
-  return new SluiceError('NOT_FOUND', `There is no dead letter ${JSON.stringify(letter)}.`)
-}

@@ -1,8 +1,8 @@
 // Flows: what each holds, and whether it is paused.
 import { z } from 'zod'
-import { SluiceError } from '../../errors.ts'
 import { route, type ApiRoute } from '../route.ts'
 import { moment, name, NOTHING, steered } from '../schemas.ts'
+import { missing } from './missing.ts'
 
 const FLOW = z.strictObject({
   flow: z.string(),
@@ -43,7 +43,7 @@ export const flows: readonly ApiRoute[] = [
     audited: ({ params, body }) => `paused the flow ${params.flow}: ${body.reason}`,
     handle: async (app, { params, body, who }) => {
       const result = await app.flows.pause(params.flow, { reason: body.reason, by: who })
-      if (result === 'missing') throw new SluiceError('NOT_FOUND', `There is no flow ${JSON.stringify(params.flow)}.`)
+      if (result === 'missing') throw missing('flow', params.flow)
       return { result }
     },
   }),
@@ -59,6 +59,10 @@ export const flows: readonly ApiRoute[] = [
     body: NOTHING,
     answer: steered,
     audited: ({ params }) => `resumed the flow ${params.flow}`,
-    handle: async (app, { params, who }) => ({ result: await app.flows.resume(params.flow, who) }),
+    handle: async (app, { params, who }) => {
+      const result = await app.flows.resume(params.flow, who)
+      if (result === 'missing') throw missing('flow', params.flow)
+      return { result }
+    },
   }),
 ]

@@ -1,6 +1,31 @@
 // All routes of the admin API.
 import type { ApiRoute } from '../route.ts'
+import { alerts } from './alerts.ts'
+import { audit } from './audit.ts'
 import { deadLetters } from './dead-letters.ts'
+import { events } from './events.ts'
 import { flows } from './flows.ts'
+import { keys } from './keys.ts'
+import { lanes } from './lanes.ts'
+import { limits } from './limits.ts'
+import { purge } from './purge.ts'
+import { replays } from './replays.ts'
+import { runs } from './runs.ts'
+import { sources } from './sources.ts'
+import { stats } from './stats.ts'
 
-export const ROUTES: readonly ApiRoute[] = [...flows, ...deadLetters]
+export const ROUTES: readonly ApiRoute[] = [
+  ...events,
+  ...flows,
+  ...lanes,
+  ...runs,
+  ...deadLetters,
+  ...replays,
+  ...limits,
+  ...sources,
+  ...stats,
+  ...purge,
+  ...keys,
+  ...alerts,
+  ...audit,
+]

@@ -1,0 +1,14 @@
+// Writes docs/openapi.json, the document that `/openapi.json` answers: run it after a change of the routes.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { main, pinnedNode, root, run } from './lib.mjs'
+
+const file = join(root, 'docs', 'openapi.json')
+const print = `import { openApi } from './src/api/openapi.ts'; process.stdout.write(JSON.stringify(openApi()))`
+
+await main(async () => {
+  const { code, output } = await run(pinnedNode, ['--input-type=module', '--eval', print], { capture: true })
+  if (code !== 0) return code
+  writeFileSync(file, output)
+  return (await run('oxfmt', [file])).code
+})

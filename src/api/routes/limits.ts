@@ -1,0 +1,75 @@
+// Limits: which are paused, and the pause as an act of a person. The limit of a key is named `<limit>/<key>`.
+import { z } from 'zod'
+import { route, type ApiRoute } from '../route.ts'
+import { moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
+import type { Operated } from '../operated.ts'
+import { duration, reason } from './acts.ts'
+import { missing } from './missing.ts'
+
+const TAG = 'limits'
+/** Of a limit and a key. */
+const limitName = z.string().min(1).max(17_000)
+const ONE = z.strictObject({ name: limitName.meta({ description: 'A slash in it is written %2F.' }) })
+
+const LIMIT = z.strictObject({
+  name: z.string(),
+  declared: z.boolean().meta({ description: 'By this app; else it is of another one, or was.' }),
+  epoch: z.int().meta({ description: 'Raised by every pause; 0 until it is first used.' }),
+  pausedUntil: moment.optional(),
+})
+
+export const limits: readonly ApiRoute[] = [
+  route({
+    method: 'GET',
+    path: '/v1/limits',
+    name: 'listLimits',
+    tag: TAG,
+    summary: 'By name: all that are declared, and those of keys that are in use.',
+    role: 'read',
+    params: NOTHING,
+    query: z.strictObject({
+      ...PAGE,
+      cursor: limitName.exactOptional().meta({ description: 'The `next` of the page before.' }),
+    }),
+    body: NOTHING,
+    answer: pageOf(LIMIT),
+    handle: async (app, { query: { cursor, limit } }) => {
+      const { items, next } = await app.limits.list(cursor, limit)
+      return { items: [...items] as never[], next }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/limits/{name}/pause',
+    name: 'pauseLimit',
+    tag: TAG,
+    summary: 'For every process: no call is made under it for so long.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: z.strictObject({ for: duration, reason }),
+    answer: LIMIT,
+    audited: ({ params, body }) => `paused the limit ${params.name} for ${body.for}: ${body.reason}`,
+    handle: async (app, { params, body }) => after(app, params.name, await app.limits.pause(params.name, body)),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/limits/{name}/resume',
+    name: 'resumeLimit',
+    tag: TAG,
+    summary: 'Ends a pause, and the slowness after one.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: LIMIT,
+    audited: ({ params }) => `resumed the limit ${params.name}`,
+    handle: async (app, { params }) => after(app, params.name, await app.limits.resume(params.name)),
+  }),
+]
+
+async function after(app: Operated, name: string, did: 'ok' | 'missing'): Promise<z.input<typeof LIMIT>> {
+  const limit = did === 'missing' ? undefined : await app.limits.show(name)
+  if (limit === undefined) throw missing('limit', name)
+  return limit
+}

@@ -1,0 +1,39 @@
+// The figures of an app, put together: what is counted from the start, told over a window and as metrics, and written at the end.
+import type { Millis } from '../clock.ts'
+import { Metrics, type MetricsParts } from '../observe/metrics.ts'
+import { Tallies } from '../observe/tallies.ts'
+import type { Store } from '../store/contract/index.ts'
+import { stats, type StatsAnswer, type StatsAsked } from './stats.ts'
+
+export class Figures {
+  readonly #parts: MetricsParts
+  readonly #tallies: Tallies
+  readonly #metrics: Metrics
+
+  constructor(parts: MetricsParts) {
+    this.#parts = parts
+    this.#tallies = new Tallies(parts)
+    this.#metrics = new Metrics(parts)
+  }
+
+  readonly stats = (asked?: StatsAsked): Promise<StatsAnswer> =>
+    stats({ store: this.#parts.store, now: this.#parts.now, tallies: this.#tallies }, asked)
+
+  /** The text for Prometheus. */
+  readonly metrics = (): Promise<string> => this.#metrics.text()
+
+  /** The same store, its calls timed. */
+  readonly metered = (store: Store): Store => this.#metrics.metered(store)
+
+  readonly lagged = (ms: Millis): void => this.#metrics.lagged(ms)
+
+  /** Folds and forgets what is old. */
+  get chore(): { readonly name: string; readonly work: () => Promise<Millis> } {
+    return { name: 'tallies', work: this.#tallies.fold }
+  }
+
+  /** What was counted last is written, if the store answers. */
+  stop(): Promise<void> {
+    return this.#tallies.stop()
+  }
+}

@@ -1,0 +1,34 @@
+// Flows over the API: what each holds, paused and resumed.
+import { describe, expect, test } from 'vitest'
+import { STORES } from './rig.ts'
+import { ping, seeded } from './seeded.ts'
+
+interface Found {
+  readonly items: readonly { readonly flow: string; readonly lanes: number; readonly paused?: object }[]
+}
+
+describe.each(STORES)('flows on %s', (store) => {
+  test('are listed with what they hold', async () => {
+    const r = await seeded(store)
+    const { items } = (await r.get('/v1/flows', { key: r.read })).body as Found
+    const lanes = Object.fromEntries(items.map((one) => [one.flow, one.lanes]))
+    expect(lanes).toMatchObject({ does: 0, waits: 3, each: 3, keyless: 0 })
+  })
+
+  test('paused, nothing of it is begun; resumed, it goes on', async () => {
+    const r = await seeded(store)
+    const key = r.operate
+    const ran = (): number => r.t.runs.filter(({ flow }) => flow === 'does').length
+    const before = ran()
+    expect((await r.post('/v1/flows/does/pause', { reason: 'deploy' }, { key })).body).toEqual({ result: 'ok' })
+    expect((await r.post('/v1/flows/does/pause', { reason: 'deploy' }, { key })).body).toEqual({ result: 'already' })
+    await r.t.send(ping('zoe'))
+    await r.t.advance('1m')
+    expect(ran()).toBe(before)
+    const { items } = (await r.get('/v1/flows', { key })).body as Found
+    expect(items.find(({ flow }) => flow === 'does')).toMatchObject({ paused: { reason: 'deploy', by: 'operator' } })
+    expect((await r.post('/v1/flows/does/resume', {}, { key })).body).toEqual({ result: 'ok' })
+    await r.t.advance('1s')
+    expect(ran()).toBe(before + 1)
+  })
+})

@@ -1,0 +1,152 @@
+// The OpenAPI document: committed as it is, sound by the rules of 3.1, and true: a client that knows nothing else gets
+// through every route.
+import { readFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { ROUTES } from '../../src/api/routes/index.ts'
+import { call, DOCUMENT, OPERATIONS, type Operated, type Schema, type Told } from './document.ts'
+import { STORES } from './rig.ts'
+import { seeded, type Seeded } from './seeded.ts'
+
+describe('the document', () => {
+  test('is the committed one; `node scripts/openapi.mjs` writes it', async () => {
+    const committed = await readFile(new URL('../../docs/openapi.json', import.meta.url), 'utf8')
+    expect(JSON.parse(committed)).toEqual(DOCUMENT)
+  })
+
+  test('is told in docs/api.md: every route with its role, and no other', async () => {
+    const text = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
+    const told = [...text.matchAll(/^\| `([A-Z]+ \/\S+)` +\| (\w+) +\|/gm)].map(
+      ([, address, role]) => `${address} ${role}`,
+    )
+    expect(told.toSorted()).toEqual(ROUTES.map(({ method, path, role }) => `${method} ${path} ${role}`).toSorted())
+  })
+
+  test('has every route, under a name of its own', () => {
+    const routes = ROUTES.map(({ method, path }) => `${method} ${path}`)
+    expect(OPERATIONS.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(routes.toSorted())
+    const names = OPERATIONS.map(({ operationId }) => operationId)
+    expect(new Set(names).size).toBe(names.length)
+    for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/)
+  })
+
+  test('says 3.1, and names in a path what its parameters are, each once', () => {
+    expect(DOCUMENT.openapi).toMatch(/^3\.1\.\d+$/)
+    for (const { path, method, parameters = [] } of OPERATIONS) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const declared = parameters.filter((one) => one.in === 'path')
+      expect([method, path, declared.map(({ name }) => name)]).toEqual([method, path, inPath])
+      expect(declared.every(({ required }) => required)).toBe(true)
+      const names = parameters.map(({ name, in: where }) => `${where} ${name}`)
+      expect(new Set(names).size).toBe(names.length)
+    }
+  })
+
+  test('has no two paths that differ only in the names of parameters', () => {
+    const shapes = Object.keys(DOCUMENT.paths).map((path) => path.replaceAll(/\{\w+\}/g, '{}'))
+    expect(new Set(shapes).size).toBe(shapes.length)
+  })
+
+  test('has a summary, an answer and problems for each, and a body where one is read', () => {
+    for (const operation of OPERATIONS) {
+      expect(operation.summary).toMatch(/^[A-Z].*\.$/)
+      expect(Object.keys(operation.responses)).toEqual(['200', 'default'])
+      expect(operation.requestBody !== undefined).toBe(operation.method !== 'GET')
+    }
+  })
+
+  test('has schemas that JSON Schema 2020-12 knows, with patterns that compile', () => {
+    const schemas = schemasIn([DOCUMENT.paths, DOCUMENT.components.schemas])
+    expect(schemas.length).toBeGreaterThan(500)
+    for (const schema of schemas) {
+      if (schema.type !== undefined) expect(TYPES).toContain(schema.type)
+      if (schema.pattern !== undefined) expect(() => new RegExp(schema.pattern ?? '', 'u')).not.toThrow()
+      for (const name of schema.required ?? []) expect(Object.keys(schema.properties ?? {})).toContain(name)
+    }
+  })
+})
+
+const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null']
+
+function schemasIn(value: unknown): readonly Schema[] {
+  if (typeof value !== 'object' || value === null) return []
+  const inside = Object.values(value).flatMap(schemasIn)
+  return 'type' in value && typeof value.type === 'string' ? [value as Schema, ...inside] : inside
+}
+
+interface Listed {
+  readonly items: readonly { readonly id: string }[]
+}
+
+describe.each(STORES)('a client made of the document, on %s', (store) => {
+  test('gets through every route', async () => {
+    const r = await seeded(store)
+    const client = Object.fromEntries(
+      OPERATIONS.map((operation) => [
+        operation.operationId,
+        async (told: Told = {}): Promise<unknown> => (await call(r, operation, told, { key: r.operate })).body,
+      ]),
+    )
+    const told = await argumentsOf(r, client)
+    for (const operation of inOrder(OPERATIONS)) {
+      const answer = await call(r, operation, told[operation.operationId] ?? {}, { key: r.operate })
+      expect([operation.operationId, answer.status, answer.body]).toMatchObject([operation.operationId, 200, {}])
+    }
+  })
+})
+
+const of = (id: string): Told => ({ parameters: { id } })
+
+type Client = Readonly<Record<string, (told?: Told) => Promise<unknown>>>
+
+/** What is for one thing is told one, out of the lists. */
+async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<string, Told>>> {
+  const listed = async (name: string, parameters = {}): Promise<readonly string[]> => {
+    const page = (await client[name]?.({ parameters })) as Listed | undefined
+    return page?.items.map(({ id }) => id) ?? []
+  }
+  const [event = ''] = await listed('listEvents')
+  const [lane = '', ...lanes] = await listed('listLanes', { flow: 'waits' })
+  const [run = ''] = await listed('listRuns')
+  const [letter = '', other = ''] = await listed('listDeadLetters')
+  const { secret: _secret, ...spare } = await r.app.keys.make({ name: 'spare', role: 'read' })
+  const [running = ''] = await listed('listLanes', { flow: 'runs' })
+  return {
+    showEvent: of(event),
+    replayEvent: of(event),
+    pauseFlow: { parameters: { flow: 'does' }, body: { reason: 'a look first' } },
+    resumeFlow: { parameters: { flow: 'does' } },
+    showLane: of(lane),
+    explainLane: of(lane),
+    explain: { parameters: { flow: 'waits', key: 'ada' } },
+    holdLane: { ...of(lane), body: { reason: 'a look first', for: '1h' } },
+    unholdLane: of(lane),
+    runLaneNow: of(lanes[1] ?? ''),
+    dropLane: of(lane),
+    cancelLane: of(running),
+    showRun: of(run),
+    showDeadLetter: of(letter),
+    retryDeadLetter: of(letter),
+    dropDeadLetter: of(other),
+    showReplay: of('again'),
+    cancelReplay: of('again'),
+    startReplay: { body: { filter: { type: 'ping' }, into: ['does'], rate: 10, per: '1s' } },
+    pauseLimit: { parameters: { name: 'calls/ada' }, body: { for: '1m', reason: 'they asked us to' } },
+    resumeLimit: { parameters: { name: 'calls/ada' } },
+    listRefused: { parameters: { name: 'shop' } },
+    showSecret: { parameters: { name: 'pages' } },
+    forgetSecret: { parameters: { name: 'pages' } },
+    purge: { body: { tenant: 'acme' } },
+    makeKey: { body: { name: 'eve', role: 'read' } },
+    revokeKey: of(spare.id),
+  }
+}
+
+/** What removes comes after what looks. */
+function inOrder(operations: readonly Operated[]): readonly Operated[] {
+  return operations.toSorted((one, other) => rankOf(one) - rankOf(other))
+}
+
+function rankOf({ method, operationId }: Operated): number {
+  if (method === 'GET') return 0
+  return /^(?:drop|purge|revoke)/.test(operationId) ? 2 : 1
+}

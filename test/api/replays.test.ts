@@ -1,0 +1,99 @@
+// Replays over the API: counted first, begun once, watched, cancelled.
+import { describe, expect, test } from 'vitest'
+import { rig, START, STORES, type Rig } from './rig.ts'
+import { ping } from './seeded.ts'
+
+const key = (event: { readonly data: unknown }): string => (event.data as { readonly user: string }).user
+
+describe.each(STORES)('replays on %s', (store) => {
+  const opened = async (): Promise<Rig> => {
+    const r = await rig(store, (app) => app.flow('f', { on: 'ping', key, run: () => {} }))
+    await r.t.send([ping('ada', 1, { tenant: 'acme' }), ping('bob', 2), { type: 'other', data: { user: 'ada' } }])
+    await r.t.advance('1s')
+    return r
+  }
+
+  test.each([
+    ['', 3],
+    ['type=ping', 2],
+    ['tenant=acme', 1],
+    ['flow=f&key=bob', 1],
+    [`from=${START + 1}`, 0],
+    ['event=nothing', 0],
+  ])('count by %s: %i', async (query, count) => {
+    const r = await opened()
+    expect((await r.get(`/v1/replays/count?${query}`)).body).toEqual({ count })
+  })
+
+  test('one is begun, shown while it goes on, and listed', async () => {
+    const r = await opened()
+    const asked = { filter: { type: 'ping', to: '2027-01-01' }, id: 'mended', into: ['f'], rate: 50, per: '1s' }
+    const { status, body } = await r.post('/v1/replays', asked)
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        id: 'mended',
+        state: 'running',
+        filter: { type: 'ping', to: Date.UTC(2027, 0, 1) },
+        into: ['f'],
+        rate: 50,
+        per: 1_000,
+        found: 2,
+      },
+    ])
+    expect(JSON.stringify(body)).not.toContain('sluice.')
+    await r.t.advance('5s')
+    expect((await r.get('/v1/replays/mended')).body).toMatchObject({ state: 'done', looked: 2, placed: 2 })
+    expect(r.t.runs.filter(({ flow }) => flow === 'f')).toHaveLength(4)
+    await r.post('/v1/replays', { filter: { event: 'nothing' }, id: 'none' })
+    const { items } = (await r.get('/v1/replays')).body as { readonly items: readonly { id: string }[] }
+    expect(items.map(({ id }) => id)).toEqual(['none', 'mended'])
+    expect((await r.app.audit.list()).items.at(-1)?.what).toBe(
+      'began the replay mended of {"type":"ping","to":1798761600000} into f',
+    )
+  })
+
+  test('asked for twice under one id it is begun once; with another filter it is refused', async () => {
+    const r = await opened()
+    const asked = { filter: { type: 'ping' }, id: 'once' }
+    await r.post('/v1/replays', asked)
+    expect((await r.post('/v1/replays', asked)).status).toBe(200)
+    expect((await r.post('/v1/replays', { ...asked, filter: {} })).status).toBe(400)
+    await r.t.advance('5s')
+    expect(r.t.runs.filter(({ flow }) => flow === 'f')).toHaveLength(4)
+  })
+
+  test('cancel places nothing more', async () => {
+    const r = await opened()
+    await r.app.flows.pause('sluice.replay', { reason: 'for the test', by: 'test' })
+    await r.post('/v1/replays', { filter: {}, id: 'stopped' })
+    expect((await r.post('/v1/replays/stopped/cancel')).body).toEqual({ result: 'ok' })
+    expect((await r.post('/v1/replays/stopped/cancel')).body).toEqual({ result: 'already' })
+    await r.app.flows.resume('sluice.replay')
+    await r.t.advance('5s')
+    expect((await r.get('/v1/replays/stopped')).body).toMatchObject({ state: 'cancelled', placed: 0 })
+  })
+
+  test.each([
+    {},
+    { type: 'ping' },
+    { filter: [] },
+    { filter: { colour: 'red' } },
+    { filter: { flow: 'f' } },
+    { filter: { key: 'ada' } },
+    { filter: { event: 'x', type: 'ping' } },
+    { filter: { from: 'soon' } },
+    { filter: { from: 5 } },
+    { filter: {}, id: '' },
+    { filter: {}, into: ['nothing'] },
+    { filter: {}, into: 'f' },
+    { filter: {}, rate: 0 },
+    { filter: {}, rate: 1.5 },
+    { filter: {}, per: '1ms' },
+    { filter: {}, per: 'always' },
+  ])('refuses %j, and begins nothing', async (body) => {
+    const r = await opened()
+    expect((await r.post('/v1/replays', body)).status).toBe(400)
+    expect((await r.get('/v1/replays')).body).toEqual({ items: [] })
+  })
+})
