@@ -17,7 +17,9 @@ export interface OperatingParts extends Omit<OperateParts, 'retire'> {
   readonly replayStep: ReplaysParts['step']
   readonly limits: LimitsParts['declared']
   readonly sources: Pick<SourcesParts, 'declared'> & {
-    readonly receiving: Pick<SourcesParts, 'refused' | 'forgetSecret' | 'secretOf'>
+    readonly receiving: Pick<SourcesParts, 'refused' | 'forgetSecret' | 'secretOf'> & {
+      readonly declared: SourcesParts['declaredAs']
+    }
   }
 }
 
@@ -51,6 +53,7 @@ export function operating({ known, replayStep, limits, sources, ...rest }: Opera
     limits: new Limits({ store, declared: limits, emit }),
     sources: new Sources({
       declared,
+      declaredAs: (source) => receiving.declared(source),
       refused: (source) => receiving.refused(source),
       forgetSecret: (source, by) => receiving.forgetSecret(source, by),
       secretOf: (source, by) => receiving.secretOf(source, by),

@@ -108,6 +108,11 @@ export class Receiving {
     return this.#receiver.sources.map(({ name, path, source }) => ({ name, path, scheme: source.scheme }))
   }
 
+  /** With its secrets: for who signs a test request, never for who only looks. */
+  declared(source: string): DeclaredSource | undefined {
+    return this.#receiver.sources.find(({ name }) => name === source)
+  }
+
   isSealed(source: string): boolean {
     return this.#receiver.sources.some((one) => one.encrypt && one.name === source)
   }

@@ -56,11 +56,11 @@ export class Inbound {
     return this.#parts.receiver.has(pathname) && this.ownRoute(method, pathname) === undefined
   }
 
-  async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
+  answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const isLook = head.method === 'GET' || head.method === 'HEAD'
-    if (isLook && head.url.pathname === '/healthz') return json(200, { ok: true })
+    if (isLook && head.url.pathname === '/healthz') return Promise.resolve(json(200, { ok: true }))
     if (isLook && head.url.pathname === '/readyz') return this.#readiness()
-    if (API.test(head.url.pathname)) return (await this.#parts.api()).answer(head, connection, read)
+    if (API.test(head.url.pathname)) return this.#parts.api().then((api) => api.answer(head, connection, read))
     return this.#parts.traces.received(head.url.pathname, head.headers, () => this.#parts.receiver.receive(head, read))
   }
 

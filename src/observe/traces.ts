@@ -28,11 +28,7 @@ export class Traces {
   }
 
   /** A request: its events belong to its trace. */
-  async received<T extends { readonly status: number }>(
-    path: string,
-    headers: Headers,
-    work: () => Promise<T>,
-  ): Promise<T> {
+  received<T extends { readonly status: number }>(path: string, headers: Headers, work: () => Promise<T>): Promise<T> {
     const parent = traceIn(headers)
     if (this.#api === undefined) return parent === undefined ? work() : traceContext.run(parent, work)
     const { SpanKind, SpanStatusCode } = this.#api

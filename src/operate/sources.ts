@@ -1,4 +1,5 @@
 // What a person can do to a way in: see which there are, what they refused, and have a secret forgotten.
+import type { DeclaredSource } from '../receive/declared-source.ts'
 import type { RefusedRequest } from '../receive/refused-requests.ts'
 
 export interface SourceView {
@@ -10,6 +11,7 @@ export interface SourceView {
 
 export interface SourcesParts {
   readonly declared: () => readonly SourceView[]
+  readonly declaredAs: (source: string) => DeclaredSource | undefined
   readonly refused: (source: string) => Promise<readonly RefusedRequest[]>
   readonly forgetSecret: (source: string, by?: string) => Promise<'forgotten' | 'none'>
   readonly secretOf: (source: string, by?: string) => Promise<string | undefined>
@@ -24,6 +26,11 @@ export class Sources {
 
   list(): readonly SourceView[] {
     return this.#parts.declared()
+  }
+
+  /** With its secrets: for `sluice send`, which signs by them. The API never tells them. */
+  declared(source: string): DeclaredSource | undefined {
+    return this.#parts.declaredAs(source)
   }
 
   /** The last requests that it refused, in any process, newest first; of `''` those to no source. */

@@ -79,6 +79,15 @@ const FILTERS: ReadonlySet<string> = new Set<keyof EventFilter>([
   'own',
 ])
 
+/** Whether what is acknowledged would survive a crash, and why. */
+export interface StoreSafety {
+  readonly durable: boolean
+  readonly because: string
+  readonly bytes: number
+  /** By the store's clock. */
+  readonly now: Millis
+}
+
 export class StoredEvents {
   readonly #parts: StoredEventsParts
 
@@ -92,6 +101,13 @@ export class StoredEvents {
     const store = await this.#parts.store()
     const { items, next } = await store.find({ kind: 'events', filter: wanted, cursor, n })
     return { items: items.map(storedEvent), next }
+  }
+
+  /** How safely they are stored. */
+  async safety(): Promise<StoreSafety> {
+    const store = await this.#parts.store()
+    const { durable, bytes, now } = await store.stats()
+    return { durable: durable.yes, because: durable.because, bytes, now }
   }
 
   async show(id: string): Promise<WholeEvent | undefined> {

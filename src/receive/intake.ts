@@ -11,6 +11,7 @@ export interface IntakeParts {
 
 interface Arrival {
   readonly events: readonly UnroutedEvent[]
+  readonly bytes: number
   readonly resolve: (published: readonly Published[]) => void
   readonly reject: (error: unknown) => void
 }
@@ -62,13 +63,10 @@ export class Intake {
     this.#events += events.length
     this.#bytes += bytes
     const stored = new Promise<readonly Published[]>((resolve, reject) => {
-      this.#waiting.push({ events, resolve, reject })
+      this.#waiting.push({ events, bytes, resolve, reject })
     })
     this.#wake()
-    return stored.finally(() => {
-      this.#events -= events.length
-      this.#bytes -= bytes
-    })
+    return stored
   }
 
   /** After all that arrives in this turn of the event loop. */
@@ -91,6 +89,10 @@ export class Intake {
       for (const { events, resolve } of arrivals) resolve(published.slice(from, (from += events.length)))
     } catch (error) {
       for (const { reject } of arrivals) reject(error)
+    }
+    for (const { events, bytes } of arrivals) {
+      this.#events -= events.length
+      this.#bytes -= bytes
     }
     this.#underWay--
     this.#wake()

@@ -81,7 +81,8 @@ export class Publisher {
   async store(events: readonly UnroutedEvent[], to?: ReadonlySet<string>): Promise<readonly Published[]> {
     const store = await this.#parts.store()
     for (let tries = 1; ; tries++) {
-      const routed = events.map((event) => this.#routed(event, to))
+      const routes = this.#parts.routes()
+      const routed = events.map((event) => routedEvent(event, routes, to))
       const call = { routes: this.#parts.epoch(), events: routed.map(({ event }) => event) }
       const { results } = await store.append(call)
       if (results.some(({ kind }) => kind === 'routes-old') && tries < ROUTES_TRIES) {
@@ -96,20 +97,16 @@ export class Publisher {
   ofRun(inputs: readonly EventInput[], run: string, from: number): PublishedByRun {
     mustBeTheirs(inputs)
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
+    const routes = this.#parts.routes()
     const routed = inputs.map((input, n) => {
       const named = newEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
-      return this.#routed(named, addressedTo(input))
+      return routedEvent(named, routes, addressedTo(input))
     })
     const tell: PublishedByRun['tell'] = (keptOut) => {
       const results = new Map(keptOut.map(({ publish, result }) => [publish, result]))
       for (const [n, { event, skipped }] of routed.entries()) this.#told(event, skipped, results.get(n) ?? STORED)
     }
     return { events: routed.map(({ event }) => event), tell }
-  }
-
-  #routed(event: UnroutedEvent, to: ReadonlySet<string> | undefined): { event: NewEvent; skipped: readonly string[] } {
-    const { places, marks, skipped } = route(new FlowEvent(event), this.#parts.routes(), to)
-    return { event: { ...event, places, marks }, skipped }
   }
 
   #told(event: NewEvent, skipped: readonly string[], result: Appended = { kind: 'routes-old' }): Published {
@@ -141,4 +138,14 @@ export class Publisher {
 function flowsOf(places: readonly Place[]): readonly string[] {
   const flows = places.map(({ flow }) => flow)
   return flows.length < 2 ? flows : [...new Set(flows)]
+}
+
+interface RoutedEvent {
+  readonly event: NewEvent
+  readonly skipped: readonly string[]
+}
+
+function routedEvent(event: UnroutedEvent, routes: Routes, to: ReadonlySet<string> | undefined): RoutedEvent {
+  const { places, marks, skipped } = route(new FlowEvent(event), routes, to)
+  return { event: { ...event, places, marks }, skipped }
 }

@@ -44,7 +44,8 @@ export class Receiver {
   readonly #byPath = new Map<string, DeclaredSource>()
   readonly #addresses: RequestRate
   readonly #rates = new Map<string, RequestRate>()
-  readonly #underWay = new Set<Promise<unknown>>()
+  #underWay = 0
+  #idle: PromiseWithResolvers<void> | undefined
   readonly #room: BodyRoom
   #isStopping = false
 
@@ -70,7 +71,8 @@ export class Receiver {
   /** From now on all are refused. Resolves when those that came before are answered (L13). */
   async stop(): Promise<void> {
     this.#isStopping = true
-    await Promise.all(this.#underWay)
+    this.#idle ??= Promise.withResolvers<void>()
+    if (this.#underWay > 0) await this.#idle.promise
   }
 
   get isStopping(): boolean {
@@ -78,10 +80,14 @@ export class Receiver {
   }
 
   /** Never fails: whatever goes wrong is an answer. */
-  receive(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
-    const answered = this.#answer(head, read).finally(() => this.#underWay.delete(answered))
-    this.#underWay.add(answered)
-    return answered
+  async receive(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
+    this.#underWay++
+    try {
+      return await this.#answer(head, read)
+    } finally {
+      this.#underWay--
+      if (this.#underWay === 0) this.#idle?.resolve()
+    }
   }
 
   async #answer(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {

@@ -85,11 +85,43 @@ export interface Source {
   readonly maxBody?: number
   /** Of one request; 10,000 unless said. */
   readonly maxEvents?: number
+  /** Undefined: the secret is all. */
+  readonly sender?: Sender
   /** 'POST' unless said. */
   readonly methods?: readonly string[]
   /** What an accepted request is answered: 2xx, for anything else is sent again. 202 with the ids unless said. */
   readonly answer?: SourceAnswer
 }
+
+/** What a sender has to know beside the secret. For test requests (`sluice send`): nothing is verified by it. */
+export interface Sender {
+  readonly proof?: SenderProof
+  /** Where the type is looked for: a path into the body, or `header:x-name`. */
+  readonly type?: string
+  /** Of Strava. */
+  readonly subscription?: { readonly id: string; readonly isSigned: boolean }
+  /** Of Twilio: the address as it is set there. */
+  readonly url?: string
+}
+
+export type SenderProof =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bearer' }
+  | { readonly kind: 'basic'; readonly username: string }
+  | { readonly kind: 'header'; readonly header: string }
+  | { readonly kind: 'query'; readonly name: string }
+  | {
+      readonly kind: 'mac'
+      readonly header: string
+      readonly mac: {
+        readonly algorithm: 'sha1' | 'sha256' | 'sha384' | 'sha512'
+        readonly encoding: 'hex' | 'base64'
+        readonly prefix?: string
+      }
+      /** The header that has the time. */
+      readonly timestamp: string | undefined
+      readonly content: (request: ReceivedRequest) => readonly (string | Uint8Array)[] | Refusal
+    }
 
 export interface Handshake {
   /** Whether its signature is looked at first. */

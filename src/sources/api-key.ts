@@ -1,9 +1,9 @@
 // A key in a header, or in the query where the sender can set nothing else. It proves who sends, not what.
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
-import type { ReceivedRequest, Source, SourceAnswer } from '../receive/source.ts'
+import type { ReceivedRequest, SenderProof, Source, SourceAnswer } from '../receive/source.ts'
 import { credentialsFault, headerSecretsOf } from './credentials.ts'
-import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
+import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
 import { secretsOf } from './signature.ts'
 
 export interface ApiKeyOptions extends NamingOptions {
@@ -31,6 +31,7 @@ export function apiKey(options: ApiKeyOptions): Source {
     secrets: (query === undefined ? headerSecretsOf : secretsOf)('apiKey', options.secret),
     dedupeFor: '30d',
     verify: (request, { secrets }) => credentialsFault(place.name, place.in(request), secrets),
+    sender: { proof: place.proof, ...typeAt(options) },
     events: eventsNamedBy('apiKey', options),
     ...(answer !== undefined && { answer }),
   }
@@ -39,9 +40,17 @@ export function apiKey(options: ApiKeyOptions): Source {
 interface Place {
   readonly name: string
   readonly in: (request: ReceivedRequest) => string | undefined
+  readonly proof: SenderProof
 }
 
 function placeOf(header: string = DEFAULT_HEADER, query: string | undefined): Place {
-  if (query === undefined) return { name: `${header} header`, in: ({ headers }) => headers[header.toLowerCase()] }
-  return { name: `${query} in the query`, in: ({ url }) => url.searchParams.get(query) ?? undefined }
+  if (query === undefined) {
+    const name = header.toLowerCase()
+    return { name: `${header} header`, in: ({ headers }) => headers[name], proof: { kind: 'header', header: name } }
+  }
+  return {
+    name: `${query} in the query`,
+    in: ({ url }) => url.searchParams.get(query) ?? undefined,
+    proof: { kind: 'query', name: query },
+  }
 }

@@ -3,7 +3,7 @@ import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from '../receive/source.ts'
 import { authorizationOf, credentialsFault } from './credentials.ts'
-import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
+import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
 import { secretsOf } from './signature.ts'
 
 export interface BasicOptions extends NamingOptions {
@@ -29,6 +29,7 @@ export function basic(options: BasicOptions): Source {
       const wanted = secrets.map((secret) => Buffer.from(`${username}:${secret}`).toString('base64'))
       return credentialsFault('authorization header of kind Basic', authorizationOf(headers, 'basic'), wanted)
     },
+    sender: { proof: { kind: 'basic', username }, ...typeAt(options) },
     events: eventsNamedBy('basic', options),
     ...(answer !== undefined && { answer }),
   }

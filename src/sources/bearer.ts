@@ -2,7 +2,7 @@
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from '../receive/source.ts'
 import { authorizationOf, bearerSecretsOf, credentialsFault } from './credentials.ts'
-import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
+import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
 
 export interface BearerOptions extends NamingOptions {
   /** The token. */
@@ -21,6 +21,7 @@ export function bearer(options: BearerOptions): Source {
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) =>
       credentialsFault('authorization header of kind Bearer', authorizationOf(headers, 'bearer'), secrets),
+    sender: { proof: { kind: 'bearer' }, ...typeAt(options) },
     events: eventsNamedBy('bearer', options),
     ...(answer !== undefined && { answer }),
   }

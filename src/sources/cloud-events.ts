@@ -8,7 +8,7 @@ import { elementsOf, isWrittenList, writtenOf } from './json-text.ts'
 import { refusal, secretsOf } from './signature.ts'
 
 /** What a source of another kind proves itself by. */
-type Proof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance'>
+type Proof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance' | 'sender'>
 
 export interface CloudEventsOptions {
   /** Sent as `Authorization: Bearer …` or, which the webhook standard asks for as well, as `access_token` of the query. */
@@ -52,19 +52,21 @@ function proofOf(options: CloudEventsOptions): Proof {
     return {
       secrets: secretsOf('cloudEvents', options.token, 'token'),
       verify: (request, { secrets }) => credentialsFault('bearer token', tokenOf(request), secrets),
+      sender: { proof: { kind: 'bearer' } },
     }
   }
   const { verify } = options
-  if (verify === 'none') return { secrets: [], verify }
+  if (verify === 'none') return { secrets: [], verify, sender: { proof: { kind: 'none' } } }
   if (typeof verify !== 'object' || verify === null || verify.secrets === 'by-handshake') {
     throw new SluiceError('CONFIG_INVALID', "cloudEvents: verify is a source such as hmac({ … }), or 'none'.")
   }
-  const { secrets, dedupeFor, tolerance } = verify
+  const { secrets, dedupeFor, tolerance, sender } = verify
   return {
     secrets,
     verify: verify.verify,
     ...(dedupeFor !== undefined && { dedupeFor }),
     ...(tolerance !== undefined && { tolerance }),
+    ...(sender !== undefined && { sender }),
   }
 }
 

@@ -3,7 +3,7 @@ import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from '../receive/source.ts'
-import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
+import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
 import { FORGED, isSigned, secretsOf, timeFault, toleranceOf, unsigned, type Algorithm } from './signature.ts'
 import { signedContent, type SignedContent } from './signed-content.ts'
 
@@ -68,6 +68,10 @@ export function hmac(options: HmacOptions): Source {
       const signature = asWritten(given.slice(prefix.length))
       if (!isSigned([signature], parts, secrets, { algorithm, encoding })) return FORGED
       return time === undefined ? undefined : timeFault(time, now, tolerance)
+    },
+    sender: {
+      proof: { kind: 'mac', header, mac: { algorithm, encoding, prefix }, timestamp, content },
+      ...typeAt(options),
     },
     events: eventsNamedBy('hmac', options),
     ...(answer !== undefined && { answer }),

@@ -90,6 +90,11 @@ export function eventNamed({ type, dedupeId, subject, tenant, time }: Names, bod
   }
 }
 
+/** Where a sender puts the type, if that can be told. */
+export function typeAt({ type }: NamingOptions): { readonly type?: string } {
+  return typeof type === 'string' ? { type } : {}
+}
+
 function findersOf(scheme: string, options: NamingOptions): Finders {
   const given = NAMING.filter((name) => options[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, finderOf(options[name], `${scheme}: ${name}`)]))

@@ -2,7 +2,7 @@
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from '../receive/source.ts'
-import { eventsNamedBy, NAMING, type NamingOptions } from './named-by.ts'
+import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
 
 export interface UnverifiedOptions extends NamingOptions {
   readonly verify: 'none'
@@ -22,6 +22,7 @@ export function unverified(options: UnverifiedOptions): Source {
     secrets: [],
     verify,
     dedupeFor: '30d',
+    sender: { proof: { kind: 'none' }, ...typeAt(options) },
     events: eventsNamedBy('unverified', options),
     ...(answer !== undefined && { answer }),
   }

@@ -22,6 +22,7 @@ export function notionAction(options: NotionActionOptions): Source {
     secrets: headerSecretsOf('notionAction', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
+    sender: { proof: { kind: 'header', header } },
     events: eventsOf,
     answer: { status: 200 },
   }

@@ -40,6 +40,7 @@ export function strava(options: StravaOptions): Source {
     })),
     verify: (request, context) =>
       (isSignedToo ? signatureFault(request, context) : undefined) ?? subscriptionFault(request, subscription),
+    sender: { subscription: { id: subscription, isSigned: isSignedToo } },
     events: eventsOf,
     // Anything but 200 is sent again.
     answer: { status: 200 },

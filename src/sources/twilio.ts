@@ -40,6 +40,7 @@ export function twilio(options: TwilioOptions): Source {
       const fits = urls.filter((one) => isSigned([given], [one, fields], secrets, MAC))
       return fits.length > 0 ? undefined : FORGED
     },
+    ...(url !== undefined && { sender: { url } }),
     events: twilioEvents,
     answer: {
       status: 200,

@@ -12,6 +12,7 @@ import { purge } from './purge.ts'
 import { replays } from './replays.ts'
 import { runs } from './runs.ts'
 import { sources } from './sources.ts'
+import { store } from './store.ts'
 import { stats } from './stats.ts'
 
 export const ROUTES: readonly ApiRoute[] = [
@@ -23,6 +24,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...replays,
   ...limits,
   ...sources,
+  ...store,
   ...stats,
   ...purge,
   ...keys,

@@ -1,0 +1,158 @@
+// `sluice keys`, `sluice audit` and `sluice alerts`: who may, who did, and what people are to hear of.
+import { pathOf } from '../caller.ts'
+import { ended } from '../api-call.ts'
+import { ask, misused, PAGE, show, showPage, texts, YES, type Command } from '../command.ts'
+import { unconfirmed } from '../confirm.ts'
+import { EXIT } from '../exit.ts'
+import { many, time, type Column } from '../output.ts'
+
+interface Key {
+  readonly id: string
+  readonly name: string
+  readonly role: string
+  readonly made: number
+  readonly by: string
+}
+
+const KEYS: readonly Column<Key>[] = [
+  { title: 'id', cell: ({ id }) => id },
+  { title: 'name', cell: ({ name }) => name },
+  { title: 'role', cell: ({ role }) => role },
+  { title: 'made', cell: ({ made }) => time(made) },
+  { title: 'by', cell: ({ by }) => by },
+]
+
+export const keys: readonly Command[] = [
+  {
+    words: 'keys list',
+    says: 'all keys to the API, without their secrets',
+    run: (scene) =>
+      showPage(scene, { method: 'GET', path: '/v1/keys' }, (items: readonly Key[]) =>
+        scene.out.table(KEYS, items, 'There are no keys: the API answers only calls from the machine itself.'),
+      ),
+  },
+  {
+    words: 'keys make',
+    takes: ['<name>'],
+    says: 'a new key; its secret is shown now, and never again',
+    options: texts({ role: 'read or operate; read unless said' }),
+    run: (scene) => {
+      const [name = ''] = scene.given.words
+      const body = { name, role: scene.given.text('role') ?? 'read' }
+      return show(scene, { method: 'POST', path: '/v1/keys', body }, (key: Key & { readonly secret: string }) => {
+        scene.out.line(key.secret)
+        scene.out.note(
+          `The key ${key.name} may ${key.role}. It is not shown again: SLUICE_KEY is where it is looked for.`,
+        )
+      })
+    },
+  },
+  {
+    words: 'keys revoke',
+    takes: ['<id or name>'],
+    says: 'nobody gets in with it any more',
+    options: { yes: YES },
+    run: async (scene) => {
+      const [which = ''] = scene.given.words
+      const no = await unconfirmed(scene, `The key ${which} is revoked for good. Go on?`)
+      if (no !== undefined) return no
+      return show(scene, { method: 'DELETE', path: pathOf('v1/keys', which), body: {} }, () => scene.out.line('Done.'))
+    },
+  },
+]
+
+interface Entry {
+  readonly id: number
+  readonly at: number
+  readonly who: string
+  readonly what: string
+}
+
+const AUDIT: readonly Column<Entry>[] = [
+  { title: 'at', cell: ({ at }) => time(at) },
+  { title: 'who', cell: ({ who }) => who },
+  { title: 'what', cell: ({ what }) => what },
+]
+
+type Verified =
+  | { readonly kind: 'whole'; readonly entries: number }
+  | { readonly kind: 'broken'; readonly at: number; readonly entries: number }
+
+export const audit: readonly Command[] = [
+  {
+    words: 'audit list',
+    says: 'who did what, newest first',
+    options: { ...texts({ from: 'since then, as 2026-01-31T12:00:00Z', to: 'before then' }), ...PAGE },
+    run: (scene) => {
+      const query = scene.given.texts(['from', 'to', 'limit', 'cursor'])
+      return showPage(scene, { method: 'GET', path: '/v1/audit', query }, (items: readonly Entry[]) =>
+        scene.out.table(AUDIT, items, 'Nobody has done anything.'),
+      )
+    },
+  },
+  {
+    words: 'audit verify',
+    says: 'whether an entry was changed or is missing; ends with 1 if so',
+    run: async (scene) => {
+      const { out } = scene
+      const answer = await ask(scene, { method: 'GET', path: '/v1/audit/verify' })
+      if (answer.kind !== 'done') return ended(out, answer)
+      const verified = answer.value as Verified
+      if (out.asJson) out.answer(verified)
+      else if (verified.kind === 'whole') out.line(`The chain is whole: ${many(verified.entries, 'act')}.`)
+      else out.line(out.paint('red', `The chain is broken at entry ${verified.at}: it, or one before it, was changed.`))
+      return verified.kind === 'whole' ? EXIT.done : EXIT.failed
+    },
+  },
+]
+
+interface Alert {
+  readonly name: string
+  readonly state: string
+  readonly since?: number
+  readonly text: string
+}
+
+const ALERTS: readonly Column<Alert>[] = [
+  { title: 'alert', cell: ({ name }) => name },
+  { title: 'state', cell: ({ state }) => state },
+  { title: 'since', cell: ({ since }) => time(since) },
+  { title: 'what', cell: ({ text }) => text },
+]
+
+export const alerts: Command = {
+  words: 'alerts',
+  says: 'all that the app declares, as they stand',
+  run: (scene) =>
+    showPage(scene, { method: 'GET', path: '/v1/alerts' }, (items: readonly Alert[]) =>
+      scene.out.table(ALERTS, items, 'The app declares no alerts.'),
+    ),
+}
+
+export const purge: Command = {
+  words: 'purge',
+  says: 'remove everything of one key, tenant or event, for good',
+  options: {
+    ...texts({
+      flow: 'together with --key',
+      key: 'together with --flow',
+      tenant: 'all of a tenant',
+      event: 'one event',
+    }),
+    yes: YES,
+  },
+  run: async (scene) => {
+    const body = scene.given.texts(['flow', 'key', 'tenant', 'event'])
+    const named = Object.keys(body).join('+')
+    if (!['flow+key', 'tenant', 'event'].includes(named)) {
+      return misused(scene, 'Give --flow and --key, or --tenant, or --event.')
+    }
+    const what = Object.entries(body).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+    const { where } = await scene.api()
+    const no = await unconfirmed(scene, `Everything of ${what.join(' and ')} is removed for good from ${where}. Go on?`)
+    if (no !== undefined) return no
+    return show(scene, { method: 'POST', path: '/v1/purge', body }, (removed: Readonly<Record<string, number>>) => {
+      scene.out.fields(Object.entries(removed))
+    })
+  },
+}

@@ -1,0 +1,39 @@
+// All commands that operate an app, in the order in which people are told of them.
+import type { Command } from '../command.ts'
+import { alerts, audit, keys, purge } from './access.ts'
+import { completion } from './completion.ts'
+import { dead } from './dead.ts'
+import { doctor, migrate } from './doctor.ts'
+import { events, runs } from './events.ts'
+import { flows, limits } from './flows.ts'
+import { explain, lanes } from './lanes.ts'
+import { replay } from './replay.ts'
+import { send } from './send.ts'
+import { sources } from './sources.ts'
+import { stats } from './stats.ts'
+import { tail } from './tail.ts'
+import { work } from './work.ts'
+
+const OPERATING: readonly Command[] = [
+  work,
+  migrate,
+  doctor,
+  send,
+  tail,
+  explain,
+  ...lanes,
+  ...flows,
+  ...limits,
+  ...dead,
+  ...events,
+  ...runs,
+  ...sources,
+  ...replay,
+  stats,
+  alerts,
+  ...keys,
+  ...audit,
+  purge,
+]
+
+export const COMMANDS: readonly Command[] = [...OPERATING, completion(OPERATING)]

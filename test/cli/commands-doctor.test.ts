@@ -1,0 +1,79 @@
+// `sluice doctor` and `sluice migrate`: what is wrong is found, said with what to do, and is how the program ends.
+import { describe, expect, it } from 'vitest'
+import { APP, folderWith, run, serve } from './commands-rig.ts'
+
+interface Report {
+  readonly checks: readonly {
+    readonly name: string
+    readonly state: string
+    readonly what: string
+    readonly fix?: string
+  }[]
+  readonly defaults: Readonly<Record<string, unknown>>
+}
+
+const states = ({ checks }: Report): Readonly<Record<string, string>> =>
+  Object.fromEntries(checks.map(({ name, state }) => [name, state]))
+
+describe('sluice doctor', () => {
+  it('finds nothing wrong with an app that is set up well, and lists the defaults', async () => {
+    const server = await serve(folderWith({ 'sluice.config.ts': APP }))
+    const ran = await server.sluice('doctor', '--json')
+    expect(ran.code).toBe(0)
+    expect(states(ran.json)).toEqual({
+      configuration: 'ok',
+      server: 'ok',
+      store: 'ok',
+      clock: 'ok',
+      keys: 'ok',
+      sources: 'ok',
+      limits: 'ok',
+      alerts: 'ok',
+      audit: 'ok',
+    })
+    expect((ran.json as Report).defaults).toMatchObject({ maxEvents: 1_000, lease: '30s' })
+    const text = (await server.sluice('doctor')).stdout
+    expect(text).toMatch(/ok +store +What is acknowledged survives a crash: WAL/)
+    expect(text).toMatch(/retry +delays 1s 5s 30s 5m 30m, jitter 0\.2/)
+  })
+
+  it.each<readonly [string, string, string, RegExp]>([
+    ['a store that is gone with the process', APP.replace('sqlite:app.db', 'memory:'), 'store', /sqlite:sluice\.db/],
+    ['a configuration that does not load', 'throw new Error("mine")', 'configuration', /mine/],
+    [
+      'the world let in without a key',
+      `${APP}\nexport const listen = { host: '0.0.0.0', port: 9 }`,
+      'keys',
+      /sluice keys make/,
+    ],
+  ])('ends with 1 over %s', async (_, config, name, text) => {
+    const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])
+    const found = (ran.json as Report).checks.find((check) => check.name === name)
+    expect([ran.code, found?.state]).toEqual([1, 'wrong'])
+    expect(`${found?.what} ${found?.fix ?? ''}`).toMatch(text)
+  })
+
+  it('says what to look at without calling it wrong: no server, an open source, no alert', async () => {
+    const config = APP.replace(/app\.alert.*/, '')
+      .replace('{ bearer, github }', '{ github, unverified }')
+      .replace(/bearer\(.*\)\)/, "unverified({ verify: 'none' }))")
+    const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])
+    expect([ran.code, ran.stderr]).toEqual([0, expect.anything()])
+    expect(states(ran.json)).toMatchObject({ server: 'look', sources: 'look', alerts: 'look', store: 'ok' })
+  })
+
+  it('says who has the file', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    await serve(folder)
+    const ran = await run(folder, ['doctor'])
+    expect([ran.code, ran.stdout]).toEqual([1, expect.stringMatching(/wrong +store +STORE_IN_USE/)])
+  })
+})
+
+describe('sluice migrate', () => {
+  it('makes the store, and says so', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const ran = await run(folder, ['migrate'])
+    expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/schema of this release: \d+ bytes, WAL/)])
+  })
+})

@@ -1,0 +1,231 @@
+// Commands that go on for a while, or ask a person: tail, work --once, a long replay, a question, and what a shell completes.
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Progress } from '../../src/cli/progress.ts'
+import { serverEvents, type ServerEvent } from '../../src/cli/server-events.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+import { APP, folderWith, MAIN, Program, run, serve } from './commands-rig.ts'
+
+const FILES = { 'sluice.config.ts': APP }
+
+describe('sluice tail', () => {
+  it('tells what happens, of one flow if asked so, and goes on where it was after the server was gone', async () => {
+    const folder = folderWith(FILES)
+    const first = await serve(folder)
+    const port = Number(new URL(first.url).port)
+    const env = { SLUICE_URL: first.url }
+    const all = new Program(folder, ['tail', '--verbose'], env)
+    const one = new Program(folder, ['tail', '--flow=does', '--json', '--verbose'], env)
+    await Promise.all([all.said(/(Watching)/), one.said(/(Watching)/)])
+    await first.publish('late', 'ada')
+    await first.publish('order', 'ada')
+    await all.said(/claimed +(does)/)
+    await all.said(/settled +(does)/)
+    const claimed = JSON.parse(await one.said(/(\{.*"claimed".*\})/)) as unknown
+    expect(claimed).toMatchObject({ kind: 'claimed', flow: 'does' })
+    const told = one.text.split('\n').filter((line) => line.startsWith('{'))
+    expect(new Set(told.map((line) => (JSON.parse(line) as { flow: string }).flow))).toEqual(new Set(['does']))
+    await first.program.stop()
+    await all.said(/(connection is lost)/)
+    const again = await serve(folder, port)
+    await all.said(/(Connected again)/)
+    await again.publish('bad', 'bob')
+    await all.said(/claimed +(fails)/)
+    expect(await all.stop()).toBe(0)
+  })
+
+  it('says to the same server up to where it has read, and ends when it is let in no more', async () => {
+    const asked: string[] = []
+    let isOpen = true
+    const server = createServer(({ headers }, response) => {
+      if (!isOpen) return void response.writeHead(401).end('{"code":"KEY_WRONG","detail":"no","fix":"","status":401}')
+      asked.push(String(headers['last-event-id'] ?? ''))
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const change = JSON.stringify({ at: 0, kind: 'event', flow: '', id: `number ${asked.length}`, detail: '' })
+      response.end(`id: era-${asked.length}\nevent: event\ndata: ${change}\n\n`)
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const tail = new Program(folderWith({}), ['tail'], { SLUICE_URL: url })
+    await tail.said(/(number 3)/)
+    expect(asked.slice(0, 3)).toEqual(['', 'era-1', 'era-2'])
+    isOpen = false
+    expect(await tail.exit).toBe(4)
+  })
+
+  it('is refused with the right end where a key is needed', async () => {
+    const server = await serve(folderWith(FILES))
+    await server.sluice('keys', 'make', 'one')
+    const ran = await server.sluice('tail')
+    expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
+  })
+
+  it('reads events however their bytes are cut', async () => {
+    const text = ': still there\n\nid: a-1\nevent: event\ndata: {"flow":"ü"}\n\ndata: x\ndata: y\n\n'
+    const bytes = Buffer.from(text)
+    for (let at = 1; at < bytes.length; at++) {
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(bytes.subarray(0, at))
+          controller.enqueue(bytes.subarray(at))
+          controller.close()
+        },
+      })
+      const read: ServerEvent[] = []
+      for await (const event of serverEvents(body)) read.push(event)
+      expect(read).toEqual([
+        { id: 'a-1', event: 'event', data: '{"flow":"ü"}' },
+        { id: '', event: 'message', data: 'x\ny' },
+      ])
+    }
+  })
+})
+
+/** Publishes two that are due at once, one after the other, and one that waits. */
+const WORKING = APP.replace(
+  'export default app',
+  `app.flow('first', { on: 'begin', run: async ({ publish }) => {
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  publish({ type: 'more', data: {} })
+} })
+app.flow('second', { on: 'more', run: async () => { (await import('node:fs')).appendFileSync('ran', 'second ') } })
+app.flow('later', { on: 'begin', window: { quiet: '1h' }, run: () => {} })
+if (process.env.PUBLISH) {
+  await app.publish({ type: 'begin', data: {} })
+  await app.stop()
+  process.exit(0)
+}
+export default app`,
+).replace("process: 'cli-test'", "process: 'cli-test', log: false")
+
+describe('sluice work --once', () => {
+  it('works what is due and what comes of it, leaves what waits, and ends', async () => {
+    const folder = folderWith({ 'sluice.config.ts': WORKING })
+    await run(folder, ['flows'], { env: { PUBLISH: '1' } })
+    const worked = await run(folder, ['work', '--once'])
+    expect([worked.code, worked.stdout]).toEqual([0, expect.stringContaining('2 runs, of which 0 failed.')])
+    expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('second ')
+    const again = await run(folder, ['work', '--once', '--json'])
+    expect(again.stdout).toBe('{"runs":0,"failed":0}\n')
+    expect((await run(folder, ['lanes', '--flow=later', '--json'])).json).toMatchObject({
+      items: [{ state: 'waiting' }],
+    })
+  })
+
+  it('does not wait for what no flow of this app is for', async () => {
+    const folder = folderWith({ 'sluice.config.ts': WORKING })
+    await run(folder, ['flows'], { env: { PUBLISH: '1' } })
+    writeFileSync(join(folder, 'sluice.config.ts'), WORKING.replaceAll("'first'", "'renamed'"))
+    const worked = await run(folder, ['work', '--once'])
+    expect([worked.code, worked.stderr]).toEqual([0, expect.stringContaining('first')])
+  })
+})
+
+interface Shown {
+  readonly text: () => string
+  readonly progress: Progress
+  readonly clock: VirtualClock
+}
+
+function shown(isTTY: boolean): Shown {
+  let text = ''
+  const clock = new VirtualClock(Date.UTC(2026, 0, 1, 12))
+  const stream = { isTTY, columns: 100, write: (more: string) => (text += more) }
+  return { text: () => text, progress: new Progress({ stream, clock, what: 'replay', total: 1_000 }), clock }
+}
+
+describe('progress', () => {
+  it('is a bar with rate and end on a terminal', () => {
+    const { progress, clock, text } = shown(true)
+    clock.advance(10_000)
+    progress.at(250)
+    expect(text()).toBe(
+      '\r\u001b[K[######..................]  replay  25 %  250 of 1,000  25/s  ends 12:00:40Z, in 30 s',
+    )
+    progress.at(251)
+    expect(text()).not.toContain('251')
+    clock.advance(10_000)
+    progress.at(1_000)
+    progress.end()
+    expect(text()).toMatch(/\[#{24}\] {2}replay {2}100 % {2}1,000 of 1,000 {2}50\/s {2}took 20 s\n$/)
+  })
+
+  it('is a line every few seconds anywhere else', () => {
+    const { progress, clock, text } = shown(false)
+    for (let second = 1; second <= 11; second++) {
+      clock.advance(1_000)
+      progress.at(second * 10)
+    }
+    expect(text().split('\n')).toEqual([
+      'replay  5 %  50 of 1,000  10/s  ends 12:01:40Z, in 1 m 35 s',
+      'replay  10 %  100 of 1,000  10/s  ends 12:01:40Z, in 1 m 30 s',
+      '',
+    ])
+  })
+})
+
+const SCRIPT = '/usr/bin/script'
+
+/** At a terminal, where a person types this when asked. */
+function typed(
+  folder: string,
+  env: Readonly<Record<string, string>>,
+  command: string,
+  answer: string,
+): Promise<string> {
+  const line = `${process.execPath} ${MAIN} ${command}; echo "ended $?"`
+  const child = spawn(SCRIPT, ['-qec', line, '/dev/null'], { cwd: folder, env: { ...process.env, ...env } })
+  return new Promise((resolve) => {
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (more: string) => {
+      if (!text.includes('[y/N]') && (text + more).includes('[y/N]')) child.stdin.write(`${answer}\n`)
+      text += more
+    })
+    child.once('close', () => resolve(text))
+  })
+}
+
+describe.skipIf(!existsSync(SCRIPT))('at a terminal', () => {
+  it('a person is asked, and taken at her word', async () => {
+    const folder = folderWith(FILES)
+    const server = await serve(folder)
+    await server.publish('late', 'ada')
+    const env = { SLUICE_URL: server.url, NODE_NO_WARNINGS: '1' }
+    const no = await typed(folder, env, 'purge --flow=waits --key=ada', 'n')
+    expect(no).toMatch(/flow "waits" and key "ada" is removed for good from http[^]*Nothing was done[^]*ended 1/)
+    const yes = await typed(folder, env, 'purge --flow=waits --key=ada', 'y')
+    expect(yes).toMatch(/events[^]*1[^]*ended 0/)
+    expect(await typed(folder, env, 'flows', '')).toContain('\u001b[1mflow')
+    expect(await typed(folder, { ...env, NO_COLOR: '1' }, 'flows', '')).not.toContain('\u001b')
+  })
+})
+
+/** What bash would offer after these words. */
+async function complete(...words: readonly string[]): Promise<string> {
+  const { stdout: script } = await run(folderWith({}), ['completion', 'bash'])
+  const set = `COMP_WORDS=(sluice ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}`
+  const { stdout } = await promisify(execFile)('bash', ['-c', `${script}\n${set}; _sluice; echo "\${COMPREPLY[*]}"`])
+  return stdout.trim()
+}
+
+describe('sluice completion', () => {
+  it('completes commands, what follows them, and options', async () => {
+    expect(await complete('de')).toBe('dead dev')
+    expect(await complete('dead', '')).toBe('list show retry drop export')
+    expect(await complete('dead', 'retry', '--fl')).toBe('--flow')
+    expect(await complete('dead', 'retry', 'id', '--y')).toBe('--yes')
+    expect(await complete('completion', 'z')).toBe('zsh')
+  })
+
+  it.each(['zsh', 'fish'])('has a script for %s with every command', async (shell) => {
+    const { stdout } = await run(folderWith({}), ['completion', shell])
+    for (const word of ['run-now', 'doctor', 'revoke', '--detach']) expect(stdout).toContain(word)
+  })
+})

@@ -1,0 +1,158 @@
+// The real command as a child process, on a real SQLite file and a real server: what the tests of commands share.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+export const MAIN: string = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
+const SRC = new URL('../../src/', import.meta.url)
+const TOKEN = 'shop-token-0123456789'
+
+/** Nobody listens there: without a server named, the commands ask the app itself. */
+const NOBODY = { PORT: '9' }
+
+/** An app with something of everything, on a file beside it. What fails succeeds once there is a file named mended. */
+export const APP = `
+import { existsSync } from 'node:fs'
+import { Sluice, alerts } from '${new URL('index.ts', SRC).href}'
+import { bearer, github } from '${new URL('sources/index.ts', SRC).href}'
+console.log('the configuration talks')
+const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', process: 'cli-test' })
+const keyOf = (event: { data: unknown }): string => String((event.data as { user?: string }).user ?? 'nobody')
+app.limit('calls', { rate: 1000, per: '1s' })
+app.alert('many-dead', { when: alerts.deadLetters({ above: 0 }) })
+app.source('shop', bearer({ secret: '${TOKEN}' }))
+app.source('github', github({ secret: 'github-secret-0123456789' }))
+app.flow('does', { on: 'shop/order', key: keyOf, run: () => {} })
+app.flow('waits', { on: 'shop/late', key: keyOf, window: { quiet: '1h' }, run: () => {} })
+app.flow('fails', { on: 'shop/bad', key: keyOf, retry: [], run: () => {
+  if (!existsSync('mended')) throw new Error('no luck today')
+} })
+export default app
+`
+
+export function folderWith(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+  return folder
+}
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+  /** What it printed, as JSON. */
+  readonly json: never
+}
+
+export interface RunOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
+}
+
+function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const { PORT: _port, SLUICE_URL: _url, SLUICE_KEY: _key, FORCE_COLOR: _colour, ...rest } = process.env
+  return { ...rest, NODE_NO_WARNINGS: '1', ...more }
+}
+
+/** Runs to its end. */
+export async function run(folder: string, args: readonly string[], { env, input }: RunOptions = {}): Promise<Ran> {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: environment({ ...NOBODY, ...env }) })
+  const texts = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => void (texts[name] += text))
+  }
+  child.stdin.on('error', () => {}).end(input ?? '')
+  const [code] = (await once(child, 'close')) as [number]
+  return {
+    code,
+    ...texts,
+    get json(): never {
+      return JSON.parse(texts.stdout) as never
+    },
+  }
+}
+
+/** One that goes on, and what it has said so far. */
+export class Program {
+  readonly child: ChildProcess
+  readonly exit: Promise<number>
+  #text = ''
+  #heard = Promise.withResolvers<void>()
+
+  constructor(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = NOBODY) {
+    const stdio = ['ignore', 'pipe', 'pipe'] as const
+    this.child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: environment(env), stdio: [...stdio] })
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.#text += text
+        this.#heard.resolve()
+        this.#heard = Promise.withResolvers()
+      })
+    }
+    this.exit = once(this.child, 'close').then(([code]) => code as number)
+    onTestFinished(async () => {
+      await this.stop()
+    })
+  }
+
+  get text(): string {
+    return this.#text
+  }
+
+  /** The pattern's group, once it was said. */
+  async said(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const found = pattern.exec(this.#text)
+      if (found !== null) return found[1] ?? ''
+      const isOver = await Promise.race([this.#heard.promise.then(() => false), this.exit.then(() => true)])
+      if (isOver && !pattern.test(this.#text)) throw new Error(`It ended without saying ${pattern}: ${this.#text}`)
+    }
+  }
+
+  stop(): Promise<number> {
+    this.child.kill('SIGTERM')
+    return this.exit
+  }
+}
+
+export interface Served {
+  readonly url: string
+  readonly program: Program
+  /** Runs a command against it. */
+  sluice(...args: readonly string[]): Promise<Ran>
+  /** An event of the source shop; answers its id. */
+  publish(type: string, user: string): Promise<string>
+}
+
+export async function serve(folder: string, port = 0): Promise<Served> {
+  const program = new Program(folder, ['start', `--port=${port}`], {})
+  const url = await program.said(/listens on (http:\S+)/)
+  return {
+    url,
+    program,
+    sluice: (...args) => run(folder, args, { env: { SLUICE_URL: url } }),
+    publish: async (type, user) => {
+      const response = await fetch(`${url}/in/shop`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${TOKEN}` },
+        body: JSON.stringify({ type, user }),
+      })
+      const { events } = (await response.json()) as { readonly events: readonly { readonly id: string }[] }
+      return events[0]?.id ?? ''
+    },
+  }
+}
+
+/** Asks again and again until it is so: of what no output tells. */
+export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (isSo(answer)) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}

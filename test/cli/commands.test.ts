@@ -1,0 +1,347 @@
+// Each command against a running server and against the app itself: the same answers, the documented ends, and --json as the API has it.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands/index.ts'
+import { EXIT } from '../../src/cli/exit.ts'
+import { APP, folderWith, Program, run, serve, until, type Ran, type Served } from './commands-rig.ts'
+
+const FILES = { 'sluice.config.ts': APP }
+
+interface Items<T> {
+  readonly items: readonly T[]
+}
+
+interface Letter {
+  readonly id: string
+  readonly key: string
+}
+
+async function served(): Promise<Served & { readonly folder: string }> {
+  const folder = folderWith(FILES)
+  return { ...(await serve(folder)), folder }
+}
+
+const get = async (url: string, path: string): Promise<unknown> => (await fetch(url + path)).json()
+
+/** Once there are so many. */
+function letters({ url }: Served, count: number): Promise<Items<Letter>> {
+  const ask = (): Promise<Items<Letter>> => get(url, '/v1/dead-letters') as Promise<Items<Letter>>
+  return until(ask, ({ items }) => items.length === count)
+}
+
+const plainly = ({ code, stderr }: Ran): readonly unknown[] => [code, stderr]
+
+const hasItems = (least: number) => (ran: Ran) => (ran.json as Items<unknown>).items.length >= least
+
+describe('commands that ask the running server', () => {
+  it('print what the API answers, as it is, with --json', async () => {
+    const server = await served()
+    await server.publish('order', 'ada')
+    await server.publish('late', 'ada')
+    await server.publish('bad', 'ada')
+    await letters(server, 1)
+    const asked = {
+      '/v1/flows': ['flows'],
+      '/v1/lanes': ['lanes'],
+      '/v1/limits': ['limits'],
+      '/v1/dead-letters': ['dead', 'list'],
+      '/v1/events': ['events'],
+      '/v1/runs': ['runs'],
+      '/v1/sources': ['sources'],
+      '/v1/replays': ['replay', 'list'],
+      '/v1/keys': ['keys'],
+      '/v1/audit': ['audit'],
+      '/v1/audit/verify': ['audit', 'verify'],
+    }
+    for (const [path, words] of Object.entries(asked)) {
+      const ran = await server.sluice(...words, '--json')
+      expect([words, ...plainly(ran)]).toEqual([words, 0, ''])
+      expect(ran.json).toEqual(await get(server.url, path))
+    }
+    const alerts = await server.sluice('alerts', '--json')
+    expect(alerts.json).toMatchObject({ items: [{ name: 'many-dead' }] })
+  })
+
+  it('print tables for people, without colours into a pipe', async () => {
+    const server = await served()
+    await server.publish('late', 'ada')
+    const { stdout } = await server.sluice('lanes')
+    expect(stdout).toMatch(/^id +flow +key +state +waiting +in run +due\n[\w-]+ +waits +ada +waiting +1 +- +20\d\d-/)
+    expect(stdout).not.toContain('\u001b')
+    const env = { SLUICE_URL: server.url, FORCE_COLOR: '1' }
+    expect((await run(server.folder, ['lanes'], { env })).stdout).toContain('\u001b[1mid')
+    const plain = await run(server.folder, ['lanes'], { env: { SLUICE_URL: server.url, NO_COLOR: '1' } })
+    expect(plain.stdout).not.toContain('\u001b')
+  })
+
+  it('spell out what would steer a terminal', async () => {
+    const server = await served()
+    await server.publish('late', '\u001b[2Jgone\u202e')
+    const { stdout } = await server.sluice('lanes')
+    expect(stdout).toContain(String.raw`\u001b[2Jgone\u202e`)
+    expect(stdout).not.toContain('\u001b')
+  })
+
+  it('explain a key, hold and free its lane, run it at once', async () => {
+    const server = await served()
+    await server.publish('late', 'ada')
+    const explained = await server.sluice('explain', 'waits', 'ada')
+    expect(explained.stdout).toMatch(/wait/)
+    expect(await server.sluice('lanes', 'hold', 'waits', 'ada', '--reason=a look')).toMatchObject({ stdout: 'Done.\n' })
+    expect((await server.sluice('lanes', 'show', 'waits', 'ada')).stdout).toMatch(/held +by loopback: a look/)
+    expect((await server.sluice('lanes', 'unhold', 'waits', 'ada')).code).toBe(0)
+    expect((await server.sluice('lanes', 'cancel', 'waits', 'ada')).stderr).toContain('NOT_POSSIBLE')
+    expect((await server.sluice('lanes', 'run-now', 'waits', 'ada')).code).toBe(0)
+    await until(
+      () => server.sluice('runs', '--flow=waits', '--json'),
+      (ran) => (ran.json as Items<unknown>).items.length === 1,
+    )
+    const gone = await server.sluice('lanes', 'show', 'waits', 'ada')
+    expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining('sluice explain waits ada')])
+  })
+
+  it('drop a lane only after a yes', async () => {
+    const server = await served()
+    await server.publish('late', 'ada')
+    const asked = await server.sluice('lanes', 'drop', 'waits', 'ada')
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--yes')])
+    expect((await server.sluice('lanes', 'drop', 'waits', 'ada', '--yes')).code).toBe(0)
+    expect((await server.sluice('lanes')).stderr).toContain('No lane')
+  })
+
+  it('pause and resume flows and limits', async () => {
+    const server = await served()
+    expect((await server.sluice('flows', 'pause', 'does', '--reason=the shop is shut')).code).toBe(0)
+    expect((await server.sluice('flows')).stdout).toContain('by loopback: the shop is shut')
+    expect((await server.sluice('flows', 'resume', 'does')).code).toBe(0)
+    expect((await server.sluice('limits', 'pause', 'calls', '--for=5m')).stdout).toMatch(/^Paused until 20/)
+    expect((await server.sluice('limits', 'resume', 'calls')).code).toBe(0)
+    expect((await server.sluice('limits', '--json')).json).toMatchObject({ items: [{ name: 'calls', declared: true }] })
+    expect((await server.sluice('flows', 'pause', 'nothing')).code).toBe(3)
+  })
+
+  it('show, retry, drop and export dead letters, one and many, counted first', async () => {
+    const server = await served()
+    for (const user of ['ada', 'bob', 'cyd']) await server.publish('bad', user)
+    const { items } = await letters(server, 3)
+    const ada = items.find(({ key }) => key === 'ada')?.id ?? ''
+    expect((await server.sluice('dead')).stdout).toContain('no luck today')
+    expect((await server.sluice('dead', 'show', ada)).stdout).toMatch(/attempt +20.*no luck today/)
+    const exported = await server.sluice('dead', 'export')
+    const lines = exported.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Letter)
+    expect(lines.map(({ key }) => key).toSorted()).toEqual(['ada', 'bob', 'cyd'])
+    expect(exported.stderr).toMatch(/exported {2}100 % {2}3 of 3/)
+    expect((await server.sluice('dead', 'drop', ada)).code).toBe(0)
+    expect((await server.sluice('dead', 'drop', ada)).code).toBe(3)
+    writeFileSync(join(server.folder, 'mended'), '')
+    const asked = await server.sluice('dead', 'retry', '--flow=fails')
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('2 dead letters')])
+    const retried = await server.sluice('dead', 'retry', '--flow=fails', '--key=bob', '--yes')
+    expect([retried.code, retried.stdout]).toEqual([0, 'retried 1 dead letter.\n'])
+    expect((await letters(server, 1)).items).toMatchObject([{ key: 'cyd' }])
+    expect((await server.sluice('dead', 'retry', '--all', '--yes')).stdout).toBe('retried 1 dead letter.\n')
+    await letters(server, 0)
+    expect((await server.sluice('dead', 'retry', '--flow=fails', '--yes')).stdout).toBe('There are none.\n')
+    expect((await server.sluice('dead', 'retry')).code).toBe(2)
+    expect((await server.sluice('dead', 'retry', ada, '--flow=fails')).code).toBe(2)
+  })
+
+  it('export more than a page into a file', async () => {
+    const server = await served()
+    const users = Array.from({ length: 130 }, (_, at) => `user-${at}`)
+    await Promise.all(users.map((user) => server.publish('bad', user)))
+    await until(
+      () => get(server.url, '/v1/dead-letters/count') as Promise<{ count: number }>,
+      ({ count }) => count === users.length,
+    )
+    expect((await server.sluice('dead', 'export', '--out=dead.jsonl')).stdout).toBe('')
+    const lines = readFileSync(join(server.folder, 'dead.jsonl'), 'utf8').trimEnd().split('\n')
+    expect(new Set(lines.map((line) => (JSON.parse(line) as Letter).key))).toEqual(new Set(users))
+    const nowhere = await server.sluice('dead', 'export', '--out=no/such/folder')
+    expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('ENOENT')])
+  })
+
+  it('show an event whole, replay it, and purge it', async () => {
+    const server = await served()
+    const id = await server.publish('order', 'ada')
+    await server.publish('late', 'ada')
+    const runs = (): Promise<Ran> => server.sluice('runs', '--json')
+    await until(runs, hasItems(1))
+    expect((await server.sluice('events', 'show', id)).stdout).toMatch(
+      /source +shop\ntype +order[^]*body +\{"type":"order"/,
+    )
+    const replayed = await server.sluice('replay', 'start', `--event=${id}`, '--yes')
+    expect([replayed.code, replayed.stdout]).toEqual([0, expect.stringMatching(/state +done/)])
+    expect(replayed.stderr).toMatch(/replay {2}100 % {2}1 of 1/)
+    await until(runs, hasItems(2))
+    expect((await server.sluice('purge', `--event=${id}`)).code).toBe(2)
+    const both = await server.sluice('purge', `--event=${id}`, '--tenant=x', '--yes')
+    expect([both.code, both.stderr]).toEqual([2, 'Give --flow and --key, or --tenant, or --event.\n'])
+    const purged = await server.sluice('purge', `--event=${id}`, '--yes', '--json')
+    expect(purged.json).toMatchObject({ events: 1 })
+  })
+
+  it('make a key, which is then asked for, and revoke it', async () => {
+    const server = await served()
+    const reading = (await server.sluice('keys', 'make', 'grafana')).stdout.trim()
+    expect(reading).toMatch(/^slk_/)
+    const without = await server.sluice('flows')
+    expect([without.code, without.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
+    const env = { SLUICE_URL: server.url, SLUICE_KEY: reading }
+    expect((await run(server.folder, ['flows'], { env })).code).toBe(0)
+    const low = await run(server.folder, ['flows', 'pause', 'does'], { env })
+    expect([low.code, low.stderr]).toEqual([4, expect.stringContaining('ROLE_TOO_LOW')])
+    expect((await server.sluice('flows', '--api-key=slk_wrong')).stderr).toContain('KEY_WRONG')
+  })
+
+  it('add up what came and how it ended', async () => {
+    const server = await served()
+    await server.publish('order', 'ada')
+    await server.publish('bad', 'ada')
+    await letters(server, 1)
+    await until(() => server.sluice('runs', '--flow=does', '--json'), hasItems(1))
+    const total = { received: 2, done: 1, dead: 1 }
+    expect((await server.sluice('stats', '--window=1h', '--json')).json).toMatchObject({ total })
+    expect((await server.sluice('stats', '--by=flow')).stdout).toMatch(/^From 20[^]*\nfails .*100\.0 %[^]*\nall +2 /)
+    expect((await server.sluice('stats', '--window=ages')).code).toBe(2)
+  })
+
+  it('go on with a list where a page ended', async () => {
+    const server = await served()
+    const ids = [await server.publish('late', 'ada'), await server.publish('late', 'bob')]
+    const first = await server.sluice('events', '--source=shop', '--limit=1')
+    const cursor = /--cursor=(\S+)/.exec(first.stderr)?.[1]
+    const second = await server.sluice('events', '--source=shop', '--limit=1', `--cursor=${cursor}`)
+    expect(first.stdout).toContain(ids[1])
+    expect(second.stdout).toContain(ids[0])
+    expect(second.stdout).not.toContain(ids[1])
+  })
+
+  it('come again when the server says later', async () => {
+    let calls = 0
+    const server = createServer((_request, response) => {
+      calls++
+      response.writeHead(calls < 3 ? 429 : 200, { 'retry-after': '0', 'content-type': 'application/json' })
+      response.end(calls < 3 ? '{"code":"TOO_MANY_CALLS","detail":"no","fix":"later","status":429}' : '{"items":[]}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect(await run(folderWith({}), ['flows', `--url=${url}`])).toMatchObject({
+      code: 0,
+      stderr: 'There are no flows.\n',
+    })
+  })
+
+  it('do the day of an operator: alerted, found, explained, mended, retried, cleared, and all of it on record', async () => {
+    const server = await served()
+    for (const user of ['ada', 'bob']) await server.publish('bad', user)
+    const alert = (state: string): Promise<unknown> =>
+      until(
+        () => get(server.url, '/v1/alerts') as Promise<Items<{ state: string }>>,
+        ({ items }) => items[0]?.state === state,
+      )
+    await alert('raised')
+    expect((await server.sluice('alerts')).stdout).toMatch(/many-dead +raised +20.*2 dead letters/)
+    expect((await server.sluice('dead')).stdout).toContain('no luck today')
+    expect((await server.sluice('explain', 'fails', 'ada')).stdout).toMatch(/dead letter/)
+    writeFileSync(join(server.folder, 'mended'), '')
+    expect((await server.sluice('dead', 'retry', '--flow=fails', '--yes')).stdout).toBe('retried 2 dead letters.\n')
+    await alert('clear')
+    expect((await server.sluice('dead')).stderr).toContain('no dead letters')
+    expect((await server.sluice('audit')).stdout).toMatch(/loopback +retried the dead letters of \{"flow":"fails"\}/)
+    expect((await server.sluice('audit', 'verify')).stdout).toMatch(/whole: 1 act/)
+  }, 60_000)
+
+  it('tell as JSON what went wrong, too', async () => {
+    const server = await served()
+    const ran = await server.sluice('dead', 'show', 'nothing', '--json')
+    expect(ran.code).toBe(3)
+    expect(ran.json).toMatchObject({ status: 404, code: 'NOT_FOUND' })
+  })
+})
+
+describe('commands without a server', () => {
+  it('ask the app itself, name the person in the audit log, and leave standard output to the answer', async () => {
+    const folder = folderWith(FILES)
+    const paused = await run(folder, ['flows', 'pause', 'does', '--reason=at night', '--verbose'])
+    expect([paused.code, paused.stdout]).toEqual([0, 'Done.\n'])
+    expect(paused.stderr).toMatch(/the configuration talks[^]*Asks the app of .*sluice\.config\.ts, in this process/)
+    const { items } = (await run(folder, ['audit', '--json'])).json as Items<{ who: string; what: string }>
+    expect(items[0]).toMatchObject({ what: 'paused the flow does: at night' })
+    expect(items[0]?.who).toBe(userInfo().username)
+    expect((await run(folder, ['flows', '--json'])).json).toMatchObject({
+      items: expect.arrayContaining([expect.objectContaining({ flow: 'does', paused: expect.anything() })]) as unknown,
+    })
+    expect((await run(folder, ['audit', 'verify'])).stdout).toMatch(/whole: 1 act/)
+  })
+
+  it('need no key to a store they can open', async () => {
+    const folder = folderWith(FILES)
+    expect((await run(folder, ['keys', 'make', 'one', '--role=operate'])).code).toBe(0)
+    expect((await run(folder, ['keys', 'revoke', 'one', '--yes'])).code).toBe(0)
+    expect((await run(folder, ['keys'])).stderr).toContain('There are no keys')
+  })
+
+  it('say who has the file when a process that is no server works on it', async () => {
+    const folder = folderWith(FILES)
+    const server = await serve(folder)
+    const ran = await run(folder, ['flows'])
+    expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('STORE_IN_USE')])
+    expect(await server.program.stop()).toBe(0)
+    expect((await run(folder, ['flows'])).code).toBe(0)
+  })
+
+  it('find the server where the configuration says that it listens', async () => {
+    const folder = folderWith(FILES)
+    const { url, program } = await serve(folder)
+    const port = Number(new URL(url).port)
+    await program.stop()
+    writeFileSync(join(folder, 'sluice.config.ts'), `${APP}\nexport const listen = { port: ${port} }\n`)
+    const again = new Program(folder, ['start'], {})
+    await again.said(/listens on (http:\S+)/)
+    const ran = await run(folder, ['flows', '--verbose'])
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining(`Asks http://127.0.0.1:${port}`)])
+  })
+})
+
+describe('how a command ends', () => {
+  it.each<readonly [number, readonly string[], RegExp]>([
+    [2, ['lanes', 'dance'], /lanes hold/],
+    [2, ['flows', 'pause'], /<flow> is missing/],
+    [2, ['flows', 'pause', 'a', 'b'], /b is too much/],
+    [2, ['dead', '--flwo=x'], /--flwo/],
+    [2, ['lanes', 'show', 'short'], /no id of a lane/],
+    [2, ['work'], /--once/],
+    [2, ['purge'], /--tenant/],
+    [2, ['replay', 'start', '--yes'], /--all/],
+    [2, ['completion', 'cmd'], /bash, zsh, fish/],
+    [2, ['dead', '--limit=many'], /REQUEST_INVALID.*limit/],
+    [3, ['events', 'show', 'nothing'], /NOT_FOUND/],
+    [5, ['tail'], /no server/],
+    [5, ['flows', '--url=http://127.0.0.1:9'], /does not answer/],
+    [5, ['flows', '--config=none.ts'], /CONFIG_MISSING/],
+    [1, ['flows', '--url=not an address'], /CONFIG_INVALID.*url/],
+    [0, ['dead', 'retry', '--help'], /--flow=FLOW/],
+    [0, ['dead', '--help'], /dead export/],
+  ])('%i after sluice %j', async (code, args, text) => {
+    const ran = await run(folderWith(FILES), args)
+    expect([ran.code, ran.stdout + ran.stderr]).toEqual([code, expect.stringMatching(text)])
+  })
+})
+
+describe('docs/cli.md', () => {
+  it('has every command, and every way to end', () => {
+    const text = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+    for (const { words } of COMMANDS) expect(text).toContain(`sluice ${words}`)
+    for (const code of Object.values(EXIT)) expect(text).toContain(`| ${code} `)
+  })
+})
