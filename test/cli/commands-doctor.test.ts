@@ -1,4 +1,5 @@
 // `sluice doctor` and `sluice migrate`: what is wrong is found, said with what to do, and is how the program ends.
+import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, run, serve } from './commands-rig.ts'
 
@@ -75,5 +76,21 @@ describe('sluice migrate', () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const ran = await run(folder, ['migrate'])
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/schema of this release: \d+ bytes, WAL/)])
+  })
+})
+
+describe('sluice backup', () => {
+  it('copies the file that a server works on, once, and says what is in it', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    await serve(folder)
+    const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? ''
+    const ran = await run(folder, ['backup', file, 'copy.db'])
+    expect([ran.code, ran.stdout]).toEqual([
+      0,
+      expect.stringMatching(/copy\.db has \d+ events in \d+ bytes, and is whole/),
+    ])
+    const again = await run(folder, ['backup', file, 'copy.db'])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is there already')])
+    expect((await run(folder, ['backup', file])).code).toBe(2)
   })
 })

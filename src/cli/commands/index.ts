@@ -1,6 +1,7 @@
 // All commands that operate an app, in the order in which people are told of them.
 import type { Command } from '../command.ts'
 import { alerts, audit, keys, purge } from './access.ts'
+import { backup } from './backup.ts'
 import { completion } from './completion.ts'
 import { dead } from './dead.ts'
 import { doctor, migrate } from './doctor.ts'
@@ -17,6 +18,7 @@ import { work } from './work.ts'
 const OPERATING: readonly Command[] = [
   work,
   migrate,
+  backup,
   doctor,
   send,
   tail,
