@@ -1,0 +1,106 @@
+// A day of whoever operates the app of the seed: an alert is raised, found, explained, the fault mended, the dead letters counted
+// and retried, the alert called off, and the audit log has it all.
+import { describe, expect, test } from 'vitest'
+import { alerts, type Sluice } from '../../src/index.ts'
+import { rig, START, STORES } from './rig.ts'
+
+describe.each(STORES)('a day of an operator on %s', (store) => {
+  test('from the alert to its end, by the API alone', async () => {
+    const downstream = { isUp: true, stored: 0 }
+    const declare = (app: Sluice): void => {
+      app.flow('health-metrics', {
+        on: 'garmin/*',
+        key: (event) => event.subject,
+        retry: ['1s', '5s'],
+        run: ({ events }) => {
+          if (!downstream.isUp) throw new Error('The database refuses connections.')
+          downstream.stored += events.length
+        },
+      })
+      app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }), for: '1m' })
+      app.alert('failures', { when: alerts.failureRate({ above: 0.1 }) })
+    }
+    const r = await rig(store, declare)
+    const made = await r.post('/v1/keys', { name: 'ada', role: 'operate' })
+    const { secret } = made.body as { secret: string }
+    const key = { key: secret }
+    const arrive = (from: number, n: number): Promise<unknown> =>
+      r.t.send(
+        Array.from({ length: n }, (_, at) => ({ source: 'garmin', type: 'sleep', subject: `user-${from + at}` })),
+      )
+    const alertsNow = async (): Promise<unknown> =>
+      ((await r.get('/v1/alerts', key)).body as { items: { name: string; state: string }[] }).items.map(
+        ({ name, state }) => [name, state],
+      )
+
+    // The morning is quiet.
+    await arrive(0, 30)
+    await r.t.advance('1h')
+    expect(downstream.stored).toBe(30)
+    expect(await alertsNow()).toEqual([
+      ['dead-letters', 'clear'],
+      ['failures', 'clear'],
+    ])
+
+    // At noon the database goes away.
+    downstream.isUp = false
+    await arrive(100, 12)
+    await r.t.advance('5m')
+    expect(await alertsNow()).toEqual([
+      ['dead-letters', 'raised'],
+      ['failures', 'raised'],
+    ])
+
+    // What is wrong, with whom, since when.
+    const letters = await r.get('/v1/dead-letters?flow=health-metrics&limit=5', key)
+    expect(letters.body).toMatchObject({
+      items: Array.from({ length: 5 }, () => ({ flow: 'health-metrics', tries: 3 })),
+    })
+    const [letter] = (letters.body as { items: { id: string; key: string }[] }).items
+    const lane = letter?.key ?? ''
+    expect((await r.get(`/v1/dead-letters/${letter?.id}`, key)).body).toMatchObject({
+      attempts: [{}, {}, { error: expect.stringContaining('refuses connections') }],
+      contents: [{ source: 'garmin', subject: lane }],
+    })
+    const explained = await r.get(`/v1/explain?flow=health-metrics&key=${lane}`, key)
+    expect((explained.body as { text: string }).text).toContain('dead')
+    expect((await r.get('/v1/stats?window=24h&by=source,type', key)).body).toMatchObject({
+      groups: expect.arrayContaining([
+        expect.objectContaining({ source: 'garmin', type: 'sleep', received: 42, dead: 12 }),
+      ]),
+    })
+
+    // Nothing more is to die while it is mended; what arrives waits.
+    await r.post('/v1/flows/health-metrics/pause', { reason: 'the database is away' }, key)
+    await arrive(200, 3)
+    await r.t.advance('10m')
+    expect((await r.get('/v1/dead-letters/count', key)).body).toEqual({ count: 12 })
+    downstream.isUp = true
+    await r.post('/v1/flows/health-metrics/resume', {}, key)
+    expect((await r.post('/v1/dead-letters/retry', { flow: 'health-metrics' }, key)).body).toEqual({ count: 12 })
+    await r.t.advance('5m')
+    expect(downstream.stored).toBe(45)
+    expect((await r.get('/v1/dead-letters/count', key)).body).toEqual({ count: 0 })
+    // Nothing is dead any more; the share of failures is of a whole day, and is over when that is.
+    expect(await alertsNow()).toEqual([
+      ['dead-letters', 'clear'],
+      ['failures', 'raised'],
+    ])
+    await r.t.advance('25h')
+    expect(await alertsNow()).toEqual([
+      ['dead-letters', 'clear'],
+      ['failures', 'clear'],
+    ])
+
+    // Who did what is on record, and the record is whole.
+    const { items } = (await r.get('/v1/audit', key)).body as { items: { who: string; what: string; at: number }[] }
+    const acts = items.filter(({ who }) => who === 'ada').map(({ what }) => what)
+    expect(acts.toReversed()).toEqual([
+      expect.stringContaining('paused the flow health-metrics: the database is away'),
+      expect.stringContaining('resumed the flow health-metrics'),
+      expect.stringContaining('retried the dead letters'),
+    ])
+    expect(items.every(({ at }) => at >= START)).toBe(true)
+    expect((await r.get('/v1/audit/verify', key)).body).toMatchObject({ kind: 'whole', entries: items.length })
+  })
+})
