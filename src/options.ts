@@ -133,7 +133,7 @@ export function settingsOf(options: SluiceOptions): Settings {
     lateAfter: time('lateAfter'),
     ...kept(options.keep),
     addressRate: addressRateOf(options.addressRate),
-    openMetrics: isTrue(options.openMetrics ?? false),
+    openMetrics: openMetricsOf(options.openMetrics ?? false),
     // Each start is a process of its own, whatever it is called: it numbers its turns from one.
     process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
   }
@@ -166,7 +166,7 @@ function addressRateOf({ rate, per } = DEFAULTS.addressRate): Settings['addressR
   return { rate, per: each }
 }
 
-function isTrue(openMetrics: unknown): boolean {
+function openMetricsOf(openMetrics: unknown): boolean {
   if (typeof openMetrics === 'boolean') return openMetrics
   throw invalid('openMetrics is neither true nor false.')
 }

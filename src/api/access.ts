@@ -6,6 +6,7 @@ import type { Connection } from '../http/inbound.ts'
 import type { Keys } from '../operate/keys.ts'
 import { networkOf, RequestRate } from '../receive/request-rate.ts'
 import type { RequestHead } from '../receive/receiver.ts'
+import { CallLater } from './call-later.ts'
 import type { Role } from './route.ts'
 
 export interface AccessParts {
@@ -53,7 +54,7 @@ export class Access {
   #count(rate: RequestRate, { address }: RequestHead): void {
     const after = rate.refuses(networkOf(address), this.#parts.monotonic())
     if (after === undefined) return
-    throw new SluiceError('TOO_MANY_CALLS', `This address calls too often; there is room in ${Math.ceil(after)} ms.`)
+    throw new CallLater('This address calls too often.', after)
   }
 }
 

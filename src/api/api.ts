@@ -9,6 +9,7 @@ import type { AdminApi, Connection } from '../http/inbound.ts'
 import type { Keys } from '../operate/keys.ts'
 import { Access } from './access.ts'
 import { METRICS_TYPE } from '../observe/metrics.ts'
+import { CallLater } from './call-later.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import type { ApiRoute } from './route.ts'
@@ -167,13 +168,13 @@ function json(status: number, value: unknown): SourceAnswer {
 
 function problem(error: unknown): SourceAnswer {
   const { code, status, fix, detail } = known(error)
-  const later = /there is room in (\d+) ms/.exec(detail)?.[1]
+  const later = error instanceof CallLater ? String(Math.max(1, Math.ceil(error.after / 1_000))) : undefined
   return {
     status,
     headers: {
       'content-type': 'application/problem+json',
       ...HEADERS,
-      ...(later !== undefined && { 'retry-after': String(Math.ceil(Number(later) / 1_000)) }),
+      ...(later !== undefined && { 'retry-after': later }),
       ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     },
     body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: titleOf(code), status, detail, code, fix }),

@@ -2,8 +2,8 @@
 // one who reads too slowly is cut off, and can go on from where he was.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
 import type { Change, FeedReply, Store } from '../store/contract/index.ts'
+import { CallLater } from './call-later.ts'
 
 export interface StreamParts {
   readonly store: () => Promise<Store>
@@ -23,6 +23,7 @@ const AT_ONCE = 1_000
 /** Of one reader; what it has not taken by then is not kept for it. */
 const BYTES_UNREAD = 256 * 1024
 const MOST_READERS = 100
+const ROOM_AFTER: Millis = 5_000
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -51,7 +52,7 @@ export class Stream {
   /** `lastEventId`: of the last one that the reader got, '' for from now on. */
   async open(lastEventId: string): Promise<Response> {
     if (this.#readers.size >= MOST_READERS) {
-      throw new SluiceError('TOO_MANY_CALLS', `${MOST_READERS} are watching; there is room in 5000 ms.`)
+      throw new CallLater(`${MOST_READERS} are watching.`, ROOM_AFTER)
     }
     const store = await this.#parts.store()
     const seen = this.#seenBy(lastEventId)

@@ -6,6 +6,7 @@ import { routeFailed } from './broken-request.ts'
 import type { Inbound } from './inbound.ts'
 import { nodeBody } from './node-body.ts'
 import { directHead } from './node-request.ts'
+import { WITHOUT_BODY } from './web-fetch.ts'
 
 export interface ShortcutParts {
   readonly inbound: Inbound
@@ -32,8 +33,6 @@ function pathOf(target: string): string {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)
 }
-
-const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 function send(response: ServerResponse, { status, headers, body = '' }: SourceAnswer, isLast: boolean): void {
   const length = WITHOUT_BODY.has(status) ? {} : { 'content-length': Buffer.byteLength(body) }

@@ -42,7 +42,8 @@ function hasNone({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+/** Statuses whose answers have none. */
+export const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 export function responseOf({ status, headers = {}, body }: SourceAnswer): Response {
   return new Response(WITHOUT_BODY.has(status) ? null : (body ?? ''), { status, headers })

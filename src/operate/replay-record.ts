@@ -46,9 +46,11 @@ export async function readReplay(store: Store, id: string): Promise<KeptReplay |
   return docs[0] === undefined ? undefined : kept(docs[0], now)
 }
 
-export async function readReplays(store: Store): Promise<readonly KeptReplay[]> {
+export async function readReplays(
+  store: Store,
+): Promise<{ readonly all: readonly KeptReplay[]; readonly now: Millis }> {
   const { docs, now } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_REPLAYS })
-  return docs.map((doc) => kept(doc, now))
+  return { all: docs.map((doc) => kept(doc, now)), now }
 }
 
 export async function writeReplay(

@@ -90,8 +90,7 @@ export class Replays {
     await this.#mustBeTheirs(store, filter.event)
     const known = await this.#known(store, id, { filter: wanted, event: filter.event, into })
     if (known !== undefined) return known
-    await makeRoom(store)
-    const { now } = await store.readDocs({ kind: '', ids: [], after: '', n: 0 })
+    const now = await makeRoom(store)
     const until = Math.min(wanted.to ?? Infinity, now + 1)
     const found = await countOf(store, { ...wanted, to: until }, filter.event)
     const record: ReplayRecord = {
@@ -130,7 +129,7 @@ export class Replays {
   /** Newest first. */
   async list(): Promise<readonly Replay[]> {
     const store = await this.#parts.store()
-    const records = (await readReplays(store)).map(({ record }) => record)
+    const records = (await readReplays(store)).all.map(({ record }) => record)
     const all = records.toSorted((one, other) => other.started - one.started)
     return Promise.all(all.map((record) => withState(store, record)))
   }
@@ -206,7 +205,7 @@ export class Replays {
 
 /** Whoever began one may have died before its first step was stored. A step that is known already changes nothing. */
 export async function goOnWithReplays(store: Store, step: ReplaysParts['step']): Promise<void> {
-  for (const { record } of await readReplays(store)) if (record.state === 'running') await step(record)
+  for (const { record } of (await readReplays(store)).all) if (record.state === 'running') await step(record)
 }
 
 async function countOf(store: Store, filter: Filter, event: string | undefined): Promise<number> {
@@ -214,14 +213,15 @@ async function countOf(store: Store, filter: Filter, event: string | undefined):
   return countAll(store, { kind: 'events', filter })
 }
 
-/** Records of what is over are kept as long as there is room. */
-async function makeRoom(store: Store): Promise<void> {
-  const all = await readReplays(store)
-  if (all.length < MOST_REPLAYS) return
+/** Records of what is over are kept as long as there is room. Answers what time it is. */
+async function makeRoom(store: Store): Promise<Millis> {
+  const { all, now } = await readReplays(store)
+  if (all.length < MOST_REPLAYS) return now
   const over = all.filter(({ record }) => record.state !== 'running')
   const [oldest] = over.toSorted((one, other) => one.record.started - other.record.started)
   if (oldest === undefined) throw invalid(`${MOST_REPLAYS} of them are running; cancel one, or wait.`)
   await writeReplay(store, oldest.record, oldest.rev, 'remove')
+  return now
 }
 
 async function withState(store: Store, record: ReplayRecord): Promise<Replay> {

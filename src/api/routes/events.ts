@@ -1,7 +1,8 @@
 // Events as they are stored: searched, one looked at whole, and run again.
 import { z } from 'zod'
+import { EVENT_FILTER } from './event-filter.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { asked, id, laneKey, moment, name, NOTHING, PAGE, pageOf, tenant } from '../schemas.ts'
+import { id, moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
 import { laneId, laneState } from './lane-schemas.ts'
 import { missing } from './missing.ts'
 import { into, replay, replayAnswer } from './replay-schemas.ts'
@@ -82,13 +83,7 @@ export const events: readonly ApiRoute[] = [
     role: 'read',
     params: NOTHING,
     query: z.strictObject({
-      source: z.string().max(256).exactOptional(),
-      type: z.string().max(256).exactOptional(),
-      tenant: tenant.exactOptional(),
-      flow: name.exactOptional().meta({ description: 'Together with key: what came into that lane.' }),
-      key: laneKey.exactOptional(),
-      from: asked.exactOptional(),
-      to: asked.exactOptional(),
+      ...EVENT_FILTER,
       own: z.enum(['true', 'false']).exactOptional().meta({ description: 'Also what the engine publishes to itself.' }),
       ...PAGE,
     }),

@@ -1,7 +1,8 @@
 // Stored events run again: counted first, begun, watched, ended at a word.
 import { z } from 'zod'
+import { EVENT_FILTER } from './event-filter.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { asked, counted, id, laneKey, name, NOTHING, steered, tenant } from '../schemas.ts'
+import { counted, id, NOTHING, steered } from '../schemas.ts'
 import { duration } from './acts.ts'
 import { missing } from './missing.ts'
 import { into, replay, replayAnswer } from './replay-schemas.ts'
@@ -10,13 +11,7 @@ const TAG = 'replays'
 const ONE = z.strictObject({ id })
 
 const FILTER = z.strictObject({
-  source: z.string().max(256).exactOptional(),
-  type: z.string().max(256).exactOptional(),
-  tenant: tenant.exactOptional(),
-  flow: name.exactOptional().meta({ description: 'Together with key: what came into that lane.' }),
-  key: laneKey.exactOptional(),
-  from: asked.exactOptional(),
-  to: asked.exactOptional(),
+  ...EVENT_FILTER,
   event: id.exactOptional().meta({ description: 'One alone.' }),
 })
 

@@ -1,4 +1,5 @@
 // `sluice replay`: stored events run again. Counted first, asked for, begun, and watched until it is done.
+import type { Replay } from '../../operate/replays.ts'
 import { pathOf } from '../caller.ts'
 import { ended } from '../api-call.ts'
 import { ask, misused, show, showPage, texts, YES, type Command, type Scene } from '../command.ts'
@@ -7,21 +8,6 @@ import { EXIT, type Exit } from '../exit.ts'
 import { many, time, type Column, type Field } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { steer } from './lanes.ts'
-
-interface Replay {
-  readonly id: string
-  readonly state: 'running' | 'done' | 'cancelled' | 'stuck'
-  readonly into: readonly string[]
-  readonly started: number
-  readonly ended?: number
-  readonly found: number
-  readonly looked: number
-  readonly placed: number
-  readonly skipped: number
-  readonly gone: number
-  readonly failed: number
-  readonly error: string
-}
 
 const COLUMNS: readonly Column<Replay>[] = [
   { title: 'id', cell: ({ id }) => id },
