@@ -1,5 +1,5 @@
-// A throw-away Redis for the peer, durable as its users run it: append-only file, synced every second. The program itself
-// comes from the system (Debian: redis-server).
+// A throw-away Redis for the peer with an append-only file, synced every second as its users run it, or before each answer
+// as Sluice does. The program itself comes from the system (Debian: redis-server).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -13,7 +13,7 @@ export interface Redis {
 const READY = 'Ready to accept connections'
 
 /** Undefined: there is no redis-server on this machine. */
-export async function startRedis(folder: string): Promise<Redis | undefined> {
+export async function startRedis(folder: string, sync: 'everysec' | 'always'): Promise<Redis | undefined> {
   await mkdir(folder, { recursive: true })
   const port = await freePort()
   const options = {
@@ -21,6 +21,7 @@ export async function startRedis(folder: string): Promise<Redis | undefined> {
     dir: folder,
     bind: '127.0.0.1',
     appendonly: 'yes',
+    appendfsync: sync,
     'maxmemory-policy': 'noeviction',
     save: '',
   }

@@ -9,6 +9,7 @@ import { startPostgres } from '../postgres.ts'
 import { startRedis } from '../redis.ts'
 import { judge, type Asked, type Ingest } from '../results.ts'
 import type { SideName } from './sides.ts'
+import { watch } from './watcher.ts'
 
 export interface IngestPlan {
   readonly rounds: number
@@ -28,8 +29,10 @@ interface Sent {
 type Progress = (line: string) => void
 
 const ASKED: Readonly<Record<Exclude<SideName, 'sluice'>, Asked>> = {
+  'sluice, watched': { kind: 'at most', bound: 1 / 0.95 },
   'verifies only': { kind: 'at least', bound: 0.8 },
   bullmq: { kind: 'at least', bound: 1.3 },
+  'bullmq, synced': { kind: 'at least', bound: 1.3 },
   'pg-boss': { kind: 'at least', bound: 5 },
   'graphile-worker': { kind: 'at least', bound: 10 },
 }
@@ -40,14 +43,16 @@ const WARM_UP_SECONDS = 1
 export async function measureIngest(folder: string, plan: IngestPlan, progress: Progress): Promise<Ingest> {
   progress('starting PostgreSQL and Redis …')
   const postgres = await startPostgres(join(folder, 'postgres'))
-  const redis = await startRedis(join(folder, 'redis'))
+  const redis = await startRedis(join(folder, 'redis'), 'everysec')
+  const syncedRedis = await startRedis(join(folder, 'redis-synced'), 'always')
   if (redis === undefined) progress('there is no redis-server on this machine: BullMQ is left out')
   const services: Readonly<Partial<Record<SideName, string>>> = {
     ...(redis === undefined ? {} : { bullmq: redis.url }),
+    ...(syncedRedis === undefined ? {} : { 'bullmq, synced': syncedRedis.url }),
     'pg-boss': postgres.connectionString,
     'graphile-worker': postgres.connectionString,
   }
-  const names: readonly SideName[] = ['sluice', 'verifies only', ...(Object.keys(services) as SideName[])]
+  const names: readonly SideName[] = ['sluice', 'sluice, watched', 'verifies only', ...(Object.keys(services) as SideName[])]
   const rates = new Map<SideName, number[]>(names.map((name) => [name, []]))
   try {
     for (let round = 0; round <= plan.rounds; round++) {
@@ -87,6 +92,7 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
     }
   } finally {
     await redis?.stop()
+    await syncedRedis?.stop()
     await postgres.stop()
   }
 }
@@ -105,14 +111,17 @@ async function measured({ name, ...turn }: Turn & { readonly name: SideName }): 
 
 /** A server of its own for each turn, on an empty folder. */
 async function sendTo(name: SideName, turn: Turn, rate: number): Promise<Sent> {
-  const folder = join(turn.folder, `${name.replaceAll(' ', '-')}-${turn.round}`)
+  const folder = join(turn.folder, `${name.replaceAll(/\W+/g, '-')}-${turn.round}`)
   await mkdir(folder, { recursive: true })
   const server = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), [name, folder, turn.service])
   try {
     const port = await portOf(server, name)
     const { connections, seconds, round } = turn
+    const watcher = name === 'sluice, watched' ? await watch(port) : undefined
     const args = [port, connections, seconds, rate, `r${round}`].map(String)
-    return await sent(args)
+    const counted = await sent(args)
+    await watcher?.end()
+    return counted
   } finally {
     const exited = server.exitCode === null ? once(server, 'exit') : undefined
     if (server.connected) server.send('stop')

@@ -27,8 +27,10 @@ const EVERYBODY = { rate: Infinity, per: 60_000 } as const
 
 export const sides = {
   sluice: sluiceSide,
+  'sluice, watched': sluiceSide,
   'verifies only': verifyingSide,
   bullmq: bullmqSide,
+  'bullmq, synced': bullmqSide,
   'pg-boss': pgBossSide,
   'graphile-worker': graphileSide,
 } as const

@@ -30,12 +30,12 @@ const PLACE = 'model/place.ts'
 const CLAIM = 'model/claim.ts'
 const SETTLE = 'model/settle.ts'
 const LANE = 'model/lane.ts'
-const APPEND = 'store/embedded/append.ts'
-const TURN = 'store/embedded/turn.ts'
-const ENDING = 'store/embedded/settle.ts'
-const LEASES = 'store/embedded/leases.ts'
-const PURGE = 'store/embedded/purge.ts'
-const LIMITS = 'store/embedded/limits.ts'
+const APPEND = 'store/rules/append.ts'
+const TURN = 'store/rules/turn.ts'
+const ENDING = 'store/rules/settle.ts'
+const LEASES = 'store/rules/leases.ts'
+const PURGE = 'store/rules/purge.ts'
+const LIMITS = 'store/rules/limits.ts'
 const LIMIT = 'model/limit.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -50,8 +50,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('a settlement after the lease counts', ENDING, ' || !isLive(run, work.now)) return', ') return'),
   mutant('a renewal after the lease counts', LEASES, ' || !isLive(run, work.now)) return', ') return'),
   // L2, L2b, L18
-  mutant('a mark is placed twice', 'store/embedded/marks.ts', '.filter((one) => !event.lanes.includes(one.lane))', ''),
-  mutant('a mark needs no token', 'store/embedded/marks.ts', 'mark.token !== item.token || ', ''),
+  mutant('a mark is placed twice', 'store/rules/marks.ts', '.filter((one) => !event.lanes.includes(one.lane))', ''),
+  mutant('a mark needs no token', 'store/rules/marks.ts', 'mark.token !== item.token || ', ''),
   mutant(
     'old routes are accepted',
     APPEND,
@@ -196,14 +196,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   mutant(
     'a dropped letter still blocks',
-    'store/embedded/steer.ts',
+    'store/rules/steer.ts',
     'const freed = unblockFor(work, laneOf(work, letter), letter.id)',
     'const freed = laneOf(work, letter)',
   ),
   mutant('a blocked lane goes on', LANE, 'if (lane.blocks > 0) return NEVER', ''),
   mutant(
     'a second hand retry queues again',
-    'store/embedded/steer.ts',
+    'store/rules/steer.ts',
     "if (letter.state !== 'dead') return 'already'",
     "if (letter.state === 'running') return 'already'",
   ),
@@ -230,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('a paused flow is served', TURN, 'if (work.tables.small.pauseOf(claim.flow) !== undefined) return []', ''),
   mutant(
     'a purge ends the live run',
-    'store/embedded/purge.ts',
+    'store/rules/purge.ts',
     'if (isLive(run, work.now)) return { ...lane, run: { ...less, purged: true } }',
     '',
   ),
@@ -242,13 +242,13 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a replay is replayed again',
-    'store/embedded/marks.ts',
+    'store/rules/marks.ts',
     "if (small.replayedBefore(item.replay, event.seq, work.now)) return 'already'",
     '',
   ),
   mutant(
     'each process has all the permits',
-    'store/embedded/limits.ts',
+    'store/rules/limits.ts',
     'Math.min(want, max - taken)',
     'Math.min(want, max)',
   ),

@@ -1,7 +1,7 @@
 // Limits and their tickets in memory. Those that wait are kept in two orders: who came last, and whose moment is the latest.
 import type { Millis } from '../../clock.ts'
 import type { LimitState, SlotPage } from '../../model/limit.ts'
-import type { LimitTable, TicketRow } from '../embedded/tables.ts'
+import type { LimitTable, TicketRow } from '../rules/tables.ts'
 
 export class MemoryLimits implements LimitTable {
   readonly all: Map<string, LimitState> = new Map()

@@ -12,8 +12,8 @@ import type {
   Records,
   RunRecord,
 } from '../contract/index.ts'
-import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
-import { runNumber } from '../embedded/work.ts'
+import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
+import { runNumber } from '../rules/work.ts'
 import type { MemoryTables } from './store.ts'
 
 /** Each with a number by which they are ordered: a page goes on after a record that is gone by then. */

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
-import { EmbeddedStore, type Commit } from '../embedded/store.ts'
-import type { Tables } from '../embedded/tables.ts'
+import { TableStore, type Commits, type Piece } from '../rules/store.ts'
+import type { Tables } from '../rules/tables.ts'
 import { MemoryLimits } from './limits.ts'
 import { MemoryRecords } from './records.ts'
 import { MemoryDocs, MemorySmall } from './small-tables.ts'
@@ -40,17 +40,23 @@ export class MemoryTables implements Tables {
   }
 }
 
-class InMemory implements Commit {
+class InMemory implements Commits {
   readonly durable = { yes: false, because: 'memory is gone when the process is' }
+  readonly #tables = new MemoryTables()
+  readonly #clock: Clock
   #open = true
 
-  // A step of its own, so that callers see the same order of things as with a store that has to wait for a disk.
-  async write<T>(work: () => T): Promise<T> {
-    if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
-    return work()
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
-  read<T>(work: () => T): Promise<T> {
+  // A step of its own, so that callers see the same order of things as with a store that has to wait for a disk.
+  async write<T>(work: Piece<T>): Promise<T> {
+    if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
+    return work(this.#tables, this.#clock.now())
+  }
+
+  read<T>(work: Piece<T>): Promise<T> {
     return this.write(work)
   }
 
@@ -60,5 +66,5 @@ class InMemory implements Commit {
 }
 
 export function openMemoryStore({ clock = systemClock }: { readonly clock?: Clock } = {}): Store {
-  return new EmbeddedStore({ tables: new MemoryTables(), commit: new InMemory(), clock })
+  return new TableStore({ commits: new InMemory(clock), clock })
 }

@@ -1,4 +1,4 @@
-// The executable specification of what an embedded store keeps: maps and lists, scanned without shame.
+// The executable specification of what a store keeps: maps and lists, scanned without shame.
 import { NEVER, type Millis } from '../../clock.ts'
 import { isEmpty, isLive, type Lane, type Line, type Rank } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
@@ -17,8 +17,8 @@ import type {
   PlaceTable,
   RunRow,
   RunTable,
-} from '../embedded/tables.ts'
-import { runNumber } from '../embedded/work.ts'
+} from '../rules/tables.ts'
+import { runNumber } from '../rules/work.ts'
 
 export class MemoryLanes implements LaneTable {
   readonly all: Map<LaneId, Lane> = new Map()

@@ -2,7 +2,6 @@
 // sync. While the disk syncs the event loop goes on, and what arrives meanwhile shares the next commit.
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError, type ErrorCode } from '../../errors.ts'
-import type { Commit } from '../embedded/store.ts'
 import { fault } from './faults.ts'
 
 interface Waiting {
@@ -41,7 +40,7 @@ export interface CommitParts {
 /** Not the fault of one piece of work: the others would fail the same way. */
 const OF_THE_DISK: ReadonlySet<ErrorCode> = new Set(['STORE_FULL', 'STORE_UNWRITABLE', 'STORE_DAMAGED'])
 
-export class GroupCommit implements Commit {
+export class GroupCommit {
   readonly durable = { yes: true, because: 'WAL, synced to the disk before anything is acknowledged' }
   readonly #parts: CommitParts
   #queue: Waiting[] = []

@@ -1,7 +1,7 @@
 // Events as rows, appended in the order of their arrival.
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { NewEvent, Receipt } from '../contract/index.ts'
-import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../embedded/tables.ts'
+import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../rules/tables.ts'
 import type { Identities } from './identities.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 

@@ -4,7 +4,7 @@
 // Nothing of it is in the file but when a group was served; the rest is found again from the lanes.
 import type { Millis } from '../../clock.ts'
 import type { Lane, Line } from '../../model/lane.ts'
-import type { GroupQuery } from '../embedded/tables.ts'
+import type { GroupQuery } from '../rules/tables.ts'
 import { Heap } from './heap.ts'
 import { number, text, type Statements } from './statements.ts'
 

@@ -1,7 +1,7 @@
 // Limits and their tickets as rows. A limit's newest slots are in its own row, which each call writes; older ones in pages.
 import type { Millis } from '../../clock.ts'
 import { FRESH_LIMIT, type LimitState, type SlotPage } from '../../model/limit.ts'
-import type { LimitTable, TicketRow } from '../embedded/tables.ts'
+import type { LimitTable, TicketRow } from '../rules/tables.ts'
 import { number, text, type Row, type Statements } from './statements.ts'
 
 const TICKET = 'ticket, ord, at, used, limits'

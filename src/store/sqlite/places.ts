@@ -1,7 +1,7 @@
 // Who waits in a lane. The newest stand in the lane's own row, which is written anyway: most lanes need no other.
 // A list that was read is at hand as long as its lane is; a lane whose places change is always written after.
 import type { Lane, Rank } from '../../model/lane.ts'
-import type { PlaceRow, PlaceTable } from '../embedded/tables.ts'
+import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
 import { number, text, type Statements } from './statements.ts'
 
 const ADD = 'insert into places (lane, rank, pos, list) values (?, ?, ?, ?)'

@@ -12,8 +12,8 @@ import type {
   RunRecord,
 } from '../contract/index.ts'
 import type { Line } from '../../model/lane.ts'
-import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../embedded/tables.ts'
-import { runNumber } from '../embedded/work.ts'
+import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
+import { runNumber } from '../rules/work.ts'
 import { SqliteEvents } from './events.ts'
 import { LANE_COLUMNS, laneOf } from './lanes.ts'
 import { LETTER_COLUMNS, letterOf, MARK_COLUMNS, markOf, RUN_COLUMNS, runOf } from './runs.ts'

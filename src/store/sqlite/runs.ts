@@ -2,8 +2,8 @@
 import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
-import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../embedded/tables.ts'
-import { runNumber } from '../embedded/work.ts'
+import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../rules/tables.ts'
+import { runNumber } from '../rules/work.ts'
 import { number, text, type Row, type Statements } from './statements.ts'
 
 const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'

@@ -2,7 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
-import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../embedded/tables.ts'
+import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 
 export class SqliteSmall implements SmallTables {

@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
-import { EmbeddedStore } from '../embedded/store.ts'
-import type { Tables } from '../embedded/tables.ts'
+import { TableStore, type Commits } from '../rules/store.ts'
+import type { Tables } from '../rules/tables.ts'
 import { GroupCommit } from './commit.ts'
 import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
@@ -62,7 +62,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         close()
       },
     })
-    return new EmbeddedStore({ tables, commit, clock })
+    const commits: Commits = {
+      durable: commit.durable,
+      write: (work) => commit.write(() => work(tables, clock.now())),
+      read: (work) => commit.read(() => work(tables, clock.now())),
+      close: () => commit.close(),
+    }
+    return new TableStore({ commits, clock })
   } catch (error) {
     close()
     throw fault(error, file)

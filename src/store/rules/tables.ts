@@ -1,5 +1,5 @@
-// What an embedded store keeps: plain rows, read and written one by one inside a commit that somebody else makes atomic.
-// Everything that decides is above this line, once; memory and SQLite differ only below it.
+// What a store keeps: plain rows, read and written one by one inside a commit that somebody else makes atomic.
+// Everything that decides is above this line, once; stores differ only below it.
 import type { Millis } from '../../clock.ts'
 import type { Event } from '../../model/event.ts'
 import type { Identity, LaneId } from '../../model/identity.ts'

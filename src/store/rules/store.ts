@@ -1,4 +1,4 @@
-// The contract over tables: every member is one piece of work in one commit. Memory and SQLite bring the tables and the commit.
+// The contract over tables: every member is one piece of work in one commit. Each store brings its tables and its commits.
 import type { Clock, Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type {
@@ -56,26 +56,27 @@ import { settleAndClaim } from './turn.ts'
 import { upkeepPiece, type Looked } from './upkeep.ts'
 import { Work } from './work.ts'
 
+/** Reads and writes only the tables it is given, and has no other effect: a store may have it done more than once. */
+export type Piece<T> = (tables: Tables, now: Millis) => T
+
 /** How the work of a call becomes durable and atomic. */
-export interface Commit {
+export interface Commits {
   /** Does the work in a commit; resolves when it would survive a crash. Work of one moment may share a commit. */
-  write<T>(work: () => T): Promise<T>
-  read<T>(work: () => T): Promise<T>
+  write<T>(work: Piece<T>): Promise<T>
+  read<T>(work: Piece<T>): Promise<T>
   close(): Promise<void>
   readonly durable: StatsReply['durable']
 }
 
-export class EmbeddedStore implements Store {
-  readonly #tables: Tables
-  readonly #commit: Commit
+export class TableStore implements Store {
+  readonly #commits: Commits
   readonly #clock: Clock
   readonly #feed = new Feed()
   readonly #ears = new Set<(hint: Hint) => void>()
   #lookedAt: Looked = { events: 0, runs: 0 }
 
-  constructor(parts: { readonly tables: Tables; readonly commit: Commit; readonly clock: Clock }) {
-    this.#tables = parts.tables
-    this.#commit = parts.commit
+  constructor(parts: { readonly commits: Commits; readonly clock: Clock }) {
+    this.#commits = parts.commits
     this.#clock = parts.clock
   }
 
@@ -83,7 +84,7 @@ export class EmbeddedStore implements Store {
     return this.#write((work) => {
       // Only arrivals are turned away: what is in the store must still run, for that is how it gets room.
       const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
-      if (!this.#tables.hasRoomFor(bytes)) return new SluiceError('STORE_FULL', 'There is no room within maxBytes.')
+      if (!work.tables.hasRoomFor(bytes)) return new SluiceError('STORE_FULL', 'There is no room within maxBytes.')
       return { results: append(work, call) }
     })
   }
@@ -138,7 +139,7 @@ export class EmbeddedStore implements Store {
       did.runs += piece.did.runs
       did.letters += piece.did.letters
       did.lanes += piece.did.lanes
-      if (!piece.more || this.#clock.monotonic() >= ends) return { ...this.#reply(piece.now), did, more: piece.more }
+      if (!piece.more || this.#clock.monotonic() >= ends) return { now: piece.now, routes: piece.routes, did, more: piece.more }
     }
   }
 
@@ -149,7 +150,7 @@ export class EmbeddedStore implements Store {
 
   async close(): Promise<void> {
     this.#ears.clear()
-    await this.#commit.close()
+    await this.#commits.close()
   }
 
   readDocs(call: ReadDocsCall): Promise<ReadDocsReply> {
@@ -179,7 +180,7 @@ export class EmbeddedStore implements Store {
   }
 
   stats(): Promise<StatsReply> {
-    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable: this.#commit.durable }))
+    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable: this.#commits.durable }))
   }
 
   bodies(call: { readonly events: readonly string[] }): Promise<BodiesReply> {
@@ -197,10 +198,10 @@ export class EmbeddedStore implements Store {
 
   /** An error that is answered, not thrown, has written nothing, and undoes nothing of what shares its commit. */
   async #write<T>(act: (work: Work) => T | SluiceError): Promise<T & Reply> {
-    const [reply, work] = await this.#commit.write(() => {
-      const made = new Work(this.#tables, this.#clock.now())
+    const [reply, work] = await this.#commits.write((tables, now) => {
+      const made = new Work(tables, now)
       const answer = act(made)
-      return [answer instanceof SluiceError ? answer : { ...answer, ...this.#reply(made.now) }, made] as const
+      return [answer instanceof SluiceError ? answer : { ...answer, now, routes: tables.routes() }, made] as const
     })
     if (reply instanceof SluiceError) throw reply
     this.#feed.add(work.notes)
@@ -219,14 +220,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  #read<T>(act: (tables: Tables, now: Millis) => T): Promise<T & Reply> {
-    return this.#commit.read(() => {
-      const now = this.#clock.now()
-      return { ...act(this.#tables, now), ...this.#reply(now) }
-    })
-  }
-
-  #reply(now: Millis): Reply {
-    return { now, routes: this.#tables.routes() }
+  #read<T>(act: Piece<T>): Promise<T & Reply> {
+    return this.#commits.read((tables, now) => ({ ...act(tables, now), now, routes: tables.routes() }))
   }
 }

@@ -1,0 +1,57 @@
+// Somebody who looks on while webhooks arrive: an open stream, and the metrics read once a second.
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Watcher {
+  /** How much was seen; fails when the server did not show it. */
+  end(): Promise<Watched>
+}
+
+export interface Watched {
+  readonly changes: number
+  readonly scrapes: number
+}
+
+const SCRAPE_EVERY = 1_000
+
+export async function watch(port: number): Promise<Watcher> {
+  const from = `http://127.0.0.1:${port}`
+  const leaving = new AbortController()
+  const stream = await fetch(`${from}/v1/stream`, { signal: leaving.signal })
+  if (!stream.ok || stream.body === null) throw new Error(`The stream answered ${stream.status}.`)
+  const reading = changesIn(stream.body, leaving.signal)
+  const scraping = scrapesOf(`${from}/metrics`, leaving.signal)
+  return {
+    end: async () => {
+      leaving.abort()
+      const watched = { changes: await reading, scrapes: await scraping }
+      if (watched.changes === 0 || watched.scrapes === 0) throw new Error('Nothing was seen of what arrived.')
+      return watched
+    },
+  }
+}
+
+async function changesIn(body: AsyncIterable<Uint8Array>, leaving: AbortSignal): Promise<number> {
+  let changes = 0
+  try {
+    for await (const chunk of body) changes += Buffer.from(chunk).toString('latin1').split('\nevent: event').length - 1
+  } catch (error) {
+    if (!leaving.aborted) throw error
+  }
+  return changes
+}
+
+async function scrapesOf(url: string, leaving: AbortSignal): Promise<number> {
+  let scrapes = 0
+  try {
+    for (;;) {
+      const answer = await fetch(url, { signal: leaving })
+      if (!answer.ok) throw new Error(`The metrics answered ${answer.status}.`)
+      await answer.text()
+      scrapes++
+      await sleep(SCRAPE_EVERY, undefined, { signal: leaving })
+    }
+  } catch (error) {
+    if (!leaving.aborted) throw error
+  }
+  return scrapes
+}
