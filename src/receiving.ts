@@ -29,6 +29,7 @@ export interface ReceivingParts {
   readonly emit: AnyListener
   readonly api: () => Promise<AdminApi>
   readonly traces: Traces
+  readonly storeMark?: () => string
 }
 
 export interface ListeningApp extends Listening {
@@ -47,7 +48,7 @@ export class Receiving {
   readonly #listening = new Set<Listening>()
 
   constructor(parts: ReceivingParts) {
-    const { clock, now, store, publisher, seal, addressRate, emit } = parts
+    const { clock, now, store, publisher, seal, addressRate, emit, storeMark } = parts
     this.#parts = parts
     this.#secrets = new SourceSecrets({ store, seal, clock })
     const isSealed = (source: string): boolean => this.isSealed(source)
@@ -80,6 +81,7 @@ export class Receiving {
       unready,
       api: parts.api,
       traces: parts.traces,
+      ...(storeMark !== undefined && { storeMark }),
     })
   }
 

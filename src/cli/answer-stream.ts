@@ -17,3 +17,8 @@ export async function writeMuch(text: string): Promise<void> {
 export function keepForAnswers(): void {
   stdout.write = stderr.write.bind(stderr)
 }
+
+/** Ends the process once everything is written. */
+export function leave(code: number): void {
+  write('', () => stderr.write('', () => process.exit(code)))
+}

@@ -1,13 +1,13 @@
-// One call of the admin API, whoever answers it: the running server where there is one, else the app itself in this process.
+// Who is asked: the server that was named, else the one that works on the store of the configuration, else the app itself.
 import { SluiceError } from '../errors.ts'
 import type { Clock } from '../clock.ts'
 import type { ListenOptions } from '../http/server.ts'
+import type { Sluice } from '../sluice.ts'
+import { STORE_MARK } from '../store-mark.ts'
 import { keepForAnswers } from './answer-stream.ts'
-import type { Answer, Caller } from './caller.ts'
-import { configFile, configured, type Configured } from './config-file.ts'
-import { EXIT, type Exit } from './exit.ts'
-import type { Output } from './output.ts'
-import { answersAsSluice, ServerCaller } from './server-call.ts'
+import type { Caller, Unreached } from './caller.ts'
+import { configFile, configured, hasConfig } from './config-file.ts'
+import { ServerCaller, serverAt } from './server-call.ts'
 
 export interface Where {
   readonly url: string | undefined
@@ -18,66 +18,87 @@ export interface Where {
   readonly clock: Clock
 }
 
+type Found =
+  | { readonly kind: 'server'; readonly server: ServerCaller }
+  /** No server of the configuration answers. */
+  | { readonly kind: 'own'; readonly app: Sluice; readonly file: string }
+  /** Somebody answers where its server should be, and it is not that. */
+  | { readonly kind: 'foreign'; readonly answer: Unreached }
+
 const PORT = '8787'
 
-/** Who was named is asked, and nobody else; else who is found. */
+async function find(where: Where): Promise<Found> {
+  const { env, clock } = where
+  const key = where.key ?? env['SLUICE_KEY']
+  const named = where.url ?? env['SLUICE_URL']
+  if (named !== undefined) return served(checked(named), key)
+  const usual = checked(`http://127.0.0.1:${env['PORT']?.trim() || PORT}`)
+  // Nobody can say whose it is: it gets no key.
+  if (!hasConfig(where) && (await serverAt(usual, clock)) !== undefined) return served(usual, undefined, true)
+  const { app, listen, file } = await load(where)
+  const url = urlOf(listen, usual)
+  const server = url === undefined ? undefined : await serverAt(url, clock)
+  if (url === undefined || server === undefined) return { kind: 'own', app, file }
+  if (server.mark === (await markOf(app))) return served(url, key)
+  // Who names the file means the app in it, whoever is where its server might have been.
+  if (where.config !== undefined) return { kind: 'own', app, file }
+  const why = `The server at ${url} is not that of ${file}: it works on another store.`
+  const fix = `Say --url=${url} if that one is meant, or --config=${file} if the app of the file is.`
+  return { kind: 'foreign', answer: { kind: 'unreached', why, fix } }
+}
+
 export async function findCaller(where: Where): Promise<Caller> {
-  const named = await findServer(where)
-  if (named !== undefined) return named
+  const found = await find(where)
+  if (found.kind === 'server') return found.server
+  if (found.kind === 'own') return ownCaller(found)
+  const { answer } = found
+  return { kind: 'none', where: 'nobody', call: () => Promise.resolve(answer), close: () => Promise.resolve() }
+}
+
+/** The app itself, whoever else there is. */
+export async function findOwn(where: Where): Promise<Caller> {
+  return ownCaller(await load(where))
+}
+
+/** For what only a server can do. */
+export async function findServer(where: Where): Promise<ServerCaller | Unreached> {
+  const found = await find(where)
+  if (found.kind === 'server') return found.server
+  if (found.kind === 'foreign') return found.answer
+  return { kind: 'unreached', why: `There is no server of ${found.file}.` }
+}
+
+async function load(where: Where): Promise<{ app: Sluice; listen: ListenOptions; file: string }> {
   const file = configFile(where.folder, where.config)
   keepForAnswers()
-  const app = await configured(file)
-  const said = await serverOf(app, where)
-  if (said !== undefined) return said
+  return { ...(await configured(file)), file }
+}
+
+async function ownCaller({ app, file }: { readonly app: Sluice; readonly file: string }): Promise<Caller> {
   // Only who asks the app itself needs all that answers.
   const { OwnCaller } = await import('./own-call.ts')
-  return new OwnCaller(app.app, file)
+  return new OwnCaller(app, file)
 }
 
-/** Undefined: none was named, and none answers where it usually is. */
-export async function findServer(where: Where): Promise<ServerCaller | undefined> {
-  const { env, clock } = where
-  const named = where.url ?? env['SLUICE_URL']
-  const url = named ?? `http://127.0.0.1:${env['PORT'] ?? PORT}`
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw new SluiceError('CONFIG_INVALID', `url is ${JSON.stringify(url)}; it is as http://127.0.0.1:8787.`)
-  }
-  if (named === undefined && !(await answersAsSluice(url, clock))) return undefined
-  return new ServerCaller({ url, key: keyOf(where) })
+function served(url: string, key: string | undefined, isGuessed = false): Found {
+  return { kind: 'server', server: new ServerCaller({ url, key, isGuessed }) }
 }
 
-/** Where the configuration itself says that it listens. */
-async function serverOf({ listen }: Configured, where: Where): Promise<ServerCaller | undefined> {
-  const url = urlOf(listen)
-  if (url === undefined || !(await answersAsSluice(url, where.clock))) return undefined
-  return new ServerCaller({ url, key: keyOf(where) })
+function checked(url: string): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url
+  throw new SluiceError('CONFIG_INVALID', `url is ${JSON.stringify(url)}; it is as http://127.0.0.1:8787.`)
 }
 
-function urlOf({ port, host, tls }: ListenOptions): string | undefined {
-  if (port === undefined || port === 0) return undefined
-  const isEverywhere = host === undefined || host === '0.0.0.0' || host === '::'
-  return `${tls === undefined ? 'http' : 'https'}://${isEverywhere ? '127.0.0.1' : host}:${port}`
+/** Where the server of a configuration is. Undefined: on a port that only it knows. */
+function urlOf({ port, host = '', tls }: ListenOptions, usual: string): string | undefined {
+  if (port === 0) return undefined
+  const isHere = ['', '0.0.0.0', '::', 'localhost'].includes(host)
+  const name = isHere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `${tls === undefined ? 'http' : 'https'}://${name}:${port ?? new URL(usual).port}`
 }
 
-function keyOf({ key, env }: Where): string | undefined {
-  return key ?? env['SLUICE_KEY']
-}
-
-/** Says what went wrong and what to do, and how the program ends by it. */
-export function ended(out: Output, answer: Exclude<Answer, { readonly kind: 'done' }>): Exit {
-  if (answer.kind === 'unreached') {
-    out.note(`${answer.why} Start the server with sluice start, or say where it is with --url.`)
-    return EXIT.unreached
-  }
-  const { problem } = answer
-  if (out.asJson) out.answer(problem)
-  out.note(`${problem.code}: ${problem.detail} ${problem.fix}`)
-  return exitOf(problem.code, problem.status)
-}
-
-export function exitOf(code: string, status: number): Exit {
-  if (code === 'STORE_IN_USE' || code === 'CONFIG_MISSING') return EXIT.unreached
-  if (status === 404) return EXIT.missing
-  if (status === 401 || status === 403) return EXIT.refused
-  return status === 400 ? EXIT.usage : EXIT.failed
+/** As its server would answer: an app says so itself, without being started. */
+async function markOf(app: Sluice): Promise<string> {
+  const answer = await app.fetch(new Request('http://localhost/healthz'))
+  return answer.headers.get(STORE_MARK) ?? 'none'
 }

@@ -15,7 +15,7 @@ export type Options = Readonly<Record<string, Option>>
 /** Of every command. */
 export const COMMON: Options = {
   json: { type: 'boolean', says: 'print the answer of the API as it is' },
-  url: { type: 'string', value: 'URL', says: 'of the running server; SLUICE_URL, or http://127.0.0.1:8787' },
+  url: { type: 'string', value: 'URL', says: 'of the running server; SLUICE_URL, or where the configuration listens' },
   'api-key': { type: 'string', value: 'KEY', says: 'of the API; SLUICE_KEY is safer: others see what is typed here' },
   config: { type: 'string', value: 'FILE', says: 'another file than ./sluice.config.ts' },
   verbose: { type: 'boolean', says: 'say who is asked' },

@@ -21,11 +21,18 @@ export interface Problem {
 export type Answer =
   | { readonly kind: 'done'; readonly value: unknown }
   | { readonly kind: 'problem'; readonly problem: Problem; readonly retryAfter?: Millis }
-  /** Nobody answered, or nobody that speaks as Sluice does. */
-  | { readonly kind: 'unreached'; readonly why: string }
+  | Unreached
+
+/** Nobody answered, or nobody that speaks as Sluice does, or somebody else than was meant. */
+export interface Unreached {
+  readonly kind: 'unreached'
+  readonly why: string
+  /** What to do, if it is not to start the server. */
+  readonly fix?: string
+}
 
 export interface Caller {
-  readonly kind: 'server' | 'own'
+  readonly kind: 'server' | 'own' | 'none'
   /** As people are told: an address, or a file. */
   readonly where: string
   call(call: Call): Promise<Answer>

@@ -1,7 +1,7 @@
 // What can be wrong with the set-up of an app, looked at one after the other: each says how it is, and what to do.
 import { SluiceError } from '../errors.ts'
 import type { ListenOptions } from '../http/server.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Unreached } from './caller.ts'
 import { ask, type Scene } from './command.ts'
 import { configFile, configured } from './config-file.ts'
 import { many, span } from './output.ts'
@@ -58,6 +58,10 @@ async function configuration({ where }: Scene): Promise<{ readonly config: Check
 async function reachability(scene: Scene): Promise<Check> {
   const name = 'server'
   const caller = await found(scene)
+  if (caller?.kind === 'none') {
+    const { why, fix } = (await caller.call({ method: 'GET', path: '/v1/store' })) as Unreached
+    return { name, state: 'wrong', what: why, ...(fix !== undefined && { fix }) }
+  }
   if (caller?.kind !== 'server') {
     const fix = 'sluice start begins one; --url names one elsewhere.'
     return { name, state: 'look', what: 'No server answers.', fix }
@@ -117,7 +121,7 @@ async function storeOf(scene: Scene): Promise<StoreSafety | Check> {
     const answer = await ask(scene, { method: 'GET', path: '/v1/store' })
     if (answer.kind === 'done') return answer.value as StoreSafety
     const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
-    const fix = answer.kind === 'problem' ? answer.problem.fix : 'Start it with sluice start.'
+    const fix = answer.kind === 'problem' ? answer.problem.fix : (answer.fix ?? 'Start it with sluice start.')
     return { name: 'store', state: 'wrong', what, fix }
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
@@ -170,6 +174,7 @@ async function auditCheck(scene: Scene): Promise<Check> {
   const answer = await ask(scene, { method: 'GET', path: '/v1/audit/verify' })
   if (answer.kind !== 'done') return { name: 'audit', state: 'look', what: 'The audit log could not be read.' }
   const { kind, entries } = answer.value as { readonly kind: string; readonly entries: number }
-  if (kind === 'whole') return { name: 'audit', state: 'ok', what: `The chain is whole: ${many(entries, 'act')}.` }
+  if (kind === 'whole')
+    return { name: 'audit', state: 'ok', what: `The chain is whole: ${many(entries, 'entry', 'entries')}.` }
   return { name: 'audit', state: 'wrong', what: 'An entry was changed or is missing.', fix: 'sluice audit verify.' }
 }

@@ -1,10 +1,11 @@
 // A command of the command line as data: the usage, the completion, the docs and the program read the same declaration.
 import type { Clock } from '../clock.ts'
-import { ended, type Where } from './api-call.ts'
+import type { Where } from './api-call.ts'
 import type { Given, Option, Options } from './arguments.ts'
 import type { Answer, Call, Caller } from './caller.ts'
 import { EXIT, type Exit } from './exit.ts'
 import type { Output } from './output.ts'
+import { ended, refuse } from './problem.ts'
 
 export interface Command {
   /** `'dead retry'` */
@@ -13,6 +14,8 @@ export interface Command {
   readonly takes?: readonly string[]
   readonly says: string
   readonly options?: Options
+  /** Runs the app itself, until it is told to stop. */
+  readonly isLasting?: boolean
   readonly run: (scene: Scene) => Promise<Exit>
 }
 
@@ -76,6 +79,5 @@ export function showPage(scene: Scene, call: Call, print: (items: never) => void
 }
 
 export function misused({ out }: Scene, what: string): Exit {
-  out.note(what)
-  return EXIT.usage
+  return refuse(out, 'USAGE_WRONG', what)
 }

@@ -8,13 +8,28 @@ import type { Sluice } from '../sluice.ts'
 
 const NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
+/** Whether one is meant: one that was named is, also if it is not there. */
+export function hasConfig({
+  folder,
+  config,
+}: {
+  readonly folder: string
+  readonly config: string | undefined
+}): boolean {
+  return config !== undefined || found(folder, config) !== undefined
+}
+
 /** `given` is a file; without it the folder is looked through. */
 export function configFile(folder: string, given: string | undefined): string {
-  const candidates = given === undefined ? NAMES.map((name) => join(folder, name)) : [resolve(folder, given)]
-  const found = candidates.find((file) => existsSync(file))
-  if (found !== undefined) return found
+  const file = found(folder, given)
+  if (file !== undefined) return file
   const what = given === undefined ? `There is no ${NAMES[0]} in ${folder}` : `There is no file ${given}`
   throw new SluiceError('CONFIG_MISSING', `${what}.`)
+}
+
+function found(folder: string, given: string | undefined): string | undefined {
+  const candidates = given === undefined ? NAMES.map((name) => join(folder, name)) : [resolve(folder, given)]
+  return candidates.find((file) => existsSync(file))
 }
 
 export interface Configured {

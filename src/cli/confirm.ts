@@ -2,21 +2,20 @@
 import { createInterface } from 'node:readline/promises'
 import { plain } from './output.ts'
 import type { Scene } from './command.ts'
-import { EXIT, type Exit } from './exit.ts'
+import type { Exit } from './exit.ts'
+import { refuse } from './problem.ts'
 
 /** Undefined: go on. Else how the program ends. */
 export async function unconfirmed({ given, out, signal }: Scene, question: string): Promise<Exit | undefined> {
   if (given.is('yes')) return undefined
   if (!process.stdin.isTTY) {
-    out.note(`${plain(question)} Nobody is here to be asked: say --yes.`)
-    return EXIT.usage
+    return refuse(out, 'YES_NEEDED', plain(question), 'Nobody is here to be asked: say --yes.')
   }
   const asking = createInterface({ input: process.stdin, output: out.stderr })
   try {
     const said = await asking.question(`${plain(question)} [y/N] `, { signal })
     if (/^y(?:es)?$/i.test(said.trim())) return undefined
-    out.note('Nothing was done.')
-    return EXIT.failed
+    return refuse(out, 'NOT_CONFIRMED', 'Nothing was done.')
   } finally {
     asking.close()
   }

@@ -110,6 +110,6 @@ export function span(ms: Millis): string {
   return `${Math.round(ms / 86_400_000)} d`
 }
 
-export function many(count: number, what: string): string {
-  return `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`
+export function many(count: number, what: string, whats = `${what}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? what : whats}`
 }

@@ -1,35 +1,61 @@
 // Finds the command that is meant, reads what it is given, runs it, and says how it ended. Never throws what is expected.
 import { systemClock } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
-import { exitOf, findCaller } from './api-call.ts'
+import { findCaller } from './api-call.ts'
 import { COMMON, Given } from './arguments.ts'
 import type { Caller } from './caller.ts'
 import type { Command, Scene } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { EXIT, type Exit } from './exit.ts'
 import { Output } from './output.ts'
-import { overview, usageOf } from './usage.ts'
+import { failed, refuse } from './problem.ts'
+import { overview, overviewOfAll, usageOf } from './usage.ts'
 
-/** Whether the first word is one of these, so that nobody else has to understand the others. */
-export function isCommand(word: string): boolean {
-  return COMMANDS.some(({ words }) => words === word || words.startsWith(`${word} `))
+export interface Ended {
+  readonly exit: Exit
+  /** It ran the app itself: what that has opened is its own to close. */
+  readonly isLasting?: boolean
 }
 
-/** For the usage of the whole. */
-export function allCommands(): string {
-  return overview(COMMANDS)
-}
-
-export async function runCommand(args: readonly string[]): Promise<Exit> {
-  const [first = '', second = ''] = args
-  const group = COMMANDS.filter(({ words }) => words.startsWith(`${first} `))
+export async function runCommand(args: readonly string[]): Promise<Ended> {
+  const at = leading(args)
+  const [before, [first = 'help', second = '', ...more]] = [args.slice(0, at), args.slice(at)]
+  if (first === 'help') return helped(overviewOfAll(COMMANDS))
   const command = find(first, second)
-  if (command === undefined) return say(overview(group), args.includes('--help') ? EXIT.done : EXIT.usage)
-  const rest = args.slice(args[1] !== undefined && command.words === `${first} ${second}` ? 2 : 1)
+  if (command === undefined) {
+    const group = COMMANDS.filter(({ words }) => words.startsWith(`${first} `))
+    const usage = group.length > 0 ? overview(group) : overviewOfAll(COMMANDS)
+    if (args.includes('--help')) return helped(usage)
+    return notUnderstood(args, `There is no command ${`${first} ${second}`.trimEnd()}.`, usage)
+  }
+  const isSecond = command.words === `${first} ${second}`
+  const rest = [...before, ...(isSecond || args[at + 1] === undefined ? [] : [second]), ...more]
   const given = read(command, rest)
-  if (typeof given === 'string') return say(`${given}\n\n${usageOf(command)}`, EXIT.usage)
-  if (given.is('help')) return say(usageOf(command), EXIT.done)
-  return run(command, given)
+  if (typeof given === 'string') return notUnderstood(args, given, usageOf(command))
+  if (given.is('help')) return helped(usageOf(command))
+  return { exit: await run(command, given), isLasting: command.isLasting === true }
+}
+
+function helped(usage: string): Ended {
+  process.stdout.write(`${usage}\n`)
+  return { exit: EXIT.done }
+}
+
+/** Of what could not be read: whether a program reads the answer is plain to see all the same. */
+function notUnderstood(args: readonly string[], what: string, usage: string): Ended {
+  const { stdout, stderr } = process
+  const out = new Output({ stdout, stderr, asJson: args.includes('--json'), isVerbose: false })
+  const exit = refuse(out, 'USAGE_WRONG', what)
+  out.note(`\n${usage}`)
+  return { exit }
+}
+
+/** How many of them are options of every command, which may stand before it. */
+function leading(args: readonly string[]): number {
+  let at = 0
+  for (let arg = args[at]; arg?.startsWith('--') === true; arg = args[at]) {
+    at += COMMON[arg.slice(2)]?.type === 'string' ? 2 : 1
+  }
+  return at
 }
 
 /** `sluice lanes` is `sluice lanes list`. */
@@ -90,17 +116,10 @@ async function run(command: Command, given: Given): Promise<Exit> {
   try {
     return await command.run(scene)
   } catch (error) {
-    return failed(error)
+    return failed(out, error)
   } finally {
     await (await caller?.catch(() => undefined))?.close()
   }
-}
-
-function failed(error: unknown): Exit {
-  if (error instanceof SluiceError) return say(error.message, exitOf(error.code, error.status))
-  // Of the system, such as a file that cannot be written.
-  if (error instanceof Error && 'code' in error) return say(error.message, EXIT.failed)
-  throw error
 }
 
 /** `sluice dead list | head`: what nobody reads is no failure. */
@@ -119,10 +138,4 @@ function stopping(): () => AbortSignal {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => made.abort())
     return made.signal
   }
-}
-
-function say(text: string, exit: Exit): Exit {
-  const stream = exit === EXIT.done ? process.stdout : process.stderr
-  stream.write(`${text}\n`)
-  return exit
 }

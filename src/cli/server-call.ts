@@ -1,13 +1,18 @@
 // The admin API of a running server, called over HTTP.
 import { within, type Clock, type Millis } from '../clock.ts'
-import { laterBy, type Answer, type Call, type Caller, type Problem } from './caller.ts'
+import { STORE_MARK } from '../store-mark.ts'
+import { laterBy, type Answer, type Call, type Caller, type Problem, type Unreached } from './caller.ts'
 
 export interface ServerCallerParts {
   readonly url: string
   readonly key: string | undefined
+  /** Nobody said that it is the one meant: a key that there may be was kept from it. */
+  readonly isGuessed?: boolean
 }
 
 const LOOK_FOR: Millis = 2_000
+/** What fetch calls it when no answer has begun after five minutes. */
+const TOO_LONG = 'UND_ERR_HEADERS_TIMEOUT'
 
 export class ServerCaller implements Caller {
   readonly kind = 'server'
@@ -25,7 +30,11 @@ export class ServerCaller implements Caller {
     const headers = { ...this.headers, ...(body !== undefined && { 'content-type': 'application/json' }) }
     const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
     const response = await this.#fetch(url, init)
-    return typeof response === 'string' ? { kind: 'unreached', why: response } : answerOf(response, this.where)
+    const answer = response instanceof Response ? await answerOf(response, this.where) : response
+    if (this.#parts.isGuessed !== true || answer.kind !== 'problem' || answer.problem.code !== 'KEY_MISSING')
+      return answer
+    const fix = `A key is sent only to a server that was named: say --url=${this.where} if that one is meant.`
+    return { ...answer, problem: { ...answer.problem, fix } }
   }
 
   get headers(): Readonly<Record<string, string>> {
@@ -35,11 +44,14 @@ export class ServerCaller implements Caller {
 
   async close(): Promise<void> {}
 
-  async #fetch(url: URL, init: RequestInit): Promise<Response | string> {
+  async #fetch(url: URL, init: RequestInit): Promise<Response | Unreached> {
     try {
       return await fetch(url, init)
     } catch (error) {
-      return `${this.where} does not answer: ${reasonOf(error)}.`
+      const reason = reasonOf(error)
+      if (reason !== TOO_LONG) return { kind: 'unreached', why: `${this.where} does not answer: ${reason}.` }
+      const why = `${this.where} works on it for longer than anybody waits here, and goes on.`
+      return { kind: 'unreached', why, fix: 'sluice audit says when it is done; only then ask again.' }
     }
   }
 }
@@ -67,12 +79,14 @@ export function reasonOf(error: unknown): string {
   return 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.message
 }
 
-export async function answersAsSluice(url: string, clock: Clock): Promise<boolean> {
+/** Undefined: nobody there, or nobody that answers as Sluice does. */
+export async function serverAt(url: string, clock: Clock): Promise<{ readonly mark: string | null } | undefined> {
   const stop = new AbortController()
-  const looked = fetch(`${url.replace(/\/+$/, '')}/healthz`, { signal: stop.signal }).then(
-    async (response) => response.ok && (await response.text()) === JSON.stringify({ ok: true }),
-  )
-  const found = looked.catch(() => false)
+  const looked = fetch(`${url.replace(/\/+$/, '')}/healthz`, { signal: stop.signal }).then(async (response) => {
+    const isSluice = response.ok && (await response.text()) === JSON.stringify({ ok: true })
+    return isSluice ? { mark: response.headers.get(STORE_MARK) } : undefined
+  })
+  const found = looked.catch(() => undefined)
   await within(clock, found, LOOK_FOR)
   stop.abort()
   return found

@@ -2,6 +2,11 @@
 import { COMMON, type Options } from './arguments.ts'
 import type { Command } from './command.ts'
 
+export function overviewOfAll(commands: readonly Command[]): string {
+  const what = 'It operates an app by its running server where there is one; sluice <command> --help says more.'
+  return `sluice <command> [options]\n\n${overview(commands)}\n\nOptions of every command:\n\n${optionsText(COMMON)}\n\n${what}`
+}
+
 export function overview(commands: readonly Command[]): string {
   return aligned(commands.map((command) => [headOf(command), command.says] as const))
 }

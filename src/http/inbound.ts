@@ -3,6 +3,7 @@ import type { Traces } from '../observe/traces.ts'
 import type { ReadBody } from '../receive/bounds.ts'
 import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
+import { STORE_MARK } from '../store-mark.ts'
 import { matches, type OwnRoute } from './own-route.ts'
 import { headOf, responseOf, webBody, type FetchContext } from './web-fetch.ts'
 
@@ -14,6 +15,8 @@ export interface InboundParts {
   /** What people operate the app by; made when it is first asked for. */
   readonly api: () => Promise<AdminApi>
   readonly traces: Traces
+  /** Which store it is, for whoever looks for the server of one. */
+  readonly storeMark?: () => string
 }
 
 export interface AdminApi {
@@ -28,8 +31,8 @@ export interface Connection {
   readonly isDirect: boolean
 }
 
-/** Addresses that are the API's, whatever the app declares. */
 const API = /^\/(?:v1\/|openapi\.json$|metrics$)/
+const HEALTH = /^\/(?:healthz|readyz)$/
 
 export class Inbound {
   readonly #parts: InboundParts
@@ -47,7 +50,9 @@ export class Inbound {
     return responseOf(await this.answer(head, connection, webBody(request)))
   }
 
+  /** What the server itself answers is not the app's, whatever it declares. */
   ownRoute(method: string, pathname: string): OwnRoute | undefined {
+    if (API.test(pathname) || HEALTH.test(pathname)) return undefined
     return this.#parts.routes.find((route) => matches(route, method, pathname))
   }
 
@@ -58,7 +63,7 @@ export class Inbound {
 
   answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const isLook = head.method === 'GET' || head.method === 'HEAD'
-    if (isLook && head.url.pathname === '/healthz') return Promise.resolve(json(200, { ok: true }))
+    if (isLook && head.url.pathname === '/healthz') return Promise.resolve(this.#health())
     if (isLook && head.url.pathname === '/readyz') return this.#readiness()
     if (API.test(head.url.pathname)) return this.#parts.api().then((api) => api.answer(head, connection, read))
     return this.#parts.traces.received(head.url.pathname, head.headers, () => this.#parts.receiver.receive(head, read))
@@ -66,6 +71,12 @@ export class Inbound {
 
   async stream(head: RequestHead, connection: Connection): Promise<Response> {
     return (await this.#parts.api()).stream(head, connection)
+  }
+
+  #health(): SourceAnswer {
+    const { storeMark } = this.#parts
+    const { headers, ...answer } = json(200, { ok: true })
+    return { ...answer, headers: { ...headers, ...(storeMark !== undefined && { [STORE_MARK]: storeMark() }) } }
   }
 
   async #readiness(): Promise<SourceAnswer> {

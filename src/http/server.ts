@@ -174,7 +174,10 @@ async function handled(serving: Serving, request: FastifyRequest, reply: Fastify
   return send(reply)
 }
 
-async function sendingFor({ inbound, isDirect }: Serving, request: FastifyRequest, head: RequestHead): Promise<Send> {
+async function sendingFor(serving: Serving, request: FastifyRequest, head: RequestHead): Promise<Send> {
+  const { inbound } = serving
+  // Proxies speak 1.0 unless told otherwise, and may add nothing else that tells of them.
+  const isDirect = serving.isDirect && request.raw.httpVersion === '1.1'
   const own = inbound.ownRoute(head.method, head.url.pathname)
   if (own !== undefined) {
     return sendingOwn(await own.handle(webRequest(request, head), { address: head.address }))

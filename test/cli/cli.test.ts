@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { githubHeaders, SECRET } from '../receive/scene.ts'
+import { COMPILED } from './commands-rig.ts'
 
 const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SRC = new URL('../../src/', import.meta.url)
@@ -51,7 +52,7 @@ class Program {
 
   constructor(folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const { PORT: _, ...rest } = process.env
-    const all = { ...rest, ...env, NODE_NO_WARNINGS: '1' }
+    const all = { ...rest, ...env, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: COMPILED }
     this.#child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: all, stdio: ['ignore', 'pipe', 'pipe'] })
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -174,8 +175,8 @@ describe('sluice start', () => {
       1,
       /CONFIG_INVALID.*trustProxy/,
     ],
-    ['there is no configuration', {}, ['start'], 1, /CONFIG_MISSING.*sluice\.config\.ts/],
-    ['the file that was named is not there', {}, ['start', '--config=a.ts'], 1, /CONFIG_MISSING.*a\.ts/],
+    ['there is no configuration', {}, ['start'], 5, /CONFIG_MISSING.*sluice\.config\.ts/],
+    ['the file that was named is not there', {}, ['start', '--config=a.ts'], 5, /CONFIG_MISSING.*a\.ts/],
     [
       'it exports no app',
       { 'sluice.config.ts': 'export default 1' },
@@ -187,7 +188,7 @@ describe('sluice start', () => {
     ['the port is none', { 'sluice.config.ts': configured('x') }, ['start', '--port=http'], 1, /CONFIG_INVALID.*port/],
     ['the command is none', {}, ['begin'], 2, /sluice <command>/],
     ['the option is none', {}, ['start', '--prot=1'], 2, /--prot/],
-    ['there is too much', {}, ['start', 'now'], 2, /sluice <command>/],
+    ['there is too much', {}, ['start', 'now'], 2, /now is too much/],
   ])('says so and ends when %s', async (_, files, args, code, text) => {
     const program = new Program(folderWith(files), args)
     expect(await program.exit).toBe(code)

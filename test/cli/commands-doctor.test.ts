@@ -72,10 +72,13 @@ describe('sluice doctor', () => {
 })
 
 describe('sluice migrate', () => {
-  it('makes the store, and says so', async () => {
+  it('makes the store, says so, and asks no server', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const ran = await run(folder, ['migrate'])
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/schema of this release: \d+ bytes, WAL/)])
+    const server = await serve(folder)
+    const inUse = await server.sluice('migrate', '--json')
+    expect([inUse.code, inUse.json]).toEqual([5, expect.objectContaining({ code: 'STORE_IN_USE' })])
   })
 })
 
@@ -92,5 +95,7 @@ describe('sluice backup', () => {
     const again = await run(folder, ['backup', file, 'copy.db'])
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is there already')])
     expect((await run(folder, ['backup', file])).code).toBe(2)
+    const missing = await run(folder, ['backup', 'none.db', 'other.db', '--json'])
+    expect([missing.code, missing.json]).toEqual([3, expect.objectContaining({ code: 'STORE_MISSING' })])
   })
 })

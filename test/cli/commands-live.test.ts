@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Progress } from '../../src/cli/progress.ts'
 import { serverEvents, type ServerEvent } from '../../src/cli/server-events.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
-import { APP, folderWith, MAIN, Program, run, serve } from './commands-rig.ts'
+import { APP, folderWith, MAIN, Program, run, serve, type Ran } from './commands-rig.ts'
 
 const FILES = { 'sluice.config.ts': APP }
 
@@ -62,7 +62,7 @@ describe('sluice tail', () => {
 
   it('is refused with the right end where a key is needed', async () => {
     const server = await serve(folderWith(FILES))
-    await server.sluice('keys', 'make', 'one')
+    await server.sluice('keys', 'make', 'one', '--role=operate')
     const ran = await server.sluice('tail')
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
   })
@@ -113,10 +113,22 @@ describe('sluice work --once', () => {
     expect([worked.code, worked.stdout]).toEqual([0, expect.stringContaining('2 runs, of which 0 failed.')])
     expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('second ')
     const again = await run(folder, ['work', '--once', '--json'])
-    expect(again.stdout).toBe('{"runs":0,"failed":0}\n')
+    expect([again.code, again.stdout]).toEqual([0, '{"runs":0,"failed":0}\n'])
     expect((await run(folder, ['lanes', '--flow=later', '--json'])).json).toMatchObject({
       items: [{ state: 'waiting' }],
     })
+  })
+
+  it('ends with 1 over a run that failed only if it is told to', async () => {
+    const folder = folderWith({
+      'sluice.config.ts': WORKING.replace("publish({ type: 'more'", "throw new Error('no'); publish({ type: 'more'"),
+    })
+    const due = (): Promise<unknown> => run(folder, ['flows'], { env: { PUBLISH: '1' } })
+    await due()
+    const failed = await run(folder, ['work', '--once', '--fail'])
+    expect([failed.code, failed.stdout]).toEqual([1, expect.stringContaining('1 run, of which 1 failed.\n')])
+    await due()
+    expect((await run(folder, ['work', '--once'])).code).toBe(0)
   })
 
   it('does not wait for what no flow of this app is for', async () => {
@@ -209,21 +221,27 @@ describe.skipIf(!existsSync(SCRIPT) && process.env['CI'] !== 'true')('at a termi
   })
 })
 
-/** What bash would offer after these words. */
-async function complete(...words: readonly string[]): Promise<string> {
-  const { stdout: script } = await run(folderWith({}), ['completion', 'bash'])
-  const set = `COMP_WORDS=(sluice ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}`
-  const { stdout } = await promisify(execFile)('bash', ['-c', `${script}\n${set}; _sluice; echo "\${COMPREPLY[*]}"`])
-  return stdout.trim()
-}
-
 describe('sluice completion', () => {
-  it('completes commands, what follows them, and options', async () => {
-    expect(await complete('de')).toBe('dead dev')
-    expect(await complete('dead', '')).toBe('list show retry drop export')
-    expect(await complete('dead', 'retry', '--fl')).toBe('--flow')
-    expect(await complete('dead', 'retry', 'id', '--y')).toBe('--yes')
-    expect(await complete('completion', 'z')).toBe('zsh')
+  let script: Promise<Ran> | undefined
+
+  it.each<readonly [string, readonly string[], RegExp]>([
+    ['the first word', ['de'], /^dead dev$/],
+    ['what follows it', ['dead', ''], /^list count show retry drop export --flow/],
+    ['options', ['dead', 'retry', '--fl'], /^--flow$/],
+    ['options behind a word of one’s own', ['dead', 'retry', 'id', '--y'], /^--yes$/],
+    ['a shell', ['completion', 'z'], /^zsh$/],
+    ['options of what runs the app', ['start', '--p'], /^--port$/],
+    ['options of a list that is left out', ['lanes', '--fl'], /^--flow$/],
+    ['a command behind an option', ['--verbose', 'dea'], /^dead$/],
+    ['a command behind an option that bash takes apart', ['--url', '=', 'http', 'dead', 'co'], /^count$/],
+  ])('completes %s in bash', async (_, words, offered) => {
+    script ??= run(folderWith({}), ['completion', 'bash'])
+    const set = `COMP_WORDS=(sluice ${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}`
+    const { stdout } = await promisify(execFile)('bash', [
+      '-c',
+      `${(await script).stdout}\n${set}; _sluice; echo "\${COMPREPLY[*]}"`,
+    ])
+    expect(stdout.trim()).toMatch(offered)
   })
 
   it.each(['zsh', 'fish'])('has a script for %s with every command', async (shell) => {

@@ -1,6 +1,6 @@
 // `sluice keys`, `sluice audit` and `sluice alerts`: who may, who did, and what people are to hear of.
 import { pathOf } from '../caller.ts'
-import { ended } from '../api-call.ts'
+import { ended } from '../problem.ts'
 import { ask, misused, PAGE, show, showPage, texts, YES, type Command } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { EXIT } from '../exit.ts'
@@ -35,10 +35,13 @@ export const keys: readonly Command[] = [
     words: 'keys make',
     takes: ['<name>'],
     says: 'a new key; its secret is shown now, and never again',
-    options: texts({ role: 'read or operate; read unless said' }),
-    run: (scene) => {
+    options: texts({ role: 'read or operate; required' }),
+    run: async (scene) => {
       const [name = ''] = scene.given.words
-      const body = { name, role: scene.given.text('role') ?? 'read' }
+      const role = scene.given.text('role')
+      if (role === undefined)
+        return misused(scene, 'Say --role=read or --role=operate; the first key is one to operate.')
+      const body = { name, role }
       return show(scene, { method: 'POST', path: '/v1/keys', body }, (key: Key & { readonly secret: string }) => {
         scene.out.line(key.secret)
         scene.out.note(
@@ -76,7 +79,13 @@ const AUDIT: readonly Column<Entry>[] = [
 
 type Verified =
   | { readonly kind: 'whole'; readonly entries: number }
-  | { readonly kind: 'broken'; readonly at: number; readonly entries: number }
+  | { readonly kind: 'broken'; readonly why: 'changed' | 'cut' | 'unknown'; readonly at: number }
+
+const BROKEN = {
+  changed: (at: number) => `at entry ${at}: it, or one before it, was changed`,
+  cut: (at: number) => `at entry ${at}: it and what came after it are gone`,
+  unknown: () => 'somewhere: the entry that was asked for is not in it',
+} as const
 
 export const audit: readonly Command[] = [
   {
@@ -99,8 +108,8 @@ export const audit: readonly Command[] = [
       if (answer.kind !== 'done') return ended(out, answer)
       const verified = answer.value as Verified
       if (out.asJson) out.answer(verified)
-      else if (verified.kind === 'whole') out.line(`The chain is whole: ${many(verified.entries, 'act')}.`)
-      else out.line(out.paint('red', `The chain is broken at entry ${verified.at}: it, or one before it, was changed.`))
+      else if (verified.kind === 'whole') out.line(`The chain is whole: ${many(verified.entries, 'entry', 'entries')}.`)
+      else out.line(out.paint('red', `The chain is broken ${BROKEN[verified.why](verified.at)}.`))
       return verified.kind === 'whole' ? EXIT.done : EXIT.failed
     },
   },

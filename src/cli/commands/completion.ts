@@ -6,8 +6,8 @@ import { EXIT } from '../exit.ts'
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** Beside those that operate: they read their own words. */
-const OTHERS: readonly string[] = ['dev', 'start', 'version', 'help', 'completion']
+/** Beside those that are given. */
+const OTHERS: readonly string[] = ['help', 'completion']
 
 export function completion(commands: readonly Command[]): Command {
   return {
@@ -23,7 +23,7 @@ export function completion(commands: readonly Command[]): Command {
   }
 }
 
-/** By what has been typed, `''` for nothing: what may come next. */
+/** By the words that have been typed, `''` for none: what may come next. */
 type Tree = ReadonlyMap<string, readonly string[]>
 
 function treeOf(commands: readonly Command[]): Tree {
@@ -38,12 +38,22 @@ function treeOf(commands: readonly Command[]): Tree {
     )
     if (second !== undefined) tree.set(first, [...(tree.get(first) ?? []), second])
   }
+  // Where the list is meant, its name can be left out.
+  for (const first of firsts) {
+    const ofList = tree.get(`${first} list`)
+    if (ofList !== undefined) tree.set(first, [...new Set([...(tree.get(first) ?? []), ...ofList])])
+  }
   return tree
 }
 
 const SCRIPTS: Readonly<Record<Shell, (tree: Tree) => string>> = {
+  // A shell may hand over --flow=x as three words.
   bash: (tree) => `_sluice() {
-  local typed="\${COMP_WORDS[*]:1:COMP_CWORD-1}" next=""
+  local word before="" typed="" next=""
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    [[ "$word" == -* || "$word" == "=" || "$before" == "=" ]] || typed+="$word "
+    before="$word"
+  done
   case "$typed" in
 ${casesOf(tree)}
   esac
@@ -52,7 +62,10 @@ ${casesOf(tree)}
 complete -o default -F _sluice sluice`,
   zsh: (tree) => `#compdef sluice
 _sluice() {
-  local typed="\${words[2,CURRENT-1]}" next=""
+  local typed="" next="" word
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    [[ "$word" == -* ]] || typed+="$word "
+  done
   case "$typed" in
 ${casesOf(tree)}
   esac
@@ -63,7 +76,9 @@ compdef _sluice sluice`,
     [...tree]
       .map(([typed, next]) => {
         const when =
-          typed === '' ? '__fish_use_subcommand' : `string match -qr '^sluice ${typed}( |$)' -- (commandline -pc)`
+          typed === ''
+            ? '__fish_use_subcommand'
+            : `string match -qr '^sluice( --\\S+)* ${typed}( |$)' -- (commandline -pc)`
         return `complete -c sluice -n "${when}" -f -a "${next.join(' ')}"`
       })
       .join('\n'),
@@ -73,6 +88,6 @@ compdef _sluice sluice`,
 function casesOf(tree: Tree): string {
   return [...tree]
     .toSorted(([one], [other]) => other.split(' ').length - one.split(' ').length || one.localeCompare(other))
-    .map(([typed, next]) => `    ${typed === '' ? "''" : `'${typed}'|'${typed} '*`}) next="${next.join(' ')}" ;;`)
+    .map(([typed, next]) => `    ${typed === '' ? "''" : `'${typed} '*`}) next="${next.join(' ')}" ;;`)
     .join('\n')
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { writeMuch } from '../answer-stream.ts'
 import { pathOf } from '../caller.ts'
-import { ended } from '../api-call.ts'
+import { ended } from '../problem.ts'
 import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { EXIT, type Exit } from '../exit.ts'
@@ -48,6 +48,8 @@ const COLUMNS: readonly Column<Letter>[] = [
   { title: 'why', cell: ({ reason, error, attempts }) => attempts?.at(-1)?.error ?? error ?? reason },
 ]
 
+const COUNT = '/v1/dead-letters/count'
+
 function filterOf({ given }: Scene): Readonly<Record<string, string>> {
   const kind = given.is('unrouted') ? { kind: 'unrouted' } : {}
   return { ...given.texts(['flow', 'key', 'tenant', 'from', 'to']), ...kind }
@@ -62,6 +64,16 @@ const list: Command = {
     return showPage(scene, { method: 'GET', path: '/v1/dead-letters', query }, (items: readonly Letter[]) =>
       scene.out.table(COLUMNS, items, 'There are no dead letters.'),
     )
+  },
+}
+
+const counting: Command = {
+  words: 'dead count',
+  says: 'how many there are of a filter, with those that were retried and have not ended yet',
+  options: FILTER,
+  run: (scene) => {
+    const call = { method: 'GET', path: COUNT, query: filterOf(scene) } as const
+    return show(scene, call, ({ count: n }: { readonly count: number }) => scene.out.line(`${many(n, 'dead letter')}.`))
   },
 }
 
@@ -97,15 +109,18 @@ const acts: readonly Command[] = (['retry', 'drop'] as const).map((act) => ({
   takes: ['[id]'],
   says: act === 'retry' ? 'run again: one, or all of a filter' : 'end: one, or all of a filter',
   options: { ...FILTER, all: { type: 'boolean', says: 'all there are' }, yes: YES },
-  run: (scene) => {
+  run: async (scene) => {
     const [id] = scene.given.words
     const filter = filterOf(scene)
     const isFiltered = Object.keys(filter).length > 0 || scene.given.is('all')
     if ((id === undefined) !== isFiltered) {
-      return Promise.resolve(misused(scene, `Give either an id, or what names them, such as --flow; --all is all.`))
+      return misused(scene, `Give either an id, or what names them, such as --flow; --all is all.`)
     }
-    if (id !== undefined) return steer(scene, pathOf('v1/dead-letters', id, act), {})
-    return all(scene, act, filter)
+    if (id === undefined) return all(scene, act, filter)
+    const { where } = await scene.api()
+    const question = `The dead letter ${id} of ${where} is dropped for good. Go on?`
+    const no = act === 'drop' ? await unconfirmed(scene, question) : undefined
+    return no ?? steer(scene, pathOf('v1/dead-letters', id, act), {})
   },
 }))
 
@@ -120,7 +135,8 @@ async function all(scene: Scene, act: 'retry' | 'drop', filter: Readonly<Record<
   const { where } = await scene.api()
   const no = await unconfirmed(scene, `${many(counted.count, 'dead letter')} of ${where}: ${act} them?`)
   if (no !== undefined) return no
-  const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body: filter } as const
+  const body = Object.keys(filter).length === 0 ? { all: true } : filter
+  const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body } as const
   return show(scene, call, ({ count: n }: { readonly count: number }) => {
     out.line(`${DID[act]} ${many(n, 'dead letter')}.`)
   })
@@ -129,7 +145,7 @@ async function all(scene: Scene, act: 'retry' | 'drop', filter: Readonly<Record<
 type Counted = { readonly kind: 'count'; readonly count: number } | { readonly kind: 'exit'; readonly exit: Exit }
 
 async function count(scene: Scene, query: Readonly<Record<string, string>>): Promise<Counted> {
-  const answer = await ask(scene, { method: 'GET', path: '/v1/dead-letters/count', query })
+  const answer = await ask(scene, { method: 'GET', path: COUNT, query })
   if (answer.kind !== 'done') return { kind: 'exit', exit: ended(scene.out, answer) }
   return { kind: 'count', ...(answer.value as { readonly count: number }) }
 }
@@ -180,4 +196,4 @@ async function exportPages(
   return undefined
 }
 
-export const dead: readonly Command[] = [list, one, ...acts, exporting]
+export const dead: readonly Command[] = [list, counting, one, ...acts, exporting]

@@ -2,9 +2,11 @@
 import { DEFAULTS } from '../../config.ts'
 import { keepForAnswers } from '../answer-stream.ts'
 import { allChecks, type Check, type StoreSafety } from '../checks.ts'
-import { show, type Command, type Scene } from '../command.ts'
+import { findOwn } from '../api-call.ts'
+import { misused, type Command, type Scene } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { plain, type Field } from '../output.ts'
+import { ended } from '../problem.ts'
 
 const STYLES = { ok: 'green', look: 'yellow', wrong: 'red' } as const
 
@@ -25,10 +27,21 @@ export const doctor: Command = {
 export const migrate: Command = {
   words: 'migrate',
   says: 'bring the store to the schema of this release; the server does so when it starts',
-  run: (scene) =>
-    show(scene, { method: 'GET', path: '/v1/store' }, ({ bytes, because }: StoreSafety) => {
-      scene.out.line(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
-    }),
+  run: async (scene) => {
+    const { given, out, where } = scene
+    if (given.text('url') !== undefined) return misused(scene, 'migrate opens the store itself, and asks no server.')
+    const own = await findOwn(where)
+    try {
+      const answer = await own.call({ method: 'GET', path: '/v1/store' })
+      if (answer.kind !== 'done') return ended(out, answer)
+      const { bytes, because } = answer.value as StoreSafety
+      if (out.asJson) out.answer(answer.value)
+      else out.line(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
+      return EXIT.done
+    } finally {
+      await own.close()
+    }
+  },
 }
 
 function print({ out }: Scene, checks: readonly Check[]): void {

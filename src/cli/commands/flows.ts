@@ -29,8 +29,13 @@ const FLOWS: readonly Column<Flow>[] = [
 const LIMITS: readonly Column<Limit>[] = [
   { title: 'limit', cell: ({ name }) => name },
   { title: 'declared', cell: ({ declared }) => (declared ? 'here' : 'elsewhere') },
-  { title: 'paused until', cell: ({ pausedUntil }) => time(pausedUntil) },
+  { title: 'paused until', cell: ({ pausedUntil }) => pausedUntil && endOf(pausedUntil) },
 ]
+
+/** A pause that outlasts the calendar ends by hand alone. */
+function endOf(pausedUntil: number): string {
+  return time(pausedUntil) ?? 'somebody resumes it'
+}
 
 const REASON = { reason: 'why; it is shown to whoever asks' } as const
 
@@ -82,7 +87,7 @@ export const limits: readonly Command[] = [
       const [name = ''] = scene.given.words
       const body = { for: '10m', reason: 'by hand', ...scene.given.texts(['for', 'reason']) }
       const call = { method: 'POST', path: pathOf('v1/limits', name, 'pause'), body } as const
-      return show(scene, call, ({ pausedUntil }: Limit) => scene.out.line(`Paused until ${time(pausedUntil)}.`))
+      return show(scene, call, ({ pausedUntil = 0 }: Limit) => scene.out.line(`Paused until ${endOf(pausedUntil)}.`))
     },
   },
   {

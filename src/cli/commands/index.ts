@@ -1,4 +1,4 @@
-// All commands that operate an app, in the order in which people are told of them.
+// All commands, in the order in which people are told of them.
 import type { Command } from '../command.ts'
 import { alerts, audit, keys, purge } from './access.ts'
 import { backup } from './backup.ts'
@@ -9,13 +9,16 @@ import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
 import { explain, lanes } from './lanes.ts'
 import { replay } from './replay.ts'
+import { dev, start, version } from './run-app.ts'
 import { send } from './send.ts'
 import { sources } from './sources.ts'
 import { stats } from './stats.ts'
 import { tail } from './tail.ts'
 import { work } from './work.ts'
 
-const OPERATING: readonly Command[] = [
+const ALL: readonly Command[] = [
+  dev,
+  start,
   work,
   migrate,
   backup,
@@ -36,6 +39,7 @@ const OPERATING: readonly Command[] = [
   ...keys,
   ...audit,
   purge,
+  version,
 ]
 
-export const COMMANDS: readonly Command[] = [...OPERATING, completion(OPERATING)]
+export const COMMANDS: readonly Command[] = [...ALL, completion(ALL)]

@@ -1,6 +1,6 @@
 // `sluice lanes` and `sluice explain`: where the events of a key are, why, and what a person can do about it.
 import { pathOf } from '../caller.ts'
-import { ended } from '../api-call.ts'
+import { ended } from '../problem.ts'
 import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { EXIT, type Exit } from '../exit.ts'
@@ -114,11 +114,22 @@ const hold: Command = {
 
 export const lanes: readonly Command[] = [list, one, ...acts, hold]
 
-/** Says `ok`, or that it was so already. */
-export function steer(scene: Scene, path: string, body: object): Promise<Exit> {
-  return show(scene, { method: 'POST', path, body }, ({ result }: { readonly result: string }) => {
-    scene.out.line(result === 'ok' ? 'Done.' : `Nothing to do: ${result}.`)
-  })
+const RESULTS = {
+  ok: 'Done.',
+  already: 'Nothing to do: it is so already.',
+  missing: 'Nothing to do: there is none any more.',
+  running: 'Not done: a run is under way.',
+} as const
+
+/** What a run keeps from being done has failed, also if the API has an answer to it. */
+export async function steer(scene: Scene, path: string, body: object): Promise<Exit> {
+  const { out } = scene
+  const answer = await ask(scene, { method: 'POST', path, body })
+  if (answer.kind !== 'done') return ended(out, answer)
+  const { result } = answer.value as { readonly result: keyof typeof RESULTS }
+  if (out.asJson) out.answer(answer.value)
+  else out.line(RESULTS[result])
+  return result === 'running' ? EXIT.failed : EXIT.done
 }
 
 /** People know flow and key; the API goes by ids. */
@@ -132,6 +143,7 @@ async function ofLane(scene: Scene, act: (id: string) => Promise<Exit>): Promise
   if (answer.kind !== 'done') return ended(scene.out, answer)
   const lane = (answer.value as Page<Lane>).items[0]
   if (lane !== undefined) return act(lane.id)
-  scene.out.note(`The lane has nothing in it, or never was: sluice explain ${first} ${key} says which.`)
-  return EXIT.missing
+  const detail = 'The lane has nothing in it, or never was.'
+  const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} says which.` }
+  return ended(scene.out, { kind: 'problem', problem })
 }

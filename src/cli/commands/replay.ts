@@ -1,7 +1,7 @@
 // `sluice replay`: stored events run again. Counted first, asked for, begun, and watched until it is done.
 import type { Replay } from '../../operate/replays.ts'
 import { pathOf } from '../caller.ts'
-import { ended } from '../api-call.ts'
+import { ended } from '../problem.ts'
 import { ask, misused, show, showPage, texts, YES, type Command, type Scene } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { EXIT, type Exit } from '../exit.ts'

@@ -5,14 +5,15 @@ import { SluiceError } from '../../errors.ts'
 import type { DeclaredSource } from '../../receive/declared-source.ts'
 import type { Sluice } from '../../sluice.ts'
 import { keepForAnswers } from '../answer-stream.ts'
-import { ended, findServer } from '../api-call.ts'
+import { findServer } from '../api-call.ts'
 import { pathOf, type Answer } from '../caller.ts'
 import { misused, texts, type Command, type Scene } from '../command.ts'
 import { configFile, configured } from '../config-file.ts'
 import { EXIT, type Exit } from '../exit.ts'
 import { many, plain } from '../output.ts'
 import { Progress } from '../progress.ts'
-import { reasonOf, type ServerCaller } from '../server-call.ts'
+import { ended } from '../problem.ts'
+import { reasonOf, ServerCaller } from '../server-call.ts'
 import type { Signed } from '../signed/signed.ts'
 import { SIGNERS } from '../signed/signers.ts'
 
@@ -44,7 +45,7 @@ export const send: Command = {
     const declared = declaredBy(app, name)
     const data = dataOf(given.text('data'))
     const server = await findServer(where)
-    if (server === undefined) return ended(out, { kind: 'unreached', why: 'There is no server to send it to.' })
+    if (!(server instanceof ServerCaller)) return ended(out, server)
     const secret = given.text('secret') ?? (await secretOf(declared, name, server))
     if (typeof secret !== 'string') return ended(out, secret)
     out.tell(`Sends to ${server.where}${declared.path}`)

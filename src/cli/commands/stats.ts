@@ -31,16 +31,26 @@ interface Stats {
 const COLUMNS: readonly Column<Group>[] = [
   { title: 'of', cell: ({ source, type, flow }) => flow ?? ([source, type].filter(Boolean).join('/') || 'all') },
   { title: 'received', cell: ({ received }) => received },
-  { title: 'a minute', cell: ({ receivedPerMinute }) => receivedPerMinute.toFixed(1) },
+  { title: 'rate', cell: ({ receivedPerMinute }) => rate(receivedPerMinute) },
   { title: 'done', cell: ({ done }) => done },
   { title: 'dead', cell: ({ dead }) => dead },
   { title: 'failing', cell: ({ failing }) => failing },
-  { title: 'failed', cell: ({ failureRate }) => failureRate && `${(failureRate * 100).toFixed(1)} %` },
+  {
+    title: 'failed',
+    cell: ({ failureRate }) => (failureRate === undefined ? undefined : `${(failureRate * 100).toFixed(1)} %`),
+  },
   { title: 'mean', cell: ({ meanMs }) => (meanMs === undefined ? undefined : span(meanMs)) },
   { title: 'p95', cell: ({ p95Ms }) => (p95Ms === undefined ? undefined : span(p95Ms)) },
   { title: 'waiting', cell: ({ depth }) => depth },
   { title: 'due since', cell: ({ oldest }) => time(oldest) },
 ]
+
+/** In the shortest unit of which there is a whole one: what is rare is not none. */
+function rate(perMinute: number): string {
+  if (perMinute === 0) return '0'
+  if (perMinute >= 1) return `${perMinute.toFixed(1)}/min`
+  return perMinute * 60 >= 1 ? `${(perMinute * 60).toFixed(1)}/h` : `${(perMinute * 1_440).toPrecision(2)}/day`
+}
 
 export const stats: Command = {
   words: 'stats',

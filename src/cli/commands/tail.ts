@@ -1,10 +1,11 @@
 // `sluice tail`: what happens on the server, as it happens, until somebody has seen enough.
 import type { Clock, Millis } from '../../clock.ts'
-import { ended, findServer } from '../api-call.ts'
+import { findServer } from '../api-call.ts'
 import { texts, type Command, type Scene } from '../command.ts'
 import { EXIT, type Exit } from '../exit.ts'
 import { plain, time } from '../output.ts'
-import { reasonOf, type ServerCaller } from '../server-call.ts'
+import { ended } from '../problem.ts'
+import { reasonOf, ServerCaller } from '../server-call.ts'
 import { serverEvents, type ServerEvent } from '../server-events.ts'
 
 interface Change {
@@ -23,7 +24,7 @@ export const tail: Command = {
   options: texts({ flow: 'of this flow' }),
   run: async (scene) => {
     const server = await findServer(scene.where)
-    if (server === undefined) return ended(scene.out, { kind: 'unreached', why: 'There is no server to watch.' })
+    if (!(server instanceof ServerCaller)) return ended(scene.out, server)
     scene.out.tell(`Asks ${server.where}`)
     return follow(scene, server)
   },

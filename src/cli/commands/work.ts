@@ -25,7 +25,10 @@ const ENDS = [
 export const work: Command = {
   words: 'work',
   says: 'work what is due and end, for cron; --once is required',
-  options: { once: { type: 'boolean', says: 'end when nothing is due and nothing runs' } },
+  options: {
+    once: { type: 'boolean', says: 'end when nothing is due and nothing runs' },
+    fail: { type: 'boolean', says: 'end with 1 if a run failed, though it may be tried again' },
+  },
   run: async (scene) => {
     const { given, where, out } = scene
     if (!given.is('once')) return misused(scene, 'work ends when nothing is due: say --once. To go on, sluice start.')
@@ -42,7 +45,7 @@ export const work: Command = {
     }
     if (out.asJson) out.answer(tally.counts)
     else out.line(`${many(tally.counts.runs, 'run')}, of which ${tally.counts.failed} failed.`)
-    return EXIT.done
+    return given.is('fail') && tally.counts.failed > 0 ? EXIT.failed : EXIT.done
   },
 }
 

@@ -1,0 +1,255 @@
+// A day of whoever operates the app of the seed, by the command line alone: an alert is raised, found, explained, the fault mended,
+// the dead letters counted and retried, the alert called off, and the audit log has it all, and shows when it was tampered with.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { alerts, Sluice } from '../../src/index.ts'
+import { testApp } from '../../src/testing/index.ts'
+import { folderWith, Program, run, serve, until, type Ran } from './commands-rig.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const FLOW = 'health-metrics'
+
+/** A person with a key of her own. Her folder has no configuration unless said: whatever is answered, the server answers. */
+class Desk {
+  readonly folder: string
+  readonly url: string
+  #key: Readonly<Record<string, string>> = {}
+
+  constructor(url: string, folder = folderWith({})) {
+    this.url = url
+    this.folder = folder
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return { SLUICE_URL: this.url, ...this.#key }
+  }
+
+  async signIn(name: string): Promise<void> {
+    this.#key = { SLUICE_KEY: (await this.says('keys', 'make', name, '--role=operate')).trim() }
+  }
+
+  run(...args: readonly string[]): Promise<Ran> {
+    return run(this.folder, args, { env: this.env })
+  }
+
+  /** What a person reads of a command that succeeds. */
+  async says(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(...args)
+    expect([args, code, code === 0 ? '' : stderr]).toEqual([args, 0, ''])
+    return stdout
+  }
+
+  async json<T>(...args: readonly string[]): Promise<T> {
+    return JSON.parse(await this.says(...args, '--json')) as T
+  }
+
+  /** The first words of each line of a table, without its head. */
+  async rows(words: number, ...args: readonly string[]): Promise<readonly (readonly string[])[]> {
+    const [, ...lines] = (await this.says(...args)).trimEnd().split('\n')
+    return lines.map((line) => line.split(/ +/).slice(0, words))
+  }
+}
+
+describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (store) => {
+  test('from the alert to its end, by the command line alone', { timeout: 120_000 }, async () => {
+    const downstream = { isUp: true, stored: 0 }
+    const app = new Sluice({ store: 'memory:', log: false })
+    app.flow(FLOW, {
+      on: 'garmin/*',
+      key: (event) => event.subject,
+      retry: ['1s', '5s'],
+      run: ({ events }) => {
+        if (!downstream.isUp) throw new Error('The database refuses connections.')
+        downstream.stored += events.length
+      },
+    })
+    app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }), for: '1m' })
+    app.alert('failures', { when: alerts.failureRate({ above: 0.1, window: '24h' }) })
+    const t = await testApp(app, { store, now: START })
+    onTestFinished(() => t.stop())
+    const { url } = await app.listen({ port: 0 })
+    const desk = new Desk(url)
+    const arrive = (from: number, n: number): Promise<unknown> =>
+      t.send(Array.from({ length: n }, (_, at) => ({ source: 'garmin', type: 'sleep', subject: `user-${from + at}` })))
+
+    await desk.signIn('ada')
+    const stranger = new Desk(url)
+    expect((await stranger.run('alerts')).code).toBe(4)
+
+    // The morning is quiet.
+    await arrive(0, 30)
+    await t.advance('1h')
+    expect(downstream.stored).toBe(30)
+    expect(await desk.says('stats')).toMatch(/^all +30 +\S+ +30 +0 +0 +0\.0 %/m)
+    expect(await desk.rows(2, 'alerts')).toEqual([
+      ['dead-letters', 'clear'],
+      ['failures', 'clear'],
+    ])
+
+    // At noon the database goes away.
+    downstream.isUp = false
+    await arrive(100, 12)
+    await t.advance('5m')
+    const raised = await desk.says('alerts')
+    expect(raised).toMatch(/^dead-letters +raised +2026-01-01 01:00:10Z +12 dead letters within a day\.$/m)
+    expect(raised).toMatch(/^failures +raised +2026-01-01 01:00:10Z +28\.6 % of all events failed\.$/m)
+
+    // What is wrong, with whom, since when.
+    const letters = await desk.rows(8, 'dead', 'list', `--flow=${FLOW}`, '--limit=5')
+    const letter = [FLOW, expect.stringMatching(/^user-1\d\d$/), '2026-01-01', '01:00:06Z', '3', '1', 'dead']
+    expect(letters).toEqual(Array.from({ length: 5 }, () => [expect.any(String), ...letter]))
+    const [id = '', , lane = ''] = letters[0] ?? []
+    const shown = await desk.says('dead', 'show', id)
+    const attempts = /^attempt +2026-01-01 01:00:(\d\d)Z.*: Error: The database refuses connections\.$/gm
+    expect(Array.from(shown.matchAll(attempts), ([, second]) => second)).toEqual(['00', '01', '06'])
+    expect(shown).toMatch(new RegExp(`^key +${lane}$`, 'm'))
+    expect(shown).toMatch(/^event +\S+ +garmin\/sleep$/m)
+    expect(await desk.says('explain', FLOW, lane)).toMatch(/ended as dead 4\.9 minutes ago, and it has 1 dead letter\b/)
+    const [of, received, , done, dead] = (await desk.rows(5, 'stats', '--window=24h', '--by=source,type'))[1] ?? []
+    expect({ of, received, done, dead }).toEqual({ of: 'garmin/sleep', received: '42', done: '30', dead: '12' })
+
+    // Nothing more is to die while it is mended; what arrives waits.
+    expect(await desk.says('flows', 'pause', FLOW, '--reason=the database is away')).toBe('Done.\n')
+    await arrive(200, 3)
+    await t.advance('10m')
+    expect(await desk.says('flows')).toMatch(/^health-metrics +3 +0 .*by ada: the database is away$/m)
+    expect(await desk.says('explain', FLOW, 'user-201')).toContain('the database is away')
+    expect(await desk.says('dead', 'count', `--flow=${FLOW}`)).toBe('12 dead letters.\n')
+    expect(await desk.json('dead', 'count', '--flow=another')).toEqual({ count: 0 })
+    downstream.isUp = true
+    expect(await desk.says('flows', 'resume', FLOW)).toBe('Done.\n')
+    const asked = await desk.run('dead', 'retry', `--flow=${FLOW}`)
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('12 dead letters of http://127.0.0.1:')])
+    expect(await desk.says('dead', 'retry', `--flow=${FLOW}`, '--yes')).toBe('retried 12 dead letters.\n')
+    await t.advance('5m')
+    expect(downstream.stored).toBe(45)
+    expect(await desk.says('dead', 'count')).toBe('0 dead letters.\n')
+    // Nothing is dead any more, and so nothing has failed.
+    expect(await desk.says('stats', '--by=flow')).toMatch(/^health-metrics +45 +\S+ +45 +0 +0 +0\.0 %/m)
+    expect(await desk.rows(2, 'alerts')).toEqual([
+      ['dead-letters', 'clear'],
+      ['failures', 'clear'],
+    ])
+    // Looked at every ten seconds, told once each way.
+    const heard = await desk.json<{ items: { type: string; subject: string }[] }>('events', '--source=sluice')
+    expect(heard.items.map(({ type, subject }) => `${type} ${subject}`).toReversed()).toEqual([
+      'alert.raised failures',
+      'alert.raised dead-letters',
+      'alert.cleared failures',
+      'alert.cleared dead-letters',
+    ])
+
+    // Who did what is on record, and the record is whole.
+    const entries = await desk.rows(100, 'audit')
+    const acts = entries.filter((words) => words[2] === 'ada').map(([day, at, , ...what]) => [day, at, what.join(' ')])
+    // Whether it is asked for or done: each act is there, at its time, and nothing else is.
+    const told = acts.map(([day, at, what = '']) => `${day} ${at} ${what.replace(/^(?:asked|done \([^)]*\)): /, '')}`)
+    expect([...new Set(told)].toReversed()).toEqual([
+      expect.stringMatching(/^2026-01-01 01:05:00Z paused? the flow health-metrics: the database is away$/),
+      expect.stringMatching(/^2026-01-01 01:15:00Z resumed? the flow health-metrics$/),
+      expect.stringMatching(/^2026-01-01 01:15:00Z retr(?:y|ied) the dead letters of \{"flow":"health-metrics"\}$/),
+    ])
+    expect(entries.at(-1)).toEqual(expect.arrayContaining(['00:00:00Z', 'loopback', 'key', 'ada']))
+    expect(await desk.says('audit', 'verify')).toBe(`The chain is whole: ${entries.length} entries.\n`)
+  })
+})
+
+const SRC = new URL('../../src/', import.meta.url)
+
+/** Of the seed as well, as a program of its own. The database is there once there is a file named mended. */
+const CONFIG = `
+import { existsSync } from 'node:fs'
+import { alerts, Sluice } from '${new URL('index.ts', SRC).href}'
+import { systemClock } from '${new URL('clock.ts', SRC).href}'
+import { garmin } from '${new URL('sources/index.ts', SRC).href}'
+// Alerts are looked at every ten seconds: here these are half a second, and all else is as it is.
+const after = (delay, call) => systemClock.after(delay === 10_000 ? 500 : delay, call)
+const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', log: false, clock: { ...systemClock, after } })
+app.source('garmin', garmin({ clientId: 'garmin-client-0123456789' }))
+app.flow('${FLOW}', { on: 'garmin/*', key: (event) => event.subject, retry: [], run: () => {
+  if (!existsSync('mended')) throw new Error('The database refuses connections.')
+} })
+app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }) })
+export default app
+`
+
+/** What Garmin sends: items of so many people in one request. */
+function sleepOf(users: number): string {
+  const sleeps = Array.from({ length: users }, (_, at) => ({ userId: `user-${at}`, summaryId: `night-${at}` }))
+  return `--data=${JSON.stringify({ sleeps })}`
+}
+
+test(
+  'the same beside sluice start on a file, watched live, until somebody changes the log',
+  { timeout: 120_000 },
+  async () => {
+    const folder = folderWith({ 'sluice.config.ts': CONFIG })
+    const server = await serve(folder)
+    const desk = new Desk(server.url, folder)
+    await desk.signIn('ada')
+    const tail = new Program(folder, ['tail', '--verbose'], desk.env)
+    const ended = (how: 'dead' | 'done', runs: number): Promise<string> => {
+      const end = `.* ${FLOW} \\S+ ${how}\\n`
+      return tail.said(new RegExp(`(?:${end}(?:(?!${end}).*\\n)*){${runs}}`))
+    }
+    // People are told before it is written down.
+    const standing = (state: string): Promise<string> =>
+      until(
+        () => desk.says('alerts'),
+        (text) => text.includes(` ${state} `),
+      )
+    await tail.said(/(Watching)/)
+
+    // Raised, and told of while it happens.
+    expect(await desk.says('send', 'garmin', sleepOf(12))).toBe('200\n')
+    await ended('dead', 12)
+    await tail.said(/(alert\.raised)/)
+    expect(await standing('raised')).toMatch(/^dead-letters +raised +20.*1[12] dead letters within a day\.$/m)
+    expect(await desk.rows(1, 'events', '--source=sluice', '--type=alert.raised')).toHaveLength(1)
+
+    // Found and explained.
+    expect(await desk.says('dead', 'list', '--key=user-7', `--flow=${FLOW}`)).toContain(
+      'The database refuses connections.',
+    )
+    expect(await desk.says('explain', FLOW, 'user-7')).toMatch(/ended as dead .* it has 1 dead letter\b/)
+
+    // Mended, counted, retried; the letters of one person first, to see whether it helps.
+    writeFileSync(join(folder, 'mended'), '')
+    expect(await desk.says('dead', 'count')).toBe('12 dead letters.\n')
+    expect(await desk.says('dead', 'retry', `--flow=${FLOW}`, '--key=user-7', '--yes')).toBe('retried 1 dead letter.\n')
+    await ended('done', 1)
+    expect(await desk.says('explain', FLOW, 'user-7')).toContain('ended as done')
+    expect(await desk.says('dead', 'count')).toBe('11 dead letters.\n')
+    expect(await desk.says('dead', 'retry', '--all', '--yes')).toBe('retried 11 dead letters.\n')
+    await ended('done', 12)
+    expect(await desk.says('dead', 'count')).toBe('0 dead letters.\n')
+    expect((await desk.run('dead')).stderr).toBe('There are no dead letters.\n')
+
+    // Called off.
+    await tail.said(/(alert\.cleared)/)
+    expect(await standing('clear')).toMatch(/^dead-letters +clear +-$/m)
+    expect(await desk.rows(1, 'events', '--source=sluice', '--type=alert.cleared')).toHaveLength(1)
+
+    // On record; and a record that somebody changes behind the back of the program is no longer whole.
+    const { items } = await desk.json<{ items: { id: number; who: string; what: string }[] }>('audit')
+    const entryOf = (filter: string): number =>
+      items.find(({ who, what }) => who === 'ada' && what.endsWith(` the dead letters of ${filter}`))?.id ?? 0
+    const one = entryOf(`{"flow":"${FLOW}","key":"user-7"}`)
+    expect(one).toBeGreaterThan(0)
+    expect(entryOf('{"all":true}')).toBeGreaterThan(one)
+    expect(await desk.says('audit', 'verify')).toBe(`The chain is whole: ${items.length} entries.\n`)
+    expect(await tail.stop()).toBe(0)
+    expect(await server.program.stop()).toBe(0)
+    const db = new DatabaseSync(join(folder, 'app.db'))
+    db.prepare('update audit set who = ? where id = ?').run('eve', one)
+    db.close()
+    const again = await serve(folder)
+    const verified = await run(folder, ['audit', 'verify'], { env: { ...desk.env, SLUICE_URL: again.url } })
+    expect([verified.code, verified.stdout]).toEqual([
+      1,
+      `The chain is broken at entry ${one}: it, or one before it, was changed.\n`,
+    ])
+  },
+)

@@ -1,0 +1,86 @@
+// What goes wrong is told to people and, with --json, to programs, in one way; and the program ends by it as docs/cli.md says.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { OWN_CODES } from '../../src/cli/problem.ts'
+import { ServerCaller } from '../../src/cli/server-call.ts'
+import { APP, folderWith, run, serve, until } from './commands-rig.ts'
+
+describe('with --json', () => {
+  it.each<readonly [number, string, readonly string[]]>([
+    [5, 'UNREACHED', ['flows', '--url=http://127.0.0.1:9']],
+    [5, 'UNREACHED', ['tail']],
+    [5, 'CONFIG_MISSING', ['flows', '--config=none.ts']],
+    [5, 'CONFIG_MISSING', ['start', '--config=none.ts']],
+    [1, 'CONFIG_INVALID', ['flows', '--url=nowhere']],
+    [2, 'YES_NEEDED', ['purge', '--tenant=x']],
+    [2, 'USAGE_WRONG', ['purge']],
+    [2, 'USAGE_WRONG', ['dead', '--flwo=x']],
+    [2, 'USAGE_WRONG', ['dance']],
+    [3, 'NOT_FOUND', ['lanes', 'show', 'waits', 'nobody']],
+    [1, 'FILE_FAILED', ['dead', 'export', '--out=no/such/folder']],
+  ])('%i, %s is a problem as the API has them: sluice %j', async (code, name, args) => {
+    const ran = await run(folderWith({ 'sluice.config.ts': APP }), [...args, '--json'])
+    expect([ran.code, ran.json]).toEqual([
+      code,
+      { status: expect.any(Number), code: name, detail: expect.stringMatching(/./), fix: expect.any(String) },
+    ])
+  })
+
+  it('the version is one as well', async () => {
+    const ran = await run(folderWith({}), ['version', '--json'])
+    expect([ran.code, ran.json]).toEqual([0, { version: expect.stringMatching(/^\d+\.\d+\.\d+$/) }])
+  })
+
+  it('docs/cli.md has every code of the command line itself', () => {
+    const text = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
+    for (const code of OWN_CODES) expect(text).toContain(`\`${code}\``)
+  })
+})
+
+/** Runs until there is a file named mended. */
+const LONG = APP.replace(
+  'export default app',
+  `app.flow('long', { on: 'shop/long', key: keyOf, run: async () => {
+  while (!existsSync('mended')) await new Promise((resolve) => setTimeout(resolve, 20))
+} })
+export default app`,
+)
+
+describe('what was not done is no success', () => {
+  it('of a lane that runs', async () => {
+    const folder = folderWith({ 'sluice.config.ts': LONG })
+    const server = await serve(folder)
+    await server.publish('long', 'ada')
+    await until(
+      async () => (await fetch(`${server.url}/v1/lanes`)).text(),
+      (text) => text.includes('"running"'),
+    )
+    const [dropped, hurried] = await Promise.all([
+      server.sluice('lanes', 'drop', 'long', 'ada', '--yes'),
+      server.sluice('lanes', 'run-now', 'long', 'ada', '--json'),
+    ])
+    writeFileSync(join(folder, 'mended'), '')
+    expect([dropped.code, dropped.stdout]).toEqual([1, 'Not done: a run is under way.\n'])
+    expect([hurried.code, hurried.json]).toEqual([1, { result: 'running' }])
+  })
+
+  it('of a server whose store another process has', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    await serve(folder)
+    const ran = await run(folder, ['start', '--port=0'])
+    expect([ran.code, ran.stderr]).toEqual([5, expect.stringMatching(/STORE_IN_USE[^]*--url/)])
+  })
+
+  it('of what takes longer than a call may: it goes on there, and is not to be asked for again', async () => {
+    const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })))
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const caller = new ServerCaller({ url: 'http://127.0.0.1:9', key: undefined })
+    expect(await caller.call({ method: 'POST', path: '/v1/purge', body: { tenant: 'x' } })).toEqual({
+      kind: 'unreached',
+      why: 'http://127.0.0.1:9 works on it for longer than anybody waits here, and goes on.',
+      fix: expect.stringContaining('sluice audit') as unknown,
+    })
+  })
+})

@@ -1,0 +1,130 @@
+// Which app a command operates: that of the folder or of --config, by the server that works on its store, and never another one.
+import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, relative } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { storeMark } from '../../src/store-mark.ts'
+import { APP, folderWith, Program, run, serve, until, type Served } from './commands-rig.ts'
+
+/** Its server is where the environment says, else where nobody is. */
+const LISTENING = `${APP}\nexport const listen = { port: Number(process.env.APP_PORT ?? 9) }\n`
+
+const portOf = (url: string): string => new URL(url).port
+
+interface Two {
+  readonly server: Served
+  /** Of the app that runs. */
+  readonly its: string
+  /** As if both had the port that is the default. */
+  readonly env: Readonly<Record<string, string>>
+  readonly letters: () => Promise<number>
+}
+
+/** One that runs and has a dead letter. */
+async function another(): Promise<Two> {
+  const its = folderWith({ 'sluice.config.ts': APP })
+  const server = await serve(its)
+  await server.publish('bad', 'ada')
+  const letters = async (): Promise<number> => {
+    const response = await fetch(`${server.url}/v1/dead-letters/count`)
+    return ((await response.json()) as { readonly count: number }).count
+  }
+  await until(letters, (count) => count === 1)
+  return { server, its, env: { PORT: portOf(server.url) }, letters }
+}
+
+describe('a command in the folder of an app', () => {
+  it('operates that app, though the server of another one is where servers usually are', async () => {
+    const { env, letters } = await another()
+    const folder = folderWith({ 'sluice.config.ts': LISTENING })
+    const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--verbose'], { env })
+    expect([dropped.code, dropped.stdout]).toEqual([0, 'There are none.\n'])
+    expect(dropped.stderr).toContain(`Asks the app of ${folder}`)
+    expect(await letters()).toBe(1)
+  })
+
+  it('refuses to take another app for its own where both have the same port, and says which two they are', async () => {
+    const { server, its, env, letters } = await another()
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--json'], { env })
+    expect([dropped.code, dropped.json]).toEqual([
+      5,
+      {
+        status: 503,
+        code: 'UNREACHED',
+        detail: `The server at ${server.url} is not that of ${folder}/sluice.config.ts: it works on another store.`,
+        fix: expect.stringMatching(/--url=.*--config=/) as unknown,
+      },
+    ])
+    for (const args of [['tail'], ['send', 'shop']]) {
+      const ran = await run(folder, args, { env })
+      expect([args, ran.code, ran.stderr]).toEqual([args, 5, expect.stringContaining(`is not that of ${folder}`)])
+    }
+    const { checks } = (await run(folder, ['doctor', '--json'], { env })).json as {
+      readonly checks: readonly { readonly name: string; readonly state: string }[]
+    }
+    expect(checks).toContainEqual(expect.objectContaining({ name: 'server', state: 'wrong' }))
+    const named = await run(folder, ['dead', 'count', '--config=sluice.config.ts'], { env })
+    expect([named.code, named.stdout]).toEqual([0, '0 dead letters.\n'])
+    expect((await run(its, ['dead', 'count'], { env })).stdout).toBe('1 dead letter.\n')
+    expect(await letters()).toBe(1)
+  })
+
+  it('finds its server where the configuration says that it listens: so do send and tail', async () => {
+    const folder = folderWith({ 'sluice.config.ts': LISTENING })
+    const { url } = await serve(folder)
+    const env = { APP_PORT: portOf(url) }
+    const tail = new Program(folder, ['tail', '--verbose'], { ...env, PORT: '9' })
+    await tail.said(/(Watching)/)
+    const sent = await run(folder, ['send', 'shop', '--verbose'], { env })
+    expect([sent.code, sent.stderr]).toEqual([0, expect.stringContaining(`Sends to ${url}/in/shop`)])
+    await tail.said(/(event)/)
+    const ran = await run(folder, ['flows', '--verbose', '--config=sluice.config.ts'], { env })
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining(`Asks ${url}`)])
+  })
+
+  it('ends, whatever the configuration keeps open', async () => {
+    const folder = folderWith({ 'sluice.config.ts': `${APP}\nsetInterval(() => {}, 1_000)\n` })
+    expect((await run(folder, ['flows'])).code).toBe(0)
+  })
+})
+
+describe('the mark of a store', () => {
+  it('is the same by every way to the same store, and of no other', () => {
+    const folder = folderWith({ 'one.db': '', 'two.db': '' })
+    symlinkSync(folder, join(folder, 'link'))
+    const one = storeMark(`sqlite:${folder}/one.db`)
+    expect(storeMark(`sqlite:${relative(process.cwd(), folder)}/link/../link/one.db`)).toBe(one)
+    expect(storeMark(`sqlite:${folder}/two.db`)).not.toBe(one)
+    expect(storeMark(`sqlite:${folder}/link/yet.db`)).toBe(storeMark(`sqlite:${folder}/yet.db`))
+    expect(storeMark('sqlite::memory:')).not.toBe(storeMark('memory:'))
+    expect(storeMark('postgres://ada:secret@db/app?x=1')).toBe(storeMark('postgres://bob@db/app'))
+    expect(storeMark('postgres://db/app')).not.toBe(storeMark('postgres://db/other'))
+    expect(storeMark('postgres://db/app?schema=a')).not.toBe(storeMark('postgres://db/app?schema=b'))
+  })
+})
+
+describe('a key', () => {
+  it('is not sent to a server that nobody named and that is not that of the configuration', async () => {
+    const seen: (string | undefined)[] = []
+    const problem = { status: 401, code: 'KEY_MISSING', detail: 'No.', fix: 'Send one.' }
+    const stranger = createServer(({ url, headers }, response) => {
+      seen.push(headers.authorization)
+      response.writeHead(url === '/healthz' ? 200 : 401)
+      response.end(JSON.stringify(url === '/healthz' ? { ok: true } : problem))
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void stranger.close())
+    await once(stranger, 'listening')
+    const port = String((stranger.address() as AddressInfo).port)
+    const env = { PORT: port, SLUICE_KEY: 'slk_secret' }
+    const outside = await run(folderWith({}), ['flows'], { env })
+    expect([outside.code, outside.stderr]).toEqual([4, expect.stringContaining(`say --url=http://127.0.0.1:${port}`)])
+    expect((await run(folderWith({ 'sluice.config.ts': APP }), ['flows'], { env })).code).toBe(5)
+    expect(seen.length).toBeGreaterThan(2)
+    expect(new Set(seen)).toEqual(new Set([undefined]))
+    await run(folderWith({}), ['flows', `--url=http://127.0.0.1:${port}`], { env })
+    expect(seen.at(-1)).toBe('Bearer slk_secret')
+  })
+})
