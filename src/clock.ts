@@ -17,6 +17,8 @@ export interface Clock {
   monotonic(): Millis
   /** Calls back once after `delay`; the answer cancels it. Delays above 24 days do not fire early. */
   after(delay: Millis, call: () => void): () => void
+  /** Not the time of the world: a store that has a clock of its own goes by this one then. */
+  readonly isVirtual?: boolean
 }
 
 // setTimeout fires at once when its delay does not fit in 31 bits.
@@ -60,6 +62,10 @@ export class ClockInUse implements Clock {
 
   use(clock: Clock): void {
     this.#clock = clock
+  }
+
+  get isVirtual(): boolean {
+    return this.#clock.isVirtual === true
   }
 
   now(): Millis {

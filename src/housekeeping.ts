@@ -1,10 +1,11 @@
 // Which chores a process has, put together from what the stages know: the composition root's second half.
+import type { Event } from './model/event.ts'
 import type { Flow } from './model/flow.ts'
 import type { AnyListener } from './observe/events.ts'
 import { SAY_SERVED_EVERY, type KnownFlows } from './receive/known-flows.ts'
 import { latePlaces } from './receive/late-places.ts'
 import type { Routes } from './receive/route.ts'
-import type { Store } from './store/contract/index.ts'
+import type { PlaceItem, Store } from './store/contract/index.ts'
 import { ages, placing, pressure, retention, type Placing } from './upkeep/chores.ts'
 import { retentionPolicy, type Keeping } from './upkeep/retention-policy.ts'
 import type { Chore } from './upkeep/upkeep.ts'
@@ -33,7 +34,12 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
     flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
     epoch: () => known.epoch,
     refresh: () => known.refresh(),
-    placed: (mark) => latePlaces(mark, parts.routes()),
+    placed: (mark) => {
+      const item = latePlaces(mark, parts.routes())
+      // What came through the outbox is first seen here.
+      if (mark.reason === 'outbox' && mark.tries === 1) tellReceived(mark.event, item, emit)
+      return item
+    },
   })
   const old = ages({
     store,
@@ -51,4 +57,9 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
   const adaptive = pressure({ store, flows, heard: parts.pressed })
   const chores = [retention(store, retentionPolicy(flows, settings)), late, old, served]
   return { chores: adaptive === undefined ? chores : [...chores, adaptive], placing: late }
+}
+
+function tellReceived({ id, source, type }: Event, { places }: PlaceItem, emit: AnyListener): void {
+  const flows = [...new Set(places.map((place) => place.flow))]
+  emit('event.received', { event: id, source, type, lanes: places.length, flows })
 }

@@ -10,6 +10,7 @@ import type { Seal } from './seal.ts'
 import { sealedStore } from './sealed-store.ts'
 import type { Store } from './store/contract/index.ts'
 import { openStore } from './store/open.ts'
+import { diskUsed } from './operate/disk-used.ts'
 
 export interface OpeningParts {
   readonly clock: Clock
@@ -58,6 +59,8 @@ export class Opening {
   readonly store = async (): Promise<Store> => (await this.#open()).store
 
   readonly known = async (): Promise<KnownFlows> => (await this.#open()).known
+
+  readonly diskUsed = (): Promise<number | undefined> => diskUsed(this.address)
 
   async close(most: Millis): Promise<void> {
     this.#deaf()

@@ -10,7 +10,6 @@ import { endLimits, makeLimit, type Limit, type LimitOptions, type LimitParts } 
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
-import { onlyKnown } from './model/options.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
 import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
@@ -24,9 +23,9 @@ import { Opening } from './opening.ts'
 import { operating, type Operating } from './operating.ts'
 import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
-import { addressees, mustBeTheirs } from './receive/entrance.ts'
 import { EVERY, schedule, zoneOf, type Schedule } from './receive/every.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
+import { publishing, type PublishOptions } from './receive/publishing.ts'
 import type { Routes } from './receive/route.ts'
 import { RoutingTime } from './receive/routing-time.ts'
 import type { Source } from './receive/source.ts'
@@ -37,17 +36,10 @@ import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
 import { Seal } from './seal.ts'
+import { outboxOf } from './store/open.ts'
+import { storeMark } from './store-mark.ts'
 import type { Crashable, UnderTest } from './under-test.ts'
 import { Working } from './working.ts'
-
-export interface PublishOptions {
-  /** Not before then. */
-  readonly at?: Date | Millis
-  /** Only to these flows, whether or not they ask for such events. */
-  readonly to?: string | readonly string[]
-}
-
-const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at', 'to'])
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
@@ -118,8 +110,10 @@ export class Sluice {
       clock: this.#clock,
       now: () => this.#now(),
       store,
+      flows: () => this.#flows.keys(),
       refusals: () => this.#receiving.refusals(),
       maxBytes: this.#settings.keepBytes,
+      diskUsed: this.#opening.diskUsed,
     })
     this.stats = this.#figures.stats
     this.metrics = this.#figures.metrics
@@ -144,6 +138,7 @@ export class Sluice {
       emit,
       api: () => (this.#api ??= this.#adminApi()),
       traces: this.#traces,
+      storeMark: () => storeMark(this.#opening.address),
     })
     const step = this.#replayStep
     const retried = (): void => this.#working?.placeSoon(true)
@@ -152,13 +147,12 @@ export class Sluice {
     const parts: Operating = operating({ store, emit, known, retried, replayStep: step, ...declared })
     // All of them, under the names that they have there.
     Object.assign(this, parts)
-    const { stats } = this
     this.#alerting = new Alerting({
       clock: this.#clock,
       opening: this.#opening,
       publisher: this.#publisher,
       emit,
-      stats,
+      figures: this.#figures,
     })
     this.alerts = this.#alerting.alerts
     this.#declare(delayedFlow(() => this.#now()))
@@ -212,14 +206,10 @@ export class Sluice {
   ): Promise<readonly Published[]> {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
-    onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
-    const { at, to } = options
-    mustBeTheirs(list)
-    const traced = list.map(withTrace)
     await this.#opening.store()
-    const flows = to === undefined ? undefined : addressees(to, this.#routes())
-    if (at === undefined) return this.#publisher.publish(traced, flows)
-    return this.#publisher.publishLater(traced, at instanceof Date ? at.getTime() : at, flows)
+    const parts = { publisher: this.#publisher, routes: () => this.#routes(), now: () => this.#now() }
+    const { dedupeFor } = this.#settings
+    return publishing({ ...parts, dedupeFor, outbox: outboxOf(this.#opening.address) }, list.map(withTrace), options)
   }
 
   /** One true sentence on where a key's events are and what they wait for. */
@@ -374,7 +364,8 @@ export class Sluice {
   async #adminApi(): Promise<Api> {
     const { Api } = await import('./api/api.ts')
     const { openMetrics: metricsAreOpen } = this.#settings
-    return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock, metricsAreOpen })
+    const { emit } = this.events
+    return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock, metricsAreOpen, emit })
   }
 
   #logged(options: SluiceOptions): (run: RunName) => RunLog {

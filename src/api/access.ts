@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Connection } from '../http/inbound.ts'
-import type { Keys } from '../operate/keys.ts'
+import { LOOPBACK, type Keys } from '../operate/keys.ts'
 import { networkOf, RequestRate } from '../receive/request-rate.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import { CallLater } from './call-later.ts'
@@ -12,9 +12,11 @@ import type { Role } from './route.ts'
 export interface AccessParts {
   readonly keys: Keys
   readonly monotonic: () => Millis
+  /** Somebody at this address tried a key that nobody has. */
+  readonly refused: (address: string) => void
 }
 
-export const LOOPBACK = 'loopback'
+export { LOOPBACK } from '../operate/keys.ts'
 
 const CALLS = { rate: 1_200, per: 60_000 }
 /** Of keys that were wrong: guessing is hopeless anyway, and shall be quiet as well. */
@@ -22,7 +24,8 @@ const FAILURES = { rate: 20, per: 60_000 }
 
 export class Access {
   readonly #parts: AccessParts
-  readonly #calls = new RequestRate(CALLS.rate, CALLS.per)
+  readonly #byKey = new RequestRate(CALLS.rate, CALLS.per)
+  readonly #byAddress = new RequestRate(CALLS.rate, CALLS.per)
   readonly #failures = new RequestRate(FAILURES.rate, FAILURES.per)
 
   constructor(parts: AccessParts) {
@@ -32,29 +35,41 @@ export class Access {
   /** Who it is, or an error that says why not. */
   async check(head: RequestHead, connection: Connection, role: Role): Promise<string> {
     refuseCrossSite(head)
-    this.#count(this.#calls, head)
     const { keys } = this.#parts
     const given = bearerOf(head.headers['authorization'])
-    if (given === undefined) {
-      if (await keys.isAny()) throw new SluiceError('KEY_MISSING', 'The API is called with a key.')
-      if (isOnTheMachine(head, connection)) return LOOPBACK
-      throw new SluiceError('KEY_MISSING', 'Without any key the API answers only direct calls from the machine itself.')
-    }
-    const key = await keys.find(given)
-    if (key === undefined) {
-      this.#count(this.#failures, head)
-      throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
-    }
+    const key = given === undefined ? undefined : await keys.find(given)
+    if (key === undefined) return this.#stranger(head, connection, given !== undefined)
+    // By its own name: what others of the same address do is not held against it.
+    this.#count(this.#byKey, key.name, `The key ${key.name}`)
     if (role === 'operate' && key.role !== 'operate') {
       throw new SluiceError('ROLE_TOO_LOW', `The key ${key.name} may only read.`)
     }
     return key.name
   }
 
-  #count(rate: RequestRate, { address }: RequestHead): void {
-    const after = rate.refuses(networkOf(address), this.#parts.monotonic())
-    if (after === undefined) return
-    throw new CallLater('This address calls too often.', after)
+  /** Of one who was let in before. */
+  async isStillIn({ headers }: RequestHead): Promise<boolean> {
+    const { keys } = this.#parts
+    const given = bearerOf(headers['authorization'])
+    return given === undefined ? !(await keys.isAny()) : (await keys.find(given)) !== undefined
+  }
+
+  async #stranger(head: RequestHead, connection: Connection, hasKey: boolean): Promise<string> {
+    const network = networkOf(head.address)
+    this.#count(this.#byAddress, network, 'This address')
+    if (hasKey) {
+      this.#count(this.#failures, network, 'This address')
+      this.#parts.refused(head.address)
+      throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
+    }
+    if (await this.#parts.keys.isAny()) throw new SluiceError('KEY_MISSING', 'The API is called with a key.')
+    if (isOnTheMachine(head, connection)) return LOOPBACK
+    throw new SluiceError('KEY_MISSING', 'Without any key the API answers only direct calls from the machine itself.')
+  }
+
+  #count(rate: RequestRate, who: string, said: string): void {
+    const after = rate.refuses(who, this.#parts.monotonic())
+    if (after !== undefined) throw new CallLater(`${said} calls too often.`, after)
   }
 }
 
@@ -71,13 +86,15 @@ function refuseCrossSite({ headers }: RequestHead): void {
   throw new SluiceError('CROSS_SITE', 'The call was made by a page of another origin.')
 }
 
-const PASSED_ON = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'] as const
+/** What proxies add to what they pass on. */
+const PASSED_ON =
+  /^(?:x-forwarded-|x-original-|x-envoy-|forwarded$|via$|cdn-loop$|(?:cf-connecting|true-client|x-real|x-client|x-cluster-client)-ip$)/
 const LOCAL_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
 /** A name that a stranger's page made point here, or a proxy on the same machine, is not the machine itself. */
 function isOnTheMachine({ address, headers }: RequestHead, { isDirect }: Connection): boolean {
-  if (!isDirect || !isLoopback(address)) return false
-  return LOCAL_HOST.test(headers['host'] ?? '') && PASSED_ON.every((name) => headers[name] === undefined)
+  if (!isDirect || !isLoopback(address) || !LOCAL_HOST.test(headers['host'] ?? '')) return false
+  return !Object.keys(headers).some((name) => PASSED_ON.test(name))
 }
 
 function isLoopback(address: string): boolean {

@@ -1,15 +1,17 @@
 // The admin API: finds the route, looks who is asking and what for, writes the audit log, answers. Never fails: whatever goes
 // wrong is a problem with a code of the one catalogue (RFC 9457).
 import type { z } from 'zod'
-import { ERRORS, SluiceError } from '../errors.ts'
+import { SluiceError } from '../errors.ts'
 import type { ReadBody } from '../receive/bounds.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import type { AdminApi, Connection } from '../http/inbound.ts'
 import type { Keys } from '../operate/keys.ts'
 import { Access } from './access.ts'
+import { HEADERS, json, problem } from './answers.ts'
+import { audited } from './audited.ts'
+import type { AnyListener } from '../observe/events.ts'
 import { METRICS_TYPE } from '../observe/metrics.ts'
-import { CallLater } from './call-later.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import type { ApiRoute } from './route.ts'
@@ -20,15 +22,6 @@ const BODY_MAX = 1024 * 1024
 const OPENAPI_PATH = '/openapi.json'
 const METRICS_PATH = '/metrics'
 
-/** Nothing here is to be kept, framed, sniffed or run by a browser. */
-const HEADERS: Readonly<Record<string, string>> = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-}
-
 interface Found {
   readonly route: ApiRoute
   readonly params: Readonly<Record<string, string>>
@@ -38,6 +31,7 @@ export interface ApiParts extends StreamParts {
   readonly keys: Keys
   /** Whoever reaches the server may read the metrics. */
   readonly metricsAreOpen?: boolean
+  readonly emit?: AnyListener
 }
 
 export class Api implements AdminApi {
@@ -47,11 +41,13 @@ export class Api implements AdminApi {
   readonly #metricsAreOpen: boolean
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
 
-  constructor(app: Operated, { keys, metricsAreOpen = false, ...parts }: ApiParts) {
+  constructor(app: Operated, { keys, metricsAreOpen = false, emit, ...parts }: ApiParts) {
     this.#app = app
     this.#metricsAreOpen = metricsAreOpen
-    this.#access = new Access({ keys, monotonic: () => parts.clock.monotonic() })
+    const refused = (address: string): void => emit?.('key.refused', { address })
+    this.#access = new Access({ keys, monotonic: () => parts.clock.monotonic(), refused })
     this.#stream = new Stream(parts)
+    keys.listen(() => this.#stream.checkSoon())
   }
 
   async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
@@ -73,7 +69,7 @@ export class Api implements AdminApi {
   async stream(head: RequestHead, connection: Connection): Promise<Response> {
     try {
       await this.#access.check(head, connection, 'read')
-      return await this.#stream.open(head.headers['last-event-id'] ?? '')
+      return await this.#stream.open(head.headers['last-event-id'] ?? '', () => this.#access.isStillIn(head))
     } catch (error) {
       const { status, headers, body } = problem(error)
       return new Response(body ?? '', { status, headers: { ...headers } })
@@ -94,8 +90,9 @@ export class Api implements AdminApi {
       query: checked(route.query, queryOf(head.url), 'query'),
       body: route.method === 'GET' ? undefined : checked(route.body, await jsonBody(head, read), 'body'),
     } as never
-    if (route.audited !== undefined) await this.#app.audit.write(who, route.audited(asked))
-    return route.handle(this.#app, asked)
+    if (typeof route.audited !== 'function') return route.handle(this.#app, asked)
+    const act = { who, what: route.audited(asked), do: () => route.handle(this.#app, asked) }
+    return audited(this.#app.audit, act)
   }
 
   #find({ method, url }: RequestHead): Found {
@@ -160,41 +157,4 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   const { path = [], message = 'it is not understood' } = result.error.issues[0] ?? {}
   const field = path.length === 0 ? where : `${where}: ${path.join('.')}`
   throw new SluiceError('REQUEST_INVALID', `${field}: ${message}.`)
-}
-
-function json(status: number, value: unknown): SourceAnswer {
-  return { status, headers: { 'content-type': 'application/json', ...HEADERS }, body: JSON.stringify(value) }
-}
-
-function problem(error: unknown): SourceAnswer {
-  const { code, status, fix, detail } = known(error)
-  const later = error instanceof CallLater ? String(Math.max(1, Math.ceil(error.after / 1_000))) : undefined
-  return {
-    status,
-    headers: {
-      'content-type': 'application/problem+json',
-      ...HEADERS,
-      ...(later !== undefined && { 'retry-after': later }),
-      ...(status === 401 && { 'www-authenticate': 'Bearer' }),
-    },
-    body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: titleOf(code), status, detail, code, fix }),
-  }
-}
-
-type Known = Pick<SluiceError, 'code' | 'status' | 'fix'> & { readonly detail: string }
-
-/** What is wrong with an option of code is, said over HTTP, wrong with the request. */
-function known(error: unknown): Known {
-  const failure =
-    error instanceof SluiceError ? error : new SluiceError('API_FAILED', 'The call could not be done.', error)
-  const { message, fix } = failure
-  // The message of an error begins with its code and ends with its fix.
-  const detail = message.slice(failure.code.length + 2, message.length - fix.length).trim()
-  const code = failure.code === 'CONFIG_INVALID' ? 'REQUEST_INVALID' : failure.code
-  return { code, detail, ...ERRORS[code] }
-}
-
-function titleOf(code: keyof typeof ERRORS): string {
-  const words = code.toLowerCase().replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { ApiRoute } from './route.ts'
 import { ROUTES } from './routes/index.ts'
+import { KINDS } from './stream.ts'
 
 const PROBLEM = {
   type: 'object',
@@ -13,6 +14,45 @@ const PROBLEM = {
     detail: { type: 'string' },
     code: { type: 'string', description: 'Stable: codes are added, never renamed.' },
     fix: { type: 'string' },
+  },
+} as const
+
+const CHANGE = {
+  type: 'object',
+  required: ['kind', 'at', 'flow', 'id', 'detail'],
+  properties: {
+    kind: { type: 'string', enum: KINDS },
+    at: { type: 'integer', description: 'Milliseconds since 1970.' },
+    flow: { type: 'string', description: 'Empty where none is concerned.' },
+    id: { type: 'string', description: 'Of the event, the run, the dead letter, the lane or the flow.' },
+    detail: { type: 'string', description: 'The type of an event, how a run ended, what a person did.' },
+    lane: { type: 'string', description: 'Where one is concerned and known, and so is its key.' },
+    key: { type: 'string' },
+    source: { type: 'string', description: 'Of an event.' },
+  },
+} as const
+
+const STREAM = {
+  operationId: 'stream',
+  tags: ['stream'],
+  summary: 'What happens, as it happens, as server-sent events.',
+  description:
+    'Each has an `id`, the kind as `event`, and a Change as `data`. `begun` comes first; `skipped` says that some were missed.',
+  parameters: [
+    {
+      name: 'last-event-id',
+      in: 'header',
+      required: false,
+      description: 'Of the last one that came, to go on from there.',
+      schema: { type: 'string' },
+    },
+  ],
+  responses: {
+    200: {
+      description: 'For as long as it is read.',
+      content: { 'text/event-stream': { schema: { type: 'string' } } },
+    },
+    default: { $ref: '#/components/responses/Problem' },
   },
 } as const
 
@@ -32,10 +72,10 @@ export function openApi(): object {
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
-    paths,
+    paths: { ...paths, '/v1/stream': { get: STREAM } },
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys make` gives one.' } },
-      schemas: { Problem: PROBLEM },
+      schemas: { Problem: PROBLEM, Change: CHANGE },
       responses: {
         Problem: {
           description: 'It was not done; `code` and `fix` say why, and what to do.',

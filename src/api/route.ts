@@ -29,8 +29,8 @@ interface Declared<P extends z.ZodObject, Q extends z.ZodObject, B extends z.Zod
   readonly query: Q
   readonly body: B
   readonly answer: A
-  /** What the audit log says of it. Every route of the role `operate` has it. */
-  readonly audited?: (asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => string
+  /** The act as the audit log says it: `pause the flow f`. `in its commit`: it writes its own entry, if it is done. */
+  readonly audited?: ((asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
   readonly handle: (app: Operated, asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => Promise<z.input<A>>
 }
 

@@ -15,6 +15,9 @@ interface Reader {
   /** Up to where it has been told. */
   after: number
   quietSince: Millis
+  readonly isStillIn: () => Promise<boolean>
+  /** When that was looked at. */
+  checked: Millis
 }
 
 const LOOK_EVERY: Millis = 250
@@ -33,6 +36,10 @@ const HEADERS = {
 } as const
 
 const encoder = new TextEncoder()
+const ANYBODY = (): Promise<boolean> => Promise.resolve(true)
+
+/** Names of what is told. */
+export const KINDS = ['event', 'alert', 'claimed', 'settled', 'dead', 'steered', 'purged'] as const
 
 export class Stream {
   readonly #parts: StreamParts
@@ -49,19 +56,21 @@ export class Stream {
     return this.#readers.size
   }
 
-  /** `lastEventId`: of the last one that the reader got, '' for from now on. */
-  async open(lastEventId: string): Promise<Response> {
+  /** `lastEventId`: of the last one that the reader got, '' for from now on. `isStillIn`: whether it may still be told. */
+  async open(lastEventId: string, isStillIn: () => Promise<boolean> = ANYBODY): Promise<Response> {
     if (this.#readers.size >= MOST_READERS) {
       throw new CallLater(`${MOST_READERS} are watching.`, ROOM_AFTER)
     }
     const store = await this.#parts.store()
-    const seen = this.#seenBy(lastEventId)
-    const after = seen ?? (await newest(store))
+    const last = await newest(store)
+    const seen = this.#seenBy(lastEventId, last)
+    const after = seen ?? last
     let reader: Reader | undefined
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          reader = { controller, after, quietSince: this.#parts.clock.monotonic() }
+          const now = this.#parts.clock.monotonic()
+          reader = { controller, after, quietSince: now, isStillIn, checked: now }
           this.#readers.add(reader)
           const hello = `retry: 1000\nid: ${this.#idOf(after)}\n`
           tell(
@@ -87,9 +96,16 @@ export class Stream {
     this.#cancel = undefined
   }
 
-  #seenBy(lastEventId: string): number | undefined {
+  /** Before anybody is told anything more, it is looked at who still may. */
+  checkSoon(): void {
+    for (const reader of this.#readers) reader.checked = -Infinity
+  }
+
+  /** One that lies ahead of all that happened is none that we gave. */
+  #seenBy(lastEventId: string, last: number): number | undefined {
     const [era, seq] = lastEventId.split('-')
-    return era === this.#era && seq !== undefined && /^\d{1,15}$/.test(seq) ? Number(seq) : undefined
+    const isOurs = era === this.#era && seq !== undefined && /^\d{1,15}$/.test(seq) && Number(seq) <= last
+    return isOurs ? Number(seq) : undefined
   }
 
   #idOf(seq: number): string {
@@ -119,10 +135,23 @@ export class Stream {
     // Most are at the same place: one look is enough for all of these.
     const pages = new Map<number, FeedReply>()
     for (const reader of this.#readers) {
+      if (!(await this.#keeps(reader))) continue
       const page = pages.get(reader.after) ?? (await store.feed({ after: reader.after, n: AT_ONCE }))
       pages.set(reader.after, page)
       this.#tellOne(reader, page)
     }
+  }
+
+  /** False: it may no longer be told anything, and has ended. */
+  async #keeps(reader: Reader): Promise<boolean> {
+    const now = this.#parts.clock.monotonic()
+    if (now - reader.checked < STILL_THERE_EVERY) return true
+    if (await reader.isStillIn()) {
+      reader.checked = now
+      return true
+    }
+    if (this.#readers.delete(reader)) reader.controller.close()
+    return false
   }
 
   #tellOne(reader: Reader, { changes, next, skipped }: FeedReply): void {
@@ -143,8 +172,15 @@ export class Stream {
   }
 
   #textOf({ seq, ...change }: Change): string {
-    return `id: ${this.#idOf(seq)}\nevent: ${change.kind}\ndata: ${JSON.stringify(change)}\n\n`
+    const told = { ...change, kind: kindOf(change) }
+    return `id: ${this.#idOf(seq)}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`
   }
+}
+
+/** What people wait for has a name of its own. */
+function kindOf({ kind, detail, source }: Omit<Change, 'seq'>): (typeof KINDS)[number] {
+  if (kind === 'settled' && detail === 'dead') return 'dead'
+  return kind === 'event' && source === 'sluice' && detail.startsWith('alert.') ? 'alert' : kind
 }
 
 function tell({ controller }: Reader, text: string): void {

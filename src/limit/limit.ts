@@ -28,6 +28,8 @@ interface CallOptions {
 
 export interface Limit {
   readonly name: string
+  /** As declared. */
+  readonly numbers: Pick<LimitSettings, 'rate' | 'per' | 'burst'>
   /** Makes the call as soon as it has a slot. Inside a run, a slot beyond `maxWait` puts the run off instead. */
   run<T>(call: (signal: AbortSignal | undefined) => T | Promise<T>, options?: CallOptions): Promise<T>
   /** A drop-in fetch: each request is under this limit, and a refusal with Retry-After pauses it. */
@@ -93,6 +95,7 @@ const MOST_MISSED = 10
 class SharedLimit implements Limit {
   readonly name: string
   readonly fetch: typeof globalThis.fetch
+  readonly numbers: Limit['numbers']
   readonly #settings: LimitSettings
   readonly #parts: LimitParts
   readonly #shared: Shared
@@ -100,6 +103,7 @@ class SharedLimit implements Limit {
   constructor(name: string, settings: LimitSettings, parts: LimitParts) {
     this.name = name
     this.#settings = settings
+    this.numbers = { rate: settings.rate, per: settings.per, burst: settings.burst }
     this.#parts = parts
     this.#shared = sharedFor(parts)
     this.fetch = limitedFetch(

@@ -1,6 +1,7 @@
 // An alert: a condition over the figures of an app that must hold for a while before anybody is told, and be over for as long
 // before it is called off. Its course is a pure function.
 import type { Millis } from '../clock.ts'
+import type { Duration } from './duration.ts'
 
 /** What a condition can ask. Of the last 24 hours unless it says otherwise; `undefined` where nothing has happened yet. */
 export interface AlertFigures {
@@ -10,15 +11,30 @@ export interface AlertFigures {
   readonly p95: Millis | undefined
   /** Events that failed or died and have not recovered, of all whose run ended: 0 to 1. */
   readonly failureRate: number | undefined
-  /** Lanes that wait or fail, now. */
+  /** The same of the last so much, from a minute to a day. */
+  readonly over: (window: Duration) => AlertWindow
+  /** Lanes whose window is over and that wait for their turn, now, of flows that are not paused. */
   readonly depth: number
   /** How long the first lane in line has been due, of the flow where that is longest. */
   readonly oldest: Millis
   readonly storeBytes: number
-  /** How long each limit is paused from now on. */
-  readonly limits: readonly { readonly name: string; readonly pausedFor: Millis }[]
+  /** Of 0 to 1: how full the disk is that the store's file lies on; undefined if it is no file. */
+  readonly diskUsed: number | undefined
+  /** `keep.bytes`, if that was said. */
+  readonly keepBytes: number | undefined
+  /** How long each limit is paused from now on, and how long the last of those waits who want a slot. */
+  readonly limits: readonly { readonly name: string; readonly pausedFor: Millis; readonly waitsFor: Millis }[]
   /** How far the clock of this process is from that of the store. */
   readonly clockOffset: Millis
+}
+
+export interface AlertWindow {
+  readonly p95: Millis | undefined
+  readonly failureRate: number | undefined
+  /** Events that are done. */
+  readonly done: number
+  /** Events of which the failure rate is. */
+  readonly ended: number
 }
 
 export interface AlertRule {
@@ -32,9 +48,13 @@ export type AlertState =
   | { readonly kind: 'clear' }
   /** It holds, but not yet for long enough. */
   | { readonly kind: 'pending'; readonly since: Millis }
+  /** The text is that of the last look. */
   | { readonly kind: 'raised'; readonly since: Millis; readonly text: string }
   /** It no longer holds, but not yet for long enough. */
   | { readonly kind: 'easing'; readonly since: Millis; readonly text: string; readonly easedAt: Millis }
+
+/** As it is kept. `broken`: what its condition threw when it was last asked. */
+export type AlertRecord = AlertState & { readonly broken?: string }
 
 export const CLEAR: AlertState = { kind: 'clear' }
 
@@ -56,10 +76,8 @@ export function next(state: AlertState, look: Look): Course {
 }
 
 function held(state: AlertState, { now, for: least }: Look, text: string): Course {
-  if (state.kind === 'raised') return { state, told: undefined }
-  if (state.kind === 'easing') {
-    const { since, text: first } = state
-    return { state: { kind: 'raised', since, text: first }, told: undefined }
+  if (state.kind === 'raised' || state.kind === 'easing') {
+    return { state: { kind: 'raised', since: state.since, text }, told: undefined }
   }
   const since = state.kind === 'pending' ? state.since : now
   if (now - since < least) return { state: { kind: 'pending', since }, told: undefined }

@@ -78,7 +78,7 @@ export function tooCostly(numbers: LimitNumbers): boolean {
   return numbers.cost > (numbers.burst > 0 ? numbers.burst : numbers.rate)
 }
 
-export function stretchAt(state: LimitState, now: Millis): number {
+export function stretchAt(state: Pick<LimitState, 'stretch' | 'stretchedAt'>, now: Millis): number {
   const minutes = Math.max(0, now - state.stretchedAt) / MINUTE
   return Math.max(1, state.stretch * STRETCH_KEPT_PER_MINUTE ** minutes)
 }

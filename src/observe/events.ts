@@ -73,6 +73,8 @@ export interface EventMap {
   'replay.cancelled': OfReplay & { readonly placed: number }
   /** A handshake brought the secret of a source: compare it with what the sending side shows. */
   'source.keyed': { readonly source: string }
+  /** The API was called with a key that nobody has; which one is not told. At most 20 of an address in a minute. */
+  'key.refused': { readonly address: string }
   'config.conflict': OfFlow & { readonly text: string }
   'store.lost': { readonly error: string }
   'store.found': { readonly ms: Millis }

@@ -35,6 +35,7 @@ export const LOUDNESS: Readonly<Record<EventName, Loudness>> = {
   'replay.done': 'info',
   'replay.cancelled': 'info',
   'source.keyed': 'info',
+  'key.refused': 'warn',
   'config.conflict': 'warn',
   'store.lost': 'error',
   'store.found': 'debug',

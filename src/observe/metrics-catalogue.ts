@@ -45,6 +45,7 @@ export class Counted {
   readonly storeTook: Histogram = histogram('store_seconds', 'Time of a call to the store.', MOMENTS, 'member')
   readonly storeFailures: Numbers = counter('store_failures', 'Calls to the store that failed.', 'member')
   readonly loopLag: Histogram = histogram('event_loop_lag_seconds', 'How late a timer was.', MOMENTS)
+  readonly refusedKeys: Numbers = counter('keys_refused', 'Calls of the API with a key that nobody has.')
   readonly alerts: Numbers = counter('alerts_raised', 'Alerts by the first part of their name.', 'alert')
 
   get all(): readonly Series[] {
@@ -63,8 +64,10 @@ export class Looked {
   readonly letters: Numbers = gauge('dead_letters_kept', 'Dead letters there are.')
   readonly marks: Numbers = gauge('unrouted_events', 'Events that wait for a place.', 'reason')
   readonly limitPaused: Numbers = gauge('limit_paused_seconds', 'How long the limit is still paused.', 'limit')
+  readonly limitBusy: Numbers = gauge('limit_busy_seconds', 'How long the last who wants a slot waits.', 'limit')
   readonly bytes: Numbers = gauge('store_bytes', 'What the store takes.')
   readonly room: Numbers = gauge('store_limit_bytes', 'What the store may take; not there if unbounded.')
+  readonly diskUsed: Numbers = gauge('store_disk_used_ratio', "How full the disk of the store's file is, 0 to 1.")
   readonly clockOffset: Numbers = gauge('clock_offset_seconds', "The store's clock ahead of this machine's.")
 
   get all(): readonly Series[] {

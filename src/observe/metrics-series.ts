@@ -49,6 +49,11 @@ class Rows<V> {
     return this.#rows.get(first)?.get(second) ?? this.#add(first, second)
   }
 
+  /** Of names that nobody sends: they have a row each, whatever the bound is. */
+  touch(first: string, second: string): void {
+    if (this.#rows.get(first)?.has(second) !== true) this.#put(first, second)
+  }
+
   clear(): void {
     this.#rows.clear()
     this.#size = 0
@@ -68,11 +73,15 @@ class Rows<V> {
     const isOther = first === OTHER && (second === OTHER || second === '')
     const fits = this.#size < ROWS_MAX && first.length <= LABEL_LENGTH_MAX && second.length <= LABEL_LENGTH_MAX
     if (!fits && !isOther) return this.at(OTHER, second === '' ? '' : OTHER)
+    this.#size++
+    return this.#put(first, second)
+  }
+
+  #put(first: string, second: string): V {
     const value = this.#made()
     const rest = this.#rows.get(first)
     if (rest === undefined) this.#rows.set(first, new Map([[second, value]]))
     else rest.set(second, value)
-    this.#size++
     return value
   }
 }
@@ -91,6 +100,11 @@ export class Numbers implements Series {
     this.#rows = new Rows(words.labels, () => ({ n: 0 }))
     // What was never counted is nought, and can be looked for by name.
     if (words.labels.length === 0) this.#rows.at('', '')
+  }
+
+  /** There, and nought if it was never counted: an increase is seen from the first on. */
+  touch(first: string, second = ''): void {
+    this.#rows.touch(first, second)
   }
 
   add(by = 1, first = '', second = ''): void {

@@ -16,10 +16,14 @@ export interface MetricsParts {
   /** The store's time. */
   readonly now: () => Millis
   readonly store: () => Promise<Store>
+  /** Those that the app declares. */
+  readonly flows?: () => Iterable<string>
   /** Requests that were refused in this process, by source and code. */
   readonly refusals?: () => readonly { readonly source: string; readonly reason: string; readonly count: number }[]
   /** The most bytes the store may take, if that is bounded. */
   readonly maxBytes?: number
+  /** From 0 to 1, of the disk that its file lies on, if it is one. */
+  readonly diskUsed?: () => Promise<number | undefined>
 }
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
@@ -62,6 +66,10 @@ export class Metrics {
   async #written(): Promise<string> {
     this.#registry ??= registryOf([...this.#counted.all, ...this.#looked.all])
     const registry = await this.#registry
+    for (const flow of this.#parts.flows?.() ?? []) {
+      this.#counted.deadLetters.touch(flow)
+      for (const ending of ENDINGS) this.#counted.attempts.touch(flow, ending)
+    }
     await this.#look()
     return registry.metrics()
   }
@@ -76,6 +84,7 @@ export class Metrics {
     events.on('event.unrouted', ({ flow, reason }) => counted.unrouted.add(1, flow, reason))
     events.on('lane.due', ({ flow, late }) => counted.lateness.seen(late / 1_000, flow))
     events.on('limit.slowed', ({ limit }) => counted.limitRefusals.add(1, baseOf(limit)))
+    events.on('key.refused', () => counted.refusedKeys.add(1))
     // What comes after the colon may be a key.
     events.on('alert.raised', ({ alert }) => counted.alerts.add(1, alert.split(':', 1)[0]))
     events.on('run.started', (what) => {
@@ -105,11 +114,13 @@ export class Metrics {
   }
 
   async #look(): Promise<void> {
-    const { refusals, maxBytes, now, clock } = this.#parts
+    const { refusals, maxBytes, diskUsed, now, clock } = this.#parts
+    const used = await diskUsed?.()
     const looked = this.#looked
     for (const series of Object.values(looked)) series.clear()
     for (const { source, reason, count } of refusals?.() ?? []) looked.refusedRequests.add(count, source, reason)
     if (maxBytes !== undefined && maxBytes < Number.MAX_SAFE_INTEGER) looked.room.add(maxBytes)
+    if (used !== undefined) looked.diskUsed.add(used)
     looked.clockOffset.add((now() - clock.now()) / 1_000)
     try {
       const store = await this.#parts.store()
@@ -130,12 +141,11 @@ export class Metrics {
     }
     looked.letters.add(letters)
     for (const { reason, count } of marks) looked.marks.add(count, reason)
-    const pauses = new Map<string, Millis>()
-    for (const { name, pausedUntil } of limits) {
-      const base = baseOf(name)
-      pauses.set(base, Math.max(pauses.get(base) ?? 0, pausedUntil - now))
+    for (const [limit, its] of Map.groupBy(limits, ({ name }) => baseOf(name))) {
+      const paused = Math.max(0, ...its.map(({ pausedUntil }) => pausedUntil - now))
+      looked.limitPaused.add(paused / 1_000, limit)
+      looked.limitBusy.add(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
     }
-    for (const [limit, ms] of pauses) looked.limitPaused.add(ms / 1_000, limit)
     looked.bytes.add(bytes)
   }
 

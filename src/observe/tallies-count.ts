@@ -1,6 +1,6 @@
 // Counters of one stretch of time for each kind of event and each flow: small, bounded, and made to be added up.
 import type { Millis } from '../clock.ts'
-import type { EventEnd } from './tallies-facts.ts'
+import type { EventBefore, EventEnd } from './tallies-facts.ts'
 
 /** Names that did not fit, and what was counted under them. */
 const OTHER = '(other)'
@@ -11,7 +11,7 @@ const NAME_LENGTH_MAX = 100
 /** Times are counted in steps of an eighth of a doubling: a percentile is true to a tenth. */
 const STEPS = 8
 
-/** As they are written: seven counts, and pairs of step and count. */
+/** As they are written: eight counts, and pairs of step and count. */
 type WrittenCounts = readonly [readonly number[], readonly number[]]
 /** A row of a table: two names and their counts. */
 export type WrittenRow = readonly [string, string, ...WrittenCounts]
@@ -25,17 +25,17 @@ export class Counts {
   failing = 0
   /** Events that had failed before and have ended now, however. */
   mended = 0
+  /** Events of dead letters that were tried again, and are something else than dead now. */
+  revived = 0
   /** From arrival to done, of all that are done and were no replay. */
   ms: Millis = 0
   readonly steps: Map<number, number> = new Map()
 
-  end(how: EventEnd, hadFailed: boolean): void {
-    if (how === 'failing') {
-      if (!hadFailed) this.failing++
-      return
-    }
+  end(how: EventEnd, before: EventBefore): void {
+    if (how === before) return
     this[how]++
-    if (hadFailed) this.mended++
+    if (before === 'failing') this.mended++
+    if (before === 'dead') this.revived++
   }
 
   took(ms: Millis): void {
@@ -45,7 +45,8 @@ export class Counts {
   }
 
   add([counts, steps]: WrittenCounts): void {
-    const [received = 0, done = 0, dropped = 0, dead = 0, failing = 0, mended = 0, ms = 0] = counts
+    // What an older release wrote has no eighth.
+    const [received = 0, done = 0, dropped = 0, dead = 0, failing = 0, mended = 0, ms = 0, revived = 0] = counts
     this.received += received
     this.done += done
     this.dropped += dropped
@@ -53,6 +54,7 @@ export class Counts {
     this.failing += failing
     this.mended += mended
     this.ms += ms
+    this.revived += revived
     for (let at = 0; at + 1 < steps.length; at += 2) {
       const step = steps[at] ?? 0
       this.steps.set(step, (this.steps.get(step) ?? 0) + (steps[at + 1] ?? 0))
@@ -78,8 +80,8 @@ export class Counts {
   }
 
   written(): WrittenCounts {
-    const { received, done, dropped, dead, failing, mended, ms } = this
-    return [[received, done, dropped, dead, failing, mended, Math.round(ms)], [...this.steps].flat()]
+    const { received, done, dropped, dead, failing, mended, ms, revived } = this
+    return [[received, done, dropped, dead, failing, mended, Math.round(ms), revived], [...this.steps].flat()]
   }
 }
 

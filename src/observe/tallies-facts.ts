@@ -33,6 +33,12 @@ export function factsOf(what: object): RunFacts | undefined {
 }
 
 export type EventEnd = 'done' | 'dropped' | 'dead' | 'failing'
+/** What the events of a run were counted as before it. */
+export type EventBefore = Extract<EventEnd, 'dead' | 'failing'> | undefined
+
+export function beforeOf({ lease: { tries, letter } }: RunFacts): EventBefore {
+  return tries > 0 ? 'failing' : letter ? 'dead' : undefined
+}
 
 /** How each event of the run ended, or that it is tried again; undefined of those that merely wait on. */
 export function endOf({ outcome }: RunFacts): (event: string) => EventEnd | undefined {

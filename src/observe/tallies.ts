@@ -6,7 +6,7 @@ import type { Store } from '../store/contract/index.ts'
 import type { Emitter, EventMap } from './events.ts'
 import { Cell, type WrittenCell } from './tallies-count.ts'
 import { BLOCK, blockId, floor, foldOld, MINUTE, readCells, writeBlock } from './tallies-docs.ts'
-import { endOf, factsOf, type RunFacts } from './tallies-facts.ts'
+import { beforeOf, endOf, factsOf, type RunFacts } from './tallies-facts.ts'
 
 export interface TalliesParts {
   readonly events: Pick<Emitter, 'on'>
@@ -90,18 +90,19 @@ export class Tallies {
   }
 
   #ended(facts: RunFacts): void {
-    const { flow, events, tries, rank } = facts.lease
+    const { flow, events, rank } = facts.lease
     if (OURS.has(flow)) return
     const cell = this.#now()
     const now = this.#parts.now()
     const how = endOf(facts)
+    const before = beforeOf(facts)
     const ofFlow = cell.flows.at(flow, '')
     for (const { id, source, type, arrived } of events) {
       const end = how(id)
       if (end === undefined) continue
       const ofKind = cell.kinds.at(source, type)
-      ofKind.end(end, tries > 0)
-      ofFlow.end(end, tries > 0)
+      ofKind.end(end, before)
+      ofFlow.end(end, before)
       // One that runs again years later did not take years.
       if (end !== 'done' || rank === 1) continue
       const ms = Math.max(0, now - arrived)

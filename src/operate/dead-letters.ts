@@ -82,7 +82,7 @@ export class DeadLetters {
     })
   }
 
-  /** How many `retry` or `drop` by this filter would be for. */
+  /** How many the filter names, with those that were retried and have not ended yet. */
   async count(filter: DeadFilter = {}): Promise<number> {
     const store = await this.#parts.store()
     const kind = filter.kind === 'unrouted' ? 'marks' : 'dead'

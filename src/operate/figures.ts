@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import { Metrics, type MetricsParts } from '../observe/metrics.ts'
 import { Tallies } from '../observe/tallies.ts'
 import type { Store } from '../store/contract/index.ts'
-import { stats, type StatsAnswer, type StatsAsked } from './stats.ts'
+import { gather, stats, type Gathered, type StatsAnswer, type StatsAsked, type StatsParts } from './stats.ts'
 
 export class Figures {
   readonly #parts: MetricsParts
@@ -16,8 +16,16 @@ export class Figures {
     this.#metrics = new Metrics(parts)
   }
 
-  readonly stats = (asked?: StatsAsked): Promise<StatsAnswer> =>
-    stats({ store: this.#parts.store, now: this.#parts.now, tallies: this.#tallies }, asked)
+  readonly stats = (asked?: StatsAsked): Promise<StatsAnswer> => stats(this.#counted, asked)
+
+  /** For whoever asks over several windows at once. */
+  readonly gather = (window: Millis): Promise<Gathered> => gather(this.#counted, window)
+
+  /** Undefined: as many as there is room for. */
+  get keepBytes(): number | undefined {
+    const { maxBytes = Infinity } = this.#parts
+    return maxBytes < Number.MAX_SAFE_INTEGER ? maxBytes : undefined
+  }
 
   /** The text for Prometheus. */
   readonly metrics = (): Promise<string> => this.#metrics.text()
@@ -30,6 +38,10 @@ export class Figures {
   /** Folds and forgets what is old. */
   get chore(): { readonly name: string; readonly work: () => Promise<Millis> } {
     return { name: 'tallies', work: this.#tallies.fold }
+  }
+
+  get #counted(): StatsParts {
+    return { store: this.#parts.store, now: this.#parts.now, tallies: this.#tallies }
   }
 
   /** What was counted last is written, if the store answers. */

@@ -2,7 +2,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { Doc, Store } from '../store/contract/index.ts'
+import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 
 export type KeyRole = 'read' | 'operate'
 
@@ -24,6 +24,9 @@ interface KeptKey extends Omit<Key, 'id'> {
   readonly hash: string
 }
 
+/** Whom the audit log names who came without a key: no key is called so. */
+export const LOOPBACK = 'loopback'
+
 const KIND = 'key'
 /** Which key has a name: two that are made at once cannot both have it. */
 const NAME_KIND = 'key-name'
@@ -32,23 +35,42 @@ const MOST_KEYS = 1_000
 const NAME = /^[\w][\w .@-]{0,99}$/u
 const SECRET = /^slk_([0-9a-f]{12})_([\w-]{43})$/
 
+type Write = WriteDocsCall['writes'][number]
+
+interface AskedKey {
+  readonly name: string
+  readonly role: KeyRole
+  readonly by?: string
+}
+
 export class Keys {
   readonly #store: () => Promise<Store>
+  readonly #ears = new Set<() => void>()
 
   constructor(store: () => Promise<Store>) {
     this.#store = store
   }
 
-  async make(options: { readonly name: string; readonly role: KeyRole; readonly by?: string }): Promise<NewKey> {
+  /** Told in this process when a key was made or revoked. */
+  listen(hear: () => void): void {
+    this.#ears.add(hear)
+  }
+
+  async make(options: AskedKey): Promise<NewKey> {
     const { name, role, by = '' } = options
     if (typeof name !== 'string' || !NAME.test(name)) {
       throw invalid('name has 1 to 100 letters, digits, spaces and . @ _ -, and begins with a letter or digit.')
     }
+    if (name.toLowerCase() === LOOPBACK) throw invalid(`${name} is whoever came without a key; choose another name.`)
     if (role !== 'read' && role !== 'operate')
       throw invalid(`role is ${JSON.stringify(role)}; it is 'read' or 'operate'.`)
     const store = await this.#store()
-    const known = await this.list()
+    const known = await this.#all(store)
     if (known.length >= MOST_KEYS) throw invalid(`there are ${MOST_KEYS} keys; revoke one first.`)
+    const operator = known.find(isOperator)
+    if (role === 'read' && operator === undefined) {
+      throw new SluiceError('OPERATOR_NEEDED', 'With a key that may only read, nobody could operate any more.')
+    }
     const id = randomBytes(6).toString('hex')
     const chance = randomBytes(32).toString('base64url')
     const secret = `${PREFIX}_${id}_${chance}`
@@ -57,32 +79,44 @@ export class Keys {
     const writes = [
       { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
+      ...(role === 'read' ? asItIs(operator) : []),
     ]
     const what = `made the key ${name} of the role ${role}`
-    const { kind } = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
-    if (kind === 'written') return { id, name, role, made: now, by, secret }
+    const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
+    if (reply.kind === 'written') {
+      this.#tell()
+      return { id, name, role, made: now, by, secret }
+    }
+    if (reply.at > 1) return this.make(options)
     throw invalid(`there is a key named ${JSON.stringify(name)}; choose another name.`)
   }
 
   async list(): Promise<readonly Key[]> {
-    const store = await this.#store()
-    const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })
+    const docs = await this.#all(await this.#store())
     return docs.map(keyOf).map(({ hash: _hash, ...key }) => key)
   }
 
   /** By id or name. From now on nobody gets in with it. */
   async revoke(which: string, by = ''): Promise<'ok' | 'missing'> {
     const store = await this.#store()
-    const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })
+    const docs = await this.#all(store)
     const doc = docs.find((one) => one.id === which) ?? docs.find((one) => keyOf(one).name === which)
     if (doc === undefined) return 'missing'
     const { name } = keyOf(doc)
+    const others = docs.filter((one) => one !== doc)
+    const operator = isOperator(doc) ? others.find(isOperator) : undefined
+    if (isOperator(doc) && others.length > 0 && operator === undefined) {
+      throw new SluiceError('OPERATOR_NEEDED', `Without ${name} there would be keys, but none that may operate.`)
+    }
     const named = await store.readDocs({ kind: NAME_KIND, ids: [name], after: '', n: 1 })
-    const writes = [doc, ...named.docs].map(({ kind, id, rev }) => ({ kind, id, ifRev: rev, body: undefined }))
+    const gone = [doc, ...named.docs].map(({ kind, id, rev }) => ({ kind, id, ifRev: rev, body: undefined }))
+    const writes = [...gone, ...asItIs(operator)]
     const what = `revoked the key ${name}`
     const { kind } = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
-    // A key does not change: somebody else was faster, and it is gone.
-    return kind === 'written' ? 'ok' : 'missing'
+    // Somebody was faster, with this key or with the one that is to stay.
+    if (kind !== 'written') return this.revoke(doc.id, by)
+    this.#tell()
+    return 'ok'
   }
 
   /** Whose it is. Compared in constant time; undefined: nobody's. */
@@ -103,6 +137,23 @@ export class Keys {
     const { docs } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: 1 })
     return docs.length > 0
   }
+
+  async #all(store: Store): Promise<readonly Doc[]> {
+    return (await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MOST_KEYS })).docs
+  }
+
+  #tell(): void {
+    for (const hear of this.#ears) hear()
+  }
+}
+
+function isOperator(doc: Doc): boolean {
+  return keyOf(doc).role === 'operate'
+}
+
+/** Written as it is: whoever removes it at the same moment is too late, or we are. */
+function asItIs(doc: Doc | undefined): readonly Write[] {
+  return doc === undefined ? [] : [{ kind: doc.kind, id: doc.id, ifRev: doc.rev, body: doc.body }]
 }
 
 /** 256 bits of chance need no slow hash. */

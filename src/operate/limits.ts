@@ -1,9 +1,9 @@
-// What a person can do to a limit: see which are paused, pause one for every process, and let it go on.
+// What a person can do to a limit: see how it stands, pause one for every process, and let it go on.
 import { NEVER, type Millis } from '../clock.ts'
 import type { Limit } from '../limit/limit.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { RegulateCall, Store } from '../store/contract/index.ts'
+import type { LimitStats, RegulateCall, Store } from '../store/contract/index.ts'
 import type { Page } from './lanes.ts'
 
 export interface LimitView {
@@ -14,6 +14,14 @@ export interface LimitView {
   readonly epoch: number
   /** Undefined: it is not paused. */
   readonly pausedUntil: Millis | undefined
+  /** As this app declares them; undefined of one that it does not. A burst of 0 is an exact window. */
+  readonly rate: number | undefined
+  readonly per: Millis | undefined
+  readonly burst: number | undefined
+  /** How many times as long `per` is now, since the other side refused; undefined: as declared. */
+  readonly stretch: number | undefined
+  /** The last moment that was given, or told, to somebody who waits for a slot. Undefined: nobody waits. */
+  readonly busyUntil: Millis | undefined
 }
 
 export interface LimitsParts {
@@ -29,7 +37,7 @@ export class Limits {
     this.#parts = parts
   }
 
-  /** By name: all that are declared, and those of keys that somebody has used lately. `cursor` is the last name. */
+  /** By name: all that are declared, and up to 1,000 that somebody has used lately. `cursor` is the last name. */
   async list(cursor = '', n = 100): Promise<Page<LimitView>> {
     const all = (await this.#all()).filter(({ name }) => name > cursor)
     const items = all.slice(0, n)
@@ -83,23 +91,41 @@ export class Limits {
   }
 
   #fresh(name: string): LimitView | undefined {
-    return this.#declared(name) === undefined ? undefined : { name, declared: true, epoch: 0, pausedUntil: undefined }
+    return this.#declared(name) === undefined
+      ? undefined
+      : this.#view({ name, epoch: 0, pausedUntil: 0, last: 0, stretch: 1 }, 0)
+  }
+
+  #view({ name, epoch, pausedUntil, last, stretch }: LimitStats, now: Millis): LimitView {
+    const { rate, per, burst } = this.#parts.declared.get(partsOf(name).own)?.numbers ?? NOT_OURS
+    return {
+      name,
+      declared: rate !== undefined,
+      epoch,
+      pausedUntil: pausedUntil > now ? pausedUntil : undefined,
+      rate,
+      per,
+      burst,
+      stretch: stretch > 1 ? stretch : undefined,
+      busyUntil: last > now ? last : undefined,
+    }
   }
 
   async #all(): Promise<readonly LimitView[]> {
     const store = await this.#parts.store()
     const { limits, now } = await store.stats()
-    const used = limits.map(({ name, epoch, pausedUntil }) => ({
-      name,
-      declared: this.#parts.declared.has(partsOf(name).own),
-      epoch,
-      pausedUntil: pausedUntil > now ? pausedUntil : undefined,
-    }))
+    const used = limits.map((limit) => this.#view(limit, now))
     const known = new Set(used.map(({ name }) => name))
     const unused = [...this.#parts.declared.keys()].filter((name) => !known.has(name))
     const all = [...used, ...unused.flatMap((name) => this.#fresh(name) ?? [])]
     return all.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   }
+}
+
+const NOT_OURS: { readonly [N in keyof Limit['numbers']]: undefined } = {
+  rate: undefined,
+  per: undefined,
+  burst: undefined,
 }
 
 /** What stands before the first slash is the limit's own name, and what comes after it a key. */

@@ -4,7 +4,7 @@ import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import { Counts, Table, type WrittenCell } from '../observe/tallies-count.ts'
-import { depthsOf, type Depth } from '../observe/tallies-depth.ts'
+import { depthsOf, type Depth, type Depths } from '../observe/tallies-depth.ts'
 import type { Tallies } from '../observe/tallies.ts'
 import type { Store } from '../store/contract/index.ts'
 
@@ -23,9 +23,10 @@ interface StatsFigures {
   readonly receivedPerMinute: number
   readonly done: number
   readonly dropped: number
+  /** And have not recovered since. */
   readonly dead: number
   readonly deadPerDay: number
-  /** Began to fail in the window and have not ended since. */
+  /** Wait for another attempt right now. By source and type: began to fail in the window and have not ended since. */
   readonly failing: number
   /** From 0 to 1: those that are dead or failing, of these and all that ended. Undefined when nothing ended. */
   readonly failureRate: number | undefined
@@ -77,28 +78,59 @@ export async function stats(parts: StatsParts, asked: StatsAsked = {}): Promise<
   if (by !== undefined && !BY.has(by))
     throw invalid(`stats: by is ${JSON.stringify(by)}; it is ${[...BY].join(' or ')}.`)
   const window = windowOf(asked.window ?? '24h')
-  const store = await parts.store()
-  const now = parts.now()
-  const start = Math.floor((now - window) / MINUTE) * MINUTE
-  const [cells, depths] = [await parts.tallies.since(start), await depthsOf(store)]
-  const from = cells.reduce((first, { at }) => Math.min(first, at), start)
-  const figures = (counts: Counts): StatsFigures => figuresOf(counts, Math.max(1, now - from))
-  const ofFlow = (flow: string | undefined): Partial<StatsDepth> =>
-    flow === undefined ? {} : depthOf(depths.flows.get(flow) ?? NOTHING_WAITS)
+  const { now, cells, depths } = await gather(parts, window)
+  const from = fromOf(cells, now - window)
+  const covered = Math.max(1, now - from)
+  const withDepth = (counts: Counts, waits: Waits): StatsFigures & StatsDepth => ({
+    ...figuresOf(counts, waits.failing, covered),
+    ...depthOf(waits),
+  })
   return {
     now,
     from,
-    total: { ...figures(totalOf(cells)), ...depthOf(depths.total) },
+    total: withDepth(totalOf(cells), depths.total),
     depthIsWhole: depths.isWhole,
     groups: groupsOf(cells, by, [...depths.flows.keys()]).map(([names, counts]) => ({
       ...names,
-      ...figures(counts),
-      ...ofFlow(names.flow),
+      ...(names.flow === undefined
+        ? figuresOf(counts, Math.max(0, counts.failing - counts.mended), covered)
+        : withDepth(counts, depths.flows.get(names.flow) ?? NOTHING_WAITS)),
     })),
   }
 }
 
-const NOTHING_WAITS: Pick<Depth, 'waiting' | 'failing' | 'oldest'> = { waiting: 0, failing: 0, oldest: undefined }
+/** What figures over any window up to the one that was asked for are made of. */
+export interface Gathered {
+  readonly now: Millis
+  readonly cells: readonly WrittenCell[]
+  readonly depths: Depths
+}
+
+export async function gather(parts: StatsParts, window: Millis): Promise<Gathered> {
+  const store = await parts.store()
+  const now = parts.now()
+  return { now, cells: await parts.tallies.since(minuteOf(now - window)), depths: await depthsOf(store) }
+}
+
+/** Of all, over a part of what was gathered. */
+export function figuresOver({ now, cells, depths }: Gathered, window: Millis): StatsFigures {
+  const start = minuteOf(now - window)
+  const inside = cells.filter(({ at, span }) => at + span > start)
+  return figuresOf(totalOf(inside), depths.total.failing, Math.max(1, now - fromOf(inside, start)))
+}
+
+function minuteOf(at: Millis): Millis {
+  return Math.floor(at / MINUTE) * MINUTE
+}
+
+function fromOf(cells: readonly WrittenCell[], start: Millis): Millis {
+  return cells.reduce((first, { at }) => Math.min(first, at), minuteOf(start))
+}
+
+/** What waits is looked at, so that what people dropped or purged no longer counts. */
+type Waits = Pick<Depth, 'waiting' | 'failing' | 'oldest'>
+
+const NOTHING_WAITS: Waits = { waiting: 0, failing: 0, oldest: undefined }
 
 function windowOf(window: Duration): Millis {
   const ms = millis(window, 'stats.window')
@@ -106,13 +138,13 @@ function windowOf(window: Duration): Millis {
   throw invalid(`stats.window is ${JSON.stringify(window)}; it is from 1m to 7d.`)
 }
 
-function depthOf({ waiting, failing, oldest }: Pick<Depth, 'waiting' | 'failing' | 'oldest'>): StatsDepth {
+function depthOf({ waiting, failing, oldest }: Waits): StatsDepth {
   return { depth: waiting + failing, oldest }
 }
 
-function figuresOf(counts: Counts, covered: Millis): StatsFigures {
-  const { received, done, dropped, dead, ms, timed } = counts
-  const failing = Math.max(0, counts.failing - counts.mended)
+function figuresOf(counts: Counts, failing: number, covered: Millis): StatsFigures {
+  const { received, done, dropped, ms, timed } = counts
+  const dead = Math.max(0, counts.dead - counts.revived)
   const ended = done + dropped + dead + failing
   return {
     received,

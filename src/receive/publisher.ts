@@ -24,7 +24,8 @@ export interface PublisherParts {
 /** What became of one event. `of`: the event that has the same identity. Ids are those of the events, also while they wait for their time. */
 export interface Published {
   readonly id: string
-  readonly kind: 'stored' | 'repeated' | 'duplicate' | 'conflict' | 'refused'
+  /** `in-transaction`: whether it is stored is for the transaction to say. */
+  readonly kind: 'stored' | 'repeated' | 'duplicate' | 'conflict' | 'refused' | 'in-transaction'
   readonly of: string | undefined
 }
 

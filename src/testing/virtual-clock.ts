@@ -7,6 +7,7 @@ interface Timer {
 }
 
 export class VirtualClock implements Clock {
+  readonly isVirtual = true
   #now: Millis
   #passed: Millis = 0
   readonly #timers = new Set<Timer>()

@@ -56,7 +56,7 @@ export interface PlacingParts {
   readonly placed: (mark: LeasedMark) => PlaceItem
 }
 
-const PLACED_AT_ONCE = 100
+const PLACED_AT_ONCE = 500
 /** `unknown-flow`: only those of flows that this process does know. */
 const BY_THEMSELVES: readonly MarkReason[] = ['outbox', 'slot', 'fan-out', 'routes-old', 'unknown-flow']
 /** What waits for a new version, or a person, is looked at after each start, and by hand. */

@@ -36,6 +36,23 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(await r.get('/v1/flows', options))).toEqual(wanted)
   })
 
+  test.each([
+    'x-forwarded-server',
+    'x-forwarded-ssl',
+    'x-original-url',
+    'x-original-forwarded-for',
+    'x-envoy-external-address',
+    'cdn-loop',
+    'cf-connecting-ip',
+    'true-client-ip',
+    'x-real-ip',
+    'x-client-ip',
+    'x-cluster-client-ip',
+  ])('without any key: passed on with %s', async (name) => {
+    const r = await opened()
+    expect(codeOf(await r.get('/v1/flows', { headers: { [name]: '127.0.0.1' } }))).toEqual([401, 'KEY_MISSING'])
+  })
+
   test('with a key: from anywhere, and nobody without one, not even the machine itself', async () => {
     const r = await opened()
     const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
@@ -49,6 +66,7 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('one that may read may not operate, and nothing is done', async () => {
     const r = await opened()
+    await r.app.keys.make({ name: 'ada', role: 'operate' })
     const { secret } = await r.app.keys.make({ name: 'bob', role: 'read' })
     expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([200, undefined])
     expect(codeOf(await r.post('/v1/flows/f/pause', { reason: 'x' }, { key: secret }))).toEqual([403, 'ROLE_TOO_LOW'])
@@ -57,8 +75,8 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('revoked: nobody gets in with it any more', async () => {
     const r = await opened()
+    const other = await r.app.keys.make({ name: 'bob', role: 'operate' })
     const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
-    const other = await r.app.keys.make({ name: 'bob', role: 'read' })
     expect(await r.app.keys.revoke('ada')).toBe('ok')
     expect(await r.app.keys.revoke('ada')).toBe('missing')
     expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([401, 'KEY_WRONG'])
@@ -67,21 +85,21 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('a key with one character changed is nobody’s', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
     const last = secret.endsWith('A') ? 'B' : 'A'
     expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_WRONG'])
   })
 
   test('the store has no key in it, only its hash', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
+    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
     expect(JSON.stringify(await r.app.keys.list())).not.toContain(secret.slice(-20))
-    expect(await r.app.keys.list()).toMatchObject([{ name: 'ada', role: 'read' }])
+    expect(await r.app.keys.list()).toMatchObject([{ name: 'ada', role: 'operate' }])
   })
 
   test('guessing is slowed down, and so is calling without end', async () => {
     const r = await opened()
-    await r.app.keys.make({ name: 'ada', role: 'read' })
+    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
     const guess = { key: `slk_000000000000_${'b'.repeat(43)}`, address: '10.0.0.9' }
     const codes = []
     for (let n = 0; n < 25; n++) codes.push((await r.get('/v1/flows', guess)).status)
@@ -89,20 +107,36 @@ describe.each(STORES)('access on %s', (store) => {
     const last = await r.get('/v1/flows', guess)
     expect(codeOf(last)).toEqual([429, 'TOO_MANY_CALLS'])
     expect(Number(last.headers['retry-after'])).toBeGreaterThan(0)
+    expect(codeOf(await r.get('/v1/flows', { key, address: guess.address }))).toEqual([200, undefined])
   })
 
-  test('every act is in the audit log, by the name of the key, before it is done', async () => {
+  test('calling without end: a key counts for itself, everybody else by the address', async () => {
+    const r = await opened()
+    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: other } = await r.app.keys.make({ name: 'bob', role: 'read' })
+    const address = '10.0.0.9'
+    for (let n = 0; n < 1_200; n++) await r.get('/v1/flows', { address })
+    expect(codeOf(await r.get('/v1/flows', { address }))).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(codeOf(await r.get('/v1/flows', { address, key }))).toEqual([200, undefined])
+    for (let n = 1; n < 1_200; n++) await r.get('/v1/flows', { address: `10.0.1.${n % 200}`, key })
+    expect(codeOf(await r.get('/v1/flows', { key }))).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(codeOf(await r.get('/v1/flows', { address, key: other }))).toEqual([200, undefined])
+  })
+
+  test('every act is in the audit log, by the name of the key: that it was asked for, and what became of it', async () => {
     const r = await opened()
     const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate', by: 'root' })
     await r.post('/v1/flows/f/pause', { reason: 'deploy' }, { key: secret })
     await r.post('/v1/flows/none/pause', { reason: 'typo' }, { key: secret })
     const { items } = await r.app.audit.list()
     expect(items.map(({ who, what }) => [who, what])).toEqual([
-      ['ada', 'paused the flow none: typo'],
-      ['ada', 'paused the flow f: deploy'],
+      ['ada', 'not done (NOT_FOUND): pause the flow none: typo'],
+      ['ada', 'asked: pause the flow none: typo'],
+      ['ada', 'done (ok): pause the flow f: deploy'],
+      ['ada', 'asked: pause the flow f: deploy'],
       ['root', 'made the key ada of the role operate'],
     ])
-    expect(await r.app.audit.verify()).toEqual({ kind: 'whole', entries: 3 })
+    expect(await r.app.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })
   })
 
   test('answers tell browsers to keep, frame, sniff and run nothing', async () => {

@@ -8,7 +8,8 @@ describe.each(STORES)('alerts on %s', (store) => {
       app
         .alert('odd', { when: () => 'It is odd.' })
         .alert('even', { when: () => false })
-        .alert('soon', { when: () => true, for: '1h' }),
+        .alert('soon', { when: () => true, for: '1h' })
+        .alert('wrong', { when: (figures) => (figures as unknown as { deep: { er: boolean } }).deep.er }),
     )
     await r.t.advance('1m')
     expect((await r.get('/v1/alerts')).body).toMatchObject({
@@ -16,6 +17,7 @@ describe.each(STORES)('alerts on %s', (store) => {
         { name: 'odd', state: 'raised', text: 'It is odd.' },
         { name: 'even', state: 'clear' },
         { name: 'soon', state: 'pending' },
+        { name: 'wrong', state: 'clear', broken: expect.stringContaining('undefined') },
       ],
     })
   })

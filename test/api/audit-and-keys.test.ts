@@ -1,5 +1,5 @@
 // The audit log and the keys over the API: a day of two operators, and what can be seen of it afterwards.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { rig, START, STORES, type Answer, type Rig } from './rig.ts'
 
 interface Made {
@@ -63,6 +63,8 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     { name: 'x'.repeat(101), role: 'read' },
     { name: 'ada', role: 'admin' },
     { name: 'ada', role: 'read', by: 'somebody else' },
+    { name: 'loopback', role: 'operate' },
+    { name: 'Loopback', role: 'operate' },
   ])('refuses to make %j', async (body) => {
     const r = await opened()
     expect((await r.post('/v1/keys', body)).status).toBe(400)
@@ -79,6 +81,71 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect(await r.app.keys.list()).toHaveLength(2)
     await r.call('DELETE', '/v1/keys/bob', { key })
     expect((await ask()).status).toBe(200)
+  })
+
+  test('keys lock nobody out: the first may operate, and the last that may goes last', async () => {
+    const r = await opened()
+    const needed = { code: 'OPERATOR_NEEDED', fix: expect.stringContaining('Make a key of the role operate first') }
+    const early = await r.post('/v1/keys', { name: 'bob', role: 'read' })
+    expect([early.status, early.body]).toMatchObject([409, needed])
+    const { secret: key } = await made(r, 'ada', 'operate')
+    await made(r, 'bob', 'read', key)
+    const last = await r.call('DELETE', '/v1/keys/ada', { key })
+    expect([last.status, last.body]).toMatchObject([409, needed])
+    expect((await r.call('DELETE', '/v1/keys/bob', { key })).status).toBe(200)
+    expect((await r.call('DELETE', '/v1/keys/ada', { key })).status).toBe(200)
+    expect((await r.post('/v1/flows/f/resume')).status).toBe(200)
+  })
+
+  test('keys lock nobody out, whatever is asked for at once', async () => {
+    const r = await opened()
+    const { secret: key } = await made(r, 'ada', 'operate')
+    await made(r, 'eve', 'operate', key)
+    await made(r, 'bob', 'read', key)
+    await Promise.allSettled(['ada', 'eve'].map((name) => r.app.keys.revoke(name)))
+    expect((await r.app.keys.list()).filter(({ role }) => role === 'operate')).toHaveLength(1)
+    await r.app.keys.revoke('bob')
+    const [left] = await r.app.keys.list()
+    await Promise.allSettled([r.app.keys.make({ name: 'zoe', role: 'read' }), r.app.keys.revoke(left?.id ?? '')])
+    const roles = (await r.app.keys.list()).map(({ role }) => role)
+    expect(roles.length === 0 || roles.includes('operate')).toBe(true)
+  })
+
+  test('an act that was not done is not told as done; one that nobody knows the end of is there', async () => {
+    const r = await opened()
+    const { secret: key } = await made(r, 'ada', 'operate')
+    await r.post('/v1/flows/f/resume', {}, { key })
+    await r.post('/v1/dead-letters/drop', { flow: 'f' }, { key })
+    const purge = vi.spyOn(r.app, 'purge').mockRejectedValueOnce(new Error('The disk is gone.'))
+    await r.post('/v1/purge', { tenant: 'acme' }, { key })
+    purge.mockReturnValueOnce(new Promise(() => {}))
+    void r.post('/v1/purge', { tenant: 'other' }, { key })
+    const what = async (): Promise<readonly string[]> => (await r.app.audit.list()).items.map((entry) => entry.what)
+    await expect.poll(what).toHaveLength(8)
+    expect(await what()).toEqual([
+      'asked: purge {"tenant":"other"}',
+      'failed (API_FAILED), perhaps half done: purge {"tenant":"acme"}',
+      'asked: purge {"tenant":"acme"}',
+      'done (count 0): drop the dead letters of {"flow":"f"}',
+      'asked: drop the dead letters of {"flow":"f"}',
+      'not done (already): resume the flow f',
+      'asked: resume the flow f',
+      'made the key ada of the role operate',
+    ])
+  })
+
+  test('verify answers the head, and whoever kept one elsewhere can ask for it', async () => {
+    const r = await opened()
+    expect((await r.get('/v1/audit/verify')).body).toEqual({ kind: 'whole', entries: 0 })
+    const verified = async (query = ''): Promise<{ head: { chain: string } }> =>
+      (await r.get(`/v1/audit/verify${query}`)).body
+    await r.post('/v1/flows/f/resume')
+    const { head } = await verified()
+    expect(head).toMatchObject({ id: 2, chain: (await r.app.audit.list()).items[0]?.chain })
+    await r.post('/v1/flows/f/resume')
+    expect(await verified(`?head=${head.chain}`)).toMatchObject({ kind: 'whole', entries: 4, head: { id: 4 } })
+    expect(await verified(`?head=${'A'.repeat(43)}`)).toMatchObject({ kind: 'broken', why: 'unknown' })
+    expect((await r.get('/v1/audit/verify?head=A')).status).toBe(400)
   })
 
   test('two keys of one name would be one person in the log', async () => {
@@ -99,13 +166,17 @@ describe.each(STORES)('audit and keys on %s', (store) => {
       return items.map(({ who, what }) => `${who}: ${what}`)
     }
     expect(await entries('')).toEqual([
-      'ada: resumed the flow f',
-      'ada: paused the flow f: deploy',
+      'ada: done (ok): resume the flow f',
+      'ada: asked: resume the flow f',
+      'ada: done (ok): pause the flow f: deploy',
+      'ada: asked: pause the flow f: deploy',
       'loopback: made the key ada of the role operate',
-      'loopback: asked for a key named ada of the role operate',
     ])
-    expect(await entries(`from=${START + 60_000}&to=${START + 120_000}`)).toEqual(['ada: paused the flow f: deploy'])
-    expect((await r.get('/v1/audit/verify', { key })).body).toEqual({ kind: 'whole', entries: 4 })
+    expect(await entries(`from=${START + 60_000}&to=${START + 120_000}`)).toEqual([
+      'ada: done (ok): pause the flow f: deploy',
+      'ada: asked: pause the flow f: deploy',
+    ])
+    expect((await r.get('/v1/audit/verify', { key })).body).toMatchObject({ kind: 'whole', entries: 5 })
     expect(JSON.stringify((await r.get('/v1/audit', { key })).body)).not.toContain(key)
   })
 })

@@ -1,5 +1,6 @@
 // Dead letters over the API: found, counted, looked at, tried again, dropped and taken along.
 import { describe, expect, test } from 'vitest'
+import { OPERATIONS } from './document.ts'
 import { rig, STORES, type Rig } from './rig.ts'
 import { APP_KEY, declare, ping, seeded } from './seeded.ts'
 
@@ -96,10 +97,38 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 2 })
     expect((await r.post('/v1/dead-letters/drop', { key: 'ada' })).status).toBe(400)
     expect((await r.app.audit.list()).items.map(({ what }) => what)).toEqual([
-      'dropped the dead letters of {"key":"ada"}',
-      'retried the dead letters of {"flow":"blocks"}',
-      'dropped the dead letters of {"flow":"fails","key":"bob"}',
+      'not done (REQUEST_INVALID): drop the dead letters of {"key":"ada"}',
+      'asked: drop the dead letters of {"key":"ada"}',
+      'done (count 3): retry the dead letters of {"flow":"blocks"}',
+      'asked: retry the dead letters of {"flow":"blocks"}',
+      'done (count 1): drop the dead letters of {"flow":"fails","key":"bob"}',
+      'asked: drop the dead letters of {"flow":"fails","key":"bob"}',
     ])
+  })
+
+  test.each(['drop', 'retry'])('%s: all of them only for who says so', async (act) => {
+    const r = await opened()
+    await dead(r, 'ada', 'bob')
+    for (const body of [{}, { all: false }, { all: true, flow: 'fails' }]) {
+      const answer = await r.post(`/v1/dead-letters/${act}`, body)
+      expect([answer.status, answer.body]).toMatchObject([400, { code: 'REQUEST_INVALID', fix: expect.any(String) }])
+    }
+    expect((await r.post(`/v1/dead-letters/${act}`)).body).toMatchObject({
+      detail: expect.stringContaining('{"all":true}'),
+    })
+    expect((await r.app.audit.list()).items).toEqual([])
+    expect((await r.post(`/v1/dead-letters/${act}`, { all: true })).body).toEqual({ count: 4 })
+  })
+
+  test('the count has what was retried and has not ended yet, and says so', async () => {
+    const r = await opened()
+    const [letter] = await dead(r, 'ada')
+    await r.app.flows.pause('fails', { reason: 'a look first', by: 'test' })
+    await r.post(`/v1/dead-letters/${letter?.id ?? ''}/retry`)
+    expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 1 })
+    expect((await r.post('/v1/dead-letters/retry', { flow: 'fails' })).body).toEqual({ count: 0 })
+    const said = OPERATIONS.find(({ operationId }) => operationId === 'countDeadLetters')?.summary
+    expect(said).toBe('How many the filter names, with those that were retried and have not ended yet.')
   })
 
   test('export has the events with their bytes, as much at a time as is asked for', async () => {

@@ -61,9 +61,12 @@ export interface Operated extends Operation {
 /** As it goes over the wire. */
 export const DOCUMENT = JSON.parse(JSON.stringify(openApi())) as Document
 
-export const OPERATIONS: readonly Operated[] = Object.entries(DOCUMENT.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
-)
+/** All that are answered at once. */
+export const OPERATIONS: readonly Operated[] = Object.entries(DOCUMENT.paths)
+  .filter(([path]) => path !== '/v1/stream')
+  .flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
+  )
 
 export interface Told {
   /** Of path and query. */

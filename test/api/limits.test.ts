@@ -1,5 +1,6 @@
 // Limits over the API: which are paused; paused and let go on, for every process.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openStore, type Limit } from '../../src/index.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 
 interface Found {
@@ -20,10 +21,46 @@ describe.each(STORES)('limits on %s', (store) => {
     const r = await opened()
     expect((await r.get('/v1/limits')).body).toEqual({
       items: [
-        { name: 'calls', declared: true, epoch: 0 },
-        { name: 'mail', declared: true, epoch: 0 },
+        { name: 'calls', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0 },
+        { name: 'mail', declared: true, epoch: 0, rate: 5, per: 1_000, burst: 0 },
       ],
     })
+  })
+
+  test('one is shown with its numbers, how it was slowed down, and until when others wait', async () => {
+    let limit: Limit | undefined
+    const r = await rig(store, (app) => {
+      const slow = app.limit('slow', { rate: 1, per: '1m' })
+      limit = slow
+      app.flow('f', { on: 'ping', key: ({ id }) => id, run: () => slow.run(() => {}) })
+    })
+    const show = async (name: string): Promise<unknown> => (await r.get(`/v1/limits/${name}`)).body
+    const numbers = { declared: true, rate: 1, per: 60_000, burst: 0 }
+    expect(await show('slow')).toEqual({ name: 'slow', epoch: 0, ...numbers })
+    expect(await show('slow%2Fada')).toEqual({ name: 'slow/ada', epoch: 0, ...numbers })
+    expect((await r.get('/v1/limits/nothing')).status).toBe(404)
+    await r.t.send([{ type: 'ping' }, { type: 'ping' }, { type: 'ping' }])
+    await r.t.advance('1s')
+    expect(((await show('slow')) as { busyUntil: number }).busyUntil).toBeGreaterThan(START + 110_000)
+    await r.t.advance('5m')
+    expect(await show('slow')).toEqual({ name: 'slow', epoch: 1, ...numbers })
+    await limit?.pause(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
+    await r.t.advance('1s')
+    expect(((await show('slow')) as { stretch: number }).stretch).toBeCloseTo(2, 1)
+    await r.t.advance('15m')
+    expect(await show('slow')).not.toHaveProperty('stretch')
+  })
+
+  test('of very many only those that matter longest are looked at; one that is paused is among them', async () => {
+    const bare = await openStore(store)
+    onTestFinished(() => bare.close())
+    const pause = (name: string, ms: number): Promise<unknown> =>
+      bare.regulate({ name, act: { kind: 'pause', for: ms, slow: false } })
+    await pause('calls/paused', 3_600_000)
+    for (let n = 0; n < 1_200; n++) await pause(`calls/${n}`, 1_000)
+    const { limits } = await bare.stats()
+    expect(limits).toHaveLength(1_000)
+    expect(limits.map(({ name }) => name)).toContain('calls/paused')
   })
 
   test('pause holds for as long as is said, and is told', async () => {
@@ -36,7 +73,8 @@ describe.each(STORES)('limits on %s', (store) => {
     ])
     expect(r.t.emitted.map(({ name }) => name)).toContain('limit.paused')
     expect((await r.app.audit.list()).items).toMatchObject([
-      { who: 'loopback', what: 'paused the limit calls for 10m: they asked us to' },
+      { who: 'loopback', what: 'done: pause the limit calls for 10m: they asked us to' },
+      { who: 'loopback', what: 'asked: pause the limit calls for 10m: they asked us to' },
     ])
     await r.t.advance('11m')
     expect(await paused(r)).toEqual([

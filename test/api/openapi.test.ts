@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/api/routes/index.ts'
+import { KINDS } from '../../src/api/stream.ts'
 import { call, DOCUMENT, OPERATIONS, type Operated, type Schema, type Told } from './document.ts'
 import { STORES } from './rig.ts'
 import { seeded, type Seeded } from './seeded.ts'
@@ -18,7 +19,8 @@ describe('the document', () => {
     const told = [...text.matchAll(/^\| `([A-Z]+ \/\S+)` +\| (\w+) +\|/gm)].map(
       ([, address, role]) => `${address} ${role}`,
     )
-    expect(told.toSorted()).toEqual(ROUTES.map(({ method, path, role }) => `${method} ${path} ${role}`).toSorted())
+    const routes = ROUTES.map(({ method, path, role }) => `${method} ${path} ${role}`)
+    expect(told.toSorted()).toEqual([...routes, 'GET /v1/stream read'].toSorted())
   })
 
   test('has every route, under a name of its own', () => {
@@ -77,6 +79,12 @@ interface Listed {
   readonly items: readonly { readonly id: string }[]
 }
 
+test('the stream is in it, with all kinds of what it tells', () => {
+  const { get } = DOCUMENT.paths['/v1/stream'] ?? {}
+  expect(Object.keys(get?.responses['200']?.content ?? {})).toEqual(['text/event-stream'])
+  expect(DOCUMENT.components.schemas['Change']?.properties?.['kind']?.enum).toEqual([...KINDS])
+})
+
 describe.each(STORES)('a client made of the document, on %s', (store) => {
   test('gets through every route', async () => {
     const r = await seeded(store)
@@ -130,11 +138,14 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     showReplay: of('again'),
     cancelReplay: of('again'),
     startReplay: { body: { filter: { type: 'ping' }, into: ['does'], rate: 10, per: '1s' } },
+    showLimit: { parameters: { name: 'calls/ada' } },
     pauseLimit: { parameters: { name: 'calls/ada' }, body: { for: '1m', reason: 'they asked us to' } },
     resumeLimit: { parameters: { name: 'calls/ada' } },
     listRefused: { parameters: { name: 'shop' } },
     showSecret: { parameters: { name: 'pages' } },
     forgetSecret: { parameters: { name: 'pages' } },
+    retryDeadLetters: { body: { flow: 'fails' } },
+    dropDeadLetters: { body: { all: true } },
     purge: { body: { tenant: 'acme' } },
     makeKey: { body: { name: 'eve', role: 'read' } },
     revokeKey: of(spare.id),

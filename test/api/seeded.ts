@@ -89,8 +89,8 @@ export async function seeded(store: string): Promise<Seeded> {
   await order(app, 'wrong-token', { n: 1 })
   await order(app, 'shop-token-0123456789', { n: 2 })
   await t.advance('1s')
-  const { secret: read } = await app.keys.make({ name: 'reader', role: 'read', by: 'root' })
   const { secret: operate } = await app.keys.make({ name: 'operator', role: 'operate', by: 'root' })
+  const { secret: read } = await app.keys.make({ name: 'reader', role: 'read', by: 'root' })
   return { ...r, read, operate }
 }
 

@@ -1,4 +1,5 @@
 // The admin API as it is served: by the server to the machine itself, behind a listed proxy and through `fetch` only by key.
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
@@ -20,9 +21,21 @@ test('the server answers who is on the machine itself, until there is a key', as
   expect(await answer.json()).toMatchObject({ items: expect.arrayContaining([{ flow: 'f', lanes: 0, live: 0 }]) })
   expect(await statusOf(`${url}/openapi.json`)).toBe(200)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
+})
+
+test.each([
+  ['1.0', '127.0.0.1', 401],
+  ['1.1', '127.0.0.1', 200],
+  ['1.1', 'hooks.example.com', 401],
+])('a call by HTTP/%s to %s, as a proxy passes it on that nobody told anything: %i', async (version, host, status) => {
+  const { url } = await appOf().listen({ port: 0 })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.write(`GET /v1/flows HTTP/${version}\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+  expect(Buffer.concat(await socket.toArray()).toString()).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
 })
 
 test('behind a listed proxy a key is needed, whoever calls', async () => {
@@ -30,7 +43,7 @@ test('behind a listed proxy a key is needed, whoever calls', async () => {
   const { url } = await app.listen({ port: 0, trustProxy: ['127.0.0.1'] })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
 
@@ -39,8 +52,18 @@ test('mounted in a framework a key is needed: who calls is what the framework sa
   const ask = (headers = {}): Promise<Response> =>
     app.fetch(new Request('http://localhost/v1/flows', { headers }), { address: '127.0.0.1' })
   expect((await ask()).status).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'read' })
+  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
   expect((await ask({ authorization: `Bearer ${secret}` })).status).toBe(200)
+})
+
+test('a wrong key is told and counted, and never which it was', async () => {
+  const app = appOf()
+  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { url } = await app.listen({ port: 0 })
+  const told = app.events.once('key.refused')
+  expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}x` })).toBe(401)
+  expect(await told).toEqual({ address: '127.0.0.1' })
+  expect(await app.metrics()).toMatch(/^sluice_keys_refused_total 1$/m)
 })
 
 test('a body that is too long is refused, and the server goes on', async () => {
@@ -70,6 +93,59 @@ test('the stream tells over HTTP what happens, to who may read, and ends with th
   expect(await statusOf(`${url}/v1/stream`, { 'x-forwarded-for': '10.0.0.1' })).toBe(401)
   await app.stop()
   for (;;) if ((await reader.read()).done) break
+})
+
+type Reader = ReadableStreamDefaultReader<string>
+
+async function watching(url: string, headers: Record<string, string> = {}): Promise<Reader> {
+  const { body } = await fetch(`${url}/v1/stream`, { headers })
+  return (body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader()
+}
+
+async function readUntil(reader: Reader, wanted: string): Promise<string> {
+  let text = ''
+  while (!text.includes(wanted)) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error(`It ended without ${wanted}: ${text}`)
+    text += value
+  }
+  return text
+}
+
+test('a key that is revoked, and the machine itself from the first key on, hear no more of the stream', async () => {
+  const app = appOf()
+  const { url } = await app.listen({ port: 0 })
+  const machine = await watching(url)
+  await readUntil(machine, 'begun')
+  const { secret: key } = await app.keys.make({ name: 'ada', role: 'operate' })
+  for (;;) if ((await machine.read()).done) break
+  const { secret } = await app.keys.make({ name: 'bob', role: 'read' })
+  const [ada, bob] = await Promise.all([key, secret].map((one) => watching(url, { authorization: `Bearer ${one}` })))
+  await app.keys.revoke('bob')
+  await app.publish({ type: 'ping' })
+  let heard = ''
+  for (;;) {
+    const { done, value } = await (bob as Reader).read()
+    if (done) break
+    heard += value
+  }
+  expect(heard).not.toContain('event: event')
+  await readUntil(ada as Reader, 'event: event')
+})
+
+test('a run that dies is told as a dead letter', async () => {
+  const app = appOf()
+  app.flow('fails', { on: 'bad', key: () => 'ada', retry: [], run: () => Promise.reject(new Error('no luck')) })
+  const { url } = await app.listen({ port: 0 })
+  await app.start()
+  const reader = await watching(url)
+  await readUntil(reader, 'begun')
+  await app.publish({ type: 'bad' })
+  const text = await readUntil(reader, 'event: dead')
+  expect(text).not.toContain('event: settled')
+  expect(text).toMatch(/"kind":"dead".*"flow":"fails".*"key":"ada"/)
+  expect(text).toMatch(/"kind":"claimed".*"key":"ada"/)
+  expect(text).toMatch(/"kind":"event".*"source":"app"/)
 })
 
 test('a reader of the stream who goes away is forgotten', async () => {

@@ -44,11 +44,7 @@ describe.each(STORES)('sources on %s', (store) => {
     expect(await shake()).toBe(403)
     expect((await r.post('/v1/sources/pages/forget-secret')).body).toEqual({ result: 'forgotten' })
     expect(await shake()).toBe(200)
-    expect((await r.app.audit.list()).items).toMatchObject([
-      { who: 'loopback', what: 'forget secret of source pages' },
-      { who: 'loopback', what: 'asked the source pages to forget its secret' },
-      { who: 'loopback', what: 'asked the source pages to forget its secret' },
-    ])
+    expect((await r.app.audit.list()).items).toMatchObject([{ who: 'loopback', what: 'forget secret of source pages' }])
   })
 
   test('the secret that came by handshake is shown to who may operate; one that the app gave is not', async () => {
@@ -60,6 +56,7 @@ describe.each(STORES)('sources on %s', (store) => {
     const { items } = await r.app.audit.list()
     expect(items).toContainEqual(expect.objectContaining({ who: 'loopback', what: 'show secret of source pages' }))
     expect(JSON.stringify(items)).not.toContain('secret_one')
+    await r.app.keys.make({ name: 'operator', role: 'operate' })
     const { secret: key } = await r.app.keys.make({ name: 'reader', role: 'read' })
     const refused = await r.post('/v1/sources/pages/show-secret', {}, { key })
     expect([refused.status, JSON.stringify(refused.body).includes('secret_one')]).toEqual([403, false])

@@ -4,6 +4,8 @@ import { Stream } from '../../src/api/stream.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { openStore, type Store } from '../../src/index.ts'
 import { newEvent } from '../../src/receive/new-event.ts'
+import { newEvent as placed, place } from '../../src/store/conformance/vocabulary.ts'
+import type { Change } from '../../src/store/contract/index.ts'
 
 interface Scene {
   readonly clock: VirtualClock
@@ -58,6 +60,8 @@ async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
 }
 
 const typesIn = (text: string): string[] => [...text.matchAll(/"detail":"([^"]*)"/g)].map(([, type]) => type ?? '')
+const changesIn = (text: string): Change[] =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? '') as Change)
 const lastIdIn = (text: string): string => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
 
 describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
@@ -100,6 +104,73 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
       expect(await read(reader)).toContain('event: skipped')
       await reader.cancel()
     }
+  })
+
+  test('an id that is ahead of all that happened: it is told so, and goes on from now', async () => {
+    const t = await scene(address)
+    await t.happen('a')
+    const first = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const [era = ''] = lastIdIn(await read(first)).split('-')
+    await first.cancel()
+    const reader = ((await t.stream.open(`${era}-999999`)).body as ReadableStream<Uint8Array>).getReader()
+    expect(await read(reader)).toContain('event: skipped')
+    await t.happen('b')
+    await t.look()
+    expect(typesIn(await read(reader))).toEqual(['b'])
+  })
+
+  test('one who may no longer read is told nothing more: at the next look after a key was written, or in a while', async () => {
+    const t = await scene(address)
+    const may = { read: true }
+    const asked = async (): Promise<boolean> => may.read
+    const ended = ((await t.stream.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
+    const other = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    await read(ended)
+    await read(other)
+    may.read = false
+    t.stream.checkSoon()
+    await t.happen('a')
+    await t.look()
+    expect(await ended.read()).toEqual({ done: true, value: undefined })
+    expect(typesIn(await read(other))).toEqual(['a'])
+    const unheard = ((await t.stream.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
+    await read(unheard)
+    for (let n = 0; n < 60; n++) await t.look()
+    expect(await unheard.read()).toEqual({ done: true, value: undefined })
+    expect(t.stream.readers).toBe(1)
+  })
+
+  test('acts of people on flows, lanes and dead letters are told, with the lane and its key', async () => {
+    const t = await scene(address)
+    const reader = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    await read(reader)
+    const by = { reason: 'a look first', by: 'ada' }
+    await t.store.steer({ what: 'flows', ids: ['f'], act: { kind: 'pause', ...by } })
+    await t.store.steer({ what: 'flows', ids: ['f'], act: { kind: 'resume' } })
+    const { lane } = place({ flow: 'f', key: 'ada' })
+    const waits = placed('x', { flow: 'f', key: 'ada', quiet: 60_000 }, t.clock.now())
+    await t.store.append({ routes: (await t.store.stats()).routes, events: [waits] })
+    await t.store.steer({ what: 'lanes', ids: [lane], act: { kind: 'hold', for: 1_000, ...by } })
+    await t.store.steer({ what: 'lanes', ids: [lane], act: { kind: 'unhold' } })
+    await t.look()
+    const told = changesIn(await read(reader)).filter(({ kind }) => kind === 'steered')
+    expect(told.map(({ flow, detail, id, key }) => [flow, detail, id, key])).toEqual([
+      ['f', 'pause', 'f', undefined],
+      ['f', 'resume', 'f', undefined],
+      ['f', 'hold', lane, 'ada'],
+      ['f', 'unhold', lane, 'ada'],
+    ])
+  })
+
+  test('alerts of the app are told as such', async () => {
+    const t = await scene(address)
+    const reader = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    await read(reader)
+    const alert = placed('x', { source: 'sluice', type: 'alert.raised' }, t.clock.now())
+    const other = placed('y', { source: 'shop', type: 'alert.raised' }, t.clock.now())
+    await t.store.append({ routes: (await t.store.stats()).routes, events: [alert, other] })
+    await t.look()
+    expect(changesIn(await read(reader)).map(({ kind }) => kind)).toEqual(['alert', 'event'])
   })
 
   test('one that was away for too long is told that it missed something', async () => {

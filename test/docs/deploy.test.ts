@@ -26,6 +26,16 @@ test('the container runs as a user of its own', () => {
   expect(read('docs/operate/deploy/Containerfile')).toMatch(/^USER 10001$/m)
 })
 
+test('the container takes along neither secrets nor stores nor packages of the machine that builds it', () => {
+  const ignored = read('docs/operate/deploy/.dockerignore').split('\n')
+  expect(ignored).toEqual(expect.arrayContaining(['.git', '.env*', 'node_modules', '*.db', '*.db-*', '*.pem']))
+  expect(read('docs/operate/deploy.md')).toContain('deploy/.dockerignore')
+})
+
+test('that a proxy needs a key first is said in bold', () => {
+  expect(read('docs/operate/deploy.md')).toMatch(/## Behind a proxy\n\n\*\*Make a key first\*\*/)
+})
+
 test('the proxy overwrites who the sender says he is, and does not buffer the stream', () => {
   const conf = read('docs/operate/deploy/nginx.conf')
   expect(conf).toMatch(/proxy_set_header X-Forwarded-For \$remote_addr;/)

@@ -1,7 +1,7 @@
 // Alerts that an app declares: raised once when it is so for long enough, called off once when it is over, in one process of all.
 import { describe, expect, test } from 'vitest'
-import { alerts, Sluice, type AlertFigures } from '../../src/index.ts'
-import { ping, play, sendNow, Shared, STORES, told, userOf, type Declare } from './scene.ts'
+import { Sluice, type AlertFigures } from '../../src/index.ts'
+import { ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
 
 interface Told {
   readonly alert: string
@@ -124,6 +124,44 @@ describe.each(STORES)('alerts on %s', (store) => {
     ])
   })
 
+  test('a condition that begins to throw calls nothing off, and says so until it can be asked again', async () => {
+    let answer: boolean | undefined = true
+    const when = (): boolean => {
+      if (answer === undefined) throw new Error('no such figure')
+      return answer
+    }
+    const t = await play(store, (app) => app.alert('odd', { when, for: '1m' }))
+    await t.advance('2m')
+    answer = undefined
+    await t.advance('10m')
+    expect(await t.app.alerts.list()).toMatchObject([{ name: 'odd', state: 'raised', broken: 'no such figure' }])
+    answer = false
+    await t.advance('10m')
+    expect(await t.app.alerts.list()).toMatchObject([{ name: 'odd', state: 'clear', broken: undefined }])
+    expect(raisedOf(t)).toEqual([
+      ['alert.raised', 'odd'],
+      ['alert.raised', 'broken:odd'],
+      ['alert.cleared', 'broken:odd'],
+      ['alert.cleared', 'odd'],
+    ])
+    expect(told(t, 'alert.raised').at(1)?.text).toContain('no such figure')
+  })
+
+  test('the text says what is so now, also when it was so before', async () => {
+    let n = 11
+    const t = await play(store, (app) => app.alert('odd', { when: () => n > 10 && `${n} of them.`, for: '1m' }))
+    await t.advance('5m')
+    n = 500
+    await t.advance('20s')
+    expect(await t.app.alerts.list()).toMatchObject([{ state: 'raised', text: '500 of them.' }])
+    n = 0
+    await t.advance('30s')
+    n = 12
+    await t.advance('20s')
+    expect(await t.app.alerts.list()).toMatchObject([{ state: 'raised', text: '12 of them.' }])
+    expect(raisedOf(t)).toEqual([['alert.raised', 'odd']])
+  })
+
   test('the figures: dead letters, depth, who is first in line, limits', async () => {
     const seen: AlertFigures[] = []
     const declare: Declare = (app) => {
@@ -142,58 +180,12 @@ describe.each(STORES)('alerts on %s', (store) => {
     const t = await play(store, declare)
     await sendNow(t, [{ type: 'die' }, ping('a'), ping('b')])
     await t.advance('1m')
-    expect(seen.at(-1)).toMatchObject({ deadLetters: 1, depth: 2, oldest: 0, clockOffset: 0 })
+    expect(seen.at(-1)).toMatchObject({ deadLetters: 1, depth: 0, oldest: 0, clockOffset: 0 })
     expect(seen.at(-1)?.limits).toMatchObject([{ name: 'api', pausedFor: expect.any(Number) }])
     expect(seen.at(-1)?.limits[0]?.pausedFor).toBeGreaterThan(28 * 60_000)
     await t.advance('2d')
     expect(seen.at(-1)).toMatchObject({ deadLetters: 0, depth: 0 })
   })
-
-  test('of two processes one looks; when it is gone the other does', async () => {
-    const looks = { one: 0, two: 0 }
-    const shared = await Shared.open(store)
-    const begin = (name: 'one' | 'two'): Promise<Sluice> =>
-      shared.process(name, (app) => app.alert('odd', { when: () => looks[name]++ < 0 }))
-    const one = await begin('one')
-    await begin('two')
-    await shared.advance(300_000)
-    expect([looks.one > 20, looks.two]).toEqual([true, 0])
-    await shared.stop(one)
-    await shared.advance(300_000)
-    expect(looks.two).toBeGreaterThan(20)
-  })
-})
-
-const figures: AlertFigures = {
-  now: 0,
-  deadLetters: 0,
-  p95: undefined,
-  failureRate: undefined,
-  depth: 0,
-  oldest: 0,
-  storeBytes: 0,
-  limits: [],
-  clockOffset: 0,
-}
-
-test.each([
-  ['deadLetters', alerts.deadLetters(), { deadLetters: 10 }, { deadLetters: 11 }],
-  ['latency', alerts.latency(), { p95: 300_000 }, { p95: 300_001 }],
-  ['failureRate', alerts.failureRate(), { failureRate: 0.1 }, { failureRate: 0.11 }],
-  ['depth', alerts.depth(), { depth: 100 }, { depth: 101 }],
-  ['oldest', alerts.oldest({ above: '1m' }), { oldest: 60_000 }, { oldest: 60_001 }],
-  ['storeBytes', alerts.storeBytes({ above: 5 }), { storeBytes: 5 }, { storeBytes: 6 }],
-  [
-    'limitPaused',
-    alerts.limitPaused(),
-    { limits: [{ name: 'a', pausedFor: 300_000 }] },
-    { limits: [{ name: 'a', pausedFor: 300_001 }] },
-  ],
-  ['clockOffset', alerts.clockOffset(), { clockOffset: -5_000 }, { clockOffset: -5_001 }],
-] as const)('the preset %s: at its bound nothing, above it a sentence', (_name, when, at, above) => {
-  expect(when(figures)).toBe(false)
-  expect(when({ ...figures, ...at })).toBe(false)
-  expect(when({ ...figures, ...above })).toMatch(/^.+\.$/)
 })
 
 const yes = (): boolean => true

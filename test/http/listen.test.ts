@@ -357,6 +357,10 @@ const routes = (app: Sluice): unknown =>
     )
     .route('GET', '/broken', () => Promise.reject(new Error('a detail that is nobody’s business')))
 
+function everything(app: Sluice): void {
+  for (const method of ['GET', 'HEAD', 'POST']) app.route(method, '/*', () => new Response('a page', { status: 299 }))
+}
+
 describe('a route of the app', () => {
   it('answers beside the sources, also below a path', async () => {
     const { url } = await listening({}, routes)
@@ -368,6 +372,27 @@ describe('a route of the app', () => {
     expect((await hook(url, '{}')).status).toBe(202)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  })
+
+  it('of all there is does not hide what the server itself answers', async () => {
+    const { url, app } = await listening({}, everything)
+    const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/v1/flows', '/v1/nothing']
+    const answers = paths.map(async (path) => {
+      const [served, mounted] = [await fetch(url + path), await app.fetch(new Request(url + path))]
+      await served.text()
+      return [path, served.status, mounted.status]
+    })
+    expect(await Promise.all(answers)).toEqual([
+      ['/healthz', 200, 200],
+      ['/readyz', 200, 200],
+      ['/metrics', 200, 401],
+      ['/openapi.json', 200, 401],
+      ['/v1/flows', 200, 401],
+      ['/v1/nothing', 404, 404],
+    ])
+    expect((await app.fetch(new Request(`${url}/v1/stream`))).status).toBe(401)
+    expect((await fetch(`${url}/v1/flows/f/pause`, { method: 'POST' })).status).toBe(400)
+    expect((await fetch(`${url}/page`)).status).toBe(299)
   })
 
   it('that fails is answered 500, without saying why to a stranger', async () => {

@@ -30,6 +30,8 @@ interface Ended {
   readonly ago?: readonly number[]
   readonly tries?: number
   readonly rank?: 0 | 1
+  /** Of a dead letter that is tried again. */
+  readonly letter?: boolean
 }
 
 export interface Scene {
@@ -79,9 +81,9 @@ function counting(clock: VirtualClock, store: Store): Counting {
 }
 
 function factsOf(flow: string, outcome: Outcome, ended: Ended & { readonly now: number }): RunFacts {
-  const { source = 'shop', type = 'order.paid', ago = [0], tries = 0, rank = 0, now } = ended
+  const { source = 'shop', type = 'order.paid', ago = [0], tries = 0, rank = 0, letter = false, now } = ended
   const events = ago.map((ms, n) => ({ id: `e${n}`, source, type, arrived: now - ms }))
-  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, letter: false, events }, outcome }
+  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, letter, events }, outcome }
 }
 
 /** As the engine does. */

@@ -39,6 +39,7 @@ const EVERYTHING: EventMap = {
   'flow.resumed': { flow: 'f', by: 'ada' },
   'flow.unserved': { flow: 'f', lanes: 1 },
   'source.keyed': { source: 's' },
+  'key.refused': { address: '10.0.0.9' },
   'replay.started': { replay: 'r', found: 3 },
   'replay.done': { replay: 'r', placed: 3 },
   'replay.cancelled': { replay: 'r', placed: 1 },
@@ -82,6 +83,7 @@ describe('entries', () => {
         'alert.raised',
         'config.conflict',
         'limit.paused',
+        'key.refused',
       ].toSorted(),
     )
     expect(names(30)).toEqual(
@@ -106,9 +108,9 @@ describe('entries', () => {
   it.each([
     ['silent', 0],
     ['error', 2],
-    ['warn', 11],
-    [undefined, 23],
-    ['debug', 34],
+    ['warn', 12],
+    [undefined, 24],
+    ['debug', 35],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)

@@ -20,6 +20,11 @@ async function rules(): Promise<readonly Rule[]> {
   return groups.flatMap((group) => group.rules)
 }
 
+/** In one line. */
+async function exprOf(name: string): Promise<string> {
+  return (await rules()).find(({ alert }) => alert === name)?.expr.replaceAll(/\s+/g, ' ') ?? ''
+}
+
 interface Panel {
   readonly id: number
   readonly title: string
@@ -93,6 +98,12 @@ describe('docs/operate', () => {
       'ClockOffset',
     ])
       expect(all.map(({ alert }) => alert)).toContain(`Sluice${preset}`)
+  })
+
+  it('a flow that people paused is neither stuck nor deep, and an open window is no depth', async () => {
+    const unpaused = 'unless on (flow) max by (flow) (sluice_flow_paused) == 1'
+    expect(await exprOf('SluiceStuck')).toBe(`max by (flow) (sluice_oldest_ready_seconds) > 300 ${unpaused}`)
+    expect(await exprOf('SluiceDeep')).toBe(`sum( max by (flow) (sluice_lanes{state="ready"}) ${unpaused} ) > 100`)
   })
 
   it('the panels of the board have a place each', async () => {

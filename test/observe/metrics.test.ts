@@ -105,7 +105,7 @@ describe.each(STORES)('metrics on %s', (address) => {
   })
 
   it('tell lanes by state, depth, the oldest, dead letters, pauses and bytes, as the store has them', async () => {
-    const r = await rig(address)
+    const r = await rig(address, { diskUsed: async () => 0.5 })
     const send = async (key: string, quiet: number, id = key): Promise<void> => {
       await r.store.append({ routes: 1, events: [newEvent(id, { id, key, quiet, max: quiet }, 0)] })
     }
@@ -139,6 +139,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_flow_paused')).toEqual([`sluice_flow_paused${of}} 0`])
     expect(await r.lines('sluice_store_up')).toEqual(['sluice_store_up 1'])
     expect(await r.lines('sluice_store_bytes')).toHaveLength(1)
+    expect(await r.lines('sluice_store_disk')).toEqual(['sluice_store_disk_used_ratio 0.5'])
   })
 
   it('those who ask at the same time get the same, counted once', async () => {
@@ -172,6 +173,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_limit_calls')).toEqual(['sluice_limit_calls_total{limit="api"} 1'])
     expect(await r.lines('sluice_limit_wait_seconds_count')).toEqual(['sluice_limit_wait_seconds_count{limit="api"} 1'])
     expect(await r.lines('sluice_limit_put_off')).toEqual(['sluice_limit_put_off_total{limit="api"} 1'])
+    expect(await r.lines('sluice_limit_busy_seconds')).toEqual(['sluice_limit_busy_seconds{limit="api"} 2.2'])
     expect(await r.lines('sluice_limit_refused')).toEqual(['sluice_limit_refused_total{limit="api"} 1'])
   })
 
@@ -184,6 +186,27 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(heard.length).toBeGreaterThan(0)
     off()
     expect((await store.get({ kind: 'events', id: 'a' })).item?.id).toBe('a')
+  })
+})
+
+describe('the flows that an app declares', () => {
+  it('are there before anything of them was counted, so that the first of it is an increase', async () => {
+    const r = await rig('memory:', { flows: () => ['bill'] })
+    expect(await r.lines('sluice_dead_letters_total')).toEqual(['sluice_dead_letters_total{flow="bill"} 0'])
+    const before = await r.lines('sluice_attempts_total')
+    expect(before).toHaveLength(8)
+    expect(before).toContain('sluice_attempts_total{flow="bill",ending="dead"} 0')
+    r.p.end('bill', { kind: 'dead', reason: 'x', block: false })
+    expect(await r.lines('sluice_dead_letters_total')).toEqual(['sluice_dead_letters_total{flow="bill"} 1'])
+    expect(await r.lines('sluice_attempts_total')).toContain('sluice_attempts_total{flow="bill",ending="dead"} 1')
+  })
+
+  it('have a row each, however many they are, and leave the others theirs', async () => {
+    const declared = Array.from({ length: 300 }, (_, n) => `flow-${n}`)
+    const r = await rig('memory:', { flows: () => declared })
+    expect(await r.lines('sluice_dead_letters_total')).toHaveLength(300)
+    r.p.end('of-another-app', { kind: 'dead', reason: 'x', block: false })
+    expect(await r.lines('sluice_dead_letters_total')).toContain('sluice_dead_letters_total{flow="of-another-app"} 1')
   })
 })
 

@@ -1,6 +1,6 @@
 // Figures of a whole app: what people see after a bad hour is what really happened in it.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { drop, partial, PermanentError, Sluice } from '../../src/index.ts'
+import { drop, partial, PermanentError, Sluice, type FlowEvent } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import type { Figures } from '../../src/operate/figures.ts'
 import { START, STORES } from './figures-scene.ts'
@@ -15,6 +15,8 @@ async function opened(store: string, declare: (app: Sluice) => unknown): Promise
 
 /** Until the composition root gives an app its figures these tests wait. */
 const figures = ({ app }: TestApp): Pick<Figures, 'stats' | 'metrics'> => app
+
+const key = ({ subject = '' }: FlowEvent): string => subject
 
 const fails = (): never => {
   throw new Error('no')
@@ -85,7 +87,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     const { items } = await t.app.deadLetters.list()
     await t.app.deadLetters.retry(items[0]?.id ?? '')
     await t.advance('2s')
-    expect((await figures(t).stats()).total).toMatchObject({ done: 3, dead: 1 })
+    expect((await figures(t).stats()).total).toMatchObject({ done: 3, dead: 0 })
     await t.send({ type: 'hangs', source: 'shop' })
     for (let n = 0; n < 4; n++) {
       await t.crash()
@@ -95,6 +97,36 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     }
     const { groups } = await figures(t).stats({ by: 'source,type' })
     expect(groups.find(({ type }) => type === 'hangs')).toMatchObject({ source: 'shop', received: 1, dead: 1 })
+  })
+
+  it('what failed is over when it was mended, tried again, dropped or purged by hand', async () => {
+    let isUp = false
+    const run = (): void => {
+      if (!isUp) throw new Error('no')
+    }
+    const t = await opened(store, (app) =>
+      app.flow('dies', { on: 'die', key, retry: [], run }).flow('fails', { on: 'fail', key, retry: ['5h'], run }),
+    )
+    await t.send([
+      ...['a', 'b', 'c'].map((subject) => ({ type: 'die', subject })),
+      ...['a', 'b', 'c', 'd'].map((subject) => ({ type: 'fail', subject })),
+    ])
+    await t.advance('1m')
+    expect((await figures(t).stats()).total).toMatchObject({ dead: 3, failing: 4, failureRate: 1 })
+    await t.app.lanes.drop('fails', 'a')
+    await t.app.lanes.drop('fails', 'b')
+    await t.app.purge({ flow: 'fails', key: 'c' })
+    expect((await figures(t).stats()).total).toMatchObject({ dead: 3, failing: 1 })
+    isUp = true
+    await t.app.deadLetters.retry({})
+    await t.app.lanes.runNow('fails', 'd')
+    await t.advance('1m')
+    const { total, groups } = await figures(t).stats({ by: 'flow' })
+    expect(total).toMatchObject({ dead: 0, deadPerDay: 0, failing: 0, done: 4, failureRate: 0 })
+    expect(groups).toMatchObject([
+      { flow: 'dies', dead: 0, done: 3, failureRate: 0 },
+      { flow: 'fails', failing: 0, done: 1, failureRate: 0 },
+    ])
   })
 
   it('what is delayed is an event when its time has come, and no depth before', async () => {
@@ -131,6 +163,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     for (const line of [
       'sluice_events_received_total{source="shop"} 1',
       'sluice_attempts_total{flow="f",ending="done"} 1',
+      'sluice_dead_letters_total{flow="f"} 0',
       'sluice_arrival_to_done_seconds_count{flow="f"} 1',
       'sluice_lanes{flow="waits",state="waiting"} 1',
       'sluice_store_up 1',

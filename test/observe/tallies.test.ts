@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Counts, Table } from '../../src/observe/tallies-count.ts'
+import type { StatsAnswer, StatsAsked } from '../../src/operate/stats.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { MINUTE, scene, START, STORES, type Counting } from './figures-scene.ts'
 
@@ -17,6 +18,11 @@ async function docs(store: Store): Promise<Record<string, number>> {
     counts[kind] = (await store.readDocs({ kind, ids: undefined, after: '', n: 10_000 })).docs.length
   }
   return counts
+}
+
+/** Of all events, which here are of one source and type: no lane is there to be looked at. */
+async function counted(p: Counting, asked: StatsAsked = {}): Promise<StatsAnswer['groups'][number] | undefined> {
+  return (await p.stats({ ...asked, by: 'source,type' })).groups[0]
 }
 
 /** Until there is nothing left to fold, which must come. */
@@ -38,8 +44,10 @@ describe.each(STORES)('tallies on %s', (address) => {
     p.end('bill', { kind: 'dropped', reason: 'no' })
     const { total, from, now } = await p.stats({ window: '5m' })
     expect(now - from).toBe(5 * MINUTE)
-    expect(total).toMatchObject({ received: 30, receivedPerMinute: 6, done: 20, dead: 1, dropped: 1, failing: 1 })
-    expect(total.failureRate).toBeCloseTo(2 / 23)
+    expect(total).toMatchObject({ received: 30, receivedPerMinute: 6, done: 20, dead: 1, dropped: 1 })
+    const ofKind = await counted(p, { window: '5m' })
+    expect(ofKind).toMatchObject({ failing: 1 })
+    expect(ofKind?.failureRate).toBeCloseTo(2 / 23)
     expect(total.meanMs).toBe(10_500)
     expect(total.p95Ms).toBeGreaterThan(19_000 * 0.9)
     expect(total.p95Ms).toBeLessThan(19_000 * 1.1)
@@ -52,12 +60,47 @@ describe.each(STORES)('tallies on %s', (address) => {
     p.end('f', RETRY)
     p.end('f', RETRY, { tries: 1 })
     p.end('f', DONE)
-    expect((await p.stats()).total).toMatchObject({ failing: 1, done: 1, failureRate: 0.5 })
+    expect(await counted(p)).toMatchObject({ failing: 1, done: 1, failureRate: 0.5 })
     p.end('f', DONE, { tries: 2 })
-    expect((await p.stats()).total).toMatchObject({ failing: 0, done: 2, failureRate: 0 })
+    expect(await counted(p)).toMatchObject({ failing: 0, done: 2, failureRate: 0 })
     p.end('f', RETRY)
     p.end('f', DEAD, { tries: 1 })
-    expect((await p.stats()).total).toMatchObject({ failing: 0, done: 2, dead: 1, failureRate: 1 / 3 })
+    expect(await counted(p)).toMatchObject({ failing: 0, done: 2, dead: 1, failureRate: 1 / 3 })
+  })
+
+  it('a dead letter is dead once, however often it is tried by hand, and not at all once it is done', async () => {
+    const s = await scene(address)
+    const p = s.process()
+    for (let n = 0; n < 3; n++) p.end('f', DEAD)
+    p.end('f', DONE)
+    p.end('f', DEAD, { letter: true })
+    expect(await counted(p)).toMatchObject({ dead: 3, done: 1, failureRate: 3 / 4 })
+    p.end('f', RETRY, { letter: true })
+    expect(await counted(p)).toMatchObject({ dead: 2, failing: 1, failureRate: 3 / 4 })
+    p.end('f', DEAD, { letter: true, tries: 1 })
+    expect(await counted(p)).toMatchObject({ dead: 3, failing: 0, failureRate: 3 / 4 })
+    for (let n = 0; n < 2; n++) p.end('f', DONE, { letter: true })
+    p.end('f', { kind: 'dropped', reason: 'no' }, { letter: true })
+    // Also as another process reads it, and once it was folded.
+    await s.advance(5_000)
+    const mended = { dead: 0, done: 3, dropped: 1, failing: 0, failureRate: 0 }
+    expect(await counted(s.process())).toMatchObject(mended)
+    await s.advance(3 * HOUR)
+    await foldAll(p)
+    expect(await counted(p)).toMatchObject(mended)
+  })
+
+  it('what an older release counted has no dead letters that were revived', async () => {
+    const s = await scene(address)
+    const cells = [{ at: START, span: MINUTE, kinds: [['a', 'b', [1, 0, 0, 1, 0, 0, 0], []]], flows: [] }]
+    const body = Buffer.from(JSON.stringify(cells))
+    const id = `${String(START).padStart(15, '0')}/old`
+    await s.store.writeDocs({
+      writes: [{ kind: 'tally', id, ifRev: 0, body }],
+      raiseRoutes: false,
+      audit: undefined,
+    })
+    expect((await s.process().stats()).total).toMatchObject({ received: 1, dead: 1, failureRate: 1 })
   })
 
   it('of a part that was accepted each event counts as it ended', async () => {
@@ -65,7 +108,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     const p = s.process()
     const outcome = { kind: 'partial', retry: ['e1'], dead: ['e2'], after: 0, reason: 'no', block: false } as const
     p.end('f', outcome, { ago: [1, 1, 1, 1] })
-    expect((await p.stats()).total).toMatchObject({ done: 2, failing: 1, dead: 1, failureRate: 0.5 })
+    expect(await counted(p)).toMatchObject({ done: 2, failing: 1, dead: 1, failureRate: 0.5 })
   })
 
   it('a replay is done, and did not take as long as its event is old', async () => {
@@ -341,10 +384,11 @@ describe('counts', () => {
     const one = new Table()
     one.at('a', 'b').received = 3
     one.at('a', 'b').took(7)
-    one.at('a', 'b').end('dead', true)
+    one.at('a', 'b').end('dead', 'failing')
+    one.at('a', 'b').end('done', 'dead')
     const two = new Table()
     two.add(one.written())
     two.add(one.written())
-    expect(two.written()).toEqual([['a', 'b', [6, 0, 0, 2, 0, 2, 14], [23, 2]]])
+    expect(two.written()).toEqual([['a', 'b', [6, 2, 0, 2, 0, 2, 14, 2], [23, 2]]])
   })
 })

@@ -1,7 +1,7 @@
 // A backup of the file while a process works on it, and what comes of it when it is put back.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -64,6 +64,15 @@ describe('backup', () => {
       await app.stop()
     },
   )
+
+  test('the copy is for nobody else', async () => {
+    const folder = scratchFolder()
+    const [file, to] = [join(folder, 'live.db'), join(folder, 'copy.db')]
+    await (await openStore(`sqlite:${file}`)).close()
+    chmodSync(file, 0o644)
+    backupSqlite(file, to)
+    expect((statSync(to).mode & 0o777).toString(8)).toBe('600')
+  })
 
   test('nothing is overwritten, and nothing half done is left', async () => {
     const folder = scratchFolder()

@@ -138,6 +138,10 @@ describe('the view work', () => {
     await t.app.flows.resume('dead', 'test')
     await t.settled()
     expect(statuses()).toEqual(['completed', 'dropped'])
+    // Tried by hand it begins anew.
+    expect(ask(`select attempts, last_error from work where event = 'one'`)).toEqual([
+      { attempts: 1, last_error: null },
+    ])
   })
 
   it('sees what the rows of lanes do not have yet: places that came since, and runs that have just begun', async () => {
@@ -234,6 +238,9 @@ describe('the view work', () => {
       ['good', 'completed', 1],
       ['late', 'failed', 1],
     ])
+    // What was accepted did not fail, though its neighbour did.
+    const errors = ask(`select last_error from work where event_type = 'part' order by event`)
+    expect(errors.map((row) => row['last_error'])).toEqual([null, expect.stringContaining('not now')])
     await t.advance('1h')
     expect(rows('part')).toEqual([
       ['good', 'completed', 1],

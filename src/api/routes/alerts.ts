@@ -10,6 +10,9 @@ const ALERT = z.strictObject({
   }),
   since: moment.optional(),
   text: z.string(),
+  broken: z.string().optional().meta({
+    description: 'What its condition threw when it was last asked; how it stands is then of the time before.',
+  }),
 })
 
 export const alerts: readonly ApiRoute[] = [

@@ -19,7 +19,7 @@ export const audit: readonly ApiRoute[] = [
     path: '/v1/audit',
     name: 'listAudit',
     tag: TAG,
-    summary: 'Every act, newest first. An act is written before it is done.',
+    summary: 'Every act, newest first: that it was asked for, and then what became of it.',
     role: 'read',
     params: NOTHING,
     query: z.strictObject({ from: asked.exactOptional(), to: asked.exactOptional(), ...PAGE }),
@@ -38,12 +38,33 @@ export const audit: readonly ApiRoute[] = [
     summary: 'Walks the whole chain: whether an entry was changed or is missing.',
     role: 'read',
     params: NOTHING,
-    query: NOTHING,
+    query: z.strictObject({
+      head: z
+        .string()
+        .regex(/^[\w-]{43}$/, 'it is the `chain` of an entry')
+        .exactOptional()
+        .meta({ description: 'The `chain` of an entry that was the newest once: it must still be in the log.' }),
+    }),
     body: NOTHING,
     answer: z.union([
-      z.strictObject({ kind: z.literal('whole'), entries: z.int() }),
-      z.strictObject({ kind: z.literal('broken'), at: z.int(), entries: z.int() }),
+      z.strictObject({
+        kind: z.literal('whole'),
+        entries: z.int(),
+        head: z
+          .strictObject({ id: z.int(), chain: z.string() })
+          .optional()
+          .meta({ description: 'The newest entry, to be kept elsewhere; not there while there is none.' }),
+      }),
+      z.strictObject({
+        kind: z.literal('broken'),
+        why: z.enum(['changed', 'cut', 'unknown']).meta({
+          description:
+            '`changed`: the entry, or one before it; `cut`: from it on they are gone; `unknown`: `head` is not in the log.',
+        }),
+        at: z.int(),
+        entries: z.int(),
+      }),
     ]),
-    handle: (app) => app.audit.verify(),
+    handle: (app, { query }) => app.audit.verify(query.head),
   }),
 ]

@@ -57,6 +57,13 @@ const FILTER = z.strictObject({
   to: asked.exactOptional(),
 })
 
+/** Of an act: a filter that got lost on the way must not be all there are. */
+const SOME = FILTER.extend({ all: z.literal(true).exactOptional().meta({ description: 'In place of a filter.' }) })
+  .refine(({ all, ...filter }) => (all === undefined) !== (Object.keys(filter).length === 0), {
+    error: 'say which by at least one of flow, key, tenant, from, to and kind, or {"all":true} for all there are',
+  })
+  .meta({ minProperties: 1 })
+
 const ONE = z.strictObject({ id })
 const TAG = 'dead letters'
 
@@ -82,7 +89,7 @@ export const deadLetters: readonly ApiRoute[] = [
     path: '/v1/dead-letters/count',
     name: 'countDeadLetters',
     tag: TAG,
-    summary: 'How many a retry or drop by this filter would be for.',
+    summary: 'How many the filter names, with those that were retried and have not ended yet.',
     role: 'read',
     params: NOTHING,
     query: FILTER,
@@ -143,7 +150,7 @@ export const deadLetters: readonly ApiRoute[] = [
       query: NOTHING,
       body: NOTHING,
       answer: steered,
-      audited: ({ params }) => `${DID[act]} the dead letter ${params.id}`,
+      audited: ({ params }) => `${act} the dead letter ${params.id}`,
       handle: async (app, { params }) => {
         const result = await app.deadLetters[act](params.id)
         if (typeof result !== 'string' || result === 'missing') throw missing('dead letter', params.id)
@@ -155,19 +162,17 @@ export const deadLetters: readonly ApiRoute[] = [
       path: `/v1/dead-letters/${act}`,
       name: `${act}DeadLetters`,
       tag: TAG,
-      summary: `All that the filter names: ${act}.`,
+      summary: `All that the filter names: ${act}. Without a filter, { all: true }.`,
       role: 'operate',
       params: NOTHING,
       query: NOTHING,
-      body: FILTER,
+      body: SOME,
       answer: counted,
-      audited: ({ body }) => `${DID[act]} the dead letters of ${JSON.stringify(body)}`,
-      handle: async (app, { body }) => {
-        const result = await app.deadLetters[act](body)
+      audited: ({ body }) => `${act} the dead letters of ${JSON.stringify(body)}`,
+      handle: async (app, { body: { all: _all, ...filter } }) => {
+        const result = await app.deadLetters[act](filter)
         return { count: typeof result === 'string' ? 0 : result.count }
       },
     }),
   ]),
 ]
-
-const DID = { retry: 'retried', drop: 'dropped' } as const

@@ -122,7 +122,7 @@ export const events: readonly ApiRoute[] = [
     query: NOTHING,
     body: z.strictObject({ into }),
     answer: replay,
-    audited: ({ params }) => `replayed the event ${params.id}`,
+    audited: ({ params }) => `replay the event ${params.id}`,
     handle: async (app, { params, body }) => {
       if ((await app.replays.count({ event: params.id })) === 0) throw missing('event', params.id)
       return replayAnswer(await app.replays.start({ event: params.id }, body))

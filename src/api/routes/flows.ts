@@ -40,7 +40,7 @@ export const flows: readonly ApiRoute[] = [
     query: NOTHING,
     body: REASON,
     answer: steered,
-    audited: ({ params, body }) => `paused the flow ${params.flow}: ${body.reason}`,
+    audited: ({ params, body }) => `pause the flow ${params.flow}: ${body.reason}`,
     handle: async (app, { params, body, who }) => {
       const result = await app.flows.pause(params.flow, { reason: body.reason, by: who })
       if (result === 'missing') throw missing('flow', params.flow)
@@ -58,7 +58,7 @@ export const flows: readonly ApiRoute[] = [
     query: NOTHING,
     body: NOTHING,
     answer: steered,
-    audited: ({ params }) => `resumed the flow ${params.flow}`,
+    audited: ({ params }) => `resume the flow ${params.flow}`,
     handle: async (app, { params, who }) => {
       const result = await app.flows.resume(params.flow, who)
       if (result === 'missing') throw missing('flow', params.flow)

@@ -37,7 +37,7 @@ export const keys: readonly ApiRoute[] = [
       role,
     }),
     answer: KEY.extend({ secret: z.string() }),
-    audited: ({ body }) => `asked for a key named ${body.name} of the role ${body.role}`,
+    audited: 'in its commit',
     handle: (app, { body, who }) => app.keys.make({ ...body, by: who }),
   }),
   route({
@@ -51,7 +51,7 @@ export const keys: readonly ApiRoute[] = [
     query: NOTHING,
     body: NOTHING,
     answer: z.strictObject({ result: z.literal('ok') }),
-    audited: ({ params }) => `asked to revoke the key ${params.id}`,
+    audited: 'in its commit',
     handle: async (app, { params, who }) => {
       const result = await app.keys.revoke(params.id, who)
       if (result === 'missing') throw missing('key', params.id)

@@ -17,15 +17,15 @@ const PLAIN = {
   'run-now': {
     name: 'runLaneNow',
     summary: 'Its window is over, and so is its wait for another attempt.',
-    did: 'ran at once',
+    act: 'run at once',
   },
   cancel: {
     name: 'cancelLane',
     summary: 'Asks its run to give up; the events wait again.',
-    did: 'cancelled the run of',
+    act: 'cancel the run of',
   },
-  drop: { name: 'dropLane', summary: 'What waits in it ends here, without a run.', did: 'dropped what waits in' },
-  unhold: { name: 'unholdLane', summary: 'Ends the hold.', did: 'ended the hold of' },
+  drop: { name: 'dropLane', summary: 'What waits in it ends here, without a run.', act: 'drop what waits in' },
+  unhold: { name: 'unholdLane', summary: 'Ends the hold.', act: 'end the hold of' },
 } as const
 
 export const lanes: readonly ApiRoute[] = [
@@ -104,7 +104,7 @@ export const lanes: readonly ApiRoute[] = [
       query: NOTHING,
       body: NOTHING,
       answer: steered,
-      audited: ({ params }) => `${PLAIN[act].did} the lane ${params.id}`,
+      audited: ({ params }) => `${PLAIN[act].act} the lane ${params.id}`,
       handle: async (app, { params }) => ({ result: await steeredTo(app, params.id, { kind: act }) }),
     }),
   ),
@@ -122,7 +122,7 @@ export const lanes: readonly ApiRoute[] = [
       for: duration.exactOptional().meta({ description: 'Until somebody ends it, unless said.' }),
     }),
     answer: steered,
-    audited: ({ params, body }) => `held the lane ${params.id}: ${body.reason}`,
+    audited: ({ params, body }) => `hold the lane ${params.id}: ${body.reason}`,
     handle: async (app, { params, body, who }) => {
       return { result: await steeredTo(app, params.id, { kind: 'hold', by: who, ...body }) }
     },

@@ -1,4 +1,4 @@
-// Limits: which are paused, and the pause as an act of a person. The limit of a key is named `<limit>/<key>`.
+// Limits: how each stands, and the pause as an act of a person. The limit of a key is named `<limit>/<key>`.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
 import { moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
@@ -16,6 +16,13 @@ const LIMIT = z.strictObject({
   declared: z.boolean().meta({ description: 'By this app; else it is of another one, or was.' }),
   epoch: z.int().meta({ description: 'Raised by every pause; 0 until it is first used.' }),
   pausedUntil: moment.optional(),
+  rate: z.int().optional().meta({ description: 'As this app declares it, with per and burst.' }),
+  per: z.number().optional().meta({ description: 'In milliseconds.' }),
+  burst: z.int().optional().meta({ description: '0: an exact window.' }),
+  stretch: z.number().optional().meta({
+    description: 'How many times as long per is now, since the other side refused; it comes back by itself.',
+  }),
+  busyUntil: moment.optional().meta({ description: 'The last moment that was given to somebody who waits.' }),
 })
 
 export const limits: readonly ApiRoute[] = [
@@ -24,7 +31,7 @@ export const limits: readonly ApiRoute[] = [
     path: '/v1/limits',
     name: 'listLimits',
     tag: TAG,
-    summary: 'By name: all that are declared, and those of keys that are in use.',
+    summary: 'By name: all that are declared, and up to 1,000 of keys that are in use.',
     role: 'read',
     params: NOTHING,
     query: z.strictObject({
@@ -39,6 +46,19 @@ export const limits: readonly ApiRoute[] = [
     },
   }),
   route({
+    method: 'GET',
+    path: '/v1/limits/{name}',
+    name: 'showLimit',
+    tag: TAG,
+    summary: 'Its numbers, whether it is paused or slowed down, and until when others wait for it.',
+    role: 'read',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: LIMIT,
+    handle: (app, { params }) => after(app, params.name, 'ok'),
+  }),
+  route({
     method: 'POST',
     path: '/v1/limits/{name}/pause',
     name: 'pauseLimit',
@@ -49,7 +69,7 @@ export const limits: readonly ApiRoute[] = [
     query: NOTHING,
     body: z.strictObject({ for: duration, reason }),
     answer: LIMIT,
-    audited: ({ params, body }) => `paused the limit ${params.name} for ${body.for}: ${body.reason}`,
+    audited: ({ params, body }) => `pause the limit ${params.name} for ${body.for}: ${body.reason}`,
     handle: async (app, { params, body }) => after(app, params.name, await app.limits.pause(params.name, body)),
   }),
   route({
@@ -63,7 +83,7 @@ export const limits: readonly ApiRoute[] = [
     query: NOTHING,
     body: NOTHING,
     answer: LIMIT,
-    audited: ({ params }) => `resumed the limit ${params.name}`,
+    audited: ({ params }) => `resume the limit ${params.name}`,
     handle: async (app, { params }) => after(app, params.name, await app.limits.resume(params.name)),
   }),
 ]

@@ -21,7 +21,7 @@ export const purge: readonly ApiRoute[] = [
     answer: z
       .strictObject({ events: z.int(), letters: z.int(), runs: z.int() })
       .meta({ description: 'How many were removed.' }),
-    audited: ({ body }) => `purged ${JSON.stringify(body)}`,
+    audited: ({ body }) => `purge ${JSON.stringify(body)}`,
     handle: (app, { body }) => app.purge(body),
   }),
 ]

@@ -77,7 +77,7 @@ export const replays: readonly ApiRoute[] = [
     }),
     answer: replay,
     audited: ({ body: { filter, id: given = '', into: flows = [] } }) =>
-      `began the replay ${given} of ${JSON.stringify(filter)} into ${flows.join(', ') || 'all flows'}`,
+      `begin the replay ${given} of ${JSON.stringify(filter)} into ${flows.join(', ') || 'all flows'}`,
     handle: async (app, { body: { filter, ...options } }) => replayAnswer(await app.replays.start(filter, options)),
   }),
   route({
@@ -91,7 +91,7 @@ export const replays: readonly ApiRoute[] = [
     query: NOTHING,
     body: NOTHING,
     answer: steered,
-    audited: ({ params }) => `cancelled the replay ${params.id}`,
+    audited: ({ params }) => `cancel the replay ${params.id}`,
     handle: async (app, { params }) => {
       const result = await app.replays.cancel(params.id)
       if (result === 'missing') throw missing('replay', params.id)

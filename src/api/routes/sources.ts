@@ -70,7 +70,7 @@ export const sources: readonly ApiRoute[] = [
     answer: z.strictObject({
       secret: z.string().optional().meta({ description: 'Not there: none has come, or it was given by the app.' }),
     }),
-    audited: ({ params }) => `asked the source ${params.name} for its secret`,
+    audited: 'in its commit',
     handle: async (app, { params, who }) => {
       mustBeDeclared(app, params.name)
       return { secret: await app.sources.secret(params.name, who) }
@@ -87,7 +87,7 @@ export const sources: readonly ApiRoute[] = [
     query: NOTHING,
     body: NOTHING,
     answer: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
-    audited: ({ params }) => `asked the source ${params.name} to forget its secret`,
+    audited: 'in its commit',
     handle: async (app, { params, who }) => {
       mustBeDeclared(app, params.name)
       return { result: await app.sources.forgetSecret(params.name, who) }

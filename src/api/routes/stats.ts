@@ -9,9 +9,12 @@ const FIGURES = {
   receivedPerMinute: z.number(),
   done: z.int().meta({ description: 'Of events in flows: one that two flows got ends twice.' }),
   dropped: z.int(),
-  dead: z.int(),
+  dead: z.int().meta({ description: 'And have not recovered since.' }),
   deadPerDay: z.number(),
-  failing: z.int().meta({ description: 'Began to fail in the window and have not ended since.' }),
+  failing: z.int().meta({
+    description:
+      'Wait for another attempt right now. By source and type: began to fail in the window, have not ended since.',
+  }),
   failureRate: z.number().min(0).max(1).optional().meta({
     description: 'Those that are dead or failing, of these and all that ended; not there when nothing ended.',
   }),

@@ -1,5 +1,6 @@
 // Small documents: all of a write or none, each against the revision it was read at, with an audit trail that chains.
 import assert from 'node:assert/strict'
+import { AUDIT_HEAD, headOf } from '../../model/audit-chain.ts'
 import type { AuditRecord, Doc, Store, WriteDocsCall, WriteDocsReply } from '../contract/index.ts'
 import { only, sorted, type Stage, type Suite } from './stage.ts'
 import { bytes } from './vocabulary.ts'
@@ -146,6 +147,28 @@ export const docs: Suite = (rule) => {
     assert.ok((entries[0]?.id ?? 0) > (entries[1]?.id ?? 0))
     const { item } = await t.store.get({ kind: 'audit', id: String(entries[0]?.id) })
     assert.deepEqual(item, entries[0])
+  })
+
+  rule('the newest audit entry is a document as well, of the same commit, that nobody else writes', async (t) => {
+    const head = async (): Promise<readonly Doc[]> =>
+      (await t.store.readDocs({ kind: AUDIT_HEAD.kind, ids: [AUDIT_HEAD.id], after: '', n: 1 })).docs
+    assert.deepEqual(await head(), [])
+    await chained(t.store, ['first'])
+    const [newest] = await chained(t.store, ['second'])
+    const [doc] = await head()
+    assert.deepEqual(headOf(doc), { id: newest?.id, chain: newest?.chain })
+    for (const text of ['{}', undefined]) {
+      const mine = {
+        kind: AUDIT_HEAD.kind,
+        id: AUDIT_HEAD.id,
+        ifRev: doc?.rev ?? 0,
+        ...(text !== undefined && { text }),
+      }
+      assert.equal((await write(t, [{ id: 'b', text: 'new' }, mine], 'took it over')).kind, 'conflict')
+    }
+    assert.deepEqual(await head(), [doc])
+    assert.deepEqual(await read(t, ['b']), [])
+    assert.deepEqual((await t.store.readDocs({ kind: 'flow', ids: undefined, after: '', n: 9 })).docs, [])
   })
 
   rule('the audit chains: an entry depends on all before it', async (t) => {

@@ -198,11 +198,22 @@ export interface FlowStats {
   readonly paused: { readonly reason: string; readonly by: string; readonly since: Millis } | undefined
 }
 
+export interface LimitStats {
+  readonly name: string
+  readonly epoch: number
+  readonly pausedUntil: Millis
+  /** The last moment that was given, or told to somebody whose slot was too far away; past or to come. */
+  readonly last: Millis
+  /** How many times as long `per` is now, since the other side refused; 1: as declared. */
+  readonly stretch: number
+}
+
 export interface StatsReply extends Reply {
   readonly flows: readonly FlowStats[]
   readonly letters: number
   readonly marks: readonly { readonly reason: MarkReason; readonly count: number; readonly oldest: Millis }[]
-  readonly limits: readonly { readonly name: string; readonly epoch: number; readonly pausedUntil: Millis }[]
+  /** At most 1,000, those first that matter longest from now on: a limit may have a row for each key. */
+  readonly limits: readonly LimitStats[]
   readonly bytes: number
   readonly durable: { readonly yes: boolean; readonly because: string }
 }
@@ -219,6 +230,11 @@ export interface Change {
   readonly flow: string
   readonly id: string
   readonly detail: string
+  /** Where one lane is concerned. */
+  readonly lane?: LaneId
+  readonly key?: string
+  /** Of an event. */
+  readonly source?: string
 }
 
 export interface FeedReply extends Reply {

@@ -12,6 +12,7 @@ import type {
   Records,
   RunRecord,
 } from '../contract/index.ts'
+import { stretchAt } from '../../model/limit.ts'
 import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
 import type { MemoryTables } from './store.ts'
@@ -19,6 +20,8 @@ import type { MemoryTables } from './store.ts'
 /** Each with a number by which they are ordered: a page goes on after a record that is gone by then. */
 type Numbered<T> = readonly [order: number, record: T]
 type Everything = { readonly [K in RecordKind]: () => readonly Numbered<Records[K]>[] }
+
+const LIMITS_SHOWN = 1_000
 
 export class MemoryRecords implements RecordQueries {
   readonly #tables: MemoryTables
@@ -81,7 +84,13 @@ export class MemoryRecords implements RecordQueries {
         count: its.length,
         oldest: Math.min(...its.map((mark) => mark.since)),
       })),
-      limits: [...limits.all].map(([name, { epoch, pausedUntil }]) => ({ name, epoch, pausedUntil })),
+      limits: [...limits.all]
+        .toSorted(([, one], [, other]) => other.idleAt - one.idleAt)
+        .slice(0, LIMITS_SHOWN)
+        .map(([name, state]) => {
+          const { epoch, pausedUntil, last, promised } = state
+          return { name, epoch, pausedUntil, last: Math.max(last, promised), stretch: stretchAt(state, now) }
+        }),
       bytes: [...events.all.values()].reduce((sum, event) => sum + event.body.length, 0),
     }
   }

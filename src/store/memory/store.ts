@@ -4,7 +4,7 @@ import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
 import { TableStore, type Commits, type Piece } from '../rules/store.ts'
-import type { Tables } from '../rules/tables.ts'
+import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
 import { MemoryLimits } from './limits.ts'
 import { MemoryRecords } from './records.ts'
 import { MemoryDocs, MemorySmall } from './small-tables.ts'
@@ -18,6 +18,7 @@ export class MemoryTables implements Tables {
   readonly runs: MemoryRuns = new MemoryRuns()
   readonly letters: MemoryLetters = new MemoryLetters()
   readonly marks: MemoryMarks = new MemoryMarks()
+  readonly outbox: OutboxTable = NO_OUTBOX
   readonly limits: MemoryLimits = new MemoryLimits()
   readonly small: MemorySmall = new MemorySmall()
   readonly docs: MemoryDocs = new MemoryDocs()

@@ -32,6 +32,12 @@ export function appendPublished(work: Work, events: readonly NewEvent[], routes:
   return results
 }
 
+/** What comes out of the outbox: it is stored with its marks, and routed after that (L17). */
+export function appendTaken(work: Work, events: readonly NewEvent[]): void {
+  const lanes = new LanesAtHand(work)
+  for (const event of events) appendOne(work, lanes, event, event.marks)
+}
+
 function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: readonly Mark[]): Appended {
   const fault = faultOf(event)
   if (fault !== undefined) return fault
@@ -40,7 +46,7 @@ function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: reado
   if (typeof seq !== 'number') return seq
   for (const one of places) enter(work, lanes, one, { seq, size: event.body.length, tenant: event.tenant, rank: 0 })
   for (const mark of marks) addMark(work, seq, mark, { after: 0, since: work.now })
-  work.note('event', '', event.id, event.type)
+  work.note({ kind: 'event', flow: '', id: event.id, detail: event.type, source: event.source })
   return STORED
 }
 

@@ -1,12 +1,13 @@
 // Marks: events that are stored but not yet in all their lanes are leased, routed and placed, once (L2, L16).
 import { later } from '../../clock.ts'
 import type { LeasedMark, PlaceCall, PlaceItem, PlaceReply, UnroutedCall } from '../contract/index.ts'
-import { addMark, distinct, enter } from './append.ts'
+import { addMark, appendTaken, distinct, enter } from './append.ts'
 import type { EventRow } from './tables.ts'
 import { LanesAtHand, type Work } from './work.ts'
 
 export function unrouted(work: Work, call: UnroutedCall): readonly LeasedMark[] {
-  const { marks, events } = work.tables
+  const { marks, events, outbox } = work.tables
+  if (call.reasons.includes('outbox')) appendTaken(work, outbox.take(call.n))
   return marks.due(work.now, call.reasons, call.flows, call.n).flatMap((mark) => {
     const event = events.bySeq(mark.event)
     if (event === undefined || event.purgedHash !== '') {

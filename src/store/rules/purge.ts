@@ -35,7 +35,7 @@ export function purge(work: Work, call: PurgeCall): Purged {
     else wipe(work, event)
     counts.events++
   }
-  work.note('purged', '', what.kind, String(counts.events))
+  work.note({ kind: 'purged', flow: '', id: what.kind, detail: String(counts.events) })
   return { ...counts, more: found.length === call.n }
 }
 

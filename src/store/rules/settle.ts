@@ -35,7 +35,7 @@ export function settle(work: Work, call: Settle, routes: number): SettledWith {
   work.save(next)
   const published = appendPublished(work, call.publish, routes)
   if (next.due < NEVER) work.due(lane.flow)
-  work.note('settled', lane.flow, run.id, call.outcome.kind)
+  work.noteOf(lane, 'settled', call.outcome.kind, run.id)
   return { settled: 'ok', published }
 }
 
@@ -192,7 +192,9 @@ function accept(work: Work, lane: Lane, run: Run, call: Settle): Lane {
   let next = old?.blocks === true ? unblock(lane, work) : lane
   if (dead.length > 0) {
     const burial = { call, reason: outcome.reason, block: outcome.block, places: dead, old: undefined }
-    next = putLetter(work, next, { ...failed, id: work.runId() }, burial)
+    const id = work.runId()
+    next = putLetter(work, next, { ...failed, id }, burial)
+    work.noteOf(lane, 'settled', 'dead', id)
   }
   if (retry.length === 0) {
     takePlaces(work, lane, run)

@@ -27,6 +27,7 @@ export function steer(work: Work, call: SteerCall): readonly Steered[] {
           act.kind === 'pause' ? { reason: act.reason, by: act.by, since: work.now } : undefined,
         )
         work.due(flow)
+        work.note({ kind: 'steered', flow, id: flow, detail: act.kind })
         return 'ok'
       })
   }
@@ -51,7 +52,7 @@ function steerLane(work: Work, lane: Lane | undefined, act: LaneSteer): Steered 
   if (act.kind === 'cancel' && next.run !== undefined) {
     work.hint({ kind: 'cancel', lane: lane.id, token: next.run.token })
   }
-  work.note('steered', lane.flow, lane.id, act.kind)
+  work.noteOf(lane, 'steered', act.kind)
   return 'ok'
 }
 
@@ -68,7 +69,7 @@ function dropLane(work: Work, lane: Lane, live: boolean): Steered {
   recordLost(work, next, [...waiting, ...replays], 'dropped')
   const bytes = waiting.reduce((sum, place) => sum + place.size, 0)
   work.save(withdraw(next, { waiting: waiting.length, replays: replays.length, bytes }, work))
-  work.note('steered', lane.flow, lane.id, 'drop')
+  work.noteOf(lane, 'steered', 'drop')
   return 'ok'
 }
 
@@ -104,9 +105,10 @@ function steerLetter(work: Work, letter: LetterRow | undefined, act: 'retry' | '
   }
   if (letter.state !== 'dead') return 'already'
   work.tables.letters.put({ ...letter, state: 'queued' })
-  work.save(queueLetter(laneOf(work, letter), work))
+  const lane = laneOf(work, letter)
+  work.save(queueLetter(lane, work))
   work.due(letter.flow)
-  work.note('steered', letter.flow, letter.id, 'retry')
+  work.noteOf(lane, 'steered', 'retry', letter.id)
   return 'ok'
 }
 
@@ -119,8 +121,10 @@ function laneOf(work: Work, letter: LetterRow): Lane {
 function letFree(work: Work, letter: LetterRow): Steered {
   if (!letter.blocks) return 'already'
   work.tables.letters.put({ ...letter, blocks: false })
-  work.save(unblock(laneOf(work, letter), work))
+  const lane = laneOf(work, letter)
+  work.save(unblock(lane, work))
   work.due(letter.flow)
+  work.noteOf(lane, 'steered', 'unblock', letter.id)
   return 'ok'
 }
 
@@ -135,7 +139,7 @@ export function removeLetter(work: Work, letter: LetterRow, kind: 'dropped' | 'p
   work.tables.letters.remove(letter.id)
   work.save(lane)
   work.due(letter.flow)
-  work.note('steered', letter.flow, letter.id, kind)
+  work.noteOf(lane, 'steered', kind, letter.id)
 }
 
 function steerMark(work: Work, id: number, act: 'retry' | 'drop'): Steered {

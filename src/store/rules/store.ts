@@ -66,6 +66,11 @@ export interface Commits {
   read<T>(work: Piece<T>): Promise<T>
   close(): Promise<void>
   readonly durable: StatsReply['durable']
+  /** To and from other processes; lossy. */
+  readonly hints?: {
+    send(hints: readonly Hint[]): void
+    hear(tell: (hint: Hint) => void): void
+  }
 }
 
 export class TableStore implements Store {
@@ -139,11 +144,13 @@ export class TableStore implements Store {
       did.runs += piece.did.runs
       did.letters += piece.did.letters
       did.lanes += piece.did.lanes
-      if (!piece.more || this.#clock.monotonic() >= ends) return { now: piece.now, routes: piece.routes, did, more: piece.more }
+      if (!piece.more || this.#clock.monotonic() >= ends)
+        return { now: piece.now, routes: piece.routes, did, more: piece.more }
     }
   }
 
   listen(hear: (hint: Hint) => void): () => void {
+    if (this.#ears.size === 0) this.#commits.hints?.hear((hint) => this.#tell(hint))
     this.#ears.add(hear)
     return () => void this.#ears.delete(hear)
   }
@@ -206,6 +213,7 @@ export class TableStore implements Store {
     if (reply instanceof SluiceError) throw reply
     this.#feed.add(work.notes)
     for (const hint of work.hints) this.#tell(hint)
+    this.#commits.hints?.send(work.hints)
     return reply
   }
 

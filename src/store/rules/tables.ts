@@ -18,6 +18,7 @@ import type {
   RecordKind,
   Records,
   RunRecord,
+  StatsReply,
 } from '../contract/index.ts'
 
 /** An event as it is kept. `seq` is its row: events of one store are numbered as they arrive. */
@@ -190,6 +191,15 @@ export interface MarkTable {
   ofEvent(event: number): readonly MarkRow[]
 }
 
+/** What was published inside somebody else's transaction, and is committed (L17). */
+export interface OutboxTable {
+  /** Takes out the first `n`, in the order in which each transaction published them. */
+  take(n: number): readonly NewEvent[]
+}
+
+/** Where nobody else has transactions. */
+export const NO_OUTBOX: OutboxTable = { take: () => [] }
+
 export interface LimitTable {
   get(name: string): LimitState | undefined
   put(name: string, state: LimitState): void
@@ -257,7 +267,7 @@ export interface TableStats {
   }[]
   readonly letters: number
   readonly marks: readonly { readonly reason: Mark['reason']; readonly count: number; readonly oldest: Millis }[]
-  readonly limits: readonly { readonly name: string; readonly epoch: number; readonly pausedUntil: Millis }[]
+  readonly limits: StatsReply['limits']
   readonly bytes: number
 }
 
@@ -275,6 +285,7 @@ export interface Tables {
   readonly runs: RunTable
   readonly letters: LetterTable
   readonly marks: MarkTable
+  readonly outbox: OutboxTable
   readonly limits: LimitTable
   readonly small: SmallTables
   readonly docs: DocTable

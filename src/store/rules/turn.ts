@@ -130,10 +130,13 @@ function serve(
     if ('lane' in turn) {
       quota.use(line)
       given.push(turn)
-      work.note('claimed', lane.flow, turn.lane.run?.id ?? '', '')
+      work.noteOf(lane, 'claimed', '', turn.lane.run?.id ?? '')
       next.served(lane)
     } else {
-      if (turn.crashed !== '') crashed.push({ lane: lane.id, run: turn.crashed })
+      if (turn.crashed !== '') {
+        crashed.push({ lane: lane.id, run: turn.crashed })
+        work.noteOf(lane, 'settled', 'dead', turn.crashed)
+      }
       // The lane stands elsewhere now, perhaps ready again.
       next.moved()
     }

@@ -7,6 +7,9 @@ import type { Tables } from './tables.ts'
 
 export type Note = Omit<Change, 'seq'>
 
+/** Thousands of notes are kept in memory, and a key may have 16 KB. */
+const KEY_NOTED = 256
+
 export class Work implements Moment {
   readonly tables: Tables
   readonly now: Millis
@@ -21,8 +24,15 @@ export class Work implements Moment {
     this.draw = tables.draw
   }
 
-  note(kind: Note['kind'], flow: string, id: string, detail: string): void {
-    this.notes.push({ kind, flow, id, detail, at: this.now })
+  note(note: Omit<Note, 'at'>): void {
+    this.notes.push({ ...note, at: this.now })
+  }
+
+  /** Of a lane, or of the run or dead letter `id` of it. */
+  noteOf(lane: Pick<Lane, 'id' | 'flow' | 'key'>, kind: Note['kind'], detail: string, id: string = lane.id): void {
+    const { flow, key } = lane
+    const named = key.length <= KEY_NOTED && { key }
+    this.notes.push({ kind, flow, id, detail, at: this.now, lane: lane.id, ...named })
   }
 
   hint(hint: Exclude<Hint, { kind: 'due' }>): void {

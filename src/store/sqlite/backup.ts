@@ -19,6 +19,8 @@ export function backupSqlite(file: string, to: string): Backup {
   const unfinished = `${to}.unfinished`
   try {
     rmSync(unfinished, { force: true })
+    // Before there is anything in it: it has all that the store has, and is for nobody else.
+    closeSync(openSync(unfinished, 'wx', 0o600))
     copy(file, unfinished)
     const events = looked(unfinished)
     renameSync(unfinished, to)

@@ -12,6 +12,7 @@ import type {
   RunRecord,
 } from '../contract/index.ts'
 import type { Line } from '../../model/lane.ts'
+import { stretchAt } from '../../model/limit.ts'
 import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
 import { SqliteEvents } from './events.ts'
@@ -55,6 +56,10 @@ const LANES_COUNTED = 10_000
 const LANES_OF_FLOW = `select count(*) from (select 1 from lanes where flow = ? and due is not null limit ${LANES_COUNTED})`
 const LIVE_OF_FLOW = `select count(*) from lanes indexed by lanes_live where flow = ? and lease is not null and lease > ?`
 const NEXT_FLOW = `select flow from lanes indexed by lanes_line where flow > ? and due is not null order by flow limit 1`
+/** Which are shown is known before the state of any is read. */
+const LIMITS = `select l.name, l.state ->> 'epoch', l.state ->> 'pausedUntil',
+    max(l.state ->> 'last', coalesce(l.state ->> 'promised', 0)), l.state ->> 'stretch', l.state ->> 'stretchedAt'
+  from (select name from limits order by idle_at desc limit 1000) shown join limits l on l.name = shown.name`
 /** A look for each line: the smallest of all would be a look at every lane. */
 const FIRST_IN_LINE =
   'select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1'
@@ -188,9 +193,13 @@ export class SqliteRecords implements RecordQueries {
       marks: this.#sql
         .all('select reason, count(*), min(since) from marks group by reason')
         .map((row) => ({ reason: text(row[0]) as MarkRow['reason'], count: number(row[1]), oldest: number(row[2]) })),
-      limits: this.#sql
-        .all(`select name, state ->> 'epoch', state ->> 'pausedUntil' from limits`)
-        .map((row) => ({ name: text(row[0]), epoch: number(row[1]), pausedUntil: number(row[2]) })),
+      limits: this.#sql.all(LIMITS).map((row) => ({
+        name: text(row[0]),
+        epoch: number(row[1]),
+        pausedUntil: number(row[2]),
+        last: number(row[3]),
+        stretch: stretchAt({ stretch: number(row[4]), stretchedAt: number(row[5]) }, now),
+      })),
       bytes: this.bytes(),
     }
   }

@@ -1,11 +1,11 @@
 // The default store: one file, one working process, any number of readers. Nothing to install, nothing to run.
-import { existsSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
 import { TableStore, type Commits } from '../rules/store.ts'
-import type { Tables } from '../rules/tables.ts'
+import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
 import { GroupCommit } from './commit.ts'
 import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
@@ -43,6 +43,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const version = lookAt(file)
     if (readOnly && version === 0) throw new SluiceError('STORE_MISSING', `There is nothing of Sluice at ${file} yet.`)
     if (!readOnly && file !== IN_MEMORY) opened.push(lockOut(file))
+    if (!readOnly) makeOurs(file)
     const db = new DatabaseSync(file, { readOnly })
     opened.push(db)
     if (!readOnly) prepare(db, file)
@@ -96,8 +97,19 @@ function lookAt(file: string): number {
   }
 }
 
+/** What strangers sent is for nobody else. The log and its index get the mode of the file. */
+function makeOurs(file: string): void {
+  if (file === IN_MEMORY || existsSync(file)) return
+  try {
+    closeSync(openSync(file, 'a', 0o600))
+  } catch {
+    // Why it cannot be made, SQLite says.
+  }
+}
+
 /** Held by the one process that works on the file. The system frees it when the process dies, however it dies. */
 function lockOut(file: string): DatabaseSync {
+  makeOurs(`${file}-lock`)
   const lock = new DatabaseSync(`${file}-lock`)
   try {
     lock.exec('pragma locking_mode = exclusive; pragma journal_mode = off; begin exclusive')
@@ -135,6 +147,7 @@ class SqliteTables implements Tables {
   readonly runs: SqliteRuns
   readonly letters: SqliteLetters
   readonly marks: SqliteMarks
+  readonly outbox: OutboxTable = NO_OUTBOX
   readonly limits: SqliteLimits
   readonly small: SqliteSmall
   readonly docs: SqliteDocs

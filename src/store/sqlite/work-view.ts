@@ -50,6 +50,10 @@ const STATUS = `case
 const ATTEMPTS = `coalesce(d.tries, u.tries + (u.kind in ('done', 'partial')), t.tries + (t.state = 'running'),
       b.lane is not null)`
 
+/** The reason of a part that was accepted is that of the others. */
+const LAST_ERROR = `coalesce(d.reason, u.attempts ->> '$[#-1].error', iif(u.kind = 'partial', null, nullif(u.reason, '')),
+      t.error)`
+
 const WORK_VIEW = `create view work as
   with routed as (
     select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, j.value as lane
@@ -68,7 +72,7 @@ const WORK_VIEW = `create view work as
     ${moment("coalesce(iif(d.state = 'dead', d.at, null), iif(d.id is null, u.ended, null))")} as processed_at,
     (iif(d.id is null, u.ended, null) - r.arrived) / 1000.0 as latency_seconds,
     ${ATTEMPTS} as attempts,
-    coalesce(d.reason, u.attempts ->> '$[#-1].error', nullif(u.reason, ''), t.error) as last_error,
+    ${LAST_ERROR} as last_error,
     ${moment(`iif(t.state = 'retrying', t.until, null)`)} as next_retry_at,
     r.lane
   from routed r

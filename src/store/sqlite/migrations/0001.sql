@@ -144,6 +144,7 @@ create index marks_due on marks (due, id);
 create index marks_event on marks (event);
 
 create table limits (name text primary key, idle_at integer not null, state text not null) without rowid, strict;
+create index limits_idle on limits (idle_at);
 create table limit_pages (
   name text not null, n integer not null, upto integer not null, page text not null, primary key (name, n)
 ) without rowid, strict;
