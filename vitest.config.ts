@@ -3,6 +3,18 @@ import { defineConfig } from 'vitest/config'
 /** What is measured against the clock has the machine to itself. */
 const ALONE = ['test/figures/**/*.test.ts']
 
+/** What is about one store. `STORES=sqlite,postgres` runs these files of the stores it names, and no others. */
+const OF_STORE = {
+  memory: ['test/stores/memory*.test.ts', 'test/simulation/simulation.test.ts'],
+  sqlite: ['test/stores/sqlite*.test.ts', 'test/sqlite/**/*.test.ts', 'test/simulation/simulation.test.ts'],
+  postgres: ['test/stores/postgres*.test.ts', 'test/postgres/**/*.test.ts', 'test/simulation/postgres*.test.ts'],
+} as const
+
+type StoreName = keyof typeof OF_STORE
+
+const stores = chosenStores(process.env['STORES'] ?? '')
+const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) => OF_STORE[name])
+
 const common = {
   // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
   pool: 'forks',
@@ -19,13 +31,40 @@ export default defineConfig({
         test: {
           ...common,
           name: 'together',
-          include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: ALONE,
+          include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+          exclude: [...ALONE, ...OF_STORE.postgres],
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
       },
-      { test: { ...common, name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+      {
+        test: {
+          ...common,
+          name: 'postgres',
+          include: stores?.includes('postgres') === false ? [] : [...OF_STORE.postgres],
+          globalSetup: 'test/postgres/global-setup.ts',
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'alone',
+          include: stores === undefined ? ALONE : [],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 })
+
+/** Undefined: every test there is. */
+function chosenStores(list: string): readonly StoreName[] | undefined {
+  if (list === '') return undefined
+  return list.split(',').map((name) => {
+    if (Object.hasOwn(OF_STORE, name)) return name as StoreName
+    throw new Error(`STORES is a list of ${Object.keys(OF_STORE).join(', ')}, with commas between; not ${name}.`)
+  })
+}

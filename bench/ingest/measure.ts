@@ -5,9 +5,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { spreadOf } from '../figures.ts'
-import { startPostgres } from '../postgres.ts'
+import { startServer } from '../../test/postgres/server.ts'
 import { startRedis } from '../redis.ts'
 import { judge, type Asked, type Ingest } from '../results.ts'
+import { postgresFolder } from '../run-folder.ts'
 import type { SideName } from './sides.ts'
 import { watch } from './watcher.ts'
 
@@ -42,17 +43,22 @@ const WARM_UP_SECONDS = 1
 
 export async function measureIngest(folder: string, plan: IngestPlan, progress: Progress): Promise<Ingest> {
   progress('starting PostgreSQL and Redis …')
-  const postgres = await startPostgres(join(folder, 'postgres'))
+  const postgres = await startServer({ version: 18, folder: postgresFolder(folder) })
   const redis = await startRedis(join(folder, 'redis'), 'everysec')
   const syncedRedis = await startRedis(join(folder, 'redis-synced'), 'always')
   if (redis === undefined) progress('there is no redis-server on this machine: BullMQ is left out')
   const services: Readonly<Partial<Record<SideName, string>>> = {
     ...(redis === undefined ? {} : { bullmq: redis.url }),
     ...(syncedRedis === undefined ? {} : { 'bullmq, synced': syncedRedis.url }),
-    'pg-boss': postgres.connectionString,
-    'graphile-worker': postgres.connectionString,
+    'pg-boss': postgres.url,
+    'graphile-worker': postgres.url,
   }
-  const names: readonly SideName[] = ['sluice', 'sluice, watched', 'verifies only', ...(Object.keys(services) as SideName[])]
+  const names: readonly SideName[] = [
+    'sluice',
+    'sluice, watched',
+    'verifies only',
+    ...(Object.keys(services) as SideName[]),
+  ]
   const rates = new Map<SideName, number[]>(names.map((name) => [name, []]))
   try {
     for (let round = 0; round <= plan.rounds; round++) {

@@ -6,7 +6,7 @@ export interface Watcher {
   end(): Promise<Watched>
 }
 
-export interface Watched {
+interface Watched {
   readonly changes: number
   readonly scrapes: number
 }

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import type { Logger, WorkerUtils } from 'graphile-worker'
-import { startPostgres } from '../postgres.ts'
-import type { Postgres } from '../postgres.ts'
+import { startServer, type Server } from '../../test/postgres/server.ts'
 import type { Measurement, Settings, Side } from '../sides.ts'
 import { CONCURRENCY, payload } from '../workload.ts'
 import type { AppendWork, DrainWork } from '../workload.ts'
@@ -30,7 +29,7 @@ export async function openGraphile(folder: string, localQueueSize: number): Prom
   // Read when the library is loaded: spares it from formatting a line for the silenced logger after every job.
   process.env['NO_LOG_SUCCESS'] = '1'
   const library = await import('graphile-worker')
-  const postgres = await startPostgres(folder)
+  const postgres = await startServer({ version: 18, folder })
   const pool = poolOf(postgres)
   const peer: Peer = { library, silence: new library.Logger(() => () => {}), pool, localQueueSize }
   const close = async (): Promise<void> => {
@@ -56,8 +55,8 @@ export async function openGraphile(folder: string, localQueueSize: number): Prom
  * Of our own, because the library leaves the connections of its own pool without error handlers at the end, and the one
  * that has not quite ended when the server stops then brings down the process. Queries that fail still reject.
  */
-function poolOf(postgres: Postgres): Pool {
-  const pool = new Pool({ connectionString: postgres.connectionString, max: POOL_SIZE })
+function poolOf(postgres: Server): Pool {
+  const pool = new Pool({ connectionString: postgres.url, max: POOL_SIZE })
   pool.on('error', ignored)
   pool.on('connect', (client) => client.on('error', ignored))
   return pool

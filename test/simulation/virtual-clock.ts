@@ -8,6 +8,7 @@ interface Timer {
 }
 
 export class VirtualClock implements Clock {
+  readonly isVirtual = true
   #wall: Millis
   #elapsed: Millis = 0
   #timers: Timer[] = []

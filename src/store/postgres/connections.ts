@@ -1,0 +1,131 @@
+// The connections of one process to the server: one pool, its statements prepared, its plans held.
+import { createHash } from 'node:crypto'
+import type { Writable } from 'node:stream'
+import type { Client, Pool, PoolClient } from 'pg'
+import { SluiceError } from '../../errors.ts'
+import type { Db } from './part.ts'
+import { quoted } from './schema.ts'
+import type { Row } from './values.ts'
+
+export interface ConnectionOptions {
+  readonly url: string
+  readonly schema: string
+  /** The most connections of this process. */
+  readonly size: number
+}
+
+const INT8 = 20
+const CONNECT_WITHIN = 10_000
+
+/**
+ * Plans are chosen once and by the index: a table that was just emptied, or has just grown, must not make the next claim
+ * a walk through all of it.
+ */
+const SETTINGS = `set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off;
+  set default_transaction_isolation = 'read committed'; set client_min_messages = warning; set timezone = 'UTC'`
+
+export async function connect({ url, schema, size }: ConnectionOptions): Promise<Pool> {
+  const pg = await driver()
+  const { Pool: Connections, types } = pg
+  const pool = new Connections({
+    connectionString: url,
+    max: size,
+    connectionTimeoutMillis: CONNECT_WITHIN,
+    idleTimeoutMillis: 0,
+    pipeline: true,
+    application_name: 'sluice',
+    types: {
+      getTypeParser: ((oid: number, format: 'text') =>
+        oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
+    },
+  })
+  pool.on('connect', (client) => {
+    // What fails here fails again with the first statement, where somebody waits for it.
+    client.query(`${SETTINGS}; set search_path = ${quoted(schema)}`).catch(() => {})
+  })
+  // A connection that breaks while nobody uses it is replaced by the next that is wanted.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** A connection of its own, for what is told between processes. What it says may be lost, and need not wait for a disk. */
+export async function listener(url: string): Promise<Client> {
+  const pg = await driver()
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_WITHIN,
+    application_name: 'sluice hints',
+  })
+  await client.connect()
+  await client.query('set synchronous_commit = off')
+  return client
+}
+
+/** An optional peer: whoever names a PostgreSQL store brings it. */
+async function driver(): Promise<Pick<typeof import('pg'), 'Client' | 'Pool' | 'types'>> {
+  try {
+    return (await import('pg')).default
+  } catch (error) {
+    throw new SluiceError('STORE_DRIVER_MISSING', 'The package pg is not installed.', error)
+  }
+}
+
+/** The names of prepared statements, by their text. */
+const names = new Map<string, string>()
+
+function nameOf(sql: string): string {
+  let name = names.get(sql)
+  if (name === undefined) names.set(sql, (name = createHash('sha1').update(sql).digest('base64url')))
+  return name
+}
+
+/** Statements that are sent without waiting for each other travel together, and are done in the order in which they were sent. */
+export class Connection implements Db {
+  readonly readOnly: boolean
+  readonly #client: PoolClient
+  #isCorked = false
+  #isOver = false
+
+  constructor(client: PoolClient, readOnly: boolean) {
+    this.#client = client
+    this.readOnly = readOnly
+  }
+
+  async rows(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    // It would be done, and could not be undone.
+    if (this.#isOver) throw new TypeError('A statement came after the commit.')
+    this.#gather()
+    const { rows } = await this.#client.query<Row & unknown[]>({
+      name: nameOf(sql),
+      text: sql,
+      values: [...values],
+      rowMode: 'array',
+    })
+    return rows
+  }
+
+  /** Answers whether it was: the commit of a transaction that has failed is a rollback. */
+  async commit(): Promise<boolean> {
+    this.#gather()
+    this.#isOver = true
+    const { command } = await this.#client.query({ text: 'commit', values: [] })
+    return command === 'COMMIT'
+  }
+
+  /** What is sent within one turn of the event loop goes to the socket as one piece. */
+  #gather(): void {
+    if (this.#isCorked) return
+    const { stream } = (this.#client as unknown as { readonly connection: { readonly stream: Writable } }).connection
+    this.#isCorked = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#isCorked = false
+      stream.uncork()
+    })
+  }
+}
+
+/** For what is done once: several statements as one text. */
+export async function script(client: PoolClient, sql: string): Promise<void> {
+  await client.query(sql)
+}

@@ -1,0 +1,335 @@
+// Events in a transaction. An identity is taken before anything else is locked, so that of two who bring the same event at
+// once one waits for the other; an event whose row was read keeps still until the end.
+import type { Identity, LaneId } from '../../model/identity.ts'
+import type { NewEvent, Receipt } from '../contract/index.ts'
+import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../rules/tables.ts'
+import { sendRows } from './columns.ts'
+import {
+  ADD_EVENTS,
+  addPayloads,
+  EVENT_META,
+  eventOf,
+  FROM_EVENTS,
+  metaOf,
+  PLACED_EVENTS,
+  placedOf,
+  PUT_EVENTS,
+  receiptOf,
+  sizeOf,
+} from './event-rows.ts'
+import { deleteBy, Keyed, Questions, writeRows, type Db, type Part } from './part.ts'
+import { number, text, written, type Row } from './values.ts'
+
+const LOCK = 'for update of e'
+const CLAIM = `insert into identities (identity, event) select * from unnest($1::text[], $2::bigint[]) on conflict do nothing returning identity`
+const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
+  select event, n, at, kind, id, body_hash from json_populate_recordset(null::receipts, $1)`
+const RECEIPTS_KEPT = 100
+const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n not in
+  (select k.n from receipts k where k.event = r.event order by k.n desc limit ${RECEIPTS_KEPT})`
+
+/** The event that has an identity; what the server says, 0 for none. */
+interface Owner {
+  readonly event: number
+  /** The identity was taken by this transaction, for the event of this number. */
+  readonly isOurs: boolean
+}
+
+export class PostgresEvents implements EventTable, Part {
+  readonly #draw: () => number
+  readonly #rows = new Keyed<EventRow>()
+  readonly #ids = new Map<string, number>()
+  readonly #owners = new Map<Identity, Owner>()
+  readonly #placed = new Map<number, PlacedEvent | undefined>()
+  /** As the rules have left them. */
+  readonly #owned = new Map<Identity, number>()
+  readonly #named = new Map<string, number>()
+  readonly #receipts: { readonly event: number; readonly n: number; readonly receipt: Receipt }[] = []
+  readonly #lacksIdentities = new Set<Identity>()
+  readonly #lacksIds = new Set<string>()
+  readonly #lacksPlaced = new Set<number>()
+  readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly number[]>()
+  readonly #receiptsOf = new Questions<[event: number], readonly Receipt[]>()
+
+  constructor(draw: () => number) {
+    this.#draw = draw
+  }
+
+  insert(event: NewEvent, arrival: Arrival): number | false {
+    const owner = this.#ownerOf(event.identity)
+    const holder = this.#holderOf(event.id)
+    if (owner === undefined || holder === undefined) return this.#draw()
+    if (owner !== 0 || holder !== 0) return false
+    const claimed = this.#owners.get(event.identity)
+    const seq = claimed?.isOurs === true ? claimed.event : this.#draw()
+    const { id, identity, source, type, time, tenant, subject, attributes, request, body } = event
+    const facts = { id, identity, source, type, time, tenant, subject, attributes, request, body }
+    this.#rows.put(String(seq), { ...facts, ...arrival, seq, purgedHash: '', doomed: false })
+    this.#owned.set(identity, seq)
+    this.#named.set(id, seq)
+    return seq
+  }
+
+  /** 0: nobody. Undefined: not known yet. */
+  #ownerOf(identity: Identity): number | undefined {
+    const owned = this.#owned.get(identity)
+    if (owned !== undefined) return owned
+    const owner = this.#owners.get(identity)
+    if (owner === undefined) this.#lacksIdentities.add(identity)
+    return owner?.isOurs === true ? 0 : owner?.event
+  }
+
+  #holderOf(id: string): number | undefined {
+    const known = this.#named.get(id) ?? this.#ids.get(id)
+    if (known === undefined) this.#lacksIds.add(id)
+    return known
+  }
+
+  byId(id: string): EventRow | undefined {
+    return this.bySeq(this.#holderOf(id) ?? 0)
+  }
+
+  byIdentity(identity: Identity): EventRow | undefined {
+    return this.bySeq(this.#ownerOf(identity) ?? 0)
+  }
+
+  bySeq(seq: number): EventRow | undefined {
+    return seq === 0 ? undefined : this.#rows.get(String(seq))
+  }
+
+  hasBytes(seq: number): boolean {
+    return this.#placedOf(seq) !== undefined
+  }
+
+  at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
+    return [...new Set(places.map((place) => place.event))].flatMap((seq) => this.#placedOf(seq) ?? [])
+  }
+
+  #placedOf(seq: number): PlacedEvent | undefined {
+    const changed = this.#rows.changes.get(String(seq))
+    if (changed !== undefined) return changed.purgedHash === '' ? changed : undefined
+    if (this.#rows.changes.has(String(seq))) return undefined
+    if (!this.#placed.has(seq)) this.#lacksPlaced.add(seq)
+    return this.#placed.get(seq)
+  }
+
+  forgetIdentity(seq: number): void {
+    const event = this.bySeq(seq)
+    if (event === undefined) return
+    this.#owned.set(event.identity, 0)
+    this.#rows.put(String(seq), { ...event, identity: '' })
+  }
+
+  setLanes(seq: number, lanes: readonly LaneId[]): void {
+    this.#change(seq, { lanes })
+  }
+
+  wipe(seq: number, hash: string): void {
+    const none = new Uint8Array()
+    this.#change(seq, { body: none, request: none, attributes: '', subject: '', purgedHash: hash, doomed: false })
+  }
+
+  doom(seq: number): void {
+    this.#change(seq, { doomed: true })
+  }
+
+  #change(seq: number, change: Partial<EventRow>): void {
+    const event = this.bySeq(seq)
+    if (event !== undefined) this.#rows.put(String(seq), { ...event, ...change })
+  }
+
+  doomed(n: number): readonly EventRow[] {
+    return this.#list(`${FROM_EVENTS} where e.doomed order by e.seq limit $1 ${LOCK} skip locked`, [n]).filter(
+      (event) => event.doomed,
+    )
+  }
+
+  ofTenant(tenant: string, n: number): readonly EventRow[] {
+    const sql = `${FROM_EVENTS} where e.tenant = $1 and e.purged_hash = '' order by e.seq limit $2 ${LOCK}`
+    return this.#list(sql, [written(tenant), n]).filter((event) => event.purgedHash === '')
+  }
+
+  oldest(after: number, n: number): readonly EventRow[] {
+    return this.#list(`${FROM_EVENTS} where e.seq > $1 order by e.seq limit $2 ${LOCK} skip locked`, [after, n])
+  }
+
+  #list(sql: string, values: readonly (string | number)[]): readonly EventRow[] {
+    return (this.#lists.ask(sql, values) ?? []).flatMap((seq) => this.bySeq(seq) ?? [])
+  }
+
+  addReceipt(event: number, receipt: Receipt): void {
+    this.#receipts.push({ event, n: this.#draw(), receipt })
+  }
+
+  receipts(seq: number): readonly Receipt[] {
+    return this.#receiptsOf.ask(seq) ?? []
+  }
+
+  remove(seq: number): void {
+    const event = this.bySeq(seq)
+    if (event === undefined) return
+    this.#rows.remove(String(seq))
+    if (event.identity !== '' && this.#ownerOf(event.identity) === seq) this.#owned.set(event.identity, 0)
+    this.#named.set(event.id, 0)
+  }
+
+  again(): void {
+    this.#rows.again()
+    this.#owned.clear()
+    this.#named.clear()
+    this.#receipts.length = 0
+    for (const lacks of [this.#lacksIdentities, this.#lacksIds, this.#lacksPlaced]) lacks.clear()
+    this.#lists.again()
+    this.#receiptsOf.again()
+  }
+
+  get isLacking(): boolean {
+    const sets = [this.#lacksIdentities, this.#lacksIds, this.#lacksPlaced]
+    return (
+      this.#rows.isLacking || sets.some((set) => set.size > 0) || this.#lists.isLacking || this.#receiptsOf.isLacking
+    )
+  }
+
+  /** Before any other lock. */
+  get wantedIdentities(): number {
+    return this.#lacksIdentities.size
+  }
+
+  async takeIdentities(db: Db, seqs: readonly number[]): Promise<void> {
+    const wanted = [...this.#lacksIdentities]
+    this.#lacksIdentities.clear()
+    if (wanted.length === 0) return
+    if (!db.readOnly) {
+      // Numbered as they arrive, locked in the order in which everybody locks.
+      const numbered = wanted
+        .map((identity, at) => [identity, seqs[at] ?? 0] as const)
+        .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      const claims = [numbered.map(([identity]) => identity), numbered.map(([, seq]) => seq)]
+      const taken = new Set((await db.rows(CLAIM, claims)).map((row) => text(row[0])))
+      for (const [identity, event] of numbered)
+        if (taken.has(identity)) this.#owners.set(identity, { event, isOurs: true })
+    }
+    const others = wanted.filter((identity) => !this.#owners.has(identity))
+    for (const identity of others) this.#owners.set(identity, { event: 0, isOurs: false })
+    if (others.length === 0) return
+    for (const [identity, event] of await db.rows('select identity, event from identities where identity = any($1)', [
+      others,
+    ])) {
+      this.#owners.set(text(identity), { event: number(event), isOurs: false })
+    }
+  }
+
+  async load(db: Db): Promise<void> {
+    const lock = db.readOnly ? '' : LOCK
+    await Promise.all([
+      this.#loadIds(db, lock),
+      this.#loadSeqs(db, lock),
+      this.#lists.load(async (sql, values) => this.#loadRows(await db.rows(sql, values))),
+      this.#loadPlaced(db),
+      this.#receiptsOf.load(async (event) => {
+        const rows = await db.rows('select at, kind, id, body_hash from receipts where event = $1 order by n', [event])
+        return rows.map(receiptOf)
+      }),
+    ])
+  }
+
+  async #loadIds(db: Db, lock: string): Promise<void> {
+    const ids = [...this.#lacksIds]
+    this.#lacksIds.clear()
+    if (ids.length === 0) return
+    for (const id of ids) this.#ids.set(id, 0)
+    this.#loadRows(await db.rows(`${FROM_EVENTS} where e.id = any($1) order by e.seq ${lock}`, [ids.map(written)]))
+  }
+
+  async #loadSeqs(db: Db, lock: string): Promise<void> {
+    const seqs = this.#rows.lacking()
+    if (seqs.length === 0) return
+    for (const seq of seqs) this.#rows.load(seq, undefined)
+    this.#loadRows(await db.rows(`${FROM_EVENTS} where e.seq = any($1) order by e.seq ${lock}`, [seqs.map(Number)]))
+  }
+
+  async #loadPlaced(db: Db): Promise<void> {
+    const wanted = [...this.#lacksPlaced]
+    this.#lacksPlaced.clear()
+    if (wanted.length === 0) return
+    for (const seq of wanted) this.#placed.set(seq, undefined)
+    for (const row of await db.rows(PLACED_EVENTS, [wanted])) {
+      const event = placedOf(row)
+      this.#placed.set(event.seq, event)
+    }
+  }
+
+  #loadRows(rows: readonly Row[]): readonly number[] {
+    return rows.map((row) => {
+      const event = eventOf(row)
+      this.#rows.load(String(event.seq), event)
+      this.#ids.set(event.id, event.seq)
+      return event.seq
+    })
+  }
+
+  write(db: Db): Promise<unknown> {
+    const { kept, removed } = this.#rows
+    const before = (event: EventRow): EventRow | undefined => this.#rows.stored(String(event.seq))
+    const fresh = kept.filter((event) => before(event) === undefined)
+    const wiped = kept
+      .filter((event) => event.purgedHash !== '' && before(event)?.purgedHash === '')
+      .map((event) => event.seq)
+    const gone = removed.map(Number)
+    return Promise.all([
+      this.#writeIdentities(db),
+      deleteBy(db, 'events where seq', gone),
+      deleteBy(db, 'payloads where seq', [...gone, ...wiped]),
+      deleteBy(db, 'receipts where event', [...gone, ...wiped]),
+      sendRows(db, ADD_EVENTS, EVENT_META, fresh.map(metaOf)),
+      writeRows(
+        db,
+        PUT_EVENTS,
+        kept
+          .filter((event) => before(event) !== undefined)
+          .map((event) => ({ ...metaOf(event), purged_hash: event.purgedHash, doomed: event.doomed })),
+      ),
+      addPayloads(db, fresh),
+      this.#writeReceipts(db),
+      this.#writeSize(db),
+    ])
+  }
+
+  /** Of what is kept in all; in stripes, so that writers do not wait for each other. */
+  async #writeSize(db: Db): Promise<void> {
+    let grown = 0
+    for (const [seq, event] of this.#rows.changes) grown += sizeOf(event) - sizeOf(this.#rows.stored(seq))
+    if (grown !== 0)
+      await db.rows('update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16', [grown])
+  }
+
+  async #writeIdentities(db: Db): Promise<void> {
+    const free = [...this.#owned]
+      .filter(([identity, event]) => event === 0 && !this.#owners.has(identity))
+      .map(([identity]) => identity)
+    const moved: Promise<unknown>[] = []
+    for (const [identity, { event, isOurs }] of this.#owners) {
+      const now = this.#owned.get(identity)
+      if (isOurs ? now === undefined || now === 0 : now === 0) free.push(identity)
+      else if (now !== undefined && now !== event)
+        moved.push(db.rows('update identities set event = $2 where identity = $1', [identity, now]))
+    }
+    await Promise.all([...moved, deleteBy(db, 'identities where identity', free)])
+  }
+
+  async #writeReceipts(db: Db): Promise<void> {
+    if (this.#receipts.length === 0) return
+    const rows = this.#receipts.map(({ event, n, receipt: { at, kind, event: id, bodyHash } }) => ({
+      event,
+      n,
+      at,
+      kind,
+      id: written(id),
+      body_hash: bodyHash,
+    }))
+    await Promise.all([
+      writeRows(db, ADD_RECEIPTS, rows),
+      db.rows(FORGET_RECEIPTS, [[...new Set(rows.map((row) => row.event))]]),
+    ])
+  }
+}

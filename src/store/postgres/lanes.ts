@@ -1,0 +1,331 @@
+// Lanes in a transaction: locked by their ids in one order; those that are claimed are never waited for.
+import { NEVER, type Millis } from '../../clock.ts'
+import { emptyLane, isEmpty, type Lane, type Line } from '../../model/lane.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
+import { insertInto, sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
+import { GroupTurns } from './group-turns.ts'
+import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
+import { byTurn, ReadyLines } from './ready-lines.ts'
+import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
+
+export const LANE_COLUMNS = [
+  'row',
+  'id',
+  'flow',
+  'key',
+  'tenant',
+  'grp',
+  'tail',
+  'waiting',
+  'bytes',
+  'win',
+  'cap',
+  'due',
+  'ticket',
+  'line',
+  'rest',
+] as const
+const COLUMNS = LANE_COLUMNS.join(', ')
+/** What a transition may change. */
+const CHANGED: Columns = {
+  id: 'text',
+  row: 'bigint',
+  tail: 'bigint',
+  waiting: 'int',
+  bytes: 'bigint',
+  win: 'bigint',
+  cap: 'bigint',
+  due: 'bigint',
+  ticket: 'bigint',
+  line: 'smallint',
+  rest: 'text',
+  lease: 'bigint',
+  keep_until: 'bigint',
+}
+const MADE: Columns = { ...CHANGED, flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
+/** One that went and came back may have another name: a key and its group are as its newest event says. */
+const NAMED: Columns = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
+const SET = updateOf('lanes', CHANGED)
+const RENAME = updateOf('lanes', NAMED)
+/** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
+const ADD = insertInto('lanes', MADE)
+
+const BY_ID = `select ${COLUMNS} from lanes where id = any($1) order by id`
+const LOCKED = `${BY_ID} for update`
+const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and id <> all($5)
+  order by due, ticket limit $4 for update skip locked`
+const HEADS =
+  'select id, due from lanes where flow = $1 and line = $2 and due is not null order by due, ticket limit $3'
+const STALE = `select ${COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
+const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
+  group by tenant having count(*) > $2`
+const OLDEST = `select ${COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
+  order by row limit $3 for update skip locked`
+
+export class PostgresLanes implements LaneTable, Part {
+  readonly #lanes = new Keyed<Lane>()
+  readonly #ready = new ReadyLines()
+  readonly #heads = new Questions<[flow: string, line: Line, n: number], readonly (readonly [LaneId, Millis])[]>()
+  readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
+  readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
+  readonly #turns: GroupTurns
+
+  constructor() {
+    this.#turns = new GroupTurns({
+      all: () => this.#lanes.values(),
+      stored: () => this.#lanes.storedKeys,
+      load: (rows) => this.#load(rows),
+    })
+  }
+
+  /** Rows whose places are in the table. */
+  isStored(lane: Lane): boolean {
+    return this.#lanes.stored(lane.id)?.row === lane.row
+  }
+
+  get(id: LaneId): Lane | undefined {
+    return this.#lanes.get(id)
+  }
+
+  put(lane: Lane): void {
+    this.#lanes.put(lane.id, lane)
+  }
+
+  begun(_before: Lane, lane: Lane): void {
+    this.put(lane)
+  }
+
+  remove(lane: Lane): void {
+    this.#lanes.remove(lane.id)
+  }
+
+  ready(query: ReadyQuery): readonly Lane[] {
+    const { flow, line, now, n } = query
+    const known = [...this.#lanes.values()].filter(
+      (lane) => lane.flow === flow && lane.line === line && lane.due <= now,
+    )
+    const first = this.#ready.upTo(query, known.toSorted(byTurn)).slice(0, n)
+    if (first.length < n) this.#ready.ask(query)
+    return first
+  }
+
+  inTurn(query: Parameters<LaneTable['inTurn']>[0]): readonly Lane[] {
+    return this.#turns.inTurn(query)
+  }
+
+  tookTurn(lane: Lane, turn: number, now: Millis): void {
+    this.#turns.tookTurn(lane, turn, now)
+  }
+
+  forgetTurns(before: Millis, now: Millis, n: number): number {
+    return this.#turns.forget(before, now, n)
+  }
+
+  head(flow: string, lines: readonly Line[]): Millis | undefined {
+    const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
+    const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
+    const due = Math.min(known, ...lines.map((line) => this.#headOf(flow, line)))
+    return due === NEVER ? undefined : due
+  }
+
+  /** Of those that nobody here has looked at: the others may stand elsewhere by now. */
+  #headOf(flow: string, line: Line): Millis {
+    for (let n = HEADS_AT_FIRST; ; n *= 8) {
+      const heads = this.#heads.ask(flow, line, n)
+      if (heads === undefined) return NEVER
+      const first = heads.find(([id]) => !this.#lanes.knows(id))
+      if (first !== undefined) return first[1]
+      if (heads.length < n) return NEVER
+    }
+  }
+
+  stale(now: Millis, n: number): readonly Lane[] {
+    const ids = this.#stale.ask(now, n) ?? []
+    return this.#of(ids).filter((lane) => isEmpty(lane, now))
+  }
+
+  beyond(flow: string, most: number, now: Millis): readonly Lane[] {
+    const ids = this.#beyond.ask(flow, most) ?? []
+    return this.#of(ids).filter((lane) => lane.run === undefined && lane.window > now)
+  }
+
+  #of(ids: readonly LaneId[]): readonly Lane[] {
+    return ids.flatMap((id) => this.#lanes.get(id) ?? [])
+  }
+
+  again(): void {
+    this.#lanes.again()
+    for (const questions of this.#asked) questions.again()
+    this.#turns.again()
+  }
+
+  get isLacking(): boolean {
+    return this.#lanes.isLacking || this.#asked.some((questions) => questions.isLacking) || this.#turns.isLacking
+  }
+
+  get #asked(): readonly Pick<Questions<[], unknown>, 'again' | 'isLacking'>[] {
+    return [this.#ready, this.#heads, this.#stale, this.#beyond]
+  }
+
+  /** Rows that the server has as they stand in `#lanes`. */
+  get isNaming(): boolean {
+    return this.#lanes.isLacking
+  }
+
+  /** Those that were named. Locked before anything that belongs to them is read. */
+  async lock(db: Db): Promise<void> {
+    const ids = this.#lanes.lacking()
+    if (ids.length === 0) return
+    for (const id of ids) this.#lanes.load(id, undefined)
+    this.#load(await db.rows(db.readOnly ? BY_ID : LOCKED, [ids]))
+  }
+
+  /** Those that are found by their deadlines: after the moment of the transaction is known. */
+  async load(db: Db): Promise<void> {
+    await Promise.all([
+      this.#ready.load(async ({ flow, line, now, n }) => {
+        const found = this.#load(await db.rows(READY, [written(flow), line, now, n, this.#lanes.storedKeys]))
+        return found.flatMap((id) => this.#lanes.stored(id) ?? [])
+      }),
+      this.#turns.load(db),
+      this.#heads.load(async (flow, line, n) =>
+        (await db.rows(HEADS, [written(flow), line, n])).map((row) => [text(row[0]), number(row[1])] as const),
+      ),
+      this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
+      this.#beyond.load(async (flow, most) => {
+        const crowded = await db.rows(CROWDED, [written(flow), most])
+        const found = crowded.map(([tenant, count]) => db.rows(OLDEST, [written(flow), tenant, number(count) - most]))
+        return (await Promise.all(found)).flatMap((rows) => this.#load(rows))
+      }),
+    ])
+  }
+
+  #load(rows: readonly Row[]): readonly LaneId[] {
+    return rows.map((row) => {
+      const lane = laneOf(row)
+      this.#lanes.load(lane.id, lane)
+      return lane.id
+    })
+  }
+
+  write(db: Db): Promise<unknown> {
+    const { kept, removed } = this.#lanes
+    const sorted = kept.toSorted(byId)
+    const old = sorted.filter((lane) => this.#lanes.stored(lane.id) !== undefined)
+    const made = sorted.filter((lane) => this.#lanes.stored(lane.id) === undefined)
+    const renamed = old.filter((lane) => !isCalled(lane, this.#lanes.stored(lane.id)))
+    return Promise.all([
+      deleteBy(db, 'lanes where id', removed),
+      sendRows(db, SET, CHANGED, old.map(changesOf)),
+      sendRows(db, RENAME, NAMED, renamed.map(nameOf)),
+      sendRows(
+        db,
+        ADD,
+        MADE,
+        made.map((lane) => ({ ...changesOf(lane), ...nameOf(lane) })),
+      ),
+      this.#turns.write(db),
+    ])
+  }
+}
+
+function isCalled(lane: Lane, stored: Lane | undefined): boolean {
+  return (
+    stored?.key === lane.key &&
+    stored.flow === lane.flow &&
+    stored.tenant === lane.tenant &&
+    stored.group === lane.group
+  )
+}
+
+const HEADS_AT_FIRST = 64
+
+function byId(one: Lane, other: Lane): number {
+  return one.id < other.id ? -1 : 1
+}
+
+type Rest = Pick<
+  Lane,
+  | 'left'
+  | 'replays'
+  | 'replayDue'
+  | 'passed'
+  | 'letters'
+  | 'letterDue'
+  | 'blocks'
+  | 'hold'
+  | 'ended'
+  | 'keepUntil'
+  | 'run'
+>
+
+/** Most lanes only wait: they have nothing of this. */
+function restOf(lane: Lane): string | null {
+  const { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run } = lane
+  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
+  if (plain && keepUntil === 0) return null
+  const rest: Rest = { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run }
+  return JSON.stringify(rest)
+}
+
+function nameOf(lane: Lane): WrittenRow {
+  return {
+    id: lane.id,
+    flow: written(lane.flow),
+    key: hex(Buffer.from(lane.key)),
+    tenant: written(lane.tenant),
+    grp: written(lane.group),
+  }
+}
+
+function changesOf(lane: Lane): WrittenRow {
+  const { run } = lane
+  return {
+    id: lane.id,
+    row: lane.row,
+    tail: lane.tail,
+    waiting: lane.waiting,
+    bytes: lane.bytes,
+    win: momentOrNull(lane.window),
+    cap: momentOrNull(lane.cap),
+    due: momentOrNull(lane.due),
+    ticket: lane.ticket,
+    line: lane.line,
+    rest: restOf(lane),
+    lease: run !== undefined && run.state === 'running' ? run.until : null,
+    keep_until: keptUntil(lane),
+  }
+}
+
+/** Only of a lane with nothing in it: upkeep looks for these. */
+function keptUntil(lane: Lane): Millis | null {
+  const isBare = isEmpty({ ...lane, hold: undefined, keepUntil: 0 }, 0)
+  return isBare ? momentOrNull(Math.max(lane.keepUntil, lane.hold?.until ?? 0)) : null
+}
+
+export function laneOf(row: Row): Lane {
+  const name = {
+    id: text(row[1]),
+    flow: text(row[2]),
+    key: Buffer.from(bytes(row[3])).toString(),
+    tenant: text(row[4]),
+    group: text(row[5]),
+  }
+  const rest = row[14]
+  return Object.assign(
+    emptyLane(name),
+    {
+      row: number(row[0]),
+      tail: number(row[6]),
+      waiting: number(row[7]),
+      bytes: number(row[8]),
+      window: moment(row[9]),
+      cap: moment(row[10]),
+      due: moment(row[11]),
+      ticket: number(row[12]),
+      line: number(row[13]) as Line,
+    },
+    typeof rest === 'string' ? (JSON.parse(rest) as Rest) : undefined,
+  )
+}

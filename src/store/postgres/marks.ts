@@ -1,0 +1,104 @@
+// Marks in a transaction: what is stored and not yet in all its lanes.
+import type { Millis } from '../../clock.ts'
+import type { MarkRow, MarkTable } from '../rules/tables.ts'
+import { deleteBy, Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { number, text, written, type Row } from './values.ts'
+
+const MARK = ['id', 'event', 'flow', 'reason', 'error', 'since', 'due', 'tries', 'token']
+export const MARK_COLUMNS: string = MARK.join(', ')
+const MARKS_BY = `select ${MARK_COLUMNS} from marks where`
+const PUT_MARK = upsert('marks', MARK, ['id'])
+/** What a transaction published is placed in its order: nothing of it while something before it is being placed. */
+const DUE = `select ${MARK_COLUMNS} from marks m where due <= $1 and reason = any($2) and (flow = '' or flow = any($3))
+  and (reason <> 'outbox' or error not like 'transaction %' or not exists (select 1 from marks e
+    where e.reason = 'outbox' and e.error = m.error and e.flow = m.flow and e.id < m.id and e.due > $1))
+  order by due, id limit $4 for update skip locked`
+
+export class PostgresMarks implements MarkTable, Part {
+  readonly #marks = new Keyed<MarkRow>()
+  readonly #events = new Set<number>()
+  readonly #lacksEvents = new Set<number>()
+  readonly #due = new Questions<
+    [now: Millis, reasons: readonly string[], flows: readonly string[], n: number],
+    readonly number[]
+  >()
+
+  get(id: number): MarkRow | undefined {
+    return this.#marks.get(String(id))
+  }
+
+  put(mark: MarkRow): void {
+    this.#marks.put(String(mark.id), mark)
+  }
+
+  remove(id: number): void {
+    this.#marks.remove(String(id))
+  }
+
+  due(...query: Parameters<MarkTable['due']>): readonly MarkRow[] {
+    return (this.#due.ask(...query) ?? []).flatMap((id) => this.get(id) ?? [])
+  }
+
+  ofEvent(event: number): readonly MarkRow[] {
+    if (!this.#events.has(event)) this.#lacksEvents.add(event)
+    return [...this.#marks.values()].filter((mark) => mark.event === event)
+  }
+
+  again(): void {
+    this.#marks.again()
+    this.#lacksEvents.clear()
+    this.#due.again()
+  }
+
+  get isLacking(): boolean {
+    return this.#marks.isLacking || this.#lacksEvents.size > 0 || this.#due.isLacking
+  }
+
+  async load(db: Db): Promise<void> {
+    const ids = this.#marks.lacking()
+    const events = [...this.#lacksEvents]
+    for (const id of ids) this.#marks.load(id, undefined)
+    for (const event of events) this.#events.add(event)
+    await Promise.all([
+      ids.length > 0
+        ? db
+            .rows(`${MARKS_BY} id = any($1) order by id for update`, [ids.map(Number)])
+            .then((rows) => this.#loadRows(rows))
+        : undefined,
+      events.length > 0
+        ? db.rows(`${MARKS_BY} event = any($1) order by id for update`, [events]).then((rows) => this.#loadRows(rows))
+        : undefined,
+      this.#due.load(async (now, reasons, flows, n) =>
+        this.#loadRows(await db.rows(DUE, [now, reasons, flows.map(written), n])),
+      ),
+    ])
+  }
+
+  #loadRows(rows: readonly Row[]): readonly number[] {
+    return rows.map((row) => {
+      const mark = markOf(row)
+      this.#marks.load(String(mark.id), mark)
+      return mark.id
+    })
+  }
+
+  async write(db: Db): Promise<void> {
+    const { kept, removed } = this.#marks
+    const rows = kept.map((mark) => ({ ...mark, flow: written(mark.flow), error: written(mark.error) }))
+    await Promise.all([deleteBy(db, 'marks where id', removed.map(Number)), writeRows(db, PUT_MARK, rows)])
+  }
+}
+
+export function markOf(row: Row): MarkRow {
+  return {
+    id: number(row[0]),
+    event: number(row[1]),
+    flow: text(row[2]),
+    reason: text(row[3]) as MarkRow['reason'],
+    error: text(row[4]),
+    since: number(row[5]),
+    due: number(row[6]),
+    tries: number(row[7]),
+    token: number(row[8]),
+  }
+}

@@ -1,0 +1,77 @@
+// What was published inside somebody else's transaction (L17): rows that nobody waits for and that lock nothing. Once
+// they are committed whoever looks first takes them in, one process at a time, so that each transaction keeps its order.
+import { identity } from '../../model/identity.ts'
+import type { Mark, NewEvent } from '../contract/index.ts'
+import type { OutboxTable } from '../rules/tables.ts'
+import type { Locks } from './locks.ts'
+import { deleteBy, Questions, type Db, type Part } from './part.ts'
+import { bytes, number, text, texts, type Row } from './values.ts'
+
+interface Waiting {
+  readonly n: number
+  readonly event: NewEvent
+}
+
+const FIRST = `select n, tx::text, id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body
+  from outbox order by n limit $1`
+const NO_BYTES = new Uint8Array()
+
+export class PostgresOutbox implements OutboxTable, Part {
+  readonly #locks: Locks
+  readonly #first = new Questions<[n: number], readonly Waiting[]>()
+  #taken: readonly Waiting[] = []
+
+  constructor(locks: Locks) {
+    this.#locks = locks
+  }
+
+  take(n: number): readonly NewEvent[] {
+    this.#locks.hold('outbox')
+    this.#taken = this.#first.ask(n) ?? []
+    return this.#taken.map(({ event }) => event)
+  }
+
+  again(): void {
+    this.#first.again()
+    this.#taken = []
+  }
+
+  get isLacking(): boolean {
+    return this.#first.isLacking
+  }
+
+  async load(db: Db): Promise<void> {
+    await this.#first.load(async (n) => (await db.rows(FIRST, [n])).map(waiting))
+  }
+
+  async write(db: Db): Promise<void> {
+    await deleteBy(
+      db,
+      'outbox where n',
+      this.#taken.map(({ n }) => n),
+    )
+  }
+}
+
+function waiting(row: Row): Waiting {
+  const [source, tenant] = [text(row[3]), text(row[6])]
+  const mark = (flow: string): Mark => ({ flow, reason: 'outbox', error: `transaction ${text(row[1])}` })
+  return {
+    n: number(row[0]),
+    event: {
+      id: text(row[2]),
+      identity: identity(source, tenant, text(row[9])),
+      dedupeFor: number(row[10]),
+      source,
+      type: text(row[4]),
+      time: number(row[5]),
+      tenant,
+      subject: text(row[7]),
+      attributes: text(row[8]),
+      body: bytes(row[12]),
+      request: NO_BYTES,
+      places: [],
+      marks: row[11] === null ? [mark('')] : texts(row[11]).map(mark),
+    },
+  }
+}

@@ -1,0 +1,216 @@
+// Places of events in lanes, in a transaction: the first ones of a lane, as many as were asked for. A lane's row is locked
+// before its places are read, so that nobody else adds or takes one meanwhile.
+import type { Lane, Rank } from '../../model/lane.ts'
+import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
+import type { Db, Part } from './part.ts'
+import { number, type Row } from './values.ts'
+
+/** What is known of one rank of one lane. */
+interface Known {
+  readonly lane: number
+  readonly rank: Rank
+  readonly isStored: boolean
+  rows: readonly PlaceRow[]
+  /** Every place up to here is in `rows`. */
+  upTo: number
+  readonly added: PlaceRow[]
+  readonly removed: Set<number>
+  lacksUpTo: number
+  lacksFirst: number
+}
+
+type Held = readonly { readonly rank: Rank; readonly place: PlaceRow }[]
+
+/** The first ones of some lanes: (lane, rank, how many), by their numbers. */
+const FIRST = `select p.lane, p.rank, p.pos, p.event, p.size, w.n from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, n),
+  lateral (select * from places p where p.lane = w.lane and p.rank = w.rank order by p.pos limit w.n) p order by p.lane, p.rank, p.pos`
+const UP_TO = `select p.lane, p.rank, p.pos, p.event, p.size from unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, pos)
+  join places p on p.lane = w.lane and p.rank = w.rank and p.pos <= w.pos order by p.lane, p.rank, p.pos`
+const OF_EVENT = `select p.lane, p.rank, p.pos, p.event, p.size from unnest($1::bigint[], $2::bigint[]) as w (lane, event)
+  join places p on p.lane = w.lane and p.event = w.event order by p.lane, p.rank, p.pos`
+const ADD = `insert into places (lane, rank, pos, event, size)
+  select * from unnest($1::bigint[], $2::int[], $3::bigint[], $4::bigint[], $5::int[])`
+const REMOVE = `delete from places p using unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, pos)
+  where p.lane = w.lane and p.rank = w.rank and p.pos = w.pos`
+
+export class PostgresPlaces implements PlaceTable, Part {
+  readonly #known = new Map<string, Known>()
+  readonly #held = new Map<string, Held>()
+  readonly #lacksHeld = new Map<string, readonly [lane: number, event: number]>()
+  readonly #isStored: (lane: Lane) => boolean
+
+  /** `isStored`: whether the server has the row of the lane; a new one has no places but those that are added. */
+  constructor(isStored: (lane: Lane) => boolean) {
+    this.#isStored = isStored
+  }
+
+  add(lane: Lane, rank: Rank, place: PlaceRow): void {
+    this.#of(lane, rank).added.push(place)
+  }
+
+  first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
+    const known = this.#of(lane, rank)
+    const left = leftOf(known)
+    if (known.upTo < Infinity && left.length < n) known.lacksFirst = Math.max(known.lacksFirst, n + known.removed.size)
+    return (known.upTo < Infinity ? left : [...left, ...addedOf(known)]).slice(0, n)
+  }
+
+  upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
+    const known = this.#of(lane, rank)
+    if (known.upTo < pos) known.lacksUpTo = Math.max(known.lacksUpTo, pos)
+    return [...leftOf(known), ...addedOf(known)].filter((place) => place.pos <= pos)
+  }
+
+  take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
+    const taken = this.upto(lane, rank, pos)
+    this.remove(
+      lane,
+      rank,
+      taken.map((place) => place.pos),
+    )
+    return taken
+  }
+
+  remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
+    const known = this.#of(lane, rank)
+    for (const pos of positions) known.removed.add(pos)
+  }
+
+  of(lane: Lane, event: number): Held {
+    const name = `${lane.row}/${event}`
+    const stored = this.#held.get(name)
+    if (stored === undefined && this.#isStored(lane)) this.#lacksHeld.set(name, [lane.row, event])
+    const added = RANKS.flatMap((rank) =>
+      this.#of(lane, rank)
+        .added.filter((place) => place.event === event)
+        .map((place) => ({ rank, place })),
+    )
+    return [...(stored ?? []), ...added].filter(({ rank, place }) => !this.#of(lane, rank).removed.has(place.pos))
+  }
+
+  #of(lane: Lane, rank: Rank): Known {
+    const name = `${lane.row}/${rank}`
+    let known = this.#known.get(name)
+    if (known === undefined) {
+      const isStored = this.#isStored(lane)
+      const fresh = { rows: [], added: [], removed: new Set<number>(), lacksUpTo: 0, lacksFirst: 0 }
+      known = { lane: lane.row, rank, isStored, upTo: isStored ? 0 : Infinity, ...fresh }
+      this.#known.set(name, known)
+    }
+    return known
+  }
+
+  again(): void {
+    for (const [name, known] of this.#known) {
+      // The number of a lane that is not stored is drawn anew: what was said of it concerns another lane.
+      if (!known.isStored) this.#known.delete(name)
+      known.added.length = 0
+      known.removed.clear()
+      known.lacksUpTo = 0
+      known.lacksFirst = 0
+    }
+    this.#lacksHeld.clear()
+  }
+
+  get isLacking(): boolean {
+    return this.#lacksHeld.size > 0 || [...this.#known.values()].some(isLacking)
+  }
+
+  async load(db: Db): Promise<void> {
+    const lacking = [...this.#known.values()].filter(isLacking)
+    // One that lacks both gets both: what is loaded twice is the same.
+    await Promise.all([
+      this.#loadFirst(
+        db,
+        lacking.filter((known) => known.lacksFirst > 0),
+      ),
+      this.#loadUpTo(
+        db,
+        lacking.filter((known) => known.lacksUpTo > known.upTo),
+      ),
+      this.#loadHeld(db),
+    ])
+  }
+
+  async #loadFirst(db: Db, wanted: readonly Known[]): Promise<void> {
+    if (wanted.length === 0) return
+    const counts = wanted.map((known) => known.lacksFirst)
+    const rows = await db.rows(FIRST, [...lanesOf(wanted), counts])
+    const byLane = Map.groupBy(rows, (row) => `${number(row[0])}/${number(row[1])}`)
+    for (const [at, known] of wanted.entries()) {
+      const found = (byLane.get(`${known.lane}/${known.rank}`) ?? []).map(placeOf)
+      const isAll = found.length < (counts[at] ?? 0)
+      if (!isAll && (found.at(-1)?.pos ?? 0) <= known.upTo) continue
+      known.rows = found
+      known.upTo = isAll ? Infinity : (found.at(-1)?.pos ?? 0)
+    }
+  }
+
+  async #loadUpTo(db: Db, wanted: readonly Known[]): Promise<void> {
+    if (wanted.length === 0) return
+    const ends = wanted.map((known) => known.lacksUpTo)
+    const rows = await db.rows(UP_TO, [...lanesOf(wanted), ends])
+    const byLane = Map.groupBy(rows, (row) => `${number(row[0])}/${number(row[1])}`)
+    for (const [at, known] of wanted.entries()) {
+      const end = ends[at] ?? 0
+      if (end <= known.upTo) continue
+      known.rows = (byLane.get(`${known.lane}/${known.rank}`) ?? []).map(placeOf)
+      known.upTo = end
+    }
+  }
+
+  async #loadHeld(db: Db): Promise<void> {
+    const names = [...this.#lacksHeld.keys()]
+    const wanted = [...this.#lacksHeld.values()]
+    this.#lacksHeld.clear()
+    if (wanted.length === 0) return
+    const rows = await db.rows(OF_EVENT, [wanted.map(([lane]) => lane), wanted.map(([, event]) => event)])
+    const found = Map.groupBy(rows, (row) => `${number(row[0])}/${number(row[3])}`)
+    for (const name of names) {
+      this.#held.set(
+        name,
+        (found.get(name) ?? []).map((row) => ({ rank: number(row[1]) as Rank, place: placeOf(row) })),
+      )
+    }
+  }
+
+  async write(db: Db): Promise<void> {
+    const all = [...this.#known.values()]
+    const gone = all.flatMap(({ lane, rank, removed, added }) =>
+      [...removed].filter((pos) => !added.some((place) => place.pos === pos)).map((pos) => [lane, rank, pos] as const),
+    )
+    const added = all.flatMap((known) =>
+      addedOf(known).map(({ pos, event, size }) => [known.lane, known.rank, pos, event, size] as const),
+    )
+    await Promise.all([
+      gone.length > 0 ? db.rows(REMOVE, columnsOf(gone)) : undefined,
+      added.length > 0 ? db.rows(ADD, columnsOf(added)) : undefined,
+    ])
+  }
+}
+
+const RANKS: readonly Rank[] = [0, 1]
+
+function isLacking(known: Known): boolean {
+  return known.lacksFirst > 0 || known.lacksUpTo > known.upTo
+}
+
+function leftOf({ rows, removed }: Known): readonly PlaceRow[] {
+  return removed.size === 0 ? rows : rows.filter((place) => !removed.has(place.pos))
+}
+
+function addedOf({ added, removed }: Known): readonly PlaceRow[] {
+  return removed.size === 0 ? added : added.filter((place) => !removed.has(place.pos))
+}
+
+function lanesOf(wanted: readonly Known[]): readonly [readonly number[], readonly number[]] {
+  return [wanted.map((known) => known.lane), wanted.map((known) => known.rank)]
+}
+
+function placeOf(row: Row): PlaceRow {
+  return { pos: number(row[2]), event: number(row[3]), size: number(row[4]) }
+}
+
+function columnsOf(rows: readonly (readonly number[])[]): readonly string[] {
+  return (rows[0] ?? []).map((_, column) => `{${rows.map((row) => row[column]).join()}}`)
+}

@@ -1,0 +1,59 @@
+// How far the lines of ready lanes are known: as many as were asked for are locked, and what stands behind is not known.
+import type { Millis } from '../../clock.ts'
+import type { Lane } from '../../model/lane.ts'
+import type { ReadyQuery } from '../rules/tables.ts'
+
+interface Known {
+  /** The last one that was found; undefined before anything was asked. */
+  readonly last: Pick<Lane, 'due' | 'ticket'> | undefined
+  /** Nothing that is ready stands behind it, but for what others hold. */
+  readonly isAll: boolean
+}
+
+const NOTHING: Known = { last: undefined, isAll: false }
+
+export class ReadyLines {
+  readonly #known = new Map<string, Known>()
+  readonly #lacking = new Map<string, ReadyQuery>()
+
+  /** Of lanes in their order, those that surely have nobody unknown before them. */
+  upTo(query: ReadyQuery, lanes: readonly Lane[]): readonly Lane[] {
+    const { last, isAll } = this.#known.get(nameOf(query)) ?? NOTHING
+    if (isAll) return lanes
+    return last === undefined ? [] : lanes.filter((lane) => byTurn(lane, last) <= 0)
+  }
+
+  /** These are not enough. */
+  ask(query: ReadyQuery): void {
+    const name = nameOf(query)
+    if (this.#known.get(name)?.isAll !== true) this.#lacking.set(name, query)
+  }
+
+  get isLacking(): boolean {
+    return this.#lacking.size > 0
+  }
+
+  again(): void {
+    this.#lacking.clear()
+  }
+
+  async load(find: (query: ReadyQuery) => Promise<readonly Lane[]>): Promise<void> {
+    const queries = [...this.#lacking]
+    this.#lacking.clear()
+    await Promise.all(
+      queries.map(async ([name, query]) => {
+        const found = await find(query)
+        this.#known.set(name, { last: found.at(-1) ?? this.#known.get(name)?.last, isAll: found.length < query.n })
+      }),
+    )
+  }
+}
+
+function nameOf({ flow, line, now }: { readonly flow: string; readonly line: number; readonly now: Millis }): string {
+  return JSON.stringify([flow, line, now])
+}
+
+/** First ready, first served (L5). */
+export function byTurn(one: Pick<Lane, 'due' | 'ticket'>, other: Pick<Lane, 'due' | 'ticket'>): number {
+  return one.due - other.due || one.ticket - other.ticket
+}

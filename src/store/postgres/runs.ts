@@ -1,0 +1,147 @@
+// Finished runs in a transaction: written once, when they are over.
+import type { LaneId } from '../../model/identity.ts'
+import type { Attempt } from '../../model/lane.ts'
+import type { RunRow, RunTable } from '../rules/tables.ts'
+import { runNumber } from '../rules/work.ts'
+import { insertInto, sendRows, type Columns } from './columns.ts'
+import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
+import { bytes, hex, number, numbers, text, written, type Row, type Value } from './values.ts'
+
+const RUN = [
+  'n',
+  'parent',
+  'lane',
+  'flow',
+  'key',
+  'tenant',
+  'kind',
+  'reason',
+  'started',
+  'ended',
+  'tries',
+  'lapses',
+  'events',
+  'attempts',
+]
+export const RUN_COLUMNS: string = RUN.join(', ')
+const PLAIN: Columns = {
+  n: 'bigint',
+  parent: 'text',
+  lane: 'text',
+  flow: 'text',
+  key: 'bytea',
+  tenant: 'text',
+  kind: 'text',
+  reason: 'text',
+  started: 'bigint',
+  ended: 'bigint',
+  tries: 'int',
+  lapses: 'int',
+  events: 'text',
+  attempts: 'text',
+}
+/** A dead letter that runs again has the same number: its newest record stands. */
+const PUT_RUN = `${insertInto('runs', PLAIN).replace('v.events', 'v.events::bigint[]')}
+  on conflict (n) do update set ${RUN.slice(1)
+    .map((column) => `${column} = excluded.${column}`)
+    .join(', ')}`
+const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2`
+const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
+
+export class PostgresRuns implements RunTable, Part {
+  readonly #name: () => string
+  readonly #runs = new Keyed<RunRow>()
+  readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly string[]>()
+
+  /** `name`: of the store, with which its runs' ids begin. */
+  constructor(name: () => string) {
+    this.#name = name
+  }
+
+  put(run: RunRow): void {
+    this.#runs.put(run.id, run)
+  }
+
+  remove(id: string): void {
+    this.#runs.remove(id)
+  }
+
+  ofLane(lane: LaneId, n: number): readonly RunRow[] {
+    const stored = this.#list(OF_LANE, [lane, n])
+    const fresh = this.#runs.kept.filter((run) => run.lane === lane && this.#runs.stored(run.id) === undefined)
+    return [...stored, ...fresh].slice(0, n)
+  }
+
+  oldest(after: number, n: number): readonly RunRow[] {
+    return this.#list(OLDEST, [after, n])
+  }
+
+  #list(sql: string, values: readonly (string | number)[]): readonly RunRow[] {
+    return (this.#lists.ask(sql, values) ?? []).flatMap((id) => this.#runs.get(id) ?? [])
+  }
+
+  again(): void {
+    this.#runs.again()
+    this.#lists.again()
+  }
+
+  get isLacking(): boolean {
+    return this.#lists.isLacking
+  }
+
+  async load(db: Db): Promise<void> {
+    await this.#lists.load(async (sql, values) =>
+      (await db.rows(sql, values)).map((row) => {
+        const run = runOf(row, this.#name())
+        this.#runs.load(run.id, run)
+        return run.id
+      }),
+    )
+  }
+
+  async write(db: Db): Promise<void> {
+    const { kept, removed } = this.#runs
+    await Promise.all([
+      deleteBy(db, 'runs where n', removed.map(runNumber)),
+      sendRows(db, PUT_RUN, PLAIN, kept.map(runRow)),
+    ])
+  }
+}
+
+function runRow(run: RunRow): Readonly<Record<string, Value>> {
+  return {
+    n: runNumber(run.id),
+    parent: run.parent,
+    lane: run.lane,
+    flow: written(run.flow),
+    key: hex(Buffer.from(run.key)),
+    tenant: written(run.tenant),
+    kind: run.kind,
+    reason: written(run.reason),
+    started: run.started,
+    ended: run.ended,
+    tries: run.tries,
+    lapses: run.lapses,
+    events: run.events,
+    attempts: run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
+  }
+}
+
+export function runOf(row: Row, store: string): RunRow {
+  return {
+    id: `${store}-${number(row[0]).toString(36)}`,
+    parent: text(row[1]),
+    lane: text(row[2]),
+    flow: text(row[3]),
+    key: Buffer.from(bytes(row[4])).toString(),
+    tenant: text(row[5]),
+    kind: text(row[6]) as RunRow['kind'],
+    reason: text(row[7]),
+    started: number(row[8]),
+    ended: number(row[9]),
+    tries: number(row[10]),
+    lapses: number(row[11]),
+    events: numbers(row[12]),
+    attempts: typeof row[13] === 'string' ? (JSON.parse(row[13]) as readonly Attempt[]) : [],
+  }
+}

@@ -1,0 +1,42 @@
+// Brings a database to the schema of this release: forward only, each step once, however many processes start at once.
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { SluiceError } from '../../errors.ts'
+import type { Db } from './part.ts'
+import { number } from './values.ts'
+
+/** Read with the module: what is needed to open a store does not depend on who may read what by then. */
+const STEPS: readonly string[] = ['0001.sql'].map((step) =>
+  readFileSync(new URL(`migrations/${step}`, import.meta.url), 'utf8'),
+)
+
+/** Inside a transaction, in the schema's own search path. */
+export async function migrate(db: Db, schema: string, script: (sql: string) => Promise<void>): Promise<void> {
+  await db.rows(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`sluice/schema/${schema}`])
+  await script(`create schema if not exists ${quoted(schema)}`)
+  const version = await versionOf(db, schema)
+  if (version > STEPS.length) {
+    throw new SluiceError(
+      'STORE_SCHEMA_NEWER',
+      `The schema ${schema} is of version ${version}; this release knows ${STEPS.length}.`,
+    )
+  }
+  for (const step of STEPS.slice(version)) await script(step)
+  if (version === 0) {
+    await db.rows('insert into meta (name, routes, schema) values ($1, 1, $2)', [
+      randomBytes(5).toString('hex'),
+      STEPS.length,
+    ])
+  } else if (version < STEPS.length) await db.rows('update meta set schema = $1', [STEPS.length])
+}
+
+/** 0: there is nothing of ours yet. */
+async function versionOf(db: Db, schema: string): Promise<number> {
+  const [found] = await db.rows('select to_regclass($1) is not null', [`${quoted(schema)}.meta`])
+  if (found?.[0] !== true) return 0
+  return number((await db.rows('select schema from meta'))[0]?.[0])
+}
+
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}

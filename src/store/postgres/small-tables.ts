@@ -1,0 +1,196 @@
+// The small tables in a transaction: processes, permits, pauses, pressure, replays.
+import type { Millis } from '../../clock.ts'
+import type { Pressure } from '../../model/pressure.ts'
+import type { PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
+import type { Locks } from './locks.ts'
+import { deleteBy, Keyed, upsert, writeRows, type Db, type Part } from './part.ts'
+import { number, text, written, type Row } from './values.ts'
+
+interface Permit {
+  readonly name: string
+  readonly process: string
+  readonly n: number
+  readonly until: Millis
+}
+
+const PUT_PROCESS = upsert('processes', ['id', 'at', 'request', 'answer'], ['id'])
+const PUT_PERMIT = upsert('permits', ['name', 'process', 'n', 'until'], ['name', 'process'])
+const PUT_PAUSE = upsert('pauses', ['flow', 'reason', 'by', 'since'], ['flow'])
+const PUT_PRESSURE = upsert('pressure', ['flow', 'level', 'at', 'raised_at'], ['flow'])
+const PUT_REPLAY = upsert('replays', ['replay', 'event', 'at'], ['replay', 'event'])
+
+export class PostgresSmall implements SmallTables, Part {
+  readonly #locks: Locks
+  readonly #processes = new Keyed<ProcessRow>()
+  readonly #permits = new Keyed<Permit>()
+  readonly #permitNames = new Set<string>()
+  readonly #lacksNames = new Set<string>()
+  readonly #pauses = new Keyed<PauseRow>()
+  readonly #pressure = new Keyed<Pressure>()
+  readonly #replays = new Keyed<Millis>()
+  #processesBefore: Millis | undefined
+  #replaysBefore: Millis | undefined
+
+  constructor(locks: Locks) {
+    this.#locks = locks
+  }
+
+  /** A request that is repeated while the first one is still under way waits for it. */
+  process(id: string): ProcessRow | undefined {
+    this.#locks.hold(`process/${id}`)
+    return this.#processes.get(id)
+  }
+
+  putProcess(id: string, row: ProcessRow): void {
+    this.#processes.put(id, row)
+  }
+
+  forgetProcesses(before: Millis): void {
+    this.#processesBefore = before
+  }
+
+  permits(name: string): readonly Permit[] {
+    this.#locks.hold(`permits/${name}`)
+    if (!this.#permitNames.has(name)) this.#lacksNames.add(name)
+    return [...this.#permits.values()].filter((permit) => permit.name === name)
+  }
+
+  putPermit(name: string, process: string, { n, until }: { readonly n: number; readonly until: Millis }): void {
+    this.#permits.put(JSON.stringify([name, process]), { name, process, n, until })
+  }
+
+  removePermit(name: string, process: string): void {
+    const key = JSON.stringify([name, process])
+    if (this.#permits.knows(key)) this.#permits.remove(key)
+  }
+
+  pauseOf(flow: string): PauseRow | undefined {
+    return this.#pauses.get(flow)
+  }
+
+  putPause(flow: string, pause: PauseRow | undefined): void {
+    this.#locks.hold(`pause/${flow}`)
+    if (pause === undefined) this.#pauses.remove(flow)
+    else this.#pauses.put(flow, pause)
+  }
+
+  pressure(flow: string): Pressure | undefined {
+    return this.#pressure.get(flow)
+  }
+
+  putPressure(flow: string, pressure: Pressure): void {
+    this.#pressure.put(flow, pressure)
+  }
+
+  /** The event's row is locked by then: two who replay it at once come one after the other. */
+  replayedBefore(replay: string, event: number, now: Millis): boolean {
+    const key = JSON.stringify([replay, event])
+    if (this.#replays.get(key) !== undefined) return true
+    this.#replays.put(key, now)
+    return false
+  }
+
+  forgetReplays(before: Millis): void {
+    this.#replaysBefore = before
+  }
+
+  again(): void {
+    for (const rows of this.#keyed) rows.again()
+    this.#lacksNames.clear()
+    this.#processesBefore = undefined
+    this.#replaysBefore = undefined
+  }
+
+  get #keyed(): readonly Pick<Keyed<unknown>, 'again' | 'isLacking'>[] {
+    return [this.#processes, this.#permits, this.#pauses, this.#pressure, this.#replays]
+  }
+
+  get isLacking(): boolean {
+    return this.#keyed.some((rows) => rows.isLacking) || this.#lacksNames.size > 0
+  }
+
+  async load(db: Db): Promise<void> {
+    const one = async <T>(rows: Keyed<T>, sql: string, read: (row: Row) => T): Promise<void> => {
+      const keys = rows.lacking()
+      if (keys.length === 0) return
+      for (const key of keys) rows.load(key, undefined)
+      for (const row of await db.rows(sql, [keys.map(written)])) rows.load(text(row[0]), read(row))
+    }
+    await Promise.all([
+      one(this.#processes, 'select id, at, request, answer from processes where id = any($1)', (row) => ({
+        at: number(row[1]),
+        request: number(row[2]),
+        answer: String(row[3]),
+      })),
+      one(this.#pauses, 'select flow, reason, by, since from pauses where flow = any($1)', pauseOf),
+      one(this.#pressure, 'select flow, level, at, raised_at from pressure where flow = any($1)', (row) => ({
+        level: number(row[1]),
+        at: number(row[2]),
+        raisedAt: number(row[3]),
+      })),
+      this.#loadPermits(db),
+      ...this.#replays.lacking().map(async (key) => {
+        const [replay, event] = JSON.parse(key) as [string, number]
+        const [row] = await db.rows('select at from replays where replay = $1 and event = $2', [written(replay), event])
+        this.#replays.load(key, row === undefined ? undefined : number(row[0]))
+      }),
+    ])
+  }
+
+  async #loadPermits(db: Db): Promise<void> {
+    const names = [...this.#lacksNames]
+    if (names.length === 0) return
+    for (const row of await db.rows('select name, process, n, until from permits where name = any($1)', [
+      names.map(written),
+    ])) {
+      const permit = { name: text(row[0]), process: text(row[1]), n: number(row[2]), until: number(row[3]) }
+      this.#permits.load(JSON.stringify([permit.name, permit.process]), permit)
+    }
+    for (const name of names) this.#permitNames.add(name)
+  }
+
+  write(db: Db): Promise<unknown> {
+    const processes = [...this.#processes.changes].flatMap(([id, row]) =>
+      row === undefined ? [] : [{ id: written(id), ...row }],
+    )
+    const permits = this.#permits.kept.map((permit) => ({
+      ...permit,
+      name: written(permit.name),
+      process: written(permit.process),
+    }))
+    const pauses = [...this.#pauses.changes].flatMap(([flow, pause]) =>
+      pause === undefined
+        ? []
+        : [{ flow: written(flow), reason: written(pause.reason), by: written(pause.by), since: pause.since }],
+    )
+    const pressure = [...this.#pressure.changes].flatMap(([flow, row]) =>
+      row === undefined ? [] : [{ flow: written(flow), level: row.level, at: row.at, raised_at: row.raisedAt }],
+    )
+    const replays = [...this.#replays.changes].flatMap(([key, at]) => {
+      const [replay, event] = JSON.parse(key) as [string, number]
+      return at === undefined ? [] : [{ replay: written(replay), event, at }]
+    })
+    return Promise.all([
+      writeRows(db, PUT_PROCESS, processes),
+      ...this.#permits.removed.map((key) => {
+        const [name = '', process = ''] = JSON.parse(key) as readonly string[]
+        return db.rows('delete from permits where name = $1 and process = $2', [written(name), written(process)])
+      }),
+      writeRows(db, PUT_PERMIT, permits),
+      writeRows(db, PUT_PAUSE, pauses),
+      deleteBy(db, 'pauses where flow', this.#pauses.removed.map(written)),
+      writeRows(db, PUT_PRESSURE, pressure),
+      writeRows(db, PUT_REPLAY, replays),
+      this.#processesBefore === undefined
+        ? undefined
+        : db.rows('delete from processes where at <= $1', [this.#processesBefore]),
+      this.#replaysBefore === undefined
+        ? undefined
+        : db.rows('delete from replays where at <= $1', [this.#replaysBefore]),
+    ])
+  }
+}
+
+function pauseOf(row: Row): PauseRow {
+  return { reason: text(row[1]), by: text(row[2]), since: number(row[3]) }
+}

@@ -1,0 +1,60 @@
+// The figures of the store. They cost as much as there are flows, not as there are lanes.
+import { NEVER, type Millis } from '../../clock.ts'
+import { FRESH_LIMIT, stretchAt, type LimitState } from '../../model/limit.ts'
+import type { MarkReason } from '../contract/index.ts'
+import type { TableStats } from '../rules/tables.ts'
+import type { Db } from './part.ts'
+import { moment, number, text } from './values.ts'
+
+/** Counted up to here: figures are asked for often, and a million lanes take a while. */
+const LANES_COUNTED = 10_000
+
+/** Steps from flow to flow by the index. */
+const FLOWS = `
+with recursive waiting (flow) as (
+  (select flow from lanes where due is not null order by flow limit 1)
+  union all
+  select (select l.flow from lanes l where l.due is not null and l.flow > w.flow order by l.flow limit 1) from waiting w where w.flow is not null
+), flows as (
+  select flow from waiting where flow is not null union select flow from pauses union select distinct flow from letters
+)
+select f.flow,
+  (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.due is not null limit ${LANES_COUNTED}) c),
+  (select count(*) from lanes l where l.flow = f.flow and l.lease > $1),
+  least(
+    (select l.due from lanes l where l.flow = f.flow and l.line = 0 and l.due is not null order by l.due, l.ticket limit 1),
+    (select l.due from lanes l where l.flow = f.flow and l.line = 1 and l.due is not null order by l.due, l.ticket limit 1),
+    (select l.due from lanes l where l.flow = f.flow and l.line = 2 and l.due is not null order by l.due, l.ticket limit 1)
+  ),
+  p.reason, p.by, p.since
+from flows f left join pauses p on p.flow = f.flow`
+
+export async function statsOf(db: Db, now: Millis): Promise<TableStats> {
+  const [flows, letters, marks, limits, size] = await Promise.all([
+    db.rows(FLOWS, [now]),
+    db.rows('select count(*) from letters'),
+    db.rows('select reason, count(*), min(since) from marks group by reason'),
+    db.rows('select name, state from limits order by idle_at desc limit 1000'),
+    db.rows('select sum(bytes) from stored_bytes'),
+  ])
+  return {
+    flows: flows.map((row) => {
+      const due = moment(row[3])
+      return {
+        flow: text(row[0]),
+        lanes: number(row[1]),
+        live: number(row[2]),
+        due: due === NEVER ? undefined : due,
+        paused: row[4] === null ? undefined : { reason: text(row[4]), by: text(row[5]), since: number(row[6]) },
+      }
+    }),
+    letters: number(letters[0]?.[0]),
+    marks: marks.map((row) => ({ reason: text(row[0]) as MarkReason, count: number(row[1]), oldest: number(row[2]) })),
+    limits: limits.map(([name, kept]) => {
+      const state = { ...FRESH_LIMIT, ...(JSON.parse(String(kept)) as LimitState) }
+      const { epoch, pausedUntil, last, promised } = state
+      return { name: text(name), epoch, pausedUntil, last: Math.max(last, promised), stretch: stretchAt(state, now) }
+    }),
+    bytes: number(size[0]?.[0]),
+  }
+}

@@ -1,0 +1,72 @@
+// The store for many processes: one PostgreSQL, one truth.
+import { systemClock, type Clock } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Store } from '../contract/index.ts'
+import { TableStore } from '../rules/store.ts'
+import { connect, Connection, listener, script } from './connections.ts'
+import { fault } from './faults.ts'
+import { Hints } from './hints.ts'
+import { migrate } from './schema.ts'
+import { nameOf } from './tables.ts'
+import { Transactions } from './transactions.ts'
+
+export interface PostgresOptions {
+  readonly url: string
+  /** Where its tables are; two apps may share a database. */
+  readonly schema?: string
+  /** The most connections of this process. */
+  readonly connections?: number
+  /** Time for tests; otherwise it is the server's. */
+  readonly clock?: Clock
+  /** A server that may forget what it has said yes to is refused, unless this says that it may. */
+  readonly acceptLoss?: boolean
+}
+
+const CONNECTIONS = 8
+
+class PostgresStore extends TableStore {
+  /** Where transactions of others publish. */
+  readonly outbox: string
+
+  constructor(parts: ConstructorParameters<typeof TableStore>[0], outbox: string) {
+    super(parts)
+    this.outbox = outbox
+  }
+}
+
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  const { url, schema = 'sluice', connections = CONNECTIONS, clock, acceptLoss = false } = options
+  const pool = await connect({ url, schema, size: connections })
+  try {
+    const client = await pool.connect()
+    try {
+      const db = new Connection(client, false)
+      if (!acceptLoss) await refuseLoss(db)
+      await db.rows('begin')
+      await migrate(db, schema, (sql) => script(client, sql))
+      const name = await nameOf(db)
+      await db.commit()
+      const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
+      const commits = new Transactions({ pool, name, schema, clock, hints })
+      return new PostgresStore({ commits, clock: clock ?? systemClock }, schema)
+    } finally {
+      client.release()
+    }
+  } catch (error) {
+    await pool.end()
+    throw fault(error)
+  }
+}
+
+/** Of settings that let a server say yes before it would survive a crash. */
+async function refuseLoss(db: Connection): Promise<void> {
+  for (const setting of ['fsync', 'synchronous_commit']) {
+    const [row] = await db.rows('select current_setting($1)', [setting])
+    if (row?.[0] === 'off') {
+      throw new SluiceError(
+        'STORE_FORGETFUL',
+        `The server has ${setting} = off: it acknowledges what a crash takes back.`,
+      )
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// The tables of the store as one transaction has them: what is at hand, what is lacking, and what was changed.
+import type { Millis } from '../../clock.ts'
+import type { Tables } from '../rules/tables.ts'
+import { PostgresDocs } from './docs.ts'
+import { PostgresEvents } from './events.ts'
+import { PostgresLanes } from './lanes.ts'
+import { PostgresLetters } from './letters.ts'
+import { PostgresLimits } from './limits.ts'
+import { Locks } from './locks.ts'
+import { PostgresMarks } from './marks.ts'
+import { Numbers, type SeqReserve } from './numbers.ts'
+import { PostgresOutbox } from './outbox.ts'
+import type { Db, Part } from './part.ts'
+import { PostgresPlaces } from './places.ts'
+import { PostgresRecords } from './records.ts'
+import { PostgresRuns } from './runs.ts'
+import { PostgresSmall } from './small-tables.ts'
+import { number, text } from './values.ts'
+
+const ROUTES = 'routes'
+
+interface TransactionTables extends Tables {
+  again(): void
+  readonly isLacking: boolean
+  load(db: Db): Promise<void>
+  write(db: Db): Promise<void>
+  /** The moment of the transaction; undefined before anything was loaded. */
+  readonly now: Millis | undefined
+}
+
+export interface TableParts {
+  readonly name: string
+  readonly space: string
+  readonly time: (db: Db) => Promise<Millis>
+  /** Numbers for events, taken before any lock. */
+  readonly seqs: SeqReserve
+}
+
+export class PostgresTables implements TransactionTables {
+  readonly #time: (db: Db) => Promise<Millis>
+  readonly #locks: Locks
+  readonly #seqs: SeqReserve
+  readonly #numbers = new Numbers()
+  readonly draw: () => number = this.#numbers.draw
+  readonly lanes: PostgresLanes = new PostgresLanes()
+  readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.isStored(lane))
+  readonly events: PostgresEvents = new PostgresEvents(this.draw)
+  readonly runs: PostgresRuns = new PostgresRuns(() => this.name)
+  readonly letters: PostgresLetters = new PostgresLetters()
+  readonly marks: PostgresMarks = new PostgresMarks()
+  readonly limits: PostgresLimits
+  readonly small: PostgresSmall
+  readonly outbox: PostgresOutbox
+  readonly docs: PostgresDocs
+  readonly records: PostgresRecords = new PostgresRecords(() => this.name)
+  readonly name: string
+  #now: Millis | undefined
+  #routes: number | undefined
+  #raised = 0
+
+  constructor(parts: TableParts) {
+    this.name = parts.name
+    this.#seqs = parts.seqs
+    this.#time = parts.time
+    this.#locks = new Locks(parts.space)
+    this.limits = new PostgresLimits(this.#locks)
+    this.small = new PostgresSmall(this.#locks)
+    this.outbox = new PostgresOutbox(this.#locks)
+    this.docs = new PostgresDocs(this.#locks)
+  }
+
+  get now(): Millis | undefined {
+    return this.#now
+  }
+
+  hasRoomFor(): boolean {
+    return true
+  }
+
+  /** Who stores by the routes keeps them still; who writes documents may be about to change them. */
+  routes(): number {
+    if (!this.#locks.holds('docs')) this.#locks.hold(ROUTES, 'shared')
+    return (this.#routes ?? 0) + this.#raised
+  }
+
+  raiseRoutes(): void {
+    this.#locks.hold(ROUTES, 'alone')
+    this.#raised++
+  }
+
+  get #parts(): readonly Part[] {
+    return [
+      this.lanes,
+      this.places,
+      this.events,
+      this.runs,
+      this.letters,
+      this.marks,
+      this.limits,
+      this.small,
+      this.docs,
+      this.outbox,
+      this.records,
+    ]
+  }
+
+  again(): void {
+    for (const part of this.#parts) part.again()
+    this.#locks.again()
+    this.#numbers.again()
+    this.#raised = 0
+  }
+
+  get isLacking(): boolean {
+    return (
+      this.#now === undefined ||
+      this.#locks.isLacking ||
+      this.#numbers.isLacking ||
+      this.#parts.some((part) => part.isLacking)
+    )
+  }
+
+  /** In the one order in which all transactions lock: names, identities, lanes, then what belongs to them. */
+  async load(db: Db): Promise<void> {
+    const isFirst = this.#now === undefined
+    const wanted = db.readOnly ? 0 : this.events.wantedIdentities
+    const seqs = wanted === 0 ? [] : await this.#seqs.take(db, wanted)
+    await Promise.all([
+      this.#locks.load(db),
+      this.events.takeIdentities(db, seqs),
+      this.lanes.lock(db),
+      db.readOnly ? undefined : this.#numbers.load(db),
+      this.#time(db).then((now) => (this.#now ??= now)),
+      db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),
+      // What is found by its deadline is looked for at a moment that is known.
+      ...this.#parts.filter((part) => !(isFirst && part === this.lanes)).map((part) => part.load(db)),
+    ])
+  }
+
+  async write(db: Db): Promise<void> {
+    const raised = this.#raised > 0 ? db.rows('update meta set routes = routes + $1', [this.#raised]) : undefined
+    await Promise.all([raised, ...this.#parts.map((part) => part.write(db))])
+  }
+}
+
+export async function nameOf(db: Db): Promise<string> {
+  return text((await db.rows('select name from meta'))[0]?.[0])
+}

@@ -1,0 +1,120 @@
+// How the work of a call becomes atomic and durable here: the rules decide on what the transaction has at hand, are given
+// what they lacked, and decide again, until nothing is lacking; then what they changed is written and committed.
+import type { Pool } from 'pg'
+import type { Clock, Millis } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Commits, Piece } from '../rules/store.ts'
+import { Connection } from './connections.ts'
+import { fault, isConflict } from './faults.ts'
+import type { Hints } from './hints.ts'
+import { SeqReserve } from './numbers.ts'
+import type { Db } from './part.ts'
+import { PostgresTables } from './tables.ts'
+import { number } from './values.ts'
+
+/** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
+const MOST_PASSES = 100
+/** A transaction that was in another's way is done again. */
+const MOST_TRIES = 20
+
+export interface TransactionParts {
+  readonly pool: Pool
+  readonly name: string
+  readonly schema: string
+  /** Only for tests: real processes go by the server's clock. */
+  readonly clock: Clock | undefined
+  readonly hints: Hints
+}
+
+export class Transactions implements Commits {
+  readonly durable = { yes: true, because: 'the server commits to its log before anything is acknowledged' }
+  readonly #parts: TransactionParts
+  readonly #seqs = new SeqReserve()
+  #open = true
+
+  constructor(parts: TransactionParts) {
+    this.#parts = parts
+  }
+
+  get hints(): Hints {
+    return this.#parts.hints
+  }
+
+  write<T>(work: Piece<T>): Promise<T> {
+    return this.#do(work, false)
+  }
+
+  read<T>(work: Piece<T>): Promise<T> {
+    return this.#do(work, true)
+  }
+
+  async close(): Promise<void> {
+    if (!this.#open) return
+    this.#open = false
+    await this.#parts.hints.close()
+    await this.#parts.pool.end()
+  }
+
+  async #do<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
+    for (let left = MOST_TRIES; ; left--) {
+      if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
+      try {
+        return await this.#once(work, readOnly)
+      } catch (error) {
+        if (left === 0 || !isConflict(error)) throw fault(error)
+      }
+    }
+  }
+
+  async #once<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
+    const client = await this.#parts.pool.connect()
+    let broken: Error | undefined
+    try {
+      const db = new Connection(client, readOnly)
+      const begun = db.rows(readOnly ? 'begin read only' : 'begin')
+      const [answer] = await Promise.all([this.#decided(db, work), begun])
+      return answer
+    } catch (error) {
+      broken = await client.query('rollback').then(
+        () => undefined,
+        (cause: Error) => cause,
+      )
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  async #decided<T>(db: Connection, work: Piece<T>): Promise<T> {
+    const { name, schema, clock } = this.#parts
+    const time = clock === undefined ? serverTime : () => Promise.resolve(clock.now())
+    const tables = new PostgresTables({ name, space: `sluice/${schema}/`, time, seqs: this.#seqs })
+    for (let pass = 0; pass < MOST_PASSES; pass++) {
+      tables.again()
+      const made = attempt(() => work(tables, tables.now ?? 0))
+      if (!tables.isLacking) {
+        if (made.kind === 'failed') throw made.error
+        const [, isCommitted] = await Promise.all([db.readOnly ? undefined : tables.write(db), db.commit()])
+        if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
+        return made.value
+      }
+      await tables.load(db)
+    }
+    throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
+  }
+}
+
+/** What fails for want of something is tried again when it is there. */
+function attempt<T>(
+  work: () => T,
+): { readonly kind: 'done'; readonly value: T } | { readonly kind: 'failed'; readonly error: unknown } {
+  try {
+    return { kind: 'done', value: work() }
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
+}
+
+async function serverTime(db: Db): Promise<Millis> {
+  return number((await db.rows('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint', []))[0]?.[0])
+}

@@ -1,0 +1,91 @@
+// Opening a PostgreSQL store: many at once, one that cannot be reached, one that would forget, and whose clock counts.
+import pg from 'pg'
+import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import type { Store } from '../../src/store/contract/index.ts'
+import { openStore } from '../../src/store/open.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { freePort } from '../free-port.ts'
+
+let made = 0
+const opened: Store[] = []
+
+afterEach(async () => {
+  vi.useRealTimers()
+  for (const store of opened.splice(0)) await store.close()
+})
+
+const schema = (): string => `opening_${process.pid}_${made++}`
+
+describe.each(inject('postgresServers'))('$name', ({ url }) => {
+  test('ten processes that start at once make one schema', async () => {
+    const name = schema()
+    const stores = await Promise.all(
+      Array.from({ length: 10 }, () => openPostgresStore({ url, schema: name, connections: 1, acceptLoss: true })),
+    )
+    opened.push(...stores)
+    expect(new Set((await Promise.all(stores.map((store) => store.stats()))).map(({ routes }) => routes))).toEqual(
+      new Set([1]),
+    )
+  })
+
+  test('a server that acknowledges what a crash takes back is refused, with the fix', async () => {
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query<{ fsync: string }>('show fsync')
+    await client.end()
+    const forgetful = openPostgresStore({ url, schema: schema() })
+    if (rows[0]?.fsync === 'off') {
+      await expect(forgetful).rejects.toMatchObject({
+        code: 'STORE_FORGETFUL',
+        fix: expect.stringContaining('acceptLoss'),
+      })
+    } else opened.push(await forgetful)
+  })
+
+  test('a schema of a newer release is left alone', async () => {
+    const name = schema()
+    await (await openPostgresStore({ url, schema: name, acceptLoss: true })).close()
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(`update ${name}.meta set schema = 99`)
+    await client.end()
+    await expect(openPostgresStore({ url, schema: name, acceptLoss: true })).rejects.toMatchObject({
+      code: 'STORE_SCHEMA_NEWER',
+    })
+  })
+
+  test('the clock of the server counts, not that of the process', async () => {
+    const store = await openPostgresStore({ url, schema: schema(), acceptLoss: true })
+    opened.push(store)
+    const truth = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: truth + 3_600_000 })
+    const { now } = await store.stats()
+    expect(Math.abs(now - truth)).toBeLessThan(600_000)
+  })
+
+  test('an address may name the schema', async () => {
+    const name = schema()
+    const joined = `${url}${url.includes('?') ? '&' : '?'}schema=${name}`
+    const first = await openPostgresStore({ url, schema: name, acceptLoss: true })
+    opened.push(first)
+    // The shared server may be one that forgets: that the address leads there shows in what it refuses.
+    const second = openStore(joined).then(
+      (store) => {
+        opened.push(store)
+        return 'opened'
+      },
+      (error: { readonly code: string }) => error.code,
+    )
+    expect(['opened', 'STORE_FORGETFUL']).toContain(await second)
+  })
+})
+
+test('a server that cannot be reached is said so within ten seconds', async () => {
+  const port = await freePort()
+  const before = performance.now()
+  await expect(openPostgresStore({ url: `postgres://nobody@127.0.0.1:${port}/none` })).rejects.toMatchObject({
+    code: 'STORE_UNREACHABLE',
+    status: 503,
+  })
+  expect(performance.now() - before).toBeLessThan(10_000)
+})

@@ -1,0 +1,57 @@
+// Random histories on PostgreSQL, judged by the reference model and the ledger, as on the other stores. A failure prints
+// the seed and the path. The model predicts each answer, so that calls come one after the other; what becomes of calls
+// that meet is judged where many processes race (test/postgres).
+import { expect, inject, test } from 'vitest'
+import type { Store } from '../../src/store/contract/index.ts'
+import { EmptyStores } from '../postgres/empty-stores.ts'
+import { simulateLimits } from './limits/simulate.ts'
+import { simulate, type Opened, type SimulationReport } from './simulate.ts'
+import type { VirtualClock } from './virtual-clock.ts'
+
+const HISTORIES = Number(process.env['HISTORIES'] ?? 500)
+const SEED = Number(process.env['SEED'] ?? 20_260_801)
+const PATIENCE = 3_600_000
+
+function counterexample({ violation }: SimulationReport): string {
+  if (violation === undefined) return ''
+  return [`seed ${violation.seed}, path ${violation.path}`, ...violation.commands, violation.message].join('\n')
+}
+
+/** In the order of the calls, as the model takes them. */
+function oneByOne(store: Store): Store {
+  let last: Promise<unknown> = Promise.resolve()
+  return new Proxy(store, {
+    get(target, name: keyof Store) {
+      if (name === 'listen' || name === 'close') return target[name].bind(target)
+      // A promise asks whether it is one.
+      if (!(name in target)) return undefined
+      const call = target[name].bind(target) as (argument: unknown) => Promise<unknown>
+      return (argument: unknown) => {
+        const answer = last.then(() => call(argument))
+        last = answer.catch(() => {})
+        return answer
+      }
+    },
+  })
+}
+
+for (const { name, url } of inject('postgresServers').slice(-1)) {
+  const stores = new EmptyStores(url, 'simulation')
+  const open = async (clock: VirtualClock): Promise<Opened> => {
+    stores.letGo()
+    const store = await stores.open(clock)
+    let current = store
+    return {
+      store: oneByOne(store),
+      reopen: async () => oneByOne((current = await stores.again(current, clock))),
+    }
+  }
+
+  test(`${name}: ${HISTORIES} histories keep every rule`, { timeout: PATIENCE }, async () => {
+    expect(counterexample(await simulate({ open, runs: HISTORIES, seed: SEED }))).toBe('')
+  })
+
+  test(`${name}: ${HISTORIES / 10} histories keep every limit`, { timeout: PATIENCE }, async () => {
+    expect(counterexample(await simulateLimits({ open, runs: HISTORIES / 10, seed: SEED }))).toBe('')
+  })
+}
