@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { ERRORS } from '../../src/errors.ts'
@@ -75,6 +76,13 @@ describe('documents', () => {
     expect(await read('docs/testing.md')).toContain(await quoted('examples/test-your-flow.test.ts'))
   })
 
+  it('the examples of docs/postgres.md are the files, which are run by a test', async () => {
+    const text = await read('docs/postgres.md')
+    for (const one of ['outbox.sql', 'outbox-kysely.ts', 'outbox-drizzle.ts', 'outbox-pg.ts']) {
+      expect(text).toContain(await quoted(`examples/${one}`))
+    }
+  })
+
   it('the example of the bare store runs', async () => {
     expect(await printed('examples/first-lane.ts')).toBe('ada first, second, third\n')
   })
@@ -87,6 +95,7 @@ describe('documents', () => {
       'SECURITY.md',
       'bench/README.md',
       'docs/flows.md',
+      'docs/postgres.md',
       'docs/limits.md',
       'docs/receiving.md',
       'docs/api.md',
@@ -115,7 +124,7 @@ function namesIn(cell: string): readonly string[] {
 /** As a document quotes it: without the line that says why the file exists. */
 async function quoted(file: string): Promise<string> {
   const example = (await read(file)).split('\n').slice(1).join('\n')
-  return `<!-- ${file} -->\n\n\`\`\`ts\n${example}\`\`\``
+  return `<!-- ${file} -->\n\n\`\`\`${extname(file).slice(1)}\n${example}\`\`\``
 }
 
 async function printed(file: string): Promise<string> {
