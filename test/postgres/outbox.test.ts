@@ -148,7 +148,9 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await app.publish({ type: 'order.sent' }, { tx, to: 'asked' })
     await app.publish({ type: 'order.seen' })
     await until(1)
-    await expect.poll(() => ran.toSorted(), { timeout: 15_000 }).toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
+    await expect
+      .poll(() => ran.toSorted(), { timeout: 15_000 })
+      .toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
   })
 
   test('D7 of many writers nothing is missing, twice, undone or out of order, and all is routed soon', async () => {
