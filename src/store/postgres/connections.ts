@@ -17,11 +17,16 @@ export interface ConnectionOptions {
 const INT8 = 20
 const CONNECT_WITHIN = 10_000
 
+/** A process that stands still in the middle of a transaction must not keep others from its lanes. */
+const LONGEST_PAUSE = 5_000
+/** A server that has vanished answers nothing, not even no. */
+const LONGEST_STATEMENT = 30_000
+
 /**
  * Plans are chosen once and by the index: a table that was just emptied, or has just grown, must not make the next claim
  * a walk through all of it.
  */
-const SETTINGS = `set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off;
+const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off;
   set default_transaction_isolation = 'read committed'; set client_min_messages = warning; set timezone = 'UTC'`
 
 export async function connect({ url, schema, size }: ConnectionOptions): Promise<Pool> {
@@ -32,6 +37,8 @@ export async function connect({ url, schema, size }: ConnectionOptions): Promise
     max: size,
     connectionTimeoutMillis: CONNECT_WITHIN,
     idleTimeoutMillis: 0,
+    keepAlive: true,
+    query_timeout: LONGEST_STATEMENT,
     pipeline: true,
     application_name: 'sluice',
     types: {

@@ -4,7 +4,7 @@ import { isLive, type Lane } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { GroupQuery } from '../rules/tables.ts'
 import { Keyed, Questions, upsert, writeRows, type Db } from './part.ts'
-import { byTurn } from './ready-lines.ts'
+import { byTurn, SOON } from './ready-lines.ts'
 import { number, text, texts, written, type Row } from './values.ts'
 
 interface Served {
@@ -99,7 +99,8 @@ export class GroupTurns {
   }
 
   inTurn({ flow, lines, now, perGroup, n }: GroupQuery): readonly Lane[] {
-    if (this.#groups.ask({ flow, lines, now, perGroup, n }) === undefined) return []
+    // Asked at a moment that is known: whose turn it is takes more than one question.
+    if (now === SOON || this.#groups.ask({ flow, lines, now, perGroup, n }) === undefined) return []
     const live = new Map<string, number>()
     const ready = new Map<string, Lane[]>()
     for (const lane of this.#lanes.all()) {

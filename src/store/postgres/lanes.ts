@@ -6,7 +6,7 @@ import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { insertInto, sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
-import { byTurn, ReadyLines } from './ready-lines.ts'
+import { byTurn, ReadyLines, SOON } from './ready-lines.ts'
 import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
 
 export const LANE_COLUMNS = [
@@ -55,6 +55,9 @@ const BY_ID = `select ${COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
 const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and id <> all($5)
   order by due, ticket limit $4 for update skip locked`
+const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+/** By the server's clock, before it was asked what time it is. */
+const READY_BY_NOW = READY.replace('due <= $3', `due <= ${SERVER_NOW} and $3::bigint < 0`)
 const HEADS =
   'select id, due from lanes where flow = $1 and line = $2 and due is not null order by due, ticket limit $3'
 const STALE = `select ${COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
@@ -70,6 +73,7 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
+  #isLocking = false
 
   constructor() {
     this.#turns = new GroupTurns({
@@ -141,7 +145,7 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   stale(now: Millis, n: number): readonly Lane[] {
-    const ids = this.#stale.ask(now, n) ?? []
+    const ids = now === SOON ? [] : (this.#stale.ask(now, n) ?? [])
     return this.#of(ids).filter((lane) => isEmpty(lane, now))
   }
 
@@ -168,27 +172,30 @@ export class PostgresLanes implements LaneTable, Part {
     return [this.#ready, this.#heads, this.#stale, this.#beyond]
   }
 
-  /** Rows that the server has as they stand in `#lanes`. */
-  get isNaming(): boolean {
-    return this.#lanes.isLacking
-  }
-
   /** Those that were named. Locked before anything that belongs to them is read. */
   async lock(db: Db): Promise<void> {
     const ids = this.#lanes.lacking()
+    this.#isLocking = ids.length > 0
     if (ids.length === 0) return
     for (const id of ids) this.#lanes.load(id, undefined)
     this.#load(await db.rows(db.readOnly ? BY_ID : LOCKED, [ids]))
   }
 
-  /** Those that are found by their deadlines: after the moment of the transaction is known. */
+  happened(now: Millis): void {
+    this.#ready.happened(now)
+  }
+
+  /** Those that are found by their deadlines. */
   async load(db: Db): Promise<void> {
     await Promise.all([
       this.#ready.load(async ({ flow, line, now, n }) => {
-        const found = this.#load(await db.rows(READY, [written(flow), line, now, n, this.#lanes.storedKeys]))
+        const found = this.#load(
+          await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, n, this.#lanes.storedKeys]),
+        )
         return found.flatMap((id) => this.#lanes.stored(id) ?? [])
       }),
-      this.#turns.load(db),
+      // How many of a group run is known once those are here that this transaction may end.
+      this.#isLocking ? undefined : this.#turns.load(db),
       this.#heads.load(async (flow, line, n) =>
         (await db.rows(HEADS, [written(flow), line, n])).map((row) => [text(row[0]), number(row[1])] as const),
       ),

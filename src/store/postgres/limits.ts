@@ -1,5 +1,5 @@
-// Limits and their tickets in a transaction. A limit is locked by its name, whether or not it has a row: whoever wants one
-// of its slots stands behind the others.
+// Limits and their tickets in a transaction. A limit is locked, whether or not it has a row: whoever wants one of its slots
+// stands behind the others.
 import type { Millis } from '../../clock.ts'
 import { FRESH_LIMIT, type LimitState, type SlotPage } from '../../model/limit.ts'
 import type { LimitTable, TicketRow } from '../rules/tables.ts'
@@ -35,7 +35,7 @@ export class PostgresLimits implements LimitTable, Part {
   }
 
   get(name: string): LimitState | undefined {
-    this.#locks.hold(`limit/${name}`)
+    this.#locks.hold(`limit/${bucketOf(name)}`)
     return this.#limits.get(name)
   }
 
@@ -194,6 +194,15 @@ export class PostgresLimits implements LimitTable, Part {
       writeRows(db, PUT_WAIT, kept.flatMap(waitsOf)),
     ])
   }
+}
+
+/** A call may be for a limit of each of a thousand keys, and a server has room for so many locks only. */
+const BUCKETS = 256
+
+function bucketOf(name: string): number {
+  let mixed = 0
+  for (let at = 0; at < name.length; at++) mixed = (Math.imul(mixed, 31) + name.charCodeAt(at)) >>> 0
+  return mixed % BUCKETS
 }
 
 const IDLE_PAGES = 'delete from limit_pages where name in (select name from limits where idle_at <= $1)'

@@ -2,6 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import type { MarkRow, MarkTable } from '../rules/tables.ts'
 import { deleteBy, Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { SOON } from './ready-lines.ts'
 import { number, text, written, type Row } from './values.ts'
 
 const MARK = ['id', 'event', 'flow', 'reason', 'error', 'since', 'due', 'tries', 'token']
@@ -36,7 +37,8 @@ export class PostgresMarks implements MarkTable, Part {
   }
 
   due(...query: Parameters<MarkTable['due']>): readonly MarkRow[] {
-    return (this.#due.ask(...query) ?? []).flatMap((id) => this.get(id) ?? [])
+    // At a moment that is not known yet, nothing is.
+    return (query[0] === SOON ? [] : (this.#due.ask(...query) ?? [])).flatMap((id) => this.get(id) ?? [])
   }
 
   ofEvent(event: number): readonly MarkRow[] {

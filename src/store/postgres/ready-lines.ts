@@ -37,6 +37,16 @@ export class ReadyLines {
     this.#lacking.clear()
   }
 
+  /** What was found before the moment of the transaction was known was found at that moment, or just before it. */
+  happened(now: Millis): void {
+    for (const [name, known] of this.#known) {
+      const [flow, line, at] = JSON.parse(name) as [string, ReadyQuery['line'], Millis]
+      if (at !== SOON) continue
+      this.#known.delete(name)
+      this.#known.set(nameOf({ flow, line, now }), known)
+    }
+  }
+
   async load(find: (query: ReadyQuery) => Promise<readonly Lane[]>): Promise<void> {
     const queries = [...this.#lacking]
     this.#lacking.clear()
@@ -48,6 +58,9 @@ export class ReadyLines {
     )
   }
 }
+
+/** The moment of a transaction that has not got one yet. */
+export const SOON: Millis = -1
 
 function nameOf({ flow, line, now }: { readonly flow: string; readonly line: number; readonly now: Millis }): string {
   return JSON.stringify([flow, line, now])

@@ -18,6 +18,7 @@ import { LANE_COLUMNS, laneOf } from './lanes.ts'
 import { Questions, type Db, type Part } from './part.ts'
 import { LETTER_COLUMNS, letterOf } from './letters.ts'
 import { MARK_COLUMNS, markOf } from './marks.ts'
+import { SOON } from './ready-lines.ts'
 import { RUN_COLUMNS, runOf } from './runs.ts'
 import { auditOf } from './docs.ts'
 import { statsOf } from './stats.ts'
@@ -154,7 +155,9 @@ export class PostgresRecords implements RecordQueries, Part {
   }
 
   stats(now: Millis): TableStats {
-    return this.#stats.ask(now) ?? { flows: [], letters: 0, marks: [], limits: [], bytes: 0 }
+    return (
+      (now === SOON ? undefined : this.#stats.ask(now)) ?? { flows: [], letters: 0, marks: [], limits: [], bytes: 0 }
+    )
   }
 
   again(): void {

@@ -18,6 +18,7 @@ import { PostgresSmall } from './small-tables.ts'
 import { number, text } from './values.ts'
 
 const ROUTES = 'routes'
+const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 interface TransactionTables extends Tables {
   again(): void
@@ -31,13 +32,13 @@ interface TransactionTables extends Tables {
 export interface TableParts {
   readonly name: string
   readonly space: string
-  readonly time: (db: Db) => Promise<Millis>
+  /** Undefined: the server says it. */
+  readonly now: Millis | undefined
   /** Numbers for events, taken before any lock. */
   readonly seqs: SeqReserve
 }
 
 export class PostgresTables implements TransactionTables {
-  readonly #time: (db: Db) => Promise<Millis>
   readonly #locks: Locks
   readonly #seqs: SeqReserve
   readonly #numbers = new Numbers()
@@ -61,7 +62,7 @@ export class PostgresTables implements TransactionTables {
   constructor(parts: TableParts) {
     this.name = parts.name
     this.#seqs = parts.seqs
-    this.#time = parts.time
+    this.#now = parts.now
     this.#locks = new Locks(parts.space)
     this.limits = new PostgresLimits(this.#locks)
     this.small = new PostgresSmall(this.#locks)
@@ -114,6 +115,7 @@ export class PostgresTables implements TransactionTables {
   get isLacking(): boolean {
     return (
       this.#now === undefined ||
+      this.#routes === undefined ||
       this.#locks.isLacking ||
       this.#numbers.isLacking ||
       this.#parts.some((part) => part.isLacking)
@@ -122,7 +124,6 @@ export class PostgresTables implements TransactionTables {
 
   /** In the one order in which all transactions lock: names, identities, lanes, then what belongs to them. */
   async load(db: Db): Promise<void> {
-    const isFirst = this.#now === undefined
     const wanted = db.readOnly ? 0 : this.events.wantedIdentities
     const seqs = wanted === 0 ? [] : await this.#seqs.take(db, wanted)
     await Promise.all([
@@ -130,11 +131,16 @@ export class PostgresTables implements TransactionTables {
       this.events.takeIdentities(db, seqs),
       this.lanes.lock(db),
       db.readOnly ? undefined : this.#numbers.load(db),
-      this.#time(db).then((now) => (this.#now ??= now)),
       db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),
-      // What is found by its deadline is looked for at a moment that is known.
-      ...this.#parts.filter((part) => !(isFirst && part === this.lanes)).map((part) => part.load(db)),
+      ...this.#parts.map((part) => part.load(db)),
+      this.#now === undefined ? this.#begin(db) : undefined,
     ])
+    if (this.#now !== undefined) this.lanes.happened(this.#now)
+  }
+
+  /** The moment of the transaction: after its locks. */
+  async #begin(db: Db): Promise<void> {
+    this.#now = number((await db.rows(NOW))[0]?.[0])
   }
 
   async write(db: Db): Promise<void> {

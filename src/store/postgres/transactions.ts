@@ -1,16 +1,15 @@
 // How the work of a call becomes atomic and durable here: the rules decide on what the transaction has at hand, are given
 // what they lacked, and decide again, until nothing is lacking; then what they changed is written and committed.
 import type { Pool } from 'pg'
-import type { Clock, Millis } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Commits, Piece } from '../rules/store.ts'
 import { Connection } from './connections.ts'
 import { fault, isConflict } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { SeqReserve } from './numbers.ts'
-import type { Db } from './part.ts'
+import { SOON } from './ready-lines.ts'
 import { PostgresTables } from './tables.ts'
-import { number } from './values.ts'
 
 /** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
 const MOST_PASSES = 100
@@ -87,11 +86,10 @@ export class Transactions implements Commits {
 
   async #decided<T>(db: Connection, work: Piece<T>): Promise<T> {
     const { name, schema, clock } = this.#parts
-    const time = clock === undefined ? serverTime : () => Promise.resolve(clock.now())
-    const tables = new PostgresTables({ name, space: `sluice/${schema}/`, time, seqs: this.#seqs })
+    const tables = new PostgresTables({ name, space: `sluice/${schema}/`, now: clock?.now(), seqs: this.#seqs })
     for (let pass = 0; pass < MOST_PASSES; pass++) {
       tables.again()
-      const made = attempt(() => work(tables, tables.now ?? 0))
+      const made = attempt(() => work(tables, tables.now ?? SOON))
       if (!tables.isLacking) {
         if (made.kind === 'failed') throw made.error
         const [, isCommitted] = await Promise.all([db.readOnly ? undefined : tables.write(db), db.commit()])
@@ -113,8 +111,4 @@ function attempt<T>(
   } catch (error) {
     return { kind: 'failed', error }
   }
-}
-
-async function serverTime(db: Db): Promise<Millis> {
-  return number((await db.rows('select floor(extract(epoch from clock_timestamp()) * 1000)::bigint', []))[0]?.[0])
 }
