@@ -51,6 +51,11 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
   const kept = keptIn(lease.state64)
   const timer = new Timer(clock, () => live.abort('timeout'))
   const bodies = await bodiesOf(live, parts)
+  // The claim was answered too late: the store may have given the lane to somebody else by now.
+  if (clock.monotonic() >= live.endsAt) {
+    live.abort('lost')
+    return { kind: 'lost', handler: Promise.resolve() }
+  }
   const { run, left } = runFor({
     live,
     bodies,

@@ -23,8 +23,10 @@ const LONGEST_MS = 30
 const SLOW_MS = 450
 const FAILS = 0.25
 
-export function appOn(options: Pick<SluiceOptions, 'store' | 'process'>, chance: Chance, tell: Tell): Sluice {
-  const app = new Sluice({ ...options, lease: LEASE, heartbeat: HEARTBEAT, poll: 50, log: false })
+type AppOptions = Pick<SluiceOptions, 'store' | 'process' | 'lease' | 'heartbeat'>
+
+export function appOn(options: AppOptions, chance: Chance, tell: Tell): Sluice {
+  const app = new Sluice({ lease: LEASE, heartbeat: HEARTBEAT, ...options, poll: 50, log: false })
   const handler = (work: Work) => (run: Run) => handled(run, work, chance, tell)
   const plain = handler(published)
   return app

@@ -21,8 +21,8 @@ interface Found {
   readonly waiting: readonly string[]
 }
 
-export async function check(file: string, ledger: Ledger): Promise<void> {
-  const store = await openStore(`sqlite:${file}`)
+export async function check(address: string, ledger: Ledger): Promise<void> {
+  const store = await openStore(address)
   try {
     new Checking(ledger, await look(store)).all()
   } finally {

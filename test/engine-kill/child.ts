@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../src/index.ts'
 import { Chance, seedOf } from '../sqlite/kill-load.ts'
 import { appOn } from './app.ts'
+import { drained } from './drained.ts'
 import { inputOf, ledgerFile, linesOf, now, type Line } from './load.ts'
 
 const [folder = '', seed = '', number = '0', fault = 'none', task = 'work', called = ''] = process.argv.slice(2)
@@ -17,7 +18,6 @@ const MOST_AT_ONCE = 4
 const LONGEST_PAUSE_MS = 12
 const RESENT = 6
 const UNTIL_FREE_MS = 3
-const STUCK_AFTER_MS = 15_000
 
 const ledger = openSync(ledgerFile(folder, life), 'a')
 const chanceOf = (name: string): Chance => new Chance(seedOf(`${seed} ${number} ${name}`))
@@ -34,7 +34,7 @@ async function opened(): Promise<Sluice> {
     const options = { store: `sqlite:${join(folder, 'killed.db')}`, ...(called === '' ? {} : { process: called }) }
     const app = appOn(options, chanceOf('handlers'), fault === 'early-dones' ? tellEarly : tell)
     app.events.onAny((name, what) => {
-      if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', name, run: what.run })
+      if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
     })
     try {
       await app.start()
@@ -48,7 +48,7 @@ async function opened(): Promise<Sluice> {
 
 function tellEarly(line: Line): void {
   tell(line)
-  if (line.kind === 'left' && line.how === 'done') tell({ kind: 'told', name: 'run.done', run: line.run })
+  if (line.kind === 'left' && line.how === 'done') tell({ kind: 'told', at: now(), name: 'run.done', run: line.run })
 }
 
 async function publishForEver(app: Sluice, chance: Chance): Promise<never> {
@@ -90,21 +90,6 @@ function wordsOf(earlier: number): { readonly acked: readonly string[]; readonly
   return { acked, unknown: sent.filter((label) => !answered.has(label)) }
 }
 
-/** Resolves when nothing is left to be done, or nothing has happened for long. */
-async function drained(app: Sluice): Promise<void> {
-  for (;;) {
-    const heard = new AbortController()
-    const off = app.events.onAny((name) => {
-      if (name.startsWith('run.')) heard.abort()
-    })
-    const { items, next } = await app.lanes.list()
-    if (items.length === 0 && next === undefined) return tell({ kind: 'drained' })
-    const still = await setTimeout(STUCK_AFTER_MS, true, { signal: heard.signal }).catch(() => false)
-    off()
-    if (still) return tell({ kind: 'stuck', lanes: items.map((lane) => `${lane.flow} ${lane.key}`) })
-  }
-}
-
 // A process that is killed does not come to keep what it compiled.
 flushCompileCache()
 // Whoever watches may be killed, too.
@@ -113,7 +98,7 @@ const app = await opened()
 tell({ kind: 'opened', at: now() })
 process.send?.('opened')
 if (task === 'drain') {
-  await drained(app)
+  await drained(app, tell)
   await app.stop()
   process.disconnect()
 } else {

@@ -18,6 +18,8 @@ export interface EngineCounts {
   crashed: number
   /** Acknowledged events that were published once more after a restart. */
   resent: number
+  /** Settlements of leases that had ended, each of them refused. */
+  refused: number
   /** Acknowledged, and neither handled nor in a dead letter. */
   lost: number
   /** Two handlers of a lane at once, or of a flow that has one slot. */
@@ -40,6 +42,7 @@ export function noCounts(): EngineCounts {
     dead: 0,
     crashed: 0,
     resent: 0,
+    refused: 0,
     lost: 0,
     overlapping: 0,
     repeatedAfterDone: 0,

@@ -1,6 +1,7 @@
 // What is known from outside of the engine, from what each life of the process has written: what was acknowledged, which
 // handlers were at work when, and how runs ended. Whatever contradicts itself is an offence at once.
 import { Complaints } from './counts.ts'
+import { Leases } from './leases.ts'
 import { FLOWS_OF, inputOf, ONE_SLOT, parcelsOf, type How, type Line } from './load.ts'
 
 type Entered = Line & { readonly kind: 'entered' }
@@ -22,17 +23,40 @@ export interface RunKnown {
   failed: boolean
   /** How often it was at work when its process was killed. */
   cuts: number
-  /** Of the attempt under way: in which life, and how its handler ended. */
+  /** Of the attempt under way: in which life, where it began, and how its handler ended. */
   life: number
+  from: { readonly attempt: number; readonly step: number }
   how: How | 'at work' | undefined
+  /** It was told to be lost while its handler was at work. */
+  isLost: boolean
+  /** Attempts of the same life that ended too late, and of which it was not told yet when it had the run again. */
+  late: number
+}
+
+/** All that is known of one life. */
+export interface LifeHeard {
+  readonly life: number
+  readonly lines: readonly Line[]
+  /** When it was killed, or had come to its end. */
+  readonly ended: number
+  /** When it was stopped from outside. */
+  readonly stops: readonly Stall[]
+}
+
+export interface Stall {
+  readonly from: number
+  readonly to: number
 }
 
 const SUSPECT_FROM = 2
 const SUSPECTS = 'the slot of suspects'
+/** A process that stood still is told what it has lost as soon as it looks at its timers. */
+const TO_COME_ROUND_MS = 50
 
 /** Who is in the one place where only one may be: a lane, or the slot of a flow. */
 interface Occupied {
   readonly run: string
+  readonly life: number
   /** Infinity while it lasts. */
   until: number
 }
@@ -49,12 +73,36 @@ export class Ledger {
   /** The run of each place: an event in a flow. */
   readonly #runOf = new Map<string, string>()
   readonly #occupied = new Map<string, Occupied>()
+  readonly #leases = new Leases(this.complaints)
+  readonly #stalls = new Map<number, readonly Stall[]>()
 
   /** All that one life has written; `ended`: when it was killed, or had come to its end. */
   hear(life: number, lines: readonly Line[], ended: number): void {
     for (const line of lines) this.#hear(life, line)
+    this.#died(life, ended)
+  }
+
+  /** Lives that went on side by side, in the order of what happened. */
+  hearTogether(lives: readonly LifeHeard[]): void {
+    const all = lives.flatMap(({ life, lines, ended, stops }) => {
+      const own = lines.flatMap((line) => (line.kind === 'stalled' ? [{ from: line.from, to: line.at }] : []))
+      this.#stalls.set(life, [...stops, ...own])
+      let at = 0
+      const heard = lines.map((line) => {
+        at = 'at' in line ? Math.max(at, line.at) : at
+        return { at, act: () => this.#hear(life, line) }
+      })
+      return [...heard, { at: Math.max(at, ended), act: () => this.#died(life, ended) }]
+    })
+    for (const { act } of all.toSorted((one, other) => one.at - other.at)) act()
+    this.#leases.check()
+  }
+
+  #died(life: number, ended: number): void {
     for (const run of this.runs.values()) if (run.life === life) this.#cut(run)
-    for (const occupied of this.#occupied.values()) occupied.until = Math.min(occupied.until, ended)
+    for (const occupied of this.#occupied.values()) {
+      if (occupied.life === life) occupied.until = Math.min(occupied.until, ended)
+    }
   }
 
   #hear(life: number, line: Line): void {
@@ -74,10 +122,18 @@ export class Ledger {
         this.#entered(life, line)
         break
       case 'left':
-        this.#left(line)
+        this.#left(life, line)
         break
       case 'told':
-        this.#told(line.name, this.runs.get(line.run))
+        this.#told(life, line.name, this.runs.get(line.run))
+        break
+      case 'stalled':
+        break
+      case 'turned':
+        this.#leases.turned(line)
+        break
+      case 'stale':
+        this.#leases.stale(line)
         break
       case 'drained':
         this.drained = true
@@ -112,19 +168,25 @@ export class Ledger {
     const { run: id, flow, events, at } = line
     this.complaints.counts.runs++
     const known = this.runs.get(id)
-    for (const one of placesForOne(line, known)) {
+    for (const one of placesForOne(line, known, life)) {
       const before = this.#occupied.get(one)
-      if (before !== undefined && at < before.until) {
+      if (before !== undefined && at < before.until && !this.#stoodStill(before.life, at)) {
         this.complaints.add(
-          one === SUSPECTS ? 'wrong' : 'overlapping',
+          one.startsWith(SUSPECTS) ? 'wrong' : 'overlapping',
           `${id} began in ${one} while ${before.run} was there`,
         )
       }
-      this.#occupied.set(one, { run: id, until: Infinity })
+      this.#occupied.set(one, { run: id, life, until: Infinity })
     }
     for (const label of events) this.#takes(id, label, flow)
     if (known === undefined) this.runs.set(id, this.#newRun(life, line))
     else this.#cameBack(known, life, line)
+  }
+
+  /** A handler of a process that stands still does nothing: its lease ends, and it is told as soon as the process goes on. */
+  #stoodStill(life: number, at: number): boolean {
+    const stalls = this.#stalls.get(life) ?? []
+    return stalls.some(({ from, to }) => from <= at && at <= to + TO_COME_ROUND_MS)
   }
 
   #takes(run: string, label: string, flow: string): void {
@@ -145,18 +207,26 @@ export class Ledger {
     // It may have begun before and died without a line: but then nothing of it was settled.
     if (attempt !== 1 || step !== 0) this.complaints.add('wrong', `${id} begins with attempt ${attempt}, step ${step}`)
     const none = { retries: 0, maybeRetries: 0, agains: 0, maybeAgains: 0, cuts: 0 }
-    return { id, flow, key, events, ...none, well: false, end: undefined, failed: false, life, how: 'at work' }
+    const from = { attempt, step }
+    const under = { life, from, how: 'at work', isLost: false, late: 0 } as const
+    return { id, flow, key, events, ...none, well: false, end: undefined, failed: false, ...under }
   }
 
   #cameBack(known: RunKnown, life: number, { events, attempt, step }: Entered): void {
     const { id, end } = known
     if (end !== undefined) this.complaints.add('repeatedAfterDone', `${id} runs after its end (${end})`)
     if (known.events.join() !== events.join()) this.complaints.add('wrong', `${id} came back with other events`)
+    // Another life may have it before the one that settled it has heard so.
+    const isSame = known.life === life
+    const late = isSame ? known.late + Number(known.how !== undefined) : 0
+    if (!isSame) this.#unknown(known)
     this.#between(`attempt ${attempt} of ${id}`, attempt - 1, known.retries, known.maybeRetries)
     this.#between(`step ${step} of ${id}`, step, known.agains, known.maybeAgains)
-    if (known.life < life) this.complaints.counts.resumed++
+    if (!isSame) this.complaints.counts.resumed++
     Object.assign(known, { retries: attempt - 1, maybeRetries: 0, agains: step, maybeAgains: 0 })
-    Object.assign(known, { life, how: 'at work', failed: false } satisfies Partial<RunKnown>)
+    const from = { attempt, step }
+    const under = { life, from, how: 'at work', isLost: false, late } as const
+    Object.assign(known, { ...under, failed: false } satisfies Partial<RunKnown>)
   }
 
   #between(what: string, seen: number, least: number, more: number): void {
@@ -164,22 +234,28 @@ export class Ledger {
     if (seen > least + more) this.complaints.add('wrong', `${what}, and only ${least} to ${least + more} before it`)
   }
 
-  #left({ run: id, at, how }: Line & { readonly kind: 'left' }): void {
+  #left(life: number, { run: id, at, how }: Line & { readonly kind: 'left' }): void {
     const known = this.runs.get(id)
     if (known === undefined) return this.complaints.add('wrong', `${id} ended and never began`)
-    for (const one of placesForOne(known, known)) {
+    for (const one of placesForOne(known, known, life)) {
       const occupied = this.#occupied.get(one)
-      if (occupied?.run === id) occupied.until = Math.min(occupied.until, at)
+      if (occupied?.run === id && occupied.life === life) occupied.until = Math.min(occupied.until, at)
     }
-    known.how = how
+    // It has lost the run, and what it made of it counts for nothing.
+    if (known.life !== life) return undefined
+    known.how = known.isLost ? undefined : how
     known.well ||= how === 'done'
     known.failed = how === 'failed' || how === 'permanent'
     return undefined
   }
 
   /** A settlement was answered. What the engine tells of runs that no handler has left says nothing of an attempt. */
-  #told(name: string, known: RunKnown | undefined): void {
-    if (known === undefined || known.how === undefined || known.how === 'at work') return
+  #told(life: number, name: string, known: RunKnown | undefined): void {
+    if (known !== undefined && known.life !== life) return this.#toldLate(name, known)
+    if (known === undefined) return
+    if (name === 'run.lost' && known.late > 0) return void known.late--
+    if (known.how === 'at work' && name === 'run.lost') known.isLost = true
+    if (known.how === undefined || known.how === 'at work') return
     if (name === 'run.done') {
       if (known.how !== 'done') this.complaints.add('wrong', `${known.id} is told to be done: ${known.how}`)
       this.complaints.counts.done++
@@ -191,21 +267,38 @@ export class Ledger {
     known.how = undefined
   }
 
+  /** Of a run that another life has by now: only what made it come back can have been settled. Whoever finds it crashed tells of its death. */
+  #toldLate(name: string, known: RunKnown): void {
+    const { attempt, step } = known.from
+    const cameBack = (name === 'run.retry' && attempt > 1) || (name === 'run.again' && step > 0)
+    const isEnd = ['run.done', 'run.retry', 'run.again'].includes(name)
+    if (isEnd && !cameBack) this.complaints.add('wrong', `${known.id} was given to another, and ${name} was accepted`)
+  }
+
   /** The process died: what was at work lapses, what had no answer may count or not. */
   #cut(run: RunKnown): void {
     if (run.how === 'at work') {
       run.cuts++
       this.complaints.counts.lapsed++
-    } else if (run.how === 'failed') run.maybeRetries++
+    }
+    this.#unknown(run)
+  }
+
+  #unknown(run: RunKnown): void {
+    if (run.how === 'failed') run.maybeRetries++
     else if (run.how === 'again') run.maybeAgains++
     run.how = undefined
   }
 }
 
 /** Its lane (L1), the slot of a flow that has one (L20), and that of suspects, which a process takes on one by one (L12). */
-function placesForOne({ flow, key }: Pick<RunKnown, 'flow' | 'key'>, known: RunKnown | undefined): readonly string[] {
+function placesForOne(
+  { flow, key }: Pick<RunKnown, 'flow' | 'key'>,
+  known: RunKnown | undefined,
+  life: number,
+): readonly string[] {
   const slot = ONE_SLOT.includes(flow) ? [`the slot of ${flow}`] : []
-  const suspects = (known?.cuts ?? 0) < SUSPECT_FROM ? [] : [SUSPECTS]
+  const suspects = (known?.cuts ?? 0) < SUSPECT_FROM ? [] : [`${SUSPECTS} of process ${life}`]
   return [`lane ${flow} ${key}`, ...slot, ...suspects]
 }
 

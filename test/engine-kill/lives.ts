@@ -1,7 +1,5 @@
 // Kills the process that works, again and again, while its successor already stands by; at the end all that is left has to
 // run. `npm test` does it 30 times, `npm run prove -- kill-engine` a thousand times.
-import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -10,6 +8,7 @@ import { Chance, seedOf } from '../sqlite/kill-load.ts'
 import { check } from './check.ts'
 import type { EngineCounts } from './counts.ts'
 import { Ledger } from './ledger.ts'
+import { Life } from './life.ts'
 import { ledgerFile, linesOf, now, type Fault } from './load.ts'
 
 export interface LivesOptions {
@@ -50,7 +49,14 @@ export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport
   const begin = (life: number): Life => {
     // There even if the life is too short for it to write.
     writeFileSync(ledgerFile(folder, life), '')
-    return new Life(compiled, [folder, String(seed), String(life), fault, life > cycles ? 'drain' : 'work', name])
+    return new Life(CHILD, compiled, [
+      folder,
+      String(seed),
+      String(life),
+      fault,
+      life > cycles ? 'drain' : 'work',
+      name,
+    ])
   }
   let next = begin(1)
   for (let cycle = 1; cycle <= cycles; cycle++) {
@@ -69,48 +75,6 @@ export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport
   }
   await next.ended
   ledger.hear(cycles + 1, linesOf(ledgerFile(folder, cycles + 1)), now())
-  await check(file, ledger)
+  await check(`sqlite:${file}`, ledger)
   return { counts: ledger.complaints.counts, complaints: ledger.complaints.first }
-}
-
-/** One life of the process. */
-class Life {
-  readonly #child: ChildProcess
-  readonly #exit: Promise<void>
-  readonly #opened = Promise.withResolvers<void>()
-  #errors = ''
-  #killed = false
-
-  constructor(compiled: string, args: readonly string[]) {
-    const env = { ...process.env, NODE_COMPILE_CACHE: compiled }
-    this.#child = fork(CHILD, args, { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
-    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
-    this.#child.once('message', () => this.#opened.resolve())
-    this.#exit = once(this.#child, 'close').then(([code, signal]: unknown[]) => {
-      if (code === 0 || this.#killed) return
-      throw new Error(`The process ended by itself (${String(code ?? signal)}): ${this.#errors}`)
-    })
-    // Heard of by whoever waits for it.
-    this.#exit.catch(() => {})
-  }
-
-  /** It works on the file; or it has ended, and why. */
-  get opened(): Promise<void> {
-    return Promise.race([this.#opened.promise, this.#exit])
-  }
-
-  /** Its end, when it ends by itself. */
-  get ended(): Promise<void> {
-    return this.#exit
-  }
-
-  /** Answers when: nothing of it can have happened much later, and its successor cannot have begun before. */
-  async kill(): Promise<number> {
-    if (this.#child.exitCode !== null) await this.#exit
-    this.#killed = true
-    const at = now()
-    this.#child.kill('SIGKILL')
-    await this.#exit
-    return at
-  }
 }

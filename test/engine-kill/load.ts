@@ -86,7 +86,25 @@ export type Line =
     }
   | { readonly kind: 'left'; readonly at: number; readonly run: string; readonly how: How }
   /** What the engine told of a run after its settlement was answered. */
-  | { readonly kind: 'told'; readonly name: string; readonly run: string }
+  | { readonly kind: 'told'; readonly at: number; readonly name: string; readonly run: string }
+  /** The process stood still, for want of a core or because it was stopped. */
+  | { readonly kind: 'stalled'; readonly from: number; readonly at: number }
+  /** What the store was asked and answered: the lanes and tokens it settled, and those that it gave. */
+  | {
+      readonly kind: 'turned'
+      readonly sent: number
+      readonly at: number
+      readonly settled: readonly (readonly [lane: string, token: number, answer: string])[]
+      readonly claimed: readonly (readonly [lane: string, token: number])[]
+    }
+  /** A settlement of a lease that ended long before it was sent. */
+  | {
+      readonly kind: 'stale'
+      readonly at: number
+      readonly lane: string
+      readonly token: number
+      readonly answer: string
+    }
   | { readonly kind: 'drained' }
   | { readonly kind: 'stuck'; readonly lanes: readonly string[] }
 

@@ -47,6 +47,8 @@ export async function connect({ url, schema, size }: ConnectionOptions): Promise
     },
   })
   pool.on('connect', (client) => {
+    // One that breaks while it is taken, between two statements, has nobody else who listens: the process would end.
+    client.on('error', () => {})
     // What fails here fails again with the first statement, where somebody waits for it.
     client.query(`${SETTINGS}; set search_path = ${quoted(schema)}`).catch(() => {})
   })
@@ -63,6 +65,7 @@ export async function listener(url: string): Promise<Client> {
     connectionTimeoutMillis: CONNECT_WITHIN,
     application_name: 'sluice hints',
   })
+  client.on('error', () => {})
   await client.connect()
   await client.query('set synchronous_commit = off')
   return client
@@ -92,6 +95,7 @@ export class Connection implements Db {
   readonly #client: PoolClient
   #isCorked = false
   #isOver = false
+  #failure: unknown
 
   constructor(client: PoolClient, readOnly: boolean) {
     this.#client = client
@@ -102,12 +106,17 @@ export class Connection implements Db {
     // It would be done, and could not be undone.
     if (this.#isOver) throw new TypeError('A statement came after the commit.')
     this.#gather()
-    const { rows } = await this.#client.query<Row & unknown[]>({
-      name: nameOf(sql),
-      text: sql,
-      values: [...values],
-      rowMode: 'array',
-    })
+    const { rows } = await this.#client
+      .query<Row & unknown[]>({
+        name: nameOf(sql),
+        text: sql,
+        values: [...values],
+        rowMode: 'array',
+      })
+      .catch((error: unknown) => {
+        // What comes after it fails for its sake, and may be heard of first.
+        throw (this.#failure ??= error)
+      })
     return rows
   }
 

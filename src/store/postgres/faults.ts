@@ -10,6 +10,11 @@ export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
 
+/** Somebody else has the row, and it was not to be waited for. */
+export function isHeld(error: unknown): boolean {
+  return codeOf(error) === '55P03'
+}
+
 export function fault(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
   const code = codeOf(error)

@@ -93,7 +93,7 @@ export class Hints {
     }
     try {
       const client = await this.#parts.connect()
-      client.once('error', () => void client.end().catch(() => {}))
+      client.on('error', () => void client.end().catch(() => {}))
       client.once('end', again)
       client.on('notification', ({ payload }) => this.#told(payload, tell))
       await client.query(`listen ${quoted(this.#parts.channel)}`)

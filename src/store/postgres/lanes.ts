@@ -53,6 +53,7 @@ const ADD = insertInto('lanes', MADE)
 
 const BY_ID = `select ${COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
+const NOWAIT = `${LOCKED} nowait`
 const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and id <> all($5)
   order by due, ticket limit $4 for update skip locked`
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
@@ -66,6 +67,16 @@ const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <
 const OLDEST = `select ${COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
+/** Lanes that a transaction came back for are held by others: it begins anew, and locks all of them at once. */
+export class Late extends Error {
+  readonly lanes: readonly LaneId[]
+
+  constructor(lanes: readonly LaneId[]) {
+    super()
+    this.lanes = lanes
+  }
+}
+
 export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
   readonly #ready = new ReadyLines()
@@ -75,7 +86,13 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #turns: GroupTurns
   #isLocking = false
 
-  constructor() {
+  /** All that were named so far. */
+  named: readonly LaneId[] = []
+  #first: readonly LaneId[]
+
+  /** `first`: locked with the first that are named. */
+  constructor(first: readonly LaneId[] = []) {
+    this.#first = first
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
       stored: () => this.#lanes.storedKeys,
@@ -174,11 +191,15 @@ export class PostgresLanes implements LaneTable, Part {
 
   /** Those that were named. Locked before anything that belongs to them is read. */
   async lock(db: Db): Promise<void> {
-    const ids = this.#lanes.lacking()
+    const ids = [...new Set([...this.#lanes.lacking(), ...this.#first])].toSorted()
+    this.#first = []
     this.#isLocking = ids.length > 0
     if (ids.length === 0) return
+    // Whoever holds lanes and comes back for more is out of the order in which all lock: it waits for nobody.
+    const held = this.#lanes.storedKeys
+    this.named = [...held, ...ids]
     for (const id of ids) this.#lanes.load(id, undefined)
-    this.#load(await db.rows(db.readOnly ? BY_ID : LOCKED, [ids]))
+    this.#load(await db.rows(db.readOnly ? BY_ID : held.length > 0 ? NOWAIT : LOCKED, [ids]))
   }
 
   happened(now: Millis): void {

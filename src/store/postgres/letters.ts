@@ -26,9 +26,9 @@ const LETTER = [
 ]
 export const LETTER_COLUMNS: string = LETTER.join(', ')
 const PUT_LETTER = upsert('letters', LETTER, ['id'])
-const LETTERS_BY_ID = `select ${LETTER_COLUMNS} from letters where id = any($1) order by ord for update`
-const LETTERS_OF_LANE = `select ${LETTER_COLUMNS} from letters where lane = any($1) order by ord for update`
-const EXPIRABLE = `select ${LETTER_COLUMNS} from letters where at <= $1 and state = 'dead' and not blocks order by at limit $2 for update skip locked`
+const LETTERS_BY_ID = `select ${LETTER_COLUMNS} from letters where id = any($1) order by ord`
+const LETTERS_OF_LANE = `select ${LETTER_COLUMNS} from letters where lane = any($1) order by ord`
+const EXPIRABLE = `select ${LETTER_COLUMNS} from letters where at <= $1 and state = 'dead' and not blocks order by at limit $2`
 
 export class PostgresLetters implements LetterTable, Part {
   readonly #letters = new Keyed<LetterRow>()
@@ -77,7 +77,8 @@ export class PostgresLetters implements LetterTable, Part {
   }
 
   async load(db: Db): Promise<void> {
-    const ids = this.#letters.lacking()
+    // A letter is guarded by the lock of its lane, which is known only once the letter was read: it is read again behind it.
+    const ids = [...new Set([...this.#letters.lacking(), ...(db.readOnly ? [] : this.#letters.storedKeys)])].toSorted()
     const lanes = [...this.#lacksLanes]
     for (const id of ids) this.#letters.load(id, undefined)
     for (const lane of lanes) this.#lanes.add(lane)

@@ -1,5 +1,6 @@
 // The tables of the store as one transaction has them: what is at hand, what is lacking, and what was changed.
 import type { Millis } from '../../clock.ts'
+import type { Identity, LaneId } from '../../model/identity.ts'
 import type { Tables } from '../rules/tables.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
@@ -36,6 +37,8 @@ export interface TableParts {
   readonly now: Millis | undefined
   /** Numbers for events, taken before any lock. */
   readonly seqs: SeqReserve
+  /** Lanes to be locked with the first that are named. */
+  readonly first: readonly string[]
 }
 
 export class PostgresTables implements TransactionTables {
@@ -43,7 +46,7 @@ export class PostgresTables implements TransactionTables {
   readonly #seqs: SeqReserve
   readonly #numbers = new Numbers()
   readonly draw: () => number = this.#numbers.draw
-  readonly lanes: PostgresLanes = new PostgresLanes()
+  readonly lanes: PostgresLanes
   readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.isStored(lane))
   readonly events: PostgresEvents = new PostgresEvents(this.draw)
   readonly runs: PostgresRuns = new PostgresRuns(() => this.name)
@@ -61,6 +64,7 @@ export class PostgresTables implements TransactionTables {
 
   constructor(parts: TableParts) {
     this.name = parts.name
+    this.lanes = new PostgresLanes(parts.first)
     this.#seqs = parts.seqs
     this.#now = parts.now
     this.#locks = new Locks(parts.space)
@@ -72,6 +76,11 @@ export class PostgresTables implements TransactionTables {
 
   get now(): Millis | undefined {
     return this.#now
+  }
+
+  expect(lanes: readonly LaneId[], identities: readonly Identity[]): void {
+    for (const lane of lanes) this.lanes.get(lane)
+    for (const identity of identities) this.events.byIdentity(identity)
   }
 
   hasRoomFor(): boolean {

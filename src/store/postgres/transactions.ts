@@ -5,10 +5,11 @@ import type { Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Commits, Piece } from '../rules/store.ts'
 import { Connection } from './connections.ts'
-import { fault, isConflict } from './faults.ts'
+import { fault, isConflict, isHeld } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { SeqReserve } from './numbers.ts'
 import { SOON } from './ready-lines.ts'
+import { Late } from './lanes.ts'
 import { PostgresTables } from './tables.ts'
 
 /** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
@@ -55,23 +56,25 @@ export class Transactions implements Commits {
   }
 
   async #do<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
+    let first: readonly string[] = []
     for (let left = MOST_TRIES; ; left--) {
       if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
       try {
-        return await this.#once(work, readOnly)
+        return await this.#once(work, readOnly, first)
       } catch (error) {
-        if (left === 0 || !isConflict(error)) throw fault(error)
+        if (error instanceof Late) first = error.lanes
+        else if (left === 0 || !isConflict(error)) throw fault(error)
       }
     }
   }
 
-  async #once<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
+  async #once<T>(work: Piece<T>, readOnly: boolean, first: readonly string[]): Promise<T> {
     const client = await this.#parts.pool.connect()
     let broken: Error | undefined
     try {
       const db = new Connection(client, readOnly)
       const begun = db.rows(readOnly ? 'begin read only' : 'begin')
-      const [answer] = await Promise.all([this.#decided(db, work), begun])
+      const [answer] = await Promise.all([this.#decided(db, work, first), begun])
       return answer
     } catch (error) {
       broken = await client.query('rollback').then(
@@ -84,9 +87,9 @@ export class Transactions implements Commits {
     }
   }
 
-  async #decided<T>(db: Connection, work: Piece<T>): Promise<T> {
+  async #decided<T>(db: Connection, work: Piece<T>, first: readonly string[]): Promise<T> {
     const { name, schema, clock } = this.#parts
-    const tables = new PostgresTables({ name, space: `sluice/${schema}/`, now: clock?.now(), seqs: this.#seqs })
+    const tables = new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), seqs: this.#seqs })
     for (let pass = 0; pass < MOST_PASSES; pass++) {
       tables.again()
       const made = attempt(() => work(tables, tables.now ?? SOON))
@@ -96,7 +99,9 @@ export class Transactions implements Commits {
         if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
         return made.value
       }
-      await tables.load(db)
+      await tables.load(db).catch((error: unknown) => {
+        throw isHeld(error) ? new Late(tables.lanes.named) : error
+      })
     }
     throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
   }

@@ -275,6 +275,8 @@ export interface Tables {
   /** Random at creation: makes run ids unique over all stores. */
   readonly name: string
   readonly draw: () => number
+  /** What a call is about, said before it is asked for: a store that locks what is read locks it in one order. */
+  readonly expect?: (lanes: readonly LaneId[], identities: readonly Identity[]) => void
   /** Whether so much more would be within what the store may take. */
   hasRoomFor(bytes: number): boolean
   routes(): number

@@ -1,5 +1,6 @@
 // turn: settles, then claims, in one commit. Ready lanes are served by (deadline, ticket); groups take turns (L5, L5g).
 import type { Millis } from '../../clock.ts'
+import type { Identity, LaneId } from '../../model/identity.ts'
 import { SluiceError } from '../../errors.ts'
 import { begin, beginLetter, cut, nextTurn, resume, type Turn } from '../../model/claim.ts'
 import { FAILING, HEALTHY, isLive, SUSPECT, type Lane, type Line, type Rank } from '../../model/lane.ts'
@@ -36,6 +37,7 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
       return new SluiceError('REQUEST_STALE', `Turn ${call.request} came after ${last.request}.`)
     return repeated(work, call, JSON.parse(last.answer) as Remembered, budget)
   }
+  work.tables.expect?.(...namedIn(call))
   const ended = call.settle.map((one) => settle(work, one, call.routes))
   const settled = ended.map((one) => one.settled)
   const keptOut = ended.flatMap(({ published }, at) => keptOutOf(at, published))
@@ -49,6 +51,13 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
   }
   work.tables.small.putProcess(call.process, { at: work.now, request: call.request, answer: JSON.stringify(kept) })
   return { settled, keptOut, claimed, crashed, heads: headsOf(work, call) }
+}
+
+/** All that the settlements are about, before the first is decided. */
+function namedIn({ settle: ended }: TurnCall): readonly [lanes: readonly LaneId[], identities: readonly Identity[]] {
+  const published = ended.flatMap(({ publish }) => publish)
+  const placed = published.flatMap(({ places }) => places.map(({ lane }) => lane))
+  return [[...ended.map(({ lane }) => lane), ...placed], published.map(({ identity }) => identity)]
 }
 
 function keptOutOf(at: number, published: readonly Appended[]): readonly KeptOut[] {

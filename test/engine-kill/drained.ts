@@ -1,0 +1,21 @@
+// The last life works until nothing is left, and says so.
+import { setTimeout } from 'node:timers/promises'
+import type { Sluice } from '../../src/index.ts'
+import type { Line } from './load.ts'
+
+const STUCK_AFTER_MS = 15_000
+
+/** Resolves when nothing is left to be done, or nothing has happened for long. */
+export async function drained(app: Sluice, tell: (line: Line) => void): Promise<void> {
+  for (;;) {
+    const heard = new AbortController()
+    const off = app.events.onAny((name) => {
+      if (name.startsWith('run.')) heard.abort()
+    })
+    const { items, next } = await app.lanes.list()
+    if (items.length === 0 && next === undefined) return tell({ kind: 'drained' })
+    const still = await setTimeout(STUCK_AFTER_MS, true, { signal: heard.signal }).catch(() => false)
+    off()
+    if (still) return tell({ kind: 'stuck', lanes: items.map((lane) => `${lane.flow} ${lane.key}`) })
+  }
+}

@@ -1,0 +1,83 @@
+// Whoever watches lives side by side sees what must not be, and forgives what cannot be otherwise.
+import { describe, expect, it } from 'vitest'
+import { Ledger, type LifeHeard } from './ledger.ts'
+import type { Line } from './load.ts'
+
+type Turned = Line & { readonly kind: 'turned' }
+
+const PLACE = { flow: 'single', key: 'k1', events: [] }
+
+function entered(at: number, run = 'r'): Line {
+  return { kind: 'entered', at, run, attempt: 1, step: 0, ...PLACE }
+}
+
+function left(at: number, run = 'r'): Line {
+  return { kind: 'left', at, run, how: 'done' }
+}
+
+function told(at: number, name: string, run = 'r'): Line {
+  return { kind: 'told', at, name, run }
+}
+
+function turned(at: number, words: Partial<Turned>): Line {
+  return { kind: 'turned', sent: at - 5, at, settled: [], claimed: [], ...words }
+}
+
+function life(number: number, lines: readonly Line[], words: Partial<LifeHeard> = {}): LifeHeard {
+  return { life: number, lines, ended: 10_000, stops: [], ...words }
+}
+
+function complaintsOf(...lives: readonly LifeHeard[]): string {
+  const ledger = new Ledger()
+  ledger.hearTogether(lives)
+  return ledger.complaints.first.join('\n')
+}
+
+describe('of lives side by side', () => {
+  const other = life(2, [entered(1_500), left(1_600), told(1_610, 'run.done')])
+
+  it('sees two handlers of a lane at once', () => {
+    const long = life(1, [entered(100), left(900)])
+    expect(complaintsOf(long, life(2, [entered(500, 's'), left(600, 's')]))).toContain('overlapping')
+    expect(complaintsOf(long, life(2, [entered(901, 's'), left(950, 's')]))).toBe('')
+  })
+
+  it('forgives one whose process stood still, and was told as soon as it went on', () => {
+    const lines = [entered(100), left(2_000), told(2_001, 'run.lost')]
+    expect(complaintsOf(life(1, lines, { stops: [{ from: 200, to: 1_900 }] }), other)).toBe('')
+    expect(complaintsOf(life(1, [...lines, { kind: 'stalled', from: 200, at: 1_999 }]), other)).toBe('')
+    expect(complaintsOf(life(1, lines, { stops: [{ from: 200, to: 1_000 }] }), other)).toContain('overlapping')
+  })
+
+  it('forgives one whose process is dead', () => {
+    expect(complaintsOf(life(1, [entered(100)], { ended: 300 }), other)).toBe('')
+    expect(complaintsOf(life(1, [entered(100)], { ended: 1_550 }), other)).toContain('overlapping')
+  })
+
+  it('sees a handler that begins after the end of its run', () => {
+    expect(complaintsOf(life(1, [entered(1_700)]), other)).toContain('runs after its end')
+  })
+
+  it('sees the settlement of a run that was given to another', () => {
+    const stopped = { stops: [{ from: 200, to: 1_900 }] }
+    const stale = life(1, [entered(100), left(2_000), told(2_010, 'run.done')], stopped)
+    expect(complaintsOf(stale, other)).toContain('was accepted')
+    expect(complaintsOf(stale, life(2, [entered(1_500), left(2_100)]))).toContain('was accepted')
+  })
+
+  it('takes what is told of an attempt that came too late for that, though the run has begun again there', () => {
+    const before = [entered(100), left(200), entered(1_300), told(1_350, 'run.lost')]
+    expect(complaintsOf(life(1, [...before, left(1_400), told(1_410, 'run.done')]))).toBe('')
+    expect(complaintsOf(life(1, [...before, left(1_400), told(1_410, 'run.done'), entered(1_500)]))).toContain(
+      'runs after its end',
+    )
+  })
+
+  it('sees a settlement that the store accepts though it has given the lane away', () => {
+    const given = [turned(100, { claimed: [['l', 1]] }), turned(1_500, { claimed: [['l', 2]] })]
+    expect(complaintsOf(life(1, [...given, turned(1_600, { settled: [['l', 2, 'ok']] })]))).toBe('')
+    expect(complaintsOf(life(1, [...given, turned(1_600, { settled: [['l', 1, 'lost']] })]))).toBe('')
+    expect(complaintsOf(life(1, [...given, turned(1_600, { settled: [['l', 1, 'ok']] })]))).toContain('had begun')
+    expect(complaintsOf(life(1, [{ kind: 'stale', at: 1, lane: 'l', token: 1, answer: 'ok' }]))).toContain('accepted')
+  })
+})

@@ -1,0 +1,105 @@
+// A process that shares a PostgreSQL with others: a receiver that publishes, a worker, or the last one, which works until
+// nothing is left. Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the
+// life, role, address.
+import { openSync, writeSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import { setTimeout } from 'node:timers/promises'
+import type { Sluice } from '../../../src/index.ts'
+import { openPostgresStore } from '../../../src/store/postgres/store.ts'
+import { appOn } from '../../engine-kill/app.ts'
+import { drained } from '../../engine-kill/drained.ts'
+import { inputOf, ledgerFile, now, type Line } from '../../engine-kill/load.ts'
+import { Chance, seedOf } from '../../sqlite/kill-load.ts'
+import { WatchedStore } from './watched-store.ts'
+
+const [folder = '', seed = '', number = '0', role = 'work', url = ''] = process.argv.slice(2)
+const LEASE = 1_000
+const HEARTBEAT = 250
+const CONNECTIONS = 4
+const PUBLISHERS = 2
+const MOST_AT_ONCE = 4
+const LONGEST_PAUSE_MS = 200
+const AGAIN_AFTER_MS = 50
+const RESENT = 0.05
+const TICK_MS = 20
+const STALLED_MS = 80
+
+const life = Number(number)
+const ledger = openSync(ledgerFile(folder, life), 'a')
+const chanceOf = (name: string): Chance => new Chance(seedOf(`${seed} ${number} ${name}`))
+let labels = 0
+const enough = new AbortController()
+
+function tell(line: Line): void {
+  // The system has it when this returns: what was told stays told, though the process dies at once.
+  writeSync(ledger, `${JSON.stringify(line)}\n`)
+}
+
+async function publishOn(app: Sluice, chance: Chance): Promise<void> {
+  const acked: string[] = []
+  while (!enough.signal.aborted) {
+    const batch = Array.from({ length: 1 + chance.below(MOST_AT_ONCE) }, () => `${life}-${labels++}`)
+    tell({ kind: 'sending', labels: batch })
+    try {
+      const answers = await app.publish(batch.map((label) => inputOf(label)))
+      tell({ kind: 'acked', answers: batch.map((label, at) => [label, answers[at]?.kind ?? '']) })
+      process.send?.('acked')
+    } catch {
+      for (const label of batch) await resend(app, label, 'unknown')
+    }
+    acked.push(...batch)
+    const known = chance.happens(RESENT) ? acked[chance.below(acked.length)] : undefined
+    if (known !== undefined) await resend(app, known, 'acked')
+    await setTimeout(chance.next() * LONGEST_PAUSE_MS)
+  }
+}
+
+/** As a careful sender does: what had no answer is sent until it has one. */
+async function resend(app: Sluice, label: string, was: 'acked' | 'unknown'): Promise<void> {
+  for (;;) {
+    try {
+      const [answer] = await app.publish(inputOf(label))
+      return tell({ kind: 'resent', label, was, answer: answer?.kind ?? '' })
+    } catch {
+      await setTimeout(AGAIN_AFTER_MS)
+    }
+  }
+}
+
+/** Whoever judges has to know when this process could not have done anything. */
+function watchTime(stoodStill: (ms: number) => void): void {
+  let last = now()
+  setInterval(() => {
+    const from = last
+    last = now()
+    if (last - from < STALLED_MS) return
+    tell({ kind: 'stalled', from, at: last })
+    stoodStill(last - from)
+  }, TICK_MS).unref()
+}
+
+process.once('disconnect', () => process.exit())
+process.on('message', () => enough.abort())
+const bare = await openPostgresStore({ url, connections: CONNECTIONS })
+const watched = new WatchedStore(bare, tell)
+const options = { store: watched.store, lease: LEASE, heartbeat: HEARTBEAT, process: `life-${life}` }
+const app = appOn(options, chanceOf('handlers'), tell)
+app.events.onAny((name, what) => {
+  if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
+})
+watchTime((ms) => {
+  if (ms > LEASE * 1.15) void watched.settleStale(`life-${life}`).catch(() => {})
+})
+if (role !== 'receive') await app.start()
+// A process that is killed does not come to keep what it compiled.
+flushCompileCache()
+tell({ kind: 'opened', at: now() })
+process.send?.('opened')
+if (role === 'receive') {
+  await Promise.all(Array.from({ length: PUBLISHERS }, (_, at) => publishOn(app, chanceOf(`publisher ${at}`))))
+} else if (role === 'drain') await drained(app, tell)
+if (role !== 'work') {
+  await app.stop()
+  await bare.close()
+  process.disconnect()
+}

@@ -1,0 +1,36 @@
+// Many processes on one PostgreSQL keep one truth, whatever dies, in the short form of
+// `npm run prove -- postgres-processes`. That whoever watches would notice if not is seen in test/engine-kill.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+import { storm } from './storm.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-storm-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('four workers and two receivers on one PostgreSQL', () => {
+  it(
+    '40 kill -9, 10 stops past the lease, 3 deaths of the server, 25 answers cut off: nothing lost, nothing twice',
+    { timeout: 180_000 },
+    async () => {
+      const { counts, complaints } = await storm({
+        folder,
+        seed: 20_261_115,
+        kills: 40,
+        stops: 10,
+        crashes: 3,
+        cuts: 25,
+      })
+      expect(complaints).toEqual([])
+      expect(counts).toMatchObject({ lost: 0, overlapping: 0, repeatedAfterDone: 0, wrong: 0 })
+      // They were not idle.
+      expect(counts.acked).toBeGreaterThan(300)
+      expect(counts.done).toBeGreaterThan(300)
+      expect(counts.published).toBeGreaterThan(100)
+      expect(counts.resumed).toBeGreaterThan(30)
+      expect(counts.refused).toBeGreaterThan(10)
+      console.log(JSON.stringify(counts))
+    },
+  )
+})
