@@ -58,6 +58,18 @@ describe('lanes that were pushed back', () => {
     expect(Number(rows?.['n'])).toBe(3)
   })
 
+  it('who watches the feed does not have them written down', async () => {
+    const file = freshFile()
+    const store = await open(file, { clock: new VirtualClock() })
+    for (const id of ['a', 'b']) await send(store, event(id, { ...QUIET, key: 'k' }))
+    const before = behind(file)
+    expect(before).toBeGreaterThan(0)
+    expect((await store.feed({ after: 0, n: 10 })).changes).toHaveLength(2)
+    expect(behind(file)).toBe(before)
+    await store.stats()
+    expect(behind(file)).toBe(0)
+  })
+
   it('after the lane ran, lists that are older than its row say nothing', async () => {
     const file = freshFile()
     const clock = new VirtualClock()

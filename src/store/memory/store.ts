@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { Store } from '../contract/index.ts'
+import type { Reply, Store } from '../contract/index.ts'
 import { TableStore, type Commits, type Piece } from '../rules/store.ts'
 import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
 import { MemoryLimits } from './limits.ts'
@@ -59,6 +59,10 @@ class InMemory implements Commits {
 
   read<T>(work: Piece<T>): Promise<T> {
     return this.write(work)
+  }
+
+  moment(): Promise<Reply> {
+    return this.read((tables, now) => ({ now, routes: tables.routes() }))
   }
 
   async close(): Promise<void> {

@@ -3,6 +3,7 @@
 import type { Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
+import type { Reply } from '../contract/index.ts'
 import type { Commits, Piece } from '../rules/store.ts'
 import { Connection } from './connections.ts'
 import { fault, isConflict, isHeld } from './faults.ts'
@@ -46,6 +47,10 @@ export class Transactions implements Commits {
 
   read<T>(work: Piece<T>): Promise<T> {
     return this.#do(work, true)
+  }
+
+  moment(): Promise<Reply> {
+    return this.read((tables, now) => ({ now, routes: tables.routes() }))
   }
 
   async close(): Promise<void> {

@@ -64,6 +64,8 @@ export interface Commits {
   /** Does the work in a commit; resolves when it would survive a crash. Work of one moment may share a commit. */
   write<T>(work: Piece<T>): Promise<T>
   read<T>(work: Piece<T>): Promise<T>
+  /** What every reply carries, without a look at any row. */
+  moment(): Promise<Reply>
   close(): Promise<void>
   readonly durable: StatsReply['durable']
   /** To and from other processes; lossy. */
@@ -199,8 +201,9 @@ export class TableStore implements Store {
     }))
   }
 
-  feed(call: { readonly after: number; readonly n: number }): Promise<FeedReply> {
-    return this.#read(() => this.#feed.after(call.after, call.n))
+  /** Asked several times a second by whoever watches: it must not make a store put in order what it has put off. */
+  async feed(call: { readonly after: number; readonly n: number }): Promise<FeedReply> {
+    return { ...(await this.#commits.moment()), ...this.#feed.after(call.after, call.n) }
   }
 
   /** An error that is answered, not thrown, has written nothing, and undoes nothing of what shares its commit. */

@@ -77,6 +77,12 @@ export class GroupCommit {
     }
   }
 
+  /** For what is in no row. */
+  async glance<T>(work: () => T): Promise<T> {
+    if (!this.#open) throw closed()
+    return work()
+  }
+
   async close(): Promise<void> {
     if (!this.#open) return
     await this.#syncing

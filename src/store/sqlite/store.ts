@@ -67,6 +67,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       durable: commit.durable,
       write: (work) => commit.write(() => work(tables, clock.now())),
       read: (work) => commit.read(() => work(tables, clock.now())),
+      moment: () => commit.glance(() => ({ now: clock.now(), routes: tables.routes() })),
       close: () => commit.close(),
     }
     return new TableStore({ commits, clock })
