@@ -2,13 +2,14 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openGraphile } from './peers/graphile.ts'
+import type { Options } from './options.ts'
 import { postgresFolder } from './run-folder.ts'
 import type { Contenders } from './rounds.ts'
 import { findSubject } from './subject.ts'
 
 export async function withContenders<Result>(
   folder: string,
-  localQueueSize: number,
+  { localQueueSize, store }: Pick<Options, 'localQueueSize' | 'store'>,
   use: (contenders: Contenders) => Promise<Result>,
 ): Promise<Result> {
   const module = await findSubject()
@@ -17,7 +18,7 @@ export async function withContenders<Result>(
     if (module === undefined) return await use({ subject: undefined, peer })
     const subjectFolder = join(folder, 'subject')
     await mkdir(subjectFolder)
-    const subject = await module.openSide(subjectFolder)
+    const subject = await module.openSide(subjectFolder, store)
     try {
       return await use({ subject, peer })
     } finally {

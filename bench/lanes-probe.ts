@@ -38,7 +38,7 @@ async function claimMicros(
 
 async function probe(folder: string, lanes: number, due: DueOrder): Promise<ClaimTimes> {
   const subject = await findSubject()
-  if (subject === undefined) throw new Error('There is no bench/sluice-sqlite.ts to probe.')
+  if (subject === undefined) throw new Error('There is no bench/sluice.ts to probe.')
   // A claim that is not compiled yet would make the small store look slow, and so the large one fast.
   await claimMicros(subject, join(folder, 'warm-up'), WARM_UP_LANES, due, WARM_UP_CLAIMS)
   const micros = await claimMicros(subject, join(folder, 'lanes'), lanes, due, CLAIMS)

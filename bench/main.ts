@@ -39,8 +39,8 @@ async function runCompared(
 ): Promise<readonly BenchResult[]> {
   if (benches.length === 0) return []
   progress('starting PostgreSQL …')
-  return withContenders(folder, options.localQueueSize, async (contenders) => {
-    if (contenders.subject === undefined) progress('there is no bench/sluice-sqlite.ts: the peer runs alone')
+  return withContenders(folder, options, async (contenders) => {
+    if (contenders.subject === undefined) progress('there is no bench/sluice.ts: the peer runs alone')
     const results: BenchResult[] = []
     for (const side of [contenders.subject, contenders.peer]) if (side !== undefined) sides[side.name] = side.settings
     for (const bench of benches) {
@@ -52,13 +52,13 @@ async function runCompared(
 
 async function runLanes(options: Options): Promise<BenchResult> {
   if ((await findSubject()) === undefined) {
-    return { kind: 'skipped', bench: 'lanes', why: 'there is no bench/sluice-sqlite.ts' }
+    return { kind: 'skipped', bench: 'lanes', why: 'there is no bench/sluice.ts' }
   }
   return attempt('lanes', () => measureLanes(folder, options.lanes, progress))
 }
 
-function defaultFile(date: string, benches: readonly BenchName[]): string {
-  const name = `${date.slice(0, 19).replaceAll(':', '-')}-${benches.join('-')}.json`
+function defaultFile(date: string, { benches, store }: Options): string {
+  const name = `${date.slice(0, 19).replaceAll(':', '-')}-${benches.join('-')}${store === 'sqlite' ? '' : `-${store}`}.json`
   return fileURLToPath(new URL(`./results/${name}`, import.meta.url))
 }
 
@@ -73,7 +73,7 @@ async function main(options: Options): Promise<number> {
   if (options.benches.includes('ingest')) {
     results.push(await attempt('ingest', () => measureIngest(folder, options.ingest, progress)))
   }
-  const file = options.jsonFile ?? defaultFile(date, options.benches)
+  const file = options.jsonFile ?? defaultFile(date, options)
   await writeReport(file, { date, loadBefore, options: { ...options }, sides, results })
   console.log(`\n${tableOf(results)}\n\n${file}`)
   const failed = results.some((result) => result.kind === 'failed')

@@ -4,6 +4,7 @@ import type { IngestPlan } from './ingest/measure.ts'
 import type { LanePlan } from './lanes.ts'
 import type { BenchName } from './results.ts'
 import type { RoundPlan } from './rounds.ts'
+import type { StoreName } from './sides.ts'
 
 const BENCHES: readonly BenchName[] = ['append', 'drain', 'lanes', 'ingest']
 
@@ -13,6 +14,7 @@ export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (n
   --seconds n      length of an append round
   --connections n  ingest: over so many kept-alive connections (256)
   --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
+  --store name     append, drain: the store of Sluice, sqlite or postgres (sqlite)
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
   --json file      instead of bench/results/<date>-<names>.json
   --strict         exit code 1 also when something asked for was missed`
@@ -22,6 +24,7 @@ export interface Options {
   readonly rounds: RoundPlan
   readonly lanes: LanePlan
   readonly ingest: IngestPlan
+  readonly store: StoreName
   readonly localQueueSize: number
   readonly jsonFile: string | undefined
   readonly strict: boolean
@@ -40,6 +43,7 @@ export function readOptions(line: readonly string[]): Options {
       seconds: { type: 'string' },
       connections: { type: 'string' },
       'local-queue': { type: 'string', default: '500' },
+      store: { type: 'string', default: 'sqlite' },
       json: { type: 'string' },
     },
   })
@@ -51,6 +55,7 @@ export function readOptions(line: readonly string[]): Options {
       appendSeconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 6),
       laneSharing: values.apart ? 'apart' : 'shared',
       drainCount: values.quick ? 20_000 : 60_000,
+      store: storeName(values.store),
     },
     lanes: { rounds: values.quick ? 1 : Math.min(rounds, 3), few: 1000, many: values.quick ? 100_000 : 1_000_000 },
     ingest: {
@@ -58,6 +63,7 @@ export function readOptions(line: readonly string[]): Options {
       seconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 5),
       connections: whole('connections', values.connections) ?? 256,
     },
+    store: storeName(values.store),
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
     jsonFile: values.json,
     strict: values.strict,
@@ -68,6 +74,11 @@ function benchName(text: string): BenchName {
   const found = BENCHES.find((name) => name === text)
   if (found === undefined) throw new TypeError(`There is no bench "${text}".`)
   return found
+}
+
+function storeName(text: string): StoreName {
+  if (text === 'sqlite' || text === 'postgres') return text
+  throw new TypeError(`--store is sqlite or postgres, not "${text}".`)
 }
 
 function positive(option: string, text: string | undefined): number | undefined {

@@ -2,7 +2,7 @@
 import { spreadOf } from './figures.ts'
 import { judge } from './results.ts'
 import type { Asked, ComparedBench, Comparison, Ratio, Round } from './results.ts'
-import type { Measurement, Side } from './sides.ts'
+import type { Measurement, Side, StoreName } from './sides.ts'
 import { appendWork, drainWork } from './workload.ts'
 import type { LaneSharing } from './workload.ts'
 
@@ -17,11 +17,12 @@ export interface RoundPlan {
   readonly appendSeconds: number
   readonly laneSharing: LaneSharing
   readonly drainCount: number
+  readonly store: StoreName
 }
 
-const ASKED: Readonly<Record<ComparedBench, Asked>> = {
-  append: { kind: 'at least', bound: 1.7, hope: 2 },
-  drain: { kind: 'at least', bound: 1.5 },
+const ASKED: Readonly<Record<StoreName, Readonly<Record<ComparedBench, Asked>>>> = {
+  sqlite: { append: { kind: 'at least', bound: 1.7, hope: 2 }, drain: { kind: 'at least', bound: 1.5 } },
+  postgres: { append: { kind: 'at least', bound: 1.4 }, drain: { kind: 'at least', bound: 0.6, hope: 1 } },
 }
 // Compiles the code and fills the caches of both sides; not counted.
 const WARM_UP = 0
@@ -44,7 +45,7 @@ export async function compare(
       if (round !== WARM_UP) rounds.push({ side: side.name, round, measurement })
     }
   }
-  const ratio = ratioOf(rounds, contenders, ASKED[bench])
+  const ratio = ratioOf(rounds, contenders, ASKED[plan.store][bench])
   return {
     kind: 'comparison',
     bench,

@@ -26,6 +26,8 @@ export interface Side {
   close(): Promise<void>
 }
 
+export type StoreName = 'sqlite' | 'postgres'
+
 export type DueOrder = 'arrival' | 'random'
 
 /** The side of the `lanes` bench, where nothing is compared but sizes. */
@@ -40,8 +42,8 @@ export interface LaneSide {
   close(): Promise<void>
 }
 
-/** What `bench/sluice-sqlite.ts` exports. Each opening gets an empty folder of its own, which others remove. */
+/** What `bench/sluice.ts` exports. Each opening gets an empty folder of its own, which others remove. */
 export interface SubjectModule {
-  openSide(folder: string): Promise<Side>
+  openSide(folder: string, store: StoreName): Promise<Side>
   openLanes(folder: string): Promise<LaneSide>
 }

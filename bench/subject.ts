@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { SubjectModule } from './sides.ts'
 
-const SUBJECT = new URL('./sluice-sqlite.ts', import.meta.url)
+const SUBJECT = new URL('./sluice.ts', import.meta.url)
 
 /** The benchmark runs with the peer alone as long as this file is not there. */
 export async function findSubject(): Promise<SubjectModule | undefined> {

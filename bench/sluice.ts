@@ -1,4 +1,4 @@
-// Sluice on its embedded store, as it is built and published, through the contract: nothing here knows that it is SQLite.
+// Sluice as it is built and published, through the contract: nothing here knows which store it is.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
@@ -17,7 +17,8 @@ import {
   type Settle,
   type Store,
 } from 'sluice'
-import type { DueOrder, LaneSide, Measurement, Side } from './sides.ts'
+import { startServer } from '../test/postgres/server.ts'
+import type { DueOrder, LaneSide, Measurement, Settings, Side, StoreName } from './sides.ts'
 import { payload, randomFrom, type AppendWork, type DrainWork } from './workload.ts'
 
 const FLOW = 'bench'
@@ -26,18 +27,43 @@ const DAY = 86_400_000
 const FILL_BATCH = 200
 const LEASE = 30_000
 
-export async function openSide(folder: string): Promise<Side> {
+export async function openSide(folder: string, store: StoreName): Promise<Side> {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  let opened = 0
-  const fresh = (): Promise<Store> => openStore(`sqlite:${join(folder, `${++opened}.db`)}`)
+  const { fresh, settings, close } = store === 'sqlite' ? sqlite(folder) : await postgres(folder)
   return {
     name: 'sluice',
-    settings: { version, sqlite: process.versions['sqlite'] ?? '', journal: 'wal', synchronous: 'full' },
+    settings: { version, ...settings },
     append: async (work) => append(await fresh(), work),
     drain: async (work) => drain(await fresh(), work),
+    close,
+  }
+}
+
+interface Stores {
+  readonly fresh: () => Promise<Store>
+  readonly settings: Settings
+  readonly close: () => Promise<void>
+}
+
+function sqlite(folder: string): Stores {
+  let opened = 0
+  return {
+    fresh: () => openStore(`sqlite:${join(folder, `${++opened}.db`)}`),
+    settings: { sqlite: process.versions['sqlite'] ?? '', journal: 'wal', synchronous: 'full' },
     close: async () => {},
+  }
+}
+
+/** A server of its own beside the peer's, with the settings that PostgreSQL has by itself. */
+async function postgres(folder: string): Promise<Stores> {
+  const server = await startServer({ version: 18, folder: `${folder}-postgres` })
+  let opened = 0
+  return {
+    fresh: () => openStore(`${server.url}&schema=bench${++opened}`),
+    settings: { postgres: server.version },
+    close: () => server.stop(),
   }
 }
 
