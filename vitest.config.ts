@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What is measured against the clock has the machine to itself. */
 const ALONE = ['test/figures/**/*.test.ts']
@@ -15,6 +16,22 @@ type StoreName = keyof typeof OF_STORE
 const stores = chosenStores(process.env['STORES'] ?? '')
 const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) => OF_STORE[name])
 
+/** What begins last must not be what takes longest: half of the machine would have nothing to do. */
+const LONG = ['test/simulation/simulation.test.ts', 'test/mutants/mutants.test.ts', 'test/stores/postgres.test.ts']
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- of the sequencer, not of an array
+    const usual = await super.sort(files)
+    return usual.toSorted((one, other) => placeOf(one) - placeOf(other))
+  }
+}
+
+function placeOf({ moduleId }: TestSpecification): number {
+  const found = LONG.findIndex((name) => moduleId.endsWith(name))
+  return found === -1 ? LONG.length : found
+}
+
 const common = {
   // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
   pool: 'forks',
@@ -26,6 +43,7 @@ const common = {
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {

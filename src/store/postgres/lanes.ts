@@ -67,16 +67,6 @@ const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <
 const OLDEST = `select ${COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
-/** Lanes that a transaction came back for are held by others: it begins anew, and locks all of them at once. */
-export class Late extends Error {
-  readonly lanes: readonly LaneId[]
-
-  constructor(lanes: readonly LaneId[]) {
-    super()
-    this.lanes = lanes
-  }
-}
-
 export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
   readonly #ready = new ReadyLines()

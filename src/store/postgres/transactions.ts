@@ -2,6 +2,7 @@
 // what they lacked, and decide again, until nothing is lacking; then what they changed is written and committed.
 import type { Pool } from 'pg'
 import type { Clock } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Reply } from '../contract/index.ts'
 import type { Commits, Piece } from '../rules/store.ts'
@@ -10,7 +11,6 @@ import { fault, isConflict, isHeld } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { SeqReserve } from './numbers.ts'
 import { SOON } from './ready-lines.ts'
-import { Late } from './lanes.ts'
 import { PostgresTables } from './tables.ts'
 
 /** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
@@ -61,25 +61,32 @@ export class Transactions implements Commits {
   }
 
   async #do<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
-    let first: readonly string[] = []
+    let first: readonly LaneId[] = []
     for (let left = MOST_TRIES; ; left--) {
       if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
+      const tables = this.#tables(first)
       try {
-        return await this.#once(work, readOnly, first)
+        return await this.#once(work, readOnly, tables)
       } catch (error) {
-        if (error instanceof Late) first = error.lanes
-        else if (left === 0 || !isConflict(error)) throw fault(error)
+        if (left === 0 || !(isConflict(error) || isHeld(error))) throw fault(error)
+        // Lanes that it came back for are held by others: it begins anew, and locks all of them at once.
+        if (isHeld(error)) first = tables.lanes.named
       }
     }
   }
 
-  async #once<T>(work: Piece<T>, readOnly: boolean, first: readonly string[]): Promise<T> {
+  #tables(first: readonly LaneId[]): PostgresTables {
+    const { name, schema, clock } = this.#parts
+    return new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), seqs: this.#seqs })
+  }
+
+  async #once<T>(work: Piece<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
     const client = await this.#parts.pool.connect()
     let broken: Error | undefined
     try {
       const db = new Connection(client, readOnly)
       const begun = db.rows(readOnly ? 'begin read only' : 'begin')
-      const [answer] = await Promise.all([this.#decided(db, work, first), begun])
+      const [answer] = await Promise.all([decided(db, work, tables), begun])
       return answer
     } catch (error) {
       broken = await client.query('rollback').then(
@@ -91,25 +98,21 @@ export class Transactions implements Commits {
       client.release(broken)
     }
   }
+}
 
-  async #decided<T>(db: Connection, work: Piece<T>, first: readonly string[]): Promise<T> {
-    const { name, schema, clock } = this.#parts
-    const tables = new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), seqs: this.#seqs })
-    for (let pass = 0; pass < MOST_PASSES; pass++) {
-      tables.again()
-      const made = attempt(() => work(tables, tables.now ?? SOON))
-      if (!tables.isLacking) {
-        if (made.kind === 'failed') throw made.error
-        const [, isCommitted] = await Promise.all([db.readOnly ? undefined : tables.write(db), db.commit()])
-        if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
-        return made.value
-      }
-      await tables.load(db).catch((error: unknown) => {
-        throw isHeld(error) ? new Late(tables.lanes.named) : error
-      })
+async function decided<T>(db: Connection, work: Piece<T>, tables: PostgresTables): Promise<T> {
+  for (let pass = 0; pass < MOST_PASSES; pass++) {
+    tables.again()
+    const made = attempt(() => work(tables, tables.now ?? SOON))
+    if (!tables.isLacking) {
+      if (made.kind === 'failed') throw made.error
+      const [, isCommitted] = await Promise.all([db.readOnly ? undefined : tables.write(db), db.commit()])
+      if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
+      return made.value
     }
-    throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
+    await tables.load(db)
   }
+  throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
 }
 
 /** What fails for want of something is tried again when it is there. */
