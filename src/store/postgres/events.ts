@@ -21,6 +21,9 @@ import { deleteBy, Keyed, Questions, writeRows, type Db, type Part } from './par
 import { number, text, written, type Row } from './values.ts'
 
 const LOCK = 'for update of e'
+/** It was somebody's when it was asked for, and no longer is: if it is again by now, this fails and all is done again. */
+const OWN = 'insert into identities (identity, event) values ($1, $2)'
+const TAKE_OVER = 'update identities set event = $2 where identity = $1'
 const CLAIM = `insert into identities (identity, event) select * from unnest($1::text[], $2::bigint[]) on conflict do nothing returning identity`
 const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
   select event, n, at, kind, id, body_hash from json_populate_recordset(null::receipts, $1)`
@@ -311,8 +314,7 @@ export class PostgresEvents implements EventTable, Part {
     for (const [identity, { event, isOurs }] of this.#owners) {
       const now = this.#owned.get(identity)
       if (isOurs ? now === undefined || now === 0 : now === 0) free.push(identity)
-      else if (now !== undefined && now !== event)
-        moved.push(db.rows('update identities set event = $2 where identity = $1', [identity, now]))
+      else if (now !== undefined && now !== event) moved.push(db.rows(event === 0 ? OWN : TAKE_OVER, [identity, now]))
     }
     await Promise.all([...moved, deleteBy(db, 'identities where identity', free)])
   }
