@@ -77,6 +77,7 @@ export function placing({ store, flows, epoch, refresh, placed }: PlacingParts):
       // Who asks for everything from now on asks for what this call may have passed by already.
       first = false
       let isMore = isFirst
+      let found = 0
       try {
         const reasons = isFirst ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
         const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() })
@@ -85,11 +86,14 @@ export function placing({ store, flows, epoch, refresh, placed }: PlacingParts):
           await refresh()
           await place()
         }
-        isMore = marks.length === PLACED_AT_ONCE
+        found = marks.length
+        isMore = found === PLACED_AT_ONCE
       } finally {
         first ||= isFirst && isMore
       }
-      return isMore || first ? 0 : SECOND / 2
+      if (isMore || first) return 0
+      // Where some came, more will: an outbox in use is looked at often, an empty one now and then.
+      return found > 0 ? SECOND / 20 : SECOND / 2
     },
   }
 }
