@@ -124,6 +124,8 @@ function withoutHold(lane: ModelLane, now: Millis): string {
   if (run !== undefined) return run.state === 'running' ? 'lapsed' : run.state
   if (lane.deadline <= now) return 'ready'
   if (lane.deadline < NEVER) return 'waiting'
+  // Only an endless hold keeps a letter that was queued by hand: it runs though the lane is blocked (L9).
+  if (lane.letters.some((letter) => letter.state === 'queued')) return 'ready'
   return lane.letters.some((letter) => letter.blocks) ? 'blocked' : 'idle'
 }
 
