@@ -2,6 +2,7 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { emptyLane, isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
+import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { insertInto, sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
@@ -263,30 +264,6 @@ function byId(one: Lane, other: Lane): number {
   return one.id < other.id ? -1 : 1
 }
 
-type Rest = Pick<
-  Lane,
-  | 'left'
-  | 'replays'
-  | 'replayDue'
-  | 'passed'
-  | 'letters'
-  | 'letterDue'
-  | 'blocks'
-  | 'hold'
-  | 'ended'
-  | 'keepUntil'
-  | 'run'
->
-
-/** Most lanes only wait: they have nothing of this. */
-function restOf(lane: Lane): string | null {
-  const { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run } = lane
-  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
-  if (plain && keepUntil === 0) return null
-  const rest: Rest = { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run }
-  return JSON.stringify(rest)
-}
-
 function nameOf(lane: Lane): WrittenRow {
   return {
     id: lane.id,
@@ -298,7 +275,6 @@ function nameOf(lane: Lane): WrittenRow {
 }
 
 function changesOf(lane: Lane): WrittenRow {
-  const { run } = lane
   return {
     id: lane.id,
     row: lane.row,
@@ -311,15 +287,9 @@ function changesOf(lane: Lane): WrittenRow {
     ticket: lane.ticket,
     line: lane.line,
     rest: restOf(lane),
-    lease: run !== undefined && run.state === 'running' ? run.until : null,
-    keep_until: keptUntil(lane),
+    lease: momentOrNull(leaseEnd(lane)),
+    keep_until: momentOrNull(keptUntil(lane)),
   }
-}
-
-/** Only of a lane with nothing in it: upkeep looks for these. */
-function keptUntil(lane: Lane): Millis | null {
-  const isBare = isEmpty({ ...lane, hold: undefined, keepUntil: 0 }, 0)
-  return isBare ? momentOrNull(Math.max(lane.keepUntil, lane.hold?.until ?? 0)) : null
 }
 
 export function laneOf(row: Row): Lane {
@@ -344,6 +314,6 @@ export function laneOf(row: Row): Lane {
       ticket: number(row[12]),
       line: number(row[13]) as Line,
     },
-    typeof rest === 'string' ? (JSON.parse(rest) as Rest) : undefined,
+    typeof rest === 'string' ? readRest(rest) : undefined,
   )
 }

@@ -3,6 +3,7 @@ import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import { begin } from '../../model/claim.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
+import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { GroupQuery, LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
 import { GroupTurns, type Standing } from './group-turns.ts'
@@ -78,9 +79,6 @@ export class SqliteLanes implements LaneTable {
 
   #write(lane: Lane): void {
     this.#pushedBack.ended(lane.id)
-    const lease = lane.run?.state === 'running' ? lane.run.until : null
-    const idle = lane.run === undefined && lane.waiting === 0 && lane.replays === 0 && lane.letters === 0
-    const kept = idle && lane.blocks === 0 ? Math.max(lane.keepUntil, lane.hold?.until ?? 0) : NEVER
     const changing = [
       lane.tail,
       lane.waiting,
@@ -92,8 +90,8 @@ export class SqliteLanes implements LaneTable {
       lane.line,
       restOf(lane),
       this.#places.written(lane.row),
-      lease,
-      orNull(kept),
+      orNull(leaseEnd(lane)),
+      orNull(keptUntil(lane)),
     ]
     if (this.#cache.has(lane.id)) this.#sql.run(UPDATE, ...changing, lane.row)
     else {
@@ -280,30 +278,6 @@ export class SqliteLanes implements LaneTable {
   }
 }
 
-type Rest = Pick<
-  Lane,
-  | 'left'
-  | 'replays'
-  | 'replayDue'
-  | 'passed'
-  | 'letters'
-  | 'letterDue'
-  | 'blocks'
-  | 'hold'
-  | 'ended'
-  | 'keepUntil'
-  | 'run'
->
-
-/** Most lanes only wait: they have nothing of this. */
-function restOf(lane: Lane): string | null {
-  const { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run } = lane
-  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
-  if (plain && keepUntil === 0) return null
-  const rest: Rest = { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run }
-  return JSON.stringify(rest)
-}
-
 export function laneOf(row: Row): Lane {
   const name = { id: text(row[1]), flow: text(row[2]), key: text(row[3]), tenant: text(row[4]), group: text(row[5]) }
   const rest = row[14]
@@ -320,7 +294,7 @@ export function laneOf(row: Row): Lane {
       ticket: number(row[12]),
       line: number(row[13]) as Line,
     },
-    typeof rest === 'string' ? (JSON.parse(rest) as Rest) : undefined,
+    typeof rest === 'string' ? readRest(rest) : undefined,
   )
 }
 
