@@ -13,6 +13,7 @@ import { problemAnswer, type Problem } from './problem.ts'
 import type { Published } from './publisher.ts'
 import { NO_SOURCE, refusedRequest, type RefusedRequests } from './refused-requests.ts'
 import { networkOf, RequestRate } from './request-rate.ts'
+import { Turn } from './turn.ts'
 import type { Handshake, HandshakeResult, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
 
 /** A request whose body nobody has read yet. */
@@ -47,6 +48,7 @@ export class Receiver {
   #underWay = 0
   #idle: PromiseWithResolvers<void> | undefined
   readonly #room: BodyRoom
+  readonly #turn = new Turn()
   #isStopping = false
 
   constructor(parts: ReceiverParts) {
@@ -117,6 +119,7 @@ export class Receiver {
     if (unread !== undefined) return unread
     const body = await boundedBody(head.headers, read, source, hold)
     if ('code' in body) return body
+    await this.#turn.over()
     const request: ReceivedRequest = { ...head, body }
     const { handshake } = source.source
     const greeted = handshake?.verified === false ? await this.#greeted(source, request, handshake) : undefined

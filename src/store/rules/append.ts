@@ -101,7 +101,8 @@ export function enter(work: Work, lanes: LanesAtHand, to: Place, entering: Enter
   const placed = place(lane, { ...to, rank: entering.rank, size: entering.size }, work)
   work.tables.places.add(placed, entering.rank, { pos: placed.tail, event: entering.seq, size: entering.size })
   lanes.set(placed)
-  work.due(to.flow)
+  // One that is only pushed back is nobody's news: who wakes up for it too early learns it then.
+  if (placed.due < lane.due || placed.line !== lane.line) work.due(to.flow)
   if (lane.waiting + lane.replays === 0 && lane.run === undefined) {
     work.hint({ kind: 'opened', flow: to.flow, key: to.key })
   }
