@@ -58,15 +58,26 @@ describe('lanes that were pushed back', () => {
     expect(Number(rows?.['n'])).toBe(3)
   })
 
-  it('who watches the feed does not have them written down', async () => {
+  it('who watches the feed or asks for figures does not have them written down, and is told their true deadlines', async () => {
     const file = freshFile()
-    const store = await open(file, { clock: new VirtualClock() })
-    for (const id of ['a', 'b']) await send(store, event(id, { ...QUIET, key: 'k' }))
+    const clock = new VirtualClock()
+    const store = await open(file, { clock })
+    for (const id of ['a', 'b']) {
+      await send(store, event(id, { ...QUIET, key: 'k' }))
+      clock.advance(100)
+    }
+    const sent = clock.now() - 100
     const before = behind(file)
     expect(before).toBeGreaterThan(0)
     expect((await store.feed({ after: 0, n: 10 })).changes).toHaveLength(2)
     expect(behind(file)).toBe(before)
-    await store.stats()
+    expect((await store.stats()).flows.map(({ due }) => due)).toEqual([sent + QUIET.quiet])
+    expect(behind(file)).toBe(before)
+    await send(store, event('c', { ...QUIET, key: 'not pushed back' }))
+    expect((await store.stats()).flows.map(({ due }) => due)).toEqual([sent + QUIET.quiet])
+    await send(store, event('d', { ...QUIET, key: 'sooner', quiet: 1 }))
+    expect((await store.stats()).flows.map(({ due }) => due)).toEqual([clock.now() + 1])
+    await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 10 })
     expect(behind(file)).toBe(0)
   })
 

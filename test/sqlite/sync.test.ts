@@ -31,7 +31,7 @@ function scene(): Scene {
     db,
     file: 'f',
     readOnly: false,
-    tables: { isBehind: false, catchUp: () => {}, finish: () => {}, ended: () => {} },
+    tables: { isBehind: () => false, catchUp: () => {}, finish: () => {}, ended: () => {} },
     committed: () => {},
     sync: () => {
       syncs++

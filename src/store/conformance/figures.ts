@@ -117,6 +117,20 @@ export const figures: Suite = (rule) => {
     assert.deepEqual(opened, ['flow/k', 'flow/k'])
   })
 
+  rule('hints: a deadline that comes sooner is news, one that is only pushed back is not', async (t) => {
+    const news: string[] = []
+    t.store.listen((hint) => void (hint.kind === 'due' && news.push(hint.flow)))
+    await t.append('a', { key: 'k', quiet: 100 })
+    assert.deepEqual(news, ['flow'])
+    await t.append('b', { key: 'k', quiet: 200 })
+    assert.deepEqual(news, ['flow'])
+    await t.append('c', { key: 'k', quiet: 50 })
+    assert.deepEqual(news, ['flow', 'flow'])
+    await t.append('d', { key: 'k', quiet: 50, maxEvents: 4 })
+    assert.deepEqual(news, ['flow', 'flow', 'flow'])
+    assert.deepEqual(t.names(await t.next()), ['a', 'b', 'c', 'd'])
+  })
+
   rule('hints stop when told to, and a listener that throws hurts nobody', async (t) => {
     let heard = 0
     const stop = t.store.listen(() => heard++)

@@ -15,11 +15,14 @@ interface Done {
   readonly value: unknown
 }
 
+/** Which rows have to be true: all, or all but those of lanes that were only pushed back. */
+export type Rows = 'all' | 'but-pushed-back'
+
 /** What memory holds of the file, and when it has to be put down or let go. */
 interface BehindTheFile {
-  readonly isBehind: boolean
+  isBehind(rows: Rows): boolean
   /** Before anybody reads the rows. */
-  catchUp(): void
+  catchUp(rows: Rows): void
   /** Inside the transaction, when all its work is done. */
   finish(): void
   ended(how: 'committed' | 'rolled-back'): void
@@ -66,10 +69,10 @@ export class GroupCommit {
     })
   }
 
-  async read<T>(work: () => T): Promise<T> {
+  async read<T>(rows: Rows, work: () => T): Promise<T> {
     if (!this.#open) throw closed()
     const { readOnly, tables } = this.#parts
-    if (!readOnly && (tables.isBehind || this.#inDoubt)) await this.write(() => tables.catchUp())
+    if (!readOnly && (tables.isBehind(rows) || this.#inDoubt)) await this.write(() => tables.catchUp(rows))
     try {
       return work()
     } catch (error) {

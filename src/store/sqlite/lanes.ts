@@ -6,6 +6,7 @@ import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { GroupQuery, LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
+import type { Rows } from './commit.ts'
 import { GroupTurns, type Standing } from './group-turns.ts'
 import type { SqlitePlaces } from './places.ts'
 import { PushedBack } from './pushed-back.ts'
@@ -26,6 +27,7 @@ const FIRST_OF_NO_GROUP = `select ${COLUMNS} from lanes indexed by lanes_line
 const OF_GROUP = `select 1 from lanes indexed by lanes_share where flow = ? and grp = ? and grp <> '' and due is not null limit 1`
 const OF_NO_GROUP = `select 1 from lanes indexed by lanes_line where flow = ? and due is not null and grp = '' limit 1`
 const HEAD = `select due, id from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1 offset ?`
+const EARLIER = `select due, id from lanes where flow = ? and line = ? and due < ? order by due, ticket limit ?`
 const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and lease is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
 const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
@@ -119,9 +121,9 @@ export class SqliteLanes implements LaneTable {
   }
 
   /** Writes every lane whose row does not say how it is. */
-  catchUp(): void {
+  catchUp(rows: Rows = 'all'): void {
     this.#catchUpBegun(undefined)
-    for (const lane of this.#pushedBack.all()) this.#write(lane)
+    if (rows === 'all') for (const lane of this.#pushedBack.all()) this.#write(lane)
   }
 
   /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
@@ -132,8 +134,8 @@ export class SqliteLanes implements LaneTable {
     }
   }
 
-  get isBehind(): boolean {
-    return this.#begun.count > 0 || this.#pushedBack.count > 0
+  isBehind(rows: Rows): boolean {
+    return this.#begun.count > 0 || (rows === 'all' && this.#pushedBack.count > 0)
   }
 
   remove(lane: Lane): void {
@@ -225,6 +227,16 @@ export class SqliteLanes implements LaneTable {
       const head = this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))
       if (head === undefined || !this.#rangEarly(text(head[1]))) return moment(head?.[0])
     }
+  }
+
+  /** The first deadline of a flow, NEVER for none, while lanes that were pushed back stay where the index has them. */
+  firstDue(flow: string, lines: readonly Line[]): Millis {
+    const pushed = this.#pushedBack.firstDue(flow)
+    const standing = lines.map((line) => {
+      const rows = this.#sql.all(EARLIER, flow, line, pushed, this.#pushedBack.count + 1)
+      return moment(rows.find(([, id]) => !this.#pushedBack.has(text(id)))?.[0] ?? null)
+    })
+    return Math.min(pushed, ...standing)
   }
 
   #live(flow: string, group: string, now: Millis): number {

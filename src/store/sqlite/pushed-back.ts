@@ -74,6 +74,13 @@ export class PushedBack {
     return Array.from(this.#behind.values(), ({ lane }) => lane)
   }
 
+  /** The first deadline that one of them has now. */
+  firstDue(flow: string): Millis {
+    let first = NEVER
+    for (const { lane } of this.#behind.values()) if (lane.flow === flow) first = Math.min(first, lane.due)
+    return first
+  }
+
   /** Those that have been behind for long enough. */
   overdue(): readonly Lane[] {
     const lanes: Lane[] = []

@@ -16,10 +16,10 @@ import { stretchAt } from '../../model/limit.ts'
 import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
 import { SqliteEvents } from './events.ts'
-import { LANE_COLUMNS, laneOf } from './lanes.ts'
+import { LANE_COLUMNS, laneOf, type SqliteLanes } from './lanes.ts'
 import { LETTER_COLUMNS, letterOf, MARK_COLUMNS, markOf, RUN_COLUMNS, runOf } from './runs.ts'
 import { auditOf } from './small-tables.ts'
-import { moment, number, text, type Row, type Statements } from './statements.ts'
+import { number, text, type Row, type Statements } from './statements.ts'
 
 /** A page looks at no more rows than this, whatever it is looking for. */
 const ROWS_PER_PAGE = 20_000
@@ -61,22 +61,27 @@ const LIMITS = `select l.name, l.state ->> 'epoch', l.state ->> 'pausedUntil',
     max(l.state ->> 'last', coalesce(l.state ->> 'promised', 0)), l.state ->> 'stretch', l.state ->> 'stretchedAt'
   from (select name from limits order by idle_at desc limit 1000) shown join limits l on l.name = shown.name`
 /** A look for each line: the smallest of all would be a look at every lane. */
-const FIRST_IN_LINE =
-  'select due from lanes where flow = ? and line = ? and due is not null order by due, ticket limit 1'
 const LINES: readonly Line[] = [0, 1, 2]
 /** In the order in which they are asked for. */
 const IDS_OF = `select e.id from json_each(?) s cross join events e on e.seq = s.value order by s.key`
 const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
   from pragma_page_count p, pragma_freelist_count f, pragma_page_size s`
 
+interface RecordsOf {
+  readonly events: SqliteEvents
+  readonly lanes: Pick<SqliteLanes, 'firstDue'>
+  /** Its name. */
+  readonly store: string
+}
+
 export class SqliteRecords implements RecordQueries {
   readonly #sql: Statements
-  readonly #events: SqliteEvents
+  readonly #of: RecordsOf
   readonly #kinds: { readonly [K in RecordKind]: Kept<K> }
 
-  constructor(sql: Statements, events: SqliteEvents, store: string) {
+  constructor(sql: Statements, of: RecordsOf) {
     this.#sql = sql
-    this.#events = events
+    this.#of = of
     const placeOf = (query: string) => (id: string) => number(sql.get(query, id)?.[0]) as number | undefined
     this.#kinds = {
       events: {
@@ -108,8 +113,8 @@ export class SqliteRecords implements RecordQueries {
         columns: RUN_COLUMNS,
         order: 'n',
         where: { ...OF_A_LANE, from: 'ended >= ?', to: 'ended < ?' },
-        read: (row) => this.#run(runOf(row, store)),
-        find: (id) => (id.startsWith(`${store}-`) ? runNumber(id) : undefined),
+        read: (row) => this.#run(runOf(row, of.store)),
+        find: (id) => (id.startsWith(`${of.store}-`) ? runNumber(id) : undefined),
       },
       dead: {
         table: 'letters',
@@ -181,9 +186,9 @@ export class SqliteRecords implements RecordQueries {
     if (row === undefined) return undefined
     const record = kept.read(row)
     if (kind !== 'events') return record
-    const event = this.#events.byId(id)
+    const event = this.#of.events.byId(id)
     if (event === undefined) return record
-    return { ...record, body: event.body, request: event.request, receipts: this.#events.receipts(event.seq) }
+    return { ...record, body: event.body, request: event.request, receipts: this.#of.events.receipts(event.seq) }
   }
 
   stats(now: Millis): TableStats {
@@ -222,7 +227,7 @@ export class SqliteRecords implements RecordQueries {
 
   #flow(flow: string, now: Millis): TableStats['flows'][number] {
     const pause = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
-    const due = Math.min(...LINES.map((line) => moment(this.#sql.get(FIRST_IN_LINE, flow, line)?.[0])))
+    const due = this.#of.lanes.firstDue(flow, LINES)
     const paused: PauseRow | undefined =
       pause === undefined ? undefined : { reason: text(pause[0]), by: text(pause[1]), since: number(pause[2]) }
     return {

@@ -6,7 +6,7 @@ import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
 import { TableStore, type Commits } from '../rules/store.ts'
 import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
-import { GroupCommit } from './commit.ts'
+import { GroupCommit, type Rows } from './commit.ts'
 import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
 import { Identities } from './identities.ts'
@@ -66,7 +66,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const commits: Commits = {
       durable: commit.durable,
       write: (work) => commit.write(() => work(tables, clock.now())),
-      read: (work) => commit.read(() => work(tables, clock.now())),
+      read: (work) => commit.read('all', () => work(tables, clock.now())),
+      readHeads: (work) => commit.read('but-pushed-back', () => work(tables, clock.now())),
       moment: () => commit.glance(() => ({ now: clock.now(), routes: tables.routes() })),
       close: () => commit.close(),
     }
@@ -178,7 +179,7 @@ class SqliteTables implements Tables {
     this.limits = new SqliteLimits(sql)
     this.small = new SqliteSmall(sql)
     this.docs = new SqliteDocs(sql)
-    this.records = new SqliteRecords(sql, this.events, this.name)
+    this.records = new SqliteRecords(sql, { events: this.events, lanes: this.lanes, store: this.name })
   }
 
   readonly draw = (): number => {
@@ -203,12 +204,12 @@ class SqliteTables implements Tables {
     this.#sql.run(`update meta set value = ? where name = 'routes'`, this.#routes)
   }
 
-  get isBehind(): boolean {
-    return this.lanes.isBehind
+  isBehind(rows: Rows): boolean {
+    return this.lanes.isBehind(rows)
   }
 
-  catchUp(): void {
-    this.lanes.catchUp()
+  catchUp(rows: Rows): void {
+    this.lanes.catchUp(rows)
   }
 
   /** The last thing before the commit. */

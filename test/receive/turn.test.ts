@@ -1,0 +1,18 @@
+// Who came in one turn of the event loop goes on in the next, in order, and before anybody who came later.
+import { expect, it } from 'vitest'
+import { Turn } from '../../src/receive/turn.ts'
+
+it('goes on with all of a turn at once, when the turn is over', async () => {
+  const turn = new Turn()
+  const order: string[] = []
+  const first = ['a', 'b', 'c'].map((name) => turn.over().then(() => order.push(name)))
+  await Promise.resolve()
+  expect(order).toEqual([])
+  const later = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+    order.push('the next turn')
+    await turn.over()
+    order.push('d')
+  })
+  await Promise.all([...first, later])
+  expect(order).toEqual(['a', 'b', 'c', 'the next turn', 'd'])
+})
