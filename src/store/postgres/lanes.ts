@@ -6,6 +6,7 @@ import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { insertInto, sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
+import type { LineFloors } from './line-floors.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
 import { byTurn, ReadyLines, SOON } from './ready-lines.ts'
 import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
@@ -55,23 +56,24 @@ const ADD = insertInto('lanes', MADE)
 const BY_ID = `select ${COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
 const NOWAIT = `${LOCKED} nowait`
-const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and id <> all($5)
+const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and due >= $6 and id <> all($5)
   order by due, ticket limit $4 for update skip locked`
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-/** By the server's clock, before it was asked what time it is. */
-const READY_BY_NOW = READY.replace('due <= $3', `due <= ${SERVER_NOW} and $3::bigint < 0`)
-const HEADS =
-  'select id, due from lanes where flow = $1 and line = $2 and due is not null order by due, ticket limit $3'
+/** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
+const READY_BY_NOW = READY.replace('due <= $3', `due <= (select ${SERVER_NOW}) and $3::bigint < 0`)
+const HEAD = `select id, due from lanes where flow = $1 and line = $2 and due >= $3 and id <> all($4) order by due, ticket limit 1`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
 const OLDEST = `select ${COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
+type Head = Pick<Lane, 'id' | 'due'>
+
 export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
   readonly #ready = new ReadyLines()
-  readonly #heads = new Questions<[flow: string, line: Line, n: number], readonly (readonly [LaneId, Millis])[]>()
+  readonly #heads = new Questions<[flow: string, line: Line, times: number], Head | 'none'>()
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
@@ -80,10 +82,12 @@ export class PostgresLanes implements LaneTable, Part {
   /** All that were named so far. */
   named: readonly LaneId[] = []
   #first: readonly LaneId[]
+  readonly #floors: LineFloors
 
   /** `first`: locked with the first that are named. */
-  constructor(first: readonly LaneId[] = []) {
+  constructor(first: readonly LaneId[], floors: LineFloors) {
     this.#first = first
+    this.#floors = floors
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
       stored: () => this.#lanes.storedKeys,
@@ -143,12 +147,10 @@ export class PostgresLanes implements LaneTable, Part {
 
   /** Of those that nobody here has looked at: the others may stand elsewhere by now. */
   #headOf(flow: string, line: Line): Millis {
-    for (let n = HEADS_AT_FIRST; ; n *= 8) {
-      const heads = this.#heads.ask(flow, line, n)
-      if (heads === undefined) return NEVER
-      const first = heads.find(([id]) => !this.#lanes.knows(id))
-      if (first !== undefined) return first[1]
-      if (heads.length < n) return NEVER
+    for (let times = 0; ; times++) {
+      const head = this.#heads.ask(flow, line, times)
+      if (head === undefined || head === 'none') return NEVER
+      if (!this.#lanes.knows(head.id)) return head.due
     }
   }
 
@@ -200,17 +202,10 @@ export class PostgresLanes implements LaneTable, Part {
   /** Those that are found by their deadlines. */
   async load(db: Db): Promise<void> {
     await Promise.all([
-      this.#ready.load(async ({ flow, line, now, n }) => {
-        const found = this.#load(
-          await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, n, this.#lanes.storedKeys]),
-        )
-        return found.flatMap((id) => this.#lanes.stored(id) ?? [])
-      }),
+      this.#ready.load((query) => this.#findReady(db, query)),
       // How many of a group run is known once those are here that this transaction may end.
       this.#isLocking ? undefined : this.#turns.load(db),
-      this.#heads.load(async (flow, line, n) =>
-        (await db.rows(HEADS, [written(flow), line, n])).map((row) => [text(row[0]), number(row[1])] as const),
-      ),
+      this.#heads.load((flow, line) => this.#findHead(db, flow, line)),
       this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
       this.#beyond.load(async (flow, most) => {
         const crowded = await db.rows(CROWDED, [written(flow), most])
@@ -218,6 +213,32 @@ export class PostgresLanes implements LaneTable, Part {
         return (await Promise.all(found)).flatMap((rows) => this.#load(rows))
       }),
     ])
+  }
+
+  async #findReady(db: Db, { flow, line, now, n }: ReadyQuery): Promise<readonly Lane[]> {
+    const from = this.#floors.from(flow, line)
+    const at = this.#lanes.storedKeys
+    const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, n, at, from])
+    const found = this.#load(rows).flatMap((id) => this.#lanes.stored(id) ?? [])
+    if (found[0] !== undefined) this.#found(flow, line, from, found[0].due)
+    return found
+  }
+
+  async #findHead(db: Db, flow: string, line: Line): Promise<Head | 'none'> {
+    const from = this.#floors.from(flow, line)
+    const [row] = await db.rows(HEAD, [written(flow), line, from, this.#lanes.storedKeys])
+    const head = row === undefined ? undefined : { id: text(row[0]), due: number(row[1]) }
+    this.#found(flow, line, from, head?.due)
+    return head ?? 'none'
+  }
+
+  /** Those at hand were left out, and may stand before it. */
+  #found(flow: string, line: Line, from: Millis, first: Millis | undefined): void {
+    let least = first
+    for (const lane of this.#lanes.storedRows) {
+      if (lane.flow === flow && lane.line === line) least = Math.min(least ?? NEVER, lane.due)
+    }
+    this.#floors.found(flow, line, from, least)
   }
 
   #load(rows: readonly Row[]): readonly LaneId[] {
@@ -233,6 +254,7 @@ export class PostgresLanes implements LaneTable, Part {
     const sorted = kept.toSorted(byId)
     const old = sorted.filter((lane) => this.#lanes.stored(lane.id) !== undefined)
     const made = sorted.filter((lane) => this.#lanes.stored(lane.id) === undefined)
+    this.#floors.written(sorted)
     const renamed = old.filter((lane) => !isCalled(lane, this.#lanes.stored(lane.id)))
     return Promise.all([
       deleteBy(db, 'lanes where id', removed),
@@ -257,8 +279,6 @@ function isCalled(lane: Lane, stored: Lane | undefined): boolean {
     stored.group === lane.group
   )
 }
-
-const HEADS_AT_FIRST = 64
 
 function byId(one: Lane, other: Lane): number {
   return one.id < other.id ? -1 : 1

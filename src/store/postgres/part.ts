@@ -80,6 +80,11 @@ export class Keyed<T> {
     return [...this.#loaded].flatMap(([key, row]) => (row === undefined ? [] : [key]))
   }
 
+  /** Of those the rows, as the server has them. */
+  get storedRows(): readonly T[] {
+    return [...this.#loaded.values()].filter((row) => row !== undefined)
+  }
+
   /** Every row that is known, as the rules have left it. */
   *values(): Iterable<T> {
     for (const row of this.#changed.values()) if (row !== undefined) yield row

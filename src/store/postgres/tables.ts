@@ -7,6 +7,7 @@ import { PostgresEvents } from './events.ts'
 import { PostgresLanes } from './lanes.ts'
 import { PostgresLetters } from './letters.ts'
 import { PostgresLimits } from './limits.ts'
+import type { LineFloors } from './line-floors.ts'
 import { Locks } from './locks.ts'
 import { PostgresMarks } from './marks.ts'
 import { Numbers, type SeqReserve } from './numbers.ts'
@@ -37,6 +38,8 @@ export interface TableParts {
   readonly now: Millis | undefined
   /** Numbers for events, taken before any lock. */
   readonly seqs: SeqReserve
+  /** Where lines begin, as far as this process knows. */
+  readonly floors: LineFloors
   /** Lanes to be locked with the first that are named. */
   readonly first: readonly string[]
 }
@@ -44,6 +47,7 @@ export interface TableParts {
 export class PostgresTables implements TransactionTables {
   readonly #locks: Locks
   readonly #seqs: SeqReserve
+  readonly #floors: LineFloors
   readonly #numbers = new Numbers()
   readonly draw: () => number = this.#numbers.draw
   readonly lanes: PostgresLanes
@@ -64,8 +68,9 @@ export class PostgresTables implements TransactionTables {
 
   constructor(parts: TableParts) {
     this.name = parts.name
-    this.lanes = new PostgresLanes(parts.first)
+    this.lanes = new PostgresLanes(parts.first, parts.floors)
     this.#seqs = parts.seqs
+    this.#floors = parts.floors
     this.#now = parts.now
     this.#locks = new Locks(parts.space)
     this.limits = new PostgresLimits(this.#locks)
@@ -149,7 +154,9 @@ export class PostgresTables implements TransactionTables {
 
   /** The moment of the transaction: after its locks. */
   async #begin(db: Db): Promise<void> {
-    this.#now = number((await db.rows(NOW))[0]?.[0])
+    const [[row]] = await Promise.all([db.rows(NOW), this.#floors.look(db)])
+    this.#now = number(row?.[0])
+    this.#floors.happened(this.#now)
   }
 
   async write(db: Db): Promise<void> {

@@ -1,0 +1,151 @@
+// Beside an old snapshot nothing that was deleted goes from the index: who claims must not go through all of it each time.
+import pg from 'pg'
+import { describe, inject, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { laneId } from '../../src/model/identity.ts'
+import { emptyLane } from '../../src/model/lane.ts'
+import { claimOf, done, LEASE, newEvent } from '../../src/store/conformance/vocabulary.ts'
+import type { Lease, Settle, Store } from '../../src/store/contract/index.ts'
+import { LineFloors } from '../../src/store/postgres/line-floors.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+
+const DEAD = 2_000
+const TURNS = 40
+/** A lane that another process set back is found by then, at the latest. */
+const WHOLE_EVERY = 2_000
+
+describe.concurrent.each(inject('postgresServers'))('$name', ({ url }) => {
+  it('claims from where the line begins, and finds what was set back', { timeout: 60_000 }, async ({ expect }) => {
+    const schema = `floors_${process.pid}`
+    const open = (): Promise<Store> => openPostgresStore({ url, schema, connections: 2, acceptLoss: true })
+    const [store, other] = [await open(), await open()]
+    const onlooker = new pg.Client({ connectionString: url })
+    const holder = new pg.Client({ connectionString: url })
+    await Promise.all([onlooker.connect(), holder.connect()])
+    await holder.query('begin isolation level repeatable read')
+    await holder.query('select count(*) from pg_class')
+    const began = systemClock.monotonic()
+    let request = 0
+    const turn = async (
+      by: Store,
+      settle: readonly Lease[] = [],
+      slots = 100,
+      lease = LEASE,
+    ): Promise<readonly Lease[]> => {
+      const reply = await by.turn({
+        process: by === store ? 'one' : 'other',
+        request: ++request,
+        routes: 1,
+        settle: settle.map((lease) => settling(lease)),
+        claim: slots === 0 ? [] : [claimOf({ slots, lease })],
+        budget: 64_000_000,
+      })
+      return reply.claimed
+    }
+    const send = (by: Store, keys: readonly string[], quiet: number): Promise<unknown> =>
+      by.append({ routes: 1, events: keys.map((key) => newEvent(key, { key, quiet }, systemClock.now())) })
+    const entriesRead = async (): Promise<number> => {
+      // What a connection has read it tells at most once a second, when it is used again.
+      await passed(1_100)
+      for (const by of [store, other]) await Promise.all([1, 2].map(() => by.feed({ after: 0, n: 1 })))
+      const { rows } = await onlooker.query<{ n: string }>(
+        `select pg_stat_clear_snapshot(), sum(idx_tup_read) as n from pg_stat_user_indexes where schemaname = $1 and indexrelname = 'lanes_line'`,
+        [schema],
+      )
+      return Number(rows[0]?.n)
+    }
+    try {
+      for (let from = 0; from < DEAD; from += 100) {
+        await send(
+          store,
+          Array.from({ length: 100 }, (_, n) => `k${from + n}`),
+          0,
+        )
+        await turn(store, await turn(store, [], 100, 1_000), 0)
+      }
+      await passed(Math.max(0, 6_500 - (systemClock.monotonic() - began)))
+      // The snapshot is known to be old by now, and this look is of the whole line.
+      await turn(store)
+      await turn(store)
+      const before = await entriesRead()
+      for (let n = 0; n < TURNS; n++) {
+        await send(store, [`new ${n}`], 0)
+        const claimed = await turn(store, [], 1)
+        expect(claimed.map(({ key }) => key)).toEqual([`new ${n}`])
+        await turn(store, claimed, 0)
+      }
+      // At most two looks at all of it, where each of them would have been.
+      expect((await entriesRead()) - before).toBeLessThan(DEAD * 6)
+
+      // Held, a lane stands at the end; let go, where it belongs: by this process, it is the first at once.
+      const hold = (by: Store, key: string): Promise<unknown> =>
+        by.steer({ what: 'lanes', ids: [laneId('flow', key)], act: { kind: 'hold', reason: '', by: '', for: 60_000 } })
+      const letGo = (by: Store, key: string): Promise<unknown> =>
+        by.steer({ what: 'lanes', ids: [laneId('flow', key)], act: { kind: 'unhold' } })
+      const keysOf = async (slots: number): Promise<readonly string[]> =>
+        (await turn(store, [], slots)).map(({ key }) => key)
+      for (const key of ['ours', 'theirs']) {
+        await send(store, [key], 0)
+        await hold(store, key)
+      }
+      await passed(3_500)
+      expect(await keysOf(1)).toEqual([])
+      await letGo(store, 'ours')
+      await send(store, ['later'], 0)
+      expect(await keysOf(1)).toEqual(['ours'])
+      expect(await keysOf(1)).toEqual(['later'])
+      // By another process: soon.
+      await letGo(other, 'theirs')
+      await expect.poll(() => keysOf(1), { timeout: WHOLE_EVERY + 1_000 }).toEqual(['theirs'])
+    } finally {
+      await holder.query('rollback')
+      await Promise.all([holder.end(), onlooker.end(), store.close(), other.close()])
+    }
+  })
+})
+
+function settling({ lane, token }: Lease): Settle {
+  return { lane, token, outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] }
+}
+
+/** What is tried is what time does here: a snapshot is old after so many real seconds. */
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.after(ms, resolve))
+}
+
+describe('where a look begins', () => {
+  const LANE = { ...emptyLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' }), line: 0 } as const
+  const at = async (age: number): Promise<LineFloors> => {
+    const floors = new LineFloors()
+    floors.happened(100_000)
+    await floors.look({ readOnly: false, rows: () => Promise.resolve([[age]]) })
+    floors.found('f', 0, 0, 99_000)
+    return floors
+  }
+
+  it('at the front, unless a snapshot is old', async ({ expect }) => {
+    expect((await at(4_000)).from('f', 0)).toBe(0)
+    expect((await at(6_000)).from('f', 0)).toBe(97_000)
+    expect((await at(6_000)).from('f', 1)).toBe(0)
+    expect((await at(6_000)).from('g', 0)).toBe(0)
+  })
+
+  it('at the first lane, never later than 3 s ago, and at the front again after 2 s', async ({ expect }) => {
+    const floors = await at(6_000)
+    floors.found('f', 0, 97_000, 50_000)
+    expect(floors.from('f', 0)).toBe(50_000)
+    floors.found('f', 0, 50_000, undefined)
+    floors.happened(101_999)
+    expect(floors.from('f', 0)).toBe(98_999)
+    floors.happened(102_000)
+    expect(floors.from('f', 0)).toBe(0)
+  })
+
+  it('at a lane that this process has let go, once it is earlier', async ({ expect }) => {
+    const floors = await at(6_000)
+    floors.written([{ ...LANE, due: 80_000 }])
+    expect(floors.from('f', 0)).toBe(80_000)
+    floors.written([{ ...LANE, due: 90_000 }])
+    expect(floors.from('f', 0)).toBe(80_000)
+  })
+})
