@@ -78,8 +78,14 @@ export class Alerting {
         return { name, pausedFor, waitsFor: Math.max(pausedFor, last - now) }
       }),
       clockOffset: clock.now() - opening.time.now(),
+      deadRows: stats.hygiene && sumOf(Object.values(stats.hygiene.deadRows)),
+      snapshot: stats.hygiene?.oldest,
     }
   }
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
 }
 
 function windowed(gathered: Gathered, window: Millis): AlertWindow {

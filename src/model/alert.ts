@@ -2,6 +2,7 @@
 // before it is called off. Its course is a pure function.
 import type { Millis } from '../clock.ts'
 import type { Duration } from './duration.ts'
+import type { SnapshotHolder } from './hygiene.ts'
 
 /** What a condition can ask. Of the last 24 hours unless it says otherwise; `undefined` where nothing has happened yet. */
 export interface AlertFigures {
@@ -26,6 +27,10 @@ export interface AlertFigures {
   readonly limits: readonly { readonly name: string; readonly pausedFor: Millis; readonly waitsFor: Millis }[]
   /** How far the clock of this process is from that of the store. */
   readonly clockOffset: Millis
+  /** PostgreSQL: rows of the store that are done with and not cleared away yet; undefined where nobody can say. */
+  readonly deadRows: number | undefined
+  /** PostgreSQL: whose open transaction or snapshot keeps them from being cleared away for longest. */
+  readonly snapshot: SnapshotHolder | undefined
 }
 
 export interface AlertWindow {

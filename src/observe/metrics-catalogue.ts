@@ -68,6 +68,11 @@ export class Looked {
   readonly bytes: Numbers = gauge('store_bytes', 'What the store takes.')
   readonly room: Numbers = gauge('store_limit_bytes', 'What the store may take; not there if unbounded.')
   readonly diskUsed: Numbers = gauge('store_disk_used_ratio', "How full the disk of the store's file is, 0 to 1.")
+  readonly deadRows: Numbers = gauge('store_dead_rows', 'Rows to be cleared away; PostgreSQL only.', 'table')
+  readonly oldestSnapshot: Numbers = gauge(
+    'store_oldest_snapshot_seconds',
+    'Age of the oldest open transaction or snapshot; PostgreSQL only.',
+  )
   readonly clockOffset: Numbers = gauge('clock_offset_seconds', "The store's clock ahead of this machine's.")
 
   get all(): readonly Series[] {

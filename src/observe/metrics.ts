@@ -133,7 +133,7 @@ export class Metrics {
     }
   }
 
-  #lookAt({ flows, letters, marks, limits, bytes, now }: StatsReply): void {
+  #lookAt({ flows, letters, marks, limits, bytes, hygiene, now }: StatsReply): void {
     const looked = this.#looked
     for (const { flow, due = Infinity, paused } of flows) {
       looked.oldest.add(Math.max(0, now - due) / 1_000, flow)
@@ -147,6 +147,9 @@ export class Metrics {
       looked.limitBusy.add(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
     }
     looked.bytes.add(bytes)
+    if (hygiene === undefined) return
+    for (const [table, count] of Object.entries(hygiene.deadRows)) looked.deadRows.add(count, table)
+    looked.oldestSnapshot.add((hygiene.oldest?.age ?? 0) / 1_000)
   }
 
   #lookAtLanes({ flows }: Depths): void {

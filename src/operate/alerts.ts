@@ -3,6 +3,7 @@ import { NEVER, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { CLEAR, type AlertFigures, type AlertRecord, type AlertRule, type AlertState } from '../model/alert.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { holderText } from '../model/hygiene.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Store } from '../store/contract/index.ts'
 import { ALERT_DOC, recordIn } from '../upkeep/alerts.ts'
@@ -82,6 +83,7 @@ export const alerts: {
   readonly diskFull: Bound<number>
   readonly limitStarving: Bound<Duration>
   readonly clockOffset: Bound<Duration>
+  readonly oldSnapshot: Bound<Duration>
 } = {
   deadLetters: ({ above = 10 } = {}) => {
     return ({ deadLetters }) => deadLetters > above && `${deadLetters} dead letters within a day.`
@@ -130,6 +132,10 @@ export const alerts: {
     const most = millis(above, 'alerts.clockOffset.above')
     return ({ clockOffset }) =>
       Math.abs(clockOffset) > most && `The clock here is ${clockOffset} ms from that of the store.`
+  },
+  oldSnapshot: ({ above = '30s' } = {}) => {
+    const most = millis(above, 'alerts.oldSnapshot.above')
+    return ({ snapshot }) => snapshot !== undefined && snapshot.age > most && holderText(snapshot)
   },
 }
 

@@ -19,10 +19,16 @@ const figures: AlertFigures = {
   keepBytes: undefined,
   limits: [],
   clockOffset: 0,
+  deadRows: undefined,
+  snapshot: undefined,
 }
 
 const limit = (pausedFor: number, waitsFor: number): Pick<AlertFigures, 'limits'> => ({
   limits: [{ name: 'a', pausedFor, waitsFor }],
+})
+
+const snapshot = (age: number): Pick<AlertFigures, 'snapshot'> => ({
+  snapshot: { kind: 'session', name: '7', application: 'report', user: 'ana', state: 'active', age, isAtLeast: false },
 })
 
 /** Of the last hour, and of nothing else. */
@@ -60,6 +66,7 @@ test.each([
   ['limitStarving, paused', alerts.limitStarving(), limit(300_000, 300_000), limit(300_001, 300_001)],
   ['limitStarving, busy', alerts.limitStarving(), limit(0, 300_000), limit(0, 300_001)],
   ['clockOffset', alerts.clockOffset(), { clockOffset: -5_000 }, { clockOffset: -5_001 }],
+  ['oldSnapshot', alerts.oldSnapshot(), snapshot(30_000), snapshot(30_001)],
 ] as const)('the preset %s: at its bound nothing, above it a sentence', (_name, when, at, above) => {
   expect(when(figures)).toBe(false)
   expect(when({ ...figures, ...at })).toBe(false)

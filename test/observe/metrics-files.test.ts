@@ -96,6 +96,7 @@ describe('docs/operate', () => {
       'StoreNearlyFull',
       'LimitStarving',
       'ClockOffset',
+      'OldSnapshot',
     ])
       expect(all.map(({ alert }) => alert)).toContain(`Sluice${preset}`)
   })

@@ -140,6 +140,9 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_store_up')).toEqual(['sluice_store_up 1'])
     expect(await r.lines('sluice_store_bytes')).toHaveLength(1)
     expect(await r.lines('sluice_store_disk')).toEqual(['sluice_store_disk_used_ratio 0.5'])
+    // Only a server that clears away by itself has any to tell of.
+    expect(await r.lines('sluice_store_dead')).toEqual([])
+    expect(await r.lines('sluice_store_oldest')).toEqual([])
   })
 
   it('those who ask at the same time get the same, counted once', async () => {

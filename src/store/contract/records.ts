@@ -1,6 +1,7 @@
 // What people, the API and the command line ask of a store: documents, search, figures. Reads only what is bounded.
 import type { Millis } from '../../clock.ts'
 import type { Event } from '../../model/event.ts'
+import type { StoreHygiene } from '../../model/hygiene.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt, Lane } from '../../model/lane.ts'
 import type { MarkReason, Reply } from './work.ts'
@@ -216,6 +217,8 @@ export interface StatsReply extends Reply {
   readonly limits: readonly LimitStats[]
   readonly bytes: number
   readonly durable: { readonly yes: boolean; readonly because: string }
+  /** Of a store on a server that clears away by itself what was changed; at most ten seconds old. */
+  readonly hygiene?: StoreHygiene
 }
 
 export interface BodiesReply extends Reply {

@@ -7,16 +7,16 @@ import type { Db } from './part.ts'
 import { number } from './values.ts'
 
 /** Deadlines that are set now lie later, unless a transaction takes longer than this to commit. */
-const MARGIN: Millis = 3_000
+const MARGIN: Millis = 1_000
 /** What another process lets go, to stand further back than that, is found by then. */
-const WHOLE_EVERY: Millis = 2_000
+const WHOLE_EVERY: Millis = 5_000
 const SNAPSHOTS_EVERY: Millis = 5_000
 const OLD: Millis = 5_000
 
 /** Of this database. Who may not see what others do sees no moment: that one may be old. */
 const OLDEST = `select coalesce(max(coalesce(extract(epoch from clock_timestamp() - xact_start) * 1000, 1e9)), 0)
   from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-  and (backend_xmin is not null or query = '<insufficient privilege>')`
+  and coalesce(backend_xmin, backend_xid) is not null and pid not in (select pid from pg_stat_progress_vacuum)`
 
 interface Floor {
   readonly due: Millis

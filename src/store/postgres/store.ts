@@ -1,11 +1,12 @@
 // The store for many processes: one PostgreSQL, one truth.
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
-import type { Store } from '../contract/index.ts'
+import type { StatsReply, Store } from '../contract/index.ts'
 import { TableStore } from '../rules/store.ts'
 import { connect, Connection, listener, script } from './connections.ts'
 import { fault } from './faults.ts'
 import { Hints } from './hints.ts'
+import { Hygiene } from './hygiene.ts'
 import { migrate } from './schema.ts'
 import { nameOf } from './tables.ts'
 import { Transactions } from './transactions.ts'
@@ -27,10 +28,17 @@ const CONNECTIONS = 8
 class PostgresStore extends TableStore {
   /** Where transactions of others publish. */
   readonly outbox: string
+  readonly #hygiene: Hygiene
 
-  constructor(parts: ConstructorParameters<typeof TableStore>[0], outbox: string) {
+  constructor(parts: ConstructorParameters<typeof TableStore>[0], outbox: string, hygiene: Hygiene) {
     super(parts)
     this.outbox = outbox
+    this.#hygiene = hygiene
+  }
+
+  override async stats(): Promise<StatsReply> {
+    const [stats, hygiene] = await Promise.all([super.stats(), this.#hygiene.look()])
+    return hygiene === undefined ? stats : { ...stats, hygiene }
   }
 }
 
@@ -48,7 +56,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       await db.commit()
       const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
       const commits = new Transactions({ pool, name, schema, clock, hints })
-      return new PostgresStore({ commits, clock: clock ?? systemClock }, schema)
+      const time = clock ?? systemClock
+      return new PostgresStore({ commits, clock: time }, schema, new Hygiene({ pool, schema, clock: time }))
     } finally {
       client.release()
     }

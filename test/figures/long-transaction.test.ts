@@ -1,0 +1,31 @@
+// The short form of `npm run prove -- postgres-long-transaction`: a few seconds of each part, after as many runs as half a
+// minute would have had. Of so few claims only the usual one is worth a comparison. That the alert comes and goes is in
+// test/postgres/hygiene.test.ts.
+import { expect, test } from 'vitest'
+import { longTransaction } from '../postgres/long-transaction.ts'
+import { startServer } from '../postgres/server.ts'
+
+const RATE = 400
+/** Below this the machine is what is measured. */
+const LEAST_MILLIS = 5
+/** By then every process has seen that there is an old snapshot. */
+const NOTICED = 11_000
+
+test(
+  'beside a transaction that is held open, 400 runs a second go on, and a claim takes at most twice as long',
+  { timeout: 60_000 },
+  async () => {
+    const server = await startServer({ version: 18 })
+    try {
+      const plan = { rate: RATE, warmUp: 1_500, before: 3_000, held: 3_000, after: 0 }
+      const figure = await longTransaction({ ...plan, url: server.url, burst: 12_000, unmeasured: NOTICED })
+      const { before, held } = figure
+      const shown = JSON.stringify(figure)
+      expect(before.runsPerSecond, shown).toBeGreaterThanOrEqual(0.9 * RATE)
+      expect(held.runsPerSecond, shown).toBeGreaterThanOrEqual(0.9 * RATE)
+      expect(held.p50, shown).toBeLessThanOrEqual(2 * Math.max(LEAST_MILLIS, before.p50))
+    } finally {
+      await server.stop()
+    }
+  },
+)

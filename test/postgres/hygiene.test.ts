@@ -1,0 +1,249 @@
+// Rows that are done with, and whoever keeps the server from clearing them away: seen, told as metrics, raised as an alert.
+// In a database of its own, for a transaction in the same one is seen whoever it belongs to.
+import pg from 'pg'
+import { afterEach, describe, expect, inject, test } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import { alerts, Sluice, type SnapshotHolder, type Store } from '../../src/index.ts'
+import { holderText } from '../../src/model/hygiene.ts'
+import { newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+import { startServer } from './server.ts'
+import { standby } from './standby.ts'
+
+const ends: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+async function connect(url: string, name = 'tests'): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, application_name: name })
+  await client.connect()
+  ends.push(() => client.end())
+  return client
+}
+
+let made = 0
+
+/** The address of a database that nobody else is in. */
+async function database(url: string): Promise<string> {
+  const name = `hygiene_${process.pid}_${made++}`
+  const client = await connect(url)
+  await client.query(`create database ${name}`)
+  ends.push(() => client.query(`drop database ${name} with (force)`))
+  return url.replace(/\/[^/?]*(\?|$)/, `/${name}$1`)
+}
+
+async function open(url: string, clock: Clock): Promise<Store> {
+  const store = await openPostgresStore({ url, clock, acceptLoss: true })
+  ends.push(() => store.close())
+  return store
+}
+
+/** The same address for a role that may do no more than have a schema there. */
+async function ordinary(url: string): Promise<string> {
+  const admin = await connect(url)
+  const role = `hygiene_${process.pid}_${made++}`
+  await admin.query(`create role ${role}`)
+  ends.push(() => admin.query(`drop owned by ${role}; drop role ${role}`))
+  await admin.query(`do $$ begin execute format('grant create on database %I to ${role}', current_database()); end $$`)
+  return `${url}${url.includes('?') ? '&' : '?'}options=-c%20role%3D${role}`
+}
+
+/** A transaction that has a view of the data, and its process id. */
+async function hold(url: string): Promise<{ readonly client: pg.Client; readonly pid: string }> {
+  const client = await connect(url, 'report')
+  await client.query('begin isolation level repeatable read')
+  const { rows } = await client.query<{ pid: string }>('select pg_backend_pid()::text as pid')
+  return { client, pid: rows[0]?.pid ?? '' }
+}
+
+async function ageOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ age: number }>(
+    'select extract(epoch from clock_timestamp() - now())::float8 * 1000 as age',
+  )
+  return rows[0]?.age ?? 0
+}
+
+/** As it is now, and not as it was a moment ago. */
+async function oldest(store: Store, clock: VirtualClock): Promise<SnapshotHolder | undefined> {
+  clock.advance(10_000)
+  return (await store.stats()).hygiene?.oldest
+}
+
+describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
+  test('the oldest open snapshot is told with its age and who has it, until it ends', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    const { client, pid } = await hold(url)
+    const before = await ageOf(client)
+    const found = await oldest(store, clock)
+    expect(found).toMatchObject({ kind: 'session', name: pid, application: 'report', state: 'idle in transaction' })
+    expect(found?.age).toBeGreaterThanOrEqual(before)
+    expect(found?.age).toBeLessThanOrEqual(await ageOf(client))
+    expect(found?.isAtLeast).toBe(false)
+    await client.query('commit')
+    expect((await oldest(store, clock))?.name).not.toBe(pid)
+  })
+
+  test('a transaction that wrote is told too; one that has neither written nor kept a view holds nothing back', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    const client = await connect(url, 'report')
+    await client.query('begin')
+    await client.query('select 1')
+    expect((await oldest(store, clock))?.application).not.toBe('report')
+    await client.query('create temporary table t (n int)')
+    expect((await oldest(store, clock))?.application).toBe('report')
+  })
+
+  test('a transaction in another database holds nothing of ours', async () => {
+    const [url, other] = [await database(server), await database(server)]
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    await hold(other)
+    expect((await oldest(store, clock))?.application).not.toBe('report')
+  })
+
+  test('a vacuum that takes long holds nothing back', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    const [admin, client] = [await connect(url), await connect(url, 'report')]
+    await admin.query('create table wide as select repeat(md5(n::text), 50) as text from generate_series(1, 10000) n')
+    await admin.query('delete from wide')
+    await client.query('set vacuum_cost_delay = 100; set vacuum_cost_limit = 1')
+    const over = client.query('vacuum wide').catch(() => {})
+    const seen = `select 1 from pg_stat_activity where application_name = 'report' and backend_xmin is not null`
+    await expect.poll(async () => (await admin.query(seen)).rowCount).toBe(1)
+    expect((await oldest(store, clock))?.application).not.toBe('report')
+    expect((await admin.query(seen)).rowCount).toBe(1)
+    await admin.query(`select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'report'`)
+    await over
+  })
+
+  test('a role that may not see the sessions of others says at least how long it has seen one', async () => {
+    const url = await database(server)
+    const admin = await connect(url)
+    const clock = new VirtualClock()
+    const store = await open(await ordinary(url), clock)
+    const { client, pid } = await hold(url)
+    expect((await oldest(store, clock))?.age).toBeLessThan(10_000)
+    const found = await oldest(store, clock)
+    expect(found).toMatchObject({ kind: 'session', name: pid, state: '', age: 10_000, isAtLeast: true })
+    // Another transaction of the same session begins anew.
+    await client.query('commit')
+    await admin.query('create table moved (n int)')
+    await client.query('begin isolation level repeatable read')
+    await client.query('select 1')
+    expect((await oldest(store, clock))?.age).toBeLessThan(10_000)
+  })
+
+  test('where the server does not let us look, figures go without', async () => {
+    const url = await database(server)
+    const admin = await connect(url)
+    await admin.query('revoke select on pg_catalog.pg_prepared_xacts from public')
+    const store = await open(await ordinary(url), new VirtualClock())
+    const stats = await store.stats()
+    expect(stats).toMatchObject({ letters: 0 })
+    expect(stats.hygiene).toBeUndefined()
+  })
+
+  test('dead rows are told by table, and the server is asked no more often than every ten seconds', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    const dead = async (): Promise<number> => {
+      const rows = (await store.stats()).hygiene?.deadRows ?? {}
+      expect(Object.keys(rows)).toEqual(expect.arrayContaining(['lanes', 'places', 'events']))
+      return rows['lanes'] ?? -1
+    }
+    expect(await dead()).toBe(0)
+    await store.append({ routes: 1, events: [newEvent('e', { id: 'e', key: 'k', quiet: 1_000, max: 1_000 }, 0)] })
+    const admin = await connect(url)
+    await admin.query('update sluice.lanes set flow = flow')
+    await admin.query('create table sluice.parted (n int) partition by list (n)')
+    await admin.query('create table sluice.parted_1 partition of sluice.parted for values in (1)')
+    await admin.query('select pg_stat_force_next_flush()')
+    expect(await dead()).toBe(0)
+    clock.advance(9_999)
+    expect(await dead()).toBe(0)
+    clock.advance(1)
+    await expect.poll(async () => (clock.advance(10_000), dead())).toBeGreaterThanOrEqual(1)
+    const tables = Object.keys((await store.stats()).hygiene?.deadRows ?? {})
+    expect(tables.filter((name) => name.startsWith('parted'))).toEqual(['parted'])
+  })
+
+  test('the metrics have both; the alert is raised while the transaction is open, and cleared when it is over', async () => {
+    const url = await database(server)
+    const clock = new VirtualClock()
+    const store = await open(url, clock)
+    const app = new Sluice({ store, clock, log: false })
+    const told: string[] = []
+    app.alert('snapshot', { when: alerts.oldSnapshot({ above: '1s' }) })
+    app.events.on('alert.raised', ({ alert, text }) => alert === 'snapshot' && told.push(text))
+    app.events.on('alert.cleared', ({ alert }) => alert === 'snapshot' && told.push('cleared'))
+    await app.start()
+    ends.push(() => app.stop())
+    const pace = await connect(url)
+    const until = async (n: number): Promise<void> => {
+      while (told.length < n) {
+        clock.advance(10_000)
+        await pace.query('select pg_sleep(0.05)')
+      }
+    }
+    const { client, pid } = await hold(url)
+    await until(1)
+    expect(told[0]).toContain(`Session ${pid} (of report, by `)
+    expect(told[0]).toContain(`select pg_terminate_backend(${pid})`)
+    const lines = (await app.metrics()).split('\n').filter((line) => /^sluice_store_(dead|oldest)/.test(line))
+    expect(lines).toContainEqual(expect.stringMatching(/^sluice_store_dead_rows\{table="lanes"\} \d+$/))
+    const [, age] = lines.find((line) => line.startsWith('sluice_store_oldest_snapshot_seconds '))?.split(' ') ?? []
+    expect(Number(age)).toBeGreaterThan(1)
+    expect(told).toHaveLength(1)
+    await client.query('commit')
+    await until(2)
+    expect(told[1]).toBe('cleared')
+  })
+})
+
+test('a prepared transaction and a standby behind its slot are told like sessions', async () => {
+  const settings = { max_prepared_transactions: '2', fsync: 'off' }
+  const own = await startServer({ version: 18, settings })
+  ends.push(() => own.stop())
+  const { url } = own
+  const clock = new VirtualClock()
+  const store = await open(url, clock)
+  const admin = await connect(url)
+  await admin.query('begin')
+  await admin.query('create table left_over (n int)')
+  await admin.query(`prepare transaction 'it''s late'`)
+  expect(await oldest(store, clock)).toMatchObject({ kind: 'prepared', name: "it's late", isAtLeast: false })
+  await admin.query(`rollback prepared 'it''s late'`)
+  await admin.query(`select pg_create_physical_replication_slot('copy', true)`)
+  const { rows } = await admin.query<{ xid: string }>(`select pg_current_xact_id()::text as xid`)
+  ends.push(await standby(url, 'copy', Number(rows[0]?.xid)))
+  await expect
+    .poll(async () => (await admin.query('select xmin from pg_replication_slots where xmin is not null')).rowCount)
+    .toBe(1)
+  // One that is up to date holds nothing back.
+  expect((await oldest(store, clock))?.kind).not.toBe('slot')
+  for (let n = 0; n < 3; n++) await admin.query('select pg_current_xact_id()')
+  expect((await oldest(store, clock))?.age).toBeLessThan(10_000)
+  expect(await oldest(store, clock)).toMatchObject({ kind: 'slot', name: 'copy', age: 10_000, isAtLeast: true })
+})
+
+test('the text of each kind says what ends it', () => {
+  const holder = { kind: 'session', name: '7', application: '', user: '', state: '', age: 31_400 } as const
+  expect(holderText({ ...holder, isAtLeast: true })).toMatch(
+    /^Session 7 has had a transaction open for at least 31 s: .*pg_terminate_backend\(7\)\.$/,
+  )
+  expect(holderText({ ...holder, kind: 'prepared', name: "it's", isAtLeast: false })).toContain(
+    "rollback prepared 'it''s'.",
+  )
+  expect(holderText({ ...holder, kind: 'slot', name: 'copy', isAtLeast: true })).toContain(
+    "pg_drop_replication_slot('copy').",
+  )
+})
