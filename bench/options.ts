@@ -14,7 +14,7 @@ export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (n
   --seconds n      length of an append round
   --connections n  ingest: over so many kept-alive connections (256)
   --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
-  --store name     append, drain: the store of Sluice, sqlite or postgres (sqlite)
+  --store name     append, drain, ingest: the store of Sluice, sqlite or postgres (sqlite)
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
   --json file      instead of bench/results/<date>-<names>.json
   --strict         exit code 1 also when something asked for was missed`
@@ -62,6 +62,7 @@ export function readOptions(line: readonly string[]): Options {
       rounds,
       seconds: positive('seconds', values.seconds) ?? (values.quick ? 2 : 5),
       connections: whole('connections', values.connections) ?? 256,
+      store: storeName(values.store),
     },
     store: storeName(values.store),
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,

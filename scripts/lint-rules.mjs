@@ -14,6 +14,7 @@ const assembly = [
   'opening.ts',
   'under-test.ts',
   'alerting.ts',
+  'delivering.ts',
   'operating.ts',
   'own-flows.ts',
   'options.ts',

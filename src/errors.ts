@@ -4,6 +4,7 @@ const CATALOGUE = {
   CONFIG_INVALID: { status: 500, fix: 'Correct the option the message names.' },
   CONFIG_MISSING: { status: 500, fix: 'Write one that exports the app as its default, or name it with --config.' },
   EVENT_INVALID: { status: 400, fix: 'Correct the field the message names, and send it again.' },
+  ENDPOINT_INVALID: { status: 400, fix: 'Correct the field the message names, and register it again.' },
   APP_STOPPED: { status: 503, fix: 'Begin it before stop, or in another process.' },
   RUN_LOST: { status: 409, fix: 'End the handler: another process may be doing the same work.' },
   LIMIT_TOO_SLOW: {

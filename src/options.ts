@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock, Millis } from './clock.ts'
 import { DEFAULTS } from './config.ts'
 import { SluiceError } from './errors.ts'
+import type { DeliverySettings } from './delivering.ts'
 import { millis, type Duration } from './model/duration.ts'
 import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
@@ -45,6 +46,8 @@ export interface SluiceOptions {
   readonly openMetrics?: boolean
   /** The module `@opentelemetry/api`, for spans of requests and runs. */
   readonly traces?: TraceApi
+  /** How batches go out to endpoints. */
+  readonly delivery?: DeliverySettings
   /** What the name of this process begins with, where it is shown. */
   readonly process?: string
 }
@@ -65,6 +68,7 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof SluiceOptions>([
   'addressRate',
   'openMetrics',
   'traces',
+  'delivery',
   'process',
 ])
 

@@ -1,5 +1,7 @@
 // The composition root: the one file that knows all the parts. An app is declared first, then started.
 import { Alerting } from './alerting.ts'
+import { Delivering, type DeliveryOptions } from './delivering.ts'
+import type { Endpoints } from './deliver/endpoints.ts'
 import { ClockInUse, systemClock, within, type Millis } from './clock.ts'
 import { SluiceError } from './errors.ts'
 import type { Api } from './api/api.ts'
@@ -54,6 +56,8 @@ export class Sluice {
   declare readonly keys: Operating['keys']
   declare readonly audit: Operating['audit']
   readonly alerts: Alerts
+  /** Whom deliveries go to. */
+  readonly endpoints: Endpoints
   /** Events as they are stored; `events` is what happens. */
   declare readonly stored: Operating['stored']
   /** Those that have ended. */
@@ -73,6 +77,7 @@ export class Sluice {
   readonly #schedules: Schedule[] = []
   readonly #alerting: Alerting
   readonly #figures: Figures
+  readonly #delivering: Delivering
   readonly #limits = new Map<string, Limit>()
   readonly #limitParts: LimitParts
   readonly #opening: Opening
@@ -105,11 +110,10 @@ export class Sluice {
       metered: (opened) => this.#figures.metered(opened),
     })
     const { store, known } = this.#opening
+    const common = { store, clock: this.#clock, now: () => this.#now(), emit }
     this.#figures = new Figures({
+      ...common,
       events: this.events,
-      clock: this.#clock,
-      now: () => this.#now(),
-      store,
       flows: () => this.#flows.keys(),
       refusals: () => this.#receiving.refusals(),
       maxBytes: this.#settings.keepBytes,
@@ -120,22 +124,17 @@ export class Sluice {
     this.#limitParts = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
     this.#routing = new RoutingTime(this.#clock, emit)
     this.#publisher = new Publisher({
-      store,
+      ...common,
       routes: () => this.#routes(),
-      epoch: () => this.#opening.knownNow?.epoch ?? 0,
-      refresh: async () => (await known()).refresh(),
-      now: () => this.#now(),
+      epoch: () => Math.min(this.#opening.knownNow?.epoch ?? 0, this.#delivering.epoch),
+      refresh: () => this.#refresh(),
       dedupeFor: this.#settings.dedupeFor,
-      emit,
     })
     this.#receiving = new Receiving({
-      clock: this.#clock,
-      now: () => this.#now(),
-      store,
+      ...common,
       publisher: this.#publisher,
       seal,
       addressRate: this.#settings.addressRate,
-      emit,
       api: () => (this.#api ??= this.#adminApi()),
       traces: this.#traces,
       storeMark: () => storeMark(this.#opening.address),
@@ -155,24 +154,22 @@ export class Sluice {
       figures: this.#figures,
     })
     this.alerts = this.#alerting.alerts
+    this.#delivering = new Delivering({ ...common, seal, settings: options.delivery ?? {}, lanes: () => this.lanes })
+    this.endpoints = this.#delivering.endpoints
     this.#declare(delayedFlow(() => this.#now()))
-    this.#declare(
-      replayFlow({
-        store,
-        flows: this.#flows,
-        routes: () => this.#routes(),
-        known,
-        limits: this.#limitParts,
-        step,
-        emit,
-      }),
-    )
+    const replayed = { store, flows: this.#flows, known, limits: this.#limitParts, step, emit }
+    this.#declare(replayFlow({ ...replayed, routes: () => this.#routes() }))
     this.events.on('event.unrouted', () => this.#working?.placeSoon(false))
   }
 
   /** What should happen to some events. */
   flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
     return this.#declare(checkedFlow(name, options))
+  }
+
+  /** Batches of events to all endpoints that want them, signed, one at a time and in order to each. */
+  delivery(name: string, options: DeliveryOptions): this {
+    return this.#declare(this.#delivering.flow(name, options))
   }
 
   /** A rate that flows and processes share. */
@@ -272,6 +269,7 @@ export class Sluice {
   async #start(): Promise<void> {
     const [store, known] = [await this.#opening.store(), await this.#opening.known()]
     await known.say()
+    await this.#delivering.refresh()
     const working = new Working({
       store,
       known,
@@ -331,6 +329,7 @@ export class Sluice {
     await working?.stop()
     await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
     await this.#figures.stop()
+    await this.#delivering.close()
     await this.#opening.close(this.#settings.afterAbort)
   }
 
@@ -352,6 +351,12 @@ export class Sluice {
       level: (flow) => this.#levels.get(flow) ?? 0,
       timed: this.#routing.timed,
     }
+  }
+
+  /** Somebody has changed where events go. */
+  async #refresh(): Promise<void> {
+    await (await this.#opening.known()).refresh()
+    await this.#delivering.refresh()
   }
 
   readonly #replayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([replayStep(of)])

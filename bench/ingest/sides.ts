@@ -36,8 +36,9 @@ export const sides = {
 } as const
 
 /** Durable, signed, deduplicated, into a thousand lanes whose windows are open. */
-async function sluiceSide(folder: string): Promise<Served> {
-  const app = new Sluice({ store: `sqlite:${join(folder, 'ingest.db')}`, log: false, addressRate: EVERYBODY })
+async function sluiceSide(folder: string, service: string): Promise<Served> {
+  const store = service === '' ? `sqlite:${join(folder, 'ingest.db')}` : service
+  const app = new Sluice({ store, log: false, addressRate: EVERYBODY })
   app.source('github', github({ secret: SECRET }))
   app.flow(FLOW, {
     on: `github/${EVENT}`,

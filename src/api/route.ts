@@ -6,7 +6,7 @@ import type { Operated } from './operated.ts'
 /** `operate` may all that `read` may. */
 export type Role = 'read' | 'operate'
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 interface Asked<P, Q, B> {
   readonly params: P

@@ -36,6 +36,11 @@ interface OfReplay {
 }
 
 /** Every name that `app.events` emits, with what comes along. */
+interface OfEndpoint {
+  readonly endpoint: string
+  readonly reason: string
+}
+
 export interface EventMap {
   /** `flows`: those that got a place for it. */
   'event.received': OfEvent & { readonly lanes: number; readonly flows?: readonly string[] }
@@ -75,6 +80,11 @@ export interface EventMap {
   'source.keyed': { readonly source: string }
   /** The API was called with a key that nobody has; which one is not told. At most 20 of an address in a minute. */
   'key.refused': { readonly address: string }
+  /** An endpoint has failed several times in a row: one batch at a time finds out when it is mended. */
+  'endpoint.opened': OfEndpoint
+  'endpoint.recovered': OfEndpoint
+  /** Nothing is posted to it any more until somebody resumes it. */
+  'endpoint.disabled': OfEndpoint
   'config.conflict': OfFlow & { readonly text: string }
   'store.lost': { readonly error: string }
   'store.found': { readonly ms: Millis }

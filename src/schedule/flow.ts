@@ -10,7 +10,7 @@ import type { Flow } from '../model/flow.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { WindowNumbers } from '../model/place.ts'
 import { backoff, patience, type RetryOptions } from './backoff.ts'
-import { matcher } from './globs.ts'
+import { matcher } from '../model/globs.ts'
 import { window, windowOf, type WindowOptions } from './window.ts'
 
 type Key = string | null | undefined

@@ -80,7 +80,7 @@ test('whatever is not a look needs the role operate, and no look does', () => {
   expect(wrong.map(([title]) => title)).toEqual([])
 })
 
-const PAGED = ROUTES.filter((route) => route.method === 'GET' && 'limit' in route.query.shape)
+const PAGED = ROUTES.filter((route) => route.method === 'GET' && 'cursor' in route.query.shape)
 
 interface Listed {
   readonly items: readonly Record<string, unknown>[]

@@ -158,8 +158,9 @@ async function poolOf(r: Seeded): Promise<Pool> {
     limits: ['calls', 'calls/ada', 'calls/bob', 'sluice.replay/again'],
     sources: ['shop', 'pages', '-'],
     keys: ['spare', 'reader'],
+    subscribers: (await app.endpoints.list()).map(({ id }) => id),
   }
-  const words = ['ada', 'bob', 'acme', 'ping', 'late', 'bad-1', 'app', '1m', '10s', '250ms']
+  const words = ['ada', 'bob', 'acme', 'ping', 'late', 'bad-1', 'app', '1m', '10s', '250ms', 'https://example.com/']
   return { all: [...Object.values(byTag).flatMap((names) => names.slice(0, 5)), ...flows, ...words], byTag }
 }
 

@@ -117,6 +117,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [run = ''] = await listed('listRuns')
   const [letter = '', other = ''] = await listed('listDeadLetters')
   const { secret: _secret, ...spare } = await r.app.keys.make({ name: 'spare', role: 'read' })
+  const [subscriber = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
   return {
     showEvent: of(event),
@@ -149,6 +150,14 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     purge: { body: { tenant: 'acme' } },
     makeKey: { body: { name: 'eve', role: 'read' } },
     revokeKey: of(spare.id),
+    showSubscriber: of(subscriber),
+    listDeliveries: of(subscriber),
+    registerSubscriber: { body: { url: 'https://new.example.com/hook', eventFilter: ['ping'] } },
+    changeSubscriber: { ...of(subscriber), body: { name: 'Ada' } },
+    rotateSubscriberSecret: { ...of(subscriber), body: {} },
+    pauseSubscriber: of(subscriber),
+    resumeSubscriber: of(subscriber),
+    removeSubscriber: of(subscriber),
   }
 }
 
@@ -159,5 +168,5 @@ function inOrder(operations: readonly Operated[]): readonly Operated[] {
 
 function rankOf({ method, operationId }: Operated): number {
   if (method === 'GET') return 0
-  return /^(?:drop|purge|revoke)/.test(operationId) ? 2 : 1
+  return /^(?:drop|purge|revoke|remove)/.test(operationId) ? 2 : 1
 }

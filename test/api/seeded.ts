@@ -89,6 +89,7 @@ export async function seeded(store: string): Promise<Seeded> {
   await order(app, 'wrong-token', { n: 1 })
   await order(app, 'shop-token-0123456789', { n: 2 })
   await t.advance('1s')
+  for (const n of [1, 2]) await app.endpoints.add({ url: `https://subscriber-${n}.example.com/hook` })
   const { secret: operate } = await app.keys.make({ name: 'operator', role: 'operate', by: 'root' })
   const { secret: read } = await app.keys.make({ name: 'reader', role: 'read', by: 'root' })
   return { ...r, read, operate }

@@ -97,6 +97,7 @@ describe('documents', () => {
       'docs/flows.md',
       'docs/postgres.md',
       'docs/limits.md',
+      'docs/delivering.md',
       'docs/receiving.md',
       'docs/api.md',
       'docs/cli.md',

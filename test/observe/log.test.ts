@@ -43,6 +43,9 @@ const EVERYTHING: EventMap = {
   'replay.started': { replay: 'r', found: 3 },
   'replay.done': { replay: 'r', placed: 3 },
   'replay.cancelled': { replay: 'r', placed: 1 },
+  'endpoint.opened': { endpoint: 'e', reason: 'r' },
+  'endpoint.recovered': { endpoint: 'e', reason: 'r' },
+  'endpoint.disabled': { endpoint: 'e', reason: 'r' },
   'config.conflict': { flow: 'f', text: 't' },
   'store.lost': { error: 'no' },
   'store.found': { ms: 5 },
@@ -82,12 +85,15 @@ describe('entries', () => {
         'flow.unserved',
         'alert.raised',
         'config.conflict',
+        'endpoint.opened',
+        'endpoint.disabled',
         'limit.paused',
         'key.refused',
       ].toSorted(),
     )
     expect(names(30)).toEqual(
       [
+        'endpoint.recovered',
         'run.done',
         'run.again',
         'run.partial',
@@ -108,9 +114,9 @@ describe('entries', () => {
   it.each([
     ['silent', 0],
     ['error', 2],
-    ['warn', 12],
-    [undefined, 24],
-    ['debug', 35],
+    ['warn', 14],
+    [undefined, 27],
+    ['debug', 38],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)

@@ -8,11 +8,12 @@ it('goes on with all of a turn at once, when the turn is over', async () => {
   const first = ['a', 'b', 'c'].map((name) => turn.over().then(() => order.push(name)))
   await Promise.resolve()
   expect(order).toEqual([])
-  const later = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+  const later = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve))
     order.push('the next turn')
     await turn.over()
     order.push('d')
-  })
-  await Promise.all([...first, later])
+  }
+  await Promise.all([...first, later()])
   expect(order).toEqual(['a', 'b', 'c', 'the next turn', 'd'])
 })

@@ -14,6 +14,7 @@ import { runs } from './runs.ts'
 import { sources } from './sources.ts'
 import { store } from './store.ts'
 import { stats } from './stats.ts'
+import { subscribers } from './subscribers.ts'
 
 export const ROUTES: readonly ApiRoute[] = [
   ...events,
@@ -27,6 +28,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...store,
   ...stats,
   ...purge,
+  ...subscribers,
   ...keys,
   ...alerts,
   ...audit,

@@ -1,0 +1,104 @@
+// One subscriber: where its batches go, what it asked for, and how it knows that they are from us. Checked when it is given,
+// with one message that names the field and the fix.
+import { SluiceError } from '../errors.ts'
+import type { Millis } from '../clock.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import { onlyKnown } from '../model/options.ts'
+import { matcher } from '../model/globs.ts'
+import { checkUrl, type GuardRules } from './addresses.ts'
+import { headersFault, type Headers } from './headers.ts'
+import { signingFault, type Signing } from './signing.ts'
+
+export interface EndpointFields {
+  /** For people. */
+  readonly name: string
+  readonly url: string
+  /** Globs over types of events; all unless said. */
+  readonly eventFilter: readonly string[]
+  /** Only its own events reach it; '' is for events of no tenant. */
+  readonly tenant: string
+  readonly description: string
+  readonly headers: Headers
+  readonly signing: Signing
+  /** Standard: `{ type, timestamp, data: { events } }`; events: `{ events }`. */
+  readonly form: 'standard' | 'events'
+}
+
+export interface Endpoint extends EndpointFields {
+  readonly id: string
+  readonly createdAt: Millis
+  /** False: its events wait. */
+  readonly active: boolean
+}
+
+export type NewEndpoint = Pick<EndpointFields, 'url'> &
+  Partial<EndpointFields> & {
+    /** At least 16 bytes, or `whsec_` and base64. One is made unless it is given. */
+    readonly secret?: string
+  }
+
+/** The tenant is for good: what waits for one must not reach another. */
+export type EndpointChange = Partial<Omit<EndpointFields, 'tenant'>>
+
+const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
+  'name',
+  'url',
+  'eventFilter',
+  'tenant',
+  'description',
+  'headers',
+  'signing',
+  'form',
+  'secret',
+])
+const TEXT_MAX = 1_024
+const FILTERS_MAX = 100
+
+const UNSAID: Omit<EndpointFields, 'url'> = {
+  name: '',
+  eventFilter: ['**'],
+  tenant: '',
+  description: '',
+  headers: {},
+  signing: { kind: 'standard' },
+  form: 'standard',
+}
+
+export function endpointFields(given: NewEndpoint, secret: string, rules: GuardRules): EndpointFields {
+  if (typeof given !== 'object' || given === null) throw invalid('url', 'missing; it is where batches are posted to')
+  onlyKnown(given, FIELDS, 'endpoint: ')
+  const { secret: _secret, ...said } = given
+  const fields: EndpointFields = { ...UNSAID, ...said }
+  for (const field of ['name', 'tenant', 'description', 'url'] as const) {
+    const text: unknown = fields[field]
+    if (typeof text !== 'string' || !text.isWellFormed() || text.length > TEXT_MAX) {
+      throw invalid(field, `no text of at most ${TEXT_MAX} characters`)
+    }
+  }
+  const checked = checkUrl(fields.url, rules)
+  if (checked.kind === 'forbidden') throw invalid('url', `not one that is posted to (${checked.why})`)
+  mustBeFilter(fields.eventFilter)
+  const badHeaders = headersFault(fields.headers)
+  if (badHeaders !== undefined) throw invalid('headers', `refused: ${badHeaders}`)
+  const badSigning = signingFault(fields.signing, secret)
+  if (badSigning !== undefined) throw invalid('secret', `refused: ${badSigning}`)
+  if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
+  return fields
+}
+
+function mustBeFilter(filter: unknown): void {
+  if (!Array.isArray(filter) || filter.length === 0 || filter.length > FILTERS_MAX) {
+    throw invalid('eventFilter', `no list of 1 to ${FILTERS_MAX} types; leave it out for all`)
+  }
+  matcher(filter, 'endpoint: eventFilter')
+}
+
+/** Which of them get an event. */
+export function wantedBy(endpoint: Pick<Endpoint, 'tenant' | 'eventFilter'>): (event: FlowEvent) => boolean {
+  const wants = matcher(endpoint.eventFilter, 'eventFilter')
+  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event)
+}
+
+function invalid(field: string, what: string): SluiceError {
+  return new SluiceError('ENDPOINT_INVALID', `endpoint: ${field} is ${what}; nothing was stored.`)
+}

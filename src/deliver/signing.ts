@@ -1,0 +1,72 @@
+// How a subscriber knows that a batch is from us: the headers that prove it (D1).
+import { createHmac, createSecretKey } from 'node:crypto'
+import { headersFault, type Headers } from './headers.ts'
+import { keyBytes, secretFault } from './secrets.ts'
+
+export type Signing =
+  /** Standard Webhooks: id, time and body, a signature for each active secret. */
+  | { readonly kind: 'standard' }
+  /** The body alone, under a name of one's own. */
+  | {
+      readonly kind: 'hmac'
+      readonly header: string
+      readonly encoding: 'hex' | 'base64'
+      readonly prefix?: string
+    }
+  /** Nothing is signed; the secret itself is shown. */
+  | { readonly kind: 'bearer' }
+
+export interface ToSign {
+  /** The same over all tries. */
+  readonly id: string
+  /** Of this try, in milliseconds. */
+  readonly at: number
+  readonly body: Uint8Array
+  /** All that are active, the newest first; at least one. */
+  readonly secrets: readonly string[]
+}
+
+/** The specification leaves open where the id ends if it has a dot itself. */
+const ID = /^[A-Za-z0-9_-]{1,200}$/
+const TOKEN = /^[\x21-\x7e]+$/
+
+export function signedHeaders(signing: Signing, { id, at, body, secrets }: ToSign): Headers {
+  const newest = secrets[0]
+  // Where there is room for one only, it is the one that the other side has for sure: the oldest, until it ends.
+  const oldest = secrets.at(-1)
+  if (newest === undefined || oldest === undefined) throw new Error('There is no secret to sign with.')
+  switch (signing.kind) {
+    case 'standard': {
+      if (!ID.test(id)) throw new Error(`${JSON.stringify(id)} cannot be signed as an id.`)
+      const time = String(Math.floor(at / 1_000))
+      const signatures = secrets.map((secret) => `v1,${mac(secret, [`${id}.${time}.`, body], 'base64')}`)
+      return { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signatures.join(' ') }
+    }
+    case 'hmac': {
+      const signed = (secret: string): string => `${signing.prefix ?? ''}${mac(secret, [body], signing.encoding)}`
+      const next = newest === oldest ? {} : { [`${signing.header}-next`]: signed(newest) }
+      return { 'webhook-id': id, [signing.header]: signed(oldest), ...next }
+    }
+    case 'bearer':
+      return { 'webhook-id': id, authorization: `Bearer ${oldest}` }
+  }
+}
+
+/** What is wrong with a way to sign that somebody has chosen, or with a secret for it. */
+export function signingFault(signing: Signing, secret: string): string | undefined {
+  switch (signing.kind) {
+    case 'standard':
+      return secretFault(secret)
+    case 'hmac':
+      return headersFault({ [signing.header]: signing.prefix ?? '' }) ?? secretFault(secret)
+    case 'bearer':
+      return TOKEN.test(secret) ? secretFault(secret) : 'A bearer token is of printable characters without spaces.'
+  }
+}
+
+function mac(secret: string, parts: readonly (string | Uint8Array)[], encoding: 'hex' | 'base64'): string {
+  // Of plain bytes Node makes a key in eight times the time.
+  const hmac = createHmac('sha256', createSecretKey(keyBytes(secret)))
+  for (const part of parts) hmac.update(part)
+  return hmac.digest(encoding)
+}

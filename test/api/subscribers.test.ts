@@ -1,0 +1,94 @@
+// Subscribers by the API: registered, listed, changed, paused, resumed, rotated and removed, and no secret twice.
+import { describe, expect, test } from 'vitest'
+import { rig, STORES, type Rig } from './rig.ts'
+import { APP_KEY } from './seeded.ts'
+
+const PATH = '/v1/webhooks/subscribers'
+const URL = 'https://subscriber.example.com/hook'
+
+async function scene(store: string, key: string | undefined = APP_KEY): Promise<Rig> {
+  return rig(
+    store,
+    (app) => app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } }),
+    key === '' ? {} : { key },
+  )
+}
+
+async function registered(r: Rig, more = {}): Promise<{ readonly id: string; readonly secret: string }> {
+  return (await r.post(PATH, { url: URL, ...more })).body
+}
+
+describe.each(STORES)('on %s', (store) => {
+  test('one is registered, and its secret shown once', async () => {
+    const r = await scene(store)
+    const { id, secret } = await registered(r, { name: 'Ada', eventFilter: ['version.new'], tenant: 't' })
+    expect(secret).toMatch(/^whsec_/)
+    const wanted = { id, name: 'Ada', url: URL, eventFilter: ['version.new'], tenant: 't', active: true }
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject(wanted)
+    const { body } = await r.get(PATH)
+    expect(body).toMatchObject({ items: [wanted] })
+    expect(JSON.stringify(body)).not.toContain(secret)
+  })
+
+  test.each([
+    [{ url: 'http://169.254.169.254/latest' }, 'url'],
+    [{ url: 'https://localhost/' }, 'url'],
+    [{ url: URL, secret: 'short' }, 'secret'],
+    [{ url: URL, headers: { Connection: 'close' } }, 'headers'],
+  ])('%o is refused, and names %s', async (body, field) => {
+    const r = await scene(store)
+    const answer = await r.post(PATH, body)
+    expect(answer.status).toBe(400)
+    expect(answer.body).toMatchObject({ code: 'ENDPOINT_INVALID', detail: expect.stringContaining(field) })
+    expect((await r.get(PATH)).body).toEqual({ items: [] })
+  })
+
+  test('without a key nothing is kept that would be a secret', async () => {
+    const r = await scene(store, '')
+    expect(await r.post(PATH, { url: URL })).toMatchObject({ status: 409, body: { code: 'NOT_POSSIBLE' } })
+  })
+
+  test('what is changed counts for the events to come; what is not named stays', async () => {
+    const r = await scene(store)
+    const { id } = await registered(r, { description: 'd', eventFilter: ['version.old'] })
+    await r.app.publish({ type: 'version.new', data: 1 })
+    expect((await r.app.lanes.list()).items).toEqual([])
+    const changed = await r.call('PATCH', `${PATH}/${id}`, { body: { eventFilter: ['version.*'] } })
+    expect(changed.body).toMatchObject({ id, url: URL, description: 'd', eventFilter: ['version.*'] })
+    await r.app.publish({ type: 'version.new', data: 2 })
+    expect((await r.app.lanes.list()).items).toMatchObject([{ key: id, waiting: 1 }])
+    const tenant = await r.call('PATCH', `${PATH}/${id}`, { body: { tenant: 't' } })
+    expect(tenant.status).toBe(400)
+  })
+
+  test('paused and resumed', async () => {
+    const r = await scene(store)
+    const { id } = await registered(r)
+    await r.app.publish({ type: 'version.new', data: 1 })
+    expect((await r.post(`${PATH}/${id}/pause`)).body).toMatchObject({ active: false })
+    const [held] = (await r.app.lanes.list()).items
+    expect(held?.hold).toMatchObject({ reason: 'The endpoint is paused.' })
+    expect((await r.post(`${PATH}/${id}/resume`)).body).toMatchObject({ active: true })
+    expect((await r.app.lanes.list()).items[0]?.hold).toBeUndefined()
+  })
+
+  test('a secret is rotated, and not twice within a day unless that is forced', async () => {
+    const r = await scene(store)
+    const { id, secret } = await registered(r)
+    const next = (await r.post(`${PATH}/${id}/rotate-secret`)).body as { secret: string }
+    expect(next.secret).not.toBe(secret)
+    expect(await r.post(`${PATH}/${id}/rotate-secret`)).toMatchObject({ status: 409, body: { code: 'NOT_POSSIBLE' } })
+    expect(await r.post(`${PATH}/${id}/rotate-secret`, { force: true })).toMatchObject({ status: 200 })
+  })
+
+  test('removed, with what waits for it; each act is in the audit log', async () => {
+    const r = await scene(store)
+    const { id } = await registered(r)
+    await r.app.publish([1, 2, 3].map((data) => ({ type: 'version.new', data })))
+    expect((await r.call('DELETE', `${PATH}/${id}`)).body).toEqual({ dropped: 3 })
+    expect((await r.get(PATH)).body).toEqual({ items: [] })
+    expect((await r.app.lanes.list()).items).toEqual([])
+    const { items } = await r.app.audit.list()
+    expect(items.map(({ what }) => what)).toEqual([`removed endpoint ${id}`, `added endpoint ${id}`])
+  })
+})

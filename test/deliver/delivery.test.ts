@@ -1,0 +1,211 @@
+// A delivery is a flow with a lane for each endpoint: what reaches whom, in what order, under which name, and when it does not.
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mkdtempSync } from 'node:fs'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { delivery, subscriber } from './subscriber.ts'
+
+const stores = ['memory:', `sqlite:${join(mkdtempSync(join(tmpdir(), 'sluice-')), 'deliver.db')}`]
+const QUICK = ['30ms', '30ms', '30ms', '30ms', '30ms', '30ms', '30ms'] as const
+
+describe.each(stores)('on %s', (store) => {
+  it('is signed, in batches, in the order of arrival', async () => {
+    const to = await subscriber()
+    const { endpoint, send } = await delivery({ window: { every: '50ms', maxEvents: 3 } }, fresh(store))
+    const { secret } = await endpoint({ url: to.url })
+    await send(['a', 'b', 'c', 'd', 'e'])
+    await expect.poll(() => to.got.flatMap(({ ids }) => ids)).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(to.got.length).toBeGreaterThan(1)
+    expect(to.got.every(({ ids }) => ids.length <= 3)).toBe(true)
+    for (const { headers, body } of to.got) {
+      expect(new Webhook(secret).verify(body, headers)).toMatchObject({ type: 'versions' })
+      expect(() => new Webhook(secret).verify(body.replace('version.new', 'version.old'), headers)).toThrow()
+    }
+    expect(new Set(to.got.map(({ headers }) => headers['webhook-id'])).size).toBe(to.got.length)
+  })
+
+  it('reaches who wants it, and of a tenant only its own', async () => {
+    const [all, some, other] = [await subscriber(), await subscriber(), await subscriber()]
+    const { endpoint, send } = await delivery({}, fresh(store))
+    await endpoint({ url: all.url })
+    await endpoint({ url: some.url, eventFilter: ['version.old'] })
+    await endpoint({ url: other.url, tenant: 't' })
+    await send(['a'])
+    await send(['b'], { type: 'version.old' })
+    await send(['c'], { tenant: 't' })
+    await send(['d'], { tenant: 'nobody' })
+    await Promise.all([some.reached(1), other.reached(1)])
+    await expect.poll(() => all.got.flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
+    expect(some.got.flatMap(({ ids }) => ids)).toEqual(['b'])
+    expect(other.got.flatMap(({ ids }) => ids)).toEqual(['c'])
+  })
+
+  it('tries again under the same name, and keeps what came meanwhile behind', async () => {
+    const to = await subscriber({ status: 500 }, { status: 302, headers: { location: 'http://127.0.0.1/' } })
+    const { app, endpoint, send } = await delivery({ retry: QUICK }, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    await send(['a'])
+    await to.reached(1)
+    const [first] = await app.endpoints.deliveries(id)
+    expect(['PENDING', 'DELIVERING']).toContain(first?.status)
+    await send(['b'])
+    await to.reached(4)
+    expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a'], ['a'], ['b']])
+    const [name, second, third, fourth] = to.got.map(({ headers }) => headers['webhook-id'])
+    expect([second, third]).toEqual([name, name])
+    expect(fourth).not.toBe(name)
+  })
+
+  it('sends again what was not accepted, under another name', async () => {
+    const to = await subscriber({ status: 200, body: JSON.stringify({ accepted: ['a', 'c'] }) })
+    const { endpoint, send } = await delivery({ retry: QUICK, window: { every: '50ms' } }, fresh(store))
+    await endpoint({ url: to.url })
+    await send(['a', 'b', 'c'])
+    await to.reached(2)
+    expect(to.got.map(({ ids }) => ids)).toEqual([['a', 'b', 'c'], ['b']])
+    expect(to.got[1]?.headers['webhook-id']).not.toBe(to.got[0]?.headers['webhook-id'])
+  })
+
+  it('is dead after the last try, and says why; the next goes on', async () => {
+    const to = await subscriber({ status: 500 }, { status: 400 })
+    const { app, endpoint, send } = await delivery({ retry: ['30ms'] }, fresh(store))
+    const dead = app.events.once('run.dead')
+    const { id } = await endpoint({ url: to.url })
+    await send(['a'])
+    expect((await dead).error).toContain('400')
+    await send(['b'])
+    await to.reached(3)
+    expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a'], ['b']])
+    expect((await app.deadLetters.list()).items).toHaveLength(1)
+    await expect
+      .poll(() => app.endpoints.deliveries(id))
+      .toMatchObject([
+        { delivery: 'versions', status: 'SUCCESS', events: 1, attemptCount: 1, lastError: '' },
+        { delivery: 'versions', status: 'FAILED', events: 1, attemptCount: 2, attempts: [{}, {}] },
+      ])
+    expect((await app.endpoints.deliveries(id, 1)).map(({ status }) => status)).toEqual(['SUCCESS'])
+  })
+
+  it('waits while the endpoint is paused, also for an app that was started again', async () => {
+    const to = await subscriber()
+    const { app, endpoint, send } = await delivery({}, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    await app.endpoints.pause(id)
+    const held = app.events.once('lane.held')
+    await send(['a'])
+    await held
+    await send(['b'])
+    expect(to.got).toEqual([])
+    expect(await app.endpoints.get(id)).toMatchObject({ active: false })
+    await app.endpoints.resume(id)
+    await to.reached(1)
+    await expect.poll(() => to.got.flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
+  })
+
+  it('410 disables: what waits stays, and goes on when somebody resumes', async () => {
+    const to = await subscriber({ status: 410 })
+    const { app, endpoint, send } = await delivery({ retry: QUICK }, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    const disabled = app.events.once('endpoint.disabled')
+    const held = app.events.once('lane.held')
+    await send(['a'])
+    expect(await disabled).toMatchObject({ endpoint: id })
+    await held
+    await send(['b'])
+    expect(to.got).toHaveLength(1)
+    await app.endpoints.resume(id)
+    await expect.poll(() => to.got.slice(1).flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
+  })
+
+  it('says when an endpoint keeps failing, and when it is well again', async () => {
+    const to = await subscriber(...Array.from({ length: 6 }, () => ({ status: 503 })))
+    const { app, endpoint, send } = await delivery({ retry: QUICK }, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    const opened = app.events.once('endpoint.opened')
+    const recovered = app.events.once('endpoint.recovered')
+    await send(['a'])
+    expect(await opened).toMatchObject({ endpoint: id, reason: 'It answered 503.' })
+    expect(to.got).toHaveLength(5)
+    expect(await recovered).toMatchObject({ endpoint: id })
+    expect(to.got).toHaveLength(7)
+  })
+
+  it('drops what waits for an endpoint that is removed, and counts it', async () => {
+    const to = await subscriber()
+    const { app, endpoint, send } = await delivery({ window: { quiet: '1h' } }, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    await send(['a', 'b'])
+    expect(await app.endpoints.remove(id)).toEqual({ dropped: 2 })
+    await send(['c'])
+    expect((await app.lanes.list()).items).toEqual([])
+    expect(await app.endpoints.list()).toEqual([])
+  })
+
+  it('signs with both secrets for a day after a rotation', async () => {
+    const to = await subscriber()
+    const { app, endpoint, send } = await delivery({}, fresh(store))
+    const { id, secret: old } = await endpoint({ url: to.url })
+    const { secret } = await app.endpoints.rotateSecret(id)
+    await send(['a'])
+    await to.reached(1)
+    const [{ headers, body } = { headers: {}, body: '' }] = to.got
+    for (const known of [old, secret]) expect(new Webhook(known).verify(body, headers)).toBeDefined()
+    await expect(app.endpoints.rotateSecret(id)).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    expect(JSON.stringify(await app.endpoints.list())).not.toContain('whsec')
+  })
+
+  it('an endpoint that was changed gets what it asks for from then on', async () => {
+    const [before, after] = [await subscriber(), await subscriber()]
+    const { app, endpoint, send } = await delivery({}, fresh(store))
+    const { id } = await endpoint({ url: before.url, eventFilter: ['version.old'] })
+    await send(['a'])
+    await app.endpoints.change(id, { url: after.url, eventFilter: ['version.new'], form: 'events' })
+    await send(['b'])
+    await after.reached(1)
+    expect(before.got).toEqual([])
+    expect(JSON.parse(after.got[0]?.body ?? '')).toMatchObject({ events: [{ id: 'b', eventType: 'version.new' }] })
+  })
+})
+
+it('what another process has registered, changed or removed counts for the next event', async () => {
+  const store = await openStore('memory:')
+  const [to, later] = [await subscriber(), await subscriber()]
+  const [one, other] = [await delivery({}, store), await delivery({}, store)]
+  const { id } = await one.endpoint({ url: to.url, eventFilter: ['version.new'] })
+  // It reads the flows, and by that the newest epoch: its list of endpoints is as old as before.
+  await other.app.flows.retire('nothing', 'ada')
+  await other.send(['a'])
+  await to.reached(1)
+  await one.app.endpoints.change(id, { url: later.url, eventFilter: ['version.old'] })
+  await other.send(['b'])
+  await other.send(['c'], { type: 'version.old' })
+  await later.reached(1)
+  await expect.poll(async () => (await other.app.lanes.list()).items).toEqual([])
+  await one.app.endpoints.remove(id)
+  await other.send(['d'], { type: 'version.old' })
+  expect((await other.app.lanes.list()).items).toEqual([])
+  expect([to, later].map(({ got }) => got.flatMap(({ ids }) => ids))).toEqual([['a'], ['c']])
+})
+
+describe('what cannot be registered', () => {
+  it.each([
+    [{ url: 'http://example.com/' }, 'url'],
+    [{ url: 'https://10.0.0.1/' }, 'url'],
+    [{ url: 'no url' }, 'url'],
+    [{ url: 'https://example.com/', secret: 'short' }, 'secret'],
+    [{ url: 'https://example.com/', eventFilter: [] }, 'eventFilter'],
+    [{ url: 'https://example.com/', headers: { host: 'x' } }, 'headers'],
+    [{ url: 'https://example.com/', nonsense: 1 }, 'nonsense'],
+  ])('%o names %s', async (given, field) => {
+    const { app } = await delivery()
+    await expect(app.endpoints.add(given as never)).rejects.toThrow(field)
+    expect(await app.endpoints.list()).toEqual([])
+  })
+})
+
+let opened = 0
+function fresh(store: string): string {
+  return store === 'memory:' ? store : store.replace('.db', `-${++opened}.db`)
+}

@@ -1,0 +1,140 @@
+// Answers that are meant to hurt: each costs one attempt, one deadline at most, and next to no memory.
+import { createServer, type Socket } from 'node:net'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import type { Posted } from '../../src/deliver/post.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { closing, listening, poster } from './listener.ts'
+
+const KEPT = 16 * 1024
+/** What lies in the buffers of the system on both sides. */
+const IN_BUFFERS = 32 * 1024 * 1024
+const OK = 'HTTP/1.1 200 OK\r\n'
+
+interface Attacked {
+  readonly end: Posted
+  /** Taken from the attacker, by us and by the system. */
+  readonly sent: number
+  readonly attempts: number
+}
+
+/** Sends the head, then the same bytes over and over while they are taken, or up to `most`. */
+async function attacked(head: string, over: Buffer, most: number): Promise<Attacked> {
+  let attempts = 0
+  const closed = Promise.withResolvers<Socket>()
+  const server = createServer((socket) => {
+    attempts++
+    socket.on('error', () => {}).on('close', () => closed.resolve(socket))
+    socket.once('data', () => {
+      socket.write(head)
+      const pour = (): void => {
+        while (!socket.destroyed && socket.bytesWritten < most) if (!socket.write(over)) return
+        socket.end()
+      }
+      socket.on('drain', pour)
+      pour()
+    })
+  })
+  const port = await listening(server, '127.0.0.1')
+  const end = await poster({ allowLoopback: true }).post({ url: `http://127.0.0.1:${port}/` })
+  const { bytesWritten } = await closed.promise
+  return { end, sent: bytesWritten, attempts }
+}
+
+const GIGABYTE = 2 ** 30
+
+test.each([
+  ['with a length', `content-length: ${GIGABYTE}\r\n\r\n`, Buffer.alloc(65_536, 'x')],
+  ['in chunks', 'transfer-encoding: chunked\r\n\r\n', Buffer.from(`8000\r\n${'x'.repeat(0x80_00)}\r\n`)],
+  ['until it hangs up', '\r\n', Buffer.alloc(65_536, 'x')],
+])('a gigabyte %s: 16 KB are kept, and the connection is not', async (_, head, over) => {
+  const { end, sent, attempts } = await attacked(OK + head, over, GIGABYTE)
+  expect(end).toMatchObject({ kind: 'answered', status: 200, isWhole: false })
+  expect(end.kind === 'answered' && end.body.equals(Buffer.alloc(KEPT, 'x'))).toBe(true)
+  expect(sent).toBeLessThan(IN_BUFFERS)
+  expect(attempts).toBe(1)
+})
+
+test.each([
+  ['gzip', gzipSync(Buffer.alloc(64 * 1024 * 1024))],
+  ['br', brotliCompressSync(Buffer.alloc(64 * 1024 * 1024))],
+])('a bomb packed by %s stays packed', async (encoding, bomb) => {
+  const head = `content-encoding: ${encoding}\r\ncontent-length: ${bomb.length}\r\n\r\n`
+  const { end } = await attacked(OK + head, bomb, bomb.length)
+  expect(end).toMatchObject({ kind: 'answered', status: 200, isWhole: bomb.length <= KEPT })
+  expect(end.kind === 'answered' && end.body.equals(bomb.subarray(0, KEPT))).toBe(true)
+})
+
+test.each([
+  ['of many headers', Buffer.from(`x-${'a'.repeat(50)}: ${'b'.repeat(50)}\r\n`.repeat(100))],
+  ['of one header', Buffer.alloc(65_536, 'x')],
+])('a flood %s ends at 16 KB', async (_, over) => {
+  const { end, sent, attempts } = await attacked(`${OK}x: `, over, GIGABYTE)
+  expect(end).toMatchObject({ kind: 'failed', why: 'malformed' })
+  expect(sent).toBeLessThan(IN_BUFFERS)
+  expect(attempts).toBe(1)
+})
+
+/** Each step is a byte more, after time that no timer for pauses would notice; none of them is the last. */
+async function dripped(head: string, drip: string): Promise<{ readonly end: Posted; readonly attempts: number }> {
+  const clock = new VirtualClock()
+  let attempts = 0
+  const came = Promise.withResolvers<Socket>()
+  const server = createServer((socket) => {
+    attempts++
+    socket.on('error', () => {})
+    socket.once('data', () => came.resolve(socket.resume()))
+  })
+  const port = await listening(server, '127.0.0.1')
+  const posting = poster({ allowLoopback: true, clock }).post({ url: `http://127.0.0.1:${port}/` })
+  const socket = await came.promise
+  const closed = closing(socket)
+  socket.write(head)
+  for (let second = 0; second < 30; second++) {
+    await new Promise<void>((resolve) => void socket.write(drip, () => resolve()))
+    clock.advance(1_000)
+  }
+  const end = await posting
+  await closed
+  return { end, attempts }
+}
+
+test.each([
+  ['in the body', `${OK}content-length: 1000000\r\n\r\n`, 'x'],
+  ['of chunks', `${OK}transfer-encoding: chunked\r\n\r\n`, '1\r\nx\r\n'],
+  ['in the head', `${OK}x-drip: `, 'x'],
+  ['of answers that say to wait', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
+])('a drip %s ends at the deadline', async (_, head, drip) => {
+  const { end, attempts } = await dripped(head, drip)
+  expect(end).toMatchObject({ kind: 'failed', why: 'timeout', ms: 30_000 })
+  expect(attempts).toBe(1)
+})
+
+test('a flood of answers that say to wait ends at the deadline too', async () => {
+  const clock = new VirtualClock()
+  const flooded = Promise.withResolvers<void>()
+  const server = createServer((socket) => {
+    const hints = Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(1_000))
+    const pour = (): void => {
+      for (;;) {
+        if (socket.bytesWritten > 5_000_000) flooded.resolve()
+        if (socket.destroyed || !socket.write(hints)) return
+      }
+    }
+    socket
+      .on('error', () => {})
+      .on('drain', pour)
+      .once('data', pour)
+  })
+  const port = await listening(server, '127.0.0.1')
+  const posting = poster({ allowLoopback: true, clock }).post({ url: `http://127.0.0.1:${port}/` })
+  await flooded.promise
+  clock.advance(30_000)
+  expect(await posting).toMatchObject({ kind: 'failed', why: 'timeout' })
+})
+
+test('a hundred of them leave no memory behind', async () => {
+  const before = process.memoryUsage.rss()
+  for (let n = 0; n < 100; n++) await attacked(`${OK}\r\n`, Buffer.alloc(65_536, 'x'), GIGABYTE)
+  expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024)
+})

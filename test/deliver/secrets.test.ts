@@ -1,0 +1,95 @@
+// Secrets of endpoints: made well, refused when weak, two at a time for a day, sealed for one endpoint and no other.
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import {
+  activeSecrets,
+  firstSecret,
+  hidden,
+  keyBytes,
+  newSecret,
+  openSecrets,
+  rotated,
+  sealSecrets,
+  secretFault,
+  type EndpointSecrets,
+} from '../../src/deliver/secrets.ts'
+import { Seal } from '../../src/seal.ts'
+
+const NOW = 1_000_000
+const DAY = 24 * 3_600_000
+
+test('one that we make has 32 bytes of chance', () => {
+  const [one, other] = [newSecret(), newSecret()]
+  expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(one).not.toBe(other)
+  expect(keyBytes(one)).toHaveLength(32)
+  expect(secretFault(one)).toBeUndefined()
+})
+
+test.each([
+  ['shared-secret-key', undefined],
+  ['é'.repeat(8), undefined],
+  ['fifteen-letters', 'It has 15 bytes; 16 are the least.'],
+  ['', 'It has 0 bytes; 16 are the least.'],
+  ['x'.repeat(1_025), 'It has 1025 bytes; 1024 are the most.'],
+  ['whsec_AAAA', 'It has 3 bytes; 16 are the least.'],
+  ['whsec_not base64 at all, I fear', 'What follows whsec_ is no base64.'],
+  ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', undefined],
+  ['\ud800'.repeat(16), 'It is no text.'],
+])('given %j: %s', (secret, fault) => expect(secretFault(secret)).toBe(fault))
+
+function rotatedOf(secrets: EndpointSecrets, text: string, now: number, force?: boolean): EndpointSecrets {
+  const end = rotated(secrets, text, now, force)
+  if (end.kind === 'rotating') throw new Error(`It is rotating until ${end.until}.`)
+  return end.secrets
+}
+
+test('two are active for a day, the newest first; then the newest alone', () => {
+  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
+  expect(activeSecrets(secrets, NOW)).toEqual(['two', 'one'])
+  expect(activeSecrets(secrets, NOW + DAY - 1)).toEqual(['two', 'one'])
+  expect(activeSecrets(secrets, NOW + DAY)).toEqual(['two'])
+})
+
+test('a second rotation waits for the end of the first, unless it is forced', () => {
+  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
+  expect(rotated(secrets, 'three', NOW + DAY - 1)).toEqual({ kind: 'rotating', until: NOW + DAY })
+  const forced = rotatedOf(secrets, 'three', NOW + 5, true)
+  expect(activeSecrets(forced, NOW + 5)).toEqual(['three', 'two'])
+  expect(activeSecrets(forced, NOW + 5 + DAY)).toEqual(['three'])
+  const later = rotatedOf(secrets, 'three', NOW + DAY)
+  expect(activeSecrets(later, NOW + DAY)).toEqual(['three', 'two'])
+})
+
+test('listed without a letter of them', () => {
+  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
+  expect(hidden(secrets, NOW)).toEqual([
+    { since: NOW, until: undefined },
+    { since: 0, until: NOW + DAY },
+  ])
+  expect(hidden(secrets, NOW + DAY)).toEqual([{ since: NOW, until: undefined }])
+})
+
+test('sealed: nothing of them is to be read, and they open for their endpoint alone', () => {
+  const seal = new Seal([randomBytes(32).toString('base64')])
+  const secrets = rotatedOf(firstSecret('the-first-secret-1', 0), newSecret(), NOW)
+  const owner = { endpoint: 'ep-1', tenant: 'acme' }
+  const sealed = sealSecrets(seal, secrets, owner)
+  for (const text of activeSecrets(secrets, NOW)) expect(sealed.includes(text)).toBe(false)
+  expect(openSecrets(seal, sealed, owner)).toEqual(secrets)
+  const others = [
+    { endpoint: 'ep-2', tenant: 'acme' },
+    { endpoint: 'ep-1', tenant: 'other' },
+    { endpoint: 'ep-1","acme', tenant: '' },
+  ]
+  for (const other of others) expect(() => openSecrets(seal, sealed, other)).toThrow('SEAL_UNKNOWN')
+})
+
+test('when the master key is exchanged, what the old one sealed is opened and sealed anew', () => {
+  const [old, newer] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
+  const owner = { endpoint: 'ep-1', tenant: '' }
+  const secrets = firstSecret(newSecret(), NOW)
+  const both = new Seal([newer, old])
+  const again = sealSecrets(both, openSecrets(both, sealSecrets(new Seal([old]), secrets, owner), owner), owner)
+  expect(openSecrets(new Seal([newer]), again, owner)).toEqual(secrets)
+})

@@ -1,0 +1,145 @@
+// What we sign is verified by the packages that receivers use, with either secret during a rotation, and by nothing else.
+import { createHmac } from 'node:crypto'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { Webhook as SvixWebhook } from 'svix'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { batchBody } from '../../src/deliver/batch.ts'
+import { newSecret } from '../../src/deliver/secrets.ts'
+import { signedHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
+
+const NOW = Date.UTC(2026, 10, 16, 1, 2, 3, 456)
+const ID = 'store-1a'
+const BODY = Buffer.from('{"type":"versions","timestamp":"2026-11-16T01:02:03.456Z","data":{"events":[{"id":"é"}]}}')
+
+// The packages ask the system what time it is.
+beforeEach(() => void vi.useFakeTimers({ now: NOW }))
+afterEach(() => void vi.useRealTimers())
+
+function standard(secrets: readonly string[], at = NOW): Record<string, string> {
+  return { ...signedHeaders({ kind: 'standard' }, { id: ID, at, body: BODY, secrets }) }
+}
+
+describe.each([
+  ['standardwebhooks', (secret: string) => new StandardWebhook(secret)],
+  ['svix', (secret: string) => new SvixWebhook(secret)],
+])('by %s', (_, webhookOf) => {
+  const verified = (secret: string, headers: Record<string, string>, body: Buffer = BODY): string => {
+    try {
+      webhookOf(secret).verify(body.toString(), headers)
+      return 'verified'
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  test('what is signed is verified', () => {
+    const secret = newSecret()
+    expect(verified(secret, standard([secret]))).toBe('verified')
+  })
+
+  test('a batch as we write it is verified', () => {
+    const secret = newSecret()
+    const event = {
+      id: 'e1',
+      source: 's',
+      type: 't',
+      time: NOW,
+      subject: '',
+      body: Buffer.from('{"n":12345678901234567890}'),
+    }
+    const body = batchBody({ kind: 'standard', type: 'versions' }, [event])
+    const headers = signedHeaders({ kind: 'standard' }, { id: ID, at: NOW, body, secrets: [secret] })
+    expect(verified(secret, { ...headers }, body)).toBe('verified')
+  })
+
+  test('with either secret during a rotation, with no other, and not with one that has ended', () => {
+    const [newer, older, other] = [newSecret(), newSecret(), newSecret()]
+    const headers = standard([newer, older])
+    expect(verified(newer, headers)).toBe('verified')
+    expect(verified(older, headers)).toBe('verified')
+    expect(verified(other, headers)).toBe('No matching signature found')
+    expect(verified(older, standard([newer]))).toBe('No matching signature found')
+  })
+
+  test('not with a body, an id or a time that was changed', () => {
+    const secret = newSecret()
+    const headers = standard([secret])
+    const changed = Buffer.from(BODY.toString().replace('versions', 'version5'))
+    expect(verified(secret, headers, changed)).toBe('No matching signature found')
+    expect(verified(secret, { ...headers, 'webhook-id': 'store-1b' })).toBe('No matching signature found')
+    const later = String(Number(headers['webhook-timestamp']) + 1)
+    expect(verified(secret, { ...headers, 'webhook-timestamp': later })).toBe('No matching signature found')
+  })
+
+  test('a try of an hour ago is too old: each try is signed anew', () => {
+    const secret = newSecret()
+    expect(verified(secret, standard([secret], NOW - 3_600_000))).toBe('Message timestamp too old')
+  })
+})
+
+test('a secret that is not whsec_ is its bytes', () => {
+  const secret = 'shared-secret-key-é'
+  const raw = new StandardWebhook(Buffer.from(secret), { format: 'raw' })
+  expect(raw.verify(BODY, standard([secret]))).toEqual(JSON.parse(BODY.toString()))
+})
+
+test('the known answer of the specification', () => {
+  const headers = signedHeaders(
+    { kind: 'standard' },
+    {
+      id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      at: 1_614_265_330_999,
+      body: Buffer.from('{"test": 2432232314}'),
+      secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+    },
+  )
+  expect(headers).toEqual({
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  })
+})
+
+test.each(['', 'a.b', 'a b', 'a\n'])('an id like %j leaves open what was signed, and is not', (id) => {
+  expect(() => signedHeaders({ kind: 'standard' }, { id, at: NOW, body: BODY, secrets: [newSecret()] })).toThrow('id')
+})
+
+test('without a secret nothing is signed', () => {
+  expect(() => standard([])).toThrow('no secret')
+})
+
+const byHand = (secret: string, encoding: 'hex' | 'base64'): string =>
+  createHmac('sha256', secret).update(BODY).digest(encoding)
+
+test.each(['hex', 'base64'] as const)('a header of one’s own, in %s', (encoding) => {
+  const signing: Signing = { kind: 'hmac', header: 'X-Webhook-Signature', encoding, prefix: 'sha256=' }
+  const headers = signedHeaders(signing, { id: ID, at: NOW, body: BODY, secrets: ['shared-secret-key'] })
+  expect(headers).toEqual({
+    'webhook-id': ID,
+    'X-Webhook-Signature': `sha256=${byHand('shared-secret-key', encoding)}`,
+  })
+})
+
+test('where there is room for one only, the older secret goes on until it ends', () => {
+  const secrets = ['the-newer-secret-1', 'the-older-secret-1']
+  const signing: Signing = { kind: 'hmac', header: 'X-Sig', encoding: 'hex' }
+  expect(signedHeaders(signing, { id: ID, at: NOW, body: BODY, secrets })).toEqual({
+    'webhook-id': ID,
+    'X-Sig': byHand('the-older-secret-1', 'hex'),
+    'X-Sig-next': byHand('the-newer-secret-1', 'hex'),
+  })
+  const bearer = signedHeaders({ kind: 'bearer' }, { id: ID, at: NOW, body: BODY, secrets })
+  expect(bearer).toEqual({ 'webhook-id': ID, authorization: 'Bearer the-older-secret-1' })
+})
+
+const own = (header: string, prefix = ''): Signing => ({ kind: 'hmac', header, encoding: 'hex', prefix })
+
+test('what cannot be sent is told when it is chosen', () => {
+  expect(signingFault({ kind: 'standard' }, newSecret())).toBeUndefined()
+  expect(signingFault(own('X-Webhook-Signature', 'sha256='), newSecret())).toBeUndefined()
+  expect(signingFault(own('host'), newSecret())).toBe('host is not for an endpoint to say.')
+  expect(signingFault(own('x-a', 'a\r\n'), newSecret())).toBe('The value of x-a is not plain printable text.')
+  expect(signingFault({ kind: 'standard' }, 'short')).toBe('It has 5 bytes; 16 are the least.')
+  expect(signingFault({ kind: 'bearer' }, newSecret())).toBeUndefined()
+  expect(signingFault({ kind: 'bearer' }, 'with a space in the middle')).toContain('without spaces')
+})

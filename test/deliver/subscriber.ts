@@ -1,0 +1,96 @@
+// A subscriber on this machine that keeps what it was sent and answers as it is told; and an app that delivers to it.
+import { createServer } from 'node:http'
+import { randomBytes } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import type { NewEndpoint } from '../../src/deliver/endpoint.ts'
+import type { AddedEndpoint } from '../../src/deliver/endpoints.ts'
+import type { DeliveryOptions } from '../../src/delivering.ts'
+import { Sluice } from '../../src/sluice.ts'
+import type { Store } from '../../src/store/contract/index.ts'
+import { listening } from './listener.ts'
+
+interface Got {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Ids of its events, in their order. */
+  readonly ids: readonly string[]
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Subscriber {
+  readonly url: string
+  readonly got: readonly Got[]
+  /** To the POSTs to come, one after the other; 200 when there are no more. */
+  readonly answers: Answer[]
+  /** Resolves when so many have come in all. */
+  reached(posts: number): Promise<void>
+}
+
+export async function subscriber(...answers: readonly Answer[]): Promise<Subscriber> {
+  const got: Got[] = []
+  const left = [...answers]
+  const waiting: { readonly posts: number; readonly resolve: () => void }[] = []
+  const server = createServer((request, response) => {
+    void (async () => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const body = Buffer.concat(chunks).toString()
+      got.push({ headers: request.headers as Got['headers'], body, ids: idsIn(body) })
+      const { status, body: answer = '', headers = {} } = left.shift() ?? { status: 200 }
+      response.writeHead(status, headers).end(answer)
+      for (const { posts, resolve } of waiting) if (got.length >= posts) resolve()
+    })()
+  })
+  const port = await listening(server, '127.0.0.1')
+  return {
+    url: `http://127.0.0.1:${port}/hook`,
+    got,
+    answers: left,
+    reached: (posts) =>
+      new Promise((resolve) => {
+        if (got.length >= posts) resolve()
+        else waiting.push({ posts, resolve })
+      }),
+  }
+}
+
+function idsIn(body: string): readonly string[] {
+  const { data, events } = JSON.parse(body) as { data?: { events: { id: string }[] }; events?: { id: string }[] }
+  return (data?.events ?? events ?? []).map(({ id }) => id)
+}
+
+export interface Delivery {
+  readonly app: Sluice
+  readonly endpoint: (given: NewEndpoint) => Promise<AddedEndpoint>
+  /** Events of the type `version.new`, all at once, in this order. */
+  readonly send: (ids: readonly string[], more?: { readonly tenant?: string; readonly type?: string }) => Promise<void>
+}
+
+const KEY = randomBytes(32).toString('base64')
+
+export async function delivery(
+  options: Partial<DeliveryOptions> = {},
+  store: string | Store = 'memory:',
+): Promise<Delivery> {
+  const app = new Sluice({
+    store,
+    log: false,
+    key: KEY,
+    delivery: { allowLoopback: true },
+  })
+  app.delivery('versions', { on: 'version.*', ...options })
+  await app.start()
+  onTestFinished(() => app.stop())
+  return {
+    app,
+    endpoint: (given) => app.endpoints.add(given),
+    send: async (ids, more = {}) => {
+      await app.publish(ids.map((id) => ({ id, type: 'version.new', data: { id }, ...more })))
+    },
+  }
+}
