@@ -14,7 +14,7 @@ import { again, done, drop, partial, PermanentError, retry, type Ending } from '
 import type { Run } from './run/run.ts'
 import { flow, type FlowOptions } from './schedule/flow.ts'
 import type { Seal } from './seal.ts'
-import type { Store } from './store/contract/index.ts'
+import type { FindReply, Store } from './store/contract/index.ts'
 
 export interface DeliveryOptions extends Pick<FlowOptions<Run>, 'on' | 'window' | 'concurrency' | 'keep'> {
   /** Delays between tries, literally. Unless said: 5 s, 30 s, 2 m, 5 m, then every 15 m until 75 h in all, ±20 %. */
@@ -39,14 +39,16 @@ export interface DeliveringParts {
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>(['on', 'window', 'concurrency', 'keep', 'retry'])
+const SETTINGS: ReadonlySet<string> = new Set<keyof DeliverySettings>(['allowLoopback', 'deadline', 'userAgent'])
 const DEADLINE: Duration = '30s'
 /** Beyond its deadline a POST is over; what comes after it is our own. */
 const AFTER_DEADLINE: Millis = 10_000
 /** Of a failure of ours: soon. */
-const OURS: Duration = '1s'
+const OURS: Duration = '5s'
 /** Who lets it go makes it due at once. */
 const HELD: Duration = '1m'
 const BY_US = 'sluice'
+const PAGE = 1_000
 
 export class Delivering {
   readonly endpoints: Endpoints
@@ -58,6 +60,7 @@ export class Delivering {
 
   constructor(parts: DeliveringParts) {
     const { store, seal, settings } = parts
+    onlyKnown(settings, SETTINGS, 'new Sluice: delivery.')
     this.#parts = parts
     this.#deadline = millis(settings.deadline ?? DEADLINE, 'delivery.deadline')
     this.#breakers = new Breakers(store)
@@ -70,6 +73,7 @@ export class Delivering {
         hold: (id, reason, by) => this.#each((lanes, name) => lanes.hold(name, id, { reason, by })),
         letGo: (id) => this.#letGo(id),
         drop: (id) => this.#drop(id),
+        runAll: () => this.#runAll(),
       },
     })
   }
@@ -96,6 +100,8 @@ export class Delivering {
     this.#names.push(name)
     return {
       ...made,
+      // An event that nobody has subscribed to is none of its business.
+      wants: (event) => made.wants(event) && this.endpoints.wanting(event).length > 0,
       tries: schedule.tries,
       delay: (failures, chance, asked) => delayOf(schedule, { failures, chance, asked }),
     }
@@ -106,8 +112,17 @@ export class Delivering {
   }
 
   async #run(run: Run, schedule: DeliverySchedule): Promise<Ending> {
+    // A store that does not answer, or a key that is missing, is no fault of the endpoint.
+    const outcome = await this.#delivered(run, schedule).catch((error: unknown): Delivered => ({
+      kind: 'ours',
+      reason: error instanceof Error ? error.message : String(error),
+    }))
+    return this.#ending(run, outcome)
+  }
+
+  #delivered(run: Run, schedule: DeliverySchedule): Promise<Delivered> {
     const { clock, now, settings, emit } = this.#parts
-    const outcome = await deliver(
+    return deliver(
       {
         endpoints: this.endpoints,
         breakers: this.#breakers,
@@ -131,7 +146,6 @@ export class Delivering {
         },
       },
     )
-    return this.#ending(run, outcome)
   }
 
   async #ending(run: Run, outcome: Delivered): Promise<Ending> {
@@ -149,6 +163,7 @@ export class Delivering {
       case 'wait':
         return again({ after: outcome.after })
       case 'ours':
+        run.log.warn(`It was not delivered, by no fault of the endpoint: ${outcome.reason}`)
         return again({ after: OURS })
       case 'disable':
       case 'held':
@@ -182,6 +197,22 @@ export class Delivering {
       await lanes.unhold(name, id)
       await lanes.runNow(name, id)
     })
+  }
+
+  async #runAll(): Promise<number> {
+    const store = await this.#parts.store()
+    let triggered = 0
+    await this.#each(async (lanes, name) => {
+      for (let cursor: string | undefined = ''; cursor !== undefined;) {
+        const page: FindReply<'lanes'> = await store.find({ kind: 'lanes', filter: { flow: name }, cursor, n: PAGE })
+        for (const { id, run, hold, waiting, due } of page.items) {
+          const isOpen = run === undefined && hold === undefined && waiting > 0 && due > page.now
+          if (isOpen && (await lanes.steer(id, { kind: 'run-now' })) === 'ok') triggered++
+        }
+        cursor = page.next
+      }
+    })
+    return triggered
   }
 
   async #drop(id: string): Promise<number> {

@@ -60,7 +60,7 @@ export class Api implements AdminApi {
         if (!this.#metricsAreOpen) await this.#access.check(head, connection, 'read')
         return { status: 200, headers: { 'content-type': METRICS_TYPE, ...HEADERS }, body: await this.#app.metrics() }
       }
-      return json(200, await this.#call(head, connection, read))
+      return await this.#call(head, connection, read)
     } catch (error) {
       return problem(error)
     }
@@ -81,7 +81,7 @@ export class Api implements AdminApi {
     this.#stream.end()
   }
 
-  async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<unknown> {
+  async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const { route, params } = this.#find(head)
     const who = await this.#access.check(head, connection, route.role)
     const asked = {
@@ -90,9 +90,10 @@ export class Api implements AdminApi {
       query: checked(route.query, queryOf(head.url), 'query'),
       body: route.method === 'GET' ? undefined : checked(route.body, await jsonBody(head, read), 'body'),
     } as never
-    if (typeof route.audited !== 'function') return route.handle(this.#app, asked)
+    const status = route.status ?? 200
+    if (typeof route.audited !== 'function') return json(status, await route.handle(this.#app, asked))
     const act = { who, what: route.audited(asked), do: () => route.handle(this.#app, asked) }
-    return audited(this.#app.audit, act)
+    return json(status, await audited(this.#app.audit, act))
   }
 
   #find({ method, url }: RequestHead): Found {

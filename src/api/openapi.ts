@@ -86,7 +86,8 @@ export function openApi(): object {
   }
 }
 
-function operationOf({ name, tag, summary, role, params, query, body, answer, method }: ApiRoute): object {
+function operationOf(route: ApiRoute): object {
+  const { name, tag, summary, role, status = 200, params, query, body, answer, method } = route
   const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
   return {
     operationId: name,
@@ -101,7 +102,7 @@ function operationOf({ name, tag, summary, role, params, query, body, answer, me
       },
     }),
     responses: {
-      200: { description: 'Done.', content: { 'application/json': { schema: schemaOf(answer, 'output') } } },
+      [status]: { description: 'Done.', content: { 'application/json': { schema: schemaOf(answer, 'output') } } },
       default: { $ref: '#/components/responses/Problem' },
     },
   }

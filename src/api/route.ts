@@ -25,6 +25,8 @@ interface Declared<P extends z.ZodObject, Q extends z.ZodObject, B extends z.Zod
   readonly tag: string
   readonly summary: string
   readonly role: Role
+  /** Of what is done; 200 unless said. */
+  readonly status?: 202
   readonly params: P
   readonly query: Q
   readonly body: B

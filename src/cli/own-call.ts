@@ -29,7 +29,7 @@ export class OwnCaller implements Caller {
     const bytes = Buffer.from(JSON.stringify(body))
     const answer = await this.#api.answer(head, { isDirect: true }, async () => bytes)
     const value = JSON.parse(answer.body ?? 'null') as unknown
-    if (answer.status === 200) return { kind: 'done', value }
+    if (answer.status < 300) return { kind: 'done', value }
     return { kind: 'problem', problem: value as Problem, ...laterBy(answer.headers?.['retry-after']) }
   }
 

@@ -28,6 +28,8 @@ export interface EndpointsParts {
     hold(id: string, reason: string, by: string): Promise<void>
     letGo(id: string): Promise<void>
     drop(id: string): Promise<number>
+    /** Of all endpoints: those whose window is open are due. How many. */
+    runAll(): Promise<number>
   }
   /** The names of all deliveries. */
   readonly deliveries: () => readonly string[]
@@ -152,6 +154,11 @@ export class Endpoints {
       return { dropped: await this.#parts.lanes.drop(id) }
     }
     throw new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
+  }
+
+  /** Every open window is over; what waits for another try, or is paused, waits on. How many batches that makes due. */
+  async trigger(): Promise<{ readonly triggered: number }> {
+    return { triggered: await this.#parts.lanes.runAll() }
   }
 
   /** What is under way, then what has ended, the newest first. */

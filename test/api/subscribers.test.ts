@@ -1,6 +1,6 @@
 // Subscribers by the API: registered, listed, changed, paused, resumed, rotated and removed, and no secret twice.
 import { describe, expect, test } from 'vitest'
-import { rig, STORES, type Rig } from './rig.ts'
+import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY } from './seeded.ts'
 
 const PATH = '/v1/webhooks/subscribers'
@@ -63,6 +63,7 @@ describe.each(STORES)('on %s', (store) => {
 
   test('paused and resumed', async () => {
     const r = await scene(store)
+    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const { id } = await registered(r)
     await r.app.publish({ type: 'version.new', data: 1 })
     expect((await r.post(`${PATH}/${id}/pause`)).body).toMatchObject({ active: false })
@@ -70,6 +71,20 @@ describe.each(STORES)('on %s', (store) => {
     expect(held?.hold).toMatchObject({ reason: 'The endpoint is paused.' })
     expect((await r.post(`${PATH}/${id}/resume`)).body).toMatchObject({ active: true })
     expect((await r.app.lanes.list()).items[0]?.hold).toBeUndefined()
+  })
+
+  test('open windows are triggered, and only these', async () => {
+    const r = await scene(store)
+    // Nothing is posted here.
+    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
+    const [open, paused] = [await registered(r, { tenant: 'a' }), await registered(r, { tenant: 'b' })]
+    for (const tenant of ['a', 'b']) await r.app.publish({ type: 'version.new', data: 1, tenant })
+    await r.post(`${PATH}/${paused.id}/pause`)
+    expect(await r.post('/v1/webhooks/trigger')).toMatchObject({ status: 202, body: { triggered: 1 } })
+    const lanes = new Map((await r.app.lanes.list()).items.map((lane) => [lane.key, lane]))
+    expect(lanes.get(open.id)?.due).toBeLessThanOrEqual(START)
+    expect(lanes.get(paused.id)?.due).toBeGreaterThan(START)
+    expect((await r.post('/v1/webhooks/trigger')).body).toEqual({ triggered: 0 })
   })
 
   test('a secret is rotated, and not twice within a day unless that is forced', async () => {

@@ -1,9 +1,11 @@
 // A delivery is a flow with a lane for each endpoint: what reaches whom, in what order, under which name, and when it does not.
+import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mkdtempSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
+import { Sluice } from '../../src/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber } from './subscriber.ts'
 
@@ -187,6 +189,36 @@ it('what another process has registered, changed or removed counts for the next 
   await other.send(['d'], { type: 'version.old' })
   expect((await other.app.lanes.list()).items).toEqual([])
   expect([to, later].map(({ got }) => got.flatMap(({ ids }) => ids))).toEqual([['a'], ['c']])
+})
+
+it('a failure of ours costs the endpoint no try', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const one = await delivery({ retry: [] }, store)
+  await one.endpoint({ url: to.url })
+  await one.app.stop()
+  // It cannot open the secrets.
+  const other = await delivery({ retry: [] }, store, randomBytes(32).toString('base64'))
+  const again = other.app.events.once('run.again')
+  await other.send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  expect(to.got).toEqual([])
+  expect((await other.app.deadLetters.list()).items).toEqual([])
+})
+
+it('an event that nobody has subscribed to is not even skipped', async () => {
+  const { app, send } = await delivery()
+  const skipped: unknown[] = []
+  app.events.on('event.skipped', (what) => skipped.push(what))
+  await send(['a'])
+  expect(skipped).toEqual([])
+})
+
+it('an option that is none is refused', () => {
+  const wrong = { allowLoopBack: true }
+  expect(() => new Sluice({ store: 'memory:', delivery: wrong as never })).toThrow('allowLoopBack')
+  const app = new Sluice({ store: 'memory:' })
+  expect(() => app.delivery('versions', { on: '**', run: () => {} } as never)).toThrow('run')
 })
 
 describe('what cannot be registered', () => {

@@ -76,11 +76,12 @@ const KEY = randomBytes(32).toString('base64')
 export async function delivery(
   options: Partial<DeliveryOptions> = {},
   store: string | Store = 'memory:',
+  key: string = KEY,
 ): Promise<Delivery> {
   const app = new Sluice({
     store,
     log: false,
-    key: KEY,
+    key,
     delivery: { allowLoopback: true },
   })
   app.delivery('versions', { on: 'version.*', ...options })

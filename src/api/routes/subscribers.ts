@@ -168,6 +168,21 @@ export const subscribers: readonly ApiRoute[] = [
     handle: async (app, { params, body, who }) =>
       plain(await app.endpoints.rotateSecret(params.id, { ...given(body), by: who })),
   }),
+  route({
+    method: 'POST',
+    path: '/v1/webhooks/trigger',
+    name: 'triggerDeliveries',
+    tag: TAG,
+    summary: 'Every open window is over now; neither backoff nor a pause is skipped.',
+    role: 'operate',
+    status: 202,
+    params: NOTHING,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.strictObject({ triggered: z.int().meta({ description: 'How many batches are due by that.' }) }),
+    audited: () => 'trigger all deliveries',
+    handle: (app) => app.endpoints.trigger(),
+  }),
   ...(['pause', 'resume'] as const).map((act) =>
     route({
       method: 'POST',
