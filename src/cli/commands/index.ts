@@ -5,6 +5,7 @@ import { backup } from './backup.ts'
 import { completion } from './completion.ts'
 import { dead } from './dead.ts'
 import { doctor, migrate } from './doctor.ts'
+import { endpoints } from './endpoints.ts'
 import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
 import { explain, lanes } from './lanes.ts'
@@ -34,6 +35,7 @@ const ALL: readonly Command[] = [
   ...runs,
   ...sources,
   ...replay,
+  ...endpoints,
   stats,
   alerts,
   ...keys,
