@@ -36,6 +36,8 @@ const common = {
   // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
   pool: 'forks',
   testTimeout: 30_000,
+  // On a busy machine a second is not long.
+  expect: { poll: { timeout: 10_000 } },
   hookTimeout: 30_000,
   // A test that passes only at the second try is a failing test.
   retry: 0,
