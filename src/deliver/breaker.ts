@@ -74,19 +74,6 @@ export function afterPost(breaker: Breaker, { kind, now, next }: PostEnd): Moved
   return { breaker: open, told: breaker.kind === 'closed' ? 'opened' : undefined }
 }
 
-/** By a person: what waits is due at once, and one run finds out. */
-export function resumed(breaker: Breaker, now: Millis): Breaker {
-  switch (breaker.kind) {
-    case 'closed':
-      return breaker
-    case 'disabled':
-      return CLOSED
-    case 'open':
-    case 'half-open':
-      return { kind: 'open', failures: breaker.failures, since: breaker.since, until: now }
-  }
-}
-
 function probing(breaker: Extract<Breaker, { since: Millis }>, probe: string, now: Millis): Admitted {
   const { failures, since } = breaker
   return { kind: 'go', breaker: { kind: 'half-open', failures, since, until: later(now, PROBE_LASTS), probe } }

@@ -58,17 +58,21 @@ export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delive
   const addressed = await parts.endpoints.addressed(batch.endpoint)
   if (addressed === undefined) return { kind: 'removed' }
   if (!addressed.endpoint.active) return { kind: 'held', reason: PAUSED }
-  const { breaker } = await parts.breakers.of(batch.endpoint)
+  const breaker = await parts.breakers.of(batch.endpoint)
   const admitted = admit(breaker, batch.run, parts.now())
   if (admitted.kind === 'wait') {
     if (admitted.until === undefined) return { kind: 'held', reason: DISABLED }
     return { kind: 'wait', after: Math.max(0, admitted.until - parts.now()) }
   }
   if (admitted.breaker !== breaker) {
-    await parts.breakers.set(batch.endpoint, (before) => ({ ...before, breaker: admitted.breaker }))
+    await parts.breakers.set(batch.endpoint, () => admitted.breaker)
   }
   const outcome = await posted(parts, batch, addressed)
-  await told(parts, batch, outcome)
+  try {
+    await told(parts, batch, outcome)
+  } catch {
+    // What the endpoint has answered stands: a batch that it has is not sent again because we could not note how it fares.
+  }
   return outcome
 }
 

@@ -10,9 +10,6 @@ interface EndpointSecret {
   readonly until: Millis | undefined
 }
 
-/** As they are listed: when, and nothing else. */
-export type HiddenSecret = Omit<EndpointSecret, 'text'>
-
 /** The newest first. */
 export type EndpointSecrets = readonly [EndpointSecret, ...EndpointSecret[]]
 
@@ -67,10 +64,6 @@ export function rotated(secrets: EndpointSecrets, text: string, now: Millis, for
   if (previous?.until !== undefined && !force) return { kind: 'rotating', until: previous.until }
   const left = { ...newest, until: now + OVERLAP }
   return { kind: 'rotated', secrets: [{ text, since: now, until: undefined }, left] }
-}
-
-export function hidden(secrets: EndpointSecrets, now: Millis): readonly HiddenSecret[] {
-  return active(secrets, now).map(({ since, until }) => ({ since, until }))
 }
 
 export function sealSecrets(seal: Seal, secrets: EndpointSecrets, owner: SecretOwner): Buffer {

@@ -1,12 +1,10 @@
 // The breaker of an endpoint: when it opens, who may probe, how it closes, and when it is given up.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { admit, afterPost, CLOSED, resumed, type Breaker, type PostEnd } from '../../src/deliver/breaker.ts'
-import { healthOf } from '../../src/deliver/health.ts'
+import { admit, afterPost, CLOSED, type Breaker, type PostEnd } from '../../src/deliver/breaker.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
-const NONE = { stuck: 0, dead: 0 }
 
 /** Fails so often, a minute apart from `from` on; the next try would be in a minute. */
 function failing(times: number, from = 0, breaker: Breaker = CLOSED): Breaker {
@@ -84,24 +82,6 @@ test('who is gone is disabled at once, and what comes later changes nothing', ()
   for (const kind of ['ok', 'failed', 'gone'] as const) {
     expect(afterPost(gone.breaker, { kind, now: 9 })).toEqual({ breaker: gone.breaker, told: undefined })
   }
-})
-
-test('a person makes it due at once', () => {
-  expect(resumed(failing(4), 9)).toEqual(failing(4))
-  expect(admit(resumed(failing(5), 9), 'run-1', 9)).toMatchObject({ kind: 'go', breaker: { kind: 'half-open' } })
-  const gone = afterPost(CLOSED, { kind: 'gone', now: 5 }).breaker
-  expect(resumed(gone, 9)).toEqual(CLOSED)
-})
-
-test('up, degraded, down', () => {
-  expect(healthOf(CLOSED, NONE)).toBe('up')
-  expect(healthOf(CLOSED, { stuck: 0, dead: 100 })).toBe('up')
-  expect(healthOf(CLOSED, { stuck: 0, dead: 101 })).toBe('degraded')
-  expect(healthOf(failing(1), NONE)).toBe('degraded')
-  expect(healthOf(CLOSED, { stuck: 1, dead: 0 })).toBe('down')
-  expect(healthOf(failing(5), NONE)).toBe('down')
-  expect(healthOf(resumed(failing(5), 9), NONE)).toBe('down')
-  expect(healthOf(afterPost(CLOSED, { kind: 'gone', now: 5 }).breaker, NONE)).toBe('down')
 })
 
 interface Step {

@@ -206,6 +206,22 @@ it('a failure of ours costs the endpoint no try', async () => {
   expect((await other.app.deadLetters.list()).items).toEqual([])
 })
 
+it('what was delivered is not sent again because the store could not note how the endpoint has fared', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const isFaring = ({ writes }: Parameters<typeof store.writeDocs>[0]): boolean =>
+    writes.some(({ kind }) => kind === 'endpoint-fared')
+  const writeDocs = store.writeDocs.bind(store)
+  store.writeDocs = (call) => (isFaring(call) ? Promise.reject(new Error('no disk')) : writeDocs(call))
+  const { app, endpoint, send } = await delivery({ retry: QUICK }, store)
+  await endpoint({ url: to.url })
+  to.answers.push({ status: 500 })
+  const done = app.events.once('run.done')
+  await send(['a'])
+  await done
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
+})
+
 it('an event that nobody has subscribed to is not even skipped', async () => {
   const { app, send } = await delivery()
   const skipped: unknown[] = []

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import {
   activeSecrets,
   firstSecret,
-  hidden,
   keyBytes,
   newSecret,
   openSecrets,
@@ -59,15 +58,6 @@ test('a second rotation waits for the end of the first, unless it is forced', ()
   expect(activeSecrets(forced, NOW + 5 + DAY)).toEqual(['three'])
   const later = rotatedOf(secrets, 'three', NOW + DAY)
   expect(activeSecrets(later, NOW + DAY)).toEqual(['three', 'two'])
-})
-
-test('listed without a letter of them', () => {
-  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
-  expect(hidden(secrets, NOW)).toEqual([
-    { since: NOW, until: undefined },
-    { since: 0, until: NOW + DAY },
-  ])
-  expect(hidden(secrets, NOW + DAY)).toEqual([{ since: NOW, until: undefined }])
 })
 
 test('sealed: nothing of them is to be read, and they open for their endpoint alone', () => {

@@ -81,6 +81,21 @@ describe('lanes that were pushed back', () => {
     expect(behind(file)).toBe(0)
   })
 
+  it('who only reads goes by the rows, not by what was pushed back when it began to read', async () => {
+    const file = freshFile()
+    const clock = new VirtualClock()
+    const store = await open(file, { clock })
+    for (const id of ['a', 'b']) await send(store, event(id, { ...QUIET, key: 'k' }))
+    expect(behind(file)).toBeGreaterThan(0)
+    const reader = await open(file, { clock, readOnly: true })
+    clock.advance(50_000)
+    expect(await claimed(store)).toEqual([['k', ['a', 'b']]])
+    await send(store, event('c', { ...QUIET, key: 'later' }))
+    await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 10 })
+    const [told, true_] = [await reader.stats(), await store.stats()]
+    expect(told.flows.map(({ due }) => due)).toEqual(true_.flows.map(({ due }) => due))
+  })
+
   it('after the lane ran, lists that are older than its row say nothing', async () => {
     const file = freshFile()
     const clock = new VirtualClock()

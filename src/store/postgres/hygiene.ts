@@ -13,9 +13,14 @@ export interface HygieneParts {
 const LOOK_EVERY: Millis = 10_000
 
 /**
- * Rows of a partition count for its table. A vacuum's own snapshot keeps nothing back, and neither does a slot that is up
- * to date. A session of the server that belongs to no database is a standby's, and holds all of them.
+ * Sessions whose transaction or snapshot keeps rows of this database. A vacuum's own keeps nothing back; a session that
+ * belongs to no database is a standby's, and holds all of them.
  */
+export const HOLDING_SESSIONS = `pg_stat_activity
+  where coalesce(backend_xmin, backend_xid) is not null and coalesce(datname, current_database()) = current_database()
+    and pid <> pg_backend_pid() and pid not in (select pid from pg_stat_progress_vacuum)`
+
+/** Rows of a partition count for its table. A slot that is up to date keeps nothing back. */
 const LOOK = `
 with dead (name, n) as (
   select coalesce(whole.relname, c.relname), sum(pg_stat_get_dead_tuples(c.oid))
@@ -25,9 +30,7 @@ with dead (name, n) as (
 ), holders (kind, name, application, "user", state, xmin, age) as (
   select 'session', pid::text, application_name, usename, state, coalesce(backend_xmin, backend_xid)::text,
     extract(epoch from clock_timestamp() - xact_start) * 1000
-  from pg_stat_activity
-  where coalesce(backend_xmin, backend_xid) is not null and coalesce(datname, current_database()) = current_database()
-    and pid <> pg_backend_pid() and pid not in (select pid from pg_stat_progress_vacuum)
+  from ${HOLDING_SESSIONS}
   union all
   select 'prepared', gid, '', owner, '', transaction::text, extract(epoch from clock_timestamp() - prepared) * 1000
   from pg_prepared_xacts where database = current_database()

@@ -3,6 +3,7 @@
 // it finds the first lane. So while there is one, a look begins where the last look found the first lane.
 import type { Millis } from '../../clock.ts'
 import type { Lane, Line } from '../../model/lane.ts'
+import { HOLDING_SESSIONS } from './hygiene.ts'
 import type { Db } from './part.ts'
 import { number } from './values.ts'
 
@@ -13,10 +14,9 @@ const WHOLE_EVERY: Millis = 5_000
 const SNAPSHOTS_EVERY: Millis = 5_000
 const OLD: Millis = 5_000
 
-/** Of this database. Who may not see what others do sees no moment: that one may be old. */
+/** Who may not see what others do sees no moment: that one may be old. */
 const OLDEST = `select coalesce(max(coalesce(extract(epoch from clock_timestamp() - xact_start) * 1000, 1e9)), 0)
-  from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-  and coalesce(backend_xmin, backend_xid) is not null and pid not in (select pid from pg_stat_progress_vacuum)`
+  from ${HOLDING_SESSIONS}`
 
 interface Floor {
   readonly due: Millis

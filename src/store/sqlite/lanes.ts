@@ -49,7 +49,8 @@ export class SqliteLanes implements LaneTable {
   /** By flow, the deadline up to which the lanes that have begun are the first of their line. */
   readonly #begunUpTo = new Map<string, Millis>()
 
-  constructor(sql: Statements, places: SqlitePlaces) {
+  /** Who only reads has no memory of its own: what was put off is known to the process that works on the file. */
+  constructor(sql: Statements, places: SqlitePlaces, readOnly: boolean) {
     this.#sql = sql
     this.#places = places
     this.#begun = new BegunRuns(sql)
@@ -60,7 +61,7 @@ export class SqliteLanes implements LaneTable {
       waits: (flow, group) =>
         (group === '' ? this.#sql.get(OF_NO_GROUP, flow) : this.#sql.get(OF_GROUP, flow, group)) !== undefined,
     })
-    this.#recover()
+    if (!readOnly) this.#recover()
   }
 
   get(id: LaneId): Lane | undefined {

@@ -47,7 +47,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const db = new DatabaseSync(file, { readOnly })
     opened.push(db)
     if (!readOnly) prepare(db, file)
-    const tables = new SqliteTables(db, options.maxBytes ?? Infinity)
+    const tables = new SqliteTables(db, { maxBytes: options.maxBytes ?? Infinity, readOnly })
     const log = readOnly || file === IN_MEMORY ? undefined : new WriteBack(db, file)
     const disk = readOnly || file === IN_MEMORY ? undefined : new LogSync(file)
     const commit = new GroupCommit({
@@ -161,7 +161,7 @@ class SqliteTables implements Tables {
   #bound: number
   #routes: number
 
-  constructor(db: DatabaseSync, maxBytes: number) {
+  constructor(db: DatabaseSync, { maxBytes, readOnly }: { readonly maxBytes: number; readonly readOnly: boolean }) {
     const sql = new Statements(db)
     this.#sql = sql
     this.#maxBytes = maxBytes
@@ -170,7 +170,7 @@ class SqliteTables implements Tables {
     this.#bound = this.#counter
     this.#routes = number(this.#meta('routes'))
     this.places = new SqlitePlaces(sql)
-    this.lanes = new SqliteLanes(sql, this.places)
+    this.lanes = new SqliteLanes(sql, this.places, readOnly)
     this.#identities = new Identities(sql)
     this.events = new SqliteEvents(sql, this.#identities, this.draw)
     this.runs = new SqliteRuns(sql, this.name)

@@ -1,6 +1,6 @@
 // Requests that arrive in one turn of the event loop are looked at together once all of them are read. Between two reads
 // and writes of the system the processor has forgotten the code of the steps: one by one, they take three times as long.
-export class Turn {
+export class EventLoopTurn {
   #waiting: (() => void)[] = []
 
   /** Resolves when the turn in which it was asked for is over. */

@@ -1,9 +1,9 @@
 // Who came in one turn of the event loop goes on in the next, in order, and before anybody who came later.
 import { expect, it } from 'vitest'
-import { Turn } from '../../src/receive/turn.ts'
+import { EventLoopTurn } from '../../src/receive/event-loop-turn.ts'
 
 it('goes on with all of a turn at once, when the turn is over', async () => {
-  const turn = new Turn()
+  const turn = new EventLoopTurn()
   const order: string[] = []
   const first = ['a', 'b', 'c'].map((name) => turn.over().then(() => order.push(name)))
   await Promise.resolve()
