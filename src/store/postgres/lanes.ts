@@ -226,7 +226,7 @@ export class PostgresLanes implements LaneTable, Part {
 
   async #findHead(db: Db, flow: string, line: Line): Promise<Head | 'none'> {
     const from = this.#floors.from(flow, line)
-    const [row] = await db.rows(HEAD, [written(flow), line, from, this.#lanes.storedKeys])
+    const [row] = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys])
     const head = row === undefined ? undefined : { id: text(row[0]), due: number(row[1]) }
     this.#found(flow, line, from, head?.due)
     return head ?? 'none'
