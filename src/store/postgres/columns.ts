@@ -9,28 +9,37 @@ export type Columns = Readonly<Record<string, string>>
 export type WrittenRow = Readonly<Record<string, Value>>
 
 export function insertInto(table: string, columns: Columns): string {
-  const names = Object.keys(columns)
-  const read = names.map((name) => (columns[name] === 'text[]' ? `v.${name}::text[]` : `v.${name}`))
-  return `insert into ${table} (${names.join(', ')}) select ${read.join(', ')} from ${unnested(columns)}`
+  return `insert into ${table} (${Object.keys(columns).join(', ')}) select ${read(columns)} from ${unnested(columns)}`
 }
 
 /** By the first of the columns. */
 export function updateOf(table: string, columns: Columns): string {
   const [key = '', ...others] = Object.keys(columns)
-  return `update ${table} t set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${unnested(columns)} where t.${key} = v.${key}`
+  return `update ${table} t set ${others.map((name) => `${name} = ${valueOf(name, columns)}`).join(', ')} from ${unnested(columns)} where t.${key} = v.${key}`
 }
 
-function unnested(columns: Columns): string {
+/** The columns of rows that are called v. */
+export function read(columns: Columns): string {
+  return Object.keys(columns)
+    .map((name) => valueOf(name, columns))
+    .join(', ')
+}
+
+function valueOf(name: string, columns: Columns): string {
+  return columns[name] === 'text[]' ? `v.${name}::text[]` : `v.${name}`
+}
+
+export function unnested(columns: Columns): string {
   const arrays = Object.values(columns).map((type, at) => `$${at + 1}::${type === 'text[]' ? 'text' : type}[]`)
   return `unnest(${arrays.join(', ')}) as v (${Object.keys(columns).join(', ')})`
 }
 
 export async function sendRows(db: Db, sql: string, columns: Columns, rows: readonly WrittenRow[]): Promise<void> {
-  if (rows.length > 0)
-    await db.rows(
-      sql,
-      Object.keys(columns).map((name) => arrayOf(rows, name)),
-    )
+  if (rows.length > 0) await db.rows(sql, arraysOf(rows, columns))
+}
+
+export function arraysOf(rows: readonly WrittenRow[], columns: Columns): readonly string[] {
+  return Object.keys(columns).map((name) => arrayOf(rows, name))
 }
 
 /** As the server reads an array. */

@@ -1,14 +1,14 @@
-// How an event is written as rows and read from them: what it is in one, its bytes in another.
+// How an event is written as a row and read from it.
 import type { Receipt } from '../contract/index.ts'
 import type { EventRow, PlacedEvent } from '../rules/tables.ts'
-import { insertInto, type Columns, type WrittenRow } from './columns.ts'
-import { upsert, type Db } from './part.ts'
+import { arraysOf, read, unnested, updateOf, type Columns, type WrittenRow } from './columns.ts'
+import type { Db } from './part.ts'
 import { bytes, number, text, texts, written, type Row } from './values.ts'
 
-const COLUMNS = `e.seq, e.id, e.identity, e.dedupe_until, e.source, e.type, e.time, e.tenant, e.subject, e.attributes, e.arrived,
-  e.lanes, e.purged_hash, e.doomed, p.request, p.body`
-export const FROM_EVENTS: string = `select ${COLUMNS} from events e left join payloads p on p.seq = e.seq`
-export const EVENT_META: Columns = {
+const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, purged_hash, doomed,
+  request, body`
+export const FROM_EVENTS: string = `select ${COLUMNS} from events`
+const META: Columns = {
   seq: 'bigint',
   id: 'text',
   identity: 'text',
@@ -23,53 +23,73 @@ export const EVENT_META: Columns = {
   lanes: 'text[]',
   size: 'int',
 }
-export const ADD_EVENTS: string = insertInto('events', EVENT_META)
-/** The bytes of all of them in one piece: where each begins, how long its request is, and how long its body. */
-const ADD_PAYLOADS = `insert into payloads (seq, request, body)
-  select seq, substr($5::bytea, at, request), substr($5::bytea, at + request, body)
-  from unnest($1::bigint[], $2::int[], $3::int[], $4::int[]) as v (seq, at, request, body)`
-export const PUT_EVENTS: string = upsert('events', [...Object.keys(EVENT_META), 'purged_hash', 'doomed'], ['seq'])
-export const PLACED_EVENTS: string = `select e.seq, e.id, e.source, e.type, e.time, e.tenant, e.subject, e.attributes, e.arrived, p.body
-  from events e left join payloads p on p.seq = e.seq where e.seq = any($1) and e.purged_hash = ''`
+/** The bytes of all of them come in one piece: where each begins, and how long its request is; the rest is its body. */
+const BYTES: Columns = { at: 'int', request: 'int' }
+const ALL = `$${Object.keys({ ...META, ...BYTES }).length + 1}::bytea`
+const ADD = `insert into events (${Object.keys(META).join(', ')}, request, body)
+  select ${read(META)}, substr(${ALL}, v.at, v.request), substr(${ALL}, v.at + v.request, v.size) from ${unnested({ ...META, ...BYTES })}`
+/** What may become of one that is stored. */
+export const CHANGED: Columns = {
+  seq: 'bigint',
+  identity: 'text',
+  subject: 'text',
+  attributes: 'text',
+  lanes: 'text[]',
+  purged_hash: 'text',
+  doomed: 'boolean',
+}
+export const SET: string = updateOf('events', CHANGED)
+export const WIPE = `update events set request = '', body = '' where seq = any($1)`
+export const PLACED_EVENTS = `select seq, id, source, type, time, tenant, subject, attributes, arrived, body
+  from events where seq = any($1) and purged_hash = ''`
 
 export function sizeOf(event: EventRow | undefined): number {
   return event === undefined ? 0 : event.body.length + event.request.length
 }
 
-export function metaOf(event: EventRow): WrittenRow {
+export function changesOf(event: EventRow): WrittenRow {
+  return {
+    seq: event.seq,
+    identity: event.identity === '' ? null : event.identity,
+    subject: written(event.subject),
+    attributes: written(event.attributes),
+    lanes: event.lanes,
+    purged_hash: event.purgedHash,
+    doomed: event.doomed,
+  }
+}
+
+function metaOf(event: EventRow): WrittenRow {
+  const { identity, subject, attributes, lanes } = changesOf(event)
   return {
     seq: event.seq,
     id: written(event.id),
-    identity: event.identity === '' ? null : event.identity,
+    identity: identity ?? null,
     dedupe_until: event.dedupeUntil,
     source: written(event.source),
     type: written(event.type),
     time: event.time,
     tenant: written(event.tenant),
-    subject: written(event.subject),
-    attributes: written(event.attributes),
+    subject: subject ?? '',
+    attributes: attributes ?? '',
     arrived: event.arrived,
-    lanes: event.lanes,
+    lanes: lanes ?? [],
     size: event.body.length,
   }
 }
 
-export async function addPayloads(db: Db, events: readonly EventRow[]): Promise<void> {
+/** In the order of their identities: of two who bring the same ones at once, one waits for the other, and not each. */
+export async function addEvents(db: Db, events: readonly EventRow[]): Promise<void> {
   if (events.length === 0) return
-  const starts: number[] = []
+  const sorted = events.toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
   let at = 1
-  for (const { request, body } of events) {
-    starts.push(at)
-    at += request.length + body.length
-  }
-  const all = Buffer.concat(events.flatMap(({ request, body }) => [request, body]))
-  const columns = [
-    events.map(({ seq }) => seq),
-    starts,
-    events.map(({ request }) => request.length),
-    events.map(({ body }) => body.length),
-  ]
-  await db.rows(ADD_PAYLOADS, [...columns.map((column) => `{${column.join()}}`), all])
+  const rows = sorted.map((event) => {
+    const row = { ...metaOf(event), at, request: event.request.length }
+    at += event.request.length + event.body.length
+    return row
+  })
+  const all = Buffer.concat(sorted.flatMap(({ request, body }) => [request, body]))
+  await db.rows(ADD, [...arraysOf(rows, { ...META, ...BYTES }), all])
 }
 
 export function eventOf(row: Row): EventRow {

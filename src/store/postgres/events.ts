@@ -1,48 +1,39 @@
-// Events in a transaction. An identity is taken before anything else is locked, so that of two who bring the same event at
-// once one waits for the other; an event whose row was read keeps still until the end.
+// Events in a transaction. Of two who bring the same event at once the second fails when it writes, begins anew and finds it;
+// an event whose row was read keeps still until the end.
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { NewEvent, Receipt } from '../contract/index.ts'
 import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../rules/tables.ts'
 import { sendRows } from './columns.ts'
 import {
-  ADD_EVENTS,
-  addPayloads,
-  EVENT_META,
+  addEvents,
+  CHANGED,
+  changesOf,
   eventOf,
   FROM_EVENTS,
-  metaOf,
   PLACED_EVENTS,
   placedOf,
-  PUT_EVENTS,
   receiptOf,
+  SET,
   sizeOf,
+  WIPE,
 } from './event-rows.ts'
 import { deleteBy, Keyed, Questions, writeRows, type Db, type Part } from './part.ts'
 import { number, text, written, type Row } from './values.ts'
 
-const LOCK = 'for update of e'
-/** It was somebody's when it was asked for, and no longer is: if it is again by now, this fails and all is done again. */
-const OWN = 'insert into identities (identity, event) values ($1, $2)'
-const TAKE_OVER = 'update identities set event = $2 where identity = $1'
-const CLAIM = `insert into identities (identity, event) select * from unnest($1::text[], $2::bigint[]) on conflict do nothing returning identity`
+const LOCK = 'for update'
+const OWNERS = 'select identity, seq from events where identity = any($1)'
 const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
   select event, n, at, kind, id, body_hash from json_populate_recordset(null::receipts, $1)`
 const RECEIPTS_KEPT = 100
 const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n not in
   (select k.n from receipts k where k.event = r.event order by k.n desc limit ${RECEIPTS_KEPT})`
 
-/** The event that has an identity; what the server says, 0 for none. */
-interface Owner {
-  readonly event: number
-  /** The identity was taken by this transaction, for the event of this number. */
-  readonly isOurs: boolean
-}
-
 export class PostgresEvents implements EventTable, Part {
   readonly #draw: () => number
   readonly #rows = new Keyed<EventRow>()
   readonly #ids = new Map<string, number>()
-  readonly #owners = new Map<Identity, Owner>()
+  /** Which event has an identity, 0 for none: what the server says. */
+  readonly #owners = new Map<Identity, number>()
   readonly #placed = new Map<number, PlacedEvent | undefined>()
   /** As the rules have left them. */
   readonly #owned = new Map<Identity, number>()
@@ -63,8 +54,7 @@ export class PostgresEvents implements EventTable, Part {
     const holder = this.#holderOf(event.id)
     if (owner === undefined || holder === undefined) return this.#draw()
     if (owner !== 0 || holder !== 0) return false
-    const claimed = this.#owners.get(event.identity)
-    const seq = claimed?.isOurs === true ? claimed.event : this.#draw()
+    const seq = this.#draw()
     const { id, identity, source, type, time, tenant, subject, attributes, request, body } = event
     const facts = { id, identity, source, type, time, tenant, subject, attributes, request, body }
     this.#rows.put(String(seq), { ...facts, ...arrival, seq, purgedHash: '', doomed: false })
@@ -75,11 +65,9 @@ export class PostgresEvents implements EventTable, Part {
 
   /** 0: nobody. Undefined: not known yet. */
   #ownerOf(identity: Identity): number | undefined {
-    const owned = this.#owned.get(identity)
-    if (owned !== undefined) return owned
-    const owner = this.#owners.get(identity)
+    const owner = this.#owned.get(identity) ?? this.#owners.get(identity)
     if (owner === undefined) this.#lacksIdentities.add(identity)
-    return owner?.isOurs === true ? 0 : owner?.event
+    return owner
   }
 
   #holderOf(id: string): number | undefined {
@@ -142,18 +130,18 @@ export class PostgresEvents implements EventTable, Part {
   }
 
   doomed(n: number): readonly EventRow[] {
-    return this.#list(`${FROM_EVENTS} where e.doomed order by e.seq limit $1 ${LOCK} skip locked`, [n]).filter(
+    return this.#list(`${FROM_EVENTS} where doomed order by seq limit $1 ${LOCK} skip locked`, [n]).filter(
       (event) => event.doomed,
     )
   }
 
   ofTenant(tenant: string, n: number): readonly EventRow[] {
-    const sql = `${FROM_EVENTS} where e.tenant = $1 and e.purged_hash = '' order by e.seq limit $2 ${LOCK}`
+    const sql = `${FROM_EVENTS} where tenant = $1 and purged_hash = '' order by seq limit $2 ${LOCK}`
     return this.#list(sql, [written(tenant), n]).filter((event) => event.purgedHash === '')
   }
 
   oldest(after: number, n: number): readonly EventRow[] {
-    return this.#list(`${FROM_EVENTS} where e.seq > $1 order by e.seq limit $2 ${LOCK} skip locked`, [after, n])
+    return this.#list(`${FROM_EVENTS} where seq > $1 order by seq limit $2 ${LOCK} skip locked`, [after, n])
   }
 
   #list(sql: string, values: readonly (string | number)[]): readonly EventRow[] {
@@ -193,38 +181,10 @@ export class PostgresEvents implements EventTable, Part {
     )
   }
 
-  /** Before any other lock. */
-  get wantedIdentities(): number {
-    return this.#lacksIdentities.size
-  }
-
-  async takeIdentities(db: Db, seqs: readonly number[]): Promise<void> {
-    const wanted = [...this.#lacksIdentities]
-    this.#lacksIdentities.clear()
-    if (wanted.length === 0) return
-    if (!db.readOnly) {
-      // Numbered as they arrive, locked in the order in which everybody locks.
-      const numbered = wanted
-        .map((identity, at) => [identity, seqs[at] ?? 0] as const)
-        .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      const claims = [numbered.map(([identity]) => identity), numbered.map(([, seq]) => seq)]
-      const taken = new Set((await db.rows(CLAIM, claims)).map((row) => text(row[0])))
-      for (const [identity, event] of numbered)
-        if (taken.has(identity)) this.#owners.set(identity, { event, isOurs: true })
-    }
-    const others = wanted.filter((identity) => !this.#owners.has(identity))
-    for (const identity of others) this.#owners.set(identity, { event: 0, isOurs: false })
-    if (others.length === 0) return
-    for (const [identity, event] of await db.rows('select identity, event from identities where identity = any($1)', [
-      others,
-    ])) {
-      this.#owners.set(text(identity), { event: number(event), isOurs: false })
-    }
-  }
-
   async load(db: Db): Promise<void> {
     const lock = db.readOnly ? '' : LOCK
     await Promise.all([
+      this.#loadOwners(db),
       this.#loadIds(db, lock),
       this.#loadSeqs(db, lock),
       this.#lists.load(async (sql, values) => this.#loadRows(await db.rows(sql, values))),
@@ -236,19 +196,27 @@ export class PostgresEvents implements EventTable, Part {
     ])
   }
 
+  async #loadOwners(db: Db): Promise<void> {
+    const identities = [...this.#lacksIdentities]
+    this.#lacksIdentities.clear()
+    if (identities.length === 0) return
+    for (const identity of identities) this.#owners.set(identity, 0)
+    for (const [identity, seq] of await db.rows(OWNERS, [identities])) this.#owners.set(text(identity), number(seq))
+  }
+
   async #loadIds(db: Db, lock: string): Promise<void> {
     const ids = [...this.#lacksIds]
     this.#lacksIds.clear()
     if (ids.length === 0) return
     for (const id of ids) this.#ids.set(id, 0)
-    this.#loadRows(await db.rows(`${FROM_EVENTS} where e.id = any($1) order by e.seq ${lock}`, [ids.map(written)]))
+    this.#loadRows(await db.rows(`${FROM_EVENTS} where id = any($1) order by seq ${lock}`, [ids.map(written)]))
   }
 
   async #loadSeqs(db: Db, lock: string): Promise<void> {
     const seqs = this.#rows.lacking()
     if (seqs.length === 0) return
     for (const seq of seqs) this.#rows.load(seq, undefined)
-    this.#loadRows(await db.rows(`${FROM_EVENTS} where e.seq = any($1) order by e.seq ${lock}`, [seqs.map(Number)]))
+    this.#loadRows(await db.rows(`${FROM_EVENTS} where seq = any($1) order by seq ${lock}`, [seqs.map(Number)]))
   }
 
   async #loadPlaced(db: Db): Promise<void> {
@@ -279,20 +247,14 @@ export class PostgresEvents implements EventTable, Part {
       .filter((event) => event.purgedHash !== '' && before(event)?.purgedHash === '')
       .map((event) => event.seq)
     const gone = removed.map(Number)
+    const changed = kept.filter((event) => before(event) !== undefined)
     return Promise.all([
-      this.#writeIdentities(db),
       deleteBy(db, 'events where seq', gone),
-      deleteBy(db, 'payloads where seq', [...gone, ...wiped]),
       deleteBy(db, 'receipts where event', [...gone, ...wiped]),
-      sendRows(db, ADD_EVENTS, EVENT_META, fresh.map(metaOf)),
-      writeRows(
-        db,
-        PUT_EVENTS,
-        kept
-          .filter((event) => before(event) !== undefined)
-          .map((event) => ({ ...metaOf(event), purged_hash: event.purgedHash, doomed: event.doomed })),
-      ),
-      addPayloads(db, fresh),
+      // Before others take an identity that is free by that.
+      sendRows(db, SET, CHANGED, changed.map(changesOf)),
+      wiped.length > 0 ? db.rows(WIPE, [wiped]) : undefined,
+      addEvents(db, fresh),
       this.#writeReceipts(db),
       this.#writeSize(db),
     ])
@@ -304,19 +266,6 @@ export class PostgresEvents implements EventTable, Part {
     for (const [seq, event] of this.#rows.changes) grown += sizeOf(event) - sizeOf(this.#rows.stored(seq))
     if (grown !== 0)
       await db.rows('update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16', [grown])
-  }
-
-  async #writeIdentities(db: Db): Promise<void> {
-    const free = [...this.#owned]
-      .filter(([identity, event]) => event === 0 && !this.#owners.has(identity))
-      .map(([identity]) => identity)
-    const moved: Promise<unknown>[] = []
-    for (const [identity, { event, isOurs }] of this.#owners) {
-      const now = this.#owned.get(identity)
-      if (isOurs ? now === undefined || now === 0 : now === 0) free.push(identity)
-      else if (now !== undefined && now !== event) moved.push(db.rows(event === 0 ? OWN : TAKE_OVER, [identity, now]))
-    }
-    await Promise.all([...moved, deleteBy(db, 'identities where identity', free)])
   }
 
   async #writeReceipts(db: Db): Promise<void> {

@@ -3,8 +3,10 @@ import type { Millis } from '../../clock.ts'
 import { isLive, type Lane } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { GroupQuery } from '../rules/tables.ts'
+import { STANDING_COLUMNS } from './lane-rows.ts'
 import { Keyed, Questions, upsert, writeRows, type Db } from './part.ts'
 import { byTurn, SOON } from './ready-lines.ts'
+import { ringIn } from './rings.ts'
 import { number, text, texts, written, type Row } from './values.ts'
 
 interface Served {
@@ -37,36 +39,35 @@ interface Known {
   readonly times: number
 }
 
-const COLUMNS = 'row, id, flow, key, tenant, grp, tail, waiting, bytes, win, cap, due, ticket, line, rest'
-const LOCK = `select ${COLUMNS} from lanes where id = any($1) order by id for update skip locked`
+const LOCK = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id for update skip locked`
 /** Steps from group to group by the index: what it costs grows with the groups that wait, not with their lanes. */
 const FIRST_OF_GROUPS = `
 with recursive groups (grp) as (
-  (select grp from lanes where flow = $1 and due is not null and grp <> '' order by grp limit 1)
+  (select grp from lanes where flow = $1 and rings is not null and grp <> '' order by grp limit 1)
   union all
-  select (select l.grp from lanes l where l.flow = $1 and l.due is not null and l.grp <> '' and l.grp > g.grp order by l.grp limit 1)
+  select (select l.grp from lanes l where l.flow = $1 and l.rings is not null and l.grp <> '' and l.grp > g.grp order by l.grp limit 1)
   from groups g where g.grp is not null
 ), ready as (
-  select g.grp, h.id, h.due, h.ticket from groups g, lateral (
-    select l.id, l.due, l.ticket from lanes l
-    where l.flow = $1 and l.grp = g.grp and l.grp <> '' and l.line = any($2) and l.due <= $3 and l.id <> all($7)
-    order by l.due, l.ticket limit $4
+  select g.grp, h.id, h.rings, h.ring_ticket from groups g, lateral (
+    select l.id, l.rings, l.ring_ticket from lanes l
+    where l.flow = $1 and l.grp = g.grp and l.grp <> '' and l.line = any($2) and l.rings <= $3 and l.id <> all($7)
+    order by l.rings, l.ring_ticket limit $4
   ) h where g.grp is not null
   union all
-  (select '', l.id, l.due, l.ticket from lanes l
-   where l.flow = $1 and l.grp = '' and l.line = any($2) and l.due <= $3 and l.id <> all($7)
-   order by l.due, l.ticket limit $4)
+  (select '', l.id, l.rings, l.ring_ticket from lanes l
+   where l.flow = $1 and l.grp = '' and l.line = any($2) and l.rings <= $3 and l.id <> all($7)
+   order by l.rings, l.ring_ticket limit $4)
 ), firsts as (
-  select r.grp, coalesce(s.turn, 0) as turn, array_agg(r.id order by r.due, r.ticket) as ids,
-    (array_agg(r.due order by r.due, r.ticket))[1] as due, (array_agg(r.ticket order by r.due, r.ticket))[1] as ticket,
+  select r.grp, coalesce(s.turn, 0) as turn, array_agg(r.id order by r.rings, r.ring_ticket) as ids,
+    (array_agg(r.rings order by r.rings, r.ring_ticket))[1] as due, (array_agg(r.ring_ticket order by r.rings, r.ring_ticket))[1] as ticket,
     array(select l.id from lanes l where l.flow = $1 and l.grp = r.grp and l.lease > $3 and l.id <> all($7) limit $5) as live
   from ready r left join served s on s.flow = $1 and s.grp = r.grp group by r.grp, s.turn
 )
 select grp, turn, ids, live from firsts where cardinality(live) < $5 order by turn, due, ticket limit $6`
 
 /** Of one group, those that are not known yet. */
-const MORE = `select ${COLUMNS} from lanes where flow = $1 and grp = $2 and line = any($3) and due <= $4 and id <> all($5)
-  order by due, ticket limit $6 for update skip locked`
+const MORE = `select ${STANDING_COLUMNS} from lanes where flow = $1 and grp = $2 and line = any($3) and rings <= $4 and id <> all($5)
+  order by rings, ring_ticket limit $6 for update skip locked`
 const LIVE = 'select id from lanes where flow = $1 and grp = $2 and lease > $3 limit $4'
 
 /** More than this may as well be all. */
@@ -77,7 +78,7 @@ function atMost(perGroup: number): number {
 const SERVED_COLUMNS = ['flow', 'grp', 'turn', 'at']
 const PUT = upsert('served', SERVED_COLUMNS, ['flow', 'grp'])
 const LONG_AGO = `select s.flow, s.grp, s.turn,
-  exists (select 1 from lanes l where l.flow = s.flow and l.grp = s.grp and l.due is not null)
+  exists (select 1 from lanes l where l.flow = s.flow and l.grp = s.grp and l.rings is not null)
   from served s where s.at <= $1 order by s.at limit $2`
 
 export class GroupTurns {
@@ -200,7 +201,8 @@ export class GroupTurns {
   async #firsts(db: Db, { flow, lines, now, perGroup, n }: GroupQuery): Promise<true> {
     const most = atMost(perGroup)
     const each = Math.min(n, most)
-    const rows = await db.rows(FIRST_OF_GROUPS, [written(flow), lines, now, each, most, n, this.#lanes.stored()])
+    // One more: of lanes without a group the first may stand too early.
+    const rows = await db.rows(FIRST_OF_GROUPS, [written(flow), lines, now, each, most, n + 1, this.#lanes.stored()])
     const heads = rows.flatMap((row) => texts(row[2]))
     const locked = new Map((heads.length === 0 ? [] : await db.rows(LOCK, [heads])).map((row) => [text(row[1]), row]))
     this.#lanes.load([...locked.values()])
@@ -230,7 +232,7 @@ export class GroupTurns {
     const name = nameOfLine(standing)
     const before = this.#known.get(name)
     const row = rows.at(-1)
-    const last = row === undefined ? before?.last : { due: number(row[11]), ticket: number(row[12]) }
+    const last = row === undefined ? before?.last : ringIn(row)
     this.#known.set(name, { standing, last, isAll, times: (before?.times ?? 0) + 1 })
   }
 

@@ -1,79 +1,56 @@
 // Lanes in a transaction: locked by their ids in one order; those that are claimed are never waited for.
 import { NEVER, type Millis } from '../../clock.ts'
-import { emptyLane, isEmpty, type Lane, type Line } from '../../model/lane.ts'
+import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
-import { insertInto, sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
+import { insertInto, sendRows, updateOf } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
+import { CHANGED, changesOf, isCalled, laneOf, MADE, NAMED, nameOf, STANDING_COLUMNS } from './lane-rows.ts'
 import type { LineFloors } from './line-floors.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
-import { byTurn, ReadyLines, SOON } from './ready-lines.ts'
-import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
+import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
+import { Rings } from './rings.ts'
+import { number, text, written, type Row } from './values.ts'
 
-export const LANE_COLUMNS = [
-  'row',
-  'id',
-  'flow',
-  'key',
-  'tenant',
-  'grp',
-  'tail',
-  'waiting',
-  'bytes',
-  'win',
-  'cap',
-  'due',
-  'ticket',
-  'line',
-  'rest',
-] as const
-const COLUMNS = LANE_COLUMNS.join(', ')
-/** What a transition may change. */
-const CHANGED: Columns = {
-  id: 'text',
-  row: 'bigint',
-  tail: 'bigint',
-  waiting: 'int',
-  bytes: 'bigint',
-  win: 'bigint',
-  cap: 'bigint',
-  due: 'bigint',
-  ticket: 'bigint',
-  line: 'smallint',
-  rest: 'text',
-  lease: 'bigint',
-  keep_until: 'bigint',
-}
-const MADE: Columns = { ...CHANGED, flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
-/** One that went and came back may have another name: a key and its group are as its newest event says. */
-const NAMED: Columns = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
 const SET = updateOf('lanes', CHANGED)
 const RENAME = updateOf('lanes', NAMED)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
 const ADD = insertInto('lanes', MADE)
 
-const BY_ID = `select ${COLUMNS} from lanes where id = any($1) order by id`
+const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
 const NOWAIT = `${LOCKED} nowait`
-const READY = `select ${COLUMNS} from lanes where flow = $1 and line = $2 and due <= $3 and due >= $6 and id <> all($5)
-  order by due, ticket limit $4 for update skip locked`
+const READY = `select ${STANDING_COLUMNS} from lanes where flow = $1 and line = $2 and rings <= $3 and rings >= $6 and id not in (select unnest($5::text[]))
+  order by rings, ring_ticket limit $4 for update skip locked`
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
-const READY_BY_NOW = READY.replace('due <= $3', `due <= (select ${SERVER_NOW}) and $3::bigint < 0`)
-const HEAD = `select id, due from lanes where flow = $1 and line = $2 and due >= $3 and id <> all($4) order by due, ticket limit 1`
-const STALE = `select ${COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
+const READY_BY_NOW = READY.replace('rings <= $3', `rings <= (select ${SERVER_NOW}) and $3::bigint < 0`)
+/** Lanes that stand too early are seen through, so many of them; those behind one that does not are due after it. */
+const SEEN_THROUGH = 32
+const HEAD = `select id, due, rings from (
+    select id, due, rings, bool_or(due = rings) over (order by rings, ring_ticket rows between unbounded preceding and 1 preceding) as is_behind
+    from (
+      select id, due, rings, ring_ticket from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
+      order by rings, ring_ticket limit ${SEEN_THROUGH}
+    ) first
+  ) seen where is_behind is not true`
+const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
-const OLDEST = `select ${COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
+const OLDEST = `select ${STANDING_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
-type Head = Pick<Lane, 'id' | 'due'>
+interface Head {
+  readonly lanes: readonly LaneId[]
+  /** The earliest deadline; a little before it where more stand too early than are seen through. */
+  readonly due: Millis
+}
 
 export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
+  readonly #rings = new Rings()
   readonly #ready = new ReadyLines()
-  readonly #heads = new Questions<[flow: string, line: Line, times: number], Head | 'none'>()
+  readonly #heads = new Questions<[flow: string, line: Line, times: number], Head>()
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
@@ -91,7 +68,7 @@ export class PostgresLanes implements LaneTable, Part {
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
       stored: () => this.#lanes.storedKeys,
-      load: (rows) => this.#load(rows),
+      load: (rows) => this.#find(rows),
     })
   }
 
@@ -149,8 +126,8 @@ export class PostgresLanes implements LaneTable, Part {
   #headOf(flow: string, line: Line): Millis {
     for (let times = 0; ; times++) {
       const head = this.#heads.ask(flow, line, times)
-      if (head === undefined || head === 'none') return NEVER
-      if (!this.#lanes.knows(head.id)) return head.due
+      if (head === undefined) return NEVER
+      if (!head.lanes.some((id) => this.#lanes.knows(id))) return head.due
     }
   }
 
@@ -215,28 +192,31 @@ export class PostgresLanes implements LaneTable, Part {
     ])
   }
 
-  async #findReady(db: Db, { flow, line, now, n }: ReadyQuery): Promise<readonly Lane[]> {
+  async #findReady(db: Db, { flow, line, now, n }: ReadyQuery): Promise<Found> {
     const from = this.#floors.from(flow, line)
     const at = this.#lanes.storedKeys
-    const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, n, at, from])
-    const found = this.#load(rows).flatMap((id) => this.#lanes.stored(id) ?? [])
-    if (found[0] !== undefined) this.#found(flow, line, from, found[0].due)
-    return found
+    // Ever more at once, where many stand too early.
+    const most = n + 2 * this.#rings.early
+    const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, most, at, from])
+    const rings = this.#find(rows).map((id) => this.#rings.stored(id))
+    if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
+    return { last: rings.at(-1), isAll: rings.length < most }
   }
 
-  async #findHead(db: Db, flow: string, line: Line): Promise<Head | 'none'> {
+  async #findHead(db: Db, flow: string, line: Line): Promise<Head> {
     const from = this.#floors.from(flow, line)
-    const [row] = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys])
-    const head = row === undefined ? undefined : { id: text(row[0]), due: number(row[1]) }
-    this.#found(flow, line, from, head?.due)
-    return head ?? 'none'
+    const rows = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys])
+    this.#found(flow, line, from, rows[0] === undefined ? undefined : number(rows[0][2]))
+    const upTo = rows.length < SEEN_THROUGH ? NEVER : number(rows.at(-1)?.[2])
+    return { lanes: rows.map((row) => text(row[0])), due: Math.min(upTo, ...rows.map((row) => number(row[1]))) }
   }
 
   /** Those at hand were left out, and may stand before it. */
   #found(flow: string, line: Line, from: Millis, first: Millis | undefined): void {
     let least = first
     for (const lane of this.#lanes.storedRows) {
-      if (lane.flow === flow && lane.line === line) least = Math.min(least ?? NEVER, lane.due)
+      if (lane.flow !== flow || lane.line !== line) continue
+      least = Math.min(least ?? NEVER, this.#rings.stored(lane.id)?.due ?? lane.due)
     }
     this.#floors.found(flow, line, from, least)
   }
@@ -245,95 +225,50 @@ export class PostgresLanes implements LaneTable, Part {
     return rows.map((row) => {
       const lane = laneOf(row)
       this.#lanes.load(lane.id, lane)
+      this.#rings.load(lane.id, row)
       return lane.id
     })
+  }
+
+  /** Come upon by where they stand. */
+  #find(rows: readonly Row[]): readonly LaneId[] {
+    const ids = this.#load(rows)
+    for (const id of ids) {
+      const lane = this.#lanes.stored(id)
+      if (lane !== undefined) this.#rings.found(lane)
+    }
+    return ids
   }
 
   write(db: Db): Promise<unknown> {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
-    const old = sorted.filter((lane) => this.#lanes.stored(lane.id) !== undefined)
-    const made = sorted.filter((lane) => this.#lanes.stored(lane.id) === undefined)
+    const before = (lane: Lane): Lane | undefined => this.#lanes.stored(lane.id)
+    const old = sorted.filter((lane) => before(lane) !== undefined)
+    const made = sorted.filter((lane) => before(lane) === undefined)
+    const renamed = old.filter((lane) => !isCalled(lane, before(lane)))
     this.#floors.written(sorted)
-    const renamed = old.filter((lane) => !isCalled(lane, this.#lanes.stored(lane.id)))
     return Promise.all([
       deleteBy(db, 'lanes where id', removed),
-      sendRows(db, SET, CHANGED, old.map(changesOf)),
+      sendRows(
+        db,
+        SET,
+        CHANGED,
+        old.map((lane) => changesOf(lane, this.#rings.next(lane, before(lane)))),
+      ),
       sendRows(db, RENAME, NAMED, renamed.map(nameOf)),
       sendRows(
         db,
         ADD,
         MADE,
-        made.map((lane) => ({ ...changesOf(lane), ...nameOf(lane) })),
+        made.map((lane) => ({ ...changesOf(lane, lane), ...nameOf(lane) })),
       ),
+      this.#rings.putRight(db, (id) => this.#lanes.changes.has(id)),
       this.#turns.write(db),
     ])
   }
 }
 
-function isCalled(lane: Lane, stored: Lane | undefined): boolean {
-  return (
-    stored?.key === lane.key &&
-    stored.flow === lane.flow &&
-    stored.tenant === lane.tenant &&
-    stored.group === lane.group
-  )
-}
-
 function byId(one: Lane, other: Lane): number {
   return one.id < other.id ? -1 : 1
-}
-
-function nameOf(lane: Lane): WrittenRow {
-  return {
-    id: lane.id,
-    flow: written(lane.flow),
-    key: hex(Buffer.from(lane.key)),
-    tenant: written(lane.tenant),
-    grp: written(lane.group),
-  }
-}
-
-function changesOf(lane: Lane): WrittenRow {
-  return {
-    id: lane.id,
-    row: lane.row,
-    tail: lane.tail,
-    waiting: lane.waiting,
-    bytes: lane.bytes,
-    win: momentOrNull(lane.window),
-    cap: momentOrNull(lane.cap),
-    due: momentOrNull(lane.due),
-    ticket: lane.ticket,
-    line: lane.line,
-    rest: restOf(lane),
-    lease: momentOrNull(leaseEnd(lane)),
-    keep_until: momentOrNull(keptUntil(lane)),
-  }
-}
-
-export function laneOf(row: Row): Lane {
-  const name = {
-    id: text(row[1]),
-    flow: text(row[2]),
-    key: Buffer.from(bytes(row[3])).toString(),
-    tenant: text(row[4]),
-    group: text(row[5]),
-  }
-  const rest = row[14]
-  return Object.assign(
-    emptyLane(name),
-    {
-      row: number(row[0]),
-      tail: number(row[6]),
-      waiting: number(row[7]),
-      bytes: number(row[8]),
-      window: moment(row[9]),
-      cap: moment(row[10]),
-      due: moment(row[11]),
-      ticket: number(row[12]),
-      line: number(row[13]) as Line,
-    },
-    typeof rest === 'string' ? readRest(rest) : undefined,
-  )
 }

@@ -36,26 +36,3 @@ export class Numbers {
     this.#blocks.push(...rows.map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK })))
   }
 }
-
-/** Numbers of a process, for what needs no order among processes: events. */
-export class SeqReserve {
-  #next = 0
-  #end = 0
-
-  async take(db: Db, n: number): Promise<readonly number[]> {
-    if (this.#end - this.#next >= n) return this.#some(n)
-    const rows = await db.rows(`select nextval('numbers') from generate_series(1, $1)`, [Math.ceil(n / BLOCK)])
-    const firsts = rows.map((row) => number(row[0]))
-    const last = firsts.at(-1) ?? 0
-    const isWhole = firsts.every((first, at) => at === 0 || first === (firsts[at - 1] ?? 0) + BLOCK)
-    if (!isWhole) return firsts.flatMap((first) => Array.from({ length: BLOCK }, (_, at) => first + at)).slice(0, n)
-    ;[this.#next, this.#end] = [firsts[0] ?? 0, last + BLOCK]
-    return this.#some(n)
-  }
-
-  #some(n: number): readonly number[] {
-    const first = this.#next
-    this.#next += n
-    return Array.from({ length: n }, (_, at) => first + at)
-  }
-}

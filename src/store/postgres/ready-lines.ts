@@ -3,17 +3,17 @@ import type { Millis } from '../../clock.ts'
 import type { Lane } from '../../model/lane.ts'
 import type { ReadyQuery } from '../rules/tables.ts'
 
-interface Known {
-  /** The last one that was found; undefined before anything was asked. */
+export interface Found {
+  /** Where the last one stands that was found; undefined before anything was. */
   readonly last: Pick<Lane, 'due' | 'ticket'> | undefined
   /** Nothing that is ready stands behind it, but for what others hold. */
   readonly isAll: boolean
 }
 
-const NOTHING: Known = { last: undefined, isAll: false }
+const NOTHING: Found = { last: undefined, isAll: false }
 
 export class ReadyLines {
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, Found>()
   readonly #lacking = new Map<string, ReadyQuery>()
 
   /** Of lanes in their order, those that surely have nobody unknown before them. */
@@ -47,13 +47,13 @@ export class ReadyLines {
     }
   }
 
-  async load(find: (query: ReadyQuery) => Promise<readonly Lane[]>): Promise<void> {
+  async load(find: (query: ReadyQuery) => Promise<Found>): Promise<void> {
     const queries = [...this.#lacking]
     this.#lacking.clear()
     await Promise.all(
       queries.map(async ([name, query]) => {
-        const found = await find(query)
-        this.#known.set(name, { last: found.at(-1) ?? this.#known.get(name)?.last, isAll: found.length < query.n })
+        const { last, isAll } = await find(query)
+        this.#known.set(name, { last: last ?? this.#known.get(name)?.last, isAll })
       }),
     )
   }

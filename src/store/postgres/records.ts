@@ -14,7 +14,7 @@ import type {
 import type { LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
 import { receiptOf } from './event-rows.ts'
-import { LANE_COLUMNS, laneOf } from './lanes.ts'
+import { LANE_COLUMNS, laneOf } from './lane-rows.ts'
 import { Questions, type Db, type Part } from './part.ts'
 import { LETTER_COLUMNS, letterOf } from './letters.ts'
 import { MARK_COLUMNS, markOf } from './marks.ts'
@@ -240,10 +240,7 @@ export class PostgresRecords implements RecordQueries, Part {
     const rows = await db.rows(`select ${kept.columns} from ${kept.table} where ${kept.byId}`, [place])
     const [record] = await this.#read(db, kept, rows)
     if (kind !== 'events' || record === undefined) return record
-    const [payload] = await db.rows(
-      'select p.request, p.body, e.seq from events e left join payloads p on p.seq = e.seq where e.id = $1',
-      [place],
-    )
+    const [payload] = await db.rows('select request, body, seq from events where id = $1', [place])
     const receipts = await db.rows('select at, kind, id, body_hash from receipts where event = $1 order by n', [
       number(payload?.[2]),
     ])

@@ -9,22 +9,25 @@ import { moment, number, text } from './values.ts'
 /** Counted up to here: figures are asked for often, and a million lanes take a while. */
 const LANES_COUNTED = 10_000
 
+/** Lanes may stand too early in the index: so many that do are seen through. */
+const FIRST_LOOKED_AT = 100
+
 /** Steps from flow to flow by the index. */
 const FLOWS = `
 with recursive waiting (flow) as (
-  (select flow from lanes where due is not null order by flow limit 1)
+  (select flow from lanes where rings is not null order by flow limit 1)
   union all
-  select (select l.flow from lanes l where l.due is not null and l.flow > w.flow order by l.flow limit 1) from waiting w where w.flow is not null
+  select (select l.flow from lanes l where l.rings is not null and l.flow > w.flow order by l.flow limit 1) from waiting w where w.flow is not null
 ), flows as (
   select flow from waiting where flow is not null union select flow from pauses union select distinct flow from letters
 )
 select f.flow,
-  (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.due is not null limit ${LANES_COUNTED}) c),
+  (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.rings is not null limit ${LANES_COUNTED}) c),
   (select count(*) from lanes l where l.flow = f.flow and l.lease > $1),
   least(
-    (select l.due from lanes l where l.flow = f.flow and l.line = 0 and l.due is not null order by l.due, l.ticket limit 1),
-    (select l.due from lanes l where l.flow = f.flow and l.line = 1 and l.due is not null order by l.due, l.ticket limit 1),
-    (select l.due from lanes l where l.flow = f.flow and l.line = 2 and l.due is not null order by l.due, l.ticket limit 1)
+    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 0 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first),
+    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 1 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first),
+    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 2 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first)
   ),
   p.reason, p.by, p.since
 from flows f left join pauses p on p.flow = f.flow`

@@ -10,7 +10,7 @@ import { PostgresLimits } from './limits.ts'
 import type { LineFloors } from './line-floors.ts'
 import { Locks } from './locks.ts'
 import { PostgresMarks } from './marks.ts'
-import { Numbers, type SeqReserve } from './numbers.ts'
+import { Numbers } from './numbers.ts'
 import { PostgresOutbox } from './outbox.ts'
 import type { Db, Part } from './part.ts'
 import { PostgresPlaces } from './places.ts'
@@ -36,8 +36,6 @@ export interface TableParts {
   readonly space: string
   /** Undefined: the server says it. */
   readonly now: Millis | undefined
-  /** Numbers for events, taken before any lock. */
-  readonly seqs: SeqReserve
   /** Where lines begin, as far as this process knows. */
   readonly floors: LineFloors
   /** Lanes to be locked with the first that are named. */
@@ -46,7 +44,6 @@ export interface TableParts {
 
 export class PostgresTables implements TransactionTables {
   readonly #locks: Locks
-  readonly #seqs: SeqReserve
   readonly #floors: LineFloors
   readonly #numbers = new Numbers()
   readonly draw: () => number = this.#numbers.draw
@@ -69,7 +66,6 @@ export class PostgresTables implements TransactionTables {
   constructor(parts: TableParts) {
     this.name = parts.name
     this.lanes = new PostgresLanes(parts.first, parts.floors)
-    this.#seqs = parts.seqs
     this.#floors = parts.floors
     this.#now = parts.now
     this.#locks = new Locks(parts.space)
@@ -136,13 +132,10 @@ export class PostgresTables implements TransactionTables {
     )
   }
 
-  /** In the one order in which all transactions lock: names, identities, lanes, then what belongs to them. */
+  /** In the one order in which all transactions lock: names, lanes, then what belongs to them. */
   async load(db: Db): Promise<void> {
-    const wanted = db.readOnly ? 0 : this.events.wantedIdentities
-    const seqs = wanted === 0 ? [] : await this.#seqs.take(db, wanted)
     await Promise.all([
       this.#locks.load(db),
-      this.events.takeIdentities(db, seqs),
       this.lanes.lock(db),
       db.readOnly ? undefined : this.#numbers.load(db),
       db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),

@@ -10,7 +10,6 @@ import { Connection } from './connections.ts'
 import { fault, isConflict, isHeld } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { LineFloors } from './line-floors.ts'
-import { SeqReserve } from './numbers.ts'
 import { SOON } from './ready-lines.ts'
 import { PostgresTables } from './tables.ts'
 
@@ -31,7 +30,6 @@ export interface TransactionParts {
 export class Transactions implements Commits {
   readonly durable = { yes: true, because: 'the server commits to its log before anything is acknowledged' }
   readonly #parts: TransactionParts
-  readonly #seqs = new SeqReserve()
   readonly #floors = new LineFloors()
   #open = true
 
@@ -79,8 +77,7 @@ export class Transactions implements Commits {
 
   #tables(first: readonly LaneId[]): PostgresTables {
     const { name, schema, clock } = this.#parts
-    const ofProcess = { seqs: this.#seqs, floors: this.#floors }
-    return new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), ...ofProcess })
+    return new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), floors: this.#floors })
   }
 
   async #once<T>(work: Piece<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {

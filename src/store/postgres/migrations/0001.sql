@@ -1,4 +1,5 @@
--- The first schema. Hot rows are narrow: bodies sit in payloads, a lane and its places hold numbers.
+-- The first schema. An event is one row that is written once; what changes all the time is narrow: a lane and its places
+-- hold numbers.
 -- Moments are milliseconds; NULL in place of a deadline means never. Texts that people write have U+0000 and U+0001
 -- escaped by U+0001; keys are kept as bytes and found by the hash that is the lane's id.
 
@@ -23,23 +24,17 @@ create table events (
   size int not null,
   purged_hash text not null default '',
   doomed boolean not null default false,
-  constraint events_id unique (id)
+  request bytea not null,
+  body bytea not null,
+  constraint events_id unique (id),
+  constraint events_identity unique (identity)
 );
 create index events_tenant on events (tenant, seq) where tenant <> '';
 create index events_doomed on events (seq) where doomed;
 
-create table payloads (
-  seq bigint primary key,
-  request bytea not null,
-  body bytea not null
-);
-
 -- How much all bodies and requests take. Each connection counts on one of them.
 create table stored_bytes (stripe int primary key, bytes bigint not null) with (fillfactor = 10);
 insert into stored_bytes select n, 0 from generate_series(0, 15) n;
-
--- Which event has an identity.
-create table identities (identity text collate "C" primary key, event bigint not null);
 
 create table receipts (
   event bigint not null, n bigint not null, at bigint not null, kind text not null, id text not null, body_hash text not null,
@@ -61,17 +56,21 @@ create table lanes (
   due bigint,
   ticket bigint not null,
   line smallint not null,
+  -- Where it stands in the index: not behind its deadline. An event that only pushes the deadline back leaves it where it
+  -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs.
+  rings bigint,
+  ring_ticket bigint not null,
   -- When the live lease ends; NULL when nothing runs.
   lease bigint,
   -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
   keep_until bigint,
   -- What most lanes do not have, as JSON: run, hold, replays, dead letters.
   rest text
-) with (fillfactor = 70);
+) with (fillfactor = 50);
 create index lanes_row on lanes (row);
 -- The timer and the queue of every flow at once.
-create index lanes_line on lanes (flow, line, due, ticket) where due is not null;
-create index lanes_share on lanes (flow, grp, line, due, ticket) where due is not null and grp <> '';
+create index lanes_line on lanes (flow, line, rings, ring_ticket) where rings is not null;
+create index lanes_share on lanes (flow, grp, line, rings, ring_ticket) where rings is not null and grp <> '';
 create index lanes_live on lanes (flow, grp, lease) where lease is not null;
 create index lanes_keep on lanes (keep_until) where keep_until is not null;
 create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
