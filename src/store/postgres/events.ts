@@ -30,6 +30,7 @@ const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n 
 
 export class PostgresEvents implements EventTable, Part {
   readonly #draw: () => number
+  readonly #areNew: boolean
   readonly #rows = new Keyed<EventRow>()
   readonly #ids = new Map<string, number>()
   /** Which event has an identity, 0 for none: what the server says. */
@@ -45,8 +46,10 @@ export class PostgresEvents implements EventTable, Part {
   readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly number[]>()
   readonly #receiptsOf = new Questions<[event: number], readonly Receipt[]>()
 
-  constructor(draw: () => number) {
+  /** `areNew`: it is not asked whether those that come are known; if one is, the transaction fails. */
+  constructor(draw: () => number, areNew: boolean) {
     this.#draw = draw
+    this.#areNew = areNew
   }
 
   insert(event: NewEvent, arrival: Arrival): number | false {
@@ -65,13 +68,17 @@ export class PostgresEvents implements EventTable, Part {
 
   /** 0: nobody. Undefined: not known yet. */
   #ownerOf(identity: Identity): number | undefined {
-    const owner = this.#owned.get(identity) ?? this.#owners.get(identity)
+    const owner = this.#owned.get(identity) ?? this.#owners.get(identity) ?? this.#unasked
     if (owner === undefined) this.#lacksIdentities.add(identity)
     return owner
   }
 
+  get #unasked(): 0 | undefined {
+    return this.#areNew ? 0 : undefined
+  }
+
   #holderOf(id: string): number | undefined {
-    const known = this.#named.get(id) ?? this.#ids.get(id)
+    const known = this.#named.get(id) ?? this.#ids.get(id) ?? this.#unasked
     if (known === undefined) this.#lacksIds.add(id)
     return known
   }

@@ -1,8 +1,8 @@
 // What can go wrong with a server, said in the words of the one catalogue.
 import { SluiceError } from '../../errors.ts'
 
-/** Deadlock, serialization, a row that somebody else has just made. */
-const CONFLICTS: ReadonlySet<string> = new Set(['40P01', '40001', '23505'])
+/** Deadlock, serialization, a row that somebody else has just made, or is not as it was. */
+const CONFLICTS: ReadonlySet<string> = new Set(['40P01', '40001', '23505', 'SL001'])
 const FULL: ReadonlySet<string> = new Set(['53100', '53200'])
 const DENIED: ReadonlySet<string> = new Set(['42501', '25006', '28000', '28P01', '3D000'])
 
@@ -15,6 +15,12 @@ export function isHeld(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
+/** The server said no. A code of five characters is its own; anything else says that it could not be talked to. */
+export function isRefusal(error: unknown): boolean {
+  const code = codeOf(error)
+  return /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('57') && !code.startsWith('08')
+}
+
 export function fault(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
   const code = codeOf(error)
@@ -24,9 +30,7 @@ export function fault(error: unknown): SluiceError {
   // Ours, not the server's.
   if (error instanceof TypeError || error instanceof RangeError)
     return new SluiceError('STORE_FAILED', `${what}.`, error)
-  // A code of five characters is the server's; anything else says that it could not be talked to.
-  if (/^[0-9A-Z]{5}$/.test(code) && !code.startsWith('57') && !code.startsWith('08'))
-    return new SluiceError('STORE_FAILED', `${what}.`, error)
+  if (isRefusal(error)) return new SluiceError('STORE_FAILED', `${what}.`, error)
   return new SluiceError('STORE_UNREACHABLE', `${what}.`, error)
 }
 

@@ -6,7 +6,7 @@ import type { GroupQuery } from '../rules/tables.ts'
 import { STANDING_COLUMNS } from './lane-rows.ts'
 import { Keyed, Questions, upsert, writeRows, type Db } from './part.ts'
 import { byTurn, SOON } from './ready-lines.ts'
-import { ringIn } from './rings.ts'
+import { ringIn } from './standings.ts'
 import { number, text, texts, written, type Row } from './values.ts'
 
 interface Served {

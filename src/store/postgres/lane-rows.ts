@@ -2,7 +2,7 @@
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import type { Columns, WrittenRow } from './columns.ts'
-import { RING_COLUMNS, ringColumns, type Ring } from './rings.ts'
+import { STANDING, standingColumns, type Standing } from './standings.ts'
 import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
 
 export const LANE_COLUMNS = [
@@ -23,7 +23,7 @@ export const LANE_COLUMNS = [
   'rest',
 ] as const
 /** With where it stands. */
-export const STANDING_COLUMNS: string = [...LANE_COLUMNS, ...Object.keys(RING_COLUMNS)].join(', ')
+export const STANDING_COLUMNS: string = [...LANE_COLUMNS, ...Object.keys(STANDING)].join(', ')
 /** What a transition may change. */
 export const CHANGED: Columns = {
   id: 'text',
@@ -37,7 +37,7 @@ export const CHANGED: Columns = {
   ticket: 'bigint',
   line: 'smallint',
   rest: 'text',
-  ...RING_COLUMNS,
+  ...STANDING,
   lease: 'bigint',
   keep_until: 'bigint',
 }
@@ -64,7 +64,8 @@ export function nameOf(lane: Lane): WrittenRow {
   }
 }
 
-export function changesOf(lane: Lane, ring: Ring): WrittenRow {
+export function changesOf(standing: Standing): WrittenRow {
+  const { lane } = standing
   return {
     id: lane.id,
     row: lane.row,
@@ -77,7 +78,7 @@ export function changesOf(lane: Lane, ring: Ring): WrittenRow {
     ticket: lane.ticket,
     line: lane.line,
     rest: restOf(lane),
-    ...ringColumns(ring),
+    ...standingColumns(standing),
     lease: momentOrNull(leaseEnd(lane)),
     keep_until: momentOrNull(keptUntil(lane)),
   }

@@ -3,16 +3,22 @@ import { NEVER, type Millis } from '../../clock.ts'
 import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
-import { insertInto, sendRows, updateOf } from './columns.ts'
+import type { Beliefs } from './beliefs.ts'
+import { arraysOf, insertInto, sendRows, unnested, updateOf, type Columns } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
 import { CHANGED, changesOf, isCalled, laneOf, MADE, NAMED, nameOf, STANDING_COLUMNS } from './lane-rows.ts'
 import type { LineFloors } from './line-floors.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
-import { Rings } from './rings.ts'
+import { Standings, type Standing } from './standings.ts'
 import { number, text, written, type Row } from './values.ts'
 
-const SET = updateOf('lanes', CHANGED)
+/** One that goes and comes back within a transaction has another number. */
+const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint' }
+/** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
+const SET = `with changed as (
+    ${updateOf('lanes', CHANGED).replace(unnested(CHANGED), unnested(SET_COLUMNS))} and t.row = v.was and t.rev = v.rev - 1 returning 1
+  ) select must_be((select count(*) from changed), $${Object.keys(SET_COLUMNS).length + 1})`
 const RENAME = updateOf('lanes', NAMED)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
 const ADD = insertInto('lanes', MADE)
@@ -46,9 +52,17 @@ interface Head {
   readonly due: Millis
 }
 
+interface LanesParts {
+  /** Locked with the first that are named. */
+  readonly first: readonly LaneId[]
+  readonly floors: LineFloors
+  /** Instead of asking the server. */
+  readonly believed: Beliefs | undefined
+}
+
 export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
-  readonly #rings = new Rings()
+  readonly #standings = new Standings()
   readonly #ready = new ReadyLines()
   readonly #heads = new Questions<[flow: string, line: Line, times: number], Head>()
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
@@ -61,10 +75,14 @@ export class PostgresLanes implements LaneTable, Part {
   #first: readonly LaneId[]
   readonly #floors: LineFloors
 
-  /** `first`: locked with the first that are named. */
-  constructor(first: readonly LaneId[], floors: LineFloors) {
+  readonly #believed: Beliefs | undefined
+  /** As they were written last. */
+  #written: readonly Standing[] = []
+
+  constructor({ first, floors, believed }: LanesParts) {
     this.#first = first
     this.#floors = floors
+    this.#believed = believed
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
       stored: () => this.#lanes.storedKeys,
@@ -78,7 +96,14 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   get(id: LaneId): Lane | undefined {
+    if (this.#believed !== undefined && !this.#lanes.knows(id)) this.#believe(id, this.#believed.lane(id))
     return this.#lanes.get(id)
+  }
+
+  /** One that nobody here knows is taken for new. */
+  #believe(id: LaneId, standing: Standing | undefined): void {
+    this.#lanes.load(id, standing?.lane)
+    if (standing !== undefined) this.#standings.believe(standing)
   }
 
   put(lane: Lane): void {
@@ -196,9 +221,9 @@ export class PostgresLanes implements LaneTable, Part {
     const from = this.#floors.from(flow, line)
     const at = this.#lanes.storedKeys
     // Ever more at once, where many stand too early.
-    const most = n + 2 * this.#rings.early
+    const most = n + 2 * this.#standings.early
     const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, most, at, from])
-    const rings = this.#find(rows).map((id) => this.#rings.stored(id))
+    const rings = this.#find(rows).map((id) => this.#standings.stored(id)?.ring)
     if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
     return { last: rings.at(-1), isAll: rings.length < most }
   }
@@ -216,7 +241,7 @@ export class PostgresLanes implements LaneTable, Part {
     let least = first
     for (const lane of this.#lanes.storedRows) {
       if (lane.flow !== flow || lane.line !== line) continue
-      least = Math.min(least ?? NEVER, this.#rings.stored(lane.id)?.due ?? lane.due)
+      least = Math.min(least ?? NEVER, this.#standings.stored(lane.id)?.ring.due ?? lane.due)
     }
     this.#floors.found(flow, line, from, least)
   }
@@ -225,7 +250,7 @@ export class PostgresLanes implements LaneTable, Part {
     return rows.map((row) => {
       const lane = laneOf(row)
       this.#lanes.load(lane.id, lane)
-      this.#rings.load(lane.id, row)
+      this.#standings.load(lane, row)
       return lane.id
     })
   }
@@ -233,10 +258,7 @@ export class PostgresLanes implements LaneTable, Part {
   /** Come upon by where they stand. */
   #find(rows: readonly Row[]): readonly LaneId[] {
     const ids = this.#load(rows)
-    for (const id of ids) {
-      const lane = this.#lanes.stored(id)
-      if (lane !== undefined) this.#rings.found(lane)
-    }
+    for (const id of ids) this.#standings.found(id)
     return ids
   }
 
@@ -244,28 +266,40 @@ export class PostgresLanes implements LaneTable, Part {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
     const before = (lane: Lane): Lane | undefined => this.#lanes.stored(lane.id)
-    const old = sorted.filter((lane) => before(lane) !== undefined)
-    const made = sorted.filter((lane) => before(lane) === undefined)
-    const renamed = old.filter((lane) => !isCalled(lane, before(lane)))
+    const standings = sorted.map((lane) => this.#standings.next(lane))
+    const old = standings.filter(({ lane }) => before(lane) !== undefined)
+    const made = standings.filter(({ lane }) => before(lane) === undefined)
+    const renamed = old.map(({ lane }) => lane).filter((lane) => !isCalled(lane, before(lane)))
     this.#floors.written(sorted)
+    this.#written = standings
     return Promise.all([
       deleteBy(db, 'lanes where id', removed),
-      sendRows(
-        db,
-        SET,
-        CHANGED,
-        old.map((lane) => changesOf(lane, this.#rings.next(lane, before(lane)))),
-      ),
+      this.#set(db, old),
       sendRows(db, RENAME, NAMED, renamed.map(nameOf)),
       sendRows(
         db,
         ADD,
         MADE,
-        made.map((lane) => ({ ...changesOf(lane, lane), ...nameOf(lane) })),
+        made.map((standing) => ({ ...changesOf(standing), ...nameOf(standing.lane) })),
       ),
-      this.#rings.putRight(db, (id) => this.#lanes.changes.has(id)),
+      this.#standings.putRight(db, (id) => this.#lanes.changes.has(id)),
       this.#turns.write(db),
     ])
+  }
+
+  async #set(db: Db, standings: readonly Standing[]): Promise<void> {
+    const rows = standings.map((one) => ({ ...changesOf(one), was: this.#lanes.stored(one.lane.id)?.row ?? null }))
+    if (rows.length > 0) await db.rows(SET, [...arraysOf(rows, SET_COLUMNS), rows.length])
+  }
+
+  /** What was written is so: it is committed, or will not have been. */
+  teach(beliefs: Beliefs): void {
+    for (const standing of this.#written) beliefs.learn(standing)
+    for (const id of this.#lanes.removed) beliefs.forget(id)
+  }
+
+  forget(beliefs: Beliefs): void {
+    for (const { lane } of this.#written) beliefs.forget(lane.id)
   }
 }
 

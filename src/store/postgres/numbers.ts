@@ -5,18 +5,29 @@ import { number } from './values.ts'
 
 /** What the sequence goes up by. */
 const BLOCK = 1_000
+const NEXT = `select nextval('numbers') from generate_series(1, $1)`
+
+interface Block {
+  next: number
+  readonly end: number
+}
 
 export class Numbers {
-  #blocks: { next: number; readonly end: number }[] = []
+  readonly #reserve: Reserve
+  readonly #isGuess: boolean
+  #blocks: Block[] = []
   #lacking = 0
+
+  /** Who guesses has no locks, and draws from what is left of the process's numbers. */
+  constructor(reserve: Reserve, isGuess: boolean) {
+    this.#reserve = reserve
+    this.#isGuess = isGuess
+  }
 
   /** Below 0 while there are none: what is decided with these is thrown away. */
   readonly draw = (): number => {
-    for (let block = this.#blocks[0]; block !== undefined; block = this.#blocks[0]) {
-      if (block.next < block.end) return block.next++
-      this.#blocks.shift()
-    }
-    return -++this.#lacking
+    const drawn = this.#isGuess ? this.#reserve.draw() : drawnFrom(this.#blocks)
+    return drawn ?? -++this.#lacking
   }
 
   again(): void {
@@ -29,10 +40,51 @@ export class Numbers {
 
   /** As many as were asked for in vain. */
   async load(db: Db): Promise<void> {
-    if (this.#lacking === 0) return
-    const rows = await db.rows(`select nextval('numbers') from generate_series(1, $1)`, [
-      Math.ceil(this.#lacking / BLOCK),
-    ])
-    this.#blocks.push(...rows.map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK })))
+    if (this.#lacking > 0) this.#blocks.push(...(await blocks(db, Math.ceil(this.#lacking / BLOCK))))
   }
+
+  /** What is left when all is decided. */
+  giveBack(): void {
+    const last = this.#blocks.at(-1)
+    if (last !== undefined) this.#reserve.keep(last)
+    this.#blocks = []
+  }
+}
+
+/** Numbers of a process that are greater than any it has used. */
+export class Reserve {
+  #blocks: Block[] = []
+  /** Nobody else fetches what is not used. */
+  #isUsed = false
+
+  draw(): number | undefined {
+    this.#isUsed = true
+    return drawnFrom(this.#blocks)
+  }
+
+  /** Those before it are older than what the process has used by now. */
+  keep(block: Block): void {
+    this.#blocks = [block, ...this.#blocks.filter(({ next }) => next > block.next)]
+  }
+
+  /** Before it runs out, with what is asked anyway. */
+  async refill(db: Db): Promise<void> {
+    const left = this.#blocks.reduce((sum, { next, end }) => sum + end - next, 0)
+    if (this.#isUsed && left < LOW) this.#blocks.push(...(await blocks(db, REFILL)))
+  }
+}
+
+const LOW = 5_000
+const REFILL = 5
+
+function drawnFrom(from: Block[]): number | undefined {
+  for (let block = from[0]; block !== undefined; block = from[0]) {
+    if (block.next < block.end) return block.next++
+    from.shift()
+  }
+  return undefined
+}
+
+async function blocks(db: Db, n: number): Promise<readonly Block[]> {
+  return (await db.rows(NEXT, [n])).map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
 }

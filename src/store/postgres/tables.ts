@@ -2,6 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { Tables } from '../rules/tables.ts'
+import type { Beliefs } from './beliefs.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
 import { PostgresLanes } from './lanes.ts'
@@ -20,6 +21,7 @@ import { PostgresSmall } from './small-tables.ts'
 import { number, text } from './values.ts'
 
 const ROUTES = 'routes'
+const SAME_ROUTES = 'select must_be((select routes from meta), $1)'
 const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
 interface TransactionTables extends Tables {
@@ -40,16 +42,20 @@ export interface TableParts {
   readonly floors: LineFloors
   /** Lanes to be locked with the first that are named. */
   readonly first: readonly string[]
+  readonly beliefs: Beliefs
+  /** Nothing is asked: what is not believed is lacking, and then there is no guess. */
+  readonly isGuess: boolean
 }
 
 export class PostgresTables implements TransactionTables {
   readonly #locks: Locks
   readonly #floors: LineFloors
-  readonly #numbers = new Numbers()
-  readonly draw: () => number = this.#numbers.draw
+  readonly #beliefs: Beliefs
+  readonly #numbers: Numbers
+  readonly draw: () => number
   readonly lanes: PostgresLanes
   readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.isStored(lane))
-  readonly events: PostgresEvents = new PostgresEvents(this.draw)
+  readonly events: PostgresEvents
   readonly runs: PostgresRuns = new PostgresRuns(() => this.name)
   readonly letters: PostgresLetters = new PostgresLetters()
   readonly marks: PostgresMarks = new PostgresMarks()
@@ -65,8 +71,14 @@ export class PostgresTables implements TransactionTables {
 
   constructor(parts: TableParts) {
     this.name = parts.name
-    this.lanes = new PostgresLanes(parts.first, parts.floors)
-    this.#floors = parts.floors
+    const { first, floors, beliefs, isGuess } = parts
+    this.#beliefs = beliefs
+    this.#numbers = new Numbers(beliefs.reserve, isGuess)
+    this.draw = this.#numbers.draw
+    this.lanes = new PostgresLanes({ first, floors, believed: isGuess ? beliefs : undefined })
+    this.events = new PostgresEvents(this.draw, isGuess)
+    if (isGuess) this.#routes = beliefs.routes
+    this.#floors = floors
     this.#now = parts.now
     this.#locks = new Locks(parts.space)
     this.limits = new PostgresLimits(this.#locks)
@@ -123,10 +135,14 @@ export class PostgresTables implements TransactionTables {
   }
 
   get isLacking(): boolean {
+    return this.#locks.isLacking || this.cannotBeGuessed
+  }
+
+  /** Locks can be taken with the guess. */
+  get cannotBeGuessed(): boolean {
     return (
       this.#now === undefined ||
       this.#routes === undefined ||
-      this.#locks.isLacking ||
       this.#numbers.isLacking ||
       this.#parts.some((part) => part.isLacking)
     )
@@ -138,6 +154,7 @@ export class PostgresTables implements TransactionTables {
       this.#locks.load(db),
       this.lanes.lock(db),
       db.readOnly ? undefined : this.#numbers.load(db),
+      db.readOnly ? undefined : this.#beliefs.reserve.refill(db),
       db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),
       ...this.#parts.map((part) => part.load(db)),
       this.#now === undefined ? this.#begin(db) : undefined,
@@ -150,6 +167,25 @@ export class PostgresTables implements TransactionTables {
     const [[row]] = await Promise.all([db.rows(NOW), this.#floors.look(db)])
     this.#now = number(row?.[0])
     this.#floors.happened(this.#now)
+    this.#beliefs.happened(this.#now)
+  }
+
+  /** All that was guessed, for the server to refuse. */
+  async send(db: Db): Promise<void> {
+    await Promise.all([
+      this.#locks.load(db),
+      db.rows(SAME_ROUTES, [this.#routes]),
+      this.write(db),
+      db.rows(NOW).then(([row]) => this.#beliefs.happened(number(row?.[0]))),
+      this.#beliefs.reserve.refill(db),
+    ])
+  }
+
+  /** What was decided here is what the process believes from now on. */
+  teach(): void {
+    this.#numbers.giveBack()
+    this.lanes.teach(this.#beliefs)
+    if (this.#routes !== undefined) this.#beliefs.routes = this.#routes + this.#raised
   }
 
   async write(db: Db): Promise<void> {

@@ -6,12 +6,14 @@ import type { LaneId } from '../../model/identity.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Reply } from '../contract/index.ts'
 import type { Commits, Piece } from '../rules/store.ts'
+import { Beliefs } from './beliefs.ts'
 import { Connection } from './connections.ts'
-import { fault, isConflict, isHeld } from './faults.ts'
+import { fault, isConflict, isHeld, isRefusal } from './faults.ts'
 import type { Hints } from './hints.ts'
+import { OneLine } from './one-line.ts'
 import { LineFloors } from './line-floors.ts'
 import { SOON } from './ready-lines.ts'
-import { PostgresTables } from './tables.ts'
+import { PostgresTables, type TableParts } from './tables.ts'
 
 /** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
 const MOST_PASSES = 100
@@ -31,10 +33,15 @@ export class Transactions implements Commits {
   readonly durable = { yes: true, because: 'the server commits to its log before anything is acknowledged' }
   readonly #parts: TransactionParts
   readonly #floors = new LineFloors()
+  readonly #beliefs: Beliefs
+  readonly #line: OneLine
+  readonly #unguessed = new Set<Promise<unknown>>()
   #open = true
 
   constructor(parts: TransactionParts) {
     this.#parts = parts
+    this.#beliefs = new Beliefs(parts.clock)
+    this.#line = new OneLine(parts.pool)
   }
 
   get hints(): Hints {
@@ -47,6 +54,52 @@ export class Transactions implements Commits {
 
   read<T>(work: Piece<T>): Promise<T> {
     return this.#do(work, true)
+  }
+
+  /** Decided on what this process believes, and sent at once: where that was not so, it is done in the ordinary way. */
+  async writeArrivals<T>(work: Piece<T>): Promise<T> {
+    if (this.#open && this.#beliefs.areTrusted) {
+      // What is under way here in the ordinary way changes the same lanes, most likely.
+      await Promise.allSettled(this.#unguessed)
+      const guessed = await this.#guess(work)
+      if (guessed !== undefined) return guessed.value
+    }
+    const written = this.write(work)
+    this.#unguessed.add(written)
+    return written.finally(() => this.#unguessed.delete(written))
+  }
+
+  async #guess<T>(work: Piece<T>): Promise<{ readonly value: T } | undefined> {
+    const client = await this.#line.take().catch((error: unknown) => {
+      throw fault(error)
+    })
+    let broken = false
+    let tables: PostgresTables | undefined
+    try {
+      // From here to what is sent nothing is waited for: the next guess is made on this one.
+      const now = this.#beliefs.now
+      if (now === undefined) return undefined
+      tables = this.#tables([], { isGuess: true, now })
+      const made = attempt(() => work(tables as PostgresTables, now))
+      if (tables.cannotBeGuessed || made.kind === 'failed') return undefined
+      const db = new Connection(client, false)
+      const sent = Promise.all([db.rows('begin'), tables.send(db), db.commit()])
+      tables.teach()
+      const [, , isCommitted] = await sent
+      if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
+      this.#beliefs.wereRight()
+      return made
+    } catch (error) {
+      tables?.lanes.forget(this.#beliefs)
+      if (isRefusal(error)) {
+        this.#beliefs.wereWrong()
+        return undefined
+      }
+      broken = true
+      throw fault(error)
+    } finally {
+      this.#line.giveBack(broken)
+    }
   }
 
   moment(): Promise<Reply> {
@@ -64,7 +117,7 @@ export class Transactions implements Commits {
     let first: readonly LaneId[] = []
     for (let left = MOST_TRIES; ; left--) {
       if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
-      const tables = this.#tables(first)
+      const tables = this.#tables(first, { isGuess: false, now: this.#parts.clock?.now() })
       try {
         return await this.#once(work, readOnly, tables)
       } catch (error) {
@@ -75,9 +128,10 @@ export class Transactions implements Commits {
     }
   }
 
-  #tables(first: readonly LaneId[]): PostgresTables {
-    const { name, schema, clock } = this.#parts
-    return new PostgresTables({ first, name, space: `sluice/${schema}/`, now: clock?.now(), floors: this.#floors })
+  #tables(first: readonly LaneId[], how: Pick<TableParts, 'isGuess' | 'now'>): PostgresTables {
+    const { name, schema } = this.#parts
+    const ofProcess = { floors: this.#floors, beliefs: this.#beliefs }
+    return new PostgresTables({ first, name, space: `sluice/${schema}/`, ...ofProcess, ...how })
   }
 
   async #once<T>(work: Piece<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
@@ -87,6 +141,7 @@ export class Transactions implements Commits {
       const db = new Connection(client, readOnly)
       const begun = db.rows(readOnly ? 'begin read only' : 'begin')
       const [answer] = await Promise.all([decided(db, work, tables), begun])
+      tables.teach()
       return answer
     } catch (error) {
       broken = await client.query('rollback').then(

@@ -63,6 +63,8 @@ export type Piece<T> = (tables: Tables, now: Millis) => T
 export interface Commits {
   /** Does the work in a commit; resolves when it would survive a crash. Work of one moment may share a commit. */
   write<T>(work: Piece<T>): Promise<T>
+  /** The same as `write` for what arrives: most of it is new, so that a store may go by that, and begin anew if it is not. */
+  writeArrivals?<T>(work: Piece<T>): Promise<T>
   read<T>(work: Piece<T>): Promise<T>
   /** The same for who looks at no lane but the first of its line: cheaper where a store puts off writing the others. */
   readHeads?<T>(work: Piece<T>): Promise<T>
@@ -95,7 +97,7 @@ export class TableStore implements Store {
       const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
       if (!work.tables.hasRoomFor(bytes)) return new SluiceError('STORE_FULL', 'There is no room within maxBytes.')
       return { results: append(work, call) }
-    })
+    }, 'arrivals')
   }
 
   unrouted(call: UnroutedCall): Promise<UnroutedReply> {
@@ -210,12 +212,17 @@ export class TableStore implements Store {
   }
 
   /** An error that is answered, not thrown, has written nothing, and undoes nothing of what shares its commit. */
-  async #write<T>(act: (work: Work) => T | SluiceError): Promise<T & Reply> {
-    const [reply, work] = await this.#commits.write((tables, now) => {
+  async #write<T>(act: (work: Work) => T | SluiceError, what: 'arrivals' | 'changes' = 'changes'): Promise<T & Reply> {
+    const piece: Piece<readonly [(T & Reply) | SluiceError, Work]> = (tables, now) => {
       const made = new Work(tables, now)
       const answer = act(made)
-      return [answer instanceof SluiceError ? answer : { ...answer, now, routes: tables.routes() }, made] as const
-    })
+      return [answer instanceof SluiceError ? answer : { ...answer, now, routes: tables.routes() }, made]
+    }
+    const commits = this.#commits
+    const [reply, work] =
+      what === 'arrivals' && commits.writeArrivals !== undefined
+        ? await commits.writeArrivals(piece)
+        : await commits.write(piece)
     if (reply instanceof SluiceError) throw reply
     this.#feed.add(work.notes)
     for (const hint of work.hints) this.#tell(hint)

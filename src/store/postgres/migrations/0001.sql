@@ -60,6 +60,8 @@ create table lanes (
   -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs.
   rings bigint,
   ring_ticket bigint not null,
+  -- One more with every write.
+  rev bigint not null,
   -- When the live lease ends; NULL when nothing runs.
   lease bigint,
   -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
@@ -136,6 +138,14 @@ create table marks (
 create index marks_due on marks (due, id);
 create index marks_event on marks (event);
 create index marks_outbox on marks (error, id) where reason = 'outbox';
+
+-- Who decided on what is no longer so is refused, in the middle of what it has sent.
+create function must_be(counted bigint, wanted bigint) returns void language plpgsql as $$
+begin
+  if counted <> wanted then
+    raise exception 'sluice: decided on what is no longer so' using errcode = 'SL001';
+  end if;
+end $$;
 
 -- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for.
 create table outbox (

@@ -1,0 +1,88 @@
+// What a process believes of the store without asking: the lanes it last saw, the epoch of the routes, the server's time. An
+// arrival that is decided on it needs one flight instead of two, and is refused by the server where it is not so.
+import { systemClock, type Clock, type Millis } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { Standing } from './standings.ts'
+import { Reserve } from './numbers.ts'
+
+const LANES_MOST = 20_000
+/** Longer keys are not kept in memory. */
+const KEY_MOST = 256
+/** A sample of the server's clock counts for one to two of these. */
+const SAMPLED_FOR: Millis = 5_000
+/** After a wrong guess so many arrivals are not guessed about, twice as many after each further one. */
+const CAUTION_MOST = 64
+
+export class Beliefs {
+  readonly reserve = new Reserve()
+  /** Undefined before the first transaction. */
+  routes: number | undefined
+  readonly #clock: Clock | undefined
+  readonly #lanes = new Map<LaneId, Standing>()
+  #offsets: readonly [now: number, before: number] = [-Infinity, -Infinity]
+  #sampledAt: Millis = -Infinity
+  #caution = 0
+  #pass = 0
+
+  /** `clock`: the time of tests, which needs no guess. */
+  constructor(clock: Clock | undefined) {
+    this.#clock = clock
+  }
+
+  /** Whether it is worth while. */
+  get areTrusted(): boolean {
+    if (this.#pass === 0) return this.routes !== undefined
+    this.#pass--
+    return false
+  }
+
+  wereRight(): void {
+    this.#caution = 0
+  }
+
+  wereWrong(): void {
+    this.#caution = Math.min(Math.max(1, 2 * this.#caution), CAUTION_MOST)
+    this.#pass = this.#caution
+  }
+
+  lane(id: LaneId): Standing | undefined {
+    return this.#lanes.get(id)
+  }
+
+  learn(standing: Standing): void {
+    const { id, row, key } = standing.lane
+    const known = this.#lanes.get(id)
+    // Answers may come in another order than what they tell of.
+    if (known !== undefined && known.lane.row === row && known.rev > standing.rev) return
+    this.#lanes.delete(id)
+    if (key.length > KEY_MOST) return
+    this.#lanes.set(id, standing)
+    if (this.#lanes.size <= LANES_MOST) return
+    for (const oldest of this.#lanes.keys()) {
+      this.#lanes.delete(oldest)
+      break
+    }
+  }
+
+  forget(id: LaneId): void {
+    this.#lanes.delete(id)
+  }
+
+  /** The server said what time it is, just now. */
+  happened(now: Millis): void {
+    const at = systemClock.monotonic()
+    const offset = now - at
+    if (at - this.#sampledAt >= SAMPLED_FOR) {
+      this.#offsets = [offset, at - this.#sampledAt >= 2 * SAMPLED_FOR ? -Infinity : this.#offsets[0]]
+      this.#sampledAt = at
+    } else this.#offsets = [Math.max(this.#offsets[0], offset), this.#offsets[1]]
+  }
+
+  /** By the server's clock: not ahead of it, and behind it by no more than its quickest answer took. */
+  get now(): Millis | undefined {
+    if (this.#clock !== undefined) return this.#clock.now()
+    const at = systemClock.monotonic()
+    if (at - this.#sampledAt >= 2 * SAMPLED_FOR) return undefined
+    return Math.floor(at + Math.max(...this.#offsets))
+  }
+}
