@@ -2,7 +2,7 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { LaneTable, ReadyQuery } from '../rules/tables.ts'
+import type { LaneTable, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { arraysOf, insertInto, sendRows, unnested, updateOf, type Columns } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
@@ -58,6 +58,8 @@ interface LanesParts {
   readonly floors: LineFloors
   /** Instead of asking the server. */
   readonly believed: Beliefs | undefined
+  /** The place that is to be kept with a lane. */
+  readonly inRow: (lane: Lane) => PlaceRow | undefined
 }
 
 export class PostgresLanes implements LaneTable, Part {
@@ -76,10 +78,12 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #floors: LineFloors
 
   readonly #believed: Beliefs | undefined
+  readonly #inRow: LanesParts['inRow']
   /** As they were written last. */
   #written: readonly Standing[] = []
 
-  constructor({ first, floors, believed }: LanesParts) {
+  constructor({ first, floors, believed, inRow }: LanesParts) {
+    this.#inRow = inRow
     this.#first = first
     this.#floors = floors
     this.#believed = believed
@@ -90,9 +94,10 @@ export class PostgresLanes implements LaneTable, Part {
     })
   }
 
-  /** Rows whose places are in the table. */
-  isStored(lane: Lane): boolean {
-    return this.#lanes.stored(lane.id)?.row === lane.row
+  /** As the server has it, if it has this very one. */
+  stored(lane: Lane): Standing | undefined {
+    const standing = this.#standings.stored(lane.id)
+    return standing?.lane.row === lane.row ? standing : undefined
   }
 
   get(id: LaneId): Lane | undefined {
@@ -266,7 +271,7 @@ export class PostgresLanes implements LaneTable, Part {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
     const before = (lane: Lane): Lane | undefined => this.#lanes.stored(lane.id)
-    const standings = sorted.map((lane) => this.#standings.next(lane))
+    const standings = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane)))
     const old = standings.filter(({ lane }) => before(lane) !== undefined)
     const made = standings.filter(({ lane }) => before(lane) === undefined)
     const renamed = old.map(({ lane }) => lane).filter((lane) => !isCalled(lane, before(lane)))

@@ -1,8 +1,10 @@
 // Places of events in lanes, in a transaction: the first ones of a lane, as many as were asked for. A lane's row is locked
-// before its places are read, so that nobody else adds or takes one meanwhile.
+// before its places are read, so that nobody else adds or takes one meanwhile. One place is kept in that row itself, and
+// a lane with a single event has no other: most lanes cost one row.
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
 import type { Db, Part } from './part.ts'
+import type { Standing } from './standings.ts'
 import { number, type Row } from './values.ts'
 
 /** What is known of one rank of one lane. */
@@ -10,6 +12,8 @@ interface Known {
   readonly lane: number
   readonly rank: Rank
   readonly isStored: boolean
+  /** In the row of the lane. */
+  readonly inRow: PlaceRow | undefined
   rows: readonly PlaceRow[]
   /** Every place up to here is in `rows`. */
   upTo: number
@@ -37,11 +41,11 @@ export class PostgresPlaces implements PlaceTable, Part {
   readonly #known = new Map<string, Known>()
   readonly #held = new Map<string, Held>()
   readonly #lacksHeld = new Map<string, readonly [lane: number, event: number]>()
-  readonly #isStored: (lane: Lane) => boolean
+  readonly #stored: (lane: Lane) => Standing | undefined
 
-  /** `isStored`: whether the server has the row of the lane; a new one has no places but those that are added. */
-  constructor(isStored: (lane: Lane) => boolean) {
-    this.#isStored = isStored
+  /** `stored`: the lane as the server has it; a new one has no places but those that are added. */
+  constructor(stored: (lane: Lane) => Standing | undefined) {
+    this.#stored = stored
   }
 
   add(lane: Lane, rank: Rank, place: PlaceRow): void {
@@ -78,23 +82,30 @@ export class PostgresPlaces implements PlaceTable, Part {
 
   of(lane: Lane, event: number): Held {
     const name = `${lane.row}/${event}`
-    const stored = this.#held.get(name)
-    if (stored === undefined && this.#isStored(lane)) this.#lacksHeld.set(name, [lane.row, event])
-    const added = RANKS.flatMap((rank) =>
-      this.#of(lane, rank)
-        .added.filter((place) => place.event === event)
-        .map((place) => ({ rank, place })),
-    )
-    return [...(stored ?? []), ...added].filter(({ rank, place }) => !this.#of(lane, rank).removed.has(place.pos))
+    const inTable = this.#held.get(name)
+    return RANKS.flatMap((rank) => {
+      const known = this.#of(lane, rank)
+      if (known.upTo < Infinity && inTable === undefined) this.#lacksHeld.set(name, [lane.row, event])
+      const stored =
+        known.upTo === Infinity
+          ? leftOf(known)
+          : [...(inTable ?? []).flatMap((held) => (held.rank === rank ? held.place : [])), ...inRowStill(known)]
+      return [...stored, ...addedOf(known)]
+        .filter((place) => place.event === event && !known.removed.has(place.pos))
+        .map((place) => ({ rank, place }))
+    })
   }
 
   #of(lane: Lane, rank: Rank): Known {
     const name = `${lane.row}/${rank}`
     let known = this.#known.get(name)
     if (known === undefined) {
-      const isStored = this.#isStored(lane)
+      const stored = this.#stored(lane)
+      const inRow = rank === 0 ? stored?.inRow : undefined
+      const inTable = stored === undefined ? 0 : placesOf(stored.lane, rank) - (inRow === undefined ? 0 : 1)
       const fresh = { rows: [], added: [], removed: new Set<number>(), lacksUpTo: 0, lacksFirst: 0 }
-      known = { lane: lane.row, rank, isStored, upTo: isStored ? 0 : Infinity, ...fresh }
+      const isStored = stored !== undefined
+      known = { lane: lane.row, rank, isStored, inRow, upTo: inTable > 0 ? 0 : Infinity, ...fresh }
       this.#known.set(name, known)
     }
     return known
@@ -174,13 +185,23 @@ export class PostgresPlaces implements PlaceTable, Part {
     }
   }
 
+  /** The place that the row of the lane is to have: the one it has, while it is there, or the first that came since. */
+  inRow(lane: Lane): PlaceRow | undefined {
+    const known = this.#known.get(`${lane.row}/0`)
+    return known === undefined ? this.#stored(lane)?.inRow : inRowOf(known)
+  }
+
   async write(db: Db): Promise<void> {
     const all = [...this.#known.values()]
-    const gone = all.flatMap(({ lane, rank, removed, added }) =>
-      [...removed].filter((pos) => !added.some((place) => place.pos === pos)).map((pos) => [lane, rank, pos] as const),
+    const gone = all.flatMap(({ lane, rank, inRow, removed, added }) =>
+      [...removed]
+        .filter((pos) => pos !== inRow?.pos && !added.some((place) => place.pos === pos))
+        .map((pos) => [lane, rank, pos] as const),
     )
     const added = all.flatMap((known) =>
-      addedOf(known).map(({ pos, event, size }) => [known.lane, known.rank, pos, event, size] as const),
+      addedOf(known)
+        .filter((place) => place !== inRowOf(known))
+        .map(({ pos, event, size }) => [known.lane, known.rank, pos, event, size] as const),
     )
     await Promise.all([
       gone.length > 0 ? db.rows(REMOVE, columnsOf(gone)) : undefined,
@@ -195,8 +216,26 @@ function isLacking(known: Known): boolean {
   return known.lacksFirst > 0 || known.lacksUpTo > known.upTo
 }
 
-function leftOf({ rows, removed }: Known): readonly PlaceRow[] {
-  return removed.size === 0 ? rows : rows.filter((place) => !removed.has(place.pos))
+/** Of those that are stored, as far as it is known. */
+function leftOf({ rows, removed, inRow, upTo }: Known): readonly PlaceRow[] {
+  const all =
+    inRow === undefined || inRow.pos > upTo ? rows : [...rows, inRow].toSorted((one, other) => one.pos - other.pos)
+  return removed.size === 0 ? all : all.filter((place) => !removed.has(place.pos))
+}
+
+function inRowStill({ inRow, removed }: Known): readonly PlaceRow[] {
+  return inRow !== undefined && !removed.has(inRow.pos) ? [inRow] : []
+}
+
+function inRowOf(known: Known): PlaceRow | undefined {
+  return known.rank === 0 ? (inRowStill(known)[0] ?? addedOf(known)[0]) : undefined
+}
+
+/** How many a lane has, in its row or in the table. */
+function placesOf(lane: Lane, rank: Rank): number {
+  const { run } = lane
+  const inRun = run === undefined || run.letter || run.rank !== rank ? 0 : run.events
+  return inRun + (rank === 0 ? lane.waiting : lane.replays)
 }
 
 function addedOf({ added, removed }: Known): readonly PlaceRow[] {

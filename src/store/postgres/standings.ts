@@ -4,6 +4,7 @@
 import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
+import type { PlaceRow } from '../rules/tables.ts'
 import { sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
 import type { Db } from './part.ts'
 import { byTurn } from './ready-lines.ts'
@@ -18,19 +19,32 @@ export interface Standing {
   readonly ring: Ring
   /** One more with every write: who decided on an older one is refused. */
   readonly rev: number
+  /** The one place that is kept with the lane. */
+  readonly inRow: PlaceRow | undefined
 }
 
-export const STANDING: Columns = { rings: 'bigint', ring_ticket: 'bigint', rev: 'bigint' }
-const PUT_RIGHT_COLUMNS: Columns = { id: 'text', ...STANDING }
+const MOVED: Columns = { rings: 'bigint', ring_ticket: 'bigint', rev: 'bigint' }
+export const STANDING: Columns = { ...MOVED, first_pos: 'bigint', first_event: 'bigint', first_size: 'int' }
+const PUT_RIGHT_COLUMNS: Columns = { id: 'text', ...MOVED }
 const PUT_RIGHT = updateOf('lanes', PUT_RIGHT_COLUMNS)
 
 /** Of a row that ends with these columns. */
 export function ringIn(row: Row): Ring {
-  return { due: moment(row.at(-3)), ticket: number(row.at(-2)) }
+  return { due: moment(row.at(-6)), ticket: number(row.at(-5)) }
 }
 
-export function standingColumns({ ring, rev }: Standing): WrittenRow {
+function placeIn(row: Row): PlaceRow | undefined {
+  if (row.at(-3) === null) return undefined
+  return { pos: number(row.at(-3)), event: number(row.at(-2)), size: number(row.at(-1)) }
+}
+
+function movedColumns({ ring, rev }: Pick<Standing, 'ring' | 'rev'>): WrittenRow {
   return { rings: momentOrNull(ring.due), ring_ticket: ring.ticket, rev }
+}
+
+export function standingColumns(standing: Standing): WrittenRow {
+  const { pos = null, event = null, size = null } = standing.inRow ?? {}
+  return { ...movedColumns(standing), first_pos: pos, first_event: event, first_size: size }
 }
 
 /** Of one transaction. */
@@ -40,7 +54,7 @@ export class Standings {
   readonly #found = new Set<LaneId>()
 
   load(lane: Lane, row: Row): void {
-    this.believe({ lane, ring: ringIn(row), rev: number(row.at(-1)) })
+    this.believe({ lane, ring: ringIn(row), rev: number(row.at(-4)), inRow: placeIn(row) })
   }
 
   believe(standing: Standing): void {
@@ -68,9 +82,9 @@ export class Standings {
   }
 
   /** As the lane is to be written. Groups take turns by where their lanes really stand. */
-  next(lane: Lane): Standing {
+  next(lane: Lane, inRow: PlaceRow | undefined): Standing {
     const before = this.#stored.get(lane.id)
-    if (before === undefined) return { lane, ring: lane, rev: 0 }
+    if (before === undefined) return { lane, ring: lane, rev: 0, inRow }
     const stays =
       lane.due < NEVER &&
       byTurn(before.ring, lane) <= 0 &&
@@ -79,7 +93,7 @@ export class Standings {
       lane.group === '' &&
       before.lane.group === '' &&
       !this.#found.has(lane.id)
-    return { lane, ring: stays ? before.ring : lane, rev: before.rev + 1 }
+    return { lane, ring: stays ? before.ring : lane, rev: before.rev + 1, inRow }
   }
 
   /** Those that were come upon, and are left as they were. */
@@ -87,7 +101,7 @@ export class Standings {
     const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
     const rows = early.map(({ lane, rev }) => ({
       id: lane.id,
-      ...standingColumns({ lane, ring: lane, rev: rev + 1 }),
+      ...movedColumns({ ring: lane, rev: rev + 1 }),
     }))
     await sendRows(db, PUT_RIGHT, PUT_RIGHT_COLUMNS, rows)
   }

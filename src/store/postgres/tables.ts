@@ -1,7 +1,8 @@
 // The tables of the store as one transaction has them: what is at hand, what is lacking, and what was changed.
 import type { Millis } from '../../clock.ts'
 import type { Identity, LaneId } from '../../model/identity.ts'
-import type { Tables } from '../rules/tables.ts'
+import type { Lane } from '../../model/lane.ts'
+import type { PlaceRow, Tables } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
@@ -54,7 +55,7 @@ export class PostgresTables implements TransactionTables {
   readonly #numbers: Numbers
   readonly draw: () => number
   readonly lanes: PostgresLanes
-  readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.isStored(lane))
+  readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.stored(lane))
   readonly events: PostgresEvents
   readonly runs: PostgresRuns = new PostgresRuns(() => this.name)
   readonly letters: PostgresLetters = new PostgresLetters()
@@ -75,7 +76,8 @@ export class PostgresTables implements TransactionTables {
     this.#beliefs = beliefs
     this.#numbers = new Numbers(beliefs.reserve, isGuess)
     this.draw = this.#numbers.draw
-    this.lanes = new PostgresLanes({ first, floors, believed: isGuess ? beliefs : undefined })
+    const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
+    this.lanes = new PostgresLanes({ first, floors, inRow, believed: isGuess ? beliefs : undefined })
     this.events = new PostgresEvents(this.draw, isGuess)
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors

@@ -75,6 +75,7 @@ export class Transactions implements Commits {
     })
     let broken = false
     let tables: PostgresTables | undefined
+    let committed: Promise<boolean> | undefined
     try {
       // From here to what is sent nothing is waited for: the next guess is made on this one.
       const now = this.#beliefs.now
@@ -83,7 +84,7 @@ export class Transactions implements Commits {
       const made = attempt(() => work(tables as PostgresTables, now))
       if (tables.cannotBeGuessed || made.kind === 'failed') return undefined
       const db = new Connection(client, false)
-      const sent = Promise.all([db.rows('begin'), tables.send(db), db.commit()])
+      const sent = Promise.all([db.rows('begin'), tables.send(db), (committed = db.commit())])
       tables.teach()
       const [, , isCommitted] = await sent
       if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
@@ -98,6 +99,8 @@ export class Transactions implements Commits {
       broken = true
       throw fault(error)
     } finally {
+      // The connection is nobody else's before the last answer is here.
+      await committed?.catch(() => {})
       this.#line.giveBack(broken)
     }
   }

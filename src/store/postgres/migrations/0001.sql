@@ -62,6 +62,10 @@ create table lanes (
   ring_ticket bigint not null,
   -- One more with every write.
   rev bigint not null,
+  -- One of its places: a lane with a single event has no row in the table of places.
+  first_pos bigint,
+  first_event bigint,
+  first_size int,
   -- When the live lease ends; NULL when nothing runs.
   lease bigint,
   -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
