@@ -5,7 +5,8 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Standing } from './standings.ts'
 import { Reserve } from './numbers.ts'
 
-const LANES_MOST = 20_000
+/** Of either generation: lanes that were neither seen nor written since the one before last are forgotten. */
+const GENERATION = 10_000
 /** Longer keys are not kept in memory. */
 const KEY_MOST = 256
 /** A sample of the server's clock counts for one to two of these. */
@@ -13,12 +14,16 @@ const SAMPLED_FOR: Millis = 5_000
 /** After a wrong guess so many arrivals are not guessed about, twice as many after each further one. */
 const CAUTION_MOST = 64
 
+/** In place of the number of writes: nothing is believed of it. */
+const FORGOTTEN = -1
+
 export class Beliefs {
   readonly reserve = new Reserve()
   /** Undefined before the first transaction. */
   routes: number | undefined
   readonly #clock: Clock | undefined
-  readonly #lanes = new Map<LaneId, Standing>()
+  #lanes = new Map<LaneId, Standing>()
+  #before: ReadonlyMap<LaneId, Standing> = new Map()
   #offsets: readonly [now: number, before: number] = [-Infinity, -Infinity]
   #sampledAt: Millis = -Infinity
   #caution = 0
@@ -46,26 +51,28 @@ export class Beliefs {
   }
 
   lane(id: LaneId): Standing | undefined {
-    return this.#lanes.get(id)
+    const standing = this.#lanes.get(id) ?? this.#before.get(id)
+    return standing?.rev === FORGOTTEN ? undefined : standing
   }
 
   learn(standing: Standing): void {
     const { id, row, key } = standing.lane
-    const known = this.#lanes.get(id)
+    const known = this.lane(id)
     // Answers may come in another order than what they tell of.
     if (known !== undefined && known.lane.row === row && known.rev > standing.rev) return
-    this.#lanes.delete(id)
-    if (key.length > KEY_MOST) return
-    this.#lanes.set(id, standing)
-    if (this.#lanes.size <= LANES_MOST) return
-    for (const oldest of this.#lanes.keys()) {
-      this.#lanes.delete(oldest)
-      break
-    }
+    this.#keep(key.length > KEY_MOST ? { ...standing, rev: FORGOTTEN } : standing)
   }
 
   forget(id: LaneId): void {
-    this.#lanes.delete(id)
+    const known = this.lane(id)
+    if (known !== undefined) this.#keep({ ...known, rev: FORGOTTEN })
+  }
+
+  #keep(standing: Standing): void {
+    this.#lanes.set(standing.lane.id, standing)
+    if (this.#lanes.size < GENERATION) return
+    this.#before = this.#lanes
+    this.#lanes = new Map()
   }
 
   /** The server said what time it is, just now. */

@@ -40,8 +40,19 @@ export const CHANGED: Columns = {
 }
 export const SET: string = updateOf('events', CHANGED)
 export const WIPE = `update events set request = '', body = '' where seq = any($1)`
-export const PLACED_EVENTS = `select seq, id, source, type, time, tenant, subject, attributes, arrived, body
-  from events where seq = any($1) and purged_hash = ''`
+export const PLACED_COLUMNS = [
+  'seq',
+  'id',
+  'source',
+  'type',
+  'time',
+  'tenant',
+  'subject',
+  'attributes',
+  'arrived',
+  'body',
+]
+export const PLACED_EVENTS = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
 
 export function sizeOf(event: EventRow | undefined): number {
   return event === undefined ? 0 : event.body.length + event.request.length

@@ -111,6 +111,11 @@ export class PostgresEvents implements EventTable, Part {
     return this.#placed.get(seq)
   }
 
+  /** Came along with something else. */
+  know(event: PlacedEvent): void {
+    this.#placed.set(event.seq, event)
+  }
+
   forgetIdentity(seq: number): void {
     const event = this.bySeq(seq)
     if (event === undefined) return

@@ -2,9 +2,10 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { LaneTable, PlaceRow, ReadyQuery } from '../rules/tables.ts'
+import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { arraysOf, insertInto, sendRows, unnested, updateOf, type Columns } from './columns.ts'
+import { PLACED_COLUMNS, placedOf } from './event-rows.ts'
 import { GroupTurns } from './group-turns.ts'
 import { CHANGED, changesOf, isCalled, laneOf, MADE, NAMED, nameOf, STANDING_COLUMNS } from './lane-rows.ts'
 import type { LineFloors } from './line-floors.ts'
@@ -26,8 +27,14 @@ const ADD = insertInto('lanes', MADE)
 const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
 const NOWAIT = `${LOCKED} nowait`
-const READY = `select ${STANDING_COLUMNS} from lanes where flow = $1 and line = $2 and rings <= $3 and rings >= $6 and id not in (select unnest($5::text[]))
-  order by rings, ring_ticket limit $4 for update skip locked`
+/** Events that come along with their lanes have no more bytes than this: not all of these lanes may be claimed. */
+const COMES_ALONG = 4_096
+const READY = `with ready as (
+    select ${STANDING_COLUMNS} from lanes where flow = $1 and line = $2 and rings <= $3 and rings >= $6 and id not in (select unnest($5::text[]))
+    order by rings, ring_ticket limit $4 for update skip locked
+  ) select r.*, ${PLACED_COLUMNS.map((column) => `e.${column}`).join(', ')} from ready r
+  left join events e on e.seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and e.purged_hash = ''
+  order by r.rings, r.ring_ticket`
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
 const READY_BY_NOW = READY.replace('rings <= $3', `rings <= (select ${SERVER_NOW}) and $3::bigint < 0`)
@@ -60,6 +67,8 @@ interface LanesParts {
   readonly believed: Beliefs | undefined
   /** The place that is to be kept with a lane. */
   readonly inRow: (lane: Lane) => PlaceRow | undefined
+  /** Is told of events that came along. */
+  readonly know: (event: PlacedEvent) => void
 }
 
 export class PostgresLanes implements LaneTable, Part {
@@ -79,11 +88,13 @@ export class PostgresLanes implements LaneTable, Part {
 
   readonly #believed: Beliefs | undefined
   readonly #inRow: LanesParts['inRow']
+  readonly #know: LanesParts['know']
   /** As they were written last. */
   #written: readonly Standing[] = []
 
-  constructor({ first, floors, believed, inRow }: LanesParts) {
+  constructor({ first, floors, believed, inRow, know }: LanesParts) {
     this.#inRow = inRow
+    this.#know = know
     this.#first = first
     this.#floors = floors
     this.#believed = believed
@@ -228,7 +239,10 @@ export class PostgresLanes implements LaneTable, Part {
     // Ever more at once, where many stand too early.
     const most = n + 2 * this.#standings.early
     const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, most, at, from])
-    const rings = this.#find(rows).map((id) => this.#standings.stored(id)?.ring)
+    const lanes = rows.map((row) => row.slice(0, -PLACED_COLUMNS.length))
+    for (const row of rows)
+      if (row.at(-PLACED_COLUMNS.length) !== null) this.#know(placedOf(row.slice(-PLACED_COLUMNS.length)))
+    const rings = this.#find(lanes).map((id) => this.#standings.stored(id)?.ring)
     if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
     return { last: rings.at(-1), isAll: rings.length < most }
   }

@@ -22,6 +22,7 @@ const PUT_REPLAY = upsert('replays', ['replay', 'event', 'at'], ['replay', 'even
 export class PostgresSmall implements SmallTables, Part {
   readonly #locks: Locks
   readonly #processes = new Keyed<ProcessRow>()
+  readonly #answers = new Keyed<string>()
   readonly #permits = new Keyed<Permit>()
   readonly #permitNames = new Set<string>()
   readonly #lacksNames = new Set<string>()
@@ -102,7 +103,7 @@ export class PostgresSmall implements SmallTables, Part {
   }
 
   get #keyed(): readonly Pick<Keyed<unknown>, 'again' | 'isLacking'>[] {
-    return [this.#processes, this.#permits, this.#pauses, this.#pressure, this.#replays]
+    return [this.#processes, this.#answers, this.#permits, this.#pauses, this.#pressure, this.#replays]
   }
 
   get isLacking(): boolean {
@@ -117,11 +118,8 @@ export class PostgresSmall implements SmallTables, Part {
       for (const row of await db.rows(sql, [keys.map(written)])) rows.load(text(row[0]), read(row))
     }
     await Promise.all([
-      one(this.#processes, 'select id, at, request, answer from processes where id = any($1)', (row) => ({
-        at: number(row[1]),
-        request: number(row[2]),
-        answer: String(row[3]),
-      })),
+      one(this.#processes, 'select id, at, request from processes where id = any($1)', (row) => this.#processOf(row)),
+      one(this.#answers, 'select id, answer from processes where id = any($1)', (row) => String(row[1])),
       one(this.#pauses, 'select flow, reason, by, since from pauses where flow = any($1)', pauseOf),
       one(this.#pressure, 'select flow, level, at, raised_at from pressure where flow = any($1)', (row) => ({
         level: number(row[1]),
@@ -135,6 +133,18 @@ export class PostgresSmall implements SmallTables, Part {
         this.#replays.load(key, row === undefined ? undefined : number(row[0]))
       }),
     ])
+  }
+
+  /** The answer is as long as a turn has lanes, and wanted only by who repeats a turn. */
+  #processOf(row: Row): ProcessRow {
+    const answers = this.#answers
+    return {
+      at: number(row[1]),
+      request: number(row[2]),
+      get answer() {
+        return answers.get(text(row[0])) ?? ''
+      },
+    }
   }
 
   async #loadPermits(db: Db): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
-import type { PlaceRow, Tables } from '../rules/tables.ts'
+import type { PlacedEvent, PlaceRow, Tables } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
@@ -77,8 +77,9 @@ export class PostgresTables implements TransactionTables {
     this.#numbers = new Numbers(beliefs.reserve, isGuess)
     this.draw = this.#numbers.draw
     const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
-    this.lanes = new PostgresLanes({ first, floors, inRow, believed: isGuess ? beliefs : undefined })
     this.events = new PostgresEvents(this.draw, isGuess)
+    const know = (event: PlacedEvent): void => this.events.know(event)
+    this.lanes = new PostgresLanes({ first, floors, inRow, know, believed: isGuess ? beliefs : undefined })
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors
     this.#now = parts.now
