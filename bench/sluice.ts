@@ -1,6 +1,7 @@
 // Sluice as it is built and published, through the contract: nothing here knows which store it is.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Pool } from 'pg'
 import {
   identity,
   laneId,
@@ -31,18 +32,20 @@ export async function openSide(folder: string, store: StoreName): Promise<Side> 
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
-  const { fresh, settings, close } = store === 'sqlite' ? sqlite(folder) : await postgres(folder)
+  const { fresh, calm, settings, close } = store === 'sqlite' ? sqlite(folder) : await postgres(folder)
   return {
     name: 'sluice',
     settings: { version, ...settings },
     append: async (work) => append(await fresh(), work),
-    drain: async (work) => drain(await fresh(), work),
+    drain: async (work) => drain(await fresh(), work, calm),
     close,
   }
 }
 
 interface Stores {
   readonly fresh: () => Promise<Store>
+  /** What the server would have done by the time that work comes, as it is done for the peer. */
+  readonly calm: () => Promise<void>
   readonly settings: Settings
   readonly close: () => Promise<void>
 }
@@ -51,6 +54,7 @@ function sqlite(folder: string): Stores {
   let opened = 0
   return {
     fresh: () => openStore(`sqlite:${join(folder, `${++opened}.db`)}`),
+    calm: async () => {},
     settings: { sqlite: process.versions['sqlite'] ?? '', journal: 'wal', synchronous: 'full' },
     close: async () => {},
   }
@@ -59,11 +63,19 @@ function sqlite(folder: string): Stores {
 /** A server of its own beside the peer's, with the settings that PostgreSQL has by itself. */
 async function postgres(folder: string): Promise<Stores> {
   const server = await startServer({ version: 18, folder: `${folder}-postgres` })
+  const pool = new Pool({ connectionString: server.url, max: 1 })
   let opened = 0
   return {
     fresh: () => openStore(`${server.url}&schema=bench${++opened}`),
+    calm: async () => {
+      await pool.query(`vacuum analyze bench${opened}.lanes, bench${opened}.events`)
+      await pool.query('checkpoint')
+    },
     settings: { postgres: server.version },
-    close: () => server.stop(),
+    close: async () => {
+      await pool.end()
+      await server.stop()
+    },
   }
 }
 
@@ -153,8 +165,9 @@ function claim(slots: number): Parameters<Store['turn']>[0]['claim'][number] {
 /** Does nothing, as the peer's does. */
 async function handler(_lease: Lease): Promise<void> {}
 
-async function drain(store: Store, work: DrainWork): Promise<Measurement> {
+async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promise<Measurement> {
   await fill(store, work.count, () => 0)
+  await calm()
   let settle: readonly Settle[] = []
   let settled = 0
   let request = 0
