@@ -18,7 +18,7 @@ const CAUTION_MOST = 64
 const FORGOTTEN = -1
 
 export class Beliefs {
-  readonly reserve = new Reserve()
+  readonly reserve: Reserve = new Reserve()
   /** Undefined before the first transaction. */
   routes: number | undefined
   readonly #clock: Clock | undefined

@@ -39,8 +39,8 @@ export const CHANGED: Columns = {
   doomed: 'boolean',
 }
 export const SET: string = updateOf('events', CHANGED)
-export const WIPE = `update events set request = '', body = '' where seq = any($1)`
-export const PLACED_COLUMNS = [
+export const WIPE: string = `update events set request = '', body = '' where seq = any($1)`
+export const PLACED_COLUMNS: readonly string[] = [
   'seq',
   'id',
   'source',
@@ -52,7 +52,7 @@ export const PLACED_COLUMNS = [
   'arrived',
   'body',
 ]
-export const PLACED_EVENTS = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
+export const PLACED_EVENTS: string = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
 
 export function sizeOf(event: EventRow | undefined): number {
   return event === undefined ? 0 : event.body.length + event.request.length
