@@ -15,7 +15,9 @@ interface Block {
 export class Numbers {
   readonly #reserve: Reserve
   readonly #isGuess: boolean
-  #blocks: Block[] = []
+  readonly #blocks: Block[] = []
+  /** Those of the pass, which are drawn again by the next one. */
+  #drawable: Block[] = []
   #lacking = 0
 
   /** Who guesses has no locks, and draws from what is left of the process's numbers. */
@@ -26,12 +28,13 @@ export class Numbers {
 
   /** Below 0 while there are none: what is decided with these is thrown away. */
   readonly draw = (): number => {
-    const drawn = this.#isGuess ? this.#reserve.draw() : drawnFrom(this.#blocks)
+    const drawn = this.#isGuess ? this.#reserve.draw() : drawnFrom(this.#drawable)
     return drawn ?? -++this.#lacking
   }
 
   again(): void {
     this.#lacking = 0
+    this.#drawable = this.#blocks.map((block) => ({ ...block }))
   }
 
   get isLacking(): boolean {
@@ -45,9 +48,9 @@ export class Numbers {
 
   /** What is left when all is decided. */
   giveBack(): void {
-    const last = this.#blocks.at(-1)
+    const last = this.#drawable.at(-1)
     if (last !== undefined) this.#reserve.keep(last)
-    this.#blocks = []
+    this.#drawable = []
   }
 }
 

@@ -1,0 +1,153 @@
+// A process decides on arrivals by what it believes, and the server refuses them where it is not so: whatever another process
+// has done meanwhile, nothing is lost, stored twice or out of order.
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { claimOf, done, newEvent } from '../../src/store/conformance/vocabulary.ts'
+import type { AppendReply, Lease, NewEvent, Store } from '../../src/store/contract/index.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+
+/** What is sent to the server, as it is sent. */
+const sent: string[] = []
+const { query } = pg.Client.prototype
+let opened = 0
+
+describe.each(inject('postgresServers'))('$name', ({ url }) => {
+  let ours: Store
+  let theirs: Store
+  let request = 0
+
+  beforeEach(async () => {
+    const schema = `guesses_${process.pid}_${opened++}`
+    const open = (): Promise<Store> => openPostgresStore({ url, schema, connections: 3, acceptLoss: true })
+    ours = await open()
+    theirs = await open()
+    pg.Client.prototype.query = function (this: pg.Client, ...given: readonly unknown[]) {
+      const [config] = given as readonly [string | { readonly text: string }]
+      sent.push(typeof config === 'string' ? config : config.text)
+      return (query as (...all: unknown[]) => unknown).apply(this, [...given])
+    } as typeof query
+  })
+
+  afterEach(async () => {
+    pg.Client.prototype.query = query
+    await Promise.all([ours.close(), theirs.close()])
+  })
+
+  async function runs(by: Store, settle: readonly Lease[] = []): Promise<readonly Lease[]> {
+    const reply = await by.turn({
+      process: by === ours ? 'ours' : 'theirs',
+      request: ++request,
+      routes: 1,
+      settle: settle.map(({ lane, token }) => ({
+        ...{ lane, token, outcome: done, whileRunning: 'window' },
+        ...{ keep: 0, attempt: undefined, publish: [] },
+      })),
+      claim: [claimOf()],
+      budget: 64_000_000,
+    })
+    expect(reply.settled).toEqual(settle.map(() => 'ok'))
+    return reply.claimed
+  }
+
+  /** What one flight is about. */
+  async function statementsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
+    sent.length = 0
+    await act()
+    return sent.map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
+  }
+
+  /** Until the process has numbers in reserve, and knows the lane. */
+  async function acquaint(by: Store, key: string): Promise<void> {
+    await send(by, [`${key} first`], key)
+    await send(by, [`${key} second`], key)
+  }
+
+  it('an arrival in a lane that the process knows looks at no row, and is sent as one', async () => {
+    await acquaint(ours, 'k')
+    const statements = await statementsOf(() => send(ours, ['third'], 'k'))
+    expect(statements[0]).toBe('begin')
+    expect(statements.at(-1)).toBe('commit')
+    expect(statements.filter((sql) => /from (lanes|events|identities)/.test(sql))).toEqual([])
+    // The other process does not know the lane, and finds out.
+    const theirsSent = await statementsOf(() => send(theirs, ['fourth'], 'k'))
+    expect(theirsSent.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
+    expect(await namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
+  })
+
+  it('two processes in turns into one lane: each event once, in the order in which they came', async () => {
+    const names = Array.from({ length: 20 }, (_, n) => `event ${n}`)
+    for (const [n, name] of names.entries())
+      expect(await send(n % 2 === 0 ? ours : theirs, [name], 'k')).toEqual(['stored'])
+    expect(await namesIn(await runs(theirs))).toEqual(names)
+  })
+
+  it('a lane that another process emptied and made anew is not taken for the old one', async () => {
+    await acquaint(ours, 'k')
+    const claimed = await runs(theirs)
+    expect(await runs(theirs, claimed)).toEqual([])
+    await send(theirs, ['new, theirs'], 'k')
+    // As often written as the one that is gone.
+    await send(theirs, ['new again, theirs'], 'k')
+    await send(ours, ['new, ours'], 'k')
+    expect(await namesIn(await runs(ours))).toEqual(['new, theirs', 'new again, theirs', 'new, ours'])
+  })
+
+  it('a run that another process began is not taken back by an arrival', async () => {
+    await acquaint(ours, 'k')
+    const claimed = await runs(theirs)
+    await send(ours, ['during the run'], 'k')
+    expect(await runs(ours)).toEqual([])
+    expect(await namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
+  })
+
+  it('an event that another process has stored is a duplicate here, and the rest of the batch is stored', async () => {
+    await acquaint(ours, 'k')
+    const event = newEvent('same', { key: 'k' }, systemClock.now())
+    expect(await append(theirs, [event])).toEqual(['stored'])
+    const again = { ...newEvent('same', { key: 'k' }, systemClock.now()), identity: event.identity }
+    const other = newEvent('other', { key: 'k' }, systemClock.now())
+    expect(await append(ours, [again, other])).toEqual(['duplicate', 'stored'])
+    expect(await append(ours, [event])).toEqual(['repeated'])
+  })
+
+  it('routes that another process has raised are obeyed', async () => {
+    await acquaint(ours, 'k')
+    await theirs.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })
+    expect(await send(ours, ['by old routes'], 'k')).toEqual(['routes-old'])
+    expect(await namesIn(await runs(ours))).toEqual(['k first', 'k second'])
+  })
+
+  it('many that are sent without waiting, by both at once: all are stored, once', async () => {
+    await Promise.all([acquaint(ours, 'k'), acquaint(theirs, 'k')])
+    const all = await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        send(n % 2 === 0 ? ours : theirs, [`${n % 2}/${n}`], n % 3 === 0 ? 'k' : 'l'),
+      ),
+    )
+    expect(new Set(all.flat())).toEqual(new Set(['stored']))
+    const names = (await namesIn(await runs(ours))).filter((name) => name.includes('/'))
+    expect(names).toHaveLength(60)
+    expect(new Set(names).size).toBe(60)
+  })
+})
+
+async function send(by: Store, names: readonly string[], key: string): Promise<readonly string[]> {
+  return append(
+    by,
+    names.map((name) => newEvent(name, { key }, systemClock.now())),
+  )
+}
+
+async function append(by: Store, events: readonly NewEvent[]): Promise<readonly string[]> {
+  const { results }: AppendReply = await by.append({ routes: 1, events })
+  return results.map(({ kind }) => kind)
+}
+
+function namesIn(claimed: readonly Lease[]): readonly string[] {
+  return claimed.flatMap(({ events }) => events.map(({ body }) => textOf(body)))
+}
+
+function textOf(body: Uint8Array | undefined): string {
+  return Buffer.from(body ?? []).toString()
+}
