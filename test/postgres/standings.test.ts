@@ -76,7 +76,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     // All but 'two' have been pushed back beyond this moment.
     const early = 'select count(*) as n from lanes where flow = $1 and rings < due and rings <= $2'
     expect(await count(early, ['order', clock.now()])).toBe(700)
-    expect((await turn('order')).claimed).toEqual([])
+    expect((await turn('order', 3)).claimed).toEqual([])
     expect(await count(early, ['order', clock.now()])).toBe(0)
     clock.advance(900)
     expect((await turn('order')).claimed.map(({ key }) => key)).toEqual(['two'])
@@ -86,6 +86,17 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     clock.advance(500)
     const rest = (await turn('order', 1_000)).claimed.map(({ key }) => key)
     expect(rest).toEqual([...many.slice(3), 'one'])
+  })
+
+  it('one that was pushed back behind another comes after it, though both are found and there is one slot', async () => {
+    await send('behind', ['a'])
+    clock.advance(100)
+    await send('behind', ['b'])
+    clock.advance(100)
+    await send('behind', ['a'])
+    clock.advance(QUIET + 500)
+    const order = [await turn('behind', 1), await turn('behind', 1), await turn('behind', 1)]
+    expect(order.map(({ claimed }) => claimed.map(({ key }) => key))).toEqual([['b'], ['a'], []])
   })
 
   it('the next deadline is told as it is, and a little early only behind a great many', async () => {
