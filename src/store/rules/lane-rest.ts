@@ -1,6 +1,6 @@
 // How rows keep a lane: most lanes only wait, and have nothing of what stands here.
 import { NEVER, type Millis } from '../../clock.ts'
-import type { Lane } from '../../model/lane.ts'
+import type { Lane, Run } from '../../model/lane.ts'
 
 type Rest = Pick<
   Lane,
@@ -17,17 +17,58 @@ type Rest = Pick<
   | 'run'
 >
 
-/** Most lanes only wait: they have nothing of this. */
-export function restOf(lane: Lane): string | null {
-  const { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run } = lane
-  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
-  if (plain && keepUntil === 0) return null
-  const rest: Rest = { left, replays, replayDue, passed, letters, letterDue, blocks, hold, ended, keepUntil, run }
-  return JSON.stringify(rest)
+/** What the view `work` reads is always there. */
+type SeldomOfRun = Pick<
+  Run,
+  'parent' | 'lapses' | 'failed' | 'first' | 'cancel' | 'committed' | 'purged' | 'againSince' | 'state64' | 'attempts'
+>
+
+const PLAIN: Omit<Rest, 'hold' | 'run'> = {
+  left: false,
+  replays: 0,
+  replayDue: NEVER,
+  passed: 0,
+  letters: 0,
+  letterDue: NEVER,
+  blocks: 0,
+  ended: 0,
+  keepUntil: 0,
+}
+const PLAIN_RUN: SeldomOfRun = {
+  parent: '',
+  lapses: 0,
+  failed: false,
+  first: true,
+  cancel: false,
+  committed: false,
+  purged: false,
+  againSince: 0,
+  state64: '',
+  attempts: [],
 }
 
-export function readRest(rest: string): Rest {
-  return JSON.parse(rest) as Rest
+/** Most lanes only wait: they have nothing of this. What is as in most others is left out. */
+export function restOf(lane: Lane): string | null {
+  const { left, replays, letters, blocks, hold, keepUntil, run } = lane
+  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
+  if (plain && keepUntil === 0) return null
+  const { replayDue, passed, letterDue, ended } = lane
+  const rest = { left, replays, replayDue, passed, letters, letterDue, blocks, ended, keepUntil }
+  return JSON.stringify({ ...unlike(rest, PLAIN), hold, run: run && unlike(run, PLAIN_RUN) })
+}
+
+export function readRest(written: string): Rest {
+  const { run, hold, ...rest } = JSON.parse(written) as Partial<Rest>
+  return { ...PLAIN, ...rest, hold, run: run && { ...PLAIN_RUN, ...run } }
+}
+
+function unlike<T extends object>(given: T, plain: Partial<T>): Partial<T> {
+  const said: Partial<T> = {}
+  for (const name of Object.keys(given) as (keyof T)[]) {
+    const isPlain = given[name] === plain[name] || (name === 'attempts' && (given[name] as unknown[]).length === 0)
+    if (!isPlain) said[name] = given[name]
+  }
+  return said
 }
 
 /** When the live lease ends; NEVER when nothing runs. */
