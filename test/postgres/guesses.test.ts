@@ -3,22 +3,27 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { laneId } from '../../src/model/identity.ts'
 import { claimOf, done, newEvent } from '../../src/store/conformance/vocabulary.ts'
 import type { AppendReply, Lease, NewEvent, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
+const SETTLED = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
+
 /** What is sent to the server, as it is sent. */
 const sent: string[] = []
+// oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const { query } = pg.Client.prototype
 let opened = 0
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
+  let schema: string
   let ours: Store
   let theirs: Store
   let request = 0
 
   beforeEach(async () => {
-    const schema = `guesses_${process.pid}_${opened++}`
+    schema = `guesses_${process.pid}_${opened++}`
     const open = (): Promise<Store> => openPostgresStore({ url, schema, connections: 3, acceptLoss: true })
     ours = await open()
     theirs = await open()
@@ -39,28 +44,12 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       process: by === ours ? 'ours' : 'theirs',
       request: ++request,
       routes: 1,
-      settle: settle.map(({ lane, token }) => ({
-        ...{ lane, token, outcome: done, whileRunning: 'window' },
-        ...{ keep: 0, attempt: undefined, publish: [] },
-      })),
+      settle: settle.map(({ lane, token }) => ({ ...SETTLED, lane, token })),
       claim: [claimOf()],
       budget: 64_000_000,
     })
     expect(reply.settled).toEqual(settle.map(() => 'ok'))
     return reply.claimed
-  }
-
-  /** What one flight is about. */
-  async function statementsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
-    sent.length = 0
-    await act()
-    return sent.map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
-  }
-
-  /** Until the process has numbers in reserve, and knows the lane. */
-  async function acquaint(by: Store, key: string): Promise<void> {
-    await send(by, [`${key} first`], key)
-    await send(by, [`${key} second`], key)
   }
 
   it('an arrival in a lane that the process knows looks at no row, and is sent as one', async () => {
@@ -72,14 +61,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     // The other process does not know the lane, and finds out.
     const theirsSent = await statementsOf(() => send(theirs, ['fourth'], 'k'))
     expect(theirsSent.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
-    expect(await namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
+    expect(namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
   })
 
   it('two processes in turns into one lane: each event once, in the order in which they came', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `event ${n}`)
     for (const [n, name] of names.entries())
       expect(await send(n % 2 === 0 ? ours : theirs, [name], 'k')).toEqual(['stored'])
-    expect(await namesIn(await runs(theirs))).toEqual(names)
+    expect(namesIn(await runs(theirs))).toEqual(names)
   })
 
   it('a lane that another process emptied and made anew is not taken for the old one', async () => {
@@ -90,7 +79,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     // As often written as the one that is gone.
     await send(theirs, ['new again, theirs'], 'k')
     await send(ours, ['new, ours'], 'k')
-    expect(await namesIn(await runs(ours))).toEqual(['new, theirs', 'new again, theirs', 'new, ours'])
+    expect(namesIn(await runs(ours))).toEqual(['new, theirs', 'new again, theirs', 'new, ours'])
   })
 
   it('a run that another process began is not taken back by an arrival', async () => {
@@ -98,24 +87,51 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const claimed = await runs(theirs)
     await send(ours, ['during the run'], 'k')
     expect(await runs(ours)).toEqual([])
-    expect(await namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
+    expect(namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
   })
 
   it('an event that another process has stored is a duplicate here, and the rest of the batch is stored', async () => {
     await acquaint(ours, 'k')
-    const event = newEvent('same', { key: 'k' }, systemClock.now())
-    expect(await append(theirs, [event])).toEqual(['stored'])
-    const again = { ...newEvent('same', { key: 'k' }, systemClock.now()), identity: event.identity }
-    const other = newEvent('other', { key: 'k' }, systemClock.now())
-    expect(await append(ours, [again, other])).toEqual(['duplicate', 'stored'])
-    expect(await append(ours, [event])).toEqual(['repeated'])
+    const same = event('same', 'k')
+    expect(await append(theirs, [same])).toEqual(['stored'])
+    const again = { ...event('same', 'k'), identity: same.identity }
+    expect(await append(ours, [again, event('other', 'k')])).toEqual(['duplicate', 'stored'])
+    expect(await append(ours, [same])).toEqual(['repeated'])
   })
 
   it('routes that another process has raised are obeyed', async () => {
     await acquaint(ours, 'k')
     await theirs.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })
     expect(await send(ours, ['by old routes'], 'k')).toEqual(['routes-old'])
-    expect(await namesIn(await runs(ours))).toEqual(['k first', 'k second'])
+    expect(namesIn(await runs(ours))).toEqual(['k first', 'k second'])
+  })
+
+  it('one that was decided on another that was refused is refused too, whatever came between them', async () => {
+    const [first = '', second = ''] = ['k', 'l'].toSorted((one, other) =>
+      laneId('flow', one) < laneId('flow', other) ? -1 : 1,
+    )
+    await acquaint(ours, first)
+    await acquaint(ours, second)
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    await holder.query(`set search_path = ${schema}`)
+    await holder.query('begin')
+    await holder.query('select from lanes where id = $1 for update', [laneId('flow', first)])
+    const both = append(ours, [event('ours', first), event('ours too', second)])
+    const onThat = send(ours, ['ours after that'], second)
+    const waiting = `select count(*) as n from pg_stat_activity where application_name = 'sluice' and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n).toBe('1')
+    // As often written now as it would have been by the one that waits, and is about to be refused.
+    const claimed = await runs(theirs)
+    expect(namesIn(claimed)).toEqual([`${second} first`, `${second} second`])
+    await holder.query('update lanes set rev = 7 where id = $1', [laneId('flow', first)])
+    await holder.query('commit')
+    await holder.end()
+    expect([await both, await onThat]).toEqual([['stored', 'stored'], ['stored']])
+    const others = [`${first} first`, `${first} second`, 'ours']
+    expect(namesIn(await runs(theirs, claimed)).toSorted()).toEqual(
+      [...others, 'ours too', 'ours after that'].toSorted(),
+    )
   })
 
   it('many that are sent without waiting, by both at once: all are stored, once', async () => {
@@ -126,17 +142,34 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       ),
     )
     expect(new Set(all.flat())).toEqual(new Set(['stored']))
-    const names = (await namesIn(await runs(ours))).filter((name) => name.includes('/'))
+    const names = namesIn(await runs(ours)).filter((name) => name.includes('/'))
     expect(names).toHaveLength(60)
     expect(new Set(names).size).toBe(60)
   })
 })
 
+/** What one flight is about. */
+async function statementsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
+  sent.length = 0
+  await act()
+  return sent.map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
+}
+
+/** Until the process has numbers in reserve, and knows the lane. */
+async function acquaint(by: Store, key: string): Promise<void> {
+  await send(by, [`${key} first`], key)
+  await send(by, [`${key} second`], key)
+}
+
 async function send(by: Store, names: readonly string[], key: string): Promise<readonly string[]> {
   return append(
     by,
-    names.map((name) => newEvent(name, { key }, systemClock.now())),
+    names.map((name) => event(name, key)),
   )
+}
+
+function event(name: string, key: string): NewEvent {
+  return newEvent(name, { key }, systemClock.now())
 }
 
 async function append(by: Store, events: readonly NewEvent[]): Promise<readonly string[]> {

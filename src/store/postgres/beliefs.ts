@@ -56,11 +56,7 @@ export class Beliefs {
   }
 
   learn(standing: Standing): void {
-    const { id, row, key } = standing.lane
-    const known = this.lane(id)
-    // Answers may come in another order than what they tell of.
-    if (known !== undefined && known.lane.row === row && known.rev > standing.rev) return
-    this.#keep(key.length > KEY_MOST ? { ...standing, rev: FORGOTTEN } : standing)
+    this.#keep(standing.lane.key.length > KEY_MOST ? { ...standing, rev: FORGOTTEN } : standing)
   }
 
   forget(id: LaneId): void {

@@ -14,11 +14,10 @@ import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
 import { number, text, written, type Row } from './values.ts'
 
-/** One that goes and comes back within a transaction has another number. */
 const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint' }
 /** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
 const SET = `with changed as (
-    ${updateOf('lanes', CHANGED).replace(unnested(CHANGED), unnested(SET_COLUMNS))} and t.row = v.was and t.rev = v.rev - 1 returning 1
+    ${updateOf('lanes', CHANGED).replace(unnested(CHANGED), unnested(SET_COLUMNS))} and t.rev = v.was returning 1
   ) select must_be((select count(*) from changed), $${Object.keys(SET_COLUMNS).length + 1})`
 const RENAME = updateOf('lanes', NAMED)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
@@ -38,25 +37,20 @@ const READY = `with ready as (
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
 const READY_BY_NOW = READY.replace('rings <= $3', `rings <= (select ${SERVER_NOW}) and $3::bigint < 0`)
-/** Lanes that stand too early are seen through, so many of them; those behind one that does not are due after it. */
+/** Lanes that stand too early are seen through, so many of them. */
 const SEEN_THROUGH = 32
-const HEAD = `select id, due, rings from (
-    select id, due, rings, bool_or(due = rings) over (order by rings, ring_ticket rows between unbounded preceding and 1 preceding) as is_behind
-    from (
-      select id, due, rings, ring_ticket from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
-      order by rings, ring_ticket limit ${SEEN_THROUGH}
-    ) first
-  ) seen where is_behind is not true`
+const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
+  order by rings, ring_ticket limit $5`
 const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
 const OLDEST = `select ${STANDING_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
+/** The first of a line, claimed or not. */
 interface Head {
-  readonly lanes: readonly LaneId[]
-  /** The earliest deadline; a little before it where more stand too early than are seen through. */
-  readonly due: Millis
+  readonly lanes: readonly { readonly id: LaneId; readonly due: Millis; readonly rings: Millis }[]
+  readonly isAll: boolean
 }
 
 interface LanesParts {
@@ -168,7 +162,8 @@ export class PostgresLanes implements LaneTable, Part {
     for (let times = 0; ; times++) {
       const head = this.#heads.ask(flow, line, times)
       if (head === undefined) return NEVER
-      if (!head.lanes.some((id) => this.#lanes.knows(id))) return head.due
+      const unknown = head.lanes.filter(({ id }) => !this.#lanes.knows(id))
+      if (unknown.length > 0 || head.isAll) return earliest(unknown, head.isAll)
     }
   }
 
@@ -220,10 +215,11 @@ export class PostgresLanes implements LaneTable, Part {
   /** Those that are found by their deadlines. */
   async load(db: Db): Promise<void> {
     await Promise.all([
+      // Before those that are asked for count as answered.
+      this.#heads.load((flow, line) => this.#findHead(db, flow, line)),
       this.#ready.load((query) => this.#findReady(db, query)),
       // How many of a group run is known once those are here that this transaction may end.
       this.#isLocking ? undefined : this.#turns.load(db),
-      this.#heads.load((flow, line) => this.#findHead(db, flow, line)),
       this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
       this.#beyond.load(async (flow, most) => {
         const crowded = await db.rows(CROWDED, [written(flow), most])
@@ -249,10 +245,12 @@ export class PostgresLanes implements LaneTable, Part {
 
   async #findHead(db: Db, flow: string, line: Line): Promise<Head> {
     const from = this.#floors.from(flow, line)
-    const rows = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys])
-    this.#found(flow, line, from, rows[0] === undefined ? undefined : number(rows[0][2]))
-    const upTo = rows.length < SEEN_THROUGH ? NEVER : number(rows.at(-1)?.[2])
-    return { lanes: rows.map((row) => text(row[0])), due: Math.min(upTo, ...rows.map((row) => number(row[1]))) }
+    // The first of them are about to be claimed.
+    const most = SEEN_THROUGH + this.#ready.asked(flow, line)
+    const rows = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys, most])
+    const lanes = rows.map((row) => ({ id: text(row[0]), due: number(row[1]), rings: number(row[2]) }))
+    this.#found(flow, line, from, lanes[0]?.rings)
+    return { lanes, isAll: lanes.length < most }
   }
 
   /** Those at hand were left out, and may stand before it. */
@@ -307,7 +305,7 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   async #set(db: Db, standings: readonly Standing[]): Promise<void> {
-    const rows = standings.map((one) => ({ ...changesOf(one), was: this.#lanes.stored(one.lane.id)?.row ?? null }))
+    const rows = standings.map((one) => ({ ...changesOf(one), was: this.#standings.stored(one.lane.id)?.rev ?? null }))
     if (rows.length > 0) await db.rows(SET, [...arraysOf(rows, SET_COLUMNS), rows.length])
   }
 
@@ -320,6 +318,17 @@ export class PostgresLanes implements LaneTable, Part {
   forget(beliefs: Beliefs): void {
     for (const { lane } of this.#written) beliefs.forget(lane.id)
   }
+}
+
+/** Of lanes in the order in which they stand: a little before it where more stand too early than are seen through. */
+function earliest(lanes: Head['lanes'], areAll: boolean): Millis {
+  let least = NEVER
+  for (const { due, rings } of lanes) {
+    least = Math.min(least, due)
+    // Those behind it are due after it.
+    if (due === rings) return least
+  }
+  return areAll ? least : Math.min(least, lanes.at(-1)?.rings ?? NEVER)
 }
 
 function byId(one: Lane, other: Lane): number {

@@ -41,9 +41,10 @@ export class Numbers {
     return this.#lacking > 0
   }
 
-  /** As many as were asked for in vain. */
+  /** As many as were asked for in vain; and one block with the first that is loaded, which nearly all will want. */
   async load(db: Db): Promise<void> {
-    if (this.#lacking > 0) this.#blocks.push(...(await blocks(db, Math.ceil(this.#lacking / BLOCK))))
+    const wanted = Math.max(this.#blocks.length === 0 ? 1 : 0, Math.ceil(this.#lacking / BLOCK))
+    if (wanted > 0) this.#blocks.push(...(await blocks(db, wanted)))
   }
 
   /** What is left when all is decided. */

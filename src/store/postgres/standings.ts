@@ -1,4 +1,4 @@
-// Where lanes stand in the index, and how often they were written. An event that only pushes a deadline back does not move
+// Where lanes stand in the index, and which write they are of. An event that only pushes a deadline back does not move
 // its lane there: an update that no index has to know of costs half, and a debounced lane gets one with every event. So a
 // lane may stand too early, never too late, and is put where it belongs by whoever comes upon it.
 import { NEVER } from '../../clock.ts'
@@ -17,7 +17,7 @@ type Ring = Pick<Lane, 'due' | 'ticket'>
 export interface Standing {
   readonly lane: Lane
   readonly ring: Ring
-  /** One more with every write: who decided on an older one is refused. */
+  /** Another one with every write, and never the same: who decided on what was written before is refused. */
   readonly rev: number
   /** The one place that is kept with the lane. */
   readonly inRow: PlaceRow | undefined
@@ -45,6 +45,14 @@ function movedColumns({ ring, rev }: Pick<Standing, 'ring' | 'rev'>): WrittenRow
 export function standingColumns(standing: Standing): WrittenRow {
   const { pos = null, event = null, size = null } = standing.inRow ?? {}
   return { ...movedColumns(standing), first_pos: pos, first_event: event, first_size: size }
+}
+
+/**
+ * By chance, and not the next number: of one who failed the next number is free for another, and who decided on what the
+ * first one would have written would not be told.
+ */
+function newRev(): number {
+  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)
 }
 
 /** Of one transaction. */
@@ -84,7 +92,7 @@ export class Standings {
   /** As the lane is to be written. Groups take turns by where their lanes really stand. */
   next(lane: Lane, inRow: PlaceRow | undefined): Standing {
     const before = this.#stored.get(lane.id)
-    if (before === undefined) return { lane, ring: lane, rev: 0, inRow }
+    if (before === undefined) return { lane, ring: lane, rev: newRev(), inRow }
     const stays =
       lane.due < NEVER &&
       byTurn(before.ring, lane) <= 0 &&
@@ -93,16 +101,13 @@ export class Standings {
       lane.group === '' &&
       before.lane.group === '' &&
       !this.#found.has(lane.id)
-    return { lane, ring: stays ? before.ring : lane, rev: before.rev + 1, inRow }
+    return { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }
   }
 
   /** Those that were come upon, and are left as they were. */
   async putRight(db: Db, isWritten: (id: LaneId) => boolean): Promise<void> {
     const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
-    const rows = early.map(({ lane, rev }) => ({
-      id: lane.id,
-      ...movedColumns({ ring: lane, rev: rev + 1 }),
-    }))
+    const rows = early.map(({ lane }) => ({ id: lane.id, ...movedColumns({ ring: lane, rev: newRev() }) }))
     await sendRows(db, PUT_RIGHT, PUT_RIGHT_COLUMNS, rows)
   }
 }

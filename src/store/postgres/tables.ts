@@ -156,10 +156,10 @@ export class PostgresTables implements TransactionTables {
     await Promise.all([
       this.#locks.load(db),
       this.lanes.lock(db),
-      db.readOnly ? undefined : this.#numbers.load(db),
-      db.readOnly ? undefined : this.#beliefs.reserve.refill(db),
       db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),
       ...this.#parts.map((part) => part.load(db)),
+      db.readOnly ? undefined : this.#numbers.load(db),
+      db.readOnly ? undefined : this.#beliefs.reserve.refill(db),
       this.#now === undefined ? this.#begin(db) : undefined,
     ])
     if (this.#now !== undefined) this.lanes.happened(this.#now)

@@ -60,7 +60,7 @@ create table lanes (
   -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs.
   rings bigint,
   ring_ticket bigint not null,
-  -- One more with every write.
+  -- Another one with every write.
   rev bigint not null,
   -- One of its places: a lane with a single event has no row in the table of places.
   first_pos bigint,
