@@ -17,7 +17,7 @@ export class VirtualClock implements Clock {
   }
 
   now(): Millis {
-    return this.#now
+    return Math.floor(this.#now)
   }
 
   monotonic(): Millis {

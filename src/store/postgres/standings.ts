@@ -1,6 +1,7 @@
 // Where lanes stand in the index, and which write they are of. An event that only pushes a deadline back does not move
 // its lane there: an update that no index has to know of costs half, and a debounced lane gets one with every event. So a
 // lane may stand too early, never too late, and is put where it belongs by whoever comes upon it.
+import { randomInt } from 'node:crypto'
 import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
@@ -48,11 +49,13 @@ export function standingColumns(standing: Standing): WrittenRow {
 }
 
 /**
- * By chance, and not the next number: of one who failed the next number is free for another, and who decided on what the
- * first one would have written would not be told.
+ * Not the next number of the lane: of one who failed that is free for another, and who decided on what the first one would
+ * have written would not be told. So each process counts by itself, from where chance has put it.
  */
+let lastRev = randomInt(2 ** 20) * 2 ** 32
+
 function newRev(): number {
-  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)
+  return ++lastRev
 }
 
 /** Of one transaction. */

@@ -1,0 +1,13 @@
+// Moments are whole milliseconds, whatever a test lets pass: stores keep nothing else.
+import { expect, test } from 'vitest'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+
+test('parts of a millisecond add up, and the wall time is whole all the same', () => {
+  const clock = new VirtualClock(1_000)
+  const fired: number[] = []
+  clock.after(2, () => fired.push(clock.now()))
+  clock.advance(1.5)
+  expect([clock.now(), clock.monotonic()]).toEqual([1_001, 1.5])
+  clock.advance(1.5)
+  expect([clock.now(), clock.monotonic(), fired]).toEqual([1_003, 3, [1_002]])
+})
