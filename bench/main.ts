@@ -2,6 +2,7 @@
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { withContenders } from './contenders.ts'
+import { measureDeliver } from './deliver/measure.ts'
 import { measureIngest } from './ingest/measure.ts'
 import { measureLanes } from './lanes.ts'
 import { readOptions, USAGE } from './options.ts'
@@ -13,6 +14,7 @@ import { compare } from './rounds.ts'
 import { makeRunFolder } from './run-folder.ts'
 import type { Settings } from './sides.ts'
 import { findSubject } from './subject.ts'
+import { measureWorkers } from './workers/measure.ts'
 
 const BUSY = 0.5
 const started = performance.now()
@@ -67,11 +69,17 @@ async function main(options: Options): Promise<number> {
   const loadBefore = loadavg()[0] ?? 0
   if (loadBefore > BUSY) progress(`the machine is busy (load ${loadBefore.toFixed(1)}): expect scattered figures`)
   const sides: Record<string, Settings> = {}
-  const compared = options.benches.filter((bench) => bench !== 'lanes' && bench !== 'ingest')
+  const compared = options.benches.filter((bench) => bench === 'append' || bench === 'drain')
   const results = [...(await runCompared(compared, options, sides))]
+  if (options.benches.includes('workers')) {
+    results.push(await attempt('workers', () => measureWorkers(folder, options.workers, progress)))
+  }
   if (options.benches.includes('lanes')) results.push(await runLanes(options))
   if (options.benches.includes('ingest')) {
     results.push(await attempt('ingest', () => measureIngest(folder, options.ingest, progress)))
+  }
+  if (options.benches.includes('deliver')) {
+    results.push(await attempt('deliver', () => measureDeliver(folder, options.deliver, progress)))
   }
   const file = options.jsonFile ?? defaultFile(date, options)
   await writeReport(file, { date, loadBefore, options: { ...options }, sides, results })

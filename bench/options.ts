@@ -1,18 +1,21 @@
 // Reads the command line of the benchmark.
 import { parseArgs } from 'node:util'
+import type { DeliverPlan } from './deliver/measure.ts'
 import type { IngestPlan } from './ingest/measure.ts'
 import type { LanePlan } from './lanes.ts'
 import type { BenchName } from './results.ts'
 import type { RoundPlan } from './rounds.ts'
 import type { StoreName } from './sides.ts'
+import type { WorkersPlan } from './workers/measure.ts'
 
-const BENCHES: readonly BenchName[] = ['append', 'drain', 'lanes', 'ingest']
+const BENCHES: readonly BenchName[] = ['append', 'drain', 'workers', 'lanes', 'ingest', 'deliver']
 
 export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (no name: all of them)
   --quick          a look rather than a measurement: fewer rounds, less work in each
   --rounds n       how often each side is measured
   --seconds n      length of an append round
   --connections n  ingest: over so many kept-alive connections (256)
+  --at-once n      deliver: so many POSTs under way at once (64)
   --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
   --store name     append, drain, ingest: the store of Sluice, sqlite or postgres (sqlite)
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
@@ -24,6 +27,8 @@ export interface Options {
   readonly rounds: RoundPlan
   readonly lanes: LanePlan
   readonly ingest: IngestPlan
+  readonly deliver: DeliverPlan
+  readonly workers: WorkersPlan
   readonly store: StoreName
   readonly localQueueSize: number
   readonly jsonFile: string | undefined
@@ -42,6 +47,7 @@ export function readOptions(line: readonly string[]): Options {
       rounds: { type: 'string' },
       seconds: { type: 'string' },
       connections: { type: 'string' },
+      'at-once': { type: 'string' },
       'local-queue': { type: 'string', default: '500' },
       store: { type: 'string', default: 'sqlite' },
       json: { type: 'string' },
@@ -64,6 +70,12 @@ export function readOptions(line: readonly string[]): Options {
       connections: whole('connections', values.connections) ?? 256,
       store: storeName(values.store),
     },
+    deliver: {
+      rounds,
+      posts: values.quick ? 10_000 : 40_000,
+      atOnce: whole('at-once', values['at-once']) ?? 64,
+    },
+    workers: { rounds: Math.min(rounds, 3), count: values.quick ? 20_000 : 40_000 },
     store: storeName(values.store),
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
     jsonFile: values.json,

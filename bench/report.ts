@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import type { Spread } from './figures.ts'
-import type { Asked, BenchResult } from './results.ts'
+import type { Asked, BenchResult, Deliver, Ingest, WorkersResult } from './results.ts'
 import type { Settings } from './sides.ts'
 
 const HEADINGS = ['bench', 'side', 'median', 'spread', 'ratio', 'asked', 'verdict'] as const
@@ -60,6 +60,8 @@ function rowsOf(result: BenchResult): readonly Row[] {
             }
           : {}),
       }))
+    case 'workers':
+      return besideRows(result)
     case 'lanes':
       return [
         ...result.growth.map((grown) => ({
@@ -80,19 +82,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
       ]
     case 'ingest':
       return [
-        ...result.rates.map(({ side, perSecond }) => {
-          const against = result.ratios.find((ratio) => ratio.side === side)
-          const judged =
-            against === undefined
-              ? {}
-              : { ratio: ratioText(against.spread), asked: askedText(against.asked), verdict: against.verdict }
-          return {
-            bench,
-            side,
-            ...figures(perSecond, (value) => `${Math.round(value).toLocaleString('en')}/s`),
-            ...judged,
-          }
-        }),
+        ...besideRows(result),
         {
           bench,
           side: `answers at ${result.calm.perSecond.toLocaleString('en')}/s`,
@@ -101,11 +91,32 @@ function rowsOf(result: BenchResult): readonly Row[] {
           verdict: result.calm.verdict,
         },
       ]
+    case 'deliver':
+      return [
+        ...besideRows(result),
+        ...result.cpu.map(({ side, micros }) => ({
+          bench,
+          side: `${side}, CPU of a POST`,
+          ...figures(micros, (value) => `${Math.round(value).toLocaleString('en')} µs`),
+        })),
+      ]
     case 'skipped':
       return [{ bench, side: `skipped: ${result.why}` }]
     case 'failed':
       return [{ bench, side: `failed: ${result.why}` }]
   }
+}
+
+/** Several sides, of which all but the first are what that is compared with. */
+function besideRows({ bench, rates, ratios }: Ingest | Deliver | WorkersResult): readonly Row[] {
+  return rates.map(({ side, perSecond }) => {
+    const against = ratios.find((ratio) => ratio.side === side)
+    const judged =
+      against === undefined
+        ? {}
+        : { ratio: ratioText(against.spread), asked: askedText(against.asked), verdict: against.verdict }
+    return { bench, side, ...figures(perSecond, (value) => `${Math.round(value).toLocaleString('en')}/s`), ...judged }
+  })
 }
 
 function figures(spread: Spread, text: (value: number) => string): Row {

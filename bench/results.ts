@@ -3,7 +3,7 @@ import type { Spread } from './figures.ts'
 import type { DueOrder, Measurement } from './sides.ts'
 
 export type ComparedBench = 'append' | 'drain'
-export type BenchName = ComparedBench | 'lanes' | 'ingest'
+export type BenchName = ComparedBench | 'workers' | 'lanes' | 'ingest' | 'deliver'
 
 /** 'below' and 'above' say on which side of what was asked the figure missed. */
 export type Verdict = 'met' | 'below' | 'above'
@@ -69,10 +69,29 @@ export interface Ingest {
   }
 }
 
+export interface Deliver {
+  readonly kind: 'deliver'
+  readonly bench: 'deliver'
+  readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
+  readonly ratios: readonly (Ratio & { readonly side: string })[]
+  /** Of one POST, all threads of the side together: steadier than the rate where others use the machine. */
+  readonly cpu: readonly { readonly side: string; readonly micros: Spread }[]
+}
+
+/** Worker processes on PostgreSQL; each ratio is of the best of Sluice to the best of the side. */
+export interface WorkersResult {
+  readonly kind: 'workers'
+  readonly bench: 'workers'
+  readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
+  readonly ratios: readonly (Ratio & { readonly side: string })[]
+}
+
 export type BenchResult =
   | Comparison
+  | WorkersResult
   | LaneGrowth
   | Ingest
+  | Deliver
   | { readonly kind: 'skipped'; readonly bench: BenchName; readonly why: string }
   | { readonly kind: 'failed'; readonly bench: BenchName; readonly why: string }
 
@@ -93,6 +112,9 @@ export function verdictsOf(result: BenchResult): readonly Verdict[] {
       return [...result.growth.map((grown) => grown.verdict), result.memory.verdict]
     case 'ingest':
       return [...result.ratios.map((ratio) => ratio.verdict), result.calm.verdict]
+    case 'workers':
+    case 'deliver':
+      return result.ratios.map((ratio) => ratio.verdict)
     case 'skipped':
     case 'failed':
       return []

@@ -1,6 +1,7 @@
 // Sluice as it is built and published, through the contract: nothing here knows which store it is.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
 import {
   identity,
@@ -143,7 +144,7 @@ async function append(store: Store, work: AppendWork): Promise<Measurement> {
 }
 
 /** Events without a key: each is a lane of its own, as each job of the peer is. */
-async function fill(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
+export async function fillStore(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
   for (let first = 0; first < count; first += FILL_BATCH) {
     const length = Math.min(FILL_BATCH, count - first)
     const now = systemClock.now()
@@ -166,24 +167,35 @@ function claim(slots: number): Parameters<Store['turn']>[0]['claim'][number] {
 async function handler(_lease: Lease): Promise<void> {}
 
 async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promise<Measurement> {
-  await fill(store, work.count, () => 0)
+  await fillStore(store, work.count, () => 0)
   await calm()
-  let settle: readonly Settle[] = []
-  let settled = 0
-  let request = 0
   const started = performance.now()
-  while (settled < work.count) {
-    const slots = work.concurrency
-    const reply = await store.turn({
-      process: 'bench',
-      request: ++request,
-      routes: 1,
-      settle,
-      claim: [claim(slots)],
-      budget: 1e9,
-    })
+  let settled = 0
+  await drainStore(store, {
+    concurrency: work.concurrency,
+    process: 'bench',
+    isOver: (more) => (settled += more) >= work.count,
+  })
+  const millis = performance.now() - started
+  await store.close()
+  return { count: work.count, millis }
+}
+
+interface Draining {
+  readonly concurrency: number
+  readonly process: string
+  /** Told how many more were settled. */
+  readonly isOver: (more: number) => boolean
+}
+
+/** Turn after turn, as the engine has them. */
+export async function drainStore(store: Store, { concurrency, process, isOver }: Draining): Promise<void> {
+  let settle: readonly Settle[] = []
+  for (let request = 1; ; request++) {
+    const reply = await store.turn({ process, request, routes: 1, settle, claim: [claim(concurrency)], budget: 1e9 })
     if (reply.settled.some((answer) => answer !== 'ok')) throw new Error('A run was lost.')
-    settled += settle.length
+    if (isOver(settle.length)) return
+    if (reply.claimed.length === 0) await sleep(1)
     settle = await Promise.all(
       reply.claimed.map(async (lease): Promise<Settle> => {
         await handler(lease)
@@ -200,9 +212,6 @@ async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promi
       }),
     )
   }
-  const millis = performance.now() - started
-  await store.close()
-  return { count: work.count, millis }
 }
 
 export async function openLanes(folder: string): Promise<LaneSide> {
@@ -215,7 +224,7 @@ export async function openLanes(folder: string): Promise<LaneSide> {
     async fill(count: number, due: DueOrder) {
       const random = randomFrom(count)
       const latest = 10 * DAY
-      await fill(store, count, (n) => (due === 'arrival' ? DAY + n : DAY + Math.floor(random() * latest)))
+      await fillStore(store, count, (n) => (due === 'arrival' ? DAY + n : DAY + Math.floor(random() * latest)))
       moved = 30 * DAY
     },
     async claim(limit) {

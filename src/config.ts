@@ -33,6 +33,8 @@ interface Defaults {
   readonly maxBody: number
   /** Requests of one address. */
   readonly addressRate: { readonly rate: number; readonly per: Duration }
+  /** Subscribers that one address, and one key, may register over the API. */
+  readonly registrations: { readonly rate: number; readonly per: Duration }
   /** What may wait for the store before requests are answered 503. */
   readonly intakeEvents: number
   readonly intakeBytes: number
@@ -60,6 +62,7 @@ export const DEFAULTS: Defaults = {
   lateAfter: '5m',
   maxBody: 1024 * 1024,
   addressRate: { rate: 1_000, per: '1m' },
+  registrations: { rate: 60, per: '1m' },
   intakeEvents: 20_000,
   intakeBytes: 64 * 1024 * 1024,
   againFor: '24h',

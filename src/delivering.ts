@@ -1,31 +1,45 @@
 // Delivering, put together: a delivery is a flow with a lane for each endpoint, and its handler posts.
-import type { Clock, Millis } from './clock.ts'
-import type { GuardRules } from './deliver/addresses.ts'
+import { within, type Clock, type Millis } from './clock.ts'
 import { Breakers } from './deliver/breakers.ts'
-import { deliver, type Delivered, type Way } from './deliver/deliver.ts'
+import { CLOSED } from './deliver/breaker.ts'
+import { deliver, type Delivered } from './deliver/deliver.ts'
+import { EndpointDocs } from './deliver/endpoint-docs.ts'
 import { Endpoints } from './deliver/endpoints.ts'
+import type { Fared } from './deliver/health.ts'
+import { Histories } from './deliver/histories.ts'
+import { NO_HISTORY } from './deliver/history.ts'
+import { OwnTokens } from './deliver/own-tokens.ts'
+import type { Paced, PostingParts, Way } from './deliver/posting.ts'
+import { Proving } from './deliver/proving.ts'
+import { stuckBatches } from './deliver/stuck.ts'
+import { Subscriptions } from './deliver/subscriptions.ts'
 import { deliverySchedule, type DeliverySchedule } from './deliver/schedule.ts'
-import { millis, type Duration } from './model/duration.ts'
+import { makeLimit, type LimitParts } from './limit/limit.ts'
+import type { Duration } from './model/duration.ts'
+import { deliveryNumbers, type DeliveryNumbers, type DeliverySettings } from './delivery-settings.ts'
+import { EndpointLanes, type EndpointLanesParts } from './endpoint-lanes.ts'
+import { SluiceError } from './errors.ts'
+import { ADDRESSEE } from './model/event.ts'
+import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
+import { FlowEvent } from './model/flow-event.ts'
 import { onlyKnown } from './model/options.ts'
 import type { AnyListener } from './observe/events.ts'
-import type { Lanes } from './operate/lanes.ts'
+import type { Settings } from './options.ts'
+import { newEvent } from './receive/new-event.ts'
+import type { Publisher } from './receive/publisher.ts'
+import type { ToEndpoint } from './receive/publishing.ts'
 import { again, done, drop, partial, PermanentError, retry, type Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow, type FlowOptions } from './schedule/flow.ts'
+import { PutOff } from './scope.ts'
 import type { Seal } from './seal.ts'
-import type { FindReply, Store } from './store/contract/index.ts'
+import type { Store } from './store/contract/index.ts'
+import type { Chore } from './upkeep/upkeep.ts'
 
 export interface DeliveryOptions extends Pick<FlowOptions<Run>, 'on' | 'window' | 'concurrency' | 'keep'> {
   /** Delays between tries, literally. Unless said: 5 s, 30 s, 2 m, 5 m, then every 15 m until 75 h in all, ±20 %. */
   readonly retry?: readonly Duration[]
-}
-
-/** Of all deliveries of an app. */
-export interface DeliverySettings extends GuardRules {
-  /** For one POST, from the lookup of its name to the last byte of its answer: 30 s unless said. */
-  readonly deadline?: Duration
-  readonly userAgent?: string
 }
 
 export interface DeliveringParts {
@@ -34,110 +48,170 @@ export interface DeliveringParts {
   readonly now: () => Millis
   readonly seal: Seal
   readonly settings: DeliverySettings
-  readonly lanes: () => Lanes
+  readonly operated: EndpointLanesParts['operated']
+  readonly limits: LimitParts
+  readonly publisher: Publisher
   readonly emit: AnyListener
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>(['on', 'window', 'concurrency', 'keep', 'retry'])
-const SETTINGS: ReadonlySet<string> = new Set<keyof DeliverySettings>(['allowLoopback', 'deadline', 'userAgent'])
-const DEADLINE: Duration = '30s'
 /** Beyond its deadline a POST is over; what comes after it is our own. */
 const AFTER_DEADLINE: Millis = 10_000
 /** Of a failure of ours: soon. */
 const OURS: Duration = '5s'
 /** Who lets it go makes it due at once. */
 const HELD: Duration = '1m'
+const ENDPOINT_LIMIT = 'sluice.endpoint'
+/** Within the time of a run: a batch whose turn is later is put off until then, and costs no try. */
+const MOST_WAIT: Duration = '1s'
+const HOURLY: Millis = 3_600_000
 const BY_US = 'sluice'
-const PAGE = 1_000
 
 export class Delivering {
   readonly endpoints: Endpoints
   readonly #parts: DeliveringParts
+  readonly #docs: EndpointDocs
+  readonly #lanes: EndpointLanes
   readonly #breakers: Breakers
-  readonly #names: string[] = []
-  readonly #deadline: Millis
+  readonly #histories: Histories
+  readonly #subscriptions: Subscriptions
+  readonly #deliveries = new Map<string, Pick<Flow, 'wants' | 'tries'>>()
+  readonly #numbers: DeliveryNumbers
   #way: Promise<Way & { readonly close: () => Promise<void> }> | undefined
 
   constructor(parts: DeliveringParts) {
     const { store, seal, settings } = parts
-    onlyKnown(settings, SETTINGS, 'new Sluice: delivery.')
     this.#parts = parts
-    this.#deadline = millis(settings.deadline ?? DEADLINE, 'delivery.deadline')
+    this.#numbers = deliveryNumbers(settings)
+    const { proof, registrations } = this.#numbers
     this.#breakers = new Breakers(store)
+    this.#lanes = new EndpointLanes({
+      store,
+      operated: parts.operated,
+      deliveries: () => this.#deliveries.keys(),
+      breakers: this.#breakers,
+    })
+    this.#histories = new Histories(parts)
+    const docs = (this.#docs = new EndpointDocs(store))
+    this.#subscriptions = new Subscriptions(docs)
+    const tokens = new OwnTokens(store)
+    const posting = (): PostingParts => this.#posting()
     this.endpoints = new Endpoints({
       store,
+      docs,
+      subscriptions: this.#subscriptions,
+      breakers: this.#breakers,
+      histories: this.#histories,
+      posting,
+      fared: (ids, now) => this.#fared(ids, now),
+      tokens,
+      proving: new Proving({ docs, proof, posting }),
+      registrations,
+      forget: async (id) => {
+        await this.#breakers.forget(id)
+        await this.#histories.forget(id)
+        await tokens.forget(id)
+      },
       seal,
       rules: settings,
-      deliveries: () => this.#names,
-      lanes: {
-        hold: (id, reason, by) => this.#each((lanes, name) => lanes.hold(name, id, { reason, by })),
-        letGo: (id) => this.#letGo(id),
-        drop: (id) => this.#drop(id),
-        runAll: () => this.#runAll(),
-      },
+      deliveries: this.#deliveries,
+      lanes: this.#lanes,
     })
   }
 
   /** Of the list by which events are routed; Infinity while there is nothing to route. */
   get epoch(): number {
-    return this.#names.length === 0 ? Infinity : this.endpoints.epoch
+    return this.#deliveries.size === 0 ? Infinity : this.#subscriptions.epoch
   }
 
   async refresh(): Promise<void> {
-    if (this.#names.length > 0) await this.endpoints.refresh()
+    if (this.#deliveries.size > 0) await this.#subscriptions.refresh()
   }
 
   flow(name: string, options: DeliveryOptions): Flow {
     onlyKnown(options, OPTIONS, `delivery(${JSON.stringify(name)}).`)
     const { retry: delays, ...rest } = options
     const schedule = deliverySchedule(delays, `${name}.retry`)
-    const made = flow<Run>(name, {
+    const made: Flow = flow<Run>(name, {
       ...rest,
-      key: (event) => this.endpoints.wanting(event),
-      timeout: this.#deadline + AFTER_DEADLINE,
+      // One that is for an endpoint comes by its name, and is asked for here whether this delivery is the one to carry it.
+      key: (event) => (event.addressee === undefined || made.wants(event) ? this.#subscriptions.of(event) : []),
+      timeout: this.#numbers.deadline + AFTER_DEADLINE,
       run: (run) => this.#run(run, schedule),
     })
-    this.#names.push(name)
+    this.#deliveries.set(name, { wants: (event) => made.wants(event), tries: schedule.tries })
     return {
       ...made,
       // An event that nobody has subscribed to is none of its business.
-      wants: (event) => made.wants(event) && this.endpoints.wanting(event).length > 0,
+      wants: (event) => made.wants(event) && this.#subscriptions.of(event).length > 0,
       tries: schedule.tries,
       delay: (failures, chance, asked) => delayOf(schedule, { failures, chance, asked }),
     }
   }
 
-  async close(): Promise<void> {
+  /** The same events, for this endpoint alone, and the flows that carry them there. */
+  readonly toEndpoint = async (id: string, events: readonly EventInput[]): Promise<ToEndpoint> => {
+    const found = (await this.#docs.one(id)).kept
+    if (found === undefined) throw unreachable(id, 'which is neither a flow nor an endpoint')
+    if (found.proof === 'pending') throw unreachable(id, 'which is not proven yet')
+    const flows = new Set<string>()
+    for (const event of events) {
+      const made = new FlowEvent(newEvent(event, { now: this.#parts.now(), dedupeFor: 0 }))
+      const { tenant = '', type } = made
+      const [its, theirs] = [found.tenant, tenant].map((name) => JSON.stringify(name))
+      if (tenant !== found.tenant) throw unreachable(id, `which is of the tenant ${its}, and the event is of ${theirs}`)
+      const carriers = [...this.#deliveries].filter(([, { wants }]) => wants(made)).map(([name]) => name)
+      if (carriers.length === 0) throw unreachable(id, `and no delivery of this app takes ${JSON.stringify(type)}`)
+      for (const name of carriers) flows.add(name)
+    }
+    const addressed = events.map((event) => ({ ...event, attributes: { ...event.attributes, [ADDRESSEE]: id } }))
+    return { flows, events: addressed }
+  }
+
+  /** What waits for an endpoint that was disabled so long ago, and that nobody has enabled again, goes. */
+  chore({ keepEvents }: Pick<Settings, 'keepEvents'>): Chore {
+    const keep = keepEvents[''] ?? Infinity
+    return {
+      name: 'disabled endpoints',
+      work: async () => {
+        if (this.#deliveries.size === 0) return HOURLY
+        for await (const id of this.#breakers.disabledBefore(this.#parts.now() - keep)) await this.#lanes.drop(id)
+        return HOURLY
+      },
+    }
+  }
+
+  /** A store that does not answer keeps nobody for longer than this. */
+  async close(most: Millis): Promise<void> {
+    await within(this.#parts.clock, this.#histories.write(), most)
     await (await this.#way)?.close()
   }
 
   async #run(run: Run, schedule: DeliverySchedule): Promise<Ending> {
     // A store that does not answer, or a key that is missing, is no fault of the endpoint.
-    const outcome = await this.#delivered(run, schedule).catch((error: unknown): Delivered => ({
-      kind: 'ours',
-      reason: error instanceof Error ? error.message : String(error),
-    }))
+    const outcome = await this.#delivered(run, schedule).catch((error: unknown): Delivered => {
+      if (error instanceof PutOff) throw error
+      return { kind: 'ours', reason: error instanceof Error ? error.message : String(error) }
+    })
     return this.#ending(run, outcome)
   }
 
   #delivered(run: Run, schedule: DeliverySchedule): Promise<Delivered> {
-    const { clock, now, settings, emit } = this.#parts
+    const { now, emit, publisher } = this.#parts
     return deliver(
       {
+        ...this.#posting(),
         endpoints: this.endpoints,
         breakers: this.#breakers,
-        clock,
-        now,
-        rules: settings,
-        way: () => this.#wayOut(),
-        deadline: this.#deadline,
-        userAgent: settings.userAgent ?? 'Sluice',
+        histories: this.#histories,
         emit,
+        publish: (event) => publisher.publish([event]),
       },
       {
         endpoint: run.key,
         name: run.flow,
         run: run.id,
+        attempt: run.attempt,
         events: run.events,
         signal: run.signal,
         next: (asked = 0) => {
@@ -146,6 +220,35 @@ export class Delivering {
         },
       },
     )
+  }
+
+  #posting(): PostingParts {
+    const { clock, now, settings } = this.#parts
+    const { deadline, proof, userAgent } = this.#numbers
+    const origin = proof.kind === 'cloudevents' ? proof.origin : undefined
+    const common = { clock, now, rules: settings, way: () => this.#wayOut(), paced: this.#paced }
+    return { ...common, deadline, userAgent, origin }
+  }
+
+  /** A limit like any other, of the endpoint's own. */
+  readonly #paced: Paced = ({ id, rate }, call, signal) => {
+    if (rate === null) return call()
+    const limit = makeLimit(ENDPOINT_LIMIT, { ...rate, maxWait: MOST_WAIT }, this.#parts.limits).per(id)
+    return limit.run(call, signal === undefined ? {} : { signal })
+  }
+
+  async #fared(ids: readonly string[], now: Millis): Promise<(id: string) => Fared> {
+    const [breakers, histories, stuck] = await Promise.all([
+      this.#breakers.all(ids),
+      this.#histories.of(ids),
+      stuckBatches(await this.#parts.store(), [...this.#deliveries.keys()], ids),
+    ])
+    return (id) => ({
+      breaker: breakers.get(id) ?? CLOSED,
+      history: histories.get(id) ?? NO_HISTORY,
+      stuck: stuck.get(id) ?? 0,
+      now,
+    })
   }
 
   async #ending(run: Run, outcome: Delivered): Promise<Ending> {
@@ -168,7 +271,7 @@ export class Delivering {
       case 'disable':
       case 'held':
         // What waits for it waits on, and costs no try.
-        await this.#parts.lanes().hold(run.flow, run.key, { reason: outcome.reason, by: BY_US })
+        await this.#parts.operated().lanes.hold(run.flow, run.key, { reason: outcome.reason, by: BY_US })
         return again({ after: HELD })
     }
   }
@@ -185,45 +288,10 @@ export class Delivering {
     })()
     return this.#way
   }
+}
 
-  async #each(act: (lanes: Lanes, name: string) => Promise<unknown>): Promise<void> {
-    for (const name of this.#names) await act(this.#parts.lanes(), name)
-  }
-
-  /** A person has looked after it: it is tried at once, whatever its breaker says. */
-  async #letGo(id: string): Promise<void> {
-    await this.#breakers.forget(id)
-    await this.#each(async (lanes, name) => {
-      await lanes.unhold(name, id)
-      await lanes.runNow(name, id)
-    })
-  }
-
-  async #runAll(): Promise<number> {
-    const store = await this.#parts.store()
-    let triggered = 0
-    await this.#each(async (lanes, name) => {
-      for (let cursor: string | undefined = ''; cursor !== undefined;) {
-        const page: FindReply<'lanes'> = await store.find({ kind: 'lanes', filter: { flow: name }, cursor, n: PAGE })
-        for (const { id, run, hold, waiting, due } of page.items) {
-          const isOpen = run === undefined && hold === undefined && waiting > 0 && due > page.now
-          if (isOpen && (await lanes.steer(id, { kind: 'run-now' })) === 'ok') triggered++
-        }
-        cursor = page.next
-      }
-    })
-    return triggered
-  }
-
-  async #drop(id: string): Promise<number> {
-    let dropped = 0
-    await this.#each(async (lanes, name) => {
-      const lane = await lanes.get(name, id)
-      if ((await lanes.drop(name, id)) === 'ok') dropped += lane?.waiting ?? 0
-    })
-    await this.#breakers.forget(id)
-    return dropped
-  }
+function unreachable(id: string, why: string): SluiceError {
+  return new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(id)}, ${why}; nothing was stored.`)
 }
 
 interface Failed {

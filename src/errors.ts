@@ -11,7 +11,10 @@ const CATALOGUE = {
     status: 503,
     fix: "Make the store answer faster, relieve the event loop, or lengthen the limit's per: a slot stays fresh for a tenth of it, up to 100 ms.",
   },
-  SEAL_UNKNOWN: { status: 500, fix: 'Give the key it was sealed under as the second one of key.' },
+  SEAL_UNKNOWN: {
+    status: 500,
+    fix: 'Give the key it was sealed under behind the newest: SLUICE_MASTER_KEY=<new>,<old>, or the second one of key.',
+  },
   LISTEN_FAILED: { status: 500, fix: 'Choose another port or host, or stop who has it.' },
   STORE_UNKNOWN: { status: 500, fix: 'Use memory:, sqlite:<file> or postgres://….' },
   STORE_IN_USE: { status: 503, fix: 'Stop the other process that works on this file, or open it with readOnly: true.' },
@@ -42,6 +45,10 @@ const CATALOGUE = {
   KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys make` gives one.' },
   KEY_WRONG: { status: 401, fix: 'Use a key that `sluice keys` lists; one that was revoked does not come back.' },
   ROLE_TOO_LOW: { status: 403, fix: 'Use a key of the role operate.' },
+  NOT_YOURS: {
+    status: 403,
+    fix: 'Use a key of the API: the token of a subscriber is for the deliveries, test, replay and rotate-secret of its own endpoint.',
+  },
   OPERATOR_NEEDED: {
     status: 409,
     fix: 'Make a key of the role operate first; the last one of these can only be revoked after all others.',

@@ -6,14 +6,17 @@ import { DeadLetters } from './operate/dead-letters.ts'
 import { Keys } from './operate/keys.ts'
 import { Flows, Lanes, type OperateParts } from './operate/lanes.ts'
 import { Limits, type LimitsParts } from './operate/limits.ts'
+import { MasterKey } from './operate/master-key.ts'
 import { purge, type Purged, type PurgeWhat } from './operate/purge.ts'
 import { Replays, type ReplaysParts } from './operate/replays.ts'
 import { Runs } from './operate/runs.ts'
 import { Sources, type SourcesParts } from './operate/sources.ts'
 import { StoredEvents } from './operate/stored-events.ts'
+import type { Seal } from './seal.ts'
 
 export interface OperatingParts extends Omit<OperateParts, 'retire'> {
   readonly known: () => Promise<KnownFlows>
+  readonly seal: Seal
   readonly replayStep: ReplaysParts['step']
   readonly limits: LimitsParts['declared']
   readonly sources: Pick<SourcesParts, 'declared'> & {
@@ -29,6 +32,7 @@ export interface Operating {
   readonly flows: Flows
   readonly replays: Replays
   readonly keys: Keys
+  readonly masterKey: MasterKey
   readonly audit: Audit
   readonly stored: StoredEvents
   readonly runs: Runs
@@ -37,7 +41,7 @@ export interface Operating {
   readonly purge: (what: PurgeWhat) => Promise<Purged>
 }
 
-export function operating({ known, replayStep, limits, sources, ...rest }: OperatingParts): Operating {
+export function operating({ known, seal, replayStep, limits, sources, ...rest }: OperatingParts): Operating {
   const parts: OperateParts = { ...rest, retire: async (flow, by) => (await known()).retire(flow, by) }
   const { store, emit } = parts
   const { declared, receiving } = sources
@@ -47,6 +51,7 @@ export function operating({ known, replayStep, limits, sources, ...rest }: Opera
     flows: new Flows(parts),
     replays: new Replays({ ...parts, ownSources: OUR_SOURCES, step: replayStep }),
     keys: new Keys(store),
+    masterKey: new MasterKey({ store, seal }),
     audit: new Audit(store),
     stored: new StoredEvents({ ...parts, ownSources: OUR_SOURCES }),
     runs: new Runs(parts),

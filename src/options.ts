@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Clock, Millis } from './clock.ts'
 import { DEFAULTS } from './config.ts'
 import { SluiceError } from './errors.ts'
-import type { DeliverySettings } from './delivering.ts'
+import type { DeliverySettings } from './delivery-settings.ts'
 import { millis, type Duration } from './model/duration.ts'
 import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
@@ -38,7 +38,7 @@ export interface SluiceOptions {
   readonly lateAfter?: Duration
   /** False: no log. */
   readonly log?: LogOptions | false
-  /** Seals secrets and payloads at rest: 32 random bytes as base64. Of several the first seals, all open. */
+  /** Seals secrets and payloads at rest: 32 random bytes as base64. Of several the first seals, all open. SLUICE_MASTER_KEY unless said. */
   readonly key?: string | readonly string[]
   /** Requests of one address, in each process: 1,000 a minute unless said. */
   readonly addressRate?: { readonly rate: number; readonly per: Duration }

@@ -16,7 +16,7 @@ import { RefusedDocs } from './receive/refused-docs.ts'
 import { RefusedRequests, type RefusedRequest } from './receive/refused-requests.ts'
 import type { Source } from './receive/source.ts'
 import { SourceSecrets } from './receive/source-secrets.ts'
-import type { Seal } from './seal.ts'
+import { HOW_TO_GIVE_A_KEY, type Seal } from './seal.ts'
 import type { Store } from './store/contract/index.ts'
 
 export interface ReceivingParts {
@@ -96,8 +96,10 @@ export class Receiving {
     }
     const sealed = source.secrets === 'by-handshake' ? 'its secret comes by handshake and is' : 'with encrypt it is'
     if ((source.secrets === 'by-handshake' || declared.encrypt) && !this.#parts.seal.hasKey) {
-      const key = 'give the app a key (32 random bytes as base64).'
-      throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${sealed} kept sealed; ${key}`)
+      throw new SluiceError(
+        'CONFIG_INVALID',
+        `source ${JSON.stringify(name)}: ${sealed} kept sealed; ${HOW_TO_GIVE_A_KEY}.`,
+      )
     }
     this.#receiver.declare(declared)
   }

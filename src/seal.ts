@@ -11,6 +11,17 @@ const NAME_LENGTH = 4
 const VERSION = 1
 const HEAD_LENGTH = 1 + NAME_LENGTH + NONCE_LENGTH + TAG_LENGTH
 
+/** Where the keys are when the app names none: the newest first, with commas between. */
+export const MASTER_KEY: string = 'SLUICE_MASTER_KEY'
+export const HOW_TO_GIVE_A_KEY: string = `set ${MASTER_KEY} to 32 random bytes as base64 (openssl rand -base64 32), or give key to new Sluice`
+
+/** Documents of a kind that are sealed, or hold something that is. */
+export interface SealedDocs {
+  readonly kind: string
+  /** The body under the newest key. Undefined: it is so already, or nothing in it is sealed. Throws SEAL_UNKNOWN. */
+  resealed(seal: Seal, doc: { readonly id: string; readonly body: Uint8Array }): Buffer | undefined
+}
+
 interface NamedKey {
   readonly name: Buffer
   readonly key: Buffer
@@ -28,6 +39,16 @@ export class Seal {
     return this.#keys.length > 0
   }
 
+  /** Of the one that seals: it tells keys apart, and nothing of them. '' without one. */
+  get name(): string {
+    return this.#keys[0]?.name.toString('hex') ?? ''
+  }
+
+  /** Whether it was sealed under one of these. */
+  has(sealed: Uint8Array): boolean {
+    return this.#keyOf(sealed) !== undefined
+  }
+
   /** `purpose` is sealed in: what was sealed for one thing cannot be passed off as another. */
   seal(bytes: Uint8Array, purpose: string): Buffer {
     return this.#sealed(bytes, purpose, () => randomBytes(NONCE_LENGTH))
@@ -42,8 +63,7 @@ export class Seal {
 
   open(sealed: Uint8Array, purpose: string): Buffer {
     const from = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
-    const name = from.subarray(1, 1 + NAME_LENGTH)
-    const known = this.#keys.find((key) => key.name.equals(name))
+    const known = this.#keyOf(from)
     if (from[0] !== VERSION || from.length < HEAD_LENGTH || known === undefined) {
       throw new SluiceError('SEAL_UNKNOWN', 'It was sealed under a key that this process has not.')
     }
@@ -62,10 +82,20 @@ export class Seal {
     }
   }
 
+  /** The same under the newest key. Undefined: it is so already. */
+  resealed(sealed: Uint8Array, purpose: string): Buffer | undefined {
+    const bytes = this.open(sealed, purpose)
+    return this.#keyOf(sealed) === this.#keys[0] ? undefined : this.seal(bytes, purpose)
+  }
+
+  #keyOf(sealed: Uint8Array): NamedKey | undefined {
+    const name = sealed.subarray(1, 1 + NAME_LENGTH)
+    return this.#keys.find((key) => key.name.equals(name))
+  }
+
   #sealed(bytes: Uint8Array, purpose: string, nonceFor: (key: NamedKey) => Buffer): Buffer {
     const [newest] = this.#keys
-    if (newest === undefined)
-      throw new SluiceError('CONFIG_INVALID', 'key is missing: 32 random bytes as base64, 44 characters.')
+    if (newest === undefined) throw new SluiceError('CONFIG_INVALID', `key is missing: ${HOW_TO_GIVE_A_KEY}.`)
     const nonce = nonceFor(newest)
     const cipher = createCipheriv(CIPHER, newest.key, nonce, { authTagLength: TAG_LENGTH })
     cipher.setAAD(Buffer.from(purpose))
@@ -83,4 +113,13 @@ function keyOf(text: string): NamedKey {
     )
   }
   return { key, name: createHash('sha256').update(key).digest().subarray(0, NAME_LENGTH) }
+}
+
+export function masterKeys(
+  given: string | readonly string[] | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  // Also of one text that came from the variable, or from another like it.
+  if (given !== undefined) return [given].flat().flatMap((keys) => keys.split(','))
+  return (env[MASTER_KEY] ?? '').split(/[\s,]+/).filter((key) => key !== '')
 }

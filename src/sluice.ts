@@ -14,7 +14,7 @@ import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
 import { Emitter } from './observe/events.ts'
 import { explain, type Explanation } from './observe/explain.ts'
-import { lifeLog, runLog, SILENT, type RunLog } from './observe/log.ts'
+import { runLogs } from './observe/log.ts'
 import type { AlertOptions, Alerts } from './operate/alerts.ts'
 import { Figures } from './operate/figures.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
@@ -37,7 +37,8 @@ import { Receiving, type ListeningApp } from './receiving.ts'
 import type { Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow as checkedFlow, type FlowOptions } from './schedule/flow.ts'
-import { Seal } from './seal.ts'
+import { masterKeys, Seal } from './seal.ts'
+import { setUpOf, type SetUp } from './set-up.ts'
 import { outboxOf } from './store/open.ts'
 import { storeMark } from './store-mark.ts'
 import type { Crashable, UnderTest } from './under-test.ts'
@@ -54,6 +55,8 @@ export class Sluice {
   declare readonly flows: Operating['flows']
   declare readonly replays: Operating['replays']
   declare readonly keys: Operating['keys']
+  /** Under which secrets and payloads are sealed, and how that is exchanged. */
+  declare readonly masterKey: Operating['masterKey']
   declare readonly audit: Operating['audit']
   readonly alerts: Alerts
   /** Whom deliveries go to. */
@@ -69,6 +72,8 @@ export class Sluice {
   declare readonly purge: Operating['purge']
   /** How much came, how long it took and how much failed over a window, and how much waits now. */
   readonly stats: Figures['stats']
+  /** For who decides whether it may run so. */
+  readonly setUp: () => SetUp
   /** The text for Prometheus. */
   readonly metrics: Figures['metrics']
   #settings: Settings
@@ -86,7 +91,7 @@ export class Sluice {
   readonly #receiving: Receiving
   readonly #levels = new Map<string, number>()
   readonly #routing: RoutingTime
-  readonly #log: (run: RunName) => RunLog
+  readonly #log: ReturnType<typeof runLogs>
   #api: Promise<Api> | undefined
   #working: Working | undefined
   #starting: Promise<void> | undefined
@@ -96,10 +101,10 @@ export class Sluice {
   constructor(options: SluiceOptions) {
     this.#settings = settingsOf(options)
     this.#clock = new ClockInUse(options.clock ?? systemClock)
-    this.#log = this.#logged(options)
+    this.#log = runLogs(this.events, options.log ?? {}, this.#clock)
     this.#traces = new Traces(options.traces)
     const { emit } = this.events
-    const seal = new Seal([options.key ?? []].flat())
+    const seal = new Seal(masterKeys(options.key, process.env))
     this.#opening = new Opening(options.store, {
       clock: this.#clock,
       seal,
@@ -143,7 +148,7 @@ export class Sluice {
     const retried = (): void => this.#working?.placeSoon(true)
     const sources = { declared: () => this.#receiving.sources, receiving: this.#receiving }
     const declared = { flows: this.#flows, limits: this.#limits, sources }
-    const parts: Operating = operating({ store, emit, known, retried, replayStep: step, ...declared })
+    const parts: Operating = operating({ store, emit, known, seal, retried, replayStep: step, ...declared })
     // All of them, under the names that they have there.
     Object.assign(this, parts)
     this.#alerting = new Alerting({
@@ -154,8 +159,10 @@ export class Sluice {
       figures: this.#figures,
     })
     this.alerts = this.#alerting.alerts
-    this.#delivering = new Delivering({ ...common, seal, settings: options.delivery ?? {}, lanes: () => this.lanes })
+    const delivering = { settings: options.delivery ?? {}, limits: this.#limitParts, publisher: this.#publisher }
+    this.#delivering = new Delivering({ ...common, ...delivering, seal, operated: () => this })
     this.endpoints = this.#delivering.endpoints
+    this.setUp = () => setUpOf({ seal, settings: options.delivery, delivering: this.#delivering })
     this.#declare(delayedFlow(() => this.#now()))
     const replayed = { store, flows: this.#flows, known, limits: this.#limitParts, step, emit }
     this.#declare(replayFlow({ ...replayed, routes: () => this.#routes() }))
@@ -204,9 +211,11 @@ export class Sluice {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
     await this.#opening.store()
-    const parts = { publisher: this.#publisher, routes: () => this.#routes(), now: () => this.#now() }
     const { dedupeFor } = this.#settings
-    return publishing({ ...parts, dedupeFor, outbox: outboxOf(this.#opening.address) }, list.map(withTrace), options)
+    const { toEndpoint } = this.#delivering
+    const parts = { publisher: this.#publisher, routes: () => this.#routes(), now: () => this.#now(), toEndpoint }
+    const outbox = outboxOf(this.#opening.address)
+    return publishing({ ...parts, dedupeFor, outbox }, list.map(withTrace), options)
   }
 
   /** One true sentence on where a key's events are and what they wait for. */
@@ -270,6 +279,7 @@ export class Sluice {
     const [store, known] = [await this.#opening.store(), await this.#opening.known()]
     await known.say()
     await this.#delivering.refresh()
+    const chores = [this.#figures.chore, this.#delivering.chore(this.#settings)]
     const working = new Working({
       store,
       known,
@@ -284,7 +294,7 @@ export class Sluice {
       emit: this.events.emit,
       log: this.#log,
       lagged: this.#figures.lagged,
-      chores: [...this.#alerting.chores(store, this.#settings.process), this.#figures.chore],
+      chores: [...this.#alerting.chores(store, this.#settings.process), ...chores],
       calm: this.#test?.calm,
     })
     await working.start()
@@ -329,7 +339,7 @@ export class Sluice {
     await working?.stop()
     await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
     await this.#figures.stop()
-    await this.#delivering.close()
+    await this.#delivering.close(this.#settings.afterAbort)
     await this.#opening.close(this.#settings.afterAbort)
   }
 
@@ -372,20 +382,12 @@ export class Sluice {
     const { emit } = this.events
     return new Api(this, { keys: this.keys, store: this.#opening.store, clock: this.#clock, metricsAreOpen, emit })
   }
-
-  #logged(options: SluiceOptions): (run: RunName) => RunLog {
-    if (options.log === false) return () => SILENT
-    const logger = lifeLog(this.events, options.log ?? {}, this.#clock)
-    return (run) => runLog(logger, run)
-  }
 }
 
 /** How `sluice/testing` gets in: another clock and store, and a look at every run. Only before the app is used. */
 export function underTest(app: Sluice, test: UnderTest): Crashable {
   return enterTest(app, test)
 }
-
-type RunName = Parameters<typeof runLog>[1]
 
 function invalid(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', what)

@@ -11,6 +11,8 @@ import type { Role } from './route.ts'
 
 export interface AccessParts {
   readonly keys: Keys
+  /** The subscriber whose own token it is; undefined: nobody's. */
+  readonly ownerOf: (token: string) => Promise<string | undefined>
   readonly monotonic: () => Millis
   /** Somebody at this address tried a key that nobody has. */
   readonly refused: (address: string) => void
@@ -32,12 +34,16 @@ export class Access {
     this.#parts = parts
   }
 
-  /** Who it is, or an error that says why not. */
-  async check(head: RequestHead, connection: Connection, role: Role): Promise<string> {
+  /** Who it is, or an error that says why not. `own`: the subscriber whose own token will do. */
+  async check(head: RequestHead, connection: Connection, role: Role, own?: string): Promise<string> {
     refuseCrossSite(head)
     const { keys } = this.#parts
     const given = bearerOf(head.headers['authorization'])
     const key = given === undefined ? undefined : await keys.find(given)
+    if (key === undefined && given !== undefined) {
+      const owner = await this.#parts.ownerOf(given)
+      if (owner !== undefined) return this.#subscriber(owner, own)
+    }
     if (key === undefined) return this.#stranger(head, connection, given !== undefined)
     // By its own name: what others of the same address do is not held against it.
     this.#count(this.#byKey, key.name, `The key ${key.name}`)
@@ -45,6 +51,14 @@ export class Access {
       throw new SluiceError('ROLE_TOO_LOW', `The key ${key.name} may only read.`)
     }
     return key.name
+  }
+
+  #subscriber(owner: string, own: string | undefined): string {
+    // No key can be called so.
+    const who = `subscriber:${owner}`
+    this.#count(this.#byKey, who, 'This token')
+    if (owner !== own) throw new SluiceError('NOT_YOURS', 'The token of a subscriber does not open this.')
+    return who
   }
 
   /** Of one who was let in before. */

@@ -1,6 +1,7 @@
 // The admin API: finds the route, looks who is asking and what for, writes the audit log, answers. Never fails: whatever goes
 // wrong is a problem with a code of the one catalogue (RFC 9457).
 import type { z } from 'zod'
+import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { ReadBody } from '../receive/bounds.ts'
 import type { RequestHead } from '../receive/receiver.ts'
@@ -14,6 +15,7 @@ import type { AnyListener } from '../observe/events.ts'
 import { METRICS_TYPE } from '../observe/metrics.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
+import { Registrations } from './registrations.ts'
 import type { ApiRoute } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { Stream, type StreamParts } from './stream.ts'
@@ -37,6 +39,7 @@ export interface ApiParts extends StreamParts {
 export class Api implements AdminApi {
   readonly #app: Operated
   readonly #access: Access
+  readonly #counted: Readonly<Record<'registrations' | 'tests', Registrations>>
   readonly #stream: Stream
   readonly #metricsAreOpen: boolean
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
@@ -45,7 +48,14 @@ export class Api implements AdminApi {
     this.#app = app
     this.#metricsAreOpen = metricsAreOpen
     const refused = (address: string): void => emit?.('key.refused', { address })
-    this.#access = new Access({ keys, monotonic: () => parts.clock.monotonic(), refused })
+    const monotonic = (): Millis => parts.clock.monotonic()
+    const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.ownerOf(token)
+    this.#access = new Access({ keys, ownerOf, monotonic, refused })
+    const { registrations: rate } = app.endpoints
+    this.#counted = {
+      registrations: new Registrations('registrations', rate, monotonic),
+      tests: new Registrations('tests', rate, monotonic),
+    }
     this.#stream = new Stream(parts)
     keys.listen(() => this.#stream.checkSoon())
   }
@@ -83,7 +93,8 @@ export class Api implements AdminApi {
 
   async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const { route, params } = this.#find(head)
-    const who = await this.#access.check(head, connection, route.role)
+    const who = await this.#access.check(head, connection, route.role, route.own === true ? params['id'] : undefined)
+    if (route.counted !== undefined) this.#counted[route.counted].count(head.address, who)
     const asked = {
       who,
       params: checked(route.params, params, 'path'),

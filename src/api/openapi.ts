@@ -86,14 +86,17 @@ export function openApi(): object {
   }
 }
 
+const OPERATES = 'Needs a key of the role `operate`; is written to the audit log.'
+const OWN = 'The own token of the subscriber will do.'
+
 function operationOf(route: ApiRoute): object {
-  const { name, tag, summary, role, status = 200, params, query, body, answer, method } = route
+  const { name, tag, summary, role, own, status = 200, params, query, body, answer, method } = route
   const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
   return {
     operationId: name,
     tags: [tag],
     summary,
-    description: role === 'operate' ? 'Needs a key of the role `operate`; is written to the audit log.' : '',
+    description: [role === 'operate' ? OPERATES : [], own === true ? OWN : []].flat().join(' '),
     ...(parameters.length > 0 && { parameters }),
     ...(method !== 'GET' && {
       requestBody: {

@@ -25,6 +25,10 @@ interface Declared<P extends z.ZodObject, Q extends z.ZodObject, B extends z.Zod
   readonly tag: string
   readonly summary: string
   readonly role: Role
+  /** Whoever has the own token of the subscriber that `{id}` names may, too. */
+  readonly own?: true
+  /** Has us post to somebody: counted by address and key, apart from all other calls. */
+  readonly counted?: 'registrations' | 'tests'
   /** Of what is done; 200 unless said. */
   readonly status?: 202
   readonly params: P

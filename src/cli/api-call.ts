@@ -7,6 +7,7 @@ import { STORE_MARK } from '../store-mark.ts'
 import { keepForAnswers } from './answer-stream.ts'
 import type { Caller, Unreached } from './caller.ts'
 import { configFile, configured, hasConfig } from './config-file.ts'
+import { useDevKey } from './dev-key.ts'
 import { ServerCaller, serverAt } from './server-call.ts'
 
 export interface Where {
@@ -71,6 +72,7 @@ export async function findServer(where: Where): Promise<ServerCaller | Unreached
 async function load(where: Where): Promise<{ app: Sluice; listen: ListenOptions; file: string }> {
   const file = configFile(where.folder, where.config)
   keepForAnswers()
+  useDevKey(where.folder)
   return { ...(await configured(file)), file }
 }
 

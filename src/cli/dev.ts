@@ -3,6 +3,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { watch } from 'node:fs'
 import { extname, sep } from 'node:path'
 import { systemClock } from '../clock.ts'
+import { MASTER_KEY } from '../seal.ts'
+import { devKey } from './dev-key.ts'
 
 export interface DevParts {
   /** The arguments of `start`. */
@@ -10,6 +12,7 @@ export interface DevParts {
   /** The file that is run with them. */
   readonly main: string
   readonly folder: string
+  readonly env: Readonly<Record<string, string | undefined>>
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
@@ -19,12 +22,13 @@ const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', 'dist', 'c
 /** Editors write a file in several steps, and formatters after them. */
 const SETTLED_AFTER = 150
 
-export async function dev({ args, main, folder, say, signal }: DevParts): Promise<void> {
+export async function dev({ args, main, folder, env: given, say, signal }: DevParts): Promise<void> {
+  const env = { ...given, ...ownKey(folder, given, say) }
   let child: ChildProcess | undefined
   let pending: (() => void) | undefined
   let turn = Promise.resolve()
   const begin = (): void => {
-    child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder })
+    child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder, env })
     child.once('exit', (code) => {
       if (code !== 0 && code !== null) say('sluice dev: waits for a change')
     })
@@ -45,6 +49,14 @@ export async function dev({ args, main, folder, say, signal }: DevParts): Promis
   pending?.()
   await turn
   await ended(child)
+}
+
+/** Whoever tries it out has a key from the first minute on, and keeps what was sealed under it. */
+function ownKey(folder: string, env: DevParts['env'], say: DevParts['say']): Readonly<Record<string, string>> {
+  if (env[MASTER_KEY] !== undefined) return {}
+  const { key, file, isNew } = devKey(folder)
+  if (isNew) say(`sluice dev: made a master key, ${file}; keep it, and keep it out of version control`)
+  return { [MASTER_KEY]: key }
 }
 
 function isCode(name: string): boolean {

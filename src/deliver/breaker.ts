@@ -14,7 +14,13 @@ export type Breaker =
       readonly until: Millis
       readonly probe: string
     }
-  | { readonly kind: 'disabled'; readonly why: 'gone' | 'failing'; readonly at: Millis }
+  | {
+      readonly kind: 'disabled'
+      readonly failures: number
+      readonly since: Millis
+      readonly why: 'gone' | 'failing'
+      readonly at: Millis
+    }
 
 export const CLOSED: Breaker = { kind: 'closed', failures: 0, since: 0 }
 
@@ -63,18 +69,22 @@ export interface Moved {
 export function afterPost(breaker: Breaker, { kind, now, next }: PostEnd): Moved {
   // Somebody has disabled it meanwhile, and only a person enables it again.
   if (breaker.kind === 'disabled') return { breaker, told: undefined }
-  if (kind === 'gone') return { breaker: { kind: 'disabled', why: 'gone', at: now }, told: 'disabled' }
   if (kind === 'ok') return { breaker: CLOSED, told: breaker.kind === 'closed' ? undefined : 'recovered' }
   const failures = breaker.failures + 1
   const since = breaker.failures === 0 ? now : breaker.since
+  const disabled = (why: 'gone' | 'failing'): Moved => ({
+    breaker: { kind: 'disabled', failures, since, why, at: now },
+    told: 'disabled',
+  })
+  if (kind === 'gone') return disabled('gone')
   if (failures < OPENS_AFTER) return { breaker: { kind: 'closed', failures, since }, told: undefined }
-  if (now - since >= DISABLED_AFTER) return { breaker: { kind: 'disabled', why: 'failing', at: now }, told: 'disabled' }
+  if (now - since >= DISABLED_AFTER) return disabled('failing')
   // The head run is the probe, so that it decides when: its schedule is what was chosen for this endpoint.
   const open: Breaker = { kind: 'open', failures, since, until: next ?? later(now, REST) }
   return { breaker: open, told: breaker.kind === 'closed' ? 'opened' : undefined }
 }
 
-function probing(breaker: Extract<Breaker, { since: Millis }>, probe: string, now: Millis): Admitted {
+function probing(breaker: Exclude<Breaker, { kind: 'disabled' }>, probe: string, now: Millis): Admitted {
   const { failures, since } = breaker
   return { kind: 'go', breaker: { kind: 'half-open', failures, since, until: later(now, PROBE_LASTS), probe } }
 }

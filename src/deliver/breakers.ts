@@ -1,9 +1,11 @@
 // How each endpoint fares, in the store, so that all processes agree: written when something changes, not with every POST.
-import type { Store } from '../store/contract/index.ts'
+import type { Millis } from '../clock.ts'
+import type { Doc, ReadDocsReply, Store } from '../store/contract/index.ts'
 import { afterPost, CLOSED, type Breaker, type Moved, type PostEnd } from './breaker.ts'
 
 const KIND = 'endpoint-fared'
 const TRIES = 5
+const PAGE = 500
 
 export class Breakers {
   readonly #store: () => Promise<Store>
@@ -14,6 +16,30 @@ export class Breakers {
 
   async of(id: string): Promise<Breaker> {
     return (await this.#read(id)).breaker
+  }
+
+  async all(ids: readonly string[]): Promise<ReadonlyMap<string, Breaker>> {
+    const store = await this.#store()
+    const breakers = new Map<string, Breaker>()
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const some = ids.slice(from, from + PAGE)
+      const { docs } = await store.readDocs({ kind: KIND, ids: some, after: '', n: some.length })
+      for (const doc of docs) breakers.set(doc.id, breakerIn(doc))
+    }
+    return breakers
+  }
+
+  /** Those that were disabled before then. */
+  async *disabledBefore(at: Millis): AsyncGenerator<string> {
+    const store = await this.#store()
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const page: ReadDocsReply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
+      for (const doc of page.docs) {
+        const breaker = breakerIn(doc)
+        if (breaker.kind === 'disabled' && breaker.at < at) yield doc.id
+      }
+      after = page.next
+    }
   }
 
   /** What is worth telling of it. */
@@ -50,6 +76,10 @@ export class Breakers {
     const store = await this.#store()
     const [doc] = (await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })).docs
     if (doc === undefined) return { breaker: CLOSED, rev: 0 }
-    return { breaker: JSON.parse(Buffer.from(doc.body).toString()) as Breaker, rev: doc.rev }
+    return { breaker: breakerIn(doc), rev: doc.rev }
   }
+}
+
+function breakerIn(doc: Doc): Breaker {
+  return JSON.parse(Buffer.from(doc.body).toString()) as Breaker
 }

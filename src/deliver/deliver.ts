@@ -1,36 +1,25 @@
-// One batch to one endpoint: looked up, admitted, signed, posted, and what became of it. Tries again by no rule of its own:
-// the lane of the endpoint does that.
-import { hash } from 'node:crypto'
-import type { Clock, Millis } from '../clock.ts'
+// One batch to one endpoint: looked up, admitted, posted, and what became of it. Tries again by no rule of its own: the lane of
+// the endpoint does that.
+import type { Millis } from '../clock.ts'
+import type { EventInput } from '../model/event-input.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { GuardRules } from './addresses.ts'
-import { batchBody, inOrder, type DeliveredEvent } from './batch.ts'
 import { admit } from './breaker.ts'
 import type { Breakers } from './breakers.ts'
 import { PAUSED, type Addressed, type Endpoints } from './endpoints.ts'
-import { answerRoom, outcomeOf, type DeliveryOutcome } from './outcome.ts'
-import type { post, PostParts } from './post.ts'
-import { signedHeaders } from './signing.ts'
+import type { Histories } from './histories.ts'
+import type { Endpoint } from './endpoint.ts'
+import { isNews, newsOf } from './news.ts'
+import { outcomeOf, type DeliveryOutcome } from './outcome.ts'
+import type { Posted } from './post.ts'
+import { postBatch, type PostingParts } from './posting.ts'
 
-export interface DeliverParts {
+export interface DeliverParts extends PostingParts {
   readonly endpoints: Pick<Endpoints, 'addressed'>
   readonly breakers: Breakers
-  readonly clock: Clock
-  /** The store's time. */
-  readonly now: () => Millis
-  readonly rules: GuardRules
-  /** Loaded when something is first delivered. */
-  readonly way: () => Promise<Way>
-  readonly deadline: Millis
-  readonly userAgent: string
+  readonly histories: Pick<Histories, 'note'>
   readonly emit: AnyListener
-}
-
-/** The way out. */
-export interface Way {
-  readonly post: typeof post
-  readonly agent: PostParts['agent']
+  readonly publish: (event: EventInput) => Promise<unknown>
 }
 
 export interface Batch {
@@ -38,6 +27,8 @@ export interface Batch {
   /** The name of the delivery: the type of what is sent. */
   readonly name: string
   readonly run: string
+  /** Counted from 1. */
+  readonly attempt: number
   readonly events: readonly FlowEvent[]
   readonly signal: AbortSignal
   /** When it is tried again at the earliest, should this fail. */
@@ -52,11 +43,15 @@ export type Delivered =
   | { readonly kind: 'held'; readonly reason: string }
   | { readonly kind: 'wait'; readonly after: Millis }
 
+const UNPROVEN = 'The endpoint is not proven.'
+/** Bytes: more than is kept of it. */
+const ANSWER_READ = 4_000
 const DISABLED = 'The endpoint is disabled.'
 
 export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delivered> {
   const addressed = await parts.endpoints.addressed(batch.endpoint)
   if (addressed === undefined) return { kind: 'removed' }
+  if (addressed.endpoint.proof === 'pending') return { kind: 'held', reason: UNPROVEN }
   if (!addressed.endpoint.active) return { kind: 'held', reason: PAUSED }
   const breaker = await parts.breakers.of(batch.endpoint)
   const admitted = admit(breaker, batch.run, parts.now())
@@ -67,55 +62,53 @@ export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delive
   if (admitted.breaker !== breaker) {
     await parts.breakers.set(batch.endpoint, () => admitted.breaker)
   }
-  const outcome = await posted(parts, batch, addressed)
+  const { outcome, posted } = await sent(parts, batch, addressed)
+  // What was our own fault says nothing of the endpoint.
+  if (outcome.kind === 'ours') return outcome
+  note(parts, batch, { outcome, posted })
   try {
-    await told(parts, batch, outcome)
+    await told(parts, batch, { outcome, endpoint: addressed.endpoint })
   } catch {
     // What the endpoint has answered stands: a batch that it has is not sent again because we could not note how it fares.
   }
   return outcome
 }
 
-async function posted(parts: DeliverParts, batch: Batch, { endpoint, secrets }: Addressed): Promise<DeliveryOutcome> {
-  const events = inOrder(batch.events)
-  const ids = events.map(({ id }) => id)
-  const form = endpoint.form === 'events' ? EVENTS : ({ kind: 'standard', type: batch.name } as const)
-  const body = batchBody(form, events.map(deliverable))
-  const signed = signedHeaders(endpoint.signing, { id: batchId(endpoint.id, ids), at: parts.now(), body, secrets })
-  const way = await parts.way()
-  const request = {
-    url: endpoint.url,
-    body,
-    headers: { 'content-type': 'application/json', ...signed },
-    extra: endpoint.headers,
-    maxAnswer: answerRoom(ids),
-  }
-  const { clock, deadline, userAgent, rules } = parts
-  const answer = await way.post(request, {
-    agent: way.agent,
-    clock,
-    deadline,
-    userAgent,
-    signal: batch.signal,
-    ...rules,
+interface Sent {
+  readonly outcome: DeliveryOutcome
+  readonly posted: Posted
+}
+
+async function sent(parts: DeliverParts, { name, events, signal }: Batch, to: Addressed): Promise<Sent> {
+  const { posted, ids } = await postBatch(parts, to, { type: name, events, signal })
+  return { outcome: outcomeOf(posted, ids, parts.now()), posted }
+}
+
+function note({ histories, now }: DeliverParts, batch: Batch, { outcome, posted }: Sent): void {
+  const { endpoint, run, attempt, events } = batch
+  const at = now()
+  const answers = posted.kind === 'answered'
+  const isLast = outcome.kind === 'dead' || (outcome.kind === 'retry' && batch.next(outcome.after) === undefined)
+  histories.note(endpoint, {
+    run,
+    attempt,
+    at,
+    ms: Math.round(posted.ms),
+    status: answers ? posted.status : undefined,
+    answer: answers ? posted.body.subarray(0, ANSWER_READ).toString() : '',
+    // What was accepted in part is delivered: the rest is a batch of its own.
+    error: 'reason' in outcome && outcome.kind !== 'partly' ? outcome.reason : '',
+    latency: at - events.reduce((oldest, { time }) => Math.min(oldest, time), at),
+    isLast,
   })
-  return outcomeOf(answer, ids, parts.now())
 }
 
-const EVENTS = { kind: 'events' } as const
-
-function deliverable({ id, source, type, time, subject = '', body }: FlowEvent): DeliveredEvent {
-  return { id, source, type, time, subject, body }
+interface Ended {
+  readonly outcome: DeliveryOutcome
+  readonly endpoint: Endpoint
 }
 
-/** The same events to the same endpoint: the same name, however often they are tried, and by whatever run. */
-function batchId(endpoint: string, events: readonly string[]): string {
-  return `msg_${hash('sha256', JSON.stringify([endpoint, events]), 'base64url').slice(0, 32)}`
-}
-
-/** What was our own fault says nothing of the endpoint. */
-async function told(parts: DeliverParts, batch: Batch, outcome: DeliveryOutcome): Promise<void> {
-  if (outcome.kind === 'ours') return
+async function told(parts: DeliverParts, batch: Batch, { outcome, endpoint }: Ended): Promise<void> {
   const now = parts.now()
   const after = outcome.kind === 'retry' ? outcome.after : undefined
   const kind =
@@ -124,4 +117,6 @@ async function told(parts: DeliverParts, batch: Batch, outcome: DeliveryOutcome)
   if (news === undefined) return
   const reason = 'reason' in outcome ? outcome.reason : ''
   parts.emit(`endpoint.${news}`, { endpoint: batch.endpoint, reason })
+  // Two endpoints that tell each other how they fail would never end: what came of nothing but news is none itself.
+  if (!batch.events.every(isNews)) await parts.publish(newsOf(endpoint, news, { reason, at: now }))
 }

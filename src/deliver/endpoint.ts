@@ -3,10 +3,13 @@
 import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
+import { limitSettings } from '../limit/options.ts'
+import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import { matcher } from '../model/globs.ts'
 import { checkUrl, type GuardRules } from './addresses.ts'
 import { headersFault, type Headers } from './headers.ts'
+import { mayHear } from './news.ts'
 import { signingFault, type Signing } from './signing.ts'
 
 export interface EndpointFields {
@@ -22,6 +25,13 @@ export interface EndpointFields {
   readonly signing: Signing
   /** Standard: `{ type, timestamp, data: { events } }`; events: `{ events }`. */
   readonly form: 'standard' | 'events'
+  /** So many POSTs in any stretch of time as long as `per`, over all processes; null for no such limit. */
+  readonly rate: EndpointRate | null
+}
+
+export interface EndpointRate {
+  readonly rate: number
+  readonly per: Duration
 }
 
 export interface Endpoint extends EndpointFields {
@@ -29,6 +39,8 @@ export interface Endpoint extends EndpointFields {
   readonly createdAt: Millis
   /** False: its events wait. */
   readonly active: boolean
+  /** Whether its owner has proven it. While that is pending nothing is routed to it; `none` was not asked of it. */
+  readonly proof: 'none' | 'pending' | 'proven'
 }
 
 export type NewEndpoint = Pick<EndpointFields, 'url'> &
@@ -49,6 +61,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'headers',
   'signing',
   'form',
+  'rate',
   'secret',
 ])
 const TEXT_MAX = 1_024
@@ -62,6 +75,7 @@ const UNSAID: Omit<EndpointFields, 'url'> = {
   headers: {},
   signing: { kind: 'standard' },
   form: 'standard',
+  rate: null,
 }
 
 export function endpointFields(given: NewEndpoint, secret: string, rules: GuardRules): EndpointFields {
@@ -83,7 +97,19 @@ export function endpointFields(given: NewEndpoint, secret: string, rules: GuardR
   const badSigning = signingFault(fields.signing, secret)
   if (badSigning !== undefined) throw invalid('secret', `refused: ${badSigning}`)
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
+  mustBeRate(fields.rate)
   return fields
+}
+
+/** What no limit could keep is no rate. */
+function mustBeRate(rate: unknown): void {
+  if (rate === null) return
+  try {
+    limitSettings('rate', rate as EndpointRate)
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error
+    throw invalid('rate', `refused: ${error.message}`)
+  }
 }
 
 function mustBeFilter(filter: unknown): void {
@@ -94,9 +120,9 @@ function mustBeFilter(filter: unknown): void {
 }
 
 /** Which of them get an event. */
-export function wantedBy(endpoint: Pick<Endpoint, 'tenant' | 'eventFilter'>): (event: FlowEvent) => boolean {
+export function wantedBy(endpoint: Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'>): (event: FlowEvent) => boolean {
   const wants = matcher(endpoint.eventFilter, 'eventFilter')
-  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event)
+  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event) && mayHear(endpoint, event)
 }
 
 function invalid(field: string, what: string): SluiceError {

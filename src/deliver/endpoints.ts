@@ -1,14 +1,19 @@
-// Subscribers in the store, and in memory for whoever routes. A change of who gets what raises the epoch of the routes: no
-// event is routed by an old list (L18).
+// Subscribers, as people and programs act on them. A change of who gets what raises the epoch of the routes (L18).
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { FlowEvent } from '../model/flow-event.ts'
 import type { Seal } from '../seal.ts'
-import type { Doc, Store } from '../store/contract/index.ts'
+import type { Store } from '../store/contract/index.ts'
 import type { GuardRules } from './addresses.ts'
-import { deliveriesTo, type DeliveryRecord } from './deliveries.ts'
-import { endpointFields, wantedBy, type Endpoint, type EndpointChange, type NewEndpoint } from './endpoint.ts'
+import type { Breakers } from './breakers.ts'
+import { deliveriesTo, type AskedDeliveries, type DeliveryRecord } from './deliveries.ts'
+import { endpointFields, type Endpoint, type EndpointChange, type NewEndpoint } from './endpoint.ts'
+import { fieldsOf, missing, shown, type EndpointDocs, type KeptEndpoint } from './endpoint-docs.ts'
+import { healthOf, type EndpointHealth, type Fared } from './health.ts'
+import type { History } from './history.ts'
+import type { OwnTokens } from './own-tokens.ts'
+import type { PostingParts } from './posting.ts'
+import type { ProvenEndpoint, Proving } from './proving.ts'
 import {
   activeSecrets,
   firstSecret,
@@ -18,9 +23,13 @@ import {
   sealSecrets,
   type EndpointSecrets,
 } from './secrets.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import { sendTest, type TestResult } from './test-event.ts'
 
 export interface EndpointsParts {
   readonly store: () => Promise<Store>
+  readonly docs: EndpointDocs
+  readonly subscriptions: Subscriptions
   readonly seal: Seal
   readonly rules: GuardRules
   /** What waits for it is due, held or dropped; the number of events that were. */
@@ -30,13 +39,31 @@ export interface EndpointsParts {
     drop(id: string): Promise<number>
     /** Of all endpoints: those whose window is open are due. How many. */
     runAll(): Promise<number>
+    /** Its dead letters, or this one of them, are tried again: how many. Undefined: it has no such letter. */
+    replay(id: string, letter: string | undefined): Promise<number | undefined>
   }
-  /** The names of all deliveries. */
-  readonly deliveries: () => readonly string[]
+  readonly tokens: OwnTokens
+  readonly proving: Proving
+  /** How many may be registered over the API, of one address and of one key. */
+  readonly registrations: { readonly rate: number; readonly per: Millis }
+  readonly breakers: Pick<Breakers, 'of'>
+  /** By name: how often each tries. */
+  readonly deliveries: AskedDeliveries['deliveries']
+  readonly fared: (ids: readonly string[], now: Millis) => Promise<(id: string) => Fared>
+  readonly histories: { of(ids: readonly string[]): Promise<ReadonlyMap<string, History>> }
+  readonly posting: () => PostingParts
+  /** How it fared goes with it. */
+  readonly forget: (id: string) => Promise<void>
 }
 
 /** Its secret is shown now, and never again. */
-export type AddedEndpoint = Endpoint & { readonly secret: string }
+export type AddedEndpoint = ProvenEndpoint & { readonly secret: string }
+
+/** With how it fares. */
+export interface SeenEndpoint extends Endpoint {
+  readonly lastSuccessfulDeliveryAt?: Millis
+  readonly health: EndpointHealth
+}
 
 /** An endpoint as its deliveries need it. */
 export interface Addressed {
@@ -45,83 +72,103 @@ export interface Addressed {
   readonly secrets: readonly string[]
 }
 
-interface Kept extends Endpoint {
-  readonly sealed64: string
-}
-
-interface Wanting {
-  readonly id: string
-  wants(event: FlowEvent): boolean
-}
-
-const KIND = 'endpoint'
-const PAGE = 500
 const MOST = 10_000
-const TRIES = 10
 
 export class Endpoints {
   readonly #parts: EndpointsParts
-  #wanting: readonly Wanting[] = []
-  /** Of the routes, when the list above was read. */
-  epoch = 0
 
   constructor(parts: EndpointsParts) {
     this.#parts = parts
   }
 
+  get registrations(): EndpointsParts['registrations'] {
+    return this.#parts.registrations
+  }
+
   async add(given: NewEndpoint, by = ''): Promise<AddedEndpoint> {
-    const { seal, rules } = this.#parts
+    const { seal, rules, docs, subscriptions, proving } = this.#parts
     if (!seal.hasKey) throw new SluiceError('NOT_POSSIBLE', 'Secrets are kept sealed: give the app a key first.')
     const secret = given?.secret ?? newSecret()
     const fields = endpointFields(given, secret, rules)
-    const store = await this.#parts.store()
-    const { docs, now } = await read(store)
-    if (docs.length >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
+    const { count, now } = await docs.count()
+    if (count >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
     const id = `ep_${randomBytes(9).toString('base64url')}`
-    const endpoint: Endpoint = { id, ...fields, createdAt: now, active: true }
+    const { isAsked } = proving
+    const endpoint: Endpoint = { id, ...fields, createdAt: now, active: true, proof: isAsked ? 'pending' : 'none' }
     const sealed64 = sealSecrets(seal, firstSecret(secret, now), ownerOf(endpoint)).toString('base64')
-    const writes = [{ kind: KIND, id, ifRev: 0, body: bodyOf({ ...endpoint, sealed64 }) }]
-    await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what: `added endpoint ${id}` } })
-    await this.refresh()
+    await docs.add({ ...endpoint, sealed64 }, { by, what: `added endpoint ${id}` })
+    if (isAsked) return { ...(await this.prove(id, by)), secret }
+    await subscriptions.refresh()
     return { ...endpoint, secret }
   }
 
   /** The oldest first. */
-  async list(): Promise<readonly Endpoint[]> {
-    const { docs } = await read(await this.#parts.store())
-    return docs.map((doc) => shown(keptIn(doc))).toSorted((one, other) => one.createdAt - other.createdAt)
+  async list(): Promise<readonly SeenEndpoint[]> {
+    const { kept, now } = await this.#parts.docs.all()
+    const all = kept.map(shown).toSorted((one, other) => one.createdAt - other.createdAt)
+    return this.#seen(all, now)
   }
 
-  async get(id: string): Promise<Endpoint | undefined> {
-    const doc = await this.#doc(id)
-    return doc === undefined ? undefined : shown(keptIn(doc))
+  async get(id: string): Promise<SeenEndpoint | undefined> {
+    const { kept, now } = await this.#parts.docs.one(id)
+    return kept === undefined ? undefined : (await this.#seen([shown(kept)], now))[0]
   }
 
   /** What is not named stays as it is. */
   async change(id: string, change: EndpointChange, by = ''): Promise<Endpoint> {
-    const { rules } = this.#parts
-    const changed = await this.#changed(id, `changed endpoint ${id}`, by, (kept, now) => {
-      const { id: _id, createdAt, active, sealed64, ...before } = kept
-      if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
+    const { rules, docs, subscriptions } = this.#parts
+    if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
+    const changing = (kept: KeptEndpoint, now: Millis): KeptEndpoint => {
       const [secret = ''] = activeSecrets(this.#secretsOf(kept), now)
-      return { ...endpointFields({ ...before, ...change }, secret, rules), id, createdAt, active, sealed64 }
-    })
-    await this.refresh()
+      return { ...kept, ...endpointFields({ ...fieldsOf(kept), ...change }, secret, rules) }
+    }
+    const proven = await this.#provenFor(id, changing)
+    const done = { by, what: `changed endpoint ${id}` }
+    const changed = await docs.change(id, done, (kept, now) => ({ ...changing(kept, now), ...proven }))
+    await subscriptions.refresh()
     return changed
   }
 
   /** Its events wait. */
   async pause(id: string, by = ''): Promise<Endpoint> {
-    const endpoint = await this.#changed(id, `paused endpoint ${id}`, by, (kept) => ({ ...kept, active: false }))
-    await this.#parts.lanes.hold(id, PAUSED, by)
+    const { docs, lanes } = this.#parts
+    const done = { by, what: `paused endpoint ${id}` }
+    const endpoint = await docs.change(id, done, (kept) => ({ ...kept, active: false }))
+    await lanes.hold(id, PAUSED, by)
     return endpoint
   }
 
-  /** What waits is due at once. */
+  /** What waits is due at once. One that is disabled is enabled first: what is to become of its backlog has to be said. */
   async resume(id: string, by = ''): Promise<Endpoint> {
-    const endpoint = await this.#changed(id, `resumed endpoint ${id}`, by, (kept) => ({ ...kept, active: true }))
-    await this.#parts.lanes.letGo(id)
+    const { docs, lanes, breakers } = this.#parts
+    if ((await breakers.of(id)).kind === 'disabled') {
+      const text = `Endpoint ${id} is disabled: enable it, and say whether from 'backlog' or from 'now' on.`
+      throw new SluiceError('NOT_POSSIBLE', text)
+    }
+    const done = { by, what: `resumed endpoint ${id}` }
+    const endpoint = await docs.change(id, done, (kept) => ({ ...kept, active: true }))
+    await lanes.letGo(id)
     return endpoint
+  }
+
+  /** After it was disabled. `backlog`: what waits goes at once. `now`: what waits is dropped, and how many events is told. */
+  async enable(id: string, { from, by = '' }: Enabling): Promise<Endpoint & { readonly dropped: number }> {
+    const { docs, lanes, breakers } = this.#parts
+    if (from !== 'backlog' && from !== 'now') {
+      const text = `endpoints.enable: from is ${JSON.stringify(from)}; say 'backlog' to deliver what waits, or 'now' to drop it.`
+      throw new SluiceError('CONFIG_INVALID', text)
+    }
+    const { kept: found } = await docs.one(id)
+    if (found === undefined) throw missing(id)
+    if ((await breakers.of(id)).kind !== 'disabled') {
+      if (from === 'backlog') return { ...shown(found), dropped: 0 }
+      throw new SluiceError('NOT_POSSIBLE', `Endpoint ${id} is not disabled: what waits for it is not dropped.`)
+    }
+    const done = { by, what: `enabled endpoint ${id}, ${from === 'now' ? 'from now on' : 'with its backlog'}` }
+    const endpoint = await docs.change(id, done, (kept) => kept)
+    const dropped = from === 'now' ? await lanes.drop(id) : 0
+    await lanes.letGo(id)
+    return { ...endpoint, dropped }
   }
 
   /** Both the new one and the one before sign for a day. `force` ends a rotation that is under way. */
@@ -129,31 +176,28 @@ export class Endpoints {
     id: string,
     { secret = newSecret(), force = false, by = '' }: Partial<Rotation> = {},
   ): Promise<AddedEndpoint> {
-    const endpoint = await this.#changed(id, `rotated the secret of endpoint ${id}`, by, (kept, now) => {
-      endpointFields({ ...fieldsOf(kept), secret }, secret, this.#parts.rules)
+    const { docs, rules, seal } = this.#parts
+    const done = { by, what: `rotated the secret of endpoint ${id}` }
+    const endpoint = await docs.change(id, done, (kept, now) => {
+      endpointFields({ ...fieldsOf(kept), secret }, secret, rules)
       const next = rotated(this.#secretsOf(kept), secret, now, force)
       if (next.kind === 'rotating') {
         const until = new Date(next.until).toISOString()
         throw new SluiceError('NOT_POSSIBLE', `The secret before the last signs until ${until}; use force to end that.`)
       }
-      return { ...kept, sealed64: sealSecrets(this.#parts.seal, next.secrets, ownerOf(kept)).toString('base64') }
+      return { ...kept, sealed64: sealSecrets(seal, next.secrets, ownerOf(kept)).toString('base64') }
     })
     return { ...endpoint, secret }
   }
 
   /** What waits for it is dropped; how many events that were. */
   async remove(id: string, by = ''): Promise<{ readonly dropped: number }> {
-    const store = await this.#parts.store()
-    for (let tries = 0; tries < TRIES; tries++) {
-      const doc = await this.#doc(id)
-      if (doc === undefined) throw missing(id)
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
-      const audit = { who: by, what: `removed endpoint ${id}` }
-      if ((await store.writeDocs({ writes, raiseRoutes: true, audit })).kind === 'conflict') continue
-      await this.refresh()
-      return { dropped: await this.#parts.lanes.drop(id) }
-    }
-    throw new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
+    const { docs, lanes, subscriptions, forget } = this.#parts
+    await docs.remove(id, { by, what: `removed endpoint ${id}` })
+    await subscriptions.refresh()
+    const dropped = await lanes.drop(id)
+    await forget(id)
+    return { dropped }
   }
 
   /** Every open window is over; what waits for another try, or is paused, waits on. How many batches that makes due. */
@@ -163,58 +207,103 @@ export class Endpoints {
 
   /** What is under way, then what has ended, the newest first. */
   async deliveries(id: string, n = 100): Promise<readonly DeliveryRecord[]> {
-    if ((await this.get(id)) === undefined) throw missing(id)
-    return deliveriesTo(id, this.#parts.deliveries(), n, await this.#parts.store())
+    const { docs, histories, deliveries, store } = this.#parts
+    if ((await docs.one(id)).kept === undefined) throw missing(id)
+    const attempts = (await histories.of([id])).get(id)?.attempts ?? []
+    return deliveriesTo({ id, deliveries, attempts, n }, await store())
   }
 
-  /** Whose event it is, for whoever routes. */
-  wanting(event: FlowEvent): readonly string[] {
-    return this.#wanting.filter((one) => one.wants(event)).map(({ id }) => id)
+  /** Asks it whether it is its owner's, as at its registration. */
+  async prove(id: string, by = ''): Promise<ProvenEndpoint> {
+    const { lanes, proving, subscriptions } = this.#parts
+    const addressed = await this.addressed(id)
+    if (addressed === undefined) throw missing(id)
+    const proven = await proving.prove(addressed, by)
+    if (addressed.endpoint.proof !== 'pending' || proven.proof === 'pending') return proven
+    await subscriptions.refresh()
+    await lanes.letGo(id)
+    return proven
   }
 
-  async refresh(): Promise<void> {
-    const { docs, routes } = await read(await this.#parts.store())
-    this.#wanting = docs.map((doc) => ({ id: doc.id, wants: wantedBy(keptIn(doc)) }))
-    this.epoch = routes
+  /** One signed event to it alone, and what came of it. Also to one that is paused or disabled: is it mended? */
+  async test(id: string): Promise<TestResult> {
+    const addressed = await this.addressed(id)
+    if (addressed === undefined) throw missing(id)
+    if (addressed.endpoint.proof === 'pending') {
+      throw new SluiceError('NOT_POSSIBLE', `Endpoint ${id} is not proven, and gets nothing before it is.`)
+    }
+    return sendTest(this.#parts.posting(), addressed)
+  }
+
+  /** What could not be delivered to it, or one dead letter of it, is tried again before what waits. */
+  async replay(id: string, { letter }: { readonly letter?: string } = {}): Promise<{ readonly count: number }> {
+    const { docs, lanes } = this.#parts
+    if ((await docs.one(id)).kept === undefined) throw missing(id)
+    const count = await lanes.replay(id, letter)
+    if (count !== undefined) return { count }
+    throw new SluiceError('NOT_FOUND', `The endpoint has no dead letter ${JSON.stringify(letter?.slice(0, 100))}.`)
+  }
+
+  /** For the subscriber: its deliveries, test, replay and rotation, and nothing else. Shown now, and never again. */
+  async makeToken(id: string, by = ''): Promise<{ readonly token: string }> {
+    const { docs, tokens } = this.#parts
+    if ((await docs.one(id)).kept === undefined) throw missing(id)
+    return { token: await tokens.make(id, by) }
+  }
+
+  revokeToken(id: string, by = ''): Promise<'ok' | 'missing'> {
+    return this.#parts.tokens.revoke(id, by)
+  }
+
+  /** The endpoint that a subscriber's own token is for; undefined: nobody has it. */
+  ownerOf(token: string): Promise<string | undefined> {
+    return this.#parts.tokens.ownerOf(token)
   }
 
   /** As it is now, for one delivery. */
   async addressed(id: string): Promise<Addressed | undefined> {
-    const store = await this.#parts.store()
-    const { docs, now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    const [doc] = docs
-    if (doc === undefined) return undefined
-    const kept = keptIn(doc)
+    const { kept, now } = await this.#parts.docs.one(id)
+    if (kept === undefined) return undefined
     return { endpoint: shown(kept), secrets: activeSecrets(this.#secretsOf(kept), now) }
   }
 
-  #secretsOf(kept: Kept): EndpointSecrets {
+  async #seen(endpoints: readonly Endpoint[], now: Millis): Promise<readonly SeenEndpoint[]> {
+    const ids = endpoints.map(({ id }) => id)
+    const fared = await this.#parts.fared(ids, now)
+    return endpoints.map((endpoint) => {
+      const how = fared(endpoint.id)
+      const { lastSuccess } = how.history
+      return {
+        ...endpoint,
+        ...(lastSuccess > 0 && { lastSuccessfulDeliveryAt: lastSuccess }),
+        health: healthOf(how),
+      }
+    })
+  }
+
+  async #provenFor(
+    id: string,
+    changing: (kept: KeptEndpoint, now: Millis) => KeptEndpoint,
+  ): Promise<Partial<Endpoint>> {
+    const { docs, proving } = this.#parts
+    const { kept, now } = await docs.one(id)
+    if (kept === undefined || !proving.isAsked) return {}
+    const changed = changing(kept, now)
+    if (changed.url === kept.url) return {}
+    return proving.before({ endpoint: shown(changed), secrets: activeSecrets(this.#secretsOf(kept), now) })
+  }
+
+  #secretsOf(kept: KeptEndpoint): EndpointSecrets {
     return openSecrets(this.#parts.seal, Buffer.from(kept.sealed64, 'base64'), ownerOf(kept))
-  }
-
-  async #doc(id: string): Promise<Doc | undefined> {
-    const store = await this.#parts.store()
-    return (await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })).docs[0]
-  }
-
-  async #changed(id: string, what: string, by: string, change: (kept: Kept, now: Millis) => Kept): Promise<Endpoint> {
-    const store = await this.#parts.store()
-    for (let tries = 0; tries < TRIES; tries++) {
-      const { docs, now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-      const [doc] = docs
-      if (doc === undefined) throw missing(id)
-      const before = keptIn(doc)
-      const kept = change(before, now)
-      const raiseRoutes = JSON.stringify(before.eventFilter) !== JSON.stringify(kept.eventFilter)
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: bodyOf(kept) }]
-      const reply = await store.writeDocs({ writes, raiseRoutes, audit: { who: by, what } })
-      if (reply.kind === 'written') return shown(kept)
-    }
-    throw new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
   }
 }
 
 export const PAUSED = 'The endpoint is paused.'
+
+export interface Enabling {
+  readonly from: 'backlog' | 'now'
+  readonly by?: string
+}
 
 export interface Rotation {
   readonly secret: string
@@ -222,41 +311,6 @@ export interface Rotation {
   readonly by: string
 }
 
-async function read(
-  store: Store,
-): Promise<{ readonly docs: readonly Doc[]; readonly now: Millis; readonly routes: number }> {
-  const docs: Doc[] = []
-  let after = ''
-  for (let routes: number | undefined; ;) {
-    const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
-    docs.push(...reply.docs)
-    // Whoever changed them after the first page has raised it.
-    routes ??= reply.routes
-    if (reply.next === undefined) return { docs, now: reply.now, routes }
-    after = reply.next
-  }
-}
-
-function shown({ sealed64: _sealed, ...endpoint }: Kept): Endpoint {
-  return endpoint
-}
-
-function fieldsOf({ id: _id, createdAt: _at, active: _active, sealed64: _sealed, ...fields }: Kept): NewEndpoint {
-  return fields
-}
-
 function ownerOf({ id, tenant }: Endpoint): { readonly endpoint: string; readonly tenant: string } {
   return { endpoint: id, tenant }
-}
-
-function keptIn(doc: Doc): Kept {
-  return JSON.parse(Buffer.from(doc.body).toString()) as Kept
-}
-
-function bodyOf(kept: Kept): Buffer {
-  return Buffer.from(JSON.stringify(kept))
-}
-
-function missing(id: string): SluiceError {
-  return new SluiceError('NOT_FOUND', `There is no endpoint ${JSON.stringify(id.slice(0, 100))}.`)
 }

@@ -6,11 +6,15 @@ import type { Clock, Millis } from '../clock.ts'
 import { hostOf, isForbidden, isLoopbackHost, type GuardRules } from './addresses.ts'
 import { lookupBy, type Lookup } from './lookup.ts'
 
+export type Dial = (to: { readonly host: string; readonly port: number }) => Socket
+
 export interface GuardOptions extends GuardRules {
   readonly clock: Clock
   readonly lookup?: Lookup
   /** For the lookup, the connection and the handshake together. */
   readonly connectTimeout?: Millis
+  /** Opens a connection to an address; `connect` of Node unless said. It is not believed: who answers is looked at. */
+  readonly dial?: Dial
   /** Certificates to be trusted beside those that come with Node, as PEM. */
   readonly ca?: string | readonly string[]
 }
@@ -40,18 +44,34 @@ type Connector = ReturnType<typeof buildConnector>
 type Target = Parameters<Connector>[0]
 
 export function guardedAgent(options: GuardOptions): Agent {
-  return new Agent({
-    connect: guardedConnector(options),
-    maxHeaderSize: HEADERS_MAX,
-    keepAliveMaxTimeout: KEEP_ALIVE_MAX,
-    allowH2: false,
-    // Whoever posts has one deadline for everything; these two only measure pauses.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  })
+  return new GuardedAgent(options, new AbortController())
 }
 
-function guardedConnector(options: GuardOptions): Connector {
+class GuardedAgent extends Agent {
+  readonly #end: AbortController
+
+  constructor(options: GuardOptions, end: AbortController) {
+    super({
+      connect: guardedConnector(options, end.signal),
+      maxHeaderSize: HEADERS_MAX,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX,
+      allowH2: false,
+      // Whoever posts has one deadline for everything; these two only measure pauses.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    })
+    this.#end = end
+  }
+
+  /** Also what is being connected just now: a process that stops does not wait for it. */
+  override destroy(...how: readonly unknown[]): never {
+    this.#end.abort(new ConnectError('connect', 'The way out was closed.'))
+    // In all the ways in which it may be called, of which it uses another itself.
+    return (super.destroy as (...how: unknown[]) => never).apply(this, [...how])
+  }
+}
+
+function guardedConnector(options: GuardOptions, end: AbortSignal): Connector {
   const { clock, connectTimeout = CONNECT_TIMEOUT } = options
   const lookup = options.lookup ?? lookupBy()
   // Time is kept here, by the clock.
@@ -65,7 +85,8 @@ function guardedConnector(options: GuardOptions): Connector {
     const cancel = clock.after(connectTimeout, () =>
       up.abort(new ConnectError('timeout', `There was no connection within ${connectTimeout} ms.`)),
     )
-    const opened = open({ target, options, lookup, secure, signal: up.signal })
+    const signal = AbortSignal.any([up.signal, end])
+    const opened = open({ target, options, lookup, secure, signal })
     void opened.finally(cancel).then(
       (socket) => tell(null, socket),
       (error: unknown) => tell(connectErrorOf(error), null),
@@ -75,7 +96,7 @@ function guardedConnector(options: GuardOptions): Connector {
 
 interface Opening {
   readonly target: Target
-  readonly options: GuardRules
+  readonly options: GuardOptions
   readonly lookup: Lookup
   readonly secure: Connector
   readonly signal: AbortSignal
@@ -87,7 +108,7 @@ async function open({ target, options, lookup, secure, signal }: Opening): Promi
   if (!isSecure && !(options.allowLoopback === true && isLoopbackHost(host))) throw notAllowed()
   const address = await inTime(pinned(host, lookup, options), signal)
   const port = Number(target.port === '' ? (isSecure ? 443 : 80) : target.port)
-  const socket = connectTo({ host: address, port, noDelay: true, keepAlive: true })
+  const socket = (options.dial ?? connectTo)({ host: address, port }).setNoDelay().setKeepAlive(true)
   try {
     await inTime(connected(socket), signal)
     const peer = socket.remoteAddress

@@ -75,7 +75,7 @@ function accepted(answer: Answered, events: readonly string[]): DeliveryOutcome 
 
 /** None, unless the answer is about the events of this batch: many a server has a word for every caller. */
 function failedIn({ body, isWhole }: Answered, events: readonly string[]): readonly string[] {
-  const data = isWhole ? dataOf(body) : undefined
+  const data = isWhole && body.length > 0 ? dataOf(body) : undefined
   if (typeof data !== 'object' || data === null) return []
   const taken = idsIn(data, 'accepted')
   const left = idsIn(data, 'failed')

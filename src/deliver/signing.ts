@@ -1,5 +1,5 @@
 // How a subscriber knows that a batch is from us: the headers that prove it (D1).
-import { createHmac, createSecretKey } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 import { headersFault, type Headers } from './headers.ts'
 import { keyBytes, secretFault } from './secrets.ts'
 
@@ -65,8 +65,22 @@ export function signingFault(signing: Signing, secret: string): string | undefin
 }
 
 function mac(secret: string, parts: readonly (string | Uint8Array)[], encoding: 'hex' | 'base64'): string {
-  // Of plain bytes Node makes a key in eight times the time.
-  const hmac = createHmac('sha256', createSecretKey(keyBytes(secret)))
+  const hmac = createHmac('sha256', keyOf(secret))
   for (const part of parts) hmac.update(part)
   return hmac.digest(encoding)
+}
+
+/** Made once: to make one takes as long as to sign a short body. */
+const made = new Map<string, KeyObject>()
+const MOST_MADE = 10_000
+
+function keyOf(secret: string): KeyObject {
+  const known = made.get(secret)
+  if (known !== undefined) return known
+  // Of plain bytes Node makes a key in eight times the time.
+  const key = createSecretKey(keyBytes(secret))
+  const [oldest] = made.keys()
+  if (made.size >= MOST_MADE && oldest !== undefined) made.delete(oldest)
+  made.set(secret, key)
+  return key
 }

@@ -25,6 +25,9 @@ export const ID_LENGTH_MAX = 128
 /** The attribute that says of an event that its bytes are sealed in the store. Nobody else may say so. */
 export const SEALED = 'sluicesealed'
 
+/** The attribute that names the one endpoint an event is for. No extension of CloudEvents can be called so. */
+export const ADDRESSEE = 'sluice-to'
+
 const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 const TIME_LENGTH = 10
 const CHANCE_LENGTH = 16

@@ -1,6 +1,6 @@
 // An event as code sees it: the bytes are kept as they came, text and JSON are made when somebody asks.
 import type { Millis } from '../clock.ts'
-import { dataOf, textOf, type Event } from './event.ts'
+import { ADDRESSEE, dataOf, textOf, type Event } from './event.ts'
 
 export class FlowEvent {
   readonly id: string
@@ -40,6 +40,13 @@ export class FlowEvent {
   /** Further CloudEvents attributes. */
   get attributes(): Readonly<Record<string, unknown>> {
     return this.#attributes === '' ? {} : (JSON.parse(this.#attributes) as Record<string, unknown>)
+  }
+
+  /** The one endpoint it is for; undefined: whoever asked for it. */
+  get addressee(): string | undefined {
+    // Of very many hardly one has it: a look is cheaper than to read them.
+    const named = this.#attributes.includes(ADDRESSEE) ? this.attributes[ADDRESSEE] : undefined
+    return typeof named === 'string' ? named : undefined
   }
 
   toJSON(): Readonly<Record<string, unknown>> {

@@ -100,4 +100,11 @@ function apart(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [TAKEN.has(name) ? `${name}_` : name, value]))
 }
 
-export const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
+const SILENT: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** The log of an app, and what its runs write to. */
+export function runLogs(emitter: Emitter, options: LogOptions | false, clock: Clock): (run: RunName) => RunLog {
+  if (options === false) return () => SILENT
+  const logger = lifeLog(emitter, options, clock)
+  return (run) => runLog(logger, run)
+}

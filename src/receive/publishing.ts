@@ -11,7 +11,7 @@ import type { Routes } from './route.ts'
 export interface PublishOptions {
   /** Not before then. */
   readonly at?: Date | Millis
-  /** Only to these flows, whether or not they ask for such events. */
+  /** Only to these flows, or to this one endpoint, whether or not they ask for such events. */
   readonly to?: string | readonly string[]
   /** A client of `pg` with a transaction of yours: published if and only if that commits. Needs a PostgreSQL store. */
   readonly tx?: Transaction
@@ -24,20 +24,27 @@ export interface PublishingParts {
   readonly routes: () => Routes
   readonly now: () => Millis
   readonly dedupeFor: Millis
+  readonly toEndpoint: (id: string, events: readonly EventInput[]) => Promise<ToEndpoint>
   /** The schema of the outbox; undefined where there is none. */
   readonly outbox: string | undefined
 }
 
+export interface ToEndpoint {
+  readonly events: readonly EventInput[]
+  /** The deliveries of the app. */
+  readonly flows: ReadonlySet<string>
+}
+
 export async function publishing(
   parts: PublishingParts,
-  events: readonly EventInput[],
+  given: readonly EventInput[],
   options: PublishOptions,
 ): Promise<readonly Published[]> {
   onlyKnown(options, PUBLISH_OPTIONS, 'publish: ')
   const { at, to, tx } = options
-  mustBeTheirs(events)
+  mustBeTheirs(given)
   const { publisher, now, dedupeFor, outbox } = parts
-  const flows = to === undefined ? undefined : addressees(to, parts.routes())
+  const { events, flows } = await reached(parts, given, to)
   if (tx !== undefined) {
     if (at !== undefined)
       throw new SluiceError('CONFIG_INVALID', 'publish: at cannot be given with tx; nothing was stored.')
@@ -48,4 +55,14 @@ export async function publishing(
   }
   if (at === undefined) return publisher.publish(events, flows)
   return publisher.publishLater(events, at instanceof Date ? at.getTime() : at, flows)
+}
+
+async function reached(
+  { routes, toEndpoint }: PublishingParts,
+  events: readonly EventInput[],
+  to: PublishOptions['to'],
+): Promise<{ readonly events: readonly EventInput[]; readonly flows: ReadonlySet<string> | undefined }> {
+  if (to === undefined) return { events, flows: undefined }
+  const isEndpoint = typeof to === 'string' && to.startsWith('ep_') && !routes().flows.some(({ name }) => name === to)
+  return isEndpoint ? toEndpoint(to, events) : { events, flows: addressees(to, routes()) }
 }

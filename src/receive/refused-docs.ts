@@ -1,7 +1,7 @@
 // Refused requests outlive the process that refused them: one small document of each source, written now and then and
 // never while a request waits (R5). However many a stranger sends, a process writes as often and as much as it says here.
 import { within, type Clock, type Millis } from '../clock.ts'
-import type { Seal } from '../seal.ts'
+import type { Seal, SealedDocs } from '../seal.ts'
 import type { Store, WriteDocsCall } from '../store/contract/index.ts'
 import { KEPT, NO_SOURCE, type RefusedRequest, type RefusedRequests } from './refused-requests.ts'
 
@@ -137,6 +137,11 @@ export class RefusedDocs {
 
 /** How a list begins; what is sealed begins otherwise. */
 const LIST = '['.charCodeAt(0)
+
+export const REFUSED_DOCS: SealedDocs = {
+  kind: KIND,
+  resealed: (seal, { id, body }) => (body[0] === LIST ? undefined : seal.resealed(body, purposeOf(id))),
+}
 
 function merged(own: readonly RefusedRequest[], kept: readonly RefusedRequest[]): readonly RefusedRequest[] {
   const known = new Set(own.map(({ request }) => request))

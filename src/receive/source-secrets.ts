@@ -1,12 +1,17 @@
 // The secret of a source that gets it by handshake: kept in the store, sealed, so that all processes verify by it.
 import type { Clock, Millis } from '../clock.ts'
-import type { Seal } from '../seal.ts'
+import type { Seal, SealedDocs } from '../seal.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
 import type { DeclaredSource } from './declared-source.ts'
 
 const KIND = 'source-secret'
 /** Another process may have forgotten it: how long one goes by what it has read. */
 const KNOWN_FOR: Millis = 5_000
+
+export const SOURCE_SECRET_DOCS: SealedDocs = {
+  kind: KIND,
+  resealed: (seal, { id, body }) => seal.resealed(body, purposeOf(id)),
+}
 
 export interface SourceSecretsParts {
   readonly store: () => Promise<Store>

@@ -119,7 +119,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [run = ''] = await listed('listRuns')
   const [letter = '', other = ''] = await listed('listDeadLetters')
   const { secret: _secret, ...spare } = await r.app.keys.make({ name: 'spare', role: 'read' })
-  const [subscriber = ''] = await listed('listSubscribers')
+  const [subscriber = '', another = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
   return {
     showEvent: of(event),
@@ -157,6 +157,12 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     registerSubscriber: { body: { url: 'https://new.example.com/hook', eventFilter: ['ping'] } },
     changeSubscriber: { ...of(subscriber), body: { name: 'Ada' } },
     rotateSubscriberSecret: { ...of(subscriber), body: {} },
+    testSubscriber: of(subscriber),
+    proveSubscriber: of(subscriber),
+    replaySubscriber: of(subscriber),
+    makeSubscriberToken: of(another),
+    revokeSubscriberToken: of(another),
+    enableSubscriber: { ...of(subscriber), body: { from: 'backlog' } },
     pauseSubscriber: of(subscriber),
     resumeSubscriber: of(subscriber),
     removeSubscriber: of(subscriber),

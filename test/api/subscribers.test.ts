@@ -87,6 +87,22 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.post('/v1/webhooks/trigger')).body).toEqual({ triggered: 0 })
   })
 
+  test('one that nothing is delivered to any more is down: its batch is stuck', async () => {
+    const r = await scene(store)
+    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
+    const { id } = await registered(r)
+    await r.app.publish({ type: 'version.new', data: 1 })
+    await r.t.advance('1m')
+    await registered(r, { tenant: 'other' })
+    await r.t.advance('63m')
+    const up = { status: 'up', stuckBatches: 0 }
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject({ health: up })
+    await r.t.advance('2m')
+    const down = { status: 'down', stuckBatches: 1 }
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject({ health: down })
+    expect((await r.get(PATH)).body).toMatchObject({ items: [{ id, health: down }, { health: up }] })
+  })
+
   test('a secret is rotated, and not twice within a day unless that is forced', async () => {
     const r = await scene(store)
     const { id, secret } = await registered(r)

@@ -1,10 +1,11 @@
 // Endpoints by the command line, on a real file: added, listed, paused, resumed, rotated, triggered and removed.
 import { expect, test } from 'vitest'
+import { subscriber } from '../deliver/subscriber.ts'
 import { folderWith, run, type Ran } from './commands-rig.ts'
 
 const APP = `
 import { Sluice } from '${new URL('../../src/index.ts', import.meta.url).href}'
-const app = new Sluice({ store: 'sqlite:app.db', key: '${Buffer.alloc(32, 7).toString('base64')}' })
+const app = new Sluice({ store: 'sqlite:app.db', key: '${Buffer.alloc(32, 7).toString('base64')}', delivery: { allowLoopback: true } })
 app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
 export default app
 `
@@ -24,9 +25,60 @@ test('the life of an endpoint', async () => {
   expect((await sluice('pause', id)).stdout).toBe('Done.\n')
   expect((await sluice('list')).stdout).toContain('paused')
   expect((await sluice('resume', id)).stdout).toBe('Done.\n')
+  expect(await sluice('enable', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('--from=backlog') })
+  expect((await sluice('enable', id, '--from=backlog')).stdout).toBe('Done.\n')
+  expect(await sluice('enable', id, '--from=now')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
+  expect(await sluice('enable', id, '--from=now', '--yes')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('NOT_POSSIBLE'),
+  })
   expect((await sluice('rotate-secret', id)).stdout).toMatch(/^whsec_/)
+  expect((await sluice('replay', id)).stdout).toBe('0 batches to be tried again.\n')
+  expect((await sluice('token', id)).stdout).toMatch(/^slt_[\w-]{12}_[\w-]{43}\n$/)
+  expect((await sluice('revoke-token', id)).stdout).toBe('Done.\n')
+  expect((await sluice('revoke-token', id)).code).toBe(3)
   expect((await sluice('trigger')).stdout).toBe('0 batches due.\n')
   expect((await sluice('remove', id, '--yes')).stdout).toBe('Done. 0 events dropped.\n')
   expect((await sluice('list')).stderr).toBe('There are no endpoints.\n')
   expect((await sluice('add', 'http://10.0.0.1/')).stderr).toContain('url')
+})
+
+test('a test event, told and as an exit code', async () => {
+  const to = await subscriber({ status: 200, body: 'hello' }, { status: 500 }, { status: 500 })
+  const folder = folderWith({ 'sluice.config.ts': APP })
+  const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
+  await sluice('add', to.url)
+  const { items } = (await sluice('list', '--json')).json as { items: { id: string }[] }
+  const id = items[0]?.id ?? ''
+  const good = await sluice('test', id)
+  expect(good).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Delivered: 200 after \d+ ms\.\n$/),
+    stderr: 'hello\n',
+  })
+  expect(await sluice('test', id)).toMatchObject({ code: 1, stdout: expect.stringContaining('It answered 500.') })
+  const told = await sluice('test', id, '--json')
+  expect(told.code).toBe(1)
+  expect(told.json).toMatchObject({ delivered: false, status: 500 })
+  expect((await sluice('test', 'ep_nothing')).code).toBe(3)
+})
+
+function echo({ body }: { readonly body: string }): { readonly status: number; readonly body: string } {
+  const { data } = JSON.parse(body) as { data: { challenge: string } }
+  return { status: 200, body: JSON.stringify({ challenge: data.challenge }) }
+}
+
+test('proven by a challenge, at once or later', async () => {
+  const to = await subscriber({ status: 404 }, { status: 404 }, echo)
+  const folder = folderWith({
+    'sluice.config.ts': APP.replace('allowLoopback: true', "allowLoopback: true, proof: 'challenge'"),
+  })
+  const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
+  const added = await sluice('add', to.url, '--json')
+  const { id } = added.json as { id: string }
+  expect(added.json).toMatchObject({ proof: 'pending', proofError: 'It answered 404.' })
+  expect((await sluice('list')).stdout).toContain('unproven')
+  expect(await sluice('prove', id)).toMatchObject({ code: 1, stdout: 'It is not proven: It answered 404.\n' })
+  expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'It is proven.\n' })
+  expect((await sluice('list')).stdout).not.toContain('unproven')
 })

@@ -58,7 +58,8 @@ export interface RunOptions {
 }
 
 function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const { PORT: _port, SLUICE_URL: _url, SLUICE_KEY: _key, FORCE_COLOR: _colour, ...rest } = process.env
+  const { PORT: _port, SLUICE_URL: _url, SLUICE_KEY: _key, FORCE_COLOR: _colour, ...others } = process.env
+  const { SLUICE_MASTER_KEY: _master, ...rest } = others
   return { ...rest, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: COMPILED, ...more }
 }
 

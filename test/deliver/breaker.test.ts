@@ -67,7 +67,10 @@ test('after five days of nothing but failure it is disabled, and not a moment be
   const before = afterPost(open, { kind: 'failed', now: 5 * DAY - 1, next: 5 * DAY })
   expect(before).toMatchObject({ breaker: { kind: 'open' }, told: undefined })
   const after = afterPost(before.breaker, { kind: 'failed', now: 5 * DAY, next: 5 * DAY + 1 })
-  expect(after).toEqual({ breaker: { kind: 'disabled', why: 'failing', at: 5 * DAY }, told: 'disabled' })
+  expect(after).toEqual({
+    breaker: { kind: 'disabled', failures: 7, since: 0, why: 'failing', at: 5 * DAY },
+    told: 'disabled',
+  })
   expect(admit(after.breaker, 'run-1', 500 * DAY)).toEqual({ kind: 'wait', until: undefined })
 })
 
@@ -78,7 +81,7 @@ test('two failures a week apart are not five days of failure', () => {
 
 test('who is gone is disabled at once, and what comes later changes nothing', () => {
   const gone = afterPost(CLOSED, { kind: 'gone', now: 5 })
-  expect(gone).toEqual({ breaker: { kind: 'disabled', why: 'gone', at: 5 }, told: 'disabled' })
+  expect(gone).toEqual({ breaker: { kind: 'disabled', failures: 1, since: 5, why: 'gone', at: 5 }, told: 'disabled' })
   for (const kind of ['ok', 'failed', 'gone'] as const) {
     expect(afterPost(gone.breaker, { kind, now: 9 })).toEqual({ breaker: gone.breaker, told: undefined })
   }

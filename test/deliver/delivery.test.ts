@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mkdtempSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
+import { testApp } from '../../src/testing/index.ts'
 import { delivery, subscriber } from './subscriber.ts'
 
 const stores = ['memory:', `sqlite:${join(mkdtempSync(join(tmpdir(), 'sluice-')), 'deliver.db')}`]
@@ -106,7 +107,7 @@ describe.each(stores)('on %s', (store) => {
     await expect.poll(() => to.got.flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
   })
 
-  it('410 disables: what waits stays, and goes on when somebody resumes', async () => {
+  it('410 disables: what waits stays, and goes on when somebody enables it with its backlog', async () => {
     const to = await subscriber({ status: 410 })
     const { app, endpoint, send } = await delivery({ retry: QUICK }, fresh(store))
     const { id } = await endpoint({ url: to.url })
@@ -117,8 +118,35 @@ describe.each(stores)('on %s', (store) => {
     await held
     await send(['b'])
     expect(to.got).toHaveLength(1)
-    await app.endpoints.resume(id)
+    await expect(app.endpoints.resume(id)).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    expect(await app.endpoints.enable(id, { from: 'backlog' })).toMatchObject({ id, dropped: 0 })
     await expect.poll(() => to.got.slice(1).flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
+  })
+
+  it('enabled from now on, what waited is dropped and counted', async () => {
+    const to = await subscriber({ status: 410 })
+    const { app, endpoint, send } = await delivery({}, fresh(store))
+    const { id } = await endpoint({ url: to.url })
+    const held = app.events.once('lane.held')
+    const again = app.events.once('run.again')
+    await send(['a'])
+    await held
+    await again
+    await send(['b', 'c'])
+    expect(await app.endpoints.enable(id, { from: 'now' })).toMatchObject({ id, dropped: 3 })
+    expect((await app.endpoints.get(id))?.health).toMatchObject({ breaker: 'closed' })
+    await send(['d'])
+    await to.reached(2)
+    expect(to.got.slice(1).flatMap(({ ids }) => ids)).toEqual(['d'])
+  })
+
+  it('only one that is disabled is enabled, and by a word on its backlog', async () => {
+    const { app, endpoint } = await delivery({}, fresh(store))
+    const { id } = await endpoint({ url: 'http://127.0.0.1:1/' })
+    await expect(app.endpoints.enable(id, { from: 'now' })).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    expect(await app.endpoints.enable(id, { from: 'backlog' })).toMatchObject({ id, dropped: 0 })
+    await expect(app.endpoints.enable(id, {} as never)).rejects.toThrow("say 'backlog'")
+    await expect(app.endpoints.enable('ep_nothing', { from: 'now' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   it('says when an endpoint keeps failing, and when it is well again', async () => {
@@ -220,6 +248,31 @@ it('what was delivered is not sent again because the store could not note how th
   await send(['a'])
   await done
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
+})
+
+it('what waits for one that is disabled goes when what is done goes, and not before', async () => {
+  const to = await subscriber({ status: 410 })
+  const app = new Sluice({
+    store: 'memory:',
+    log: false,
+    key: randomBytes(32).toString('base64'),
+    delivery: { allowLoopback: true },
+    keep: { events: '10d' },
+  })
+  app.delivery('versions', { on: 'version.*' })
+  const t = await testApp(app)
+  onTestFinished(() => t.stop())
+  const { id } = await app.endpoints.add({ url: to.url })
+  const disabled = app.events.once('endpoint.disabled')
+  await app.publish({ type: 'version.new', data: 1 })
+  await disabled
+  await expect.poll(async () => (await app.lanes.list()).items[0]?.hold).toBeDefined()
+  await app.publish({ type: 'version.new', data: 2 })
+  await t.advance('10d')
+  expect((await app.lanes.list()).items).toMatchObject([{ key: id, waiting: 1 }])
+  await t.advance('2h')
+  expect((await app.lanes.list()).items.map(({ waiting, run }) => [waiting, run])).toEqual([[0, undefined]])
+  expect((await app.endpoints.get(id))?.health).toMatchObject({ breaker: 'disabled' })
 })
 
 it('an event that nobody has subscribed to is not even skipped', async () => {

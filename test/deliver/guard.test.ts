@@ -177,6 +177,21 @@ test('a handshake that stalls costs the time of one connection, and the socket i
   await closed
 })
 
+test('a way out that is closed waits for nothing that is being connected', async () => {
+  const came = Promise.withResolvers<Socket>()
+  const port = await listening(
+    createServer((socket) => came.resolve(socket.resume())),
+    '127.0.0.1',
+  )
+  // Time stands still: nothing else ends it.
+  const { post, agent } = poster({ clock: new VirtualClock(), allowLoopback: true })
+  const posting = post({ url: `https://127.0.0.1:${port}/` })
+  const closed = closing(await came.promise)
+  await agent.destroy()
+  expect(await posting).toMatchObject({ kind: 'failed' })
+  await closed
+})
+
 test('nobody listens there', async () => {
   const server = createServer()
   server.listen(0, '127.0.0.1')

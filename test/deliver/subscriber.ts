@@ -5,11 +5,13 @@ import { onTestFinished } from 'vitest'
 import type { NewEndpoint } from '../../src/deliver/endpoint.ts'
 import type { AddedEndpoint } from '../../src/deliver/endpoints.ts'
 import type { DeliveryOptions } from '../../src/delivering.ts'
+import type { DeliverySettings } from '../../src/delivery-settings.ts'
 import { Sluice } from '../../src/sluice.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { listening } from './listener.ts'
 
 interface Got {
+  readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
   /** Ids of its events, in their order. */
@@ -22,16 +24,19 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** As it is, or by what came. */
+export type Answering = Answer | ((got: Got) => Answer)
+
 export interface Subscriber {
   readonly url: string
   readonly got: readonly Got[]
   /** To the POSTs to come, one after the other; 200 when there are no more. */
-  readonly answers: Answer[]
+  readonly answers: Answering[]
   /** Resolves when so many have come in all. */
   reached(posts: number): Promise<void>
 }
 
-export async function subscriber(...answers: readonly Answer[]): Promise<Subscriber> {
+export async function subscriber(...answers: readonly Answering[]): Promise<Subscriber> {
   const got: Got[] = []
   const left = [...answers]
   const waiting: { readonly posts: number; readonly resolve: () => void }[] = []
@@ -40,8 +45,11 @@ export async function subscriber(...answers: readonly Answer[]): Promise<Subscri
       const chunks: Buffer[] = []
       for await (const chunk of request) chunks.push(chunk as Buffer)
       const body = Buffer.concat(chunks).toString()
-      got.push({ headers: request.headers as Got['headers'], body, ids: idsIn(body) })
-      const { status, body: answer = '', headers = {} } = left.shift() ?? { status: 200 }
+      const { method = '' } = request
+      const one: Got = { method, headers: request.headers as Got['headers'], body, ids: idsIn(body) }
+      got.push(one)
+      const next = left.shift() ?? { status: 200 }
+      const { status, body: answer = '', headers = {} } = typeof next === 'function' ? next(one) : next
       response.writeHead(status, headers).end(answer)
       for (const { posts, resolve } of waiting) if (got.length >= posts) resolve()
     })()
@@ -60,7 +68,8 @@ export async function subscriber(...answers: readonly Answer[]): Promise<Subscri
 }
 
 function idsIn(body: string): readonly string[] {
-  const { data, events } = JSON.parse(body) as { data?: { events: { id: string }[] }; events?: { id: string }[] }
+  if (body === '') return []
+  const { data, events } = JSON.parse(body) as { data?: { events?: { id: string }[] }; events?: { id: string }[] }
   return (data?.events ?? events ?? []).map(({ id }) => id)
 }
 
@@ -77,12 +86,13 @@ export async function delivery(
   options: Partial<DeliveryOptions> = {},
   store: string | Store = 'memory:',
   key: string = KEY,
+  settings: DeliverySettings = {},
 ): Promise<Delivery> {
   const app = new Sluice({
     store,
     log: false,
     key,
-    delivery: { allowLoopback: true },
+    delivery: { allowLoopback: true, ...settings },
   })
   app.delivery('versions', { on: 'version.*', ...options })
   await app.start()

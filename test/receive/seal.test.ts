@@ -2,7 +2,7 @@
 import { createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/index.ts'
-import { Seal } from '../../src/seal.ts'
+import { masterKeys, Seal } from '../../src/seal.ts'
 
 const OLD = randomBytes(32)
 const NEW = randomBytes(32)
@@ -99,4 +99,35 @@ describe('a seal', () => {
     expect(new Seal([]).hasKey).toBe(false)
     expect(codeOf(() => new Seal([]).seal(TEXT, 'p'))).toBe('CONFIG_INVALID')
   })
+})
+
+describe('to seal anew', () => {
+  it('is to seal under the newest key, unless it is so already', () => {
+    const [before, both] = [new Seal([old]).seal(TEXT, 'p'), new Seal([newer, old])]
+    const after = both.resealed(before, 'p') ?? Buffer.alloc(0)
+    expect(new Seal([newer]).open(after, 'p')).toEqual(TEXT)
+    expect(both.resealed(after, 'p')).toBeUndefined()
+  })
+
+  it('is refused for another purpose, also of what is under the newest key already', () => {
+    const both = new Seal([newer, old])
+    for (const key of [old, newer])
+      expect(codeOf(() => both.resealed(new Seal([key]).seal(TEXT, 'p'), 'q'))).toBe('SEAL_UNKNOWN')
+  })
+})
+
+describe('master keys', () => {
+  it.each([
+    ['one', undefined, 'a', ['a']],
+    ['the newest first, with commas between', undefined, 'b,a', ['b', 'a']],
+    ['with spaces and a line end', undefined, ' b, a\n', ['b', 'a']],
+    ['none', undefined, undefined, []],
+    ['nothing in it', undefined, '', []],
+    ['what the app says goes before', 'c', 'a', ['c']],
+    ['also if it says several', ['d', 'c'], 'a', ['d', 'c']],
+    ['or several in one text', 'd,c', 'a', ['d', 'c']],
+    ['an empty text is a mistake, and no leave to go without', '', 'a', ['']],
+  ] as const)('%s', (_what, given, variable, keys) =>
+    expect(masterKeys(given, { SLUICE_MASTER_KEY: variable })).toEqual(keys),
+  )
 })

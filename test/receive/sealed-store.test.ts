@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
+import { DataKeys } from '../../src/data-keys.ts'
+import { identity } from '../../src/model/identity.ts'
 import { Seal } from '../../src/seal.ts'
 import { sealedStore } from '../../src/sealed-store.ts'
 import { github } from '../../src/sources/index.ts'
@@ -68,5 +70,69 @@ describe('a mark', () => {
     expect(marks.map(({ flow, event }) => [flow, textOf(event.body)])).toEqual([['f', BODY]])
     // It is still there, for nothing has been done about it.
     expect((await store.find({ kind: 'marks', filter: {}, cursor: '', n: 10 })).items).toHaveLength(1)
+  })
+})
+
+async function appended(into: Store, id: string, more: object): Promise<void> {
+  const bytes = { body: Buffer.from('body'), request: Buffer.from('request') }
+  const event = { id, source: 's', type: 't', time: NOW, tenant: 'acme', subject: '', attributes: '', ...bytes }
+  const routed = { identity: identity('s', 'acme', id), dedupeFor: 1_000, places: [], marks: [] }
+  const { routes } = await into.readDocs({ kind: 'none', ids: undefined, after: '', n: 1 })
+  const reply = await into.append({ routes, events: [{ ...routed, ...event, ...more }] })
+  expect(reply.results).toEqual([{ kind: 'stored' }])
+}
+
+describe('who has the store alone', () => {
+  it('cannot pass the payload of one tenant off as that of another, nor the request of one event as that of another', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    const through = sealedStore(store, new Seal([KEY]), () => true)
+    await appended(through, 'a', {})
+    const read = async (id: string): Promise<string> =>
+      textOf((await through.get({ kind: 'events', id })).item?.body ?? Buffer.from('nothing'))
+    expect(await read('a')).toBe('body')
+    const { item } = await store.get({ kind: 'events', id: 'a' })
+    const { body, request, attributes } = item ?? {}
+    await appended(store, 'b', { body, request, attributes })
+    await appended(store, 'c', { body, request, attributes, tenant: 'evil' })
+    for (const id of ['b', 'c']) await expect(read(id)).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
+    expect((await through.bodies({ events: ['a'] })).bodies.map(textOf)).toEqual(['body'])
+    await expect(through.bodies({ events: ['c'] })).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
+  })
+})
+
+describe('the key that payloads are sealed under', () => {
+  it('is one, also when two processes need it first at the same moment', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    const [one, other] = [1, 2].map(() => new DataKeys(store, new Seal([KEY])))
+    const seals = await Promise.all([one?.toSeal(), other?.toSeal()])
+    const [first, second] = seals.map((seal) => seal?.sealAlike(Buffer.from(BODY), 'p'))
+    expect(first).toEqual(second)
+    expect((await store.readDocs({ kind: 'data-key', ids: undefined, after: '', n: 9 })).docs).toHaveLength(1)
+  })
+
+  it('that another process has made since is found', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    const newer = randomBytes(32).toString('base64')
+    const both = new DataKeys(store, new Seal([newer, KEY]))
+    const own = await both.toSeal()
+    // It has not the key that the first one is under, and makes one of its own.
+    const theirs = await new DataKeys(store, new Seal([KEY])).toSeal()
+    const theirBytes = theirs.seal(Buffer.from(BODY), 'p')
+    expect(own.has(theirBytes)).toBe(false)
+    expect((await both.open(theirBytes, 'p')).toString()).toBe(BODY)
+  })
+
+  it('is not to be had for who has only the key before', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    const newer = randomBytes(32).toString('base64')
+    const app = new Sluice({ store, key: [newer, KEY], log: false })
+    onTestFinished(() => app.stop())
+    await new DataKeys(store, new Seal([KEY])).toSeal()
+    expect(await app.masterKey.rotate()).toMatchObject({ resealed: 1 })
+    await expect(new DataKeys(store, new Seal([KEY])).toSeal()).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
   })
 })

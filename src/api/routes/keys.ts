@@ -1,4 +1,5 @@
-// Keys to this API: made, listed, revoked. The secret is in the answer that makes it, and nowhere else.
+// Keys to this API: made, listed, revoked. The secret is in the answer that makes it, and nowhere else. And the master key that
+// seals what is at rest: where its exchange stands, and a page of it.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
 import { id, moment, NOTHING } from '../schemas.ts'
@@ -56,6 +57,49 @@ export const keys: readonly ApiRoute[] = [
       const result = await app.keys.revoke(params.id, who)
       if (result === 'missing') throw missing('key', params.id)
       return { result }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/keys/master',
+    name: 'showMasterKey',
+    tag: TAG,
+    summary: 'How much is sealed under which master key; nothing older, nothing unreadable: one key is enough.',
+    role: 'read',
+    params: NOTHING,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.strictObject({
+      key: z.string().describe('Tells keys apart, and nothing of them; empty without one.'),
+      documents: z.number().int(),
+      older: z.number().int(),
+      unreadable: z.array(z.string()),
+    }),
+    handle: async (app) => {
+      const { unreadable, ...state } = await app.masterKey.state()
+      return { ...state, unreadable: [...unreadable] }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/keys/rotate-master',
+    name: 'rotateMasterKey',
+    tag: TAG,
+    summary: 'Seals a page of what is under an older master key anew; asked again with after = next.',
+    role: 'operate',
+    params: NOTHING,
+    query: NOTHING,
+    body: z.strictObject({ after: z.string().max(300).optional() }),
+    answer: z.strictObject({
+      looked: z.number().int(),
+      resealed: z.number().int(),
+      unreadable: z.array(z.string()),
+      next: z.string().optional(),
+    }),
+    audited: 'in its commit',
+    handle: async (app, { body, who }) => {
+      const { unreadable, next, ...page } = await app.masterKey.rotate({ ...body, by: who } as { after?: string })
+      return { ...page, unreadable: [...unreadable], ...(next !== undefined && { next }) }
     },
   }),
 ]

@@ -1,8 +1,9 @@
 // `sluice endpoints`: whom deliveries go to.
-import { pathOf } from '../caller.ts'
-import { show, showPage, texts, YES, type Command, type Scene } from '../command.ts'
+import { show, showPage, texts, YES, type Command } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
-import { many, time, type Column } from '../output.ts'
+import { many, plain, time, type Column } from '../output.ts'
+import { endpointActs } from './endpoints-acts.ts'
+import { one, PATH } from './endpoints-paths.ts'
 
 interface Endpoint {
   readonly id: string
@@ -11,7 +12,15 @@ interface Endpoint {
   readonly tenant: string
   readonly eventFilter: readonly string[]
   readonly active: boolean
+  readonly proof: string
   readonly createdAt: number
+  readonly lastSuccessfulDeliveryAt?: number
+  readonly health: { readonly status: string; readonly why: string; readonly successRate?: number }
+}
+
+interface Added extends Endpoint {
+  readonly secret: string
+  readonly proofError?: string
 }
 
 interface Delivery {
@@ -23,14 +32,15 @@ interface Delivery {
   readonly lastError: string
 }
 
-const PATH = '/v1/webhooks/subscribers'
-
 const ENDPOINTS: readonly Column<Endpoint>[] = [
   { title: 'id', cell: ({ id }) => id },
   { title: 'url', cell: ({ url }) => url },
   { title: 'wants', cell: ({ eventFilter }) => eventFilter.join(' ') },
   { title: 'tenant', cell: ({ tenant }) => tenant },
-  { title: 'is', cell: ({ active }) => (active ? 'active' : 'paused') },
+  { title: 'is', cell: ({ active, proof }) => (proof === 'pending' ? 'unproven' : active ? 'active' : 'paused') },
+  { title: 'health', cell: ({ health }) => health.status },
+  { title: 'delivered', cell: ({ health }) => percent(health.successRate) },
+  { title: 'last', cell: ({ lastSuccessfulDeliveryAt: at }) => (at === undefined ? '' : time(at)) },
   { title: 'name', cell: ({ name }) => name },
 ]
 
@@ -43,12 +53,11 @@ const DELIVERIES: readonly Column<Delivery>[] = [
   { title: 'error', cell: ({ lastError }) => lastError },
 ]
 
-const NO_SECOND_TIME = 'The secret is not shown again.'
-
-function one({ given }: Scene, act?: string): string {
-  const [id = ''] = given.words
-  return act === undefined ? pathOf(PATH.slice(1), id) : `${pathOf(PATH.slice(1), id)}/${act}`
+function percent(rate: number | undefined): string {
+  return rate === undefined ? '' : `${Math.floor(rate * 100)} %`
 }
+
+const NO_SECOND_TIME = 'The secret is not shown again.'
 
 export const endpoints: readonly Command[] = [
   {
@@ -67,18 +76,24 @@ export const endpoints: readonly Command[] = [
       name: 'for people',
       types: 'what it wants, as order.*,invoice.paid; all unless said',
       tenant: 'only events of this tenant reach it',
+      rate: 'so many POSTs at most',
+      per: 'in so long, as 10s; 1s unless said',
     }),
     run: (scene) => {
       const [url = ''] = scene.given.words
       const types = scene.given.text('types')
+      const [rate, per = '1s'] = [scene.given.text('rate'), scene.given.text('per')]
       const body = {
         url,
         ...scene.given.texts(['name', 'tenant']),
         ...(types !== undefined && { eventFilter: types.split(',') }),
+        ...(rate !== undefined && { rate: { rate: Number(rate), per } }),
       }
-      return show(scene, { method: 'POST', path: PATH, body }, (made: Endpoint & { readonly secret: string }) => {
+      return show(scene, { method: 'POST', path: PATH, body }, (made: Added) => {
         scene.out.line(made.secret)
         scene.out.note(`The endpoint is ${made.id}. ${NO_SECOND_TIME}`)
+        if (made.proofError !== undefined)
+          scene.out.note(`It is not proven, and gets nothing yet: ${plain(made.proofError)}`)
       })
     },
   },
@@ -97,7 +112,7 @@ export const endpoints: readonly Command[] = [
   ...(['pause', 'resume'] as const).map((act): Command => ({
     words: `endpoints ${act}`,
     takes: ['<id>'],
-    says: act === 'pause' ? 'its events wait' : 'what waits is due at once, also after it was disabled',
+    says: act === 'pause' ? 'its events wait' : 'what waits is due at once',
     run: (scene) => show(scene, { method: 'POST', path: one(scene, act), body: {} }, () => scene.out.line('Done.')),
   })),
   {
@@ -143,4 +158,5 @@ export const endpoints: readonly Command[] = [
           scene.out.line(`${many(triggered, 'batch', 'batches')} due.`),
       ),
   },
+  ...endpointActs,
 ]

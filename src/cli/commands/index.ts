@@ -8,6 +8,7 @@ import { doctor, migrate } from './doctor.ts'
 import { endpoints } from './endpoints.ts'
 import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
+import { masterKey } from './keys-master.ts'
 import { explain, lanes } from './lanes.ts'
 import { replay } from './replay.ts'
 import { dev, start, version } from './run-app.ts'
@@ -39,6 +40,7 @@ const ALL: readonly Command[] = [
   stats,
   alerts,
   ...keys,
+  ...masterKey,
   ...audit,
   purge,
   version,

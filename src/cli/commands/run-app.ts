@@ -19,14 +19,20 @@ const LISTEN: Options = {
   },
 }
 
+const ALLOW_LOOPBACK = 'allow-loopback'
+
 export const start: Command = {
   words: 'start',
   says: 'run the app; options go before what the file exports as listen: { port, host, tls, trustProxy }',
-  options: LISTEN,
+  options: {
+    ...LISTEN,
+    [ALLOW_LOOPBACK]: { type: 'boolean', says: 'deliver to this machine, if delivery.allowLoopback says so too' },
+  },
   isLasting: true,
   run: async ({ given, where, out }) => {
     const file = configFile(where.folder, where.config)
-    await runOnce({ file, listen: listenOf(given), say: (line) => out.line(line), signal: stopSignal() })
+    const how = { listen: listenOf(given), allowLoopback: given.is(ALLOW_LOOPBACK) }
+    await runOnce({ file, ...how, say: (line) => out.line(line), signal: stopSignal() })
     return EXIT.done
   },
 }
@@ -40,9 +46,10 @@ export const dev: Command = {
     const proxies = given.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
     const texts = Object.entries({ ...given.texts(['port', 'host']), config: configFile(where.folder, where.config) })
     await runAnew({
-      args: [...texts.map(([name, value]) => `--${name}=${value}`), ...proxies],
+      args: [...texts.map(([name, value]) => `--${name}=${value}`), ...proxies, `--${ALLOW_LOOPBACK}`],
       main: process.argv[1] ?? '',
       folder: where.folder,
+      env: where.env,
       say: (line) => out.line(line),
       signal: stopSignal(),
     })

@@ -1,0 +1,36 @@
+// What is posted in the deliver bench, the same on all sides: one event of 500 bytes in a Standard Webhooks envelope, signed.
+import { createHmac } from 'node:crypto'
+
+export const KEY_BYTES: Buffer = Buffer.alloc(32, 'key of the bench')
+export const SECRET: string = `whsec_${KEY_BYTES.toString('base64')}`
+export const TYPE = 'version.new'
+const TEXT = 'x'.repeat(470)
+
+export interface Post {
+  readonly id: string
+  readonly data: { readonly n: number; readonly text: string }
+}
+
+export function postOf(n: number): Post {
+  return { id: `post-${n}`, data: { n, text: TEXT } }
+}
+
+/** As one writes it by hand. */
+export function signedBy(body: string, id: string): Readonly<Record<string, string>> {
+  const timestamp = String(Math.floor(Date.now() / 1_000))
+  const signature = createHmac('sha256', KEY_BYTES).update(`${id}.${timestamp}.${body}`).digest('base64')
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': `v1,${signature}`,
+  }
+}
+
+export function bodyOf({ id, data }: Post, at: number): string {
+  return JSON.stringify({
+    type: TYPE,
+    timestamp: new Date(at).toISOString(),
+    data: { events: [{ id, type: TYPE, data }] },
+  })
+}

@@ -1,0 +1,158 @@
+// What is compared: the same POST, by Sluice from a durable store, by a BullMQ worker that signs and posts, and by a loop that
+// does nothing but post. Each side is given its work off the clock, and ends when the last is settled.
+import { join } from 'node:path'
+import { Agent, request } from 'undici'
+import { Sluice } from '../../src/sluice.ts'
+import { bodyOf, postOf, SECRET, signedBy, TYPE } from './posts.ts'
+
+export interface Work {
+  readonly url: string
+  readonly posts: number
+  /** So many POSTs are under way at once. */
+  readonly atOnce: number
+  /** Of this side alone, empty. */
+  readonly folder: string
+  /** Of its service, where it has one. */
+  readonly service: string
+}
+
+interface Ready {
+  /** Resolves when the last POST is settled. */
+  readonly run: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+type DeliverSide = (work: Work) => Promise<Ready>
+
+export type SideName = keyof typeof sides
+
+export const sides = { sluice: sluiceSide, undici: undiciSide, bullmq: bullmqSide } satisfies Record<
+  string,
+  DeliverSide
+>
+
+const FLOW = 'versions'
+const PUBLISHED_AT_ONCE = 500
+const WARM_UP = 2_000
+const ENDPOINTS = 500
+
+/** Many endpoints, each with a lane of its own and so with one POST at a time; each event is for one of them. */
+async function sluiceSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
+  const key = Buffer.alloc(32, 'master').toString('base64')
+  const store = `sqlite:${join(folder, 'deliver.db')}`
+  const app = new Sluice({ store, key, log: false, runsAtOnce: atOnce, delivery: { allowLoopback: true } })
+  app.delivery(FLOW, { on: `${TYPE}.*`, window: { every: 0, maxEvents: 1 } })
+  await app.start()
+  for (let at = 0; at < ENDPOINTS; at++)
+    await app.endpoints.add({ url: `${url}${at}`, secret: SECRET, eventFilter: [`${TYPE}.${at}`] })
+  const done = counter()
+  app.events.on('run.done', done.add)
+  const publish = async (from: number, to: number): Promise<void> => {
+    for (let first = from; first < to; first += PUBLISHED_AT_ONCE) {
+      const some = Array.from({ length: Math.min(PUBLISHED_AT_ONCE, to - first) }, (_, at) => postOf(first + at))
+      await app.publish(some.map(({ id, data }) => ({ id, type: `${TYPE}.${data.n % ENDPOINTS}`, data })))
+    }
+  }
+  await publish(0, WARM_UP)
+  await done.reached(WARM_UP)
+  await app.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
+  await publish(WARM_UP, WARM_UP + posts)
+  return {
+    run: async () => {
+      await app.flows.resume(FLOW)
+      await done.reached(WARM_UP + posts)
+    },
+    close: () => app.stop(),
+  }
+}
+
+/** Nothing but undici: bodies and signatures are made off the clock. */
+async function undiciSide({ url, posts, atOnce }: Work): Promise<Ready> {
+  const agent = new Agent({ connections: atOnce })
+  const all = async (work: readonly Made[]): Promise<void> => {
+    let next = 0
+    const loop = async (): Promise<void> => {
+      for (let one = work[next++]; one !== undefined; one = work[next++]) await posted(agent, url, one)
+    }
+    await Promise.all(Array.from({ length: atOnce }, loop))
+  }
+  await all(made(WARM_UP))
+  const work = made(posts)
+  return { run: () => all(work), close: () => agent.close() }
+}
+
+/** What one writes today: a job for each, signed and posted by a worker. */
+async function bullmqSide({ url, posts, atOnce, service }: Work): Promise<Ready> {
+  const { Queue, Worker } = await import('bullmq')
+  const connection = { host: '127.0.0.1', port: Number(new URL(service).port) }
+  const agent = new Agent({ connections: atOnce })
+  const queue = new Queue(FLOW, { connection })
+  await queue.obliterate({ force: true })
+  const worker = new Worker(
+    FLOW,
+    async (job) => {
+      const body = bodyOf(job.data as ReturnType<typeof postOf>, job.timestamp)
+      await posted(agent, url, { body, headers: signedBy(body, job.id ?? '') })
+    },
+    { connection, concurrency: atOnce, autorun: false, removeOnComplete: { count: 0 } },
+  )
+  const done = counter()
+  worker.on('completed', done.add)
+  worker.on('error', (error) => console.error(error))
+  const add = async (from: number, to: number): Promise<void> => {
+    for (let first = from; first < to; first += PUBLISHED_AT_ONCE) {
+      const some = Array.from({ length: Math.min(PUBLISHED_AT_ONCE, to - first) }, (_, at) => postOf(first + at))
+      await queue.addBulk(some.map((data) => ({ name: TYPE, data, opts: { jobId: data.id } })))
+    }
+  }
+  await add(0, WARM_UP)
+  void worker.run()
+  await done.reached(WARM_UP)
+  await worker.pause()
+  await add(WARM_UP, WARM_UP + posts)
+  return {
+    run: async () => {
+      await worker.resume()
+      await done.reached(WARM_UP + posts)
+    },
+    close: async () => {
+      await worker.close()
+      await queue.close()
+      await agent.close()
+    },
+  }
+}
+
+interface Made {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function made(count: number): readonly Made[] {
+  return Array.from({ length: count }, (_, n) => {
+    const body = bodyOf(postOf(n), Date.now())
+    return { body, headers: signedBy(body, `post-${n}`) }
+  })
+}
+
+async function posted(dispatcher: Agent, url: string, { body, headers }: Made): Promise<void> {
+  const answer = await request(url, { method: 'POST', headers, body, dispatcher })
+  await answer.body.dump()
+  if (answer.statusCode !== 200) throw new Error(`The sink answered ${answer.statusCode}.`)
+}
+
+/** Counts, and says when it has come so far; asked for one number at a time. */
+function counter(): { readonly add: () => void; readonly reached: (count: number) => Promise<void> } {
+  let count = 0
+  let awaited = { at: Infinity, ...Promise.withResolvers<void>() }
+  return {
+    add: () => {
+      if (++count >= awaited.at) awaited.resolve()
+    },
+    reached: (at) => {
+      awaited = { at, ...Promise.withResolvers<void>() }
+      if (count >= at) awaited.resolve()
+      return awaited.promise
+    },
+  }
+}

@@ -1,0 +1,64 @@
+// The life of a user in the words of the design: enqueued, dequeued, started, finished, requeued, skipped. All of it is told
+// by the engine; this only gives it other names.
+import type { EventMap, EventName, Millis, Sluice } from 'sluice'
+
+export interface LifeLine {
+  readonly what: 'enqueued' | 'dequeued' | 'started' | 'finished' | 'requeued' | 'retries' | 'dead' | 'skipped'
+  readonly user: string
+  /** What else there is to say. */
+  readonly more: string
+}
+
+const FLOW = 'rank-user'
+
+type Lines = { readonly [N in EventName]?: (what: EventMap[N]) => readonly LifeLine[] }
+
+const LINES: Lines = {
+  'event.skipped': ({ flow, source }) => [
+    {
+      what: 'skipped',
+      user: '-',
+      more: flow === FLOW ? `nobody is assigned (${source})` : 'our own write, or no task',
+    },
+  ],
+  // A lane is in the line from its deadline on; nobody looks at it before its turn.
+  'lane.due': ({ key, late }) => [
+    { what: 'enqueued', user: key, more: `${seconds(late)} ago` },
+    { what: 'dequeued', user: key, more: `waited ${seconds(late)}` },
+  ],
+  'run.started': ({ key, events, attempt }) => [
+    { what: 'started', user: key, more: `${events} events, attempt ${attempt}` },
+  ],
+  'run.done': ({ key, ms, counts }) => {
+    const { loaded = 0, updated = 0 } = counts
+    const changes = `${updated} of ${loaded} tasks updated in ${seconds(ms)}`
+    return [
+      { what: 'finished', user: key, more: changes },
+      ...(updated === 0 ? [{ what: 'skipped', user: key, more: 'no changes' } as const] : []),
+    ]
+  },
+  'run.again': ({ key, why, after }) => [
+    { what: 'requeued', user: key, more: why === '' ? `more to write, after ${seconds(after)}` : why },
+  ],
+  'run.retry': ({ key, error, after }) => [{ what: 'retries', user: key, more: `after ${seconds(after)}: ${error}` }],
+  'run.dead': ({ key, error }) => [{ what: 'dead', user: key, more: error }],
+}
+
+/** Also when the app has yet to start. */
+export function lifeLog(app: Sluice, tell: (line: LifeLine) => void): void {
+  app.events.onAny((name, what) => {
+    if ('flow' in what && what.flow !== FLOW && name !== 'event.skipped') return
+    for (const line of LINES[name]?.(what) ?? []) tell(line)
+  })
+  // What came during a run is in the line again when that ends.
+  app.events.on('run.done', async ({ flow, key }) => {
+    if (flow !== FLOW) return
+    const lane = await app.lanes.get(FLOW, key)
+    if (lane !== undefined && lane.waiting > 0)
+      tell({ what: 'requeued', user: key, more: `${lane.waiting} new events` })
+  })
+}
+
+function seconds(ms: Millis): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}

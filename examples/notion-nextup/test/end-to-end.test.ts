@@ -1,0 +1,139 @@
+// The end-to-end part of the design's test plan, in real time: a webhook server of its own process, real HTTP on both sides.
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from 'sluice'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { play } from '../scenarios/play.ts'
+import { SCENARIOS, type Scenario } from '../scenarios/scenarios.ts'
+import { DATA_SOURCE, NotionStandIn, TOKEN } from '../stand-in/notion.ts'
+import { Lag } from '../stand-in/lag.ts'
+import { closest } from '../stand-in/rate.ts'
+import { serveStandIn, type StandInServer } from '../stand-in/server.ts'
+import {
+  ACTION_SECRET,
+  actionWebhook,
+  deliverTo,
+  integrationWebhook,
+  VERIFICATION_TOKEN,
+} from '../stand-in/webhooks.ts'
+import { person, rankOf } from './virtual.ts'
+
+const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
+const [ada, ben, cleo] = [person('ada'), person('ben'), person('cleo')]
+
+let notion: NotionStandIn
+let server: StandInServer
+let folder: string
+let lag: Lag
+let child: ChildProcess | undefined
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-nextup-'))
+  lag = new Lag()
+  notion = new NotionStandIn({ clock: systemClock, latency: [20, 60] })
+  server = await serveStandIn(notion)
+})
+
+afterEach(async () => {
+  if (child?.exitCode === null) child.kill('SIGKILL')
+  lag.stop()
+  await server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Served {
+  readonly url: string
+  readonly log: () => string
+  /** Its exit code. */
+  readonly stop: () => Promise<unknown>
+}
+
+/** As a user would: the environment names the Notion to work on. */
+async function served(...args: readonly string[]): Promise<Served> {
+  const env = {
+    PATH: process.env['PATH'],
+    NOTION_TOKEN: TOKEN,
+    NOTION_URL: server.url,
+    NOTION_DATA_SOURCE_ID: DATA_SOURCE,
+    NOTION_ACTION_SECRET: ACTION_SECRET,
+    NOTION_VERIFICATION_TOKEN: VERIFICATION_TOKEN,
+    SLUICE_STORE: `sqlite:${join(folder, 'nextup.db')}`,
+    DEBOUNCE_MS: '400',
+    PAGE_DEBOUNCE_MS: '200',
+  }
+  const begun = spawn(process.execPath, [MAIN, '--serve', '--port=0', ...args], { env })
+  child = begun
+  let log = ''
+  for (const stream of [begun.stdout, begun.stderr]) stream.on('data', (text) => (log += String(text)))
+  await expect.poll(() => /Listens on (\S+);/.exec(log)?.[1], { timeout: 20_000 }).toBeDefined()
+  const stop = async (): Promise<unknown> => {
+    const ended = once(begun, 'exit')
+    begun.kill('SIGTERM')
+    const [code] = (await ended) as [unknown]
+    return code
+  }
+  return { url: /Listens on (\S+);/.exec(log)?.[1] ?? '', log: () => log, stop }
+}
+
+describe('the webhook server', () => {
+  it('ranks the tasks of several users, tells their lives, and keeps to three calls a second', async () => {
+    const pages = [ada, ben, cleo].map((user) => [1, 2].map((n) => notion.add({ assignees: [user], importance: n })))
+    const app = await served()
+    const deliver = deliverTo(app.url)
+    const firsts = pages.flatMap(([page]) => (page === undefined ? [] : [page]))
+    for (const page of [...firsts, ...firsts, notion.add({})]) expect(await deliver(actionWebhook(page))).toBe(200)
+    const change = { by: ada, at: systemClock.now(), properties: [] }
+    for (const page of firsts) expect(await deliver(integrationWebhook({ page, ...change }))).toBe(200)
+    await expect
+      .poll(() => pages.map((own) => own.map((page) => rankOf(page)[0])), { timeout: 20_000 })
+      .toEqual([
+        [2, 1],
+        [2, 1],
+        [2, 1],
+      ])
+    for (const word of ['enqueued', 'dequeued', 'started', 'finished', 'skipped']) {
+      await expect.poll(app.log, { timeout: 20_000 }).toMatch(new RegExp(`  ${word} `))
+    }
+    expect(await app.stop()).toBe(0)
+    expect(notion.calls.some(({ path }) => path === `/v1/pages/${firsts[0]?.id}`)).toBe(true)
+    const times = notion.calls.map(({ at }) => at)
+    // The other process is as punctual as its core, too: a call leaves up to a tenth of a second after it was handed over.
+    expect(closest(times, 3) + lag.most, JSON.stringify(times)).toBeGreaterThanOrEqual(900)
+  })
+
+  it('writes nothing in a dry run', async () => {
+    const page = notion.add({ assignees: [ada], importance: 1 })
+    const app = await served('--dry-run')
+    expect(await deliverTo(app.url)(actionWebhook(page))).toBe(200)
+    await expect.poll(app.log, { timeout: 20_000 }).toMatch(/finished .*user-ada .*0 of 1 tasks updated/)
+    expect(await app.stop()).toBe(0)
+    expect(app.log()).toContain('Dry run: nothing is written.')
+    expect(rankOf(page)).toEqual([null, null])
+    expect(notion.calls.map(({ method }) => method)).toEqual(['GET', 'POST'])
+  })
+})
+
+describe('the scenarios', () => {
+  const held: Scenario = { title: 'holds', play: async () => [{ says: 'fine', held: true }] }
+  const failing: Scenario = { title: 'does not', play: async () => [{ says: 'not fine', held: false }] }
+  const breaking: Scenario = {
+    title: 'breaks off',
+    play: () => {
+      throw new Error('in the middle')
+    },
+  }
+
+  it('are told, and one that fails or breaks off is seen', async () => {
+    const lines: string[] = []
+    const store = `sqlite:${join(folder, 'play.db')}`
+    expect(await play(store, (line) => lines.push(line), [...SCENARIOS.slice(0, 1), held])).toBe(true)
+    expect(lines.join('\n')).toMatch(/s {2}ada +edits .*\n(.*\n)+.*ok +5 edits, 1 run\n/)
+    expect(await play(store, (line) => lines.push(line), [held, failing])).toBe(false)
+    expect(await play(store, (line) => lines.push(line), [breaking, held])).toBe(false)
+    expect(lines.join('\n')).toMatch(/FAILED in the middle\n\n2\. holds/)
+  })
+})

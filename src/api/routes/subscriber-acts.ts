@@ -1,0 +1,136 @@
+// What is done to a subscriber that is registered: tested, proven, replayed, paused, resumed, enabled again, given a token.
+import { z } from 'zod'
+import { route, type ApiRoute } from '../route.ts'
+import { counted, id, NOTHING } from '../schemas.ts'
+import { missing } from './missing.ts'
+import { ENABLED, ONE, PATH, PROVED, SUBSCRIBER, TAG, TESTED } from './subscriber-schemas.ts'
+
+export const subscriberActs: readonly ApiRoute[] = [
+  route({
+    method: 'POST',
+    path: `${PATH}/{id}/test`,
+    name: 'testSubscriber',
+    tag: TAG,
+    summary: 'One signed test event to it alone, and what came of it.',
+    role: 'operate',
+    own: true,
+    counted: 'tests',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: TESTED,
+    audited: ({ params }) => `test the subscriber ${params.id}`,
+    handle: (app, { params }) => app.endpoints.test(params.id),
+  }),
+  route({
+    method: 'POST',
+    path: `${PATH}/{id}/prove`,
+    name: 'proveSubscriber',
+    tag: TAG,
+    summary: 'It is asked to prove that it is its owner’s, as at its registration.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: PROVED,
+    audited: ({ params }) => `prove the subscriber ${params.id}`,
+    handle: (app, { params, who }) => app.endpoints.prove(params.id, who),
+  }),
+  route({
+    method: 'POST',
+    path: `${PATH}/{id}/replay`,
+    name: 'replaySubscriber',
+    tag: TAG,
+    summary: 'What could not be delivered to it is tried again, before what waits.',
+    role: 'operate',
+    own: true,
+    params: ONE,
+    query: NOTHING,
+    body: z.strictObject({ letter: id.exactOptional().meta({ description: 'One dead letter of it; else all.' }) }),
+    answer: counted,
+    audited: ({ params, body: { letter } }) => `replay ${letter ?? 'all'} to the subscriber ${params.id}`,
+    handle: (app, { params, body }) => app.endpoints.replay(params.id, body),
+  }),
+  route({
+    method: 'POST',
+    path: `${PATH}/{id}/token`,
+    name: 'makeSubscriberToken',
+    tag: TAG,
+    summary:
+      'For the subscriber: its deliveries, test, replay and rotation. Shown now, and never again; ends the one before.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.strictObject({ token: z.string() }),
+    audited: 'in its commit',
+    handle: (app, { params, who }) => app.endpoints.makeToken(params.id, who),
+  }),
+  route({
+    method: 'DELETE',
+    path: `${PATH}/{id}/token`,
+    name: 'revokeSubscriberToken',
+    tag: TAG,
+    summary: 'From now on nobody gets in with it.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.strictObject({ result: z.literal('ok') }),
+    audited: 'in its commit',
+    handle: async (app, { params, who }) => {
+      const result = await app.endpoints.revokeToken(params.id, who)
+      if (result === 'missing') throw missing('token of a subscriber', params.id)
+      return { result }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/webhooks/trigger',
+    name: 'triggerDeliveries',
+    tag: TAG,
+    summary: 'Every open window is over now; neither backoff nor a pause is skipped.',
+    role: 'operate',
+    status: 202,
+    params: NOTHING,
+    query: NOTHING,
+    body: NOTHING,
+    answer: z.strictObject({ triggered: z.int().meta({ description: 'How many batches are due by that.' }) }),
+    audited: () => 'trigger all deliveries',
+    handle: (app) => app.endpoints.trigger(),
+  }),
+  route({
+    method: 'POST',
+    path: `${PATH}/{id}/enable`,
+    name: 'enableSubscriber',
+    tag: TAG,
+    summary: 'After it was disabled; what waited meanwhile is delivered, or dropped.',
+    role: 'operate',
+    params: ONE,
+    query: NOTHING,
+    body: z.strictObject({
+      from: z
+        .enum(['backlog', 'now'])
+        .meta({ description: '`backlog`: what waits goes at once; `now`: it is dropped.' }),
+    }),
+    answer: ENABLED,
+    audited: 'in its commit',
+    handle: (app, { params, body, who }) => app.endpoints.enable(params.id, { ...body, by: who }),
+  }),
+  ...(['pause', 'resume'] as const).map((act) =>
+    route({
+      method: 'POST',
+      path: `${PATH}/{id}/${act}`,
+      name: `${act}Subscriber`,
+      tag: TAG,
+      summary: act === 'pause' ? 'Its events wait.' : 'What waits is due at once. Not of one that is disabled.',
+      role: 'operate',
+      params: ONE,
+      query: NOTHING,
+      body: NOTHING,
+      answer: SUBSCRIBER,
+      audited: 'in its commit',
+      handle: (app, { params, who }) => app.endpoints[act](params.id, who),
+    }),
+  ),
+]

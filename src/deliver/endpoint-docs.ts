@@ -1,0 +1,141 @@
+// Endpoints as they are kept: one document each, its secrets sealed inside. Written against the revision that was read.
+import { SluiceError } from '../errors.ts'
+import type { Millis } from '../clock.ts'
+import type { Doc, Store } from '../store/contract/index.ts'
+import type { Endpoint, NewEndpoint } from './endpoint.ts'
+
+export interface KeptEndpoint extends Endpoint {
+  readonly sealed64: string
+}
+
+export interface Read<T> {
+  readonly kept: T
+  readonly now: Millis
+  /** The epoch of the routes, no newer than what was read. */
+  readonly routes: number
+}
+
+/** As the audit log has it. */
+export interface Done {
+  readonly by: string
+  readonly what: string
+}
+
+const KIND = 'endpoint'
+const PAGE = 500
+const TRIES = 10
+
+export class EndpointDocs {
+  readonly #store: () => Promise<Store>
+
+  constructor(store: () => Promise<Store>) {
+    this.#store = store
+  }
+
+  async all(): Promise<Read<readonly KeptEndpoint[]>> {
+    const { docs, now, routes } = await this.#all()
+    return { kept: docs.map(keptIn), now, routes }
+  }
+
+  async count(): Promise<{ readonly count: number; readonly now: Millis }> {
+    const { docs, now } = await this.#all()
+    return { count: docs.length, now }
+  }
+
+  async one(id: string): Promise<Read<KeptEndpoint | undefined>> {
+    const { doc, now, routes } = await this.#one(id)
+    return { kept: doc === undefined ? undefined : keptIn(doc), now, routes }
+  }
+
+  async add(kept: KeptEndpoint, { by, what }: Done): Promise<void> {
+    const store = await this.#store()
+    const writes = [{ kind: KIND, id: kept.id, ifRev: 0, body: bodyOf(kept) }]
+    await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
+  }
+
+  /** Raises the routes if who gets what is another by it. */
+  async change(id: string, done: Done, change: (kept: KeptEndpoint, now: Millis) => KeptEndpoint): Promise<Endpoint> {
+    const store = await this.#store()
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { doc, now } = await this.#one(id)
+      if (doc === undefined) throw missing(id)
+      const before = keptIn(doc)
+      const kept = change(before, now)
+      const raiseRoutes = routedBy(before) !== routedBy(kept)
+      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: bodyOf(kept) }]
+      const reply = await store.writeDocs({ writes, raiseRoutes, audit: { who: done.by, what: done.what } })
+      if (reply.kind === 'written') return shown(kept)
+    }
+    throw tooOften(id)
+  }
+
+  async remove(id: string, { by, what }: Done): Promise<void> {
+    const store = await this.#store()
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { doc } = await this.#one(id)
+      if (doc === undefined) throw missing(id)
+      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
+      const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
+      if (reply.kind === 'written') return
+    }
+    throw tooOften(id)
+  }
+
+  async #all(): Promise<{ readonly docs: readonly Doc[]; readonly now: Millis; readonly routes: number }> {
+    const store = await this.#store()
+    const docs: Doc[] = []
+    let after = ''
+    for (let routes: number | undefined; ;) {
+      const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
+      docs.push(...reply.docs)
+      // Whoever changed them after the first page has raised it.
+      routes ??= reply.routes
+      if (reply.next === undefined) return { docs, now: reply.now, routes }
+      after = reply.next
+    }
+  }
+
+  async #one(id: string): Promise<{ readonly doc: Doc | undefined; readonly now: Millis; readonly routes: number }> {
+    const store = await this.#store()
+    const { docs, now, routes } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+    return { doc: docs[0], now, routes }
+  }
+}
+
+export function shown({ sealed64: _sealed, ...endpoint }: KeptEndpoint): Endpoint {
+  return endpoint
+}
+
+export function fieldsOf({
+  id: _id,
+  createdAt: _at,
+  active: _active,
+  proof: _proof,
+  sealed64: _sealed,
+  ...fields
+}: KeptEndpoint): NewEndpoint {
+  return fields
+}
+
+export function missing(id: string): SluiceError {
+  return new SluiceError('NOT_FOUND', `There is no endpoint ${JSON.stringify(id.slice(0, 100))}.`)
+}
+
+function tooOften(id: string): SluiceError {
+  return new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
+}
+
+function routedBy({ eventFilter, proof }: Endpoint): string {
+  return JSON.stringify([eventFilter, proof === 'pending'])
+}
+
+function keptIn(doc: Doc): KeptEndpoint {
+  return { ...UNSAID_BEFORE, ...(JSON.parse(Buffer.from(doc.body).toString()) as KeptEndpoint) }
+}
+
+/** Of those that an earlier version has written. */
+const UNSAID_BEFORE = { rate: null, proof: 'none' } as const
+
+function bodyOf(kept: KeptEndpoint): Buffer {
+  return Buffer.from(JSON.stringify(kept))
+}

@@ -1,0 +1,72 @@
+// How many subscribers may be registered, by address and by key: beyond that 429, and when to come again.
+import { describe, expect, test } from 'vitest'
+import { Sluice } from '../../src/index.ts'
+import { rig, STORES, type Answer, type CallOptions, type Rig } from './rig.ts'
+import { APP_KEY } from './seeded.ts'
+
+const PATH = '/v1/webhooks/subscribers'
+
+async function scene(store: string, registrations?: { rate: number; per: '1m' }): Promise<Rig> {
+  const delivery = registrations === undefined ? {} : { delivery: { registrations } }
+  return rig(store, (app) => app.delivery('versions', { on: 'version.*' }), { key: APP_KEY, ...delivery })
+}
+
+function register(r: Rig, options: CallOptions = {}): Promise<Answer> {
+  return r.post(PATH, { url: 'https://subscriber.example.com/hook' }, options)
+}
+
+describe.each(STORES)('on %s', (store) => {
+  test('an address may so many in a minute, and is told when to come again', async () => {
+    const r = await scene(store, { rate: 3, per: '1m' })
+    for (let n = 0; n < 3; n++) expect((await register(r)).status).toBe(200)
+    const refused = await register(r)
+    expect(refused).toMatchObject({ status: 429, body: { code: 'TOO_MANY_CALLS' } })
+    const after = Number(refused.headers['retry-after'])
+    expect(after).toBeGreaterThan(0)
+    expect(after).toBeLessThanOrEqual(120)
+    expect((await r.get(PATH)).body).toMatchObject({ items: [{}, {}, {}] })
+    await r.t.advance(`${after}s`)
+    expect((await register(r)).status).toBe(200)
+  })
+
+  test('a key may so many, from whatever addresses; an address may so many, with whatever keys', async () => {
+    const r = await scene(store, { rate: 2, per: '1m' })
+    const [one, other] = [
+      (await r.app.keys.make({ name: 'one', role: 'operate' })).secret,
+      (await r.app.keys.make({ name: 'other', role: 'operate' })).secret,
+    ]
+    const statuses = async (...calls: readonly (readonly [string, string])[]): Promise<readonly number[]> => {
+      const found: number[] = []
+      for (const [key, address] of calls) found.push((await register(r, { key, address })).status)
+      return found
+    }
+    expect(await statuses([one, '8.0.0.1'], [one, '8.0.0.2'], [one, '8.0.0.3'])).toEqual([200, 200, 429])
+    expect(await statuses([other, '8.0.0.9'], [one, '8.0.0.9'], [other, '8.0.0.9'])).toEqual([200, 429, 429])
+    expect((await r.get(PATH, { key: one, address: '8.0.0.9' })).status).toBe(200)
+  })
+
+  test('tests are counted by themselves', async () => {
+    const r = await scene(store, { rate: 2, per: '1m' })
+    const statuses: number[] = []
+    // Of nobody: what is counted is that it was asked for.
+    for (let n = 0; n < 3; n++) statuses.push((await r.post(`${PATH}/ep_nobody/test`)).status)
+    expect(statuses).toEqual([404, 404, 429])
+    expect((await register(r)).status).toBe(200)
+  })
+
+  test('sixty a minute, unless said', async () => {
+    const r = await scene(store)
+    for (let n = 0; n < 60; n++) expect((await register(r)).status).toBe(200)
+    expect((await register(r)).status).toBe(429)
+  })
+})
+
+test.each([
+  { rate: 0, per: '1m' },
+  { rate: 1, per: '0s' },
+  { rate: Number.NaN, per: '1m' },
+])('%o is refused', (registrations) => {
+  expect(() => new Sluice({ store: 'memory:', delivery: { registrations: registrations as never } })).toThrow(
+    'registrations',
+  )
+})

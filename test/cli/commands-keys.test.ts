@@ -1,0 +1,189 @@
+// The master key by the command line: given, missing, made for development, and exchanged, with a kill in the middle.
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Sluice } from '../../src/index.ts'
+import { folderWith, Program, run, type Ran } from './commands-rig.ts'
+
+const [OLD = '', NEW = ''] = [1, 2].map(() => randomBytes(32).toString('base64'))
+const CHILD = fileURLToPath(new URL('rotate-child.ts', import.meta.url))
+
+function configured(options = '', more = ''): string {
+  return `
+import { Sluice } from '${new URL('../../src/index.ts', import.meta.url).href}'
+const app = new Sluice({ store: 'sqlite:app.db', log: false, ${options} })
+app.delivery('versions', { on: 'version.*' })
+${more}
+export default app
+`
+}
+
+const PLAIN = { 'sluice.config.ts': configured() }
+const keys = (...all: readonly string[]): { readonly env: Readonly<Record<string, string>> } => ({
+  env: { SLUICE_MASTER_KEY: all.join(',') },
+})
+
+describe('sluice start', () => {
+  test('with a delivery and no master key does not start, and says how to give one', async () => {
+    const ran = await run(folderWith(PLAIN), ['start', '--port=0'])
+    expect(ran.code).toBe(1)
+    expect(ran.stderr).toMatch(/CONFIG_INVALID: there is a delivery.*SLUICE_MASTER_KEY.*openssl rand -base64 32/)
+  })
+
+  test('starts with one, and with several', async () => {
+    for (const key of [OLD, `${NEW},${OLD}`]) {
+      const program = new Program(folderWith(PLAIN), ['start', '--port=0'], { SLUICE_MASTER_KEY: key })
+      expect(await program.said(/listens on (http:)/)).toBe('http:')
+    }
+  })
+
+  test('a key that is none is refused by its length', async () => {
+    const ran = await run(folderWith(PLAIN), ['start', '--port=0'], keys('c2hvcnQ='))
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/CONFIG_INVALID.*key has 5 bytes/) })
+  })
+
+  test('needs none where nothing is sealed', async () => {
+    const bare = configured().replace(/app\.delivery.*/, '')
+    const program = new Program(folderWith({ 'sluice.config.ts': bare }), ['start', '--port=0'])
+    expect(await program.said(/listens on (http:)/)).toBe('http:')
+  })
+
+  test('refuses endpoints on this machine, unless it is forced', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
+    const ran = await run(folder, ['start', '--port=0'], keys(OLD))
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/CONFIG_INVALID.*allowLoopback.*--allow-loopback/),
+    })
+    const forced = new Program(folder, ['start', '--port=0', '--allow-loopback'], { SLUICE_MASTER_KEY: OLD })
+    expect(await forced.said(/listens on (http:)/)).toBe('http:')
+  })
+})
+
+describe('sluice dev', () => {
+  test('makes a master key that its owner alone can read, once, and lets endpoints be on this machine', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
+    const file = join(folder, '.sluice-master-key')
+    const first = new Program(folder, ['dev', '--port=0'])
+    expect(await first.said(/(made a master key)/)).not.toBe('')
+    await first.said(/listens on (http:)/)
+    await first.stop()
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    const made = readFileSync(file, 'utf8')
+    expect(Buffer.from(made, 'base64')).toHaveLength(32)
+    // What is asked of the app without a server goes by the same key.
+    expect((await run(folder, ['endpoints', 'add', 'http://127.0.0.1:9/in'])).code).toBe(0)
+    const second = new Program(folder, ['dev', '--port=0'])
+    await second.said(/listens on (http:)/)
+    expect(second.text).not.toContain('made a master key')
+    await second.stop()
+    expect(readFileSync(file, 'utf8')).toBe(made)
+    expect((await run(folder, ['keys', 'master', '--json'])).json).toMatchObject({ documents: 1, unreadable: [] })
+    chmodSync(file, 0o644)
+    expect((await run(folder, ['dev', '--port=0'])).stderr).toMatch(/CONFIG_INVALID.*chmod 600/)
+  })
+
+  test('goes by the one of the environment where there is one', async () => {
+    const folder = folderWith(PLAIN)
+    const program = new Program(folder, ['dev', '--port=0'], { SLUICE_MASTER_KEY: OLD })
+    await program.said(/listens on (http:)/)
+    await program.stop()
+    expect(() => statSync(join(folder, '.sluice-master-key'))).toThrow('ENOENT')
+  })
+})
+
+/** An app on the file of the folder, under these keys, as long as it is used. */
+async function within<T>(folder: string, key: readonly string[], use: (app: Sluice) => Promise<T>): Promise<T> {
+  const app = new Sluice({ store: `sqlite:${join(folder, 'app.db')}`, key, log: false })
+  try {
+    return await use(app.delivery('versions', { on: 'version.*' }))
+  } finally {
+    await app.stop()
+  }
+}
+
+type Secrets = ReadonlyMap<string, string>
+
+async function withEndpoints(folder: string, count: number): Promise<Secrets> {
+  return within(folder, [OLD], async (app) => {
+    const added = await Promise.all(
+      Array.from({ length: count }, (_, at) => app.endpoints.add({ url: `https://hook.example.com/${at}` })),
+    )
+    return new Map(added.map(({ id, secret }) => [id, secret]))
+  })
+}
+
+/** Ids of endpoints whose secret is not what it was. */
+function unlike(folder: string, key: readonly string[], secrets: Secrets): Promise<readonly string[]> {
+  return within(folder, key, async (app) => {
+    const wrong: string[] = []
+    for (const [id, secret] of secrets) {
+      const found = await app.endpoints.addressed(id).catch(() => undefined)
+      if (found?.secrets[0] !== secret) wrong.push(id)
+    }
+    return wrong
+  })
+}
+
+describe('sluice keys rotate-master', () => {
+  test('seals everything anew, says how much, and leaves an entry', async () => {
+    const folder = folderWith(PLAIN)
+    const secrets = await withEndpoints(folder, 3)
+    const sluice = (words: readonly string[], ...all: readonly string[]): Promise<Ran> =>
+      run(folder, words, keys(...all))
+    expect((await sluice(['keys', 'master'], NEW, OLD)).stdout).toMatch(/under an older key +3/)
+    const rotated = await sluice(['keys', 'rotate-master'], NEW, OLD)
+    expect(rotated).toMatchObject({ code: 0, stdout: '3 documents of 3 sealed under the newest key.\n' })
+    expect(rotated.stderr).toMatch(/rotate-master {2}100 % {2}3 of 3/)
+    expect((await sluice(['keys', 'rotate-master', '--json'], NEW)).json).toEqual({
+      looked: 3,
+      resealed: 0,
+      unreadable: [],
+    })
+    expect((await sluice(['audit', 'list'], NEW)).stdout).toMatch(
+      /sealed 3 of endpoint under the master key [0-9a-f]{8}/,
+    )
+    expect(await unlike(folder, [NEW], secrets)).toEqual([])
+  })
+
+  test('ends with 1 and names what it cannot read', async () => {
+    const folder = folderWith(PLAIN)
+    const secrets = await withEndpoints(folder, 1)
+    const ran = await run(folder, ['keys', 'rotate-master'], keys(NEW))
+    expect(ran.code).toBe(1)
+    expect(ran.stderr).toContain(`endpoint ${[...secrets.keys()][0]}`)
+    expect((await run(folder, ['keys', 'rotate-master'])).stderr).toContain('SLUICE_MASTER_KEY')
+  })
+
+  test('killed in the middle, it leaves everything readable, and goes on', async () => {
+    const folder = folderWith(PLAIN)
+    const secrets = await withEndpoints(folder, 700)
+    const child = spawn(process.execPath, [CHILD, join(folder, 'app.db'), NEW, OLD], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    // Two pages of documents are done; the third is under way, or not begun, when it is killed.
+    for (let page = 0; page < 4; page++) {
+      child.stdin.write('\n')
+      await lines.next()
+    }
+    child.stdin.write('\n')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const between = await within(folder, [NEW, OLD], (app) => app.masterKey.state())
+    expect(between).toMatchObject({ documents: 700, unreadable: [] })
+    expect(between.older).toBeGreaterThan(0)
+    expect(between.older).toBeLessThan(700)
+    expect(await unlike(folder, [NEW, OLD], secrets)).toEqual([])
+    expect((await unlike(folder, [OLD], secrets)).length).toBe(700 - between.older)
+    const rest = await run(folder, ['keys', 'rotate-master', '--json'], keys(NEW, OLD))
+    expect(rest.json).toEqual({ looked: 700, resealed: between.older, unreadable: [] })
+    expect(await unlike(folder, [NEW], secrets)).toEqual([])
+  })
+})

@@ -1,0 +1,195 @@
+// One life of the fleet: events are published and delivered to twenty endpoints while workers are killed; then the judge has
+// its say. `npm test` does it with 2,000 events, `npm run prove -- deliver-fleet` with 50,000.
+import { fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { chance } from '../../src/demo/chance.ts'
+import { fleetApp, type FleetStore } from './fleet-app.ts'
+import { complaintsOf, p99, type Letter } from './fleet-check.ts'
+import { Crew } from './fleet-crew.ts'
+import { FLEET, LEASE, MAX_EVENTS, plannedOf, wantedBy } from './fleet-plan.ts'
+import type { Written } from './fleet-witness.ts'
+
+export interface FleetOptions {
+  /** An empty folder. */
+  readonly folder: string
+  readonly events: number
+  /** How often a worker is killed. */
+  readonly kills: number
+  readonly seed: number
+  /** Whether all of them behave as healthy ones do. */
+  readonly isCalm?: boolean
+  /** So many of them are no part of the figure: code is loaded and compiled, and connections are made. */
+  readonly warmUp?: number
+  /** Between two portions of events; as fast as they are taken unless said. */
+  readonly pause?: number
+  /** A file in the folder unless said; then with so many workers at once. */
+  readonly store?: { readonly url: string; readonly workers: number }
+  /** Where compiled modules are kept. */
+  readonly compiled?: string
+  readonly progress?: (part: number) => void
+  /** Of what was written down, before it is judged: tests of the fleet change it. */
+  readonly meddle?: (posts: readonly Written[]) => readonly Written[]
+}
+
+export interface FleetReport {
+  readonly complaints: readonly string[]
+  readonly counts: {
+    readonly events: number
+    readonly kills: number
+    readonly posts: number
+    readonly refused: number
+    readonly cutOff: number
+    /** Batches that came more than once to who had them. */
+    readonly repeated: number
+    readonly deadLetters: number
+  }
+  /** Of the healthy ones, from when the oldest event of a batch was published until it was there. */
+  readonly p99: number
+}
+
+const WITNESS = fileURLToPath(new URL('./fleet-witness.ts', import.meta.url))
+const PORTION = 20
+/** After the last of a part was published: its deliveries are under way, or some of them wait. */
+const KILLED_WITHIN = 400
+const COMPLAINTS_KEPT = 20
+
+export async function fleet(options: FleetOptions): Promise<FleetReport> {
+  const { folder, events, isCalm = false } = options
+  const key = randomBytes(32).toString('base64')
+  const store = { store: options.store?.url ?? `sqlite:${join(folder, 'fleet.db')}`, key }
+  const file = join(folder, 'witness.jsonl')
+  const witness = fork(WITNESS, [file])
+  const crew = new Crew(store, options.store?.workers ?? 1, options.compiled ?? join(folder, 'compiled'))
+  try {
+    const [{ port }] = (await once(witness, 'message')) as [{ readonly port: number }]
+    witness.send(isCalm ? 'calm' : 'wild')
+    await crew.begin()
+    const { ids } = await crew.ask({ kind: 'register', url: `http://127.0.0.1:${port}` }, 'registered')
+    const killed = await published(crew, options)
+    await crew.idle()
+    await crew.stop()
+    const letters = await lettersIn(store)
+    witness.send('end')
+    await once(witness, 'exit')
+    const written = readFileSync(file, 'utf8').trim().split('\n')
+    const posts = written.map((line) => JSON.parse(line) as Written).toSorted((one, other) => one.at - other.at)
+    return judged({
+      posts: options.meddle?.(posts) ?? posts,
+      letters,
+      killed,
+      events,
+      ids,
+      isCalm,
+      warmUp: options.warmUp ?? 0,
+    })
+  } finally {
+    crew.kill()
+    witness.kill('SIGKILL')
+  }
+}
+
+/** In as many parts as there are kills, and one more: each kill falls into what the part before it has left to do, and into
+ * the publishing of the next. */
+async function published(crew: Crew, options: FleetOptions): Promise<readonly string[]> {
+  const { events, kills, seed, pause = 0 } = options
+  const by = chance(seed)
+  const killed: string[] = []
+  let killing: Promise<unknown> = Promise.resolve()
+  for (let part = 0; part <= kills; part++) {
+    const [first = 0, last = 0] = [part, part + 1].map((at) => Math.floor((events * at) / (kills + 1)))
+    for (let from = first; from < last; from += PORTION) {
+      await crew.publish(from, Math.min(from + PORTION, last))
+      if (pause > 0) await setTimeout(pause)
+    }
+    options.progress?.((part + 1) / (kills + 1))
+    await killing
+    if (part === kills) break
+    // What the last one left behind is claimed again meanwhile: a run that is killed four times over is given up.
+    if (part > 0) await setTimeout(LEASE)
+    const after = by.unit() * KILLED_WITHIN
+    killing = setTimeout(after).then(async () => killed.push(await crew.killOne(by)))
+  }
+  return killed
+}
+
+interface LetterOf extends Letter {
+  readonly key: string
+}
+
+async function lettersIn(store: FleetStore): Promise<readonly LetterOf[]> {
+  const app = fleetApp(store)
+  const letters: LetterOf[] = []
+  try {
+    for (let cursor: string | undefined = ''; cursor !== undefined;) {
+      const page: Awaited<ReturnType<typeof app.deadLetters.list>> = await app.deadLetters.list({}, cursor, 100)
+      for (const one of page.items)
+        if (one.kind === 'run') letters.push({ key: one.key, events: one.events, reason: reasonOf(one) })
+      cursor = page.next
+    }
+  } finally {
+    await app.stop()
+  }
+  return letters
+}
+
+/** Why it is dead, and what it was told the last time. */
+function reasonOf({
+  reason,
+  attempts,
+}: {
+  readonly reason: string
+  readonly attempts: readonly { error: string }[]
+}): string {
+  return `${reason}: ${attempts.at(-1)?.error ?? ''}`
+}
+
+interface Judged {
+  readonly posts: readonly Written[]
+  readonly letters: readonly LetterOf[]
+  readonly killed: readonly string[]
+  readonly events: number
+  /** Of the endpoints, by their place in the fleet. */
+  readonly ids: readonly string[]
+  readonly isCalm: boolean
+  readonly warmUp: number
+}
+
+function judged({ posts, letters, killed, events, ids, isCalm, warmUp }: Judged): FleetReport {
+  const isHealthy = (endpoint: number): boolean => isCalm || FLEET[endpoint]?.behaviour === 'healthy'
+  const complaints = FLEET.flatMap((member) =>
+    complaintsOf({
+      endpoint: member.at,
+      wanted: wantedBy(member, events),
+      posts: posts.filter(({ endpoint }) => endpoint === member.at),
+      letters: letters.filter(({ key }) => key === ids[member.at]),
+      killed,
+      isHealthy: isHealthy(member.at),
+      maxEvents: MAX_EVENTS,
+      saying: member.behaviour === 'chokes' ? /answered 500/ : /\w{5}/,
+    }),
+  )
+  const begin = plannedOf(warmUp).id
+  const had = posts.filter(({ end }) => end !== 'refused').map(({ batch }) => batch)
+  return {
+    complaints: complaints.slice(0, COMPLAINTS_KEPT),
+    counts: {
+      events,
+      kills: killed.length,
+      posts: posts.length,
+      refused: posts.filter(({ end }) => end === 'refused').length,
+      cutOff: posts.filter(({ end }) => end === 'cut-off').length,
+      repeated: had.length - new Set(had).size,
+      deadLetters: letters.length,
+    },
+    p99: p99(
+      posts
+        .filter(({ endpoint, events: [first = ''] }) => isHealthy(endpoint) && first >= begin)
+        .map(({ latency }) => latency),
+    ),
+  }
+}

@@ -1,0 +1,114 @@
+// What is kept of the POSTs to an endpoint, and what it makes of the endpoint's health.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CLOSED, type Breaker } from '../../src/deliver/breaker.ts'
+import { healthOf } from '../../src/deliver/health.ts'
+import { kept, merged, NO_HISTORY, noted, ofTheDay, type History, type PostNote } from '../../src/deliver/history.ts'
+
+const HOUR = 3_600_000
+const NOON = Date.UTC(2026, 0, 1, 12)
+
+function post(more: Partial<PostNote> = {}): PostNote {
+  const usual = { run: 'r', attempt: 1, at: NOON, ms: 20, status: 200, answer: 'ok', error: '' } as const
+  return { ...usual, latency: 1_000, isLast: false, ...more }
+}
+
+function historyOf(...posts: readonly Partial<PostNote>[]): History {
+  return noted(NO_HISTORY, posts.map(post))
+}
+
+const failed = (more: Partial<PostNote> = {}): Partial<PostNote> => ({
+  status: 500,
+  error: 'It answered 500.',
+  ...more,
+})
+
+function dead(n: number): History {
+  return historyOf(...Array.from({ length: n }, () => failed({ isLast: true })))
+}
+
+describe('a history', () => {
+  test('adds up, whoever noted what first', () => {
+    const notes = fc.record({
+      at: fc.integer({ min: NOON, max: NOON + 23 * HOUR }),
+      ms: fc.integer({ min: 0, max: 30_000 }),
+      error: fc.constantFrom('', 'It answered 500.'),
+    })
+    fc.assert(
+      fc.property(fc.uniqueArray(notes, { selector: ({ at }) => at, maxLength: 40 }), fc.nat(40), (some, cut) => {
+        const all = some.toSorted((one, other) => one.at - other.at)
+        const [one, other] = [historyOf(...all.slice(0, cut)), historyOf(...all.slice(cut))]
+        expect(merged(one, other)).toEqual(historyOf(...all))
+        expect(merged(other, one)).toEqual(historyOf(...all))
+      }),
+    )
+  })
+
+  test('is of bounded size, whatever is answered', () => {
+    const flood = '\u0000"\\\uD800é'.repeat(10_000)
+    let history = NO_HISTORY
+    for (let n = 0; n < 2_000; n++) {
+      history = noted(history, [post({ at: NOON + n * HOUR, answer: flood, error: flood, run: `r${n}` })])
+    }
+    expect(history.hours).toHaveLength(24)
+    expect(history.attempts).toHaveLength(50)
+    expect(history.attempts.at(-1)?.run).toBe('r1999')
+    expect(JSON.stringify(history).length).toBeLessThan(300_000)
+    expect(kept('a\u001b[31mb')).toBe('a [31mb')
+  })
+
+  test('counts a day, and no longer', () => {
+    const history = historyOf(failed({ isLast: true, latency: 9_999 }), { at: NOON + HOUR, ms: 40, latency: 3_000 })
+    expect(ofTheDay(history, NOON + HOUR)).toMatchObject({ delivered: 1, failed: 1, dead: 1, ms: 60, latency: 3_000 })
+    expect(ofTheDay(history, NOON + 24 * HOUR)).toMatchObject({ delivered: 1, failed: 0, dead: 0 })
+    expect(ofTheDay(history, NOON + 25 * HOUR)).toMatchObject({ delivered: 0, failed: 0 })
+    expect(history.lastSuccess).toBe(NOON + HOUR)
+  })
+})
+
+describe('health', () => {
+  const of = (breaker: Breaker, history: History = NO_HISTORY, stuck = 0): ReturnType<typeof healthOf> =>
+    healthOf({ breaker, history, stuck, now: NOON })
+  const failing = { failures: 5, since: NOON - HOUR } as const
+
+  test('figures are of all attempts of the day', () => {
+    const history = historyOf(
+      { latency: 1_000, ms: 10 },
+      { latency: 2_000, ms: 20 },
+      failed({ ms: 60 }),
+      failed({ ms: 30 }),
+    )
+    expect(of(CLOSED, history)).toEqual({
+      status: 'up',
+      why: '',
+      breaker: 'closed',
+      consecutiveFailures: 0,
+      attempts: 4,
+      successRate: 0.5,
+      latencyMs: 1_500,
+      responseMs: 30,
+      failedBatches: 0,
+      stuckBatches: 0,
+    })
+    expect(of(CLOSED)).not.toHaveProperty('successRate')
+  })
+
+  test.each([
+    ['up', CLOSED],
+    ['degraded', { kind: 'closed', failures: 1, since: NOON }],
+    ['down', { kind: 'open', ...failing, until: NOON }],
+    ['down', { kind: 'half-open', ...failing, until: NOON, probe: 'r' }],
+    ['down', { kind: 'disabled', ...failing, why: 'gone', at: NOON }],
+    ['down', { kind: 'disabled', ...failing, why: 'failing', at: NOON }],
+  ] as const)('is %s by %o', (status, breaker) => {
+    const health = of(breaker)
+    expect([health.status, health.why === '']).toEqual([status, status === 'up'])
+    expect(health.consecutiveFailures).toBe(breaker.failures)
+  })
+
+  test('is degraded by more than 100 batches that were given up, and down by one that nothing takes up', () => {
+    expect(of(CLOSED, dead(100))).toMatchObject({ status: 'up', failedBatches: 100 })
+    expect(of(CLOSED, dead(101))).toMatchObject({ status: 'degraded', failedBatches: 101 })
+    expect(of(CLOSED, NO_HISTORY, 1)).toMatchObject({ status: 'down', stuckBatches: 1 })
+  })
+})

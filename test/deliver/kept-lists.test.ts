@@ -1,0 +1,112 @@
+// What deliveries keep in memory between two looks at the store: who wants what, and notes that are not written yet.
+import { expect, test } from 'vitest'
+import { EndpointDocs } from '../../src/deliver/endpoint-docs.ts'
+import { Histories } from '../../src/deliver/histories.ts'
+import { ofTheDay, type PostNote } from '../../src/deliver/history.ts'
+import { Subscriptions } from '../../src/deliver/subscriptions.ts'
+import { FlowEvent } from '../../src/model/flow-event.ts'
+import { openStore } from '../../src/store/open.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+
+const EVENT = new FlowEvent({
+  id: 'e',
+  source: 'app',
+  type: 'version.new',
+  time: 0,
+  tenant: '',
+  subject: '',
+  attributes: '',
+  body: new Uint8Array(),
+})
+
+function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
+  return {
+    id,
+    name: '',
+    url: 'https://example.com/',
+    eventFilter: ['**'],
+    tenant: '',
+    description: '',
+    headers: {},
+    signing: { kind: 'standard' },
+    form: 'standard',
+    rate: null,
+    createdAt: 0,
+    active: true,
+    proof: 'none',
+    sealed64: '',
+  }
+}
+
+const BY = { by: 'ada', what: 'a test' } as const
+
+test('whoever asks for the list while it is read gets one that is newer than what they know', async () => {
+  const store = await openStore('memory:')
+  let reads = 0
+  const readDocs = store.readDocs.bind(store)
+  store.readDocs = (call) => {
+    reads++
+    return readDocs(call)
+  }
+  const docs = new EndpointDocs(() => Promise.resolve(store))
+  const subscriptions = new Subscriptions(docs)
+  await docs.add(endpoint('ep_1'), BY)
+  const first = subscriptions.refresh()
+  await docs.add(endpoint('ep_2'), BY)
+  const others = Array.from({ length: 50 }, () => subscriptions.refresh())
+  await Promise.all([first, ...others])
+  expect(subscriptions.of(EVENT).toSorted()).toEqual(['ep_1', 'ep_2'])
+  expect(subscriptions.epoch).toBe((await store.stats()).routes)
+  expect(reads).toBeLessThanOrEqual(3)
+})
+
+test('a reading that fails is told to who waits for it, and not to the next', async () => {
+  const store = await openStore('memory:')
+  let isDown = true
+  const readDocs = store.readDocs.bind(store)
+  store.readDocs = (call) => (isDown ? Promise.reject(new Error('no disk')) : readDocs(call))
+  const docs = new EndpointDocs(() => Promise.resolve(store))
+  const subscriptions = new Subscriptions(docs)
+  await expect(subscriptions.refresh()).rejects.toThrow('no disk')
+  isDown = false
+  await docs.add(endpoint('ep_1'), BY)
+  await subscriptions.refresh()
+  expect(subscriptions.of(EVENT)).toEqual(['ep_1'])
+})
+
+const post = (n: number): PostNote => ({
+  run: `r${n}`,
+  attempt: 1,
+  at: n,
+  ms: 1,
+  status: 200,
+  answer: '',
+  error: '',
+  latency: 1,
+  isLast: false,
+})
+
+test('of very many notes none is lost, also while the store does not take them', async () => {
+  const store = await openStore('memory:')
+  let isDown = true
+  let writes = 0
+  const writeDocs = store.writeDocs.bind(store)
+  store.writeDocs = (call) => {
+    writes++
+    return isDown ? Promise.reject(new Error('no disk')) : writeDocs(call)
+  }
+  const clock = new VirtualClock(0)
+  const histories = new Histories({ store: () => Promise.resolve(store), clock })
+  for (let n = 0; n < 1_234; n++) histories.note('ep_1', post(n))
+  expect(writes).toBe(0)
+  clock.advance(2_000)
+  await histories.write()
+  expect(writes).toBeGreaterThan(0)
+  histories.note('ep_1', post(2_000))
+  isDown = false
+  const history = (await histories.of(['ep_1'])).get('ep_1')
+  expect(history && ofTheDay(history, 0).delivered).toBe(1_235)
+  expect(history?.attempts.at(-1)?.run).toBe('r2000')
+  const other = new Histories({ store: () => Promise.resolve(store), clock })
+  expect(await other.of(['ep_1'])).toEqual(new Map([['ep_1', history]]))
+})

@@ -1,0 +1,223 @@
+// Who registers a URL proves that it is theirs: by the echo of a signed challenge, or by the handshake of CloudEvents. Until
+// then nothing else reaches it.
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import type { DeliverySettings } from '../../src/delivery-settings.ts'
+import { Sluice } from '../../src/sluice.ts'
+import { openStore } from '../../src/store/open.ts'
+import { delivery, subscriber, type Answering, type Delivery } from './subscriber.ts'
+
+const challengeIn = (body: string): string => (JSON.parse(body) as { data: { challenge: string } }).data.challenge
+const echo: Answering = ({ body }) => ({ status: 200, body: JSON.stringify({ challenge: challengeIn(body) }) })
+const echoAsText: Answering = ({ body }) => ({ status: 200, body: challengeIn(body) })
+const leave = (headers: Readonly<Record<string, string>>): Answering => ({ status: 405, headers })
+
+function asking(settings: DeliverySettings): Promise<Delivery> {
+  return delivery({}, 'memory:', undefined, settings)
+}
+
+describe('a challenge', () => {
+  it.each([echo, echoAsText])('that is echoed proves it: signed, and first of all', async (answer) => {
+    const to = await subscriber(answer)
+    const { app, endpoint, send } = await asking({ proof: 'challenge' })
+    const added = await endpoint({ url: to.url })
+    expect(added).toMatchObject({ proof: 'proven' })
+    expect(added).not.toHaveProperty('proofError')
+    const [{ headers, body } = { headers: {}, body: '' }] = to.got
+    expect(new Webhook(added.secret).verify(body, headers)).toMatchObject({
+      type: 'endpoint.challenge',
+      data: { challenge: expect.stringMatching(/^[\w-]{32}$/) },
+    })
+    await send(['a'])
+    await to.reached(2)
+    expect(to.got[1]?.ids).toEqual(['a'])
+    expect(await app.endpoints.list()).toMatchObject([{ proof: 'proven' }])
+  })
+
+  it.each<readonly [string, Answering]>([
+    ['did not echo', { status: 200 }],
+    ['did not echo', { status: 200, body: JSON.stringify({ challenge: 'mine' }) }],
+    ['did not echo', ({ body }) => ({ status: 200, body })],
+    ['answered 500', ({ body }) => ({ status: 500, body: challengeIn(body) })],
+    ['answered 302', { status: 302, headers: { location: '/other' } }],
+  ])('that it %s does not; it gets nothing, until it is asked again and does', async (text, answer) => {
+    const to = await subscriber(answer, { status: 200 }, echo)
+    const { app, endpoint, send } = await asking({ proof: 'challenge' })
+    const added = await endpoint({ url: to.url })
+    expect(added).toMatchObject({ proof: 'pending', proofError: expect.stringContaining(text) })
+    const { id } = added
+    await send(['a'])
+    await expect(app.endpoints.test(id)).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    await expect(app.publish({ type: 'version.new' }, { to: id })).rejects.toThrow('not proven')
+    expect((await app.lanes.list()).items).toEqual([])
+    expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'pending', proofError: expect.any(String) })
+    expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'proven' })
+    await send(['b'])
+    await to.reached(4)
+    expect(to.got.map(({ ids }) => ids)).toEqual([[], [], [], ['b']])
+  })
+
+  it('is asked of another url before that is taken', async () => {
+    const [to, next] = [await subscriber(echo), await subscriber({ status: 404 }, echo)]
+    const { app, endpoint } = await asking({ proof: 'challenge' })
+    const { id } = await endpoint({ url: to.url })
+    const changed = app.endpoints.change(id, { url: next.url })
+    await expect(changed).rejects.toMatchObject({
+      code: 'ENDPOINT_INVALID',
+      message: expect.stringContaining('not proven'),
+    })
+    expect(await app.endpoints.get(id)).toMatchObject({ url: to.url, proof: 'proven' })
+    expect(await app.endpoints.change(id, { url: next.url, name: 'Ada' })).toMatchObject({
+      url: next.url,
+      proof: 'proven',
+    })
+    expect(await app.endpoints.change(id, { name: 'Bob' })).toMatchObject({ name: 'Bob', proof: 'proven' })
+    expect([to.got.length, next.got.length]).toEqual([1, 2])
+  })
+
+  it('is another each time', async () => {
+    const to = await subscriber(echo, echo)
+    const { app, endpoint } = await asking({ proof: 'challenge' })
+    const { id } = await endpoint({ url: to.url })
+    await app.endpoints.prove(id)
+    expect(new Set(to.got.map(({ body }) => challengeIn(body))).size).toBe(2)
+    expect(new Set(to.got.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
+  })
+})
+
+it('what another process has proven counts for the next event', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber({ status: 500 }, echo)
+  const [one, other] = [
+    await delivery({}, store, undefined, { proof: 'challenge' }),
+    await delivery({}, store, undefined, { proof: 'challenge' }),
+  ]
+  const { id } = await one.endpoint({ url: to.url })
+  await other.send(['a'])
+  await one.app.endpoints.prove(id)
+  await other.send(['b'])
+  await to.reached(3)
+  expect(to.got.map(({ ids }) => ids)).toEqual([[], [], ['b']])
+})
+
+it('what was on its way to one that has to prove itself anew waits for that', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber(echo, echo)
+  const { app, endpoint, send } = await delivery({ window: { quiet: '1h' } }, store, undefined, { proof: 'challenge' })
+  const { id } = await endpoint({ url: to.url })
+  await send(['a'])
+  const [doc] = (await store.readDocs({ kind: 'endpoint', ids: [id], after: '', n: 1 })).docs
+  const body = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(doc?.body ?? []).toString()), proof: 'pending' }))
+  await store.writeDocs({
+    writes: [{ kind: 'endpoint', id, ifRev: doc?.rev ?? 0, body }],
+    raiseRoutes: false,
+    audit: undefined,
+  })
+  const held = app.events.once('lane.held')
+  const again = app.events.once('run.again')
+  await app.endpoints.trigger()
+  expect(await held).toMatchObject({ reason: 'The endpoint is not proven.' })
+  await again
+  expect(to.got).toHaveLength(1)
+  await app.endpoints.prove(id)
+  await to.reached(3)
+  expect(to.got.map(({ ids }) => ids)).toEqual([[], [], ['a']])
+})
+
+describe('the handshake of CloudEvents', () => {
+  const settings = { proof: 'cloudevents', origin: 'hooks.example.com' } as const
+
+  it.each(['hooks.example.com', 'Hooks.Example.com', '*'])(
+    'lets us in by %s, whatever its status, and is named with each batch',
+    async (allowed) => {
+      const to = await subscriber(leave({ 'webhook-allowed-origin': allowed }))
+      const { endpoint, send } = await asking(settings)
+      expect(await endpoint({ url: to.url, headers: { 'x-team': 'a' } })).toMatchObject({ proof: 'proven', rate: null })
+      await send(['a'])
+      await to.reached(2)
+      expect(
+        to.got.map(({ method, headers }) => [method, headers['webhook-request-origin'], headers['x-team']]),
+      ).toEqual([
+        ['OPTIONS', 'hooks.example.com', 'a'],
+        ['POST', 'hooks.example.com', 'a'],
+      ])
+      expect(to.got[0]?.headers).not.toHaveProperty('webhook-request-rate')
+    },
+  )
+
+  it.each<readonly [string, Answering]>([
+    ['WebHook-Allowed-Origin', { status: 200 }],
+    ['other.example.com', leave({ 'webhook-allowed-origin': 'other.example.com' })],
+    ['not hooks.example.com', leave({ 'webhook-allowed-origin': 'ooks.example.com' })],
+  ])('keeps us out: %s', async (text, answer) => {
+    const to = await subscriber(answer)
+    const { endpoint, send } = await asking(settings)
+    expect(await endpoint({ url: to.url })).toMatchObject({
+      proof: 'pending',
+      proofError: expect.stringContaining(text),
+    })
+    await send(['a'])
+    expect(to.got).toHaveLength(1)
+  })
+
+  it.each<readonly [string | undefined, object]>([
+    ['30', { proof: 'proven', rate: { rate: 30, per: '1m' } }],
+    ['600', { proof: 'proven', rate: { rate: 2, per: '1s' } }],
+    ['*', { proof: 'proven', rate: { rate: 2, per: '1s' } }],
+    [undefined, { proof: 'pending', proofError: expect.stringContaining('Allowed-Rate') }],
+    ['many', { proof: 'pending', proofError: expect.stringContaining('Allowed-Rate') }],
+  ])('is asked for our rate, and %s is obeyed', async (allowed, wanted) => {
+    const rate = allowed === undefined ? {} : { 'webhook-allowed-rate': allowed }
+    const to = await subscriber(leave({ 'webhook-allowed-origin': '*', ...rate }))
+    const { endpoint } = await asking(settings)
+    expect(await endpoint({ url: to.url, rate: { rate: 2, per: '1s' } })).toMatchObject(wanted)
+    expect(to.got[0]?.headers['webhook-request-rate']).toBe('120')
+  })
+
+  it('a rate that it names unasked is obeyed too', async () => {
+    const to = await subscriber(leave({ 'webhook-allowed-origin': '*', 'webhook-allowed-rate': '7' }))
+    const { endpoint } = await asking(settings)
+    expect(await endpoint({ url: to.url })).toMatchObject({ rate: { rate: 7, per: '1m' } })
+  })
+
+  it('one that is not there is not proven', async () => {
+    const { endpoint } = await asking(settings)
+    const added = await endpoint({ url: 'http://127.0.0.1:1/hook' })
+    expect(added).toMatchObject({ proof: 'pending', proofError: expect.any(String) })
+  })
+})
+
+it('no proof is asked for, unless said', async () => {
+  const to = await subscriber()
+  const { app, endpoint } = await delivery()
+  const { id } = await endpoint({ url: to.url })
+  expect(await app.endpoints.get(id)).toMatchObject({ proof: 'none' })
+  expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'none' })
+  expect(to.got).toEqual([])
+  await expect(app.endpoints.prove('ep_nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+it('who waits for a proof that is no longer asked for need not wait on', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber({ status: 500 })
+  const before = await delivery({}, store, undefined, { proof: 'challenge' })
+  const { id } = await before.endpoint({ url: to.url })
+  await before.app.stop()
+  const { app, send } = await delivery({}, store)
+  await send(['a'])
+  expect(await app.endpoints.get(id)).toMatchObject({ proof: 'pending' })
+  expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'none' })
+  await send(['b'])
+  await to.reached(2)
+  expect(to.got.map(({ ids }) => ids)).toEqual([[], ['b']])
+})
+
+it.each([
+  { proof: 'ping' },
+  { proof: 'cloudevents' },
+  { proof: 'cloudevents', origin: 'https://hooks.example.com' },
+  { proof: 'cloudevents', origin: 'evil\r\nx: y' },
+  { proof: 'challenge', origin: 'hooks.example.com' },
+])('%o is refused', (settings) => {
+  expect(() => new Sluice({ store: 'memory:', delivery: settings as never })).toThrow(/delivery\.(?:proof|origin)/)
+})

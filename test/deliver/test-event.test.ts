@@ -1,0 +1,59 @@
+// A test event: to one endpoint alone, signed, told, and without a trace in lanes or health.
+import { Webhook } from 'standardwebhooks'
+import { expect, it } from 'vitest'
+import { delivery, subscriber } from './subscriber.ts'
+
+it('reaches this endpoint alone, whatever it asked for, signed', async () => {
+  const [to, other] = [await subscriber({ status: 201, body: 'got it' }), await subscriber()]
+  const { app, endpoint } = await delivery()
+  const { id, secret } = await endpoint({ url: to.url, eventFilter: ['nothing'], tenant: 't' })
+  await endpoint({ url: other.url })
+  const result = await app.endpoints.test(id)
+  expect(result).toMatchObject({ delivered: true, status: 201, answer: 'got it', error: '', ms: expect.any(Number) })
+  const [{ headers, body, ids } = { headers: {}, body: '', ids: [] }] = to.got
+  expect(ids).toEqual([result.event])
+  expect(new Webhook(secret).verify(body, headers)).toMatchObject({
+    type: 'endpoint.test',
+    data: { events: [{ type: 'endpoint.test', source: 'sluice', subject: id, data: { endpoint: id } }] },
+  })
+  expect(other.got).toEqual([])
+  expect((await app.lanes.list()).items).toEqual([])
+  expect((await app.stored.list()).items).toEqual([])
+})
+
+it('says what went wrong, and is held against nobody', async () => {
+  const to = await subscriber({ status: 500, body: 'no disk' }, { status: 410 }, { status: 200 })
+  const { app, endpoint } = await delivery()
+  const { id } = await endpoint({ url: to.url })
+  expect(await app.endpoints.test(id)).toMatchObject({
+    delivered: false,
+    status: 500,
+    answer: 'no disk',
+    error: 'It answered 500.',
+  })
+  expect(await app.endpoints.test(id)).toMatchObject({ delivered: false, status: 410 })
+  expect((await app.endpoints.get(id))?.health).toMatchObject({ status: 'up', breaker: 'closed', attempts: 0 })
+  await app.endpoints.pause(id)
+  expect(await app.endpoints.test(id)).toMatchObject({ delivered: true })
+})
+
+it('no address that is not allowed is reached by it, and nobody learns why', async () => {
+  const { app, endpoint } = await delivery()
+  const { id } = await endpoint({ url: 'https://localhost.example.com:1/' })
+  const result = await app.endpoints.test(id)
+  expect(result).toMatchObject({ delivered: false })
+  expect(result).not.toHaveProperty('status')
+})
+
+it('one that is not there is said so', async () => {
+  const { app } = await delivery()
+  await expect(app.endpoints.test('ep_nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+})
+
+it('goes by a deadline and a name that are given in words', async () => {
+  const to = await subscriber()
+  const { app, endpoint } = await delivery({}, 'memory:', undefined, { deadline: '20s', userAgent: 'Shop/1' })
+  const { id } = await endpoint({ url: to.url })
+  expect(await app.endpoints.test(id)).toMatchObject({ delivered: true })
+  expect(to.got[0]?.headers['user-agent']).toBe('Shop/1')
+})

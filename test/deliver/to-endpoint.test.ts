@@ -1,0 +1,86 @@
+// `publish(event, { to })` with an endpoint: it alone gets the event, whatever it asked for, and never one of another tenant.
+import { describe, expect, it } from 'vitest'
+import { Sluice } from '../../src/sluice.ts'
+import { openStore } from '../../src/store/open.ts'
+import { testApp } from '../../src/testing/index.ts'
+import { delivery, subscriber } from './subscriber.ts'
+
+const START = Date.UTC(2026, 0, 1)
+const EVENT = { type: 'version.new', data: 1 } as const
+
+describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
+  it('reaches the one, and neither others nor flows', async () => {
+    const [to, other] = [await subscriber(), await subscriber()]
+    const { app, endpoint, send } = await delivery({}, store)
+    const { id } = await endpoint({ url: to.url, eventFilter: ['nothing'] })
+    await endpoint({ url: other.url })
+    await app.publish({ ...EVENT, id: 'for-one' }, { to: id })
+    await to.reached(1)
+    await send(['for-all'])
+    await other.reached(1)
+    expect([to, other].map(({ got }) => got.flatMap(({ ids }) => ids))).toEqual([['for-one'], ['for-all']])
+  })
+
+  it.each([
+    ['ep_nothing', EVENT, 'neither a flow nor an endpoint'],
+    ['of-tenant', EVENT, 'tenant'],
+    ['of-tenant', { ...EVENT, tenant: 'other' }, 'tenant'],
+    ['of-nobody', { ...EVENT, tenant: 't' }, 'tenant'],
+    ['of-nobody', { ...EVENT, type: 'order.new' }, 'no delivery'],
+  ])('to %s: %o is refused, and says %s', async (which, event, text) => {
+    const { app, endpoint } = await delivery({}, store)
+    const ids: Record<string, string> = {
+      'of-tenant': (await endpoint({ url: 'http://127.0.0.1:1/', tenant: 't' })).id,
+      'of-nobody': (await endpoint({ url: 'http://127.0.0.1:1/' })).id,
+    }
+    const published = app.publish([event, EVENT], { to: ids[which] ?? which })
+    await expect(published).rejects.toMatchObject({ code: 'EVENT_INVALID', message: expect.stringContaining(text) })
+    expect((await app.stored.list()).items).toEqual([])
+  })
+
+  it('of its own tenant', async () => {
+    const to = await subscriber()
+    const { app, endpoint } = await delivery({}, store)
+    const { id } = await endpoint({ url: to.url, tenant: 't' })
+    await app.publish({ ...EVENT, id: 'a', tenant: 't' }, { to: id })
+    await to.reached(1)
+    expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
+  })
+
+  it('by the one delivery that takes its type, and later, if it is to be later', async () => {
+    const app = new Sluice({ store: 'memory:', log: false, key: Buffer.alloc(32, 1).toString('base64') })
+    const ran: string[] = []
+    app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
+    app.delivery('orders', { on: 'order.*', window: { quiet: '1h' } })
+    app.flow('all', { on: '**', run: ({ id }) => void ran.push(id) })
+    const t = await testApp(app, { store, now: START })
+    const { id } = await app.endpoints.add({ url: 'https://example.com/' })
+    await app.publish({ type: 'order.new', data: 1 }, { to: id, at: START + 60_000 })
+    await t.advance('59s')
+    expect((await app.lanes.list({ flow: 'orders' })).items).toEqual([])
+    await t.advance('2s')
+    expect((await app.lanes.list()).items).toMatchObject([{ flow: 'orders', key: id, waiting: 1 }])
+    expect(ran).toEqual([])
+    await t.stop()
+  })
+})
+
+it('also if another process has registered it a moment ago', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const [one, other] = [await delivery({}, store), await delivery({}, store)]
+  const { id } = await one.endpoint({ url: to.url })
+  await other.app.publish({ ...EVENT, id: 'a' }, { to: id })
+  await to.reached(1)
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
+})
+
+it('what a sender claims in an attribute reaches no other tenant', async () => {
+  const to = await subscriber()
+  const { app, endpoint, send } = await delivery()
+  const { id } = await endpoint({ url: to.url, tenant: 't' })
+  await app.publish({ ...EVENT, attributes: { 'sluice-to': id } })
+  await send(['b'], { tenant: 't' })
+  await to.reached(1)
+  expect(to.got.map(({ ids }) => ids)).toEqual([['b']])
+})

@@ -1,0 +1,31 @@
+// The short form of `npm run prove -- notion-nextup`: a few seconds of edits, four processes on one PostgreSQL, two of them
+// killed in the middle of a run, and one once more. Who sends calls, and who notes when they come, is as punctual as its core.
+import { expect, test } from 'vitest'
+import { startServer } from '../../postgres/server.ts'
+import { stress } from './stress.ts'
+
+test('every last edit counts, in order, one at a time, under three calls a second, although processes are killed', async () => {
+  const server = await startServer({ version: 18 })
+  try {
+    const figure = await stress({
+      store: server.url,
+      seed: 7,
+      processes: 4,
+      users: 8,
+      ms: 5_000,
+      mostBursts: 2,
+      kills: [2_000, 4_500],
+      drain: 60_000,
+      numbers: { lease: 2_000, debounce: { from: 1_000, to: 6_000, page: 500 } },
+    })
+    const text = JSON.stringify(figure)
+    expect(figure, text).toMatchObject({ unranked: [], stillWaiting: 0, deadLetters: 0, overlaps: 0, inversions: 0 })
+    expect(figure.cutOff, text).toBeGreaterThanOrEqual(2)
+    expect(figure.killed, text).toHaveLength(3)
+    expect(figure.closestHanded, text).toBeGreaterThanOrEqual(1_000)
+    expect(figure.closest + figure.doormanLag + figure.processLag, text).toBeGreaterThanOrEqual(1_000)
+    console.log(text)
+  } finally {
+    await server.stop()
+  }
+}, 120_000)
