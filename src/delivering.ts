@@ -84,7 +84,7 @@ export class Delivering {
     this.#parts = parts
     this.#numbers = deliveryNumbers(settings)
     const { proof, registrations } = this.#numbers
-    this.#breakers = new Breakers(store)
+    this.#breakers = new Breakers(parts)
     this.#lanes = new EndpointLanes({
       store,
       operated: parts.operated,
@@ -92,12 +92,13 @@ export class Delivering {
       breakers: this.#breakers,
     })
     this.#histories = new Histories(parts)
-    const docs = (this.#docs = new EndpointDocs(store))
+    const docs = (this.#docs = new EndpointDocs(parts))
     this.#subscriptions = new Subscriptions(docs)
     const tokens = new OwnTokens(store)
     const posting = (): PostingParts => this.#posting()
     this.endpoints = new Endpoints({
       store,
+      now: parts.now,
       docs,
       subscriptions: this.#subscriptions,
       breakers: this.#breakers,

@@ -1,21 +1,30 @@
 // How each endpoint fares, in the store, so that all processes agree: written when something changes, not with every POST.
-import type { Millis } from '../clock.ts'
+import type { Clock, Millis } from '../clock.ts'
 import type { Doc, ReadDocsReply, Store } from '../store/contract/index.ts'
+import { AtHand } from './at-hand.ts'
 import { afterPost, CLOSED, type Breaker, type Moved, type PostEnd } from './breaker.ts'
 
 const KIND = 'endpoint-fared'
 const TRIES = 5
 const PAGE = 500
 
+export interface BreakersParts {
+  readonly store: () => Promise<Store>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
 export class Breakers {
   readonly #store: () => Promise<Store>
+  /** Of endpoints that are well, as nearly all are: of any other it is asked each time. */
+  readonly #well: AtHand<Breaker>
 
-  constructor(store: () => Promise<Store>) {
+  constructor({ store, clock }: BreakersParts) {
     this.#store = store
+    this.#well = new AtHand(clock)
   }
 
   async of(id: string): Promise<Breaker> {
-    return (await this.#read(id)).breaker
+    return this.#well.get(id) ?? (await this.#read(id)).breaker
   }
 
   async all(ids: readonly string[]): Promise<ReadonlyMap<string, Breaker>> {
@@ -44,6 +53,7 @@ export class Breakers {
 
   /** What is worth telling of it. */
   async ended(id: string, end: PostEnd): Promise<Moved['told']> {
+    if (end.kind === 'ok' && this.#well.get(id) !== undefined) return undefined
     let told: Moved['told']
     await this.set(id, (before) => {
       const moved = afterPost(before, end)
@@ -55,12 +65,15 @@ export class Breakers {
 
   async set(id: string, change: (before: Breaker) => Breaker): Promise<void> {
     const store = await this.#store()
+    this.#well.forget(id)
     for (let tries = 0; tries < TRIES; tries++) {
       const { breaker, rev } = await this.#read(id)
       const after = change(breaker)
       if (JSON.stringify(after) === JSON.stringify(breaker)) return
       const writes = [{ kind: KIND, id, ifRev: rev, body: Buffer.from(JSON.stringify(after)) }]
-      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
+      const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
+      this.#well.forget(id)
+      if (reply.kind === 'written') return
     }
   }
 
@@ -75,8 +88,9 @@ export class Breakers {
   async #read(id: string): Promise<{ readonly breaker: Breaker; readonly rev: number }> {
     const store = await this.#store()
     const [doc] = (await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })).docs
-    if (doc === undefined) return { breaker: CLOSED, rev: 0 }
-    return { breaker: breakerIn(doc), rev: doc.rev }
+    const breaker = doc === undefined ? CLOSED : breakerIn(doc)
+    if (breaker.kind === 'closed' && breaker.failures === 0) this.#well.keep(id, breaker)
+    return { breaker, rev: doc?.rev ?? 0 }
   }
 }
 

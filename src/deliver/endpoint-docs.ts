@@ -1,7 +1,8 @@
 // Endpoints as they are kept: one document each, its secrets sealed inside. Written against the revision that was read.
 import { SluiceError } from '../errors.ts'
-import type { Millis } from '../clock.ts'
+import type { Clock, Millis } from '../clock.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
+import { AtHand } from './at-hand.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
 export interface KeptEndpoint extends Endpoint {
@@ -25,11 +26,27 @@ const KIND = 'endpoint'
 const PAGE = 500
 const TRIES = 10
 
+export interface EndpointDocsParts {
+  readonly store: () => Promise<Store>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
+
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
+  readonly #atHand: AtHand<KeptEndpoint>
 
-  constructor(store: () => Promise<Store>) {
+  constructor({ store, clock }: EndpointDocsParts) {
     this.#store = store
+    this.#atHand = new AtHand(clock)
+  }
+
+  /** As it was a moment ago, at the latest. */
+  async lately(id: string): Promise<KeptEndpoint | undefined> {
+    const atHand = this.#atHand.get(id)
+    if (atHand !== undefined) return atHand
+    const { kept } = await this.one(id)
+    if (kept !== undefined) this.#atHand.keep(id, kept)
+    return kept
   }
 
   async all(): Promise<Read<readonly KeptEndpoint[]>> {
@@ -64,6 +81,7 @@ export class EndpointDocs {
       const raiseRoutes = routedBy(before) !== routedBy(kept)
       const writes = [{ kind: KIND, id, ifRev: doc.rev, body: bodyOf(kept) }]
       const reply = await store.writeDocs({ writes, raiseRoutes, audit: { who: done.by, what: done.what } })
+      this.#atHand.forget(id)
       if (reply.kind === 'written') return shown(kept)
     }
     throw tooOften(id)
@@ -76,6 +94,7 @@ export class EndpointDocs {
       if (doc === undefined) throw missing(id)
       const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
       const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
+      this.#atHand.forget(id)
       if (reply.kind === 'written') return
     }
     throw tooOften(id)

@@ -28,6 +28,8 @@ import { sendTest, type TestResult } from './test-event.ts'
 
 export interface EndpointsParts {
   readonly store: () => Promise<Store>
+  /** The store's time. */
+  readonly now: () => Millis
   readonly docs: EndpointDocs
   readonly subscriptions: Subscriptions
   readonly seal: Seal
@@ -260,11 +262,11 @@ export class Endpoints {
     return this.#parts.tokens.ownerOf(token)
   }
 
-  /** As it is now, for one delivery. */
+  /** As it was a moment ago, for one delivery. */
   async addressed(id: string): Promise<Addressed | undefined> {
-    const { kept, now } = await this.#parts.docs.one(id)
+    const kept = await this.#parts.docs.lately(id)
     if (kept === undefined) return undefined
-    return { endpoint: shown(kept), secrets: activeSecrets(this.#secretsOf(kept), now) }
+    return { endpoint: shown(kept), secrets: activeSecrets(this.#secretsOf(kept), this.#parts.now()) }
   }
 
   async #seen(endpoints: readonly Endpoint[], now: Millis): Promise<readonly SeenEndpoint[]> {

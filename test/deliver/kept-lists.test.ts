@@ -1,5 +1,6 @@
 // What deliveries keep in memory between two looks at the store: who wants what, and notes that are not written yet.
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { EndpointDocs } from '../../src/deliver/endpoint-docs.ts'
 import { Histories } from '../../src/deliver/histories.ts'
 import { ofTheDay, type PostNote } from '../../src/deliver/history.ts'
@@ -48,7 +49,7 @@ test('whoever asks for the list while it is read gets one that is newer than wha
     reads++
     return readDocs(call)
   }
-  const docs = new EndpointDocs(() => Promise.resolve(store))
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock })
   const subscriptions = new Subscriptions(docs)
   await docs.add(endpoint('ep_1'), BY)
   const first = subscriptions.refresh()
@@ -65,7 +66,7 @@ test('a reading that fails is told to who waits for it, and not to the next', as
   let isDown = true
   const readDocs = store.readDocs.bind(store)
   store.readDocs = (call) => (isDown ? Promise.reject(new Error('no disk')) : readDocs(call))
-  const docs = new EndpointDocs(() => Promise.resolve(store))
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock })
   const subscriptions = new Subscriptions(docs)
   await expect(subscriptions.refresh()).rejects.toThrow('no disk')
   isDown = false

@@ -64,9 +64,9 @@ describe('who has the store alone', () => {
     await tamper(store, one.id, (kept) => ({ ...kept, sealed64: ofOther }))
     for (const { id } of [one, other])
       await expect(app.endpoints.addressed(id)).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
-    // Back in its own row it is what it was.
+    // Back in its own row it is what it was, for who has not just looked.
     await tamper(store, one.id, (kept) => ({ ...kept, sealed64: ofOne }))
-    expect((await app.endpoints.addressed(one.id))?.secrets).toEqual([one.secret])
+    expect((await appOn(store, OLD).endpoints.addressed(one.id))?.secrets).toEqual([one.secret])
   })
 
   test('cannot make it that of another tenant', async () => {
