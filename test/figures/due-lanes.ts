@@ -1,5 +1,4 @@
 // Lanes that fall due one after the other at an even pace, and how long each then waits for its handler.
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice } from '../../src/index.ts'
 import { rounded } from './folder.ts'
@@ -9,7 +8,8 @@ export interface DueLoad {
   readonly seconds: number
   /** The first lanes are not counted: until then the program is being compiled. */
   readonly warmUp: number
-  readonly folder: string
+  /** Its address. */
+  readonly store: string
 }
 
 export interface Lateness {
@@ -34,12 +34,12 @@ const BATCH_EVERY = 10
 const QUIET = 1_000
 
 export async function lateness(load: DueLoad): Promise<Lateness> {
-  const { perSecond, seconds, warmUp, folder } = load
+  const { perSecond, seconds, warmUp, store } = load
   const entered: { readonly due: number; readonly late: number }[] = []
   const claimed: number[] = []
   const all = perSecond * (seconds + warmUp)
   const allEntered = Promise.withResolvers<void>()
-  const app = new Sluice({ store: `sqlite:${join(folder, 'due.db')}`, log: false })
+  const app = new Sluice({ store, log: false })
   app.flow('due', {
     on: 'due',
     key: (event) => event.id,

@@ -1,4 +1,5 @@
 // L5: the index of deadlines is timer and queue at once. How late a lane is served that is due at a given moment.
+import { join } from 'node:path'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { lateness } from '../figures/due-lanes.ts'
 import { inFolder } from '../figures/folder.ts'
@@ -10,6 +11,8 @@ const P99_BELOW = 10
 
 export async function run(context: ProofContext): Promise<Figure> {
   context.progress('1,000 lanes a second are published, and as many fall due, for 20 s')
-  const figure = await inFolder((folder) => lateness({ perSecond: 1_000, seconds: 20, warmUp: 2, folder }))
+  const figure = await inFolder((folder) =>
+    lateness({ perSecond: 1_000, seconds: 20, warmUp: 2, store: `sqlite:${join(folder, 'due.db')}` }),
+  )
   return { holds: figure.p99 < P99_BELOW && figure.earliest >= 0, values: { ...figure } }
 }

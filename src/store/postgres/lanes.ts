@@ -37,10 +37,16 @@ const READY = `with ready as (
 const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
 const READY_BY_NOW = READY.replace('rings <= $3', `rings <= (select ${SERVER_NOW}) and $3::bigint < 0`)
+/** Of a line up to now: the first of them are about to be claimed. */
+const NEAR = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and rings <= coalesce($4, (select ${SERVER_NOW}))
+  and id not in (select unnest($5::text[])) order by rings, ring_ticket limit $6`
+/** And after it. No more than one: what lies behind may be full of what is deleted. */
+const FAR = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and rings > coalesce($4, (select ${SERVER_NOW}))
+  and id not in (select unnest($5::text[])) order by rings, ring_ticket limit 1`
 /** Lanes that stand too early are seen through, so many of them. */
 const SEEN_THROUGH = 32
 const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
-  order by rings, ring_ticket limit $5`
+  order by rings, ring_ticket limit ${SEEN_THROUGH}`
 const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
@@ -74,6 +80,7 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
   #isLocking = false
+  #now: Millis | undefined
 
   /** All that were named so far. */
   named: readonly LaneId[] = []
@@ -163,7 +170,9 @@ export class PostgresLanes implements LaneTable, Part {
       const head = this.#heads.ask(flow, line, times)
       if (head === undefined) return NEVER
       const unknown = head.lanes.filter(({ id }) => !this.#lanes.knows(id))
-      if (unknown.length > 0 || head.isAll) return earliest(unknown, head.isAll)
+      const { due, isSure } = earliest(unknown)
+      if (isSure || head.isAll) return due
+      if (times > 0 && unknown.length > 0) return Math.min(due, unknown.at(-1)?.rings ?? NEVER)
     }
   }
 
@@ -209,6 +218,7 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   happened(now: Millis): void {
+    this.#now = now
     this.#ready.happened(now)
   }
 
@@ -216,7 +226,7 @@ export class PostgresLanes implements LaneTable, Part {
   async load(db: Db): Promise<void> {
     await Promise.all([
       // Before those that are asked for count as answered.
-      this.#heads.load((flow, line) => this.#findHead(db, flow, line)),
+      this.#heads.load((flow, line, times) => this.#findHead(db, flow, line, times)),
       this.#ready.load((query) => this.#findReady(db, query)),
       // How many of a group run is known once those are here that this transaction may end.
       this.#isLocking ? undefined : this.#turns.load(db),
@@ -243,14 +253,22 @@ export class PostgresLanes implements LaneTable, Part {
     return { last: rings.at(-1), isAll: rings.length < most }
   }
 
-  async #findHead(db: Db, flow: string, line: Line): Promise<Head> {
+  async #findHead(db: Db, flow: string, line: Line, times: number): Promise<Head> {
     const from = this.#floors.from(flow, line)
-    // The first of them are about to be claimed.
-    const most = SEEN_THROUGH + this.#ready.asked(flow, line)
-    const rows = await db.rows(HEAD, [written(flow), line, from, this.#lanes.knownKeys, most])
-    const lanes = rows.map((row) => ({ id: text(row[0]), due: number(row[1]), rings: number(row[2]) }))
+    const known = [written(flow), line, from]
+    const without = this.#lanes.knownKeys
+    if (times > 0) {
+      const rows = await db.rows(HEAD, [...known, without])
+      return { lanes: rows.map(standingOf), isAll: rows.length < SEEN_THROUGH }
+    }
+    const most = this.#ready.asked(flow, line) + 1
+    const [near, far] = await Promise.all([
+      db.rows(NEAR, [...known, this.#now ?? null, without, most]),
+      db.rows(FAR, [...known, this.#now ?? null, without]),
+    ])
+    const lanes = [...near, ...far].map(standingOf)
     this.#found(flow, line, from, lanes[0]?.rings)
-    return { lanes, isAll: lanes.length < most }
+    return { lanes, isAll: near.length < most && far.length === 0 }
   }
 
   /** Those at hand were left out, and may stand before it. */
@@ -320,15 +338,18 @@ export class PostgresLanes implements LaneTable, Part {
   }
 }
 
-/** Of lanes in the order in which they stand: a little before it where more stand too early than are seen through. */
-function earliest(lanes: Head['lanes'], areAll: boolean): Millis {
+function standingOf(row: Row): Head['lanes'][number] {
+  return { id: text(row[0]), due: number(row[1]), rings: number(row[2]) }
+}
+
+/** Of lanes in the order in which they stand. Those behind one that does not stand too early are due after it. */
+function earliest(lanes: Head['lanes']): { readonly due: Millis; readonly isSure: boolean } {
   let least = NEVER
   for (const { due, rings } of lanes) {
     least = Math.min(least, due)
-    // Those behind it are due after it.
-    if (due === rings) return least
+    if (due === rings) return { due: least, isSure: true }
   }
-  return areAll ? least : Math.min(least, lanes.at(-1)?.rings ?? NEVER)
+  return { due: least, isSure: false }
 }
 
 function byId(one: Lane, other: Lane): number {
