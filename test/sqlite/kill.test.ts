@@ -16,18 +16,21 @@ async function cycles(options: Omit<KillOptions, 'folder' | 'seed'>): Promise<Ki
 /** Changes the file behind the store's back, once, as soon as there is something to change; or after every cycle. */
 async function meddled(count: number, sql: string, often: 'once' | 'always' = 'once'): Promise<KillReport> {
   let changed = 0
-  const report = await cycles({
-    cycles: count,
-    between: (file, cycle) => {
-      if (cycle < 3 || (changed > 0 && often === 'once')) return
-      const db = new DatabaseSync(file)
-      changed += Number(db.prepare(sql).run().changes)
-      db.close()
-    },
-  })
-  expect(changed).toBeGreaterThan(0)
-  return report
+  const between = (file: string, cycle: number): void => {
+    if (cycle < 3 || (changed > 0 && often === 'once')) return
+    const db = new DatabaseSync(file)
+    changed += Number(db.prepare(sql).run().changes)
+    db.close()
+  }
+  // It depends on when processes die whether there ever is something.
+  for (let left = TRIES; ; left--) {
+    const report = await cycles({ cycles: count, between })
+    if (changed > 0) return report
+    if (left === 1) expect.fail(`In ${TRIES} times ${count} cycles there was nothing to change.`)
+  }
 }
+
+const TRIES = 3
 
 describe('kill -9', () => {
   it('50 cycles of an appending and settling process lose nothing acknowledged', async () => {
