@@ -99,6 +99,24 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(order.map(({ claimed }) => claimed.map(({ key }) => key))).toEqual([['b'], ['a'], []])
   })
 
+  it('one that another process has put right is not put back by who does not know that', async () => {
+    const other = await openPostgresStore({ url, schema, clock, connections: 2, acceptLoss: true })
+    await send('right', ['k'])
+    clock.advance(100)
+    await send('right', ['k'])
+    const due = clock.now() + QUIET
+    clock.advance(QUIET - 100)
+    const claim = [claimOf({ flow: 'right' })]
+    const call = { process: 'other', request: 1, routes: 1, settle: [], claim, budget: 64_000_000 }
+    expect((await other.turn(call)).claimed).toEqual([])
+    await other.close()
+    const rings = 'select rings as n from lanes where flow = $1'
+    expect(await count(rings, ['right'])).toBe(due)
+    await send('right', ['k'])
+    expect(await count(rings, ['right'])).toBe(due)
+    expect(await count(rings.replace('rings', 'due'), ['right'])).toBe(clock.now() + QUIET)
+  })
+
   it('the next deadline is told as it is, and a little early only behind a great many', async () => {
     await send('heads', ['a', 'b'])
     clock.advance(100)

@@ -14,10 +14,12 @@ import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
 import { number, text, written, type Row } from './values.ts'
 
-const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint' }
+const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint', stays: 'boolean' }
 /** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
 const SET = `with changed as (
-    ${updateOf('lanes', CHANGED).replace(unnested(CHANGED), unnested(SET_COLUMNS))} and t.rev = v.was returning 1
+    ${updateOf('lanes', CHANGED)
+      .replace(unnested(CHANGED), unnested(SET_COLUMNS))
+      .replace(/(ring\w+) = v\.\1/g, '$1 = case when v.stays then t.$1 else v.$1 end')} and t.rev = v.was returning 1
   ) select must_be((select count(*) from changed), $${Object.keys(SET_COLUMNS).length + 1})`
 const RENAME = updateOf('lanes', NAMED)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
@@ -323,7 +325,10 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   async #set(db: Db, standings: readonly Standing[]): Promise<void> {
-    const rows = standings.map((one) => ({ ...changesOf(one), was: this.#standings.stored(one.lane.id)?.rev ?? null }))
+    const rows = standings.map((one) => {
+      const was = this.#standings.stored(one.lane.id)?.rev ?? null
+      return { ...changesOf(one), was, stays: this.#standings.stays(one.lane) }
+    })
     if (rows.length > 0) await db.rows(SET, [...arraysOf(rows, SET_COLUMNS), rows.length])
   }
 

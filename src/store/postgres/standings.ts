@@ -24,9 +24,15 @@ export interface Standing {
   readonly inRow: PlaceRow | undefined
 }
 
-const MOVED: Columns = { rings: 'bigint', ring_ticket: 'bigint', rev: 'bigint' }
-export const STANDING: Columns = { ...MOVED, first_pos: 'bigint', first_event: 'bigint', first_size: 'int' }
-const PUT_RIGHT_COLUMNS: Columns = { id: 'text', ...MOVED }
+const RING: Columns = { rings: 'bigint', ring_ticket: 'bigint' }
+export const STANDING: Columns = {
+  ...RING,
+  rev: 'bigint',
+  first_pos: 'bigint',
+  first_event: 'bigint',
+  first_size: 'int',
+}
+const PUT_RIGHT_COLUMNS: Columns = { id: 'text', ...RING }
 const PUT_RIGHT = updateOf('lanes', PUT_RIGHT_COLUMNS)
 
 /** Of a row that ends with these columns. */
@@ -39,13 +45,13 @@ function placeIn(row: Row): PlaceRow | undefined {
   return { pos: number(row.at(-3)), event: number(row.at(-2)), size: number(row.at(-1)) }
 }
 
-function movedColumns({ ring, rev }: Pick<Standing, 'ring' | 'rev'>): WrittenRow {
-  return { rings: momentOrNull(ring.due), ring_ticket: ring.ticket, rev }
+function ringColumns({ due, ticket }: Ring): WrittenRow {
+  return { rings: momentOrNull(due), ring_ticket: ticket }
 }
 
 export function standingColumns(standing: Standing): WrittenRow {
   const { pos = null, event = null, size = null } = standing.inRow ?? {}
-  return { ...movedColumns(standing), first_pos: pos, first_event: event, first_size: size }
+  return { ...ringColumns(standing.ring), rev: standing.rev, first_pos: pos, first_event: event, first_size: size }
 }
 
 /**
@@ -92,25 +98,35 @@ export class Standings {
     })
   }
 
-  /** As the lane is to be written. Groups take turns by where their lanes really stand. */
+  /** As the lane is to be written. */
   next(lane: Lane, inRow: PlaceRow | undefined): Standing {
     const before = this.#stored.get(lane.id)
-    if (before === undefined) return { lane, ring: lane, rev: newRev(), inRow }
-    const stays =
+    return { lane, ring: before !== undefined && this.stays(lane) ? before.ring : lane, rev: newRev(), inRow }
+  }
+
+  /**
+   * Whether it is left where it stands: its deadline has only moved back. Where that is, is not asked: whoever comes upon it
+   * may put it right meanwhile, and nobody has decided on that. Groups take turns by where their lanes really stand.
+   */
+  stays(lane: Lane): boolean {
+    const before = this.#stored.get(lane.id)?.lane
+    return (
+      before !== undefined &&
+      before.due < NEVER &&
       lane.due < NEVER &&
-      byTurn(before.ring, lane) <= 0 &&
-      lane.flow === before.lane.flow &&
-      lane.line === before.lane.line &&
+      byTurn(before, lane) <= 0 &&
+      lane.flow === before.flow &&
+      lane.line === before.line &&
       lane.group === '' &&
-      before.lane.group === '' &&
+      before.group === '' &&
       !this.#found.has(lane.id)
-    return { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }
+    )
   }
 
   /** Those that were come upon, and are left as they were. */
   async putRight(db: Db, isWritten: (id: LaneId) => boolean): Promise<void> {
     const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
-    const rows = early.map(({ lane }) => ({ id: lane.id, ...movedColumns({ ring: lane, rev: newRev() }) }))
+    const rows = early.map(({ lane }) => ({ id: lane.id, ...ringColumns(lane) }))
     await sendRows(db, PUT_RIGHT, PUT_RIGHT_COLUMNS, rows)
   }
 }
