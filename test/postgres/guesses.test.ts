@@ -119,8 +119,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await holder.query('select from lanes where id = $1 for update', [laneId('flow', first)])
     const both = append(ours, [event('ours', first), event('ours too', second)])
     const onThat = send(ours, ['ours after that'], second)
-    const waiting = `select count(*) as n from pg_stat_activity where application_name = 'sluice' and wait_event_type = 'Lock'`
-    await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n).toBe('1')
+    const waiting = 'select count(*) as n from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
+    await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n, { interval: 5 }).toBe('1')
     // As often written now as it would have been by the one that waits, and is about to be refused.
     const claimed = await runs(theirs)
     expect(namesIn(claimed)).toEqual([`${second} first`, `${second} second`])
