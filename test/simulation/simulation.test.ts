@@ -7,11 +7,11 @@ import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
 /** On SQLite 10,000 in `npm run prove -- simulation`. */
-const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 3_000 }
+const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 3_000, sqlite: 2_000 }
 const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
 const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
 /** Each of these, so often. */
-const REACHED = 40
+const REACHED = 20
 const SEED = 20_260_801
 const PATIENCE = 480_000
 
