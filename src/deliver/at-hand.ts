@@ -1,6 +1,13 @@
 // What was read a moment ago, for whoever posts a hundred batches a second: to read it each time would cost as much as the POST.
 // What this process changes is known at once; what another changes, within a second.
 import type { Clock, Millis } from '../clock.ts'
+import type { Store } from '../store/contract/index.ts'
+
+/** Of who reads from the store and has some of it at hand. */
+export interface ReaderParts {
+  readonly store: () => Promise<Store>
+  readonly clock: Pick<Clock, 'monotonic'>
+}
 
 const FRESH: Millis = 1_000
 const MOST = 10_000

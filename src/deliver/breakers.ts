@@ -1,24 +1,19 @@
 // How each endpoint fares, in the store, so that all processes agree: written when something changes, not with every POST.
-import type { Clock, Millis } from '../clock.ts'
+import type { Millis } from '../clock.ts'
 import type { Doc, ReadDocsReply, Store } from '../store/contract/index.ts'
-import { AtHand } from './at-hand.ts'
+import { AtHand, type ReaderParts } from './at-hand.ts'
 import { afterPost, CLOSED, type Breaker, type Moved, type PostEnd } from './breaker.ts'
 
 const KIND = 'endpoint-fared'
 const TRIES = 5
 const PAGE = 500
 
-export interface BreakersParts {
-  readonly store: () => Promise<Store>
-  readonly clock: Pick<Clock, 'monotonic'>
-}
-
 export class Breakers {
   readonly #store: () => Promise<Store>
   /** Of endpoints that are well, as nearly all are: of any other it is asked each time. */
   readonly #well: AtHand<Breaker>
 
-  constructor({ store, clock }: BreakersParts) {
+  constructor({ store, clock }: ReaderParts) {
     this.#store = store
     this.#well = new AtHand(clock)
   }

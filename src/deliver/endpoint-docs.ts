@@ -1,8 +1,8 @@
 // Endpoints as they are kept: one document each, its secrets sealed inside. Written against the revision that was read.
 import { SluiceError } from '../errors.ts'
-import type { Clock, Millis } from '../clock.ts'
+import type { Millis } from '../clock.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
-import { AtHand } from './at-hand.ts'
+import { AtHand, type ReaderParts } from './at-hand.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
 export interface KeptEndpoint extends Endpoint {
@@ -26,16 +26,11 @@ const KIND = 'endpoint'
 const PAGE = 500
 const TRIES = 10
 
-export interface EndpointDocsParts {
-  readonly store: () => Promise<Store>
-  readonly clock: Pick<Clock, 'monotonic'>
-}
-
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
   readonly #atHand: AtHand<KeptEndpoint>
 
-  constructor({ store, clock }: EndpointDocsParts) {
+  constructor({ store, clock }: ReaderParts) {
     this.#store = store
     this.#atHand = new AtHand(clock)
   }

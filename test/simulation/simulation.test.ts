@@ -7,11 +7,9 @@ import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
 /** On SQLite 10,000 in `npm run prove -- simulation`. */
-const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 3_000, sqlite: 2_000 }
+const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 5_000 }
 const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
 const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
-/** Each of these, so often. */
-const REACHED = 20
 const SEED = 20_260_801
 const PATIENCE = 480_000
 
@@ -24,7 +22,7 @@ for (const name of STORES) {
   test(`${name}: ${HISTORIES[name]} histories keep every rule`, { timeout: PATIENCE }, async () => {
     const report = await simulate({ open: opener(name), runs: HISTORIES[name], seed: SEED })
     expect(counterexample(report)).toBe('')
-    for (const state of EXPLAINED) expect(report.reached.get(`explained ${state}`), state).toBeGreaterThan(REACHED)
+    for (const state of EXPLAINED) expect(report.reached.get(`explained ${state}`), state).toBeGreaterThan(100)
   })
 
   test(`${name}: ${LIMIT_HISTORIES[name]} histories keep every limit`, { timeout: PATIENCE }, async () => {

@@ -23,6 +23,7 @@ type SeldomOfRun = Pick<
   'parent' | 'lapses' | 'failed' | 'first' | 'cancel' | 'committed' | 'purged' | 'againSince' | 'state64' | 'attempts'
 >
 
+/** What is not written means these, in rows of every version: they are of the format, whatever a new run begins with. */
 const PLAIN: Omit<Rest, 'hold' | 'run'> = {
   left: false,
   replays: 0,
