@@ -46,6 +46,7 @@ export interface DeliveringParts {
   readonly store: () => Promise<Store>
   readonly clock: Clock
   readonly now: () => Millis
+  readonly routesHeard: () => number
   readonly seal: Seal
   readonly settings: DeliverySettings
   readonly operated: EndpointLanesParts['operated']

@@ -68,6 +68,7 @@ export class Engine {
           flows,
           (flow) => this.#loop.roomFor(flow),
         ),
+      mayRenew: (run) => this.#permits.outlasts(run.lease.flow),
     })
     this.#loop = new Loop({
       store,
@@ -81,7 +82,7 @@ export class Engine {
       permits: this.#permits,
       atOnce: runsAtOnce,
       routes: parts.routes,
-      begin: (one, flow, sent) => this.#begin(one, flow, sent),
+      begin: (one, flow, until) => this.#begin(one, flow, until),
       givenBack: notPutOff,
       crashed: (run) => void this.#crashed(run).catch((error: unknown) => this.#trouble(error)),
       trouble: (error) => this.#trouble(error),
@@ -165,7 +166,7 @@ export class Engine {
     else if (hint.kind === 'cancel') this.#heartbeat.cancel(hint.token)
   }
 
-  #begin(lease: Lease, flow: Flow, sent: Millis): void {
+  #begin(lease: Lease, flow: Flow, until: Millis): void {
     const { clock, emit, numbers } = this.#parts
     const told = toldOf(lease)
     const when = { due: lease.due, late: Math.max(0, this.#parts.time.now() - lease.due) }
@@ -176,7 +177,7 @@ export class Engine {
     overtaken?.abort('lost')
     if (overtaken !== undefined || this.#lingering.has(lease.lane))
       return this.#putOff(lease, flow, this.#lingering.putOff(lease), STILL_RUNS)
-    const live = new LiveRun(lease, clock.monotonic(), sent + numbers.lease - marginOf(numbers.lease))
+    const live = new LiveRun(lease, clock.monotonic(), until - marginOf(numbers.lease))
     this.#heartbeat.add(live)
     this.#atWork.set(lease.lane, live)
     emitWithFacts(emit, 'run.started', told, { lease, outcome: undefined })

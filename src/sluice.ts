@@ -160,7 +160,8 @@ export class Sluice {
     })
     this.alerts = this.#alerting.alerts
     const delivering = { settings: options.delivery ?? {}, limits: this.#limitParts, publisher: this.#publisher }
-    this.#delivering = new Delivering({ ...common, ...delivering, seal, operated: () => this })
+    const routesHeard = (): number => this.#opening.time.routes
+    this.#delivering = new Delivering({ ...common, ...delivering, routesHeard, seal, operated: () => this })
     this.endpoints = this.#delivering.endpoints
     this.setUp = () => setUpOf({ seal, settings: options.delivery, delivering: this.#delivering })
     this.#declare(delayedFlow(() => this.#now()))

@@ -1,17 +1,14 @@
 // Ingest: signed webhooks over HTTP until they are durable, Sluice beside its peers in one run, in turns.
-import { fork, spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { spreadOf } from '../figures.ts'
 import { startServer } from '../../test/postgres/server.ts'
 import { startRedis } from '../redis.ts'
 import { judge, type Asked, type Ingest } from '../results.ts'
 import { postgresFolder } from '../run-folder.ts'
 import type { StoreName } from '../sides.ts'
+import { send, serveSide, type Sent } from './load.ts'
 import type { SideName } from './sides.ts'
-import { watch } from './watcher.ts'
 
 export interface IngestPlan {
   readonly rounds: number
@@ -20,19 +17,9 @@ export interface IngestPlan {
   readonly store: StoreName
 }
 
-interface Sent {
-  readonly accepted: number
-  readonly busy: number
-  readonly other: number
-  readonly millis: number
-  readonly p50: number
-  readonly p99: number
-}
-
 type Progress = (line: string) => void
 
 const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'verifies only'>, Asked>> = {
-  'sluice, watched': { kind: 'at most', bound: 1 / 0.95 },
   bullmq: { kind: 'at least', bound: 1.3 },
   'bullmq, synced': { kind: 'at least', bound: 1.3 },
   'pg-boss': { kind: 'at least', bound: 5 },
@@ -59,12 +46,7 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
     'pg-boss': postgres.url,
     'graphile-worker': postgres.url,
   }
-  const names: readonly SideName[] = [
-    'sluice',
-    'sluice, watched',
-    'verifies only',
-    ...(Object.keys(services) as SideName[]),
-  ]
+  const names: readonly SideName[] = ['sluice', 'verifies only', ...(Object.keys(services) as SideName[])]
   // '' is a file in the folder of the run.
   const ownStore = (name: SideName, round: number): string =>
     plan.store === 'sqlite' ? '' : `${postgres.url}&schema=ingest_${name.length}_${round}`
@@ -131,33 +113,11 @@ async function measured({ name, ...turn }: Turn & { readonly name: SideName }): 
 async function sendTo(name: SideName, turn: Turn, rate: number): Promise<Sent> {
   const folder = join(turn.folder, `${name.replaceAll(/\W+/g, '-')}-${turn.round}`)
   await mkdir(folder, { recursive: true })
-  const server = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), [name, folder, turn.service])
+  const serving = await serveSide(name, folder, turn.service)
   try {
-    const port = await portOf(server, name)
     const { connections, seconds, round } = turn
-    const watcher = name === 'sluice, watched' ? await watch(port) : undefined
-    const args = [port, connections, seconds, rate, `r${round}`].map(String)
-    const counted = await sent(args)
-    await watcher?.end()
-    return counted
+    return await send({ port: serving.port, connections, seconds, rate, seed: `r${round}` })
   } finally {
-    const exited = server.exitCode === null ? once(server, 'exit') : undefined
-    if (server.connected) server.send('stop')
-    await exited
+    await serving.stop()
   }
-}
-
-async function portOf(server: ChildProcess, name: string): Promise<number> {
-  const failed = once(server, 'exit').then(() => Promise.reject(new Error(`The server of ${name} did not start.`)))
-  const [message] = (await Promise.race([once(server, 'message'), failed])) as [{ readonly port: number }]
-  return message.port
-}
-
-async function sent(args: readonly string[]): Promise<Sent> {
-  const sender = spawn(process.execPath, [fileURLToPath(new URL('./sender.ts', import.meta.url)), ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let out = ''
-  for await (const chunk of sender.stdout) out += String(chunk)
-  return JSON.parse(out) as Sent
 }

@@ -27,7 +27,6 @@ const EVERYBODY = { rate: Infinity, per: 60_000 } as const
 
 export const sides = {
   sluice: sluiceSide,
-  'sluice, watched': sluiceSide,
   'verifies only': verifyingSide,
   bullmq: bullmqSide,
   'bullmq, synced': bullmqSide,

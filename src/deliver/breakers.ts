@@ -13,7 +13,7 @@ export class Breakers {
   /** Of endpoints that are well, as nearly all are: of any other it is asked each time. */
   readonly #well: AtHand<Breaker>
 
-  constructor({ store, clock }: ReaderParts) {
+  constructor({ store, clock }: Pick<ReaderParts, 'store' | 'clock'>) {
     this.#store = store
     this.#well = new AtHand(clock)
   }

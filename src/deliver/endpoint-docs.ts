@@ -30,17 +30,17 @@ export class EndpointDocs {
   readonly #store: () => Promise<Store>
   readonly #atHand: AtHand<KeptEndpoint>
 
-  constructor({ store, clock }: ReaderParts) {
+  constructor({ store, clock, routesHeard }: ReaderParts) {
     this.#store = store
-    this.#atHand = new AtHand(clock)
+    this.#atHand = new AtHand(clock, routesHeard)
   }
 
-  /** As it was a moment ago, at the latest. */
+  /** No older than the last word of the store. */
   async lately(id: string): Promise<KeptEndpoint | undefined> {
     const atHand = this.#atHand.get(id)
     if (atHand !== undefined) return atHand
-    const { kept } = await this.one(id)
-    if (kept !== undefined) this.#atHand.keep(id, kept)
+    const { kept, routes } = await this.one(id)
+    if (kept !== undefined) this.#atHand.keep(id, kept, routes)
     return kept
   }
 
@@ -65,17 +65,15 @@ export class EndpointDocs {
     await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
   }
 
-  /** Raises the routes if who gets what is another by it. */
+  /** Raises the routes, so that no process goes by what it has at hand. */
   async change(id: string, done: Done, change: (kept: KeptEndpoint, now: Millis) => KeptEndpoint): Promise<Endpoint> {
     const store = await this.#store()
     for (let tries = 0; tries < TRIES; tries++) {
       const { doc, now } = await this.#one(id)
       if (doc === undefined) throw missing(id)
-      const before = keptIn(doc)
-      const kept = change(before, now)
-      const raiseRoutes = routedBy(before) !== routedBy(kept)
+      const kept = change(keptIn(doc), now)
       const writes = [{ kind: KIND, id, ifRev: doc.rev, body: bodyOf(kept) }]
-      const reply = await store.writeDocs({ writes, raiseRoutes, audit: { who: done.by, what: done.what } })
+      const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: done.by, what: done.what } })
       this.#atHand.forget(id)
       if (reply.kind === 'written') return shown(kept)
     }
@@ -137,10 +135,6 @@ export function missing(id: string): SluiceError {
 
 function tooOften(id: string): SluiceError {
   return new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
-}
-
-function routedBy({ eventFilter, proof }: Endpoint): string {
-  return JSON.stringify([eventFilter, proof === 'pending'])
 }
 
 function keptIn(doc: Doc): KeptEndpoint {

@@ -12,6 +12,8 @@ export interface HistoriesParts {
 const KIND = 'endpoint-history'
 const WRITTEN_AFTER: Millis = 2_000
 const PAGE = 500
+/** Many share a commit, but not so many that others wait for it. */
+const WRITTEN_TOGETHER = 50
 const TRIES = 5
 const NOTES_KEPT = 500
 
@@ -71,27 +73,29 @@ export class Histories {
 
   async #writeAll(): Promise<void> {
     for (const [id, notes] of this.#notes) this.#addUp(id, notes)
-    const all = new Map(this.#unwritten)
+    const all = [...this.#unwritten]
     this.#unwritten.clear()
+    let written = 0
     try {
-      for (const [id, history] of all) {
-        await this.#write(id, history)
-        all.delete(id)
-      }
+      for (; written < all.length; written += WRITTEN_TOGETHER)
+        await this.#write(all.slice(written, written + WRITTEN_TOGETHER))
     } finally {
-      for (const [id, history] of all) this.#add(id, history)
+      for (const [id, history] of all.slice(written)) this.#add(id, history)
     }
   }
 
-  async #write(id: string, history: History): Promise<void> {
+  async #write(histories: readonly (readonly [id: string, History])[]): Promise<void> {
     const store = await this.#parts.store()
     for (let tries = 0; tries < TRIES; tries++) {
-      const doc = (await this.#read([id])).get(id)
-      const after = merged(doc === undefined ? NO_HISTORY : historyIn(doc), history)
-      const writes = [{ kind: KIND, id, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(after)) }]
+      const docs = await this.#read(histories.map(([id]) => id))
+      const writes = histories.map(([id, history]) => {
+        const doc = docs.get(id)
+        const after = merged(doc === undefined ? NO_HISTORY : historyIn(doc), history)
+        return { kind: KIND, id, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(after)) }
+      })
       if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
     }
-    this.#add(id, history)
+    for (const [id, history] of histories) this.#add(id, history)
   }
 
   #addUp(id: string, notes: readonly PostNote[]): void {

@@ -10,6 +10,8 @@ export interface HeartbeatParts {
   readonly every: Millis
   /** Before runs are renewed: what they run under must last longer than they do. */
   readonly before: () => Promise<void>
+  /** Whether what it runs under lasts as long as it would. */
+  readonly mayRenew: (run: LiveRun) => boolean
 }
 
 /** A run is told so long before the store may give its lane away. */
@@ -36,8 +38,11 @@ export class Heartbeat {
   }
 
   add(run: LiveRun): void {
+    const { clock, every } = this.#parts
     this.#live.set(run.lease.token, run)
-    this.#beating ??= this.#parts.clock.after(this.#parts.every, () => void this.#beat())
+    this.#beating ??= clock.after(every, () => void this.#beat())
+    // The answer to its claim was on its way for most of the lease: no beat comes in time.
+    if (run.endsAt < clock.monotonic() + every) this.#watch()
   }
 
   remove(run: LiveRun): void {
@@ -71,7 +76,7 @@ export class Heartbeat {
     this.#watch()
     try {
       await this.#parts.before()
-      await this.#renew(runs, false)
+      await this.#renew(runs.filter(this.#parts.mayRenew), false)
     } catch {
       // The next beat tries again; until then the watch below counts the time.
     }

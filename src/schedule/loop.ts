@@ -21,8 +21,8 @@ export interface LoopParts {
   /** Wake-ups that come thick and fast share a turn: the store is asked at most so often for news alone. */
   readonly newsApart: Millis
   readonly routes: () => number
-  /** Somebody runs it, and calls `settle` or `forget` when it is over. `sent`: when the claim was sent, monotonic. */
-  readonly begin: (lease: Lease, flow: Flow, sent: Millis) => void
+  /** Somebody runs it, and calls `settle` or `forget` when it is over. `until`: when the lease ends, monotonic. */
+  readonly begin: (lease: Lease, flow: Flow, until: Millis) => void
   /** What is kept with a run that is given back. */
   readonly givenBack: (state64: string) => string
   readonly crashed: (run: string) => void
@@ -313,7 +313,8 @@ export class Loop {
       const flow = flows.find((one) => one.name === lease.flow)
       if (flow === undefined) continue
       const mayRun = this.#slots.taken(lease)
-      if (mayRun) begin(lease, flow, sent)
+      // As if the store had been asked the moment the claim was sent: by its own clock it was so later, never earlier.
+      if (mayRun) begin(lease, flow, sent + lease.until - reply.now)
       else this.settle(lease, released(lease, this.#parts.givenBack(lease.state64)), () => {})
     }
     for (const { run } of reply.crashed) crashed(run)

@@ -30,6 +30,8 @@ const ASK_FOR_MORE = 1_000
 export class Permits {
   readonly #parts: PermitParts
   readonly #held = new Map<string, Held>()
+  /** One call at a time: an answer that another call has overtaken would say what is no longer so. */
+  #last: Promise<unknown> = Promise.resolve()
 
   constructor(parts: PermitParts) {
     this.#parts = parts
@@ -50,21 +52,40 @@ export class Permits {
     return held.granted < flow.concurrency && this.#parts.clock.monotonic() - held.asked >= ASK_FOR_MORE
   }
 
+  /** Whether a run that is renewed now would end before what it runs under. */
+  outlasts(flow: string): boolean {
+    const held = this.#held.get(flow)
+    return held === undefined || held.until - this.#parts.clock.monotonic() >= this.#parts.lease
+  }
+
   /** Asks for those of the flows of which more may be had. */
   async ensure(flows: readonly Flow[], roomFor: RoomFor): Promise<void> {
-    await this.#ask(
-      flows.filter((flow) => this.mayHaveMore(flow)),
-      roomFor,
+    if (!flows.some((flow) => this.mayHaveMore(flow))) return
+    await this.#inTurn(() =>
+      this.#ask(
+        flows.filter((flow) => this.mayHaveMore(flow)),
+        roomFor,
+      ),
     )
   }
 
   /** Keeps those that are in use. */
   async renew(inUse: (flow: string) => boolean, flows: readonly Flow[], roomFor: RoomFor): Promise<void> {
-    const kept = flows.filter((flow) => this.#held.has(flow.name) && inUse(flow.name))
-    await this.#ask(kept, roomFor)
+    const kept = (): readonly Flow[] => flows.filter((flow) => this.#held.has(flow.name) && inUse(flow.name))
+    if (kept().length > 0) await this.#inTurn(() => this.#ask(kept(), roomFor))
   }
 
   async release(flows: readonly Flow[]): Promise<void> {
+    if (flows.some((flow) => this.#held.has(flow.name))) await this.#inTurn(() => this.#release(flows))
+  }
+
+  #inTurn(call: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(call)
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  async #release(flows: readonly Flow[]): Promise<void> {
     const held = flows.filter((flow) => this.#held.has(flow.name))
     if (held.length === 0) return
     for (const flow of held) this.#held.delete(flow.name)

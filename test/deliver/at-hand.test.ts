@@ -1,4 +1,4 @@
-// What is read once a second instead of with every POST: known at once to who changes it, and to others within a second.
+// What is read once a second instead of with every POST: a change of an endpoint counts for the next batch, whoever makes it.
 import { expect, onTestFinished, test } from 'vitest'
 import { AtHand } from '../../src/deliver/at-hand.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -16,6 +16,15 @@ test('is as old as a second, and no older', () => {
   expect(atHand.get('one')).toBeUndefined()
   atHand.keep('one', 'second')
   atHand.forget('one')
+  expect(atHand.get('one')).toBeUndefined()
+})
+
+test('is not believed once somebody has heard of a newer epoch than it was read in', () => {
+  let heard = 7
+  const atHand = new AtHand<string>(new VirtualClock(), () => heard)
+  atHand.keep('one', 'first', 7)
+  expect(atHand.get('one')).toBe('first')
+  heard = 8
   expect(atHand.get('one')).toBeUndefined()
 })
 

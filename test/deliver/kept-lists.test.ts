@@ -49,7 +49,7 @@ test('whoever asks for the list while it is read gets one that is newer than wha
     reads++
     return readDocs(call)
   }
-  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock })
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, routesHeard: () => 0 })
   const subscriptions = new Subscriptions(docs)
   await docs.add(endpoint('ep_1'), BY)
   const first = subscriptions.refresh()
@@ -66,7 +66,7 @@ test('a reading that fails is told to who waits for it, and not to the next', as
   let isDown = true
   const readDocs = store.readDocs.bind(store)
   store.readDocs = (call) => (isDown ? Promise.reject(new Error('no disk')) : readDocs(call))
-  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock })
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, routesHeard: () => 0 })
   const subscriptions = new Subscriptions(docs)
   await expect(subscriptions.refresh()).rejects.toThrow('no disk')
   isDown = false

@@ -1,24 +1,29 @@
-// A claim whose answer comes after its lease is over begins nothing: the lane may be somebody else's by then (L1).
+// A claim whose answer comes late: after its lease is over it begins nothing, and before that it has no longer than what is left
+// of it, for then the lane may be somebody else's (L1).
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store, type TurnReply } from '../../src/index.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 
+type Turn = (turn: Store['turn'], ...call: Parameters<Store['turn']>) => Promise<TurnReply>
+
+/** A store whose turns go a way of their own. */
+function storeWith(bare: Store, turn: Turn): Store {
+  return new Proxy(bare, {
+    get: (target, name): unknown => {
+      const member: unknown = Reflect.get(target, name)
+      if (name === 'turn') return turn.bind(undefined, target.turn.bind(target))
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
 test('L1 a claim that is answered too late begins no handler', async () => {
   const clock = new VirtualClock()
-  const bare = await openStore('memory:', { clock })
   // The process stands still between the claim and its answer.
-  const late: Store = new Proxy(bare, {
-    get: (target, name): unknown => {
-      if (name !== 'turn') {
-        const member: unknown = Reflect.get(target, name)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
-      }
-      return async (call: Parameters<Store['turn']>[0]): Promise<TurnReply> => {
-        const reply = await target.turn(call)
-        if (reply.claimed.length > 0) clock.advance(2_000)
-        return reply
-      }
-    },
+  const late = storeWith(await openStore('memory:', { clock }), async (turn, call) => {
+    const reply = await turn(call)
+    if (reply.claimed.length > 0) clock.advance(2_000)
+    return reply
   })
   const told: string[] = []
   let entered = 0
@@ -34,4 +39,42 @@ test('L1 a claim that is answered too late begins no handler', async () => {
   clock.advance(1_000)
   await lost.promise
   expect(entered).toBe(0)
+})
+
+test('L1 L12 a claim whose answer was lost, and that is asked again, has what is left of its lease', async () => {
+  const clock = new VirtualClock()
+  let claimed: number | undefined
+  const lossy = storeWith(await openStore('memory:', { clock }), async (turn, call) => {
+    const reply = await turn(call)
+    if (reply.claimed.length === 0 || claimed !== undefined) return reply
+    claimed = clock.now()
+    clock.advance(650)
+    throw new Error('The connection is gone.')
+  })
+  const app = new Sluice({ store: lossy, clock, lease: 1_000, heartbeat: 250, log: false })
+  let began = Infinity
+  let aborted: number | undefined
+  app.flow('f', {
+    on: 'ping',
+    run: ({ signal }) => {
+      began = Math.min(began, clock.now())
+      const over = Promise.withResolvers<void>()
+      signal.addEventListener('abort', () => {
+        aborted ??= clock.now()
+        over.resolve()
+      })
+      return over.promise
+    },
+  })
+  await app.start()
+  await app.publish({ type: 'ping' })
+  while (aborted === undefined) {
+    clock.advance(5)
+    await new Promise(setImmediate)
+  }
+  const since = (at: number): number => at - (claimed ?? 0)
+  expect(since(began)).toBeGreaterThanOrEqual(700)
+  // A tenth of the lease before the store may give the lane to somebody else. No heartbeat has come by then.
+  expect(since(aborted)).toBeLessThanOrEqual(905)
+  await app.stop()
 })

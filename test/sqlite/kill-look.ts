@@ -56,8 +56,8 @@ export class Look {
     return this.#all('select row, id, tail, waiting, here, rest from lanes').map(
       ([row, id, tail, waiting, here, rest]) => {
         const later = (pushed.get(Number(row)) ?? []).filter((entry) => entry.tail > Number(tail))
-        const lists = this.#all('select list from places where lane = ? order by rank, pos', Number(row))
-        const far = lists.flatMap(([list]) => eventsIn(String(list)))
+        const lists = this.#all('select rank, list from places where lane = ? order by rank, pos', Number(row))
+        const far = lists.flatMap(([rank, list]) => eventsIn(String(list), rank === 0 ? takenIn(String(here)) : -1))
         const run = (JSON.parse(String(rest ?? '{}')) as { run?: { events: number } }).run
         return {
           id: String(id),
@@ -131,6 +131,13 @@ function pushedIn(entry: string): PushedSeen {
   return { row, tail, waiting, events: eventsIn(cells.slice(8).join(',')) }
 }
 
-function eventsIn(list: string): readonly number[] {
-  return list.split(',').flatMap((cell, at) => (at % 3 === 1 ? [Number(cell)] : []))
+/** Of those that come after a position. */
+function eventsIn(list: string, after = -1): readonly number[] {
+  const cells = list.split(',').map(Number)
+  return cells.flatMap((cell, at) => (at % 3 === 1 && (cells[at - 1] ?? 0) > after ? [cell] : []))
+}
+
+/** `<elsewhere>/<taken up to>;…`, or `<elsewhere>;…` */
+function takenIn(here: string): number {
+  return Number(/^\d+\/(\d+);/.exec(here)?.[1] ?? -1)
 }

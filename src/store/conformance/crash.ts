@@ -150,6 +150,7 @@ export const crash: Suite = (rule) => {
     t.clock.advance(10)
     const second = await t.turn(call)
     assert.deepEqual(keys(first.claimed), ['a'])
+    assert.equal(first.claimed[0]?.until, first.now + LEASE)
     assert.deepEqual(second.claimed, first.claimed)
     const third = await t.turn({ ...call, request: 8 })
     assert.deepEqual(keys(third.claimed), ['b'])
@@ -172,8 +173,8 @@ export const crash: Suite = (rule) => {
     t.clock.advance(500)
     const repeated = await t.turn(call)
     assert.deepEqual(
-      repeated.claimed.map((run) => [run.key, run.token]),
-      [['a', a.token]],
+      repeated.claimed.map((run) => [run.key, run.token, run.until - repeated.now]),
+      [['a', a.token, 500]],
     )
     assert.deepEqual(keys(await t.claim({ process: 'p2' })), ['b'])
   })

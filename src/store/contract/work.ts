@@ -200,6 +200,8 @@ export interface Lease {
   readonly againSince: Millis
   readonly state64: string
   readonly due: Millis
+  /** Of the lease. A claim whose answer was lost is answered again some time later, and its leases do not begin anew. */
+  readonly until: Millis
   readonly events: readonly ClaimedEvent[]
   /** Events that ended because `take` passed over them. */
   readonly superseded: number

@@ -65,6 +65,7 @@ export function leasesOf(work: Work, runs: readonly Handed[], budget: BodyBudget
       againSince: run.againSince,
       state64: run.state64,
       due,
+      until: run.until,
       events: one.places.flatMap((place) => {
         const event = events.get(place.event)
         return event === undefined ? [] : hand(event)

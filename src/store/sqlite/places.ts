@@ -5,12 +5,22 @@ import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
 import { number, text, type Statements } from './statements.ts'
 
 const ADD = 'insert into places (lane, rank, pos, list) values (?, ?, ?, ?)'
-const ALL = 'select pos, list from places where lane = ? and rank = ? order by pos'
+const SOME = 'select pos, list from places where lane = ? and rank = ? and pos >= ? order by pos limit ?'
 const CHANGE = 'update places set list = ? where lane = ? and rank = ? and pos = ?'
 const REMOVE = 'delete from places where lane = ? and rank = ? and pos = ?'
+const REMOVE_UP_TO = 'delete from places where lane = ? and rank = ? and pos <= ?'
 
 /** So many newest places stand in the lane's row; one more, and they move to the table as one list. */
 const HERE_MAX = 32
+
+/** Lists of the table that are read together. */
+const LISTS_READ = 4
+
+/** A list of the table, under its last position. */
+interface Listed {
+  readonly last: number
+  readonly list: readonly PlaceRow[]
+}
 
 /** The newest live places of a lane, as its row has them: read only when somebody wants to know. */
 interface Here {
@@ -19,6 +29,10 @@ interface Here {
   count: number
   /** Live places in the table: all before these. */
   elsewhere: number
+  /** Live places up to this one were taken: the first list of the table may still name them. */
+  taken: number
+  /** That list, when somebody has read it. */
+  first: Listed | undefined
   /** What was added to the text since the lane's row had all of it, or was listed with what it has not. */
   added: string
   /** Nothing but that is new. */
@@ -27,7 +41,16 @@ interface Here {
   known: { readonly text: string; readonly list: readonly PlaceRow[] } | undefined
 }
 
-const EMPTY: Here = { text: '', count: 0, elsewhere: 0, added: '', onlyAdded: true, known: undefined }
+const EMPTY: Here = {
+  text: '',
+  count: 0,
+  elsewhere: 0,
+  taken: 0,
+  first: undefined,
+  added: '',
+  onlyAdded: true,
+  known: undefined,
+}
 
 export class SqlitePlaces implements PlaceTable {
   readonly #sql: Statements
@@ -40,8 +63,15 @@ export class SqlitePlaces implements PlaceTable {
   /** The lane's row was read. What this commit has already changed stays. */
   read(row: number, inRow: string): void {
     if (this.#atHand.has(row)) return
-    const [elsewhere, count, list] = inRow.split(';', 3)
-    this.#atHand.set(row, { ...EMPTY, elsewhere: Number(elsewhere), count: Number(count), text: list ?? '' })
+    const [far = '', count, list = ''] = inRow.split(';', 3)
+    const [elsewhere, taken = 0] = far.split('/', 2)
+    this.#atHand.set(row, {
+      ...EMPTY,
+      elsewhere: Number(elsewhere),
+      taken: Number(taken),
+      count: Number(count),
+      text: list,
+    })
   }
 
   /** Places that the lane's row has not, but a list of lanes that were pushed back has. */
@@ -58,7 +88,8 @@ export class SqlitePlaces implements PlaceTable {
     if (here === undefined) return '0;0;'
     here.added = ''
     here.onlyAdded = true
-    return `${here.elsewhere};${here.count};${here.text}`
+    const taken = here.taken === 0 ? '' : `/${here.taken}`
+    return `${here.elsewhere}${taken};${here.count};${here.text}`
   }
 
   onlyAdded(row: number): boolean {
@@ -98,10 +129,9 @@ export class SqlitePlaces implements PlaceTable {
 
   first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    if (here.count >= n && here.elsewhere === 0 && rank === 0) return listOf(here).slice(0, n)
     const far: PlaceRow[] = []
-    for (const [, list] of this.#chunks(lane, rank, here)) {
-      far.push(...parsed(list))
+    for (const { list } of this.#lists(lane, rank, here)) {
+      far.push(...list)
       if (far.length >= n) return far.slice(0, n)
     }
     return [...far, ...listOf(here)].slice(0, n)
@@ -109,16 +139,52 @@ export class SqlitePlaces implements PlaceTable {
 
   upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    const far = this.#chunks(lane, rank, here).flatMap(([, list]) => parsed(list))
+    const far: PlaceRow[] = []
+    for (const { last, list } of this.#lists(lane, rank, here)) {
+      far.push(...list)
+      if (last >= pos) return far.filter((place) => place.pos <= pos)
+    }
     return [...far, ...listOf(here)].filter((place) => place.pos <= pos)
   }
 
+  /** Of a list of which some are taken nothing is written: the lane's row says how far. */
   take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
-    return this.#removeIf(lane, rank, (place) => place.pos <= pos)
+    const here = this.#live(lane, rank)
+    const taken = this.upto(lane, rank, pos)
+    const near = listOf(here)
+    const left = near.filter((place) => place.pos > pos)
+    const far = taken.length - (near.length - left.length)
+    if (far > 0) this.#taken(lane, rank, here, { pos, far })
+    if (left.length < near.length) change(here, left)
+    return taken
+  }
+
+  #taken(lane: Lane, rank: Rank, here: Here, { pos, far }: { readonly pos: number; readonly far: number }): void {
+    here.elsewhere -= far
+    here.onlyAdded = false
+    const isLast = rank === 0 && here.elsewhere === 0
+    here.taken = isLast ? 0 : pos
+    if (!isLast && here.first !== undefined && here.first.last > pos) return
+    // A list keeps its name when its last places are removed: of those that are left none may stay behind.
+    this.#sql.run(REMOVE_UP_TO, lane.row, rank, isLast ? lane.tail : pos)
+    here.first = undefined
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
-    this.#removeIf(lane, rank, (place) => positions.includes(place.pos))
+    const here = this.#live(lane, rank)
+    const goes = (place: PlaceRow): boolean => positions.includes(place.pos)
+    for (const { last, list } of this.#lists(lane, rank, here)) {
+      const left = list.filter((place) => !goes(place))
+      if (left.length === list.length && left.length > 0) continue
+      if (left.length === 0) this.#sql.run(REMOVE, lane.row, rank, last)
+      else this.#sql.run(CHANGE, written(left), lane.row, rank, last)
+      here.elsewhere -= list.length - left.length
+      here.onlyAdded = false
+      here.first = undefined
+    }
+    const near = listOf(here)
+    const left = near.filter((place) => !goes(place))
+    if (left.length < near.length) change(here, left)
   }
 
   of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[] {
@@ -129,32 +195,23 @@ export class SqlitePlaces implements PlaceTable {
     )
   }
 
-  #removeIf(lane: Lane, rank: Rank, goes: (place: PlaceRow) => boolean): readonly PlaceRow[] {
-    const here = this.#live(lane, rank)
-    const gone: PlaceRow[] = []
-    for (const [last, list] of this.#chunks(lane, rank, here)) {
-      const all = parsed(list)
-      const left = all.filter((place) => !goes(place))
-      if (left.length === all.length) continue
-      gone.push(...all.filter(goes))
-      if (left.length === 0) this.#sql.run(REMOVE, lane.row, rank, last)
-      else this.#sql.run(CHANGE, written(left), lane.row, rank, last)
+  /** The lists of the table in their order, without what was taken of the first. */
+  *#lists(lane: Lane, rank: Rank, here: Here): Iterable<Listed> {
+    if (rank === 0 && here.elsewhere === 0) return
+    const { first, taken } = here
+    const untaken = ({ last, list }: Listed): Listed => ({ last, list: list.filter(({ pos }) => pos > taken) })
+    if (first !== undefined) yield untaken(first)
+    let after = first?.last ?? taken
+    for (let n = 1; ; n = LISTS_READ) {
+      const some = this.#sql.all(SOME, lane.row, rank, after + 1, n)
+      for (const row of some) {
+        const listed = { last: number(row[0]), list: parsed(text(row[1])) }
+        if (after === taken) here.first = listed
+        after = listed.last
+        yield untaken(listed)
+      }
+      if (some.length < n) return
     }
-    here.elsewhere -= gone.length
-    if (gone.length > 0) here.onlyAdded = false
-    const near = listOf(here)
-    const left = near.filter((place) => !goes(place))
-    if (left.length === near.length) return gone
-    here.count = left.length
-    here.text = written(left)
-    here.onlyAdded = false
-    return [...gone, ...near.filter(goes)]
-  }
-
-  /** The lists in the table, each under its last position. */
-  #chunks(lane: Lane, rank: Rank, here: Here): readonly (readonly [number, string])[] {
-    if (rank === 0 && here.elsewhere === 0) return []
-    return this.#sql.all(ALL, lane.row, rank).map((row) => [number(row[0]), text(row[1])] as const)
   }
 
   #insert(lane: Lane, rank: Rank, last: number, list: string): void {
@@ -174,6 +231,12 @@ export class SqlitePlaces implements PlaceTable {
 }
 
 const RANKS: readonly Rank[] = [0, 1]
+
+function change(here: Here, left: readonly PlaceRow[]): void {
+  here.count = left.length
+  here.text = written(left)
+  here.onlyAdded = false
+}
 
 function listOf(here: Here): readonly PlaceRow[] {
   if (here.known?.text !== here.text) here.known = { text: here.text, list: parsed(here.text) }

@@ -14,6 +14,11 @@ const HERE = `substr(here, instr(here, ';') + 1 + instr(substr(here, instr(here,
 const LISTS = `select row, 0 as rank, ${HERE} as list from lanes where rest is not null
     union all select lane, rank, list from places`
 
+/** Live places up to this one were taken before: the first part of `here` says so behind a stroke. */
+const TAKEN_BEFORE = `iif(l.rest ->> '$.run.rank' = 0 and instr(l.here, '/') > 0,
+        cast(substr(l.here, instr(l.here, '/') + 1) as integer), 0)`
+const POS = `json_extract('[' || lists.list || ']', '$[' || (e.key - 1) || ']')`
+
 /** Which events a run that is in its lane has. That of a dead letter has those of the letter. */
 const TAKEN = `select l.id as lane, e.value as seq, l.rest ->> '$.run.state' as state, l.rest ->> '$.run.tries' as tries,
       l.rest ->> '$.run.until' as until, l.rest ->> '$.run.attempts[#-1].error' as error
@@ -21,7 +26,7 @@ const TAKEN = `select l.id as lane, e.value as seq, l.rest ->> '$.run.state' as 
     join lists on lists.row = l.row and lists.rank = l.rest ->> '$.run.rank'
     join json_each('[' || lists.list || ']') e
     where l.rest ->> '$.run.letter' = 0 and e.key % 3 = 1
-      and json_extract('[' || lists.list || ']', '$[' || (e.key - 1) || ']') <= l.rest ->> '$.run.upto'`
+      and ${POS} <= l.rest ->> '$.run.upto' and ${POS} > ${TAKEN_BEFORE}`
 
 /** A run's number is drawn after those of its events: what ended an event is mostly the next run of its lane. */
 const ENDED = `select u.n from runs u where u.lane = r.lane and u.n > r.seq and u.kind <> 'cancelled'

@@ -1,0 +1,70 @@
+// Permits of a process on its way to and from a store that answers in its own time (L20): what the process believes to hold, it holds.
+import { expect, test } from 'vitest'
+import { openStore } from '../../src/index.ts'
+import type { PermitsCall, PermitsReply } from '../../src/store/contract/index.ts'
+import { Permits } from '../../src/schedule/permits.ts'
+import { flow } from '../../src/schedule/flow.ts'
+import { VirtualClock } from '../../src/testing/index.ts'
+
+const one = flow('one', { on: 'ping', concurrency: 1, run: () => {} })
+const roomFor = (): number => 1
+
+/** Answers are kept back until they are let go, one after the other. */
+async function scene(): Promise<{
+  readonly permits: Permits
+  readonly other: Permits
+  readonly clock: VirtualClock
+  readonly letGo: (answer: number) => Promise<void>
+}> {
+  const clock = new VirtualClock()
+  const store = await openStore('memory:', { clock })
+  const kept: PromiseWithResolvers<void>[] = []
+  const slow = async (call: PermitsCall): Promise<PermitsReply> => {
+    const reply = await store.permits(call)
+    const gate = Promise.withResolvers<void>()
+    kept.push(gate)
+    await gate.promise
+    return reply
+  }
+  const letGo = async (answer: number): Promise<void> => {
+    while (kept[answer] === undefined) await new Promise(setImmediate)
+    kept[answer].resolve()
+    await new Promise(setImmediate)
+  }
+  const permits = new Permits({ store: { permits: slow }, clock, process: 'p', lease: 1_000 })
+  const other = new Permits({ store, clock, process: 'q', lease: 1_000 })
+  return { permits, other, clock, letGo }
+}
+
+test('L20 a permit that is given back while it is being renewed is not held, whichever answer comes first', async () => {
+  const { permits, other, letGo } = await scene()
+  const had = permits.ensure([one], roomFor)
+  await letGo(0)
+  await had
+  expect(permits.of(one)).toBe(1)
+  const renewed = permits.renew(() => true, [one], roomFor)
+  const released = permits.release([one])
+  // As far as the calls have got, their answers come in the other order.
+  await new Promise(setImmediate)
+  const second = letGo(2)
+  await letGo(1)
+  await Promise.all([second, renewed, released])
+  await other.ensure([one], roomFor)
+  expect([permits.of(one), other.of(one)]).toEqual([0, 1])
+})
+
+test('L20 a run is not renewed beyond what it runs under', async () => {
+  const { permits, clock, letGo } = await scene()
+  const had = permits.ensure([one], roomFor)
+  await letGo(0)
+  await had
+  expect(permits.outlasts('one')).toBe(true)
+  const renewed = permits.renew(() => true, [one], roomFor)
+  await new Promise(setImmediate)
+  // It was granted when it was asked for, and is heard of only now.
+  clock.advance(1_500)
+  await letGo(1)
+  await renewed
+  expect(permits.outlasts('one')).toBe(false)
+  expect(permits.outlasts('another')).toBe(true)
+})

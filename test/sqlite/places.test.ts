@@ -1,0 +1,118 @@
+// Who waits in a lane, beside a list that is as plain as can be: the same places, whatever came, was taken or was removed, also
+// after all of it was forgotten and read again, and nothing is left in the file of what is gone.
+import fc from 'fast-check'
+import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { laneId } from '../../src/model/identity.ts'
+import { emptyLane, type Rank } from '../../src/model/lane.ts'
+import type { PlaceRow } from '../../src/store/rules/tables.ts'
+import { SqlitePlaces } from '../../src/store/sqlite/places.ts'
+import { Statements } from '../../src/store/sqlite/statements.ts'
+
+type Step =
+  | { readonly kind: 'add'; readonly rank: Rank; readonly count: number }
+  | { readonly kind: 'take'; readonly rank: Rank; readonly count: number }
+  | { readonly kind: 'remove'; readonly rank: Rank; readonly at: readonly number[] }
+  | { readonly kind: 'read again' }
+
+const rank = fc.constantFrom<Rank>(0, 0, 0, 1)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('add' as const), rank, count: fc.integer({ min: 1, max: 90 }) }),
+  fc.record({ kind: fc.constant('take' as const), rank, count: fc.integer({ min: 1, max: 70 }) }),
+  fc.record({
+    kind: fc.constant('remove' as const),
+    rank,
+    at: fc.array(fc.nat(200), { minLength: 1, maxLength: 40 }),
+  }),
+  fc.constant({ kind: 'read again' as const }),
+)
+
+class Scene {
+  readonly places: SqlitePlaces
+  readonly db = new DatabaseSync(':memory:')
+  readonly waiting: [PlaceRow[], PlaceRow[]] = [[], []]
+  lane = { ...emptyLane({ id: laneId('f', 'k'), flow: 'f', key: 'k', tenant: '', group: '' }), row: 7 }
+
+  constructor() {
+    this.db.exec(readFileSync(new URL('../../src/store/sqlite/migrations/0001.sql', import.meta.url), 'utf8'))
+    this.places = new SqlitePlaces(new Statements(this.db))
+  }
+
+  do(one: Step): void {
+    switch (one.kind) {
+      case 'add':
+        for (let n = 0; n < one.count; n++) {
+          const pos = this.lane.tail + 1
+          this.lane = { ...this.lane, tail: pos }
+          const place = { pos, event: pos * 10, size: pos % 7 }
+          this.places.add(this.lane, one.rank, place)
+          this.waiting[one.rank].push(place)
+        }
+        return
+      case 'take': {
+        const taken = this.waiting[one.rank].splice(0, one.count)
+        if (taken.length > 0) expect(this.places.take(this.lane, one.rank, taken.at(-1)?.pos ?? 0)).toEqual(taken)
+        return
+      }
+      case 'remove': {
+        const gone = one.at.flatMap((at) => this.waiting[one.rank][at]?.pos ?? [])
+        this.places.remove(this.lane, one.rank, gone)
+        this.waiting[one.rank] = this.waiting[one.rank].filter(({ pos }) => !gone.includes(pos))
+        return
+      }
+      case 'read again': {
+        const inRow = this.places.written(this.lane.row)
+        this.places.letGo()
+        this.places.read(this.lane.row, inRow)
+      }
+    }
+  }
+
+  check(): void {
+    for (const rank of [0, 1] as const) {
+      const all = this.waiting[rank]
+      for (const n of [1, 5, 40, 1_000]) expect(this.places.first(this.lane, rank, n)).toEqual(all.slice(0, n))
+      for (const at of [0, 3, 31, 32, 33, all.length - 1]) {
+        const pos = all[at]?.pos
+        if (pos !== undefined) expect(this.places.upto(this.lane, rank, pos)).toEqual(all.slice(0, at + 1))
+      }
+    }
+  }
+
+  get listed(): number {
+    return Number(this.db.prepare('select count(*) as n from places').get()?.['n'])
+  }
+}
+
+describe('places on SQLite', () => {
+  it('are those of a plain list, whatever comes and goes', () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
+        const scene = new Scene()
+        for (const one of steps) {
+          scene.do(one)
+          scene.check()
+        }
+        for (const rank of [0, 1] as const) scene.do({ kind: 'take', rank, count: Infinity })
+        expect(scene.listed).toBe(0)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('reads and writes no more of a long line than a run takes', () => {
+    const scene = new Scene()
+    scene.do({ kind: 'add', rank: 0, count: 20_000 })
+    scene.do({ kind: 'read again' })
+    const lists = scene.listed
+    const began = performance.now()
+    for (let run = 0; run < 3_000; run++) {
+      scene.places.first(scene.lane, 0, 1)
+      scene.do({ kind: 'take', rank: 0, count: 1 })
+    }
+    // Of each list one delete, and nothing else.
+    expect(lists - scene.listed).toBe(Math.floor(3_000 / 32))
+    expect(performance.now() - began).toBeLessThan(3_000)
+  })
+})
