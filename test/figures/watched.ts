@@ -64,7 +64,6 @@ export async function watchedPairs(plan: WatchedPlan): Promise<Watched> {
       await serving.stop()
     }
   }
-  const sorted = (values: readonly number[]): readonly number[] => values.toSorted((one, other) => one - other)
   const costs = sorted(pairs.map(({ alone, watched }) => 1 - watched / alone))
   return {
     pairs: pairs.length,
@@ -77,10 +76,14 @@ export async function watchedPairs(plan: WatchedPlan): Promise<Watched> {
   }
 }
 
+function sorted(values: readonly number[]): readonly number[] {
+  return values.toSorted((one, other) => one - other)
+}
+
 /** By the binomial distribution: how far from the middle of the sorted values the true median may stand. */
-function medianBetween(sorted: readonly number[]): readonly [number, number] {
-  const n = sorted.length
+function medianBetween(costs: readonly number[]): readonly [number, number] {
+  const n = costs.length
   const away = 0.98 * Math.sqrt(n)
-  const at = (place: number): number => sorted[Math.min(n - 1, Math.max(0, place))] ?? 0
+  const at = (place: number): number => costs[Math.min(n - 1, Math.max(0, place))] ?? 0
   return [at(Math.floor(n / 2 - away)), at(Math.ceil(n / 2 + away) - 1)]
 }

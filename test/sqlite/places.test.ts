@@ -16,13 +16,13 @@ type Step =
   | { readonly kind: 'remove'; readonly rank: Rank; readonly at: readonly number[] }
   | { readonly kind: 'read again' }
 
-const rank = fc.constantFrom<Rank>(0, 0, 0, 1)
+const someRank = fc.constantFrom<Rank>(0, 0, 0, 1)
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constant('add' as const), rank, count: fc.integer({ min: 1, max: 90 }) }),
-  fc.record({ kind: fc.constant('take' as const), rank, count: fc.integer({ min: 1, max: 70 }) }),
+  fc.record({ kind: fc.constant('add' as const), rank: someRank, count: fc.integer({ min: 1, max: 90 }) }),
+  fc.record({ kind: fc.constant('take' as const), rank: someRank, count: fc.integer({ min: 1, max: 70 }) }),
   fc.record({
     kind: fc.constant('remove' as const),
-    rank,
+    rank: someRank,
     at: fc.array(fc.nat(200), { minLength: 1, maxLength: 40 }),
   }),
   fc.constant({ kind: 'read again' as const }),
