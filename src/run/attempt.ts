@@ -123,7 +123,7 @@ function judged(ended: HowItEnded, { live, flow, left, parts, kept }: Judging): 
     committed: live.committed,
     now: parts.storeNow(),
     againFor: parts.againFor,
-    chance: parts.chance(),
+    chance: parts.chance,
     keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
     givenBack: () => notPutOff(live.lease.state64),
     mayBePutOff: mayBePutOff(live, kept),

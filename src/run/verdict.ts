@@ -25,7 +25,7 @@ export interface Circumstances {
   readonly now: Millis
   readonly againFor: Millis
   /** In [0, 1). */
-  readonly chance: number
+  readonly chance: () => number
   /** What `again` keeps beside the handler's own state. */
   readonly keep: (state: unknown) => string
   /** The same as it was. */
@@ -132,7 +132,7 @@ function putOffIn(error: unknown): PutOff | undefined {
 }
 
 function delayOf(at: Circumstances, asked: Millis): Millis | undefined {
-  return at.flow.delay(at.lease.tries + 1, at.chance, asked)
+  return at.flow.delay(at.lease.tries + 1, at.chance(), asked)
 }
 
 function failed(error: string, at: Circumstances, asked: Millis = 0): Verdict {

@@ -75,7 +75,8 @@ export class SqliteLanes implements LaneTable {
     this.#begun.ended(lane.row)
     if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
     const before = this.#cache.get(lane.id)
-    const onlyWaits = before !== undefined && restOf(before) === null && restOf(lane) === null
+    const mayOnlyWait = before !== undefined && before.run === undefined && lane.run === undefined
+    const onlyWaits = mayOnlyWait && restOf(before) === null && restOf(lane) === null
     if (onlyWaits && this.#pushedBack.takes(before, lane)) this.#cache.set(lane.id, lane)
     else this.#write(lane)
   }

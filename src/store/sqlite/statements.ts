@@ -9,7 +9,7 @@ export type Row = readonly Cell[]
 const TOGETHER = 20
 
 function listOf(what: string, times: number): string {
-  return Array.from({ length: times }, () => what).join(', ')
+  return `${`${what}, `.repeat(times - 1)}${what}`
 }
 
 interface Behind {
