@@ -5,14 +5,14 @@ import type { LaneId } from '../../model/identity.ts'
 import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { arraysOf, insertInto, sendRows, unnested, updateOf, type Columns } from './columns.ts'
-import { PLACED_COLUMNS, placedOf } from './event-rows.ts'
 import { GroupTurns } from './group-turns.ts'
 import { CHANGED, changesOf, isCalled, laneOf, MADE, NAMED, nameOf, STANDING_COLUMNS } from './lane-rows.ts'
 import type { LineFloors } from './line-floors.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
+import { headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
-import { number, text, written, type Row } from './values.ts'
+import { number, written, type Row } from './values.ts'
 
 const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint', stays: 'boolean' }
 /** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
@@ -28,40 +28,17 @@ const ADD = insertInto('lanes', MADE)
 const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
 const NOWAIT = `${LOCKED} nowait`
-/** Events that come along with their lanes have no more bytes than this: not all of these lanes may be claimed. */
-const COMES_ALONG = 4_096
-const READY = `with ready as (
-    select ${STANDING_COLUMNS} from lanes where flow = $1 and line = $2 and rings <= $3 and rings >= $6 and id not in (select unnest($5::text[]))
-    order by rings, ring_ticket limit $4 for update skip locked
-  ) select r.*, ${PLACED_COLUMNS.map((column) => `e.${column}`).join(', ')} from ready r
-  left join events e on e.seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and e.purged_hash = ''
-  order by r.rings, r.ring_ticket`
-const SERVER_NOW = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-/** By the server's clock, before it was asked what time it is. Asked once: the index is then read no further than that. */
-const READY_BY_NOW = READY.replace('rings <= $3', `rings <= (select ${SERVER_NOW}) and $3::bigint < 0`)
-/** Of a line up to now: the first of them are about to be claimed. */
-const NEAR = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and rings <= coalesce($4, (select ${SERVER_NOW}))
-  and id not in (select unnest($5::text[])) order by rings, ring_ticket limit $6`
-/** And after it. No more than one: what lies behind may be full of what is deleted. */
-const FAR = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and rings > coalesce($4, (select ${SERVER_NOW}))
-  and id not in (select unnest($5::text[])) order by rings, ring_ticket limit 1`
-/** Lanes that stand too early are seen through, so many of them. */
-const SEEN_THROUGH = 32
-const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
-  order by rings, ring_ticket limit ${SEEN_THROUGH}`
 const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
 const OLDEST = `select ${STANDING_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
-/** The first of a line, claimed or not. */
-interface Head {
-  readonly lanes: readonly { readonly id: LaneId; readonly due: Millis; readonly rings: Millis }[]
-  readonly isAll: boolean
-}
+type HeadQuestion = [flow: string, line: Line, times: number]
 
 interface LanesParts {
+  /** Undefined: it is told when the server has said it. */
+  readonly now: Millis | undefined
   /** Locked with the first that are named. */
   readonly first: readonly LaneId[]
   readonly floors: LineFloors
@@ -77,7 +54,7 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #lanes = new Keyed<Lane>()
   readonly #standings = new Standings()
   readonly #ready = new ReadyLines()
-  readonly #heads = new Questions<[flow: string, line: Line, times: number], Head>()
+  readonly #heads = new Questions<HeadQuestion, Head>()
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
@@ -95,7 +72,8 @@ export class PostgresLanes implements LaneTable, Part {
   /** As they were written last. */
   #written: readonly Standing[] = []
 
-  constructor({ first, floors, believed, inRow, know }: LanesParts) {
+  constructor({ now, first, floors, believed, inRow, know }: LanesParts) {
+    this.#now = now
     this.#inRow = inRow
     this.#know = know
     this.#first = first
@@ -228,8 +206,8 @@ export class PostgresLanes implements LaneTable, Part {
   async load(db: Db): Promise<void> {
     await Promise.all([
       // Before those that are asked for count as answered.
-      this.#heads.load((flow, line, times) => this.#findHead(db, flow, line, times)),
-      this.#ready.load((query) => this.#findReady(db, query)),
+      this.#heads.loadTogether((questions) => this.#findHeads(db, questions)),
+      this.#ready.load((queries) => this.#findReady(db, queries)),
       // How many of a group run is known once those are here that this transaction may end.
       this.#isLocking ? undefined : this.#turns.load(db),
       this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
@@ -241,36 +219,34 @@ export class PostgresLanes implements LaneTable, Part {
     ])
   }
 
-  async #findReady(db: Db, { flow, line, now, n }: ReadyQuery): Promise<Found> {
-    const from = this.#floors.from(flow, line)
-    const at = this.#lanes.storedKeys
+  async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly Found[]> {
     // Ever more at once, where many stand too early.
-    const most = n + 2 * this.#standings.early
-    const rows = await db.rows(now === SOON ? READY_BY_NOW : READY, [written(flow), line, now, most, at, from])
-    const lanes = rows.map((row) => row.slice(0, -PLACED_COLUMNS.length))
-    for (const row of rows)
-      if (row.at(-PLACED_COLUMNS.length) !== null) this.#know(placedOf(row.slice(-PLACED_COLUMNS.length)))
-    const rings = this.#find(lanes).map((id) => this.#standings.stored(id)?.ring)
-    if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
-    return { last: rings.at(-1), isAll: rings.length < most }
+    const asked = this.#asking(queries, ({ n }) => n + 2 * this.#standings.early)
+    const found = await readyLanes(db, asked, { without: this.#lanes.storedKeys, at: this.#now })
+    return asked.map(({ flow, line, from, most }, n) => {
+      const { lanes, events } = found[n] ?? { lanes: [], events: [] }
+      for (const event of events) this.#know(event)
+      const rings = this.#find(lanes).map((id) => this.#standings.stored(id)?.ring)
+      if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
+      return { last: rings.at(-1), isAll: rings.length < most }
+    })
   }
 
-  async #findHead(db: Db, flow: string, line: Line, times: number): Promise<Head> {
-    const from = this.#floors.from(flow, line)
-    const known = [written(flow), line, from]
-    const without = this.#lanes.knownKeys
-    if (times > 0) {
-      const rows = await db.rows(HEAD, [...known, without])
-      return { lanes: rows.map(standingOf), isAll: rows.length < SEEN_THROUGH }
-    }
-    const most = this.#ready.asked(flow, line) + 1
-    const [near, far] = await Promise.all([
-      db.rows(NEAR, [...known, this.#now ?? null, without, most]),
-      db.rows(FAR, [...known, this.#now ?? null, without]),
-    ])
-    const lanes = [...near, ...far].map(standingOf)
-    this.#found(flow, line, from, lanes[0]?.rings)
-    return { lanes, isAll: near.length < most && far.length === 0 }
+  async #findHeads(db: Db, questions: readonly HeadQuestion[]): Promise<readonly Head[]> {
+    const lines = questions.map(([flow, line]) => ({ flow, line }))
+    const asked = this.#asking(lines, ({ flow, line }) => this.#ready.asked(flow, line) + 1)
+    const look = { without: this.#lanes.knownKeys, at: this.#now }
+    if (questions.some(([, , times]) => times > 0)) return headsThrough(db, asked, look)
+    const heads = await headsOf(db, asked, look)
+    for (const [n, { flow, line, from }] of asked.entries()) this.#found(flow, line, from, heads[n]?.lanes[0]?.rings)
+    return heads
+  }
+
+  #asking<L extends OfLine>(lines: readonly L[], most: (line: L) => number): readonly AskedLine[] {
+    return lines.map((one) => {
+      const { flow, line } = one
+      return { flow, line, from: this.#floors.from(flow, line), most: most(one) }
+    })
   }
 
   /** Those at hand were left out, and may stand before it. */
@@ -341,10 +317,6 @@ export class PostgresLanes implements LaneTable, Part {
   forget(beliefs: Beliefs): void {
     for (const { lane } of this.#written) beliefs.forget(lane.id)
   }
-}
-
-function standingOf(row: Row): Head['lanes'][number] {
-  return { id: text(row[0]), due: number(row[1]), rings: number(row[2]) }
 }
 
 /** Of lanes in the order in which they stand. Those behind one that does not stand too early are due after it. */

@@ -141,9 +141,16 @@ export class Questions<Q extends readonly unknown[], A> {
   }
 
   async load(answer: (...question: Q) => Promise<A>): Promise<void> {
+    await this.loadTogether((questions) => Promise.all(questions.map((question) => answer(...question))))
+  }
+
+  /** All with one statement. */
+  async loadTogether(answer: (questions: readonly Q[]) => Promise<readonly A[]>): Promise<void> {
     const questions = [...this.#lacking]
     this.#lacking.clear()
-    await Promise.all(questions.map(async ([name, question]) => this.#answers.set(name, await answer(...question))))
+    if (questions.length === 0) return
+    const answers = await answer(questions.map(([, question]) => question))
+    for (const [at, [name]] of questions.entries()) this.#answers.set(name, answers[at] as A)
   }
 }
 

@@ -55,15 +55,15 @@ export class ReadyLines {
     }
   }
 
-  async load(find: (query: ReadyQuery) => Promise<Found>): Promise<void> {
+  async load(find: (queries: readonly ReadyQuery[]) => Promise<readonly Found[]>): Promise<void> {
     const queries = [...this.#lacking]
     this.#lacking.clear()
-    await Promise.all(
-      queries.map(async ([name, query]) => {
-        const { last, isAll } = await find(query)
-        this.#known.set(name, { last: last ?? this.#known.get(name)?.last, isAll })
-      }),
-    )
+    if (queries.length === 0) return
+    const found = await find(queries.map(([, query]) => query))
+    for (const [at, [name]] of queries.entries()) {
+      const { last, isAll } = found[at] ?? NOTHING
+      this.#known.set(name, { last: last ?? this.#known.get(name)?.last, isAll })
+    }
   }
 }
 

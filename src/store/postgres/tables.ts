@@ -23,7 +23,10 @@ import { number, text } from './values.ts'
 
 const ROUTES = 'routes'
 const SAME_ROUTES = 'select must_be((select routes from meta), $1)'
+const ROUTES_NOW = 'select routes from meta'
 const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+/** What comes after it in the transaction goes by this moment. */
+const MOMENT = `select routes, set_config('sluice.at', (${NOW})::text, true)::bigint from meta`
 
 interface TransactionTables extends Tables {
   again(): void
@@ -79,7 +82,14 @@ export class PostgresTables implements TransactionTables {
     const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
     this.events = new PostgresEvents(this.draw, isGuess)
     const know = (event: PlacedEvent): void => this.events.know(event)
-    this.lanes = new PostgresLanes({ first, floors, inRow, know, believed: isGuess ? beliefs : undefined })
+    this.lanes = new PostgresLanes({
+      now: parts.now,
+      first,
+      floors,
+      inRow,
+      know,
+      believed: isGuess ? beliefs : undefined,
+    })
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors
     this.#now = parts.now
@@ -153,22 +163,28 @@ export class PostgresTables implements TransactionTables {
 
   /** In the one order in which all transactions lock: names, lanes, then what belongs to them. */
   async load(db: Db): Promise<void> {
+    const mayBeOthers = this.#routes === undefined || this.#locks.isLacking
     await Promise.all([
       this.#locks.load(db),
       this.lanes.lock(db),
-      db.rows('select routes from meta').then(([row]) => (this.#routes = number(row?.[0]))),
+      this.#now === undefined ? this.#begin(db) : mayBeOthers ? this.#readRoutes(db) : undefined,
       ...this.#parts.map((part) => part.load(db)),
       db.readOnly ? undefined : this.#numbers.load(db),
       db.readOnly ? undefined : this.#beliefs.reserve.refill(db),
-      this.#now === undefined ? this.#begin(db) : undefined,
     ])
     if (this.#now !== undefined) this.lanes.happened(this.#now)
   }
 
+  async #readRoutes(db: Db): Promise<void> {
+    const [row] = await db.rows(ROUTES_NOW)
+    this.#routes = number(row?.[0])
+  }
+
   /** The moment of the transaction: after its locks. */
   async #begin(db: Db): Promise<void> {
-    const [[row]] = await Promise.all([db.rows(NOW), this.#floors.look(db)])
-    this.#now = number(row?.[0])
+    const [[row]] = await Promise.all([db.rows(MOMENT), this.#floors.look(db)])
+    this.#routes = number(row?.[0])
+    this.#now = number(row?.[1])
     this.#floors.happened(this.#now)
     this.#beliefs.happened(this.#now)
   }

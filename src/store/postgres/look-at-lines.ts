@@ -1,0 +1,116 @@
+// Looks at the lines of flows: which lanes are ready, and when the next will be. All lines of a turn with one statement each, and
+// all at the one moment that the transaction has: looks at two moments would miss a lane that falls due between them.
+import type { Millis } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
+import type { Line } from '../../model/lane.ts'
+import type { PlacedEvent } from '../rules/tables.ts'
+import { PLACED_COLUMNS, placedOf } from './event-rows.ts'
+import { STANDING_COLUMNS } from './lane-rows.ts'
+import type { Db } from './part.ts'
+import { number, text, written, type Row } from './values.ts'
+
+export interface OfLine {
+  readonly flow: string
+  readonly line: Line
+}
+
+export interface AskedLine extends OfLine {
+  /** Nobody stands before it. */
+  readonly from: Millis
+  /** So many of it. */
+  readonly most: number
+}
+
+interface Look {
+  readonly without: readonly LaneId[]
+  /** Undefined: the moment that the transaction has set. */
+  readonly at: Millis | undefined
+}
+
+/** Events that come along with their lanes have no more bytes than this: not all of these lanes may be claimed. */
+const COMES_ALONG = 4_096
+/** Where lines are looked at, all of them with one statement: the least `rings` of each, and how many of it. */
+const LINES =
+  'unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[]) with ordinality as a (flow, line, least, most, n)'
+const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
+/** The moment of the transaction, as its first statement set it unless it is given. The index is read no further than that. */
+const AT = 'coalesce($6::bigint, current_setting($$sluice.at$$, true)::bigint)'
+const READY = `with ready as (
+    select a.n, l.* from ${LINES} cross join lateral (
+      select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= ${AT}
+      order by rings, ring_ticket limit a.most for update skip locked
+    ) l
+  ) select r.*, e.* from ready r left join lateral (
+    select ${PLACED_COLUMNS.join(', ')} from events
+    where seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and purged_hash = '' offset 0
+  ) e on true order by r.n, r.rings, r.ring_ticket`
+/** Of lines up to now, the first of which are about to be claimed; and of each the one after it: behind that all may be deleted. */
+const HEADS = `select a.n, l.id, l.due, l.rings, l.is_far from ${LINES} cross join lateral (
+    (select id, due, rings, false as is_far from lanes where ${OF_LINE} and rings <= ${AT} order by rings, ring_ticket limit a.most)
+    union all
+    (select id, due, rings, true from lanes where ${OF_LINE} and rings > ${AT} order by rings, ring_ticket limit 1)
+  ) l order by a.n, l.rings`
+/** Lanes that stand too early are seen through, so many of them. */
+const SEEN_THROUGH = 32
+const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
+  order by rings, ring_ticket limit ${SEEN_THROUGH}`
+
+/** Of one line: locked, and unlike what others hold. */
+interface Ready {
+  readonly lanes: readonly Row[]
+  readonly events: readonly PlacedEvent[]
+}
+
+export async function readyLanes(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Ready[]> {
+  const rows = await lookedAt(db, READY, asked, look)
+  return perLine(rows, asked).map((its) => ({
+    lanes: its.map((row) => row.slice(0, -PLACED_COLUMNS.length)),
+    events: its.flatMap((row) => {
+      const event = row.slice(-PLACED_COLUMNS.length)
+      return event[0] === null ? [] : [placedOf(event)]
+    }),
+  }))
+}
+
+/** The first of a line, claimed or not. */
+export interface Head {
+  readonly lanes: readonly { readonly id: LaneId; readonly due: Millis; readonly rings: Millis }[]
+  readonly isAll: boolean
+}
+
+export async function headsOf(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Head[]> {
+  const rows = await lookedAt(db, HEADS, asked, look)
+  return perLine(rows, asked).map((its, n) => {
+    const near = its.filter((row) => row[3] === false)
+    const isWhole = near.length < (asked[n]?.most ?? 0)
+    // Between those and the one after now there may be others.
+    const lanes = (isWhole ? its : near).map(standingOf)
+    return { lanes, isAll: isWhole && near.length === its.length }
+  })
+}
+
+/** Those that stand too early are seen through. */
+export async function headsThrough(db: Db, asked: readonly AskedLine[], { without }: Look): Promise<readonly Head[]> {
+  const looks = asked.map(({ flow, line, from }) => db.rows(HEAD, [written(flow), line, from, without]))
+  return (await Promise.all(looks)).map((rows) => ({
+    lanes: rows.map(standingOf),
+    isAll: rows.length < SEEN_THROUGH,
+  }))
+}
+
+function lookedAt(db: Db, sql: string, asked: readonly AskedLine[], { without, at }: Look): Promise<readonly Row[]> {
+  const column = <T>(of: (line: AskedLine) => T): readonly T[] => asked.map(of)
+  const lines = [column(({ flow }) => written(flow)), column(({ line }) => line)]
+  return db.rows(sql, [...lines, column(({ from }) => from), column(({ most }) => most), without, at ?? null])
+}
+
+/** The first cell of a row is the number of its line, from 1 on. */
+function perLine(rows: readonly Row[], asked: readonly AskedLine[]): readonly (readonly Row[])[] {
+  const found = asked.map((): Row[] => [])
+  for (const row of rows) found[number(row[0]) - 1]?.push(row.slice(1))
+  return found
+}
+
+function standingOf(row: Row): Head['lanes'][number] {
+  return { id: text(row[0]), due: number(row[1]), rings: number(row[2]) }
+}
