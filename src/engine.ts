@@ -163,7 +163,7 @@ export class Engine {
 
   #hear(hint: Hint): void {
     if (hint.kind === 'due') this.#loop.news(hint.flow)
-    else if (hint.kind === 'cancel') this.#heartbeat.cancel(hint.token)
+    else if (hint.kind === 'cancel') this.#heartbeat.mayBeCancelled(hint.token)
   }
 
   #begin(lease: Lease, flow: Flow, until: Millis): void {

@@ -21,7 +21,7 @@ const CATALOGUE = {
   STORE_NOT_A_DATABASE: { status: 500, fix: 'Point to another file, or move this one away.' },
   STORE_SCHEMA_NEWER: { status: 500, fix: 'Run a release of sluice at least as new as the one that wrote the file.' },
   STORE_MISSING: { status: 500, fix: 'Check the path; the process that works on the file creates it.' },
-  STORE_UNWRITABLE: { status: 500, fix: 'Give the process the right to write the file and its folder.' },
+  STORE_UNWRITABLE: { status: 500, fix: 'Give the process the right to write the file and its folder, or the schema.' },
   STORE_FULL: { status: 507, fix: 'Free disk space, or raise maxBytes; what was acknowledged is kept.' },
   STORE_DAMAGED: { status: 500, fix: 'Restore the file from a backup.' },
   STORE_CLOSED: { status: 503, fix: 'Open the store again; nothing was written.' },

@@ -54,8 +54,11 @@ export class Heartbeat {
     this.#watching = undefined
   }
 
-  cancel(token: number): void {
-    this.#live.get(token)?.abort('cancel')
+  /** It may have been cancelled: the store knows. Whoever says so may be anybody. */
+  mayBeCancelled(token: number): void {
+    const run = this.#live.get(token)
+    // Should it not answer, the next beat hears of it.
+    if (run !== undefined) this.#renew([run], false).catch(() => {})
   }
 
   /** The point of no return: asks the store, which knows whether somebody was first (L6c). */

@@ -24,6 +24,8 @@ export interface Watched {
   /** Of the rate, by the median of the pairs; and between which the true median lies with 95 of 100. */
   readonly cost: number
   readonly costBetween: readonly [number, number]
+  /** Of the pair that has the lowest. */
+  readonly leastCost: number
   readonly changesSeen: number
   readonly scrapes: number
 }
@@ -71,6 +73,7 @@ export async function watchedPairs(plan: WatchedPlan): Promise<Watched> {
     watched: quantile(sorted(pairs.map(({ watched }) => watched)), 0.5),
     cost: quantile(costs, 0.5),
     costBetween: medianBetween(costs),
+    leastCost: costs[0] ?? NaN,
     changesSeen: seen.changes,
     scrapes: seen.scrapes,
   }

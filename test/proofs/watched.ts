@@ -14,7 +14,7 @@ export async function run(context: ProofContext): Promise<Figure> {
   const seen = await inFolder((folder) =>
     watchedPairs({ folder, servers, pairsOfEach: 10, seconds: 2, progress: (part) => context.progress(part) }),
   )
-  const { cost, costBetween, alone, watched, ...counts } = seen
+  const { cost, costBetween, alone, watched, leastCost: _, ...counts } = seen
   const values = {
     ...counts,
     perSecondAlone: Math.round(alone),

@@ -53,6 +53,8 @@ export type Hint =
   | { readonly kind: 'cancel'; readonly lane: LaneId; readonly token: number }
   | { readonly kind: 'limit'; readonly name: string }
   | { readonly kind: 'routes' }
+  /** Somebody looks on in another process: for some seconds what happens here is shown there. */
+  | { readonly kind: 'watched' }
 
 // append
 

@@ -35,6 +35,7 @@ export class Hints {
   #connecting: Promise<void> | undefined
   #cancel: () => void = () => {}
   #cancelAgain: () => void = () => {}
+  #watched: () => void = () => {}
 
   constructor(parts: HintParts) {
     this.#parts = parts
@@ -45,6 +46,11 @@ export class Hints {
     if (this.#isHearing || !this.#isOpen) return
     this.#isHearing = true
     this.#connecting = this.#connect(tell)
+  }
+
+  /** Others say that they look on. */
+  onWatched(watched: () => void): void {
+    this.#watched = watched
   }
 
   /** To other processes. Nobody waits for it. */
@@ -106,8 +112,21 @@ export class Hints {
 
   #told(payload: string | undefined, tell: (hint: Hint) => void): void {
     if (payload === undefined || !this.#isOpen) return
-    const { from, hints } = JSON.parse(payload) as Told
-    if (from !== this.#self) for (const hint of hints) tell(hint)
+    const told = heard(payload)
+    if (told === undefined || told.from === this.#self) return
+    const { hints } = told
+    if (hints.some(({ kind }) => kind === 'watched')) this.#watched()
+    for (const hint of hints) tell(hint)
+  }
+}
+
+/** Whoever may connect to the database may say anything on the channel. */
+function heard(payload: string): Told | undefined {
+  try {
+    const told = JSON.parse(payload) as Told
+    return told.hints.every((hint) => typeof hint.kind === 'string') ? told : undefined
+  } catch {
+    return undefined
   }
 }
 

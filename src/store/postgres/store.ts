@@ -7,6 +7,7 @@ import { connect, Connection, listener, script } from './connections.ts'
 import { fault } from './faults.ts'
 import { Hints } from './hints.ts'
 import { Hygiene } from './hygiene.ts'
+import { Onlookers } from './onlookers.ts'
 import { migrate } from './schema.ts'
 import { nameOf } from './tables.ts'
 import { Transactions } from './transactions.ts'
@@ -55,7 +56,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
       const name = await nameOf(db)
       await db.commit()
       const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
-      const commits = new Transactions({ pool, name, schema, clock, hints })
+      const onlookers = new Onlookers({ pool, hints, clock: systemClock })
+      const commits = new Transactions({ pool, name, schema, clock, hints, onlookers })
       const time = clock ?? systemClock
       return new PostgresStore({ commits, clock: time }, schema, new Hygiene({ pool, schema, clock: time }))
     } finally {

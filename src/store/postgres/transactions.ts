@@ -11,6 +11,7 @@ import { Connection } from './connections.ts'
 import { fault, isConflict, isHeld, isRefusal } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { OneLine } from './one-line.ts'
+import type { Onlookers } from './onlookers.ts'
 import { LineFloors } from './line-floors.ts'
 import { SOON } from './ready-lines.ts'
 import { PostgresTables, type TableParts } from './tables.ts'
@@ -32,6 +33,7 @@ export interface TransactionParts {
   /** Only for tests: real processes go by the server's clock. */
   readonly clock: Clock | undefined
   readonly hints: Hints
+  readonly onlookers: Onlookers
 }
 
 export class Transactions implements Commits {
@@ -51,6 +53,10 @@ export class Transactions implements Commits {
 
   get hints(): Hints {
     return this.#parts.hints
+  }
+
+  get onlookers(): Onlookers {
+    return this.#parts.onlookers
   }
 
   write<T>(work: Piece<T>): Promise<T> {
@@ -118,6 +124,7 @@ export class Transactions implements Commits {
   async close(): Promise<void> {
     if (!this.#open) return
     this.#open = false
+    this.#parts.onlookers.close()
     await this.#parts.hints.close()
     await this.#parts.pool.end()
   }

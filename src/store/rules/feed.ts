@@ -5,10 +5,11 @@ import type { Note } from './work.ts'
 const KEPT = 4_096
 
 export class Feed {
-  readonly #ring: (Note | undefined)[] = Array.from({ length: KEPT })
+  /** `missed`: something was here that nobody has. */
+  readonly #ring: (Note | 'missed' | undefined)[] = Array.from({ length: KEPT })
   #last = 0
 
-  add(notes: readonly Note[]): void {
+  add(notes: readonly (Note | 'missed')[]): void {
     for (const note of notes) {
       this.#last++
       this.#ring[this.#last % KEPT] = note
@@ -19,10 +20,13 @@ export class Feed {
     const oldest = Math.max(1, this.#last - KEPT + 1)
     const from = Math.max(seq + 1, oldest)
     const changes: Change[] = []
-    for (let at = from; at <= this.#last && changes.length < n; at++) {
-      const note = this.#ring[at % KEPT]
-      if (note !== undefined) changes.push({ ...note, seq: at })
+    let skipped = from > seq + 1
+    let next = Math.max(seq, from - 1)
+    for (; next < this.#last && changes.length < n; next++) {
+      const note = this.#ring[(next + 1) % KEPT]
+      if (note === 'missed') skipped = true
+      else if (note !== undefined) changes.push({ ...note, seq: next + 1 })
     }
-    return { changes, next: changes.at(-1)?.seq ?? Math.max(seq, from - 1), skipped: from > seq + 1 }
+    return { changes, next, skipped }
   }
 }

@@ -54,7 +54,7 @@ import { steer } from './steer.ts'
 import type { Tables } from './tables.ts'
 import { settleAndClaim } from './turn.ts'
 import { upkeepPiece, type Looked } from './upkeep.ts'
-import { Work } from './work.ts'
+import { Work, type Note } from './work.ts'
 
 /** Reads and writes only the tables it is given, and has no other effect: a store may have it done more than once. */
 export type Piece<T> = (tables: Tables, now: Millis) => T
@@ -76,6 +76,11 @@ export interface Commits {
   readonly hints?: {
     send(hints: readonly Hint[]): void
     hear(tell: (hint: Hint) => void): void
+  }
+  /** Shows what happens here to who looks on in other processes, and what happens there; may leave some out. */
+  readonly onlookers?: {
+    show(notes: readonly Note[]): void
+    seen(): Promise<readonly (Note | 'missed')[]>
   }
 }
 
@@ -208,6 +213,8 @@ export class TableStore implements Store {
 
   /** Asked several times a second by whoever watches: it must not make a store put in order what it has put off. */
   async feed(call: { readonly after: number; readonly n: number }): Promise<FeedReply> {
+    const { onlookers } = this.#commits
+    if (onlookers !== undefined) this.#feed.add(await onlookers.seen())
     return { ...(await this.#commits.moment()), ...this.#feed.after(call.after, call.n) }
   }
 
@@ -225,6 +232,7 @@ export class TableStore implements Store {
         : await commits.write(piece)
     if (reply instanceof SluiceError) throw reply
     this.#feed.add(work.notes)
+    this.#commits.onlookers?.show(work.notes)
     for (const hint of work.hints) this.#tell(hint)
     this.#commits.hints?.send(work.hints)
     return reply

@@ -31,6 +31,8 @@ create table events (
 );
 create index events_tenant on events (tenant, seq) where tenant <> '';
 create index events_doomed on events (seq) where doomed;
+-- How many came within a stretch of time, for who plans to look at them: there is no index of it.
+create statistics events_received on (to_timestamp(arrived / 1000::double precision)) from events;
 
 -- How much all bodies and requests take. Each connection counts on one of them.
 create table stored_bytes (stripe int primary key, bytes bigint not null) with (fillfactor = 10);
@@ -124,7 +126,7 @@ create table letters (
   places bigint[] not null,
   attempts text not null
 );
-create index letters_lane on letters (lane, state, ord);
+create index letters_lane on letters (lane, ord);
 create index letters_ord on letters (ord);
 create index letters_at on letters (at) where state = 'dead' and not blocks;
 
@@ -242,6 +244,8 @@ create index waits_at on waits (name, at);
 create table processes (id text collate "C" primary key, at bigint not null, request bigint not null, answer text not null) with (fillfactor = 50);
 -- Written with every turn: to make it shorter takes longer than to write it.
 alter table processes alter column answer set storage external;
+-- What processes did lately, for who looks on elsewhere: written only while somebody does, and nothing depends on it.
+create unlogged table shown (n bigint generated always as identity primary key, at timestamptz not null default clock_timestamp(), process text not null, changes text not null);
 create table permits (
   name text collate "C" not null, process text collate "C" not null, n int not null, until bigint not null, primary key (name, process)
 );
@@ -257,3 +261,100 @@ create index replays_at on replays (at);
 
 create table docs (kind text collate "C" not null, id text collate "C" not null, rev bigint not null, body bytea not null, primary key (kind, id));
 create table audit (id bigint primary key, at bigint not null, who text not null, what text not null, chain text not null);
+
+-- Who reads beside the owner, and what: NULL means the tenant that the session names in sluice.tenant.
+create table readers (role name primary key, tenant text, every_tenant boolean not null);
+
+-- Whoever runs the store owns the tables, and is held up by no policy. Anybody else, whatever he was granted, sees the rows
+-- that a policy lets him see, and none where there is none: documents hold secrets.
+do $$ declare name text; begin
+  for name in select tablename from pg_tables where schemaname = current_schema loop
+    execute format('alter table %I enable row level security', name);
+  end loop;
+end $$;
+create policy publisher on outbox for insert with check (true);
+create policy reader on readers for select using (
+  exists (select 1 from pg_roles r where r.rolname = readers.role and pg_has_role(r.oid, 'usage'))
+);
+
+-- Bodies in this form are bound to our tables once and for all: nobody puts another table of the name in their way.
+create function sees_every_tenant() returns boolean stable begin atomic
+  select not row_security_active('readers'::regclass::oid) or exists (select 1 from readers where every_tenant);
+end;
+create function seen_tenants() returns text[] stable begin atomic
+  select array_agg(coalesce(tenant, nullif(current_setting('sluice.tenant', true), ''))) from readers;
+end;
+
+-- Asked once for a query, not for each row.
+do $$ declare name text; begin
+  foreach name in array array['events', 'lanes', 'runs', 'letters'] loop
+    execute format('create policy reader on %I for select
+      using ((select sees_every_tenant()) or tenant = any ((select seen_tenants())::text[]))', name);
+  end loop;
+  foreach name in array array['receipts', 'places', 'marks'] loop
+    execute format('create policy reader on %I for select
+      using ((select sees_every_tenant()) or exists (select 1 from events e where e.seq = %1$I.event))', name);
+  end loop;
+  foreach name in array array['limits', 'pauses'] loop
+    execute format('create policy reader on %I for select using ((select sees_every_tenant()))', name);
+  end loop;
+end $$;
+
+-- What a reader may read: the view, and each table with a policy for readers, of whichever release.
+create function share_with(reader name) returns void language plpgsql volatile set search_path from current as $$
+declare
+  shared name;
+begin
+  execute format('grant usage on schema %I to %I', current_schema, reader);
+  for shared in
+    select 'work' union all
+    select c.relname from pg_policy p join pg_class c on c.oid = p.polrelid
+    where p.polname = 'reader' and c.relnamespace = quote_ident(current_schema)::regnamespace
+  loop
+    execute format('grant select on %I.%I to %I', current_schema, shared, reader);
+  end loop;
+end $$;
+
+-- To whom it was granted before: also what is new. One who was dropped and comes back under the same name is a stranger.
+create function share_again() returns void language plpgsql volatile set search_path from current as $$
+begin
+  perform share_with(pg_get_userbyid(a.grantee)) from pg_class c, aclexplode(c.relacl) a
+  where c.oid = 'readers'::regclass and a.privilege_type = 'SELECT' and a.grantee not in (0, c.relowner);
+end $$;
+
+-- Without tenant: the one that the session names in sluice.tenant, and nothing while it names none.
+create function grant_reader(role name, tenant text default null, every_tenant boolean default false)
+returns void language plpgsql volatile set search_path from current as $$
+declare
+  found record;
+begin
+  select r.rolsuper or r.rolbypassrls or pg_has_role(r.oid, c.relowner, 'member') as is_above into found
+  from pg_roles r, pg_class c where r.rolname = grant_reader.role and c.oid = 'readers'::regclass;
+  if found is null then
+    raise exception 'sluice: there is no role "%"', grant_reader.role using hint = 'Make it first: create role … login.', errcode = '42704';
+  end if;
+  if found.is_above then
+    raise exception 'sluice: role "%" sees everything, whatever is granted', grant_reader.role
+      using hint = 'Take one that is no superuser, has no BYPASSRLS and is no member of the owner.', errcode = '22023';
+  end if;
+  if grant_reader.tenant = '' or (grant_reader.tenant is not null and grant_reader.every_tenant) then
+    raise exception 'sluice: which tenant?' using hint = 'Name one, or say every_tenant => true, or neither: then sluice.tenant of the session counts.', errcode = '22023';
+  end if;
+  -- No process opens the store meanwhile.
+  perform pg_advisory_xact_lock(hashtextextended('sluice/schema/' || current_schema, 0));
+  insert into readers values (grant_reader.role, grant_reader.tenant, grant_reader.every_tenant)
+  on conflict on constraint readers_pkey do update set tenant = excluded.tenant, every_tenant = excluded.every_tenant;
+  perform share_with(grant_reader.role);
+end $$;
+
+create function revoke_reader(role name) returns void language plpgsql volatile set search_path from current as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('sluice/schema/' || current_schema, 0));
+  delete from readers r where r.role = revoke_reader.role;
+  execute format('revoke select on all tables in schema %I from %I', current_schema, revoke_reader.role);
+  -- One who publishes has to reach the schema still.
+  if not has_table_privilege(revoke_reader.role, 'outbox', 'insert') then
+    execute format('revoke usage on schema %I from %I', current_schema, revoke_reader.role);
+  end if;
+end $$;
+revoke execute on function share_with, share_again, grant_reader, revoke_reader from public;
