@@ -36,6 +36,7 @@ export class Onlookers {
   #watchedUntil: Millis = -Infinity
   #saidAt: Millis = -Infinity
   #forgotAt: Millis = -Infinity
+  #isClosed = false
   #waiting: Shown[] = []
   #writing: (() => void) | undefined
   /** The rows that were read last; undefined: nobody looks on here. */
@@ -54,7 +55,7 @@ export class Onlookers {
     const room = Math.max(0, MOST_IN_A_ROW - this.#waiting.length)
     this.#waiting.push(...notes.slice(0, room))
     if (notes.length > room && this.#waiting.at(-1) !== 'missed') this.#waiting.push('missed')
-    this.#writing ??= clock.after(WRITTEN_EVERY, () => void this.#write())
+    this.#writeSoon()
   }
 
   /** What others did since it was last asked. Whoever has not asked for long begins anew, and is told that he missed some. */
@@ -81,6 +82,7 @@ export class Onlookers {
   }
 
   close(): void {
+    this.#isClosed = true
     this.#writing?.()
   }
 
@@ -94,6 +96,10 @@ export class Onlookers {
     return rows.flatMap(([, changes]) => JSON.parse(changes) as readonly Shown[])
   }
 
+  #writeSoon(): void {
+    this.#writing ??= this.#parts.clock.after(WRITTEN_EVERY, () => void this.#write())
+  }
+
   async #write(): Promise<void> {
     const changes = this.#waiting
     this.#waiting = []
@@ -103,5 +109,6 @@ export class Onlookers {
       // Nothing depends on it.
     }
     this.#writing = undefined
+    if (this.#waiting.length > 0 && !this.#isClosed) this.#writeSoon()
   }
 }
