@@ -1,0 +1,23 @@
+// The figure must tell what grows without end from what has found its size, however unsteady that is.
+import { expect, test } from 'vitest'
+import { growthOf } from './growth.ts'
+
+const MINUTES = Array.from({ length: 60 }, (_, minute) => minute + 1)
+
+test('what gets the same amount more each minute more than doubles', () => {
+  expect(growthOf(MINUTES.map((minute) => 3 * minute)).ratio).toBeCloseTo(7 / 3, 1)
+})
+
+test('what is full after a quarter of the time stays the same', () => {
+  const { early, late, ratio } = growthOf(MINUTES.map((minute) => Math.min(15, minute)))
+  expect({ early, late, ratio }).toEqual({ early: 15, late: 15, ratio: 1 })
+})
+
+test('some looks that are far off change nothing', () => {
+  expect(growthOf(MINUTES.map((minute) => (minute % 5 === 0 ? 100 * minute : 15))).ratio).toBe(1)
+})
+
+test('what is there only at the end has no bound; what is never there does not grow', () => {
+  expect(growthOf(MINUTES.map((minute) => (minute > 40 ? 8 : 0))).ratio).toBe(Infinity)
+  expect(growthOf(MINUTES.map(() => 0)).ratio).toBe(1)
+})

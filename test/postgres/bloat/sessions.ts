@@ -1,0 +1,85 @@
+// Who sends when: people who work on something for a while, an event every second or so, and then leave it. So most events
+// come while the window of their key is open, and push its deadline back.
+import type { EventInput } from '../../../src/index.ts'
+import { Chance } from '../../sqlite/kill-load.ts'
+
+export interface SessionsPlan {
+  readonly seed: number
+  /** Events a second, of all sessions. */
+  readonly rate: number
+  /** Events a second that belong to nobody: each is a lane of its own. */
+  readonly alone: number
+  readonly keys: number
+}
+
+interface Session {
+  readonly key: string
+  next: number
+  left: number
+}
+
+const SHORTEST_GAP = 200
+const LONGEST_GAP = 1_400
+const FEWEST = 4
+const USUAL_MOST = 20
+/** Of the sessions some go on for so long that their window ends by its `max`. */
+const LONG = 60
+const LONG_SHARE = 0.05
+const MEAN = LONG_SHARE * LONG + (1 - LONG_SHARE) * ((FEWEST + USUAL_MOST) / 2)
+const SMALLEST_BODY = 500
+const LARGEST_BODY = 4_000
+
+export class Sessions {
+  readonly #plan: SessionsPlan
+  readonly #chance: Chance
+  /** Bodies are cut out of it: random letters, which no compression makes smaller. */
+  readonly #letters: string
+  #open: Session[] = []
+  #sent = 0
+  #begun = 0
+  #sentAlone = 0
+
+  constructor(plan: SessionsPlan) {
+    this.#plan = plan
+    this.#chance = new Chance(plan.seed)
+    const random = Uint8Array.from({ length: 3 * 16_384 }, () => this.#chance.below(256))
+    this.#letters = Buffer.from(random).toString('base64')
+  }
+
+  /** Events that were made, numbered from 0. */
+  get sent(): number {
+    return this.#sent
+  }
+
+  /** All events of the time since the last call, in milliseconds since the first. */
+  until(now: number): readonly EventInput[] {
+    this.#begin(now)
+    const events: EventInput[] = []
+    for (const session of this.#open) {
+      while (session.left > 0 && session.next <= now) {
+        events.push(this.#event('work', session.key))
+        session.next += SHORTEST_GAP + this.#chance.below(LONGEST_GAP - SHORTEST_GAP)
+        session.left--
+      }
+    }
+    this.#open = this.#open.filter(({ left }) => left > 0)
+    const alone = Math.floor((now * this.#plan.alone) / 1_000)
+    for (; this.#sentAlone < alone; this.#sentAlone++) events.push(this.#event('note', ''))
+    return events
+  }
+
+  #begin(now: number): void {
+    const perSession = (1_000 * MEAN) / this.#plan.rate
+    for (; this.#begun * perSession <= now; this.#begun++) {
+      const left = this.#chance.happens(LONG_SHARE) ? LONG : FEWEST + this.#chance.below(USUAL_MOST - FEWEST + 1)
+      const key = `key-${this.#chance.below(this.#plan.keys)}`
+      this.#open.push({ key, next: this.#begun * perSession, left })
+    }
+  }
+
+  #event(type: string, subject: string): EventInput {
+    const length = SMALLEST_BODY + this.#chance.below(LARGEST_BODY - SMALLEST_BODY)
+    const from = this.#chance.below(this.#letters.length - length)
+    return { type, subject, data: { n: this.#sent++, text: this.#letters.slice(from, from + length) } }
+  }
+}
