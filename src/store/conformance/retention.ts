@@ -242,4 +242,14 @@ export const retention: Suite = (rule) => {
     assert.deepEqual([did.events, did.runs], [1_200, 1_200])
     assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 2_000 })).count, 1)
   })
+
+  rule('L23 however much is too young to go, upkeep does not look through it', async (t) => {
+    await t.send(...Array.from({ length: 1_200 }, (_, n) => t.event(`e${n}`, { key: `k${n}`, dedupeFor: SECOND })))
+    const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
+    const runs = await t.claim({ slots: 1_200 })
+    await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
+    const policy = { ...ages, letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
+    const { did, more } = await t.store.upkeep({ policy, budget: 0 })
+    assert.deepEqual([did.events, did.runs, more], [0, 0, false])
+  })
 }

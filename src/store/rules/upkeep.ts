@@ -76,13 +76,16 @@ interface Expired {
 
 function expireRuns(work: Work, policy: RetentionPolicy, after: number): Expired {
   const page = work.tables.runs.oldest(after, PIECE)
+  const youngest = before(work, Math.min(NEVER, ...Object.values(policy.runs)))
   const isOld = (run: RunRow): boolean => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
   // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
   const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
   const old = page.filter((run) => isOld(run) && isLast(run))
   for (const run of old) work.tables.runs.remove(run.id)
   const last = page.at(-1)
-  return { gone: old.length, after: page.length < PIECE || last === undefined ? 0 : runNumber(last.id) }
+  // They are in the order in which they began: behind one that is too young for all flows is nothing that is old.
+  const isThrough = last === undefined || page.length < PIECE || last.started > youngest
+  return { gone: old.length, after: isThrough ? 0 : runNumber(last.id) }
 }
 
 function before(work: Work, kept: Millis): Millis {
