@@ -11,6 +11,24 @@ async function body(t: Stage, name: string): Promise<string | undefined> {
   return found === undefined ? undefined : Buffer.from(found).toString()
 }
 
+let named = 0
+
+/** Events in lanes of their own, and done. */
+async function finished(t: Stage, n: number, words: { readonly dedupeFor: number }): Promise<void> {
+  const names = Array.from({ length: n }, () => `finished ${named++}`)
+  await t.send(...names.map((name) => t.event(name, { key: name, ...words })))
+  const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
+  const runs = await t.claim({ slots: n })
+  await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
+}
+
+/** Of upkeep: how many events and runs went, and whether there is more to look at. */
+async function onePiece(t: Stage): Promise<readonly [number, number, boolean]> {
+  const policy = { ...ages, letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
+  const { did, more } = await t.store.upkeep({ policy, budget: 0 })
+  return [did.events, did.runs, more]
+}
+
 export const retention: Suite = (rule) => {
   rule('L23 done events and runs go by their age, younger ones stay', async (t) => {
     await t.append('old', { dedupeFor: SECOND })
@@ -244,12 +262,20 @@ export const retention: Suite = (rule) => {
   })
 
   rule('L23 however much is too young to go, upkeep does not look through it', async (t) => {
-    await t.send(...Array.from({ length: 1_200 }, (_, n) => t.event(`e${n}`, { key: `k${n}`, dedupeFor: SECOND })))
-    const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
-    const runs = await t.claim({ slots: 1_200 })
-    await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
-    const policy = { ...ages, letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
-    const { did, more } = await t.store.upkeep({ policy, budget: 0 })
-    assert.deepEqual([did.events, did.runs, more], [0, 0, false])
+    await finished(t, 1_200, { dedupeFor: SECOND })
+    assert.deepEqual(await onePiece(t), [0, 0, false])
+  })
+
+  rule('L23 L10 however much has to stay known, upkeep does not look through it each time', async (t) => {
+    await finished(t, 2_200, { dedupeFor: DAY })
+    t.clock.advance(2 * MINUTE)
+    assert.equal((await t.upkeep(ages)).events, 2_200)
+    await finished(t, 1, { dedupeFor: DAY })
+    assert.deepEqual(await onePiece(t), [0, 0, false])
+    t.clock.advance(2 * MINUTE)
+    assert.deepEqual(await onePiece(t), [1, 1, false])
+    t.clock.advance(DAY)
+    assert.equal((await t.upkeep(ages)).events, 2_201)
+    assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count, 0)
   })
 }

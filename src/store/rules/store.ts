@@ -53,7 +53,7 @@ import { purge } from './purge.ts'
 import { steer } from './steer.ts'
 import type { Tables } from './tables.ts'
 import { settleAndClaim } from './turn.ts'
-import { upkeepPiece, type Looked } from './upkeep.ts'
+import { NOTHING_LOOKED_AT, upkeepPiece, type Looked } from './upkeep.ts'
 import { Work, type Note } from './work.ts'
 
 /** Reads and writes only the tables it is given, and has no other effect: a store may have it done more than once. */
@@ -89,7 +89,7 @@ export class TableStore implements Store {
   readonly #clock: Clock
   readonly #feed = new Feed()
   readonly #ears = new Set<(hint: Hint) => void>()
-  #lookedAt: Looked = { events: 0, runs: 0 }
+  #lookedAt: Looked = NOTHING_LOOKED_AT
 
   constructor(parts: { readonly commits: Commits; readonly clock: Clock }) {
     this.#commits = parts.commits

@@ -2,6 +2,7 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
+import { lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
 import type { EventRow, RunRow } from './tables.ts'
@@ -13,11 +14,13 @@ const DAY = 86_400_000
 const REPLAYS_KEPT = 30 * DAY
 const TURNS_KEPT = DAY
 
-/** Where the look at old rows stopped; 0: it is through. */
+/** Where the looks at old rows stand. */
 export interface Looked {
-  readonly events: number
-  readonly runs: number
+  readonly events: OldRows
+  readonly runs: OldRows
 }
+
+export const NOTHING_LOOKED_AT: Looked = { events: UNSEEN, runs: UNSEEN }
 
 export interface Piece {
   readonly did: UpkeepReply['did']
@@ -34,7 +37,7 @@ export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked):
   const tickets = forgetSmall(work)
   const turns = work.tables.lanes.forgetTurns(work.now - TURNS_KEPT, work.now, PIECE)
   const more =
-    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || runs.after > 0 || events.after > 0
+    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || runs.after.at > 0 || events.after.at > 0
   return {
     did: { lanes, letters, runs: runs.gone, events: events.gone + doomed },
     more,
@@ -71,49 +74,60 @@ function expireLetters(work: Work, policy: RetentionPolicy): number {
 
 interface Expired {
   readonly gone: number
-  readonly after: number
+  readonly after: OldRows
 }
 
-function expireRuns(work: Work, policy: RetentionPolicy, after: number): Expired {
-  const page = work.tables.runs.oldest(after, PIECE)
+function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows): Expired {
+  const from = lookOn(looked, work.now)
+  const page = work.tables.runs.oldest(from.at, PIECE)
   const youngest = before(work, Math.min(NEVER, ...Object.values(policy.runs)))
   const isOld = (run: RunRow): boolean => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
   // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
   const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
   const old = page.filter((run) => isOld(run) && isLast(run))
   for (const run of old) work.tables.runs.remove(run.id)
-  const last = page.at(-1)
   // They are in the order in which they began: behind one that is too young for all flows is nothing that is old.
-  const isThrough = last === undefined || page.length < PIECE || last.started > youngest
-  return { gone: old.length, after: isThrough ? 0 : runNumber(last.id) }
+  const young = page.findIndex((run) => run.started > youngest)
+  const seen = young === -1 ? page : page.slice(0, young)
+  const last = runNumber(seen.at(-1)?.id ?? '-0')
+  const isThrough = young !== -1 || page.length < PIECE
+  return { gone: old.length, after: lookedAt(from, { last, left: seen.length - old.length, isThrough }) }
 }
 
 function before(work: Work, kept: Millis): Millis {
   return kept >= NEVER ? 0 : work.now - kept
 }
 
-function expireEvents(work: Work, policy: RetentionPolicy, after: number): Expired {
-  const page = work.tables.events.oldest(after, PIECE)
+function expireEvents(work: Work, policy: RetentionPolicy, looked: OldRows): Expired {
   let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
+  const from = lookOn(looked, work.now, above > 0)
+  const page = work.tables.events.oldest(from.at, PIECE)
   const youngest = before(work, Math.min(NEVER, ...Object.values(policy.events)))
-  let gone = 0
+  let [gone, last, left] = [0, 0, 0]
   for (const event of page) {
-    if (event.arrived > youngest && above <= 0) return { gone, after: 0 }
+    if (event.arrived > youngest && above <= 0) return { gone, after: lookedAt(from, { last, left, isThrough: true }) }
+    last = event.seq
     const kept = policy.events[event.source] ?? policy.events[''] ?? NEVER
-    if ((event.arrived > before(work, kept) && above <= 0) || !expire(work, event)) continue
+    const stays = event.arrived > before(work, kept) && above <= 0
+    const became = stays ? 'kept' : expire(work, event)
+    if (became !== 'removed') left++
+    if (became === 'kept') continue
     above -= event.body.length
     gone++
   }
-  return { gone, after: page.length < PIECE ? 0 : (page.at(-1)?.seq ?? 0) }
+  return { gone, after: lookedAt(from, { last, left, isThrough: page.length < PIECE }) }
 }
 
 /** A finished event goes; while its identity must stay known, only its bytes do. */
-function expire(work: Work, event: EventRow): boolean {
-  if (isNeeded(work, event)) return false
-  if (event.dedupeUntil <= work.now) work.tables.events.remove(event.seq)
-  else if (event.purgedHash === '') wipe(work, event)
-  else return false
-  return true
+function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'kept' {
+  if (isNeeded(work, event)) return 'kept'
+  if (event.dedupeUntil <= work.now) {
+    work.tables.events.remove(event.seq)
+    return 'removed'
+  }
+  if (event.purgedHash !== '') return 'kept'
+  wipe(work, event)
+  return 'emptied'
 }
 
 function wipeDoomed(work: Work): number {
