@@ -14,7 +14,7 @@ async function body(t: Stage, name: string): Promise<string | undefined> {
 let named = 0
 
 /** Events in lanes of their own, and done. */
-async function finished(t: Stage, n: number, words: { readonly dedupeFor: number }): Promise<void> {
+async function finish(t: Stage, n: number, words: { readonly dedupeFor: number }): Promise<void> {
   const names = Array.from({ length: n }, () => `finished ${named++}`)
   await t.send(...names.map((name) => t.event(name, { key: name, ...words })))
   const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
@@ -249,11 +249,7 @@ export const retention: Suite = (rule) => {
   })
 
   rule('L23 many finished events go in steps, and upkeep says when there is no more', async (t) => {
-    const finished = Array.from({ length: 1_200 }, (_, n) => t.event(`e${n}`, { key: `k${n}`, dedupeFor: SECOND }))
-    await t.send(...finished)
-    const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
-    const runs = await t.claim({ slots: 1_200 })
-    await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
+    await finish(t, 1_200, { dedupeFor: SECOND })
     await t.append('waiting', { quiet: 400 * DAY })
     t.clock.advance(DAY)
     const did = await t.upkeep(ages)
@@ -262,15 +258,15 @@ export const retention: Suite = (rule) => {
   })
 
   rule('L23 however much is too young to go, upkeep does not look through it', async (t) => {
-    await finished(t, 1_200, { dedupeFor: SECOND })
+    await finish(t, 1_200, { dedupeFor: SECOND })
     assert.deepEqual(await onePiece(t), [0, 0, false])
   })
 
   rule('L23 L10 however much has to stay known, upkeep does not look through it each time', async (t) => {
-    await finished(t, 2_200, { dedupeFor: DAY })
+    await finish(t, 2_200, { dedupeFor: DAY })
     t.clock.advance(2 * MINUTE)
     assert.equal((await t.upkeep(ages)).events, 2_200)
-    await finished(t, 1, { dedupeFor: DAY })
+    await finish(t, 1, { dedupeFor: DAY })
     assert.deepEqual(await onePiece(t), [0, 0, false])
     t.clock.advance(2 * MINUTE)
     assert.deepEqual(await onePiece(t), [1, 1, false])

@@ -60,7 +60,8 @@ create table lanes (
   lease integer,
   -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
   keep_until integer,
-  -- The newest places of live events: how many are in the table places, how many here, then pos,event,size of each.
+  -- The newest places of live events: how many are in the table places, and behind a stroke up to which position those were
+  -- taken that its first list may still name; how many here; then pos,event,size of each.
   here text not null,
   -- What most lanes do not have, as JSON: run, hold, replays, dead letters.
   rest text
