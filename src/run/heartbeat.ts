@@ -58,7 +58,7 @@ export class Heartbeat {
   mayBeCancelled(token: number): void {
     const run = this.#live.get(token)
     // Should it not answer, the next beat hears of it.
-    if (run !== undefined) this.#renew([run], false).catch(() => {})
+    if (run !== undefined) this.#renew(this.#renewable([run]), false).catch(() => {})
   }
 
   /** The point of no return: asks the store, which knows whether somebody was first (L6c). */
@@ -73,17 +73,20 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    const runs = [...this.#live.values()].filter((run) => run.cause !== 'lost')
     // The store may not answer at all: leases end all the same, and the next beat asks again.
     this.#beating = this.#parts.clock.after(this.#parts.every, () => void this.#beat())
     this.#watch()
     try {
       await this.#parts.before()
-      await this.#renew(runs.filter(this.#parts.mayRenew), false)
+      await this.#renew(this.#renewable(this.#live.values()), false)
     } catch {
       // The next beat tries again; until then the watch below counts the time.
     }
     this.#watch()
+  }
+
+  #renewable(runs: Iterable<LiveRun>): readonly LiveRun[] {
+    return [...runs].filter((run) => run.cause !== 'lost' && this.#parts.mayRenew(run))
   }
 
   async #renew(runs: readonly LiveRun[], commit: boolean): Promise<RenewReply['results']> {

@@ -92,16 +92,6 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
   const emitted = listen(app, runs)
   await app.start()
   await quiet.settled()
-  const advance = async (by: Duration): Promise<void> => {
-    const end = clock.monotonic() + millis(by, 'advance')
-    await quiet.settled()
-    for (let next = clock.next(); next !== undefined && next <= end; next = clock.next()) {
-      clock.advance(Math.max(0, next - clock.monotonic()))
-      await quiet.settled()
-    }
-    clock.advance(end - clock.monotonic())
-    await quiet.settled()
-  }
   return {
     app,
     runs,
@@ -114,7 +104,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
       return published
     },
-    advance,
+    advance: async (by: Duration) => quiet.pass(clock, millis(by, 'advance')),
     settled: () => quiet.settled(),
     explain: (flow, key) => app.explain(flow, key),
     fail(flow, error, times = 1) {
@@ -130,14 +120,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
     },
     async stop() {
-      const state = { stopped: false }
-      const stopping = app.stop().then(() => (state.stopped = true))
-      await quiet.settled()
-      for (let next = clock.next(); !state.stopped && next !== undefined; next = clock.next()) {
-        clock.advance(Math.max(0, next - clock.monotonic()))
-        await quiet.settled()
-      }
-      await stopping
+      await quiet.awaited(clock, app.stop())
       await opened.close()
     },
   }

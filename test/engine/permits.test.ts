@@ -1,6 +1,6 @@
 // Permits of a process on its way to and from a store that answers in its own time (L20): what the process believes to hold, it holds.
 import { expect, test } from 'vitest'
-import { openStore } from '../../src/index.ts'
+import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { PermitsCall, PermitsReply } from '../../src/store/contract/index.ts'
 import { Permits } from '../../src/schedule/permits.ts'
 import { flow } from '../../src/schedule/flow.ts'
@@ -67,4 +67,56 @@ test('L20 a run is not renewed beyond what it runs under', async () => {
   await renewed
   expect(permits.outlasts('one')).toBe(false)
   expect(permits.outlasts('another')).toBe(true)
+})
+
+test('L20 the engine lets a run end whose permit would end before it, and renews the others', async () => {
+  const clock = new VirtualClock()
+  const bare = await openStore('memory:', { clock })
+  const renewed: string[][] = []
+  let isSlow = false
+  const store: Store = new Proxy(bare, {
+    get: (target, name): unknown => {
+      if (name === 'permits')
+        return async (call: PermitsCall) => {
+          const reply = await target.permits(call)
+          if (isSlow) {
+            isSlow = false
+            clock.advance(1_500)
+          }
+          return reply
+        }
+      if (name === 'renew')
+        return (call: Parameters<Store['renew']>[0]) => {
+          renewed.push(call.runs.map(({ lane }) => lanes.get(lane) ?? ''))
+          return target.renew(call)
+        }
+      if (name === 'turn')
+        return async (call: Parameters<Store['turn']>[0]) => {
+          const reply = await target.turn(call)
+          for (const { lane, flow: its } of reply.claimed) lanes.set(lane, its)
+          return reply
+        }
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+  const lanes = new Map<string, string>()
+  const goOn = Promise.withResolvers<void>()
+  const app = new Sluice({ store, clock, lease: 4_000, heartbeat: 500, log: false })
+  app.flow('one', { on: 'ping', concurrency: 1, run: () => goOn.promise })
+  app.flow('any', { on: 'ping', run: () => goOn.promise })
+  await app.start()
+  await app.publish({ type: 'ping' })
+  while (lanes.size < 2) {
+    clock.advance(10)
+    await new Promise(setImmediate)
+  }
+  isSlow = true
+  while (renewed.length === 0) {
+    clock.advance(10)
+    await new Promise(setImmediate)
+  }
+  expect(renewed[0]).toEqual(['any'])
+  goOn.resolve()
+  await app.stop()
 })

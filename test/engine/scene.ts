@@ -153,26 +153,12 @@ export class Shared {
     return this.#quiet.settled()
   }
 
-  async advance(by: number): Promise<void> {
-    const end = this.clock.monotonic() + by
-    await this.settled()
-    for (let next = this.clock.next(); next !== undefined && next <= end; next = this.clock.next()) {
-      this.clock.advance(Math.max(0, next - this.clock.monotonic()))
-      await this.settled()
-    }
-    this.clock.advance(end - this.clock.monotonic())
-    await this.settled()
+  advance(by: number): Promise<void> {
+    return this.#quiet.pass(this.clock, by)
   }
 
   /** Stops an app while time passes as it must. */
   async stop(app: Sluice): Promise<void> {
-    const state = { over: false }
-    const stopping = app.stop().then(() => (state.over = true))
-    await this.settled()
-    for (let next = this.clock.next(); !state.over && next !== undefined; next = this.clock.next()) {
-      this.clock.advance(Math.max(0, next - this.clock.monotonic()))
-      await this.settled()
-    }
-    await stopping
+    await this.#quiet.awaited(this.clock, app.stop())
   }
 }

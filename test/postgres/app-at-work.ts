@@ -41,32 +41,15 @@ export async function atWork({ url, now, declare }: Wanted): Promise<AtWork> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   await client.query(`set search_path = ${schema}`)
-  const advance = async (by: Duration): Promise<void> => {
-    const end = clock.monotonic() + millis(by, 'advance')
-    await quiet.settled()
-    for (let next = clock.next(); next !== undefined && next <= end; next = clock.next()) {
-      clock.advance(Math.max(0, next - clock.monotonic()))
-      await quiet.settled()
-    }
-    clock.advance(end - clock.monotonic())
-    await quiet.settled()
-  }
   onTestFinished(async () => {
-    const stopping = { done: false }
-    const stopped = app.stop().then(() => (stopping.done = true))
-    await quiet.settled()
-    for (let next = clock.next(); !stopping.done && next !== undefined; next = clock.next()) {
-      clock.advance(Math.max(0, next - clock.monotonic()))
-      await quiet.settled()
-    }
-    await stopped
+    await quiet.awaited(clock, app.stop())
     await opened.close()
     await client.end()
   })
   return {
     app,
     schema,
-    advance,
+    advance: (by) => quiet.pass(clock, millis(by, 'advance')),
     settled: () => quiet.settled(),
     send: async (event) => {
       await app.publish(event)

@@ -3,19 +3,13 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
-import { PermanentError } from '../../src/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { monitored, sendMonitored } from '../work-flows.ts'
 import { atWork, type AtWork } from './app-at-work.ts'
 
 const HOUR = 3_600_000
 const MOST_MILLIS = 10_000
 let schemas = 0
-
-const of = (type: string, data: unknown = null): { type: string; source: string; data: unknown } => ({
-  type,
-  source: 'garmin',
-  data,
-})
 
 const sql = [
   ...readFileSync(new URL('../../docs/operate/monitor.md', import.meta.url), 'utf8').matchAll(/```sql\n(.*?)```/gs),
@@ -27,36 +21,9 @@ const [, failures = '', depth = '', letters = '', latency = ''] = sql.map((text)
     .replace('sluice.work', 'work'),
 )
 
-/** Twenty are done after 1 to 20 s, two are dead, one is failing, three wait. */
 async function known(url: string, now: number): Promise<AtWork> {
-  const t = await atWork({
-    url,
-    now,
-    declare: (app) =>
-      app
-        .flow('timed', {
-          on: 'timed',
-          window: (event) => ({ quiet: `${event.data as number}s` as const }),
-          run: () => {},
-        })
-        .flow('dead', {
-          on: 'dead',
-          run: () => {
-            throw new PermanentError('never')
-          },
-        })
-        .flow('failing', {
-          on: 'failing',
-          retry: ['9h'],
-          run: () => {
-            throw new Error('no answer')
-          },
-        })
-        .flow('waits', { on: 'waits', window: { quiet: '9h' }, run: () => {} }),
-  })
-  await t.send(Array.from({ length: 20 }, (_, n) => of('timed', n + 1)))
-  await t.send([of('dead'), of('dead'), of('failing'), of('waits'), of('waits'), of('waits')])
-  await t.advance('30s')
+  const t = await atWork({ url, now, declare: monitored })
+  await sendMonitored(t)
   return t
 }
 

@@ -1,31 +1,17 @@
 // The view `work` on a server, read beside the process that works: each row says what the app says.
 import { describe, expect, inject, it } from 'vitest'
-import { drop, partial, type Sluice } from '../../src/index.ts'
+import type { Sluice } from '../../src/index.ts'
+import { everyWord, fails, typingAndParts } from '../work-flows.ts'
 import { atWork, type AtWork } from './app-at-work.ts'
 
 const START = Date.UTC(2026, 0, 10, 12)
-
-const fails = (): never => {
-  throw new Error('no answer')
-}
 
 describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => {
   const scene = (declare: (app: Sluice) => unknown): Promise<AtWork> => atWork({ url, now: START, declare })
 
   it('has a row for each event and flow, with the word for where it is', async () => {
     const running = Promise.withResolvers<void>()
-    const t = await scene((app) =>
-      app
-        .flow('done', { on: 'done', run: () => {} })
-        .flow('also', { on: 'done', run: () => {} })
-        .flow('waits', { on: 'waits', window: { quiet: '1h' }, key: () => 'k', run: () => {} })
-        .flow('failing', { on: 'failing', retry: ['5h'], key: () => 'k', run: fails })
-        .flow('dead', { on: 'dead', retry: [], run: fails })
-        .flow('dropped', { on: 'dropped', run: () => drop('not for us') })
-        .flow('last', { on: 'last', take: 'last', window: { quiet: '1s' }, key: () => 'k', run: () => {} })
-        .flow('keyless', { on: 'keyless', key: () => JSON.parse('{') as string, run: () => {} })
-        .flow('runs', { on: 'runs', run: () => running.promise }),
-    )
+    const t = await scene((app) => everyWord(app, running.promise))
     await t.send({ type: 'last', id: 'first-of-two' })
     for (const type of ['done', 'waits', 'failing', 'dead', 'dropped', 'last', 'keyless', 'runs', 'nobody']) {
       await t.send({ type, id: `an-${type}`, source: 'shop', tenant: 'acme' })
@@ -174,27 +160,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
   })
 
   it('of a run that was cancelled the events wait again; of a part that was accepted the rest goes on', async () => {
-    const t = await scene((app) =>
-      app
-        .flow('typing', {
-          on: 'typed',
-          key: () => 'k',
-          window: { quiet: '1s', max: '1h' },
-          whileRunning: 'cancel',
-          run: ({ events, signal }) =>
-            events.length > 1
-              ? undefined
-              : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
-        })
-        .flow('parts', {
-          on: 'part',
-          key: () => 'k',
-          window: { quiet: '1s' },
-          retry: { delays: ['1h'], jitter: 0 },
-          run: ({ events, attempt }) =>
-            attempt === 1 ? partial({ failed: [{ id: events[1]?.id ?? '', reason: 'not now' }] }) : undefined,
-        }),
-    )
+    const t = await scene(typingAndParts)
     const rows = async (type: string): Promise<unknown> =>
       (await t.ask(`select event, status, attempts from work where event_type = '${type}' order by event`)).map(
         Object.values,

@@ -28,6 +28,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ kind: 'read again' as const }),
 )
 
+/** A list keeps its name when the last of it is removed, and the others are taken. */
+const LAST_OF_A_LIST_REMOVED: Step[] = [
+  { kind: 'add', rank: 0, count: 40 },
+  { kind: 'remove', rank: 0, at: [31] },
+  { kind: 'take', rank: 0, count: 31 },
+  { kind: 'add', rank: 0, count: 40 },
+]
+
 class Scene {
   readonly places: SqlitePlaces
   readonly db = new DatabaseSync(':memory:')
@@ -97,7 +105,7 @@ describe('places on SQLite', () => {
         for (const rank of [0, 1] as const) scene.do({ kind: 'take', rank, count: Infinity })
         expect(scene.listed).toBe(0)
       }),
-      { numRuns: 200 },
+      { numRuns: 200, examples: [[LAST_OF_A_LIST_REMOVED]] },
     )
   })
 

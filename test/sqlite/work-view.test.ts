@@ -3,11 +3,12 @@
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { drop, partial, PermanentError, Sluice } from '../../src/index.ts'
+import { Sluice } from '../../src/index.ts'
 import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { everyWord, fails, monitored, sendMonitored, typingAndParts } from '../work-flows.ts'
 import { connect, event as stored, freshFile, open, send } from './scratch.ts'
 
 const HOUR = 3_600_000
@@ -41,25 +42,10 @@ async function scene(declare: (app: Sluice) => unknown, now = START): Promise<Sc
   return { t, file, ask }
 }
 
-const fails = (): never => {
-  throw new Error('no answer')
-}
-
 describe('the view work', () => {
   it('has a row for each event and flow, with the word for where it is', async () => {
     const running = Promise.withResolvers<void>()
-    const { t, ask } = await scene((app) =>
-      app
-        .flow('done', { on: 'done', run: () => {} })
-        .flow('also', { on: 'done', run: () => {} })
-        .flow('waits', { on: 'waits', window: { quiet: '1h' }, key: () => 'k', run: () => {} })
-        .flow('failing', { on: 'failing', retry: ['5h'], key: () => 'k', run: fails })
-        .flow('dead', { on: 'dead', retry: [], run: fails })
-        .flow('dropped', { on: 'dropped', run: () => drop('not for us') })
-        .flow('last', { on: 'last', take: 'last', window: { quiet: '1s' }, key: () => 'k', run: () => {} })
-        .flow('keyless', { on: 'keyless', key: () => JSON.parse('{') as string, run: () => {} })
-        .flow('runs', { on: 'runs', run: () => running.promise }),
-    )
+    const { t, ask } = await scene((app) => everyWord(app, running.promise))
     await t.send({ type: 'last', id: 'first-of-two' })
     for (const type of ['done', 'waits', 'failing', 'dead', 'dropped', 'last', 'keyless', 'runs', 'nobody']) {
       await t.send({ type, id: `an-${type}`, source: 'shop', tenant: 'acme' })
@@ -193,27 +179,7 @@ describe('the view work', () => {
   })
 
   it('of a run that was cancelled the events wait again; of a part that was accepted the rest goes on', async () => {
-    const { t, ask } = await scene((app) =>
-      app
-        .flow('typing', {
-          on: 'typed',
-          key: () => 'k',
-          window: { quiet: '1s', max: '1h' },
-          whileRunning: 'cancel',
-          run: ({ events, signal }) =>
-            events.length > 1
-              ? undefined
-              : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
-        })
-        .flow('parts', {
-          on: 'part',
-          key: () => 'k',
-          window: { quiet: '1s' },
-          retry: { delays: ['1h'], jitter: 0 },
-          run: ({ events, attempt }) =>
-            attempt === 1 ? partial({ failed: [{ id: events[1]?.id ?? '', reason: 'not now' }] }) : undefined,
-        }),
-    )
+    const { t, ask } = await scene(typingAndParts)
     const rows = (type: string): unknown =>
       ask(`select event, status, attempts from work where event_type = '${type}' order by event`).map(Object.values)
     await t.send({ type: 'typed', id: 'one' })
@@ -248,6 +214,32 @@ describe('the view work', () => {
     ])
   })
 
+  it('says nothing of the run of a lane about what was taken before it, though a list in the file may still name that', async () => {
+    const file = freshFile()
+    const clock = new VirtualClock()
+    const store = await open(file, { clock })
+    // More than the lane's own row has.
+    for (let n = 0; n < 40; n++) await send(store, stored(`e${n}`, { key: 'k' }))
+    const claim = [claimOf({ slots: 1, maxEvents: 1 })]
+    const turn = { process: 'p', routes: 1, settle: [], claim, budget: 1_000 }
+    const { claimed } = await store.turn({ ...turn, request: 1 })
+    const settle = claimed.map(({ lane, token }) => ({ lane, token, ...END }))
+    await store.turn({ ...turn, request: 2, settle, claim: [] })
+    clock.advance(1_000)
+    const kept = { letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
+    for (let n = 0; n < 2; n++)
+      await store.upkeep({ policy: { events: { '': 0 }, runs: { '': 0 }, ...kept }, budget: 0 })
+    await store.turn({ ...turn, request: 3 })
+    const rows = connect(file)
+      .prepare(`select event, status, attempts from work where event in ('e0', 'e1', 'e2') order by event`)
+      .all()
+    expect(rows.map(Object.values)).toEqual([
+      ['e0', 'purged', 0],
+      ['e1', 'running', 1],
+      ['e2', 'pending', 0],
+    ])
+  })
+
   it('shows nothing of a purged event but that it was there', async () => {
     const { t, ask } = await scene((app) =>
       app.flow('waits', { on: 'x', key: () => 'k', window: { quiet: '1h' }, run: () => {} }),
@@ -264,36 +256,9 @@ describe('the view work', () => {
   })
 })
 
-const of = (type: string, data: unknown = null): { type: string; source: string; data: unknown } => ({
-  type,
-  source: 'garmin',
-  data,
-})
-
-/** Twenty are done after 1 to 20 s, two are dead, one is failing, three wait. */
 async function known(now: number): Promise<Scene> {
-  const made = await scene(
-    (app) =>
-      app
-        .flow('timed', {
-          on: 'timed',
-          window: (event) => ({ quiet: `${event.data as number}s` as const }),
-          run: () => {},
-        })
-        .flow('dead', {
-          on: 'dead',
-          run: () => {
-            throw new PermanentError('never')
-          },
-        })
-        .flow('failing', { on: 'failing', retry: ['9h'], run: fails })
-        .flow('waits', { on: 'waits', window: { quiet: '9h' }, run: () => {} }),
-    now,
-  )
-  const { t } = made
-  await t.send(Array.from({ length: 20 }, (_, n) => of('timed', n + 1)))
-  await t.send([of('dead'), of('dead'), of('failing'), of('waits'), of('waits'), of('waits')])
-  await t.advance('30s')
+  const made = await scene(monitored, now)
+  await sendMonitored(made.t)
   return made
 }
 

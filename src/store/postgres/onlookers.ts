@@ -39,6 +39,7 @@ export class Onlookers {
   #isClosed = false
   #waiting: Shown[] = []
   #writing: (() => void) | undefined
+  #looking: Promise<unknown> = Promise.resolve()
   /** The rows that were read last; undefined: nobody looks on here. */
   #read: { readonly last: number; readonly ns: readonly number[] } | undefined
 
@@ -59,7 +60,14 @@ export class Onlookers {
   }
 
   /** What others did since it was last asked. Whoever has not asked for long begins anew, and is told that he missed some. */
-  async seen(): Promise<readonly Shown[]> {
+  seen(): Promise<readonly Shown[]> {
+    // One after the other: two at once would both have the same.
+    const seen = this.#looking.then(() => this.#look())
+    this.#looking = seen.catch(() => {})
+    return seen
+  }
+
+  async #look(): Promise<readonly Shown[]> {
     const { pool, clock } = this.#parts
     const now = clock.monotonic()
     const isNew = this.#read === undefined || now - this.#saidAt >= HOLDS

@@ -1,6 +1,7 @@
 // A table for people and their tools to ask: one row for each event and lane, in words that other queues use too. The same
 // columns and words as in a file of SQLite.
 import { hash } from 'node:crypto'
+import { ENDED_WORDS } from '../rules/work-words.ts'
 import type { Db } from './part.ts'
 
 function moment(millis: string): string {
@@ -50,12 +51,7 @@ const IS_PURGED = `r.wiped or l.id is null or (r.doomed and l.first_event is dis
 const IS_TAKEN = `coalesce(r.seq = any (t.events), false)`
 
 const STATUS = `case
-      when d.state = 'dead' then 'dead_letter'
-      when d.state = 'queued' then 'pending'
-      when d.state is not null then d.state
-      when u.kind in ('done', 'partial') then 'completed'
-      when u.kind = 'dead' then 'dead_letter'
-      when u.kind is not null then u.kind
+      ${ENDED_WORDS}
       when ${IS_PURGED} then 'purged'
       when not ${IS_TAKEN} then 'pending'
       when t.state = 'retrying' then 'failed'

@@ -1,6 +1,7 @@
 // A table for people and their tools to ask: one row for each event and lane, in words that other queues use too. It is
 // made of what the file has, also of what the rows of lanes have not yet, so that a reader beside the process sees the truth.
 import type { DatabaseSync } from 'node:sqlite'
+import { ENDED_WORDS } from '../rules/work-words.ts'
 
 /** As SQLite writes dates: to be compared with `datetime('now', '-24 hours')`. */
 function moment(millis: string): string {
@@ -40,12 +41,7 @@ const BEGUN = `select substr(b.value, 1, instr(b.value, ',') - 1) as lane,
     from meta m join json_each('["' || replace(m.value, ';', '","') || '"]') b where m.name = 'begun' and m.value <> ''`
 
 const STATUS = `case
-      when d.state = 'dead' then 'dead_letter'
-      when d.state = 'queued' then 'pending'
-      when d.state is not null then d.state
-      when u.kind in ('done', 'partial') then 'completed'
-      when u.kind = 'dead' then 'dead_letter'
-      when u.kind is not null then u.kind
+      ${ENDED_WORDS}
       when r.wiped or l.id is null then 'purged'
       when t.state = 'retrying' then 'failed'
       when t.state is not null then iif(t.state = 'running', 'running', 'pending')
