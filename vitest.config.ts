@@ -4,6 +4,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** What is measured against the clock has the machine to itself. */
 const ALONE = ['test/figures/**/*.test.ts']
 
+/** What leaves its process as it found it: many files share one, and what they import is loaded once. */
+const LIGHT = ['api', 'deliver', 'engine', 'limit', 'observe', 'properties', 'receive', 'sources'].map(
+  (folder) => `test/${folder}/**/*.test.ts`,
+)
+
 /** What is about one store. `STORES=sqlite,postgres` runs these files of the stores it names, and no others. */
 const OF_STORE = {
   memory: ['test/stores/memory*.test.ts', 'test/simulation/simulation.test.ts'],
@@ -32,8 +37,10 @@ function placeOf({ moduleId }: TestSpecification): number {
   return found === -1 ? LONG.length : found
 }
 
+/** More than there are cores: many wait for a disk, a server, or a process that they have started. */
+const WORKERS = 3
+
 const common = {
-  // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
   pool: 'forks',
   testTimeout: 30_000,
   // On a busy machine a second is not long.
@@ -50,10 +57,21 @@ export default defineConfig({
       {
         test: {
           ...common,
-          name: 'together',
+          name: 'light',
+          include: stores === undefined ? LIGHT : [],
+          isolate: false,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
+          name: 'apart',
           include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [...ALONE, ...OF_STORE.postgres],
-          maxWorkers: 2,
+          exclude: [...ALONE, ...LIGHT, ...OF_STORE.postgres],
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },
@@ -63,7 +81,7 @@ export default defineConfig({
           name: 'postgres',
           include: stores?.includes('postgres') === false ? [] : [...OF_STORE.postgres],
           globalSetup: 'test/postgres/global-setup.ts',
-          maxWorkers: 2,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
       },

@@ -1,16 +1,14 @@
 // Somebody with a way into the file takes entries out of the audit log: where it still shows, and where only a head that was
 // kept elsewhere tells.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { Audit, type Verified } from '../../src/operate/audit.ts'
+import { ownFolder } from '../own-folder.ts'
 
 async function tampered(sql: string, more: readonly string[] = []): Promise<(known?: string) => Promise<Verified>> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-audit-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   const file = join(folder, 'sluice.db')
   const written = await openStore(`sqlite:${file}`)
   for (const what of ['one', 'two', 'three', 'four']) await new Audit(async () => written).write('ada', what)

@@ -1,9 +1,10 @@
 // Lanes over the API: where each is by the table of states, why, and what a person can do to one.
 import { describe, expect, test } from 'vitest'
 import { laneId, ownLaneId } from '../../src/index.ts'
-import { freshFile, Gate } from '../engine/scene.ts'
+import { Gate } from '../engine/scene.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY, declare, ping, seeded } from './seeded.ts'
+import { ownFile } from '../own-folder.ts'
 
 interface Found {
   readonly items: readonly {
@@ -209,7 +210,7 @@ describe.each(STORES)('lanes on %s', (store) => {
 })
 
 test('lanes of a flow that this process does not have are found and steered all the same', async () => {
-  const file = freshFile()
+  const file = ownFile()
   const first = await rig(file, declare, { key: APP_KEY })
   await first.t.send(late('ada') as never)
   const [event] = await first.t.send({ type: 'single' })

@@ -1,19 +1,16 @@
 // A delivery is a flow with a lane for each endpoint: what reaches whom, in what order, under which name, and when it does not.
 import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { mkdtempSync } from 'node:fs'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp } from '../../src/testing/index.ts'
 import { delivery, subscriber } from './subscriber.ts'
+import { ownFile } from '../own-folder.ts'
 
-const stores = ['memory:', `sqlite:${join(mkdtempSync(join(tmpdir(), 'sluice-')), 'deliver.db')}`]
 const QUICK = ['30ms', '30ms', '30ms', '30ms', '30ms', '30ms', '30ms'] as const
 
-describe.each(stores)('on %s', (store) => {
+describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
   it('is signed, in batches, in the order of arrival', async () => {
     const to = await subscriber()
     const { endpoint, send } = await delivery({ window: { every: '50ms', maxEvents: 3 } }, fresh(store))
@@ -306,7 +303,6 @@ describe('what cannot be registered', () => {
   })
 })
 
-let opened = 0
 function fresh(store: string): string {
-  return store === 'memory:' ? store : store.replace('.db', `-${++opened}.db`)
+  return store === 'memory:' ? store : ownFile()
 }

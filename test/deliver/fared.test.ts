@@ -1,16 +1,13 @@
 // How endpoints fare, as people see it: by what was really posted, over processes, and after a restart.
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber } from './subscriber.ts'
+import { ownFile } from '../own-folder.ts'
 
 const QUICK = ['20ms', '20ms', '20ms', '20ms', '20ms', '20ms'] as const
 
 describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
-  const address = (): string =>
-    kind === 'memory:' ? kind : `sqlite:${join(mkdtempSync(join(tmpdir(), 'sluice-')), 'fared.db')}`
+  const address = (): string => (kind === 'memory:' ? kind : ownFile())
 
   it('every attempt has its status, duration, answer and error', async () => {
     const to = await subscriber(
@@ -109,7 +106,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
 })
 
 it('is written when the app stops, and adds up over processes', async () => {
-  const address = `sqlite:${join(mkdtempSync(join(tmpdir(), 'sluice-')), 'fared.db')}`
+  const address = ownFile()
   const to = await subscriber()
   for (const n of [1, 2, 3]) {
     const { app, endpoint, send } = await delivery({}, address)

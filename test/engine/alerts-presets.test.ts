@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { alerts, type AlertFigures, type AlertWindow, type Duration } from '../../src/index.ts'
 import { diskUsed } from '../../src/operate/disk-used.ts'
-import { freshFile, Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
+import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 const NOTHING: AlertWindow = { p95: undefined, failureRate: undefined, done: 0, ended: 0 }
 
@@ -163,7 +164,7 @@ test('the disk of a store that is a file says how full it is; others have none',
   expect(await diskUsed('memory:')).toBeUndefined()
   expect(await diskUsed('sqlite::memory:')).toBeUndefined()
   expect(await diskUsed('sqlite:/no/such/folder/app.db')).toBeUndefined()
-  const used = await diskUsed(freshFile())
+  const used = await diskUsed(ownFile())
   expect(used).toBeGreaterThan(0)
   expect(used).toBeLessThanOrEqual(1)
 })

@@ -1,20 +1,8 @@
 // L12: a process that dies costs its runs nothing but time, unless they die with it again and again.
 import { describe, expect, test } from 'vitest'
 import type { TestApp } from '../../src/testing/index.ts'
-import {
-  freshFile,
-  Gate,
-  numbersOf,
-  ping,
-  play,
-  sendNow,
-  soon,
-  START,
-  told,
-  userOf,
-  type Declare,
-  type More,
-} from './scene.ts'
+import { Gate, numbersOf, ping, play, sendNow, soon, START, told, userOf, type Declare, type More } from './scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 function hanging(gate: Gate, more: More = {}): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, retry: ['1s'], run: ({ key }) => gate.wait(key), ...more })
@@ -27,7 +15,7 @@ async function killAndComeBack(t: TestApp): Promise<void> {
 }
 
 describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name) => {
-  const storeOf = (): string => (name === 'a file' ? freshFile() : name)
+  const storeOf = (): string => (name === 'a file' ? ownFile() : name)
 
   test('L12 the run comes back at its lease’s end: same id, same events, no attempt used', async () => {
     const gate = new Gate()
@@ -140,7 +128,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
 
 describe('L12 a new process on the same file', () => {
   test('L12 every acknowledged event runs after the process is gone', async () => {
-    const store = freshFile()
+    const store = ownFile()
     const gate = new Gate()
     const dead = await play(store, hanging(gate, { window: { quiet: '5s' } }))
     await dead.send([ping('a', 1), ping('b', 2)])

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { Sluice, type Store } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { freshFile, Gate, play, Shared, START, STORES } from './scene.ts'
+import { Gate, play, Shared, START, STORES } from './scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 const MINUTE = 60_000
 
@@ -152,7 +153,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
 
 describe('every after a real downtime, on a file', () => {
   test('the missed tick is made up for once by the next process', async () => {
-    const store = freshFile()
+    const store = ownFile()
     const first = await play(store, (app) => app.every('hourly', '0 * * * *', () => {}))
     await first.advance('90m')
     expect(ticksOf(first)).toEqual([60 * MINUTE])

@@ -1,6 +1,7 @@
 // publish with `at` and `to`: later, and only to some.
 import { describe, expect, test } from 'vitest'
-import { freshFile, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+import { numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
 
@@ -140,7 +141,7 @@ describe.each(STORES)('publish to on %s', (store) => {
 
 describe('publish at on a file', () => {
   test('at: survives the process', async () => {
-    const store = freshFile()
+    const store = ownFile()
     const first = await play(store, flow)
     await first.send(ping('u', 1), { at: START + 3_600_000 })
     await first.stop()

@@ -4,8 +4,9 @@ import { Sluice } from '../../src/index.ts'
 import { Publisher } from '../../src/receive/publisher.ts'
 import { unverified } from '../../src/sources/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import { freshFile, ping, play, sendNow, soon, START, STORES } from './scene.ts'
+import { ping, play, sendNow, soon, START, STORES } from './scene.ts'
 import { ran, shown, simple } from './replay-scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
@@ -92,7 +93,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
 })
 
 test('L16 sealed events are opened for a replay; those whose key is gone fail alone', async () => {
-  const file = freshFile()
+  const file = ownFile()
   const [oldKey, newKey] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const begun = async (key: string | undefined): Promise<TestApp> => {
     const app = new Sluice({ store: 'memory:', log: false, key: key ?? '' })

@@ -1,7 +1,4 @@
 // What the tests of the engine share: an app under a virtual clock on a store of choice, and handlers that wait to be let go.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import {
   openStore,
@@ -41,13 +38,6 @@ export async function play(store: string, declare: Declare, options: Options = {
   const stop = (): Promise<void> => (stopped ??= t.stop())
   onTestFinished(stop)
   return once
-}
-
-/** The address of a database file that nobody has used yet. */
-export function freshFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-engine-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  return `sqlite:${join(folder, 'events.db')}`
 }
 
 /** Handlers wait at their name until it is opened; each opening lets one through. */

@@ -1,20 +1,8 @@
 // L2a: on, key and window are asked once; one that throws leaves a mark that is listed and tried again.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type FlowOptions, type Run, type Store } from '../../src/index.ts'
-import {
-  freshFile,
-  keysOf,
-  numbersOf,
-  ping,
-  play,
-  sendNow,
-  Shared,
-  soon,
-  STORES,
-  told,
-  userOf,
-  type Declare,
-} from './scene.ts'
+import { keysOf, numbersOf, ping, play, sendNow, Shared, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import { ownFile } from '../own-folder.ts'
 
 /** Throws while it is broken. */
 class Fault {
@@ -200,7 +188,7 @@ describe.each(STORES)('L2a tried again by hand on %s', (store) => {
 
 describe('L2a after a real restart, on a file', () => {
   test('L2a the mark survives the process, and the next version places the event', async () => {
-    const store = freshFile()
+    const store = ownFile()
     const broken = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
     await sendNow(broken, ping('u', 1))
     await broken.stop()

@@ -1,10 +1,9 @@
 // `app.listen`: its options, who is believed behind a proxy, TLS, ports, and what becomes of requests while it stops.
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Agent, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import { connect, createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage } from 'node:http'
@@ -14,6 +13,7 @@ import type { ListenOptions } from '../../src/http/server.ts'
 import type { ReceivedRequest, Source } from '../../src/receive/source.ts'
 import { bytesOf, eventsIn, githubHeaders, problemOf, textOf, withGithub } from '../receive/scene.ts'
 import { BUSY, hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
+import { ownFolder } from '../own-folder.ts'
 
 const tls = {
   key: readFileSync(new URL('./fixtures/localhost-key.pem', import.meta.url)),
@@ -282,8 +282,7 @@ async function sent(port: number, body: string, agent: Agent): Promise<Sent> {
 
 describe('stop', () => {
   it('during requests: each is stored and answered 2xx, or has another answer', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-stop-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const address = `sqlite:${join(folder, 'a.db')}`
     const app = withGithub(new Sluice({ store: address, log: false, addressRate: { rate: Infinity, per: '1m' } }))
     await app.start()

@@ -1,8 +1,5 @@
 // Limits on a real store under a clock that is moved by hand, and what they did.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import type { LimitParts } from '../../src/limit/limit.ts'
 import { Emitter } from '../../src/observe/events.ts'
@@ -11,16 +8,9 @@ import type { ReserveCall, ReserveReply, Store } from '../../src/store/contract/
 import { openStore } from '../../src/store/open.ts'
 import { Quiet } from '../../src/testing/quiet.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { ownFile } from '../own-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sluice-limit-'))
-const opened: Store[] = []
 const quiet = new Quiet()
-let files = 0
-
-afterEach(async () => {
-  for (const store of opened.splice(0)) await store.close()
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 export const STORES = ['memory', 'sqlite'] as const
 
@@ -42,9 +32,9 @@ export interface Rig {
 
 export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
   const clock = new VirtualClock()
-  const address = kind === 'memory' ? 'memory:' : `sqlite:${join(folder, `${files++}.db`)}`
+  const address = kind === 'memory' ? 'memory:' : ownFile()
   const store = quiet.watched(await openStore(address, { clock }))
-  opened.push(store)
+  onTestFinished(() => store.close())
   const emitter = new Emitter()
   const asked: ReserveCall[] = []
   const emitted: Rig['emitted'] = []

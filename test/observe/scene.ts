@@ -1,8 +1,6 @@
 // What the tests of explain share: both embedded stores, a flow, and parts that say nothing unless told to.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import type { Flow } from '../../src/model/flow.ts'
 import { explain, type ExplainParts, type Explanation } from '../../src/observe/explain.ts'
 import type { Harness } from '../../src/store/conformance/harness.ts'
@@ -11,10 +9,7 @@ import type { Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'sluice-explain-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-let files = 0
+import { ownFolder } from '../own-folder.ts'
 
 const clock = (): VirtualClock => new VirtualClock()
 const HARNESSES: Readonly<Record<'memory' | 'sqlite', Harness>> = {
@@ -22,19 +17,14 @@ const HARNESSES: Readonly<Record<'memory' | 'sqlite', Harness>> = {
   sqlite: {
     name: 'sqlite',
     clock,
-    fresh: async (its) => openSqliteStore({ file: join(folder, `${files++}.db`), clock: its }),
+    fresh: async (its) => openSqliteStore({ file: join(ownFolder(), 'events.db'), clock: its }),
   },
 }
 export const STORES = ['memory', 'sqlite'] as const
 
-const opened: Stage[] = []
-afterEach(async () => {
-  for (const stage of opened.splice(0)) await stage.close()
-})
-
 export async function stageOn(store: (typeof STORES)[number]): Promise<Stage> {
   const stage = await Stage.open(HARNESSES[store])
-  opened.push(stage)
+  onTestFinished(() => stage.close())
   return stage
 }
 

@@ -1,12 +1,12 @@
 // A source that says `encrypt`: who has the store alone can read neither payload nor request; handlers see what was sent.
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice } from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
 import { eventsIn, githubHook, KEY, opened, SECRET } from './scene.ts'
+import { ownFolder } from '../own-folder.ts'
 
 const BODY = JSON.stringify({ action: 'opened', repository: { full_name: 'secret/plans' }, text: 'nobody reads this' })
 
@@ -16,8 +16,7 @@ function sealed(app: Sluice): Sluice {
 
 describe('encrypt: true', () => {
   it('keeps payload and request unreadable in the file, and gives them to handlers as they came', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-encrypt-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const app = new Sluice({ store: `sqlite:${join(folder, 'sealed.db')}`, key: KEY, log: false })
     const texts: string[] = []
     sealed(app).flow('f', {

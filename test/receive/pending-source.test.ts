@@ -1,12 +1,12 @@
 // A source whose secret comes by handshake: pending until then, and afterwards known to all processes and to nobody else (R3).
 import { createHmac } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import { notion } from '../../src/sources/notion.ts'
 import { eventsIn, KEY, opened, problemOf } from './scene.ts'
+import { ownFolder } from '../own-folder.ts'
 
 const TOKEN = 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl'
 const EVENT = JSON.stringify({ id: 'e1', type: 'page.updated', entity: { id: 'p1' } })
@@ -105,8 +105,7 @@ describe('a source that is pending', () => {
 
 describe('the token', () => {
   it('is verified by after a restart, and cannot be read from the files of the store', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-pending-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const store = `sqlite:${join(folder, 'a.db')}`
     const first = pending(new Sluice({ store, key: KEY, log: false }))
     expect((await shake(first)).status).toBe(200)

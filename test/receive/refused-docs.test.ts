@@ -1,6 +1,5 @@
 // R5: refused requests outlive the process, at a price that no stranger can raise, and without anybody's secret.
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
@@ -12,6 +11,7 @@ import { notionAction } from '../../src/sources/notion-action.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 import { receivingOn, Written, writingBy } from './receiving-scene.ts'
 import { githubHook, KEY, NOW, SECRET, textOf } from './scene.ts'
+import { ownFolder } from '../own-folder.ts'
 
 const WRITE_EVERY = 5_000
 
@@ -47,8 +47,7 @@ async function docIn(store: Store, id: string): Promise<{ readonly rev: number; 
 
 describe('a refused request', () => {
   it('is told of after a restart, with the reason and the fix', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-refused-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const address = `sqlite:${join(folder, 'a.db')}`
     const before = await openStore(address, { clock })
     const first = onGithub(before)
@@ -311,8 +310,7 @@ describe('what is kept', () => {
   })
 
   it('is sealed where the payloads of the source are', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-refused-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const store = await openStore(`sqlite:${join(folder, 'a.db')}`, { clock })
     const receiving = onGithub(store, { encrypt: true })
     await forged(receiving, 'for nobody else')

@@ -1,20 +1,19 @@
 // A backup of the file while a process works on it, and what comes of it when it is put back.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, Sluice } from '../../src/index.ts'
 import { backupSqlite } from '../../src/store/sqlite/backup.ts'
+import { ownFolder } from '../own-folder.ts'
 
 const CHILD = fileURLToPath(new URL('./backup-child.ts', import.meta.url))
 const BACKUP = fileURLToPath(new URL('../../src/store/sqlite/backup.ts', import.meta.url))
 
 function scratchFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-backup-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = ownFolder()
   return folder
 }
 

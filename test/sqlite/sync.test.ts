@@ -1,12 +1,11 @@
 // What is acknowledged is on the disk: nobody is answered before the log is synced, and a disk that refuses ends the work.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/errors.ts'
 import { GroupCommit } from '../../src/store/sqlite/commit.ts'
 import { LogSync } from '../../src/store/sqlite/log-sync.ts'
+import { ownFolder } from '../own-folder.ts'
 
 interface Scene {
   readonly commit: GroupCommit
@@ -131,8 +130,7 @@ describe('the sync', () => {
 
 describe('the log', () => {
   it('is synced where it is; one that is not there is an error that says so', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-sync-'))
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const folder = ownFolder()
     const file = join(folder, 'a.db')
     await expect(new LogSync(file).sync()).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
     const db = new DatabaseSync(file)
