@@ -32,10 +32,15 @@ const figure: IdleFigure = { empty, waiting, lanes: stored - begun }
 process.stdout.write(`${JSON.stringify(figure)}\n`)
 await app.stop()
 
+/** The middle one of three stretches: rubbish that is cleared away once is not what it uses. */
 async function used(during: number): Promise<number> {
-  const before = process.cpuUsage()
-  const began = performance.now()
-  await sleep(during)
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1_000 / (performance.now() - began)
+  const shares: number[] = []
+  for (let n = 0; n < 3; n++) {
+    const before = process.cpuUsage()
+    const began = performance.now()
+    await sleep(during / 3)
+    const { user, system } = process.cpuUsage(before)
+    shares.push((user + system) / 1_000 / (performance.now() - began))
+  }
+  return shares.toSorted((one, other) => one - other)[1] ?? 1
 }
