@@ -6,7 +6,7 @@ import type { Flow } from './model/flow.ts'
 import type { LaneId } from './model/identity.ts'
 import type { AnyListener, OfRun } from './observe/events.ts'
 import type { Settings } from './options.ts'
-import { attempt, type Attempted, type ToPublish } from './run/attempt.ts'
+import { attempt, type Attempted, type AttemptParts, type ToPublish } from './run/attempt.ts'
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
 import { Lingering } from './run/lingering.ts'
 import { LiveRun } from './run/live-run.ts'
@@ -34,7 +34,7 @@ export interface EngineParts {
 
 /** How long a run is put off whose events the store did not give. */
 const UNREAD_FOR: Millis = 5_000
-const ENDED_KEPT = 19
+const ENDED_KEPT = 20
 const CRASHED_EVENTS_READ = 100
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
@@ -49,7 +49,8 @@ export class Engine {
   readonly #lingering: Lingering
   #troubleSince: Millis | undefined
   #deaf: () => void = () => {}
-  #ended: readonly { readonly lease: Lease; readonly at: Millis }[] = []
+  readonly #ofAttempts: AttemptParts
+  readonly #ended: { readonly lease: Lease; readonly at: Millis }[] = []
 
   constructor(parts: EngineParts) {
     const { store, clock, process, flows, numbers } = parts
@@ -70,6 +71,16 @@ export class Engine {
         ),
       mayRenew: (run) => this.#permits.outlasts(run.lease.flow),
     })
+    this.#ofAttempts = {
+      clock,
+      storeNow: () => parts.time.now(),
+      againFor: numbers.againFor,
+      chance: () => randomBytes(4).readUInt32LE() / 2 ** 32,
+      log: (run) => parts.log(toldOf(run.lease)),
+      commit: (run) => this.#heartbeat.commit(run),
+      bodies: async (events) => (await store.bodies({ events })).bodies,
+      toPublish: parts.toPublish,
+    }
     this.#loop = new Loop({
       store,
       clock,
@@ -189,7 +200,8 @@ export class Engine {
     const attempted = await this.#attempt(live, flow)
     this.#atWork.delete(live.lease.lane)
     this.#heartbeat.remove(live)
-    this.#ended = [...this.#ended.slice(-ENDED_KEPT), { lease: live.lease, at: this.#parts.clock.monotonic() }]
+    this.#ended.push({ lease: live.lease, at: this.#parts.clock.monotonic() })
+    if (this.#ended.length > ENDED_KEPT) this.#ended.shift()
     if (attempted === undefined) return this.#putOff(live.lease, flow, UNREAD_FOR, 'Its events could not be read.')
     if (attempted.handler !== undefined) this.#lingering.add(live.lease, attempted.handler)
     await this.#end(live, attempted)
@@ -197,19 +209,8 @@ export class Engine {
 
   /** Undefined: it could not even begin. */
   async #attempt(live: LiveRun, flow: Flow): Promise<Attempted | undefined> {
-    const { store, clock, log, toPublish, numbers } = this.#parts
-    const parts = {
-      clock,
-      storeNow: () => this.#parts.time.now(),
-      againFor: numbers.againFor,
-      chance: () => randomBytes(4).readUInt32LE() / 2 ** 32,
-      log: ({ lease }: LiveRun) => log(toldOf(lease)),
-      commit: (run: LiveRun) => this.#heartbeat.commit(run),
-      bodies: async (events: readonly string[]) => (await store.bodies({ events })).bodies,
-      toPublish,
-    }
     try {
-      return await attempt(live, flow, parts)
+      return await attempt(live, flow, this.#ofAttempts)
     } catch (error) {
       this.#trouble(error)
       return undefined

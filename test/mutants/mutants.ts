@@ -362,6 +362,19 @@ export const MUTANTS: readonly Mutant[] = [
     'of aside) line.leave(standing.group)',
   ),
   inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#begun.firstEnd(flow)', ''),
+  inSqlite('a lease that is only listed is never over', 'begun-runs.ts', ' || until <= now', ''),
+  inSqlite(
+    'a run that took a part comes back with all',
+    'lanes.ts',
+    'this.#places.upto(lane, 0, begun.upto)',
+    'this.#places.first(lane, 0, lane.waiting)',
+  ),
+  inSqlite(
+    'who comes to stand among those that have begun is passed over',
+    'lanes.ts',
+    'if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)',
+    '',
+  ),
   {
     ...mutant(
       'lanes begin out of line and are counted as if first',

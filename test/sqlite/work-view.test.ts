@@ -160,6 +160,30 @@ describe('the view work', () => {
     ])
   })
 
+  it('tells the events of a run that has just begun apart from those behind it, turn after turn', async () => {
+    const file = freshFile()
+    const store = await open(file, { clock: new VirtualClock(START) })
+    const db = connect(file)
+    const rows = (): unknown =>
+      db
+        .prepare('select event, status, attempts from work order by event')
+        .all()
+        .map((row) => Object.values(row))
+    // More than stand in the lane's own row.
+    const ids = Array.from({ length: 40 }, (_, n) => `e${n + 10}`)
+    for (const id of ids) await send(store, stored(id, { id, key: 'k', quiet: 0, max: 0 }))
+    const call = { process: 'p', routes: 1, budget: 1_000_000, claim: [claimOf({ slots: 10, maxEvents: 2 })] }
+    let { claimed } = await store.turn({ ...call, request: 1, settle: [] })
+    for (let turn = 1; turn < 20; turn++) {
+      expect(db.prepare('select count(*) as n from lanes where rest is not null').get()).toEqual({ n: 0 })
+      const [ended, runs] = [2 * (turn - 1), 2 * turn]
+      const statusOf = (at: number): string => (at < ended ? 'completed' : at < runs ? 'running' : 'pending')
+      expect(rows()).toEqual(ids.map((id, at) => [id, statusOf(at), at < runs ? 1 : 0]))
+      const settle = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
+      claimed = (await store.turn({ ...call, request: turn + 1, settle })).claimed
+    }
+  })
+
   it('tells the events of a run apart from those behind it, however many wait', async () => {
     const { t, ask } = await scene((app) =>
       app.flow('big', {

@@ -59,15 +59,16 @@ import { Work, type Note } from './work.ts'
 /** Reads and writes only the tables it is given, and has no other effect: a store may have it done more than once. */
 export type Piece<T> = (tables: Tables, now: Millis) => T
 
+/** Which lanes are looked at: a store may have put off writing the others. */
+export type LanesRead = 'all' | 'first of a line' | 'none'
+
 /** How the work of a call becomes durable and atomic. */
 export interface Commits {
   /** Does the work in a commit; resolves when it would survive a crash. Work of one moment may share a commit. */
   write<T>(work: Piece<T>): Promise<T>
   /** The same as `write` for what arrives: most of it is new, so that a store may go by that, and begin anew if it is not. */
   writeArrivals?<T>(work: Piece<T>): Promise<T>
-  read<T>(work: Piece<T>): Promise<T>
-  /** The same for who looks at no lane but the first of its line: cheaper where a store puts off writing the others. */
-  readHeads?<T>(work: Piece<T>): Promise<T>
+  read<T>(work: Piece<T>, lanes: LanesRead): Promise<T>
   /** What every reply carries, without a look at any row. */
   moment(): Promise<Reply>
   close(): Promise<void>
@@ -178,7 +179,7 @@ export class TableStore implements Store {
       }
       const docs = tables.docs.page(call.kind, call.after, call.n)
       return { docs, next: docs.length < call.n ? undefined : docs.at(-1)?.id }
-    })
+    }, 'none')
   }
 
   writeDocs(call: WriteDocsCall): Promise<WriteDocsReply> {
@@ -199,16 +200,19 @@ export class TableStore implements Store {
 
   stats(): Promise<StatsReply> {
     const { durable } = this.#commits
-    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first')
+    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first of a line')
   }
 
   bodies(call: { readonly events: readonly string[] }): Promise<BodiesReply> {
-    return this.#read((tables) => ({
-      bodies: call.events.map((id) => {
-        const event = tables.events.byId(id)
-        return event === undefined || event.purgedHash !== '' ? undefined : event.body
+    return this.#read(
+      (tables) => ({
+        bodies: call.events.map((id) => {
+          const event = tables.events.byId(id)
+          return event === undefined || event.purgedHash !== '' ? undefined : event.body
+        }),
       }),
-    }))
+      'none',
+    )
   }
 
   /** Asked several times a second by whoever watches: it must not make a store put in order what it has put off. */
@@ -249,10 +253,7 @@ export class TableStore implements Store {
     }
   }
 
-  #read<T>(act: Piece<T>, lanes: 'all' | 'first' = 'all'): Promise<T & Reply> {
-    const answer: Piece<T & Reply> = (tables, now) => ({ ...act(tables, now), now, routes: tables.routes() })
-    return lanes === 'first' && this.#commits.readHeads !== undefined
-      ? this.#commits.readHeads(answer)
-      : this.#commits.read(answer)
+  #read<T>(act: Piece<T>, lanes: LanesRead = 'all'): Promise<T & Reply> {
+    return this.#commits.read((tables, now) => ({ ...act(tables, now), now, routes: tables.routes() }), lanes)
   }
 }

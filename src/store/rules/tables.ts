@@ -110,7 +110,7 @@ export interface GroupQuery {
 export interface LaneTable {
   get(id: LaneId): Lane | undefined
   put(lane: Lane): void
-  /** The first lane of its line, whose new run took all that waited: `before` and after. Most end at the next turn. */
+  /** The first lane of its line, whose new run took the first of what waits: `before` and after. Most end soon. */
   begun(before: Lane, lane: Lane): void
   remove(lane: Lane): void
   /** Lanes whose deadline has passed, by (deadline, ticket). */

@@ -257,7 +257,7 @@ function takeWaiting(work: Work, lane: Lane, rank: Rank, turn: Turn & { readonly
   const started = begin(lane, work.runId(), { rank, rows: taken, superseded }, turn)
   if (superseded.length > 0) supersede(work, started, rank, superseded)
   const isFirstInLine = caps.perGroup === undefined
-  if (isFirstInLine && rank === 0 && taken.length === waits) work.tables.lanes.begun(lane, started)
+  if (isFirstInLine && rank === 0 && superseded.length === 0) work.tables.lanes.begun(lane, started)
   else work.tables.lanes.put(started)
   return { lane: started, due: lane.due, superseded: superseded.length, places: taken }
 }

@@ -2,6 +2,7 @@
 // sync. While the disk syncs the event loop goes on, and what arrives meanwhile shares the next commit.
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError, type ErrorCode } from '../../errors.ts'
+import type { LanesRead } from '../rules/store.ts'
 import { fault } from './faults.ts'
 
 interface Waiting {
@@ -15,14 +16,11 @@ interface Done {
   readonly value: unknown
 }
 
-/** Which rows have to be true: all, or all but those of lanes that were only pushed back. */
-export type Rows = 'all' | 'but-pushed-back'
-
 /** What memory holds of the file, and when it has to be put down or let go. */
 interface BehindTheFile {
-  isBehind(rows: Rows): boolean
-  /** Before anybody reads the rows. */
-  catchUp(rows: Rows): void
+  isBehind(lanes: LanesRead): boolean
+  /** Before anybody reads their rows. */
+  catchUp(lanes: LanesRead): void
   /** Inside the transaction, when all its work is done. */
   finish(): void
   ended(how: 'committed' | 'rolled-back'): void
@@ -69,10 +67,10 @@ export class GroupCommit {
     })
   }
 
-  async read<T>(rows: Rows, work: () => T): Promise<T> {
+  async read<T>(lanes: LanesRead, work: () => T): Promise<T> {
     if (!this.#open) throw closed()
     const { readOnly, tables } = this.#parts
-    if (!readOnly && (tables.isBehind(rows) || this.#inDoubt)) await this.write(() => tables.catchUp(rows))
+    if (!readOnly && (tables.isBehind(lanes) || this.#inDoubt)) await this.write(() => tables.catchUp(lanes))
     try {
       return work()
     } catch (error) {

@@ -4,9 +4,9 @@ import type { LaneId } from '../../model/identity.ts'
 import { begin } from '../../model/claim.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
+import type { LanesRead } from '../rules/store.ts'
 import type { GroupQuery, LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
-import type { Rows } from './commit.ts'
 import { GroupTurns, type Standing } from './group-turns.ts'
 import type { SqlitePlaces } from './places.ts'
 import { PushedBack } from './pushed-back.ts'
@@ -18,7 +18,7 @@ const GET_ROW = `select ${COLUMNS} from lanes where row = ?`
 const INSERT = `insert into lanes (${COLUMNS}, lease, keep_until) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, rest = ?,
   here = ?, lease = ?, keep_until = ? where row = ?`
-const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ?`
+const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ? offset ?`
 const FIRST_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit 1`
 // The index of shares does not have them: they are looked for in the line of all, from where the first of them may be.
@@ -73,7 +73,6 @@ export class SqliteLanes implements LaneTable {
 
   put(lane: Lane): void {
     this.#begun.ended(lane.row)
-    if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
     const before = this.#cache.get(lane.id)
     const mayOnlyWait = before !== undefined && before.run === undefined && lane.run === undefined
     const onlyWaits = mayOnlyWait && restOf(before) === null && restOf(lane) === null
@@ -83,6 +82,7 @@ export class SqliteLanes implements LaneTable {
 
   #write(lane: Lane): void {
     this.#pushedBack.ended(lane.id)
+    if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
     const changing = [
       lane.tail,
       lane.waiting,
@@ -123,21 +123,26 @@ export class SqliteLanes implements LaneTable {
   }
 
   /** Writes every lane whose row does not say how it is. */
-  catchUp(rows: Rows = 'all'): void {
-    this.#catchUpBegun(undefined)
-    if (rows === 'all') for (const lane of this.#pushedBack.all()) this.#write(lane)
+  catchUp(looked: LanesRead = 'all'): void {
+    if (looked !== 'none') this.#catchUpBegun(undefined)
+    if (looked === 'all') for (const lane of this.#pushedBack.all()) this.#write(lane)
   }
 
   /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
   #catchUpBegun(flow: string | undefined): void {
-    for (const id of this.#begun.take(flow)) {
+    this.#writeBegun(this.#begun.take(flow))
+  }
+
+  #writeBegun(ids: readonly LaneId[]): void {
+    for (const id of ids) {
       const lane = this.#cache.get(id)
       if (lane !== undefined) this.#write(lane)
     }
   }
 
-  isBehind(rows: Rows): boolean {
-    return this.#begun.count > 0 || (rows === 'all' && this.#pushedBack.count > 0)
+  isBehind(looked: LanesRead): boolean {
+    if (looked === 'none') return false
+    return this.#begun.count > 0 || (looked === 'all' && this.#pushedBack.count > 0)
   }
 
   remove(lane: Lane): void {
@@ -172,7 +177,15 @@ export class SqliteLanes implements LaneTable {
   }
 
   ready({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
-    return this.#ask(flow, () => this.#sql.all(READY, flow, line, now, n))
+    if (this.#begunUpTo.has(flow)) this.#writeBegun(this.#begun.takeOld(flow, now))
+    if (!this.#begunUpTo.has(flow)) this.#standAnew(flow)
+    return this.#standing(() => this.#sql.all(READY, flow, line, now, n, this.#begun.inLine(flow, line)))
+  }
+
+  /** Nothing that has begun stands in the line any more. */
+  #standAnew(flow: string): void {
+    this.#catchUpBegun(flow)
+    this.#begunUpTo.set(flow, 0)
   }
 
   inTurn(query: GroupQuery): readonly Lane[] {
@@ -191,7 +204,8 @@ export class SqliteLanes implements LaneTable {
     { flow, line, now }: Pick<ReadyQuery, 'flow' | 'line' | 'now'>,
     { group, due }: Standing,
   ): Lane | undefined {
-    return this.#ask(flow, () =>
+    this.#standAnew(flow)
+    return this.#standing(() =>
       group === ''
         ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
         : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now),
@@ -199,9 +213,7 @@ export class SqliteLanes implements LaneTable {
   }
 
   /** Rows of the index, when all of them stand where they belong. */
-  #ask(flow: string, rowsOf: () => readonly Row[]): readonly Lane[] {
-    this.#catchUpBegun(flow)
-    this.#begunUpTo.set(flow, 0)
+  #standing(rowsOf: () => readonly Row[]): readonly Lane[] {
     for (;;) {
       const rows = rowsOf()
       const rang = rows.filter((row) => this.#rangEarly(text(row[1])))
@@ -271,7 +283,7 @@ export class SqliteLanes implements LaneTable {
     for (const { begun, turn } of this.#begun.read()) {
       const lane = this.get(begun.lane)
       if (lane === undefined || lane.ticket !== begun.ticket) continue
-      const rows = this.#places.first(lane, 0, lane.waiting)
+      const rows = this.#places.upto(lane, 0, begun.upto)
       const again = begin(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
       this.#cache.set(lane.id, again)
       this.#begun.add(lane, again)

@@ -4,9 +4,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
-import { TableStore, type Commits } from '../rules/store.ts'
+import { TableStore, type Commits, type LanesRead } from '../rules/store.ts'
 import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
-import { GroupCommit, type Rows } from './commit.ts'
+import { GroupCommit } from './commit.ts'
 import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
 import { Identities } from './identities.ts'
@@ -66,8 +66,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const commits: Commits = {
       durable: commit.durable,
       write: (work) => commit.write(() => work(tables, clock.now())),
-      read: (work) => commit.read('all', () => work(tables, clock.now())),
-      readHeads: (work) => commit.read('but-pushed-back', () => work(tables, clock.now())),
+      read: (work, lanes) => commit.read(lanes, () => work(tables, clock.now())),
       moment: () => commit.glance(() => ({ now: clock.now(), routes: tables.routes() })),
       close: () => commit.close(),
     }
@@ -204,12 +203,12 @@ class SqliteTables implements Tables {
     this.#sql.run(`update meta set value = ? where name = 'routes'`, this.#routes)
   }
 
-  isBehind(rows: Rows): boolean {
-    return this.lanes.isBehind(rows)
+  isBehind(looked: LanesRead): boolean {
+    return this.lanes.isBehind(looked)
   }
 
-  catchUp(rows: Rows): void {
-    this.lanes.catchUp(rows)
+  catchUp(looked: LanesRead): void {
+    this.lanes.catchUp(looked)
   }
 
   /** The last thing before the commit. */

@@ -11,23 +11,33 @@ function moment(millis: string): string {
 /** The third part of `here` of a lane's row: its newest places. */
 const HERE = `substr(here, instr(here, ';') + 1 + instr(substr(here, instr(here, ';') + 1), ';'))`
 
-/** Places of lanes that have a run, in pieces as the file has them: pos,event,size of each. */
-const LISTS = `select row, 0 as rank, ${HERE} as list from lanes where rest is not null
+/** Runs that began lately may be only in this list: lane,ticket,upto,… of each. The lane's row still says that it waits. */
+const BEGUN = `select b.entry ->> 0 as lane, cast(b.entry ->> 1 as integer) as ticket, cast(b.entry ->> 2 as integer) as upto
+    from (select '["' || replace(j.value, ',', '","') || '"]' as entry
+      from meta m join json_each('["' || replace(m.value, ';', '","') || '"]') j where m.name = 'begun' and m.value <> '') b`
+
+/** Lanes that have a run, and what of it matters here. That of a dead letter has the events of the letter. */
+const HELD = `select row, id, here, rest ->> '$.run.state' as state, rest ->> '$.run.tries' as tries,
+      rest ->> '$.run.until' as until, rest ->> '$.run.attempts[#-1].error' as error, rest ->> '$.run.rank' as rank,
+      rest ->> '$.run.upto' as upto
+    from lanes where rest ->> '$.run.letter' = 0
+    union all select l.row, l.id, l.here, 'running', 0, null, null, 0, b.upto
+    from begun b join lanes l on l.id = b.lane and l.ticket = b.ticket`
+
+/** Their places, in pieces as the file has them: pos,event,size of each. */
+const LISTS = `select row, 0 as rank, ${HERE} as list from held
     union all select lane, rank, list from places`
 
 /** Live places up to this one were taken before: the first part of `here` says so behind a stroke. */
-const TAKEN_BEFORE = `iif(l.rest ->> '$.run.rank' = 0 and instr(l.here, '/') > 0,
-        cast(substr(l.here, instr(l.here, '/') + 1) as integer), 0)`
+const TAKEN_BEFORE = `iif(h.rank = 0 and instr(h.here, '/') > 0, cast(substr(h.here, instr(h.here, '/') + 1) as integer), 0)`
 const POS = `json_extract('[' || lists.list || ']', '$[' || (e.key - 1) || ']')`
 
-/** Which events a run that is in its lane has. That of a dead letter has those of the letter. */
-const TAKEN = `select l.id as lane, e.value as seq, l.rest ->> '$.run.state' as state, l.rest ->> '$.run.tries' as tries,
-      l.rest ->> '$.run.until' as until, l.rest ->> '$.run.attempts[#-1].error' as error
-    from lanes l
-    join lists on lists.row = l.row and lists.rank = l.rest ->> '$.run.rank'
+/** Which events they have. */
+const TAKEN = `select h.id as lane, e.value as seq, h.state, h.tries, h.until, h.error
+    from held h
+    join lists on lists.row = h.row and lists.rank = h.rank
     join json_each('[' || lists.list || ']') e
-    where l.rest ->> '$.run.letter' = 0 and e.key % 3 = 1
-      and ${POS} <= l.rest ->> '$.run.upto' and ${POS} > ${TAKEN_BEFORE}`
+    where e.key % 3 = 1 and ${POS} <= h.upto and ${POS} > ${TAKEN_BEFORE}`
 
 /** A run's number is drawn after those of its events: what ended an event is mostly the next run of its lane. */
 const ENDED = `select u.n from runs u where u.lane = r.lane and u.n > r.seq and u.kind <> 'cancelled'
@@ -35,21 +45,14 @@ const ENDED = `select u.n from runs u where u.lane = r.lane and u.n > r.seq and 
 
 const BURIED = `select d.id from letters d where d.lane = r.lane and instr(d.places, '"event":' || r.seq || ',') > 0 limit 1`
 
-/** Runs that began in the last turn are in this list: lane,ticket,… of each. The lane's row still says that it waits. */
-const BEGUN = `select substr(b.value, 1, instr(b.value, ',') - 1) as lane,
-      cast(substr(b.value, instr(b.value, ',') + 1) as integer) as ticket
-    from meta m join json_each('["' || replace(m.value, ';', '","') || '"]') b where m.name = 'begun' and m.value <> ''`
-
 const STATUS = `case
       ${ENDED_WORDS}
       when r.wiped or l.id is null then 'purged'
       when t.state = 'retrying' then 'failed'
       when t.state is not null then iif(t.state = 'running', 'running', 'pending')
-      when b.lane is not null then 'running'
       else 'pending' end`
 
-const ATTEMPTS = `coalesce(d.tries, u.tries + (u.kind in ('done', 'partial')), t.tries + (t.state = 'running'),
-      b.lane is not null)`
+const ATTEMPTS = `coalesce(d.tries, u.tries + (u.kind in ('done', 'partial')), t.tries + (t.state = 'running'), 0)`
 
 /** The reason of a part that was accepted is that of the others. */
 const LAST_ERROR = `coalesce(d.reason, u.attempts ->> '$[#-1].error', iif(u.kind = 'partial', null, nullif(u.reason, '')),
@@ -59,12 +62,14 @@ const WORK_VIEW = `create view work as
   with routed as (
     select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, j.value as lane
     from events e join json_each('["' || replace(e.lanes, ',', '","') || '"]') j where e.lanes <> ''
+  ), begun as materialized (
+    ${BEGUN}
+  ), held as materialized (
+    ${HELD}
   ), lists as (
     ${LISTS}
   ), taken as materialized (
     ${TAKEN}
-  ), begun as materialized (
-    ${BEGUN}
   )
   select r.id as event, r.source, r.type as event_type, coalesce(d.flow, u.flow, l.flow) as flow,
     coalesce(d.key, u.key, l.key) as key, r.tenant,
@@ -81,7 +86,6 @@ const WORK_VIEW = `create view work as
   left join letters d on (u.n is null or u.kind = 'dead') and d.id = (${BURIED})
   left join lanes l on u.n is null and d.id is null and l.id = r.lane
   left join taken t on l.id is not null and t.lane = r.lane and t.seq = r.seq
-  left join begun b on b.lane = l.id and b.ticket = l.ticket
   union all
   select e.id, e.source, e.type, m.flow, null, e.tenant,
     iif(m.reason in ('key-failed', 'unknown-flow'), 'unrouted', 'pending'), ${moment('e.arrived')}, null, null,
