@@ -90,7 +90,7 @@ export class Opening {
       flows: () => [...flows.values()],
       matcher: (globs) => matcher(globs, 'on'),
       conflict: (flow, text) => emit('config.conflict', { flow, text }),
-      heard: (reply) => this.time.hear(reply),
+      asking: () => this.time.asking(),
     })
     await known.say()
     this.#known = known

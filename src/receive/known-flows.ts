@@ -33,7 +33,8 @@ export interface KnownFlowsParts {
   readonly flows: () => readonly Flow[]
   readonly matcher: (globs: readonly string[]) => (event: FlowEvent) => boolean
   readonly conflict: (flow: string, text: string) => void
-  readonly heard: (reply: Reply) => void
+  /** Before the store is asked; what it gives is told the answer. */
+  readonly asking: () => (reply: Reply) => void
 }
 
 export class KnownFlows {
@@ -98,8 +99,9 @@ export class KnownFlows {
     const docs = new Map<string, Doc>()
     let after = ''
     for (;;) {
+      const heard = this.#parts.asking()
       const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
-      this.#parts.heard(reply)
+      heard(reply)
       for (const doc of reply.docs) docs.set(doc.id, doc)
       if (reply.next === undefined) {
         this.#learn(docs, reply.now)

@@ -199,8 +199,9 @@ export class Loop {
     this.#lookedAt = clock.monotonic()
     try {
       // Reads, and writes nothing: an idle process leaves the disk alone.
+      const heard = time.asking()
       const stats = await store.stats()
-      time.hear(stats)
+      heard(stats)
       trouble(undefined)
       for (const { name } of flows) this.#deadlines.seen(name, stats.flows.find(({ flow }) => flow === name)?.due)
       await permits.release(flows.filter((flow) => !this.#slots.isBusy(flow)))
@@ -308,7 +309,7 @@ export class Loop {
 
   #begin(reply: TurnReply, sent: Millis, claims: readonly Claim[]): void {
     const { time, flows, begin, crashed } = this.#parts
-    time.hear(reply)
+    time.hear(reply, sent)
     for (const lease of reply.claimed) {
       const flow = flows.find((one) => one.name === lease.flow)
       if (flow === undefined) continue
