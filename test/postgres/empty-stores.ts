@@ -17,6 +17,8 @@ end $$`
 export class EmptyStores {
   readonly #url: string
   readonly #label: string
+  /** Empties them. Keeps no process from ending. */
+  readonly #pool: pg.Pool
   readonly #free: string[] = []
   readonly #opened = new Map<Store, { readonly schema: string; readonly clock: Clock }>()
   #made = 0
@@ -24,16 +26,14 @@ export class EmptyStores {
   constructor(url: string, label: string) {
     this.#url = url
     this.#label = label
+    this.#pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
+    this.#pool.on('error', () => {})
   }
 
   async open(clock: Clock): Promise<Store> {
     const used = this.#free.pop()
     if (used === undefined) return this.#at(`${this.#label}_${process.pid}_${this.#made++}`, clock)
-    const client = new pg.Client({ connectionString: this.#url })
-    await client.connect()
-    await client.query(`set search_path = "${used}"`)
-    await client.query(EMPTY)
-    await client.end()
+    await this.#pool.query(`set search_path = "${used}"; ${EMPTY}`)
     return this.#at(used, clock)
   }
 
