@@ -1,4 +1,4 @@
-// A folder of a test's own: real files, gone when the test is over. Files of which many tests share a process keep nothing longer.
+// A folder of a test's own: real files, gone when the test is over, also where many files of tests share a process.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -124,7 +124,7 @@ export class SqliteLanes implements LaneTable {
 
   /** Writes every lane whose row does not say how it is. */
   catchUp(looked: LanesRead = 'all'): void {
-    if (looked !== 'none') this.#catchUpBegun(undefined)
+    this.#catchUpBegun(undefined)
     if (looked === 'all') for (const lane of this.#pushedBack.all()) this.#write(lane)
   }
 
