@@ -90,6 +90,24 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
   })
 
+  it('an arrival that only joins others writes what waits, and another process finds all that it changed', async () => {
+    const MINUTE = 60_000
+    const lane = laneId('flow', 'k')
+    const window = (quiet: number, max: number): NewEvent =>
+      newEvent('windowed', { key: 'k', quiet: quiet * MINUTE, max: max * MINUTE }, systemClock.now())
+    await append(ours, [window(60, 120)])
+    await append(ours, [window(60, 120)])
+    const joins = await statementsOf(() => append(ours, [window(60, 120)]))
+    expect(joins.filter((sql) => sql.includes('update lanes'))).toHaveLength(1)
+    expect(joins.some((sql) => /update lanes.*\b(cap|rest|rings) = /.test(sql))).toBe(false)
+    // Pushed back as well, but no longer so far.
+    await append(ours, [window(180, 90)])
+    await append(theirs, [window(180, 180)])
+    const { item } = await theirs.get({ kind: 'lanes', id: lane })
+    expect(item?.waiting).toBe(5)
+    expect((item?.due ?? 0) - systemClock.now()).toBeLessThanOrEqual(90 * MINUTE)
+  })
+
   it('an event that another process has stored is a duplicate here, and the rest of the batch is stored', async () => {
     await acquaint(ours, 'k')
     const same = event('same', 'k')

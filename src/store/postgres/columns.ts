@@ -1,68 +1,50 @@
-// Rows go to the server by columns, each an array written out here: no driver and no JSON between, which cost as much as
-// the rows themselves.
+// Rows go to the server as an array of a type that it has for them, and into the columns that are named.
+import { hash } from 'node:crypto'
 import type { Db } from './part.ts'
+import { bytesOf } from './row-bytes.ts'
 import type { Value } from './values.ts'
 
-/** Names and types of columns, in their order. `text[]` goes as text and is read as an array there. */
-export type Columns = Readonly<Record<string, string>>
+export type ColumnType = 'bigint' | 'int' | 'smallint' | 'boolean' | 'text' | 'bytea' | 'text[]' | 'bigint[]'
+
+/** Names and types of columns, in their order. */
+export type Columns = Readonly<Record<string, ColumnType>>
 
 export type WrittenRow = Readonly<Record<string, Value>>
 
-export function insertInto(table: string, columns: Columns): string {
-  return `insert into ${table} (${Object.keys(columns).join(', ')}) select ${read(columns)} from ${unnested(columns)}`
+/** A composite type of the schema. */
+export interface RowType {
+  readonly name: string
+  readonly columns: Columns
+}
+
+/** With other columns it is another type: processes of two releases at once have each their own. */
+export function rowType(what: string, columns: Columns): RowType {
+  return { name: `${what}_${hash('sha256', JSON.stringify(columns)).slice(0, 8)}`, columns }
+}
+
+/** `rows`: what they are called. */
+export function rowsOf({ name }: RowType, rows: string): string {
+  return `unnest($1::${name}[]) as ${rows}`
+}
+
+export function insertInto(table: string, type: RowType): string {
+  const columns = Object.keys(type.columns).join(', ')
+  return `insert into ${table} (${columns}) select ${columns} from ${rowsOf(type, 'v')}`
 }
 
 /** By the first of the columns. */
-export function updateOf(table: string, columns: Columns): string {
-  const [key = '', ...others] = Object.keys(columns)
-  return `update ${table} t set ${others.map((name) => `${name} = ${valueOf(name, columns)}`).join(', ')} from ${unnested(columns)} where t.${key} = v.${key}`
+export function updateOf(table: string, type: RowType): string {
+  const [key = '', ...others] = Object.keys(type.columns)
+  return `update ${table} t set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${rowsOf(type, 'v')} where t.${key} = v.${key}`
 }
 
-/** The columns of rows that are called v. */
-export function read(columns: Columns): string {
-  return Object.keys(columns)
-    .map((name) => valueOf(name, columns))
-    .join(', ')
+/** `more`: the values of the statement that come after the rows. */
+export async function sendRows(
+  db: Db,
+  sql: string,
+  type: RowType,
+  rows: readonly WrittenRow[],
+  ...more: readonly Value[]
+): Promise<void> {
+  if (rows.length > 0) await db.rows(sql, [bytesOf(rows, type.columns), ...more])
 }
-
-function valueOf(name: string, columns: Columns): string {
-  return columns[name] === 'text[]' ? `v.${name}::text[]` : `v.${name}`
-}
-
-export function unnested(columns: Columns): string {
-  const arrays = Object.values(columns).map((type, at) => `$${at + 1}::${type === 'text[]' ? 'text' : type}[]`)
-  return `unnest(${arrays.join(', ')}) as v (${Object.keys(columns).join(', ')})`
-}
-
-export async function sendRows(db: Db, sql: string, columns: Columns, rows: readonly WrittenRow[]): Promise<void> {
-  if (rows.length > 0) await db.rows(sql, arraysOf(rows, columns))
-}
-
-export function arraysOf(rows: readonly WrittenRow[], columns: Columns): readonly string[] {
-  return Object.keys(columns).map((name) => arrayOf(rows, name))
-}
-
-/** As the server reads an array. */
-function arrayOf(rows: readonly WrittenRow[], name: string): string {
-  let made = '{'
-  for (let at = 0; at < rows.length; at++) {
-    if (at > 0) made += ','
-    made += elementOf(rows[at]?.[name])
-  }
-  return `${made}}`
-}
-
-function elementOf(value: Value | undefined): string {
-  if (value === null || value === undefined) return 'NULL'
-  if (typeof value === 'string') return quotedElement(value)
-  if (typeof value === 'object')
-    return quotedElement(`{${(value as readonly (string | number)[]).map(elementOf).join(',')}}`)
-  return String(value)
-}
-
-function quotedElement(text: string): string {
-  return NEEDS_ESCAPE.test(text) ? `"${text.replaceAll(ESCAPED, '\\$&')}"` : `"${text}"`
-}
-
-const NEEDS_ESCAPE = /["\\]/
-const ESCAPED = /["\\]/g

@@ -1,14 +1,14 @@
 // How an event is written as a row and read from it.
 import type { Receipt } from '../contract/index.ts'
 import type { EventRow, PlacedEvent } from '../rules/tables.ts'
-import { arraysOf, read, unnested, updateOf, type Columns, type WrittenRow } from './columns.ts'
+import { insertInto, rowType, sendRows, updateOf, type RowType, type WrittenRow } from './columns.ts'
 import type { Db } from './part.ts'
 import { bytes, number, text, texts, written, type Row } from './values.ts'
 
 const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, purged_hash, doomed,
   request, body`
 export const FROM_EVENTS: string = `select ${COLUMNS} from events`
-const META: Columns = {
+export const ADD_EVENTS: RowType = rowType('add_events', {
   seq: 'bigint',
   id: 'text',
   identity: 'text',
@@ -22,14 +22,12 @@ const META: Columns = {
   arrived: 'bigint',
   lanes: 'text[]',
   size: 'int',
-}
-/** The bytes of all of them come in one piece: where each begins, and how long its request is; the rest is its body. */
-const BYTES: Columns = { at: 'int', request: 'int' }
-const ALL = `$${Object.keys({ ...META, ...BYTES }).length + 1}::bytea`
-const ADD = `insert into events (${Object.keys(META).join(', ')}, request, body)
-  select ${read(META)}, substr(${ALL}, v.at, v.request), substr(${ALL}, v.at + v.request, v.size) from ${unnested({ ...META, ...BYTES })}`
+  request: 'bytea',
+  body: 'bytea',
+})
+const ADD = insertInto('events', ADD_EVENTS)
 /** What may become of one that is stored. */
-export const CHANGED: Columns = {
+export const SET_EVENTS: RowType = rowType('set_events', {
   seq: 'bigint',
   identity: 'text',
   subject: 'text',
@@ -37,8 +35,8 @@ export const CHANGED: Columns = {
   lanes: 'text[]',
   purged_hash: 'text',
   doomed: 'boolean',
-}
-export const SET: string = updateOf('events', CHANGED)
+})
+export const SET: string = updateOf('events', SET_EVENTS)
 export const WIPE: string = `update events set request = '', body = '' where seq = any($1)`
 export const PLACED_COLUMNS: readonly string[] = [
   'seq',
@@ -70,7 +68,7 @@ export function changesOf(event: EventRow): WrittenRow {
   }
 }
 
-function metaOf(event: EventRow): WrittenRow {
+function rowOf(event: EventRow): WrittenRow {
   const { identity, subject, attributes, lanes } = changesOf(event)
   return {
     seq: event.seq,
@@ -86,21 +84,15 @@ function metaOf(event: EventRow): WrittenRow {
     arrived: event.arrived,
     lanes: lanes ?? [],
     size: event.body.length,
+    request: event.request,
+    body: event.body,
   }
 }
 
 /** In the order of their identities: of two who bring the same ones at once, one waits for the other, and not each. */
 export async function addEvents(db: Db, events: readonly EventRow[]): Promise<void> {
-  if (events.length === 0) return
   const sorted = events.toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
-  let at = 1
-  const rows = sorted.map((event) => {
-    const row = { ...metaOf(event), at, request: event.request.length }
-    at += event.request.length + event.body.length
-    return row
-  })
-  const all = Buffer.concat(sorted.flatMap(({ request, body }) => [request, body]))
-  await db.rows(ADD, [...arraysOf(rows, { ...META, ...BYTES }), all])
+  await sendRows(db, ADD, ADD_EVENTS, sorted.map(rowOf))
 }
 
 export function eventOf(row: Row): EventRow {

@@ -6,7 +6,6 @@ import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../ru
 import { sendRows } from './columns.ts'
 import {
   addEvents,
-  CHANGED,
   changesOf,
   eventOf,
   FROM_EVENTS,
@@ -14,6 +13,7 @@ import {
   placedOf,
   receiptOf,
   SET,
+  SET_EVENTS,
   sizeOf,
   WIPE,
 } from './event-rows.ts'
@@ -264,7 +264,7 @@ export class PostgresEvents implements EventTable, Part {
       deleteBy(db, 'events where seq', gone),
       deleteBy(db, 'receipts where event', [...gone, ...wiped]),
       // Before others take an identity that is free by that.
-      sendRows(db, SET, CHANGED, changed.map(changesOf)),
+      sendRows(db, SET, SET_EVENTS, changed.map(changesOf)),
       wiped.length > 0 ? db.rows(WIPE, [wiped]) : undefined,
       addEvents(db, fresh),
       this.#writeReceipts(db),

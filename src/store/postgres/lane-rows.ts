@@ -1,9 +1,9 @@
 // How a lane is written as a row and read from it.
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
-import type { Columns, WrittenRow } from './columns.ts'
+import { rowType, type Columns, type RowType, type WrittenRow } from './columns.ts'
 import { STANDING, standingColumns, type Standing } from './standings.ts'
-import { bytes, hex, moment, momentOrNull, number, text, written, type Row } from './values.ts'
+import { bytes, moment, momentOrNull, number, text, written, type Row } from './values.ts'
 
 export const LANE_COLUMNS = [
   'row',
@@ -25,7 +25,7 @@ export const LANE_COLUMNS = [
 /** With where it stands. */
 export const STANDING_COLUMNS: string = [...LANE_COLUMNS, ...Object.keys(STANDING)].join(', ')
 /** What a transition may change. */
-export const CHANGED: Columns = {
+const CHANGED: Columns = {
   id: 'text',
   row: 'bigint',
   tail: 'bigint',
@@ -42,8 +42,23 @@ export const CHANGED: Columns = {
   keep_until: 'bigint',
 }
 /** One that went and came back may have another name: a key and its group are as its newest event says. */
-export const NAMED: Columns = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
-export const MADE: Columns = { ...CHANGED, ...NAMED }
+const NAMED: Columns = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
+/** `was`: the write that it was decided on. `stays`: where it stands. */
+export const SET_LANES: RowType = rowType('set_lanes', { ...CHANGED, was: 'bigint', stays: 'boolean' })
+/** What an event changes that only joins others, and that no index has to know. */
+export const PUSH_LANES: RowType = rowType('push_lanes', {
+  id: 'text',
+  tail: 'bigint',
+  waiting: 'int',
+  bytes: 'bigint',
+  win: 'bigint',
+  due: 'bigint',
+  ticket: 'bigint',
+  rev: 'bigint',
+  was: 'bigint',
+})
+export const NAME_LANES: RowType = rowType('name_lanes', NAMED)
+export const ADD_LANES: RowType = rowType('add_lanes', { ...CHANGED, ...NAMED })
 
 export function isCalled(lane: Lane, stored: Lane | undefined): boolean {
   return (
@@ -54,11 +69,55 @@ export function isCalled(lane: Lane, stored: Lane | undefined): boolean {
   )
 }
 
+type Pushed = 'tail' | 'waiting' | 'bytes' | 'window' | 'due' | 'ticket'
+const NOT_PUSHED: Readonly<Record<Exclude<keyof Lane, Pushed>, true>> = {
+  row: true,
+  id: true,
+  flow: true,
+  key: true,
+  tenant: true,
+  group: true,
+  cap: true,
+  left: true,
+  replays: true,
+  replayDue: true,
+  passed: true,
+  letters: true,
+  letterDue: true,
+  blocks: true,
+  hold: true,
+  ended: true,
+  keepUntil: true,
+  run: true,
+  line: true,
+}
+const SAME = Object.keys(NOT_PUSHED) as readonly (keyof typeof NOT_PUSHED)[]
+
+/** Of one that is left where it stands: whether no other column changes. */
+export function isPushed({ lane, inRow }: Standing, before: Standing): boolean {
+  const others = before.lane.waiting > 0 && lane.waiting > 0 && inRow === before.inRow
+  return others && SAME.every((name) => lane[name] === before.lane[name])
+}
+
+export function pushOf({ lane, rev }: Standing, before: Standing): WrittenRow {
+  return {
+    id: lane.id,
+    tail: lane.tail,
+    waiting: lane.waiting,
+    bytes: lane.bytes,
+    win: momentOrNull(lane.window),
+    due: momentOrNull(lane.due),
+    ticket: lane.ticket,
+    rev,
+    was: before.rev,
+  }
+}
+
 export function nameOf(lane: Lane): WrittenRow {
   return {
     id: lane.id,
     flow: written(lane.flow),
-    key: hex(Buffer.from(lane.key)),
+    key: Buffer.from(lane.key),
     tenant: written(lane.tenant),
     grp: written(lane.group),
   }

@@ -4,26 +4,15 @@ import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
-import { arraysOf, insertInto, sendRows, unnested, updateOf, type Columns } from './columns.ts'
 import { GroupTurns } from './group-turns.ts'
-import { CHANGED, changesOf, isCalled, laneOf, MADE, NAMED, nameOf, STANDING_COLUMNS } from './lane-rows.ts'
+import { laneOf, STANDING_COLUMNS } from './lane-rows.ts'
+import { byId, writeLanes, type LaneWrite } from './lane-writes.ts'
 import type { LineFloors } from './line-floors.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
 import { headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
 import { number, written, type Row } from './values.ts'
-
-const SET_COLUMNS: Columns = { ...CHANGED, was: 'bigint', stays: 'boolean' }
-/** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
-const SET = `with changed as (
-    ${updateOf('lanes', CHANGED)
-      .replace(unnested(CHANGED), unnested(SET_COLUMNS))
-      .replace(/(ring\w+) = v\.\1/g, '$1 = case when v.stays then t.$1 else v.$1 end')} and t.rev = v.was returning 1
-  ) select must_be((select count(*) from changed), $${Object.keys(SET_COLUMNS).length + 1})`
-const RENAME = updateOf('lanes', NAMED)
-/** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
-const ADD = insertInto('lanes', MADE)
 
 const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
 const LOCKED = `${BY_ID} for update`
@@ -70,7 +59,7 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #inRow: LanesParts['inRow']
   readonly #know: LanesParts['know']
   /** As they were written last. */
-  #written: readonly Standing[] = []
+  #written: readonly LaneWrite[] = []
 
   constructor({ now, first, floors, believed, inRow, know }: LanesParts) {
     this.#now = now
@@ -278,44 +267,25 @@ export class PostgresLanes implements LaneTable, Part {
   write(db: Db): Promise<unknown> {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
-    const before = (lane: Lane): Lane | undefined => this.#lanes.stored(lane.id)
-    const standings = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane)))
-    const old = standings.filter(({ lane }) => before(lane) !== undefined)
-    const made = standings.filter(({ lane }) => before(lane) === undefined)
-    const renamed = old.map(({ lane }) => lane).filter((lane) => !isCalled(lane, before(lane)))
+    const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane)))
     this.#floors.written(sorted)
-    this.#written = standings
+    this.#written = writes
     return Promise.all([
       deleteBy(db, 'lanes where id', removed),
-      this.#set(db, old),
-      sendRows(db, RENAME, NAMED, renamed.map(nameOf)),
-      sendRows(
-        db,
-        ADD,
-        MADE,
-        made.map((standing) => ({ ...changesOf(standing), ...nameOf(standing.lane) })),
-      ),
+      writeLanes(db, writes),
       this.#standings.putRight(db, (id) => this.#lanes.changes.has(id)),
       this.#turns.write(db),
     ])
   }
 
-  async #set(db: Db, standings: readonly Standing[]): Promise<void> {
-    const rows = standings.map((one) => {
-      const was = this.#standings.stored(one.lane.id)?.rev ?? null
-      return { ...changesOf(one), was, stays: this.#standings.stays(one.lane) }
-    })
-    if (rows.length > 0) await db.rows(SET, [...arraysOf(rows, SET_COLUMNS), rows.length])
-  }
-
   /** What was written is so: it is committed, or will not have been. */
   teach(beliefs: Beliefs): void {
-    for (const standing of this.#written) beliefs.learn(standing)
+    for (const { standing } of this.#written) beliefs.learn(standing)
     for (const id of this.#lanes.removed) beliefs.forget(id)
   }
 
   forget(beliefs: Beliefs): void {
-    for (const { lane } of this.#written) beliefs.forget(lane.id)
+    for (const { standing } of this.#written) beliefs.forget(standing.lane.id)
   }
 }
 
@@ -327,8 +297,4 @@ function earliest(lanes: Head['lanes']): { readonly due: Millis; readonly isSure
     if (due === rings) return { due: least, isSure: true }
   }
   return { due: least, isSure: false }
-}
-
-function byId(one: Lane, other: Lane): number {
-  return one.id < other.id ? -1 : 1
 }

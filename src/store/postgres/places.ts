@@ -3,6 +3,7 @@
 // a lane with a single event has no other: most lanes cost one row.
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
+import { insertInto, rowsOf, rowType, sendRows, type RowType } from './columns.ts'
 import type { Db, Part } from './part.ts'
 import type { Standing } from './standings.ts'
 import { number, type Row } from './values.ts'
@@ -32,9 +33,16 @@ const UP_TO = `select p.lane, p.rank, p.pos, p.event, p.size from unnest($1::big
   join places p on p.lane = w.lane and p.rank = w.rank and p.pos <= w.pos order by p.lane, p.rank, p.pos`
 const OF_EVENT = `select p.lane, p.rank, p.pos, p.event, p.size from unnest($1::bigint[], $2::bigint[]) as w (lane, event)
   join places p on p.lane = w.lane and p.event = w.event order by p.lane, p.rank, p.pos`
-const ADD = `insert into places (lane, rank, pos, event, size)
-  select * from unnest($1::bigint[], $2::int[], $3::bigint[], $4::bigint[], $5::int[])`
-const REMOVE = `delete from places p using unnest($1::bigint[], $2::int[], $3::bigint[]) as w (lane, rank, pos)
+export const ADD_PLACES: RowType = rowType('add_places', {
+  lane: 'bigint',
+  rank: 'smallint',
+  pos: 'bigint',
+  event: 'bigint',
+  size: 'int',
+})
+const ADD = insertInto('places', ADD_PLACES)
+export const REMOVE_PLACES: RowType = rowType('remove_places', { lane: 'bigint', rank: 'smallint', pos: 'bigint' })
+const REMOVE = `delete from places p using ${rowsOf(REMOVE_PLACES, 'w')}
   where p.lane = w.lane and p.rank = w.rank and p.pos = w.pos`
 
 export class PostgresPlaces implements PlaceTable, Part {
@@ -196,17 +204,14 @@ export class PostgresPlaces implements PlaceTable, Part {
     const gone = all.flatMap(({ lane, rank, inRow, removed, added }) =>
       [...removed]
         .filter((pos) => pos !== inRow?.pos && !added.some((place) => place.pos === pos))
-        .map((pos) => [lane, rank, pos] as const),
+        .map((pos) => ({ lane, rank, pos })),
     )
     const added = all.flatMap((known) =>
       addedOf(known)
         .filter((place) => place !== inRowOf(known))
-        .map(({ pos, event, size }) => [known.lane, known.rank, pos, event, size] as const),
+        .map((place) => ({ lane: known.lane, rank: known.rank, ...place })),
     )
-    await Promise.all([
-      gone.length > 0 ? db.rows(REMOVE, columnsOf(gone)) : undefined,
-      added.length > 0 ? db.rows(ADD, columnsOf(added)) : undefined,
-    ])
+    await Promise.all([sendRows(db, REMOVE, REMOVE_PLACES, gone), sendRows(db, ADD, ADD_PLACES, added)])
   }
 }
 
@@ -248,8 +253,4 @@ function lanesOf(wanted: readonly Known[]): readonly [readonly number[], readonl
 
 function placeOf(row: Row): PlaceRow {
   return { pos: number(row[2]), event: number(row[3]), size: number(row[4]) }
-}
-
-function columnsOf(rows: readonly (readonly number[])[]): readonly string[] {
-  return (rows[0] ?? []).map((_, column) => `{${rows.map((row) => row[column]).join()}}`)
 }

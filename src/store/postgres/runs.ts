@@ -3,28 +3,11 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { RunRow, RunTable } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
-import { insertInto, sendRows, type Columns } from './columns.ts'
+import { insertInto, rowType, sendRows, type RowType, type WrittenRow } from './columns.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
-import { bytes, hex, number, numbers, text, written, type Row, type Value } from './values.ts'
+import { bytes, number, numbers, text, written, type Row } from './values.ts'
 
-const RUN = [
-  'n',
-  'parent',
-  'lane',
-  'flow',
-  'key',
-  'tenant',
-  'kind',
-  'reason',
-  'started',
-  'ended',
-  'tries',
-  'lapses',
-  'events',
-  'attempts',
-]
-export const RUN_COLUMNS: string = RUN.join(', ')
-const PLAIN: Columns = {
+export const ADD_RUNS: RowType = rowType('add_runs', {
   n: 'bigint',
   parent: 'text',
   lane: 'text',
@@ -37,11 +20,13 @@ const PLAIN: Columns = {
   ended: 'bigint',
   tries: 'int',
   lapses: 'int',
-  events: 'text',
+  events: 'bigint[]',
   attempts: 'text',
-}
+})
+const RUN = Object.keys(ADD_RUNS.columns)
+export const RUN_COLUMNS: string = RUN.join(', ')
 /** A dead letter that runs again has the same number: its newest record stands. */
-const PUT_RUN = `${insertInto('runs', PLAIN).replace('v.events', 'v.events::bigint[]')}
+const PUT_RUN = `${insertInto('runs', ADD_RUNS)}
   on conflict (n) do update set ${RUN.slice(1)
     .map((column) => `${column} = excluded.${column}`)
     .join(', ')}`
@@ -103,18 +88,18 @@ export class PostgresRuns implements RunTable, Part {
     const { kept, removed } = this.#runs
     await Promise.all([
       deleteBy(db, 'runs where n', removed.map(runNumber)),
-      sendRows(db, PUT_RUN, PLAIN, kept.map(runRow)),
+      sendRows(db, PUT_RUN, ADD_RUNS, kept.map(runRow)),
     ])
   }
 }
 
-function runRow(run: RunRow): Readonly<Record<string, Value>> {
+function runRow(run: RunRow): WrittenRow {
   return {
     n: runNumber(run.id),
     parent: run.parent,
     lane: run.lane,
     flow: written(run.flow),
-    key: hex(Buffer.from(run.key)),
+    key: Buffer.from(run.key),
     tenant: written(run.tenant),
     kind: run.kind,
     reason: written(run.reason),

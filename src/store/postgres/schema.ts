@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { SluiceError } from '../../errors.ts'
 import type { Db } from './part.ts'
+import { keepRowTypes } from './row-types.ts'
 import { number, text } from './values.ts'
 import { keepWorkView } from './work-view.ts'
 
@@ -31,6 +32,7 @@ export async function migrate(db: Db, schema: string, script: (sql: string) => P
       STEPS.length,
     ])
   } else if (version < STEPS.length) await db.rows('update meta set schema = $1', [STEPS.length])
+  await keepRowTypes(db, script)
   const isMade = await keepWorkView(db, script)
   // Readers read what is new as well.
   if (isMade || version < STEPS.length) await db.rows('select share_again()')

@@ -6,7 +6,8 @@ import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
 import type { PlaceRow } from '../rules/tables.ts'
-import { sendRows, updateOf, type Columns, type WrittenRow } from './columns.ts'
+import { rowType, sendRows, updateOf, type Columns, type RowType, type WrittenRow } from './columns.ts'
+import type { LaneWrite } from './lane-writes.ts'
 import type { Db } from './part.ts'
 import { byTurn } from './ready-lines.ts'
 import { moment, momentOrNull, number, type Row } from './values.ts'
@@ -32,8 +33,8 @@ export const STANDING: Columns = {
   first_event: 'bigint',
   first_size: 'int',
 }
-const PUT_RIGHT_COLUMNS: Columns = { id: 'text', ...RING }
-const PUT_RIGHT = updateOf('lanes', PUT_RIGHT_COLUMNS)
+export const MOVE_LANES: RowType = rowType('move_lanes', { id: 'text', ...RING })
+const PUT_RIGHT = updateOf('lanes', MOVE_LANES)
 
 /** Of a row that ends with these columns. */
 export function ringIn(row: Row): Ring {
@@ -98,35 +99,33 @@ export class Standings {
     })
   }
 
-  /** As the lane is to be written. */
-  next(lane: Lane, inRow: PlaceRow | undefined): Standing {
-    const before = this.#stored.get(lane.id)
-    return { lane, ring: before !== undefined && this.stays(lane) ? before.ring : lane, rev: newRev(), inRow }
-  }
-
   /**
-   * Whether it is left where it stands: its deadline has only moved back. Where that is, is not asked: whoever comes upon it
-   * may put it right meanwhile, and nobody has decided on that. Groups take turns by where their lanes really stand.
+   * As the lane is to be written. It is left where it stands if its deadline has only moved back. Where that is, is not asked:
+   * whoever comes upon it may put it right meanwhile, and nobody has decided on that.
    */
-  stays(lane: Lane): boolean {
-    const before = this.#stored.get(lane.id)?.lane
-    return (
-      before !== undefined &&
-      before.due < NEVER &&
-      lane.due < NEVER &&
-      byTurn(before, lane) <= 0 &&
-      lane.flow === before.flow &&
-      lane.line === before.line &&
-      lane.group === '' &&
-      before.group === '' &&
-      !this.#found.has(lane.id)
-    )
+  next(lane: Lane, inRow: PlaceRow | undefined): LaneWrite {
+    const before = this.#stored.get(lane.id)
+    const stays = before !== undefined && !this.#found.has(lane.id) && mayStay(lane, before.lane)
+    return { standing: { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }, before, stays }
   }
 
   /** Those that were come upon, and are left as they were. */
   async putRight(db: Db, isWritten: (id: LaneId) => boolean): Promise<void> {
     const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
     const rows = early.map(({ lane }) => ({ id: lane.id, ...ringColumns(lane) }))
-    await sendRows(db, PUT_RIGHT, PUT_RIGHT_COLUMNS, rows)
+    await sendRows(db, PUT_RIGHT, MOVE_LANES, rows)
   }
+}
+
+/** Groups take turns by where their lanes really stand. */
+function mayStay(lane: Lane, before: Lane): boolean {
+  return (
+    before.due < NEVER &&
+    lane.due < NEVER &&
+    byTurn(before, lane) <= 0 &&
+    lane.flow === before.flow &&
+    lane.line === before.line &&
+    lane.group === '' &&
+    before.group === ''
+  )
 }

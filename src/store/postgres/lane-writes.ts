@@ -1,0 +1,76 @@
+// How the lanes that a transaction has changed are written: those that are new, those that are not what they were, and, with
+// fewer columns, those in which only more waits.
+import type { Lane } from '../../model/lane.ts'
+import { insertInto, rowsOf, sendRows, updateOf, type RowType } from './columns.ts'
+import {
+  ADD_LANES,
+  changesOf,
+  isCalled,
+  isPushed,
+  NAME_LANES,
+  nameOf,
+  PUSH_LANES,
+  pushOf,
+  SET_LANES,
+} from './lane-rows.ts'
+import type { Db } from './part.ts'
+import type { Standing } from './standings.ts'
+
+export interface LaneWrite {
+  readonly standing: Standing
+  /** Undefined: it is new. */
+  readonly before: Standing | undefined
+  /** Whether it is left where it stands. */
+  readonly stays: boolean
+}
+
+type LaneChange = LaneWrite & { readonly before: Standing }
+
+/** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
+function changed(type: RowType, set: (column: string) => string): string {
+  const columns = Object.keys(type.columns).filter((column) => !['id', 'was', 'stays'].includes(column))
+  return `with changed as (
+    update lanes t set ${columns.map((column) => `${column} = ${set(column)}`).join(', ')} from ${rowsOf(type, 'v')}
+    where t.id = v.id and t.rev = v.was returning 1
+  ) select must_be((select count(*) from changed), $2)`
+}
+
+const SET = changed(SET_LANES, (column) =>
+  column.startsWith('ring') ? `case when v.stays then t.${column} else v.${column} end` : `v.${column}`,
+)
+const PUSH = changed(PUSH_LANES, (column) => `v.${column}`)
+const RENAME = updateOf('lanes', NAME_LANES)
+/** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
+const ADD = insertInto('lanes', ADD_LANES)
+
+/** In the order of their ids, in which all lock. */
+export async function writeLanes(db: Db, writes: readonly LaneWrite[]): Promise<void> {
+  const old = writes.filter((write): write is LaneChange => write.before !== undefined)
+  const added = writes.flatMap(({ standing, before }) => (before === undefined ? [standing] : []))
+  const rows = added.map((standing) => ({ ...changesOf(standing), ...nameOf(standing.lane) }))
+  await Promise.all([change(db, old), sendRows(db, ADD, ADD_LANES, rows)])
+}
+
+/** With one statement for all: with two, those of the second would be locked out of the order. */
+async function change(db: Db, writes: readonly LaneChange[]): Promise<void> {
+  if (writes.every(({ standing, before, stays }) => stays && isPushed(standing, before))) {
+    const pushes = writes.map(({ standing, before }) => pushOf(standing, before))
+    await sendRows(db, PUSH, PUSH_LANES, pushes, pushes.length)
+    return
+  }
+  const rows = writes.map(({ standing, before, stays }) => ({ ...changesOf(standing), was: before.rev, stays }))
+  const renamed = writes.filter(({ standing, before }) => !isCalled(standing.lane, before.lane))
+  await Promise.all([
+    sendRows(db, SET, SET_LANES, rows, rows.length),
+    sendRows(
+      db,
+      RENAME,
+      NAME_LANES,
+      renamed.map(({ standing }) => nameOf(standing.lane)),
+    ),
+  ])
+}
+
+export function byId(one: Lane, other: Lane): number {
+  return one.id < other.id ? -1 : 1
+}

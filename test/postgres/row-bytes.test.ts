@@ -1,0 +1,81 @@
+// Rows cross to the server in its own form, written byte by byte: whatever is in them, it reads what was meant.
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { connect, Connection, script } from '../../src/store/postgres/connections.ts'
+import { rowsOf, rowType, type WrittenRow } from '../../src/store/postgres/columns.ts'
+import { bytesOf } from '../../src/store/postgres/row-bytes.ts'
+import { keepRowTypes } from '../../src/store/postgres/row-types.ts'
+import type { Row } from '../../src/store/postgres/values.ts'
+
+const EVERY = rowType('every', {
+  big: 'bigint',
+  whole: 'int',
+  small: 'smallint',
+  yes: 'boolean',
+  words: 'text',
+  raw: 'bytea',
+  names: 'text[]',
+  numbers: 'bigint[]',
+})
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }).map((made) => made.replaceAll('\0', '')),
+  fc.string({ minLength: 60, maxLength: 70 }),
+)
+const big = fc.maxSafeInteger()
+const values = {
+  big,
+  whole: fc.integer(),
+  small: fc.integer({ min: -32_768, max: 32_767 }),
+  yes: fc.boolean(),
+  words: text,
+  raw: fc.uint8Array({ maxLength: 300 }),
+  names: fc.array(text, { maxLength: 4 }),
+  numbers: fc.array(big, { maxLength: 4 }),
+}
+const row = fc.record(
+  Object.fromEntries(Object.entries(values).map(([name, made]) => [name, fc.option<unknown>(made)])),
+) as fc.Arbitrary<WrittenRow>
+
+describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
+  const schema = `row_bytes_${process.pid}_${name.replaceAll(/\W/g, '').toLowerCase()}`
+  const onlooker = new pg.Client({ connectionString: url })
+
+  beforeAll(async () => {
+    await onlooker.connect()
+    await onlooker.query(`create schema ${schema}`)
+  })
+  afterAll(async () => {
+    await onlooker.query(`drop schema if exists ${schema} cascade`)
+    await onlooker.end()
+  })
+
+  it('the server reads what was written', { timeout: 30_000 }, async () => {
+    const pool = await connect({ url, schema, size: 1 })
+    const client = await pool.connect()
+    const db = new Connection(client, false)
+    await keepRowTypes(db, (sql) => script(client, sql), [EVERY])
+    const sql = `select ${Object.keys(EVERY.columns).join(', ')} from ${rowsOf(EVERY, 'v')}`
+    const sent = (rows: readonly WrittenRow[]): Promise<readonly Row[]> => db.rows(sql, [bytesOf(rows, EVERY.columns)])
+    await fc.assert(
+      fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async (rows) => {
+        expect((await sent(rows)).map((one) => one.map(plain))).toEqual(
+          rows.map((one) => Object.keys(EVERY.columns).map((column) => plain(one[column]))),
+        )
+      }),
+      { numRuns: 300 },
+    )
+    // More than fits where rows are written, in one of them and in all together.
+    const long = [{ words: 'é'.repeat(3_000_000) }, ...Array.from({ length: 5_000 }, () => ({ words: 'x'.repeat(40) }))]
+    expect((await sent(long)).map((one) => one[4])).toEqual(long.map(({ words }) => words))
+    const [longest] = await sent([{ raw: Buffer.alloc(1_000_000, 7) }])
+    expect(longest?.[5]).toEqual(Buffer.alloc(1_000_000, 7))
+    client.release()
+    await pool.end()
+  })
+})
+
+function plain(value: unknown): unknown {
+  return value instanceof Uint8Array ? [...value] : Array.isArray(value) ? value.map(String) : (value ?? null)
+}
