@@ -38,13 +38,6 @@ export function updateOf(table: string, type: RowType): string {
   return `update ${table} t set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${rowsOf(type, 'v')} where t.${key} = v.${key}`
 }
 
-/** `more`: the values of the statement that come after the rows. */
-export async function sendRows(
-  db: Db,
-  sql: string,
-  type: RowType,
-  rows: readonly WrittenRow[],
-  ...more: readonly Value[]
-): Promise<void> {
-  if (rows.length > 0) await db.rows(sql, [bytesOf(rows, type.columns), ...more])
+export async function sendRows(db: Db, sql: string, type: RowType, rows: readonly WrittenRow[]): Promise<void> {
+  if (rows.length > 0) await db.rows(sql, [bytesOf(rows, type.columns)])
 }

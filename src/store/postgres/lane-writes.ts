@@ -32,7 +32,7 @@ function changed(type: RowType, set: (column: string) => string): string {
   return `with changed as (
     update lanes t set ${columns.map((column) => `${column} = ${set(column)}`).join(', ')} from ${rowsOf(type, 'v')}
     where t.id = v.id and t.rev = v.was returning 1
-  ) select must_be((select count(*) from changed), $2)`
+  ) select must_be((select count(*) from changed), cardinality($1))`
 }
 
 const SET = changed(SET_LANES, (column) =>
@@ -55,13 +55,13 @@ export async function writeLanes(db: Db, writes: readonly LaneWrite[]): Promise<
 async function change(db: Db, writes: readonly LaneChange[]): Promise<void> {
   if (writes.every(({ standing, before, stays }) => stays && isPushed(standing, before))) {
     const pushes = writes.map(({ standing, before }) => pushOf(standing, before))
-    await sendRows(db, PUSH, PUSH_LANES, pushes, pushes.length)
+    await sendRows(db, PUSH, PUSH_LANES, pushes)
     return
   }
   const rows = writes.map(({ standing, before, stays }) => ({ ...changesOf(standing), was: before.rev, stays }))
   const renamed = writes.filter(({ standing, before }) => !isCalled(standing.lane, before.lane))
   await Promise.all([
-    sendRows(db, SET, SET_LANES, rows, rows.length),
+    sendRows(db, SET, SET_LANES, rows),
     sendRows(
       db,
       RENAME,
