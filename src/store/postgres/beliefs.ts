@@ -14,16 +14,13 @@ const SAMPLED_FOR: Millis = 5_000
 /** After a wrong guess so many arrivals are not guessed about, twice as many after each further one. */
 const CAUTION_MOST = 64
 
-/** In place of the number of writes: nothing is believed of it. */
-const FORGOTTEN = -1
-
 export class Beliefs {
   readonly reserve: Reserve = new Reserve()
   /** Undefined before the first transaction. */
   routes: number | undefined
   readonly #clock: Clock | undefined
   #lanes = new Map<LaneId, Standing>()
-  #before: ReadonlyMap<LaneId, Standing> = new Map()
+  #before = new Map<LaneId, Standing>()
   #offsets: readonly [now: number, before: number] = [-Infinity, -Infinity]
   #sampledAt: Millis = -Infinity
   #caution = 0
@@ -51,24 +48,21 @@ export class Beliefs {
   }
 
   lane(id: LaneId): Standing | undefined {
-    const standing = this.#lanes.get(id) ?? this.#before.get(id)
-    return standing?.rev === FORGOTTEN ? undefined : standing
+    return this.#lanes.get(id) ?? this.#before.get(id)
   }
 
   learn(standing: Standing): void {
-    this.#keep(standing.lane.key.length > KEY_MOST ? { ...standing, rev: FORGOTTEN } : standing)
-  }
-
-  forget(id: LaneId): void {
-    const known = this.lane(id)
-    if (known !== undefined) this.#keep({ ...known, rev: FORGOTTEN })
-  }
-
-  #keep(standing: Standing): void {
-    this.#lanes.set(standing.lane.id, standing)
+    const { id, key } = standing.lane
+    if (key.length > KEY_MOST) return this.forget(id)
+    this.#lanes.set(id, standing)
     if (this.#lanes.size < GENERATION) return
     this.#before = this.#lanes
     this.#lanes = new Map()
+  }
+
+  forget(id: LaneId): void {
+    this.#lanes.delete(id)
+    this.#before.delete(id)
   }
 
   /** The server said what time it is, just now. */

@@ -41,10 +41,15 @@ export class Numbers {
     return this.#lacking > 0
   }
 
-  /** As many as were asked for in vain; and one block with the first that is loaded, which nearly all will want. */
+  /** As many as were asked for in vain; one block with the first that is loaded, which nearly all will want; and what the process lacks. */
   async load(db: Db): Promise<void> {
-    const wanted = Math.max(this.#blocks.length === 0 ? 1 : 0, Math.ceil(this.#lacking / BLOCK))
-    if (wanted > 0) this.#blocks.push(...(await blocks(db, wanted)))
+    const least = this.#blocks.length === 0 && !this.#isGuess ? 1 : 0
+    const own = Math.max(least, Math.ceil(this.#lacking / BLOCK))
+    const all = own + this.#reserve.wants
+    if (all === 0) return
+    const drawn = (await db.rows(NEXT, [all])).map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
+    this.#blocks.push(...drawn.slice(0, own))
+    this.#reserve.add(drawn.slice(own))
   }
 
   /** What is left when all is decided. */
@@ -71,10 +76,14 @@ export class Reserve {
     this.#blocks = [block, ...this.#blocks.filter(({ next }) => next > block.next)]
   }
 
-  /** Before it runs out, with what is asked anyway. */
-  async refill(db: Db): Promise<void> {
+  /** How many blocks, before it runs out. */
+  get wants(): number {
     const left = this.#blocks.reduce((sum, { next, end }) => sum + end - next, 0)
-    if (this.#isUsed && left < LOW) this.#blocks.push(...(await blocks(db, REFILL)))
+    return this.#isUsed && left < LOW ? REFILL : 0
+  }
+
+  add(blocks: readonly Block[]): void {
+    this.#blocks.push(...blocks)
   }
 }
 
@@ -87,8 +96,4 @@ function drawnFrom(from: Block[]): number | undefined {
     from.shift()
   }
   return undefined
-}
-
-async function blocks(db: Db, n: number): Promise<readonly Block[]> {
-  return (await db.rows(NEXT, [n])).map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
 }

@@ -70,7 +70,7 @@ export class PostgresRecords implements RecordQueries, Part {
   readonly #got = new Questions<[kind: RecordKind, id: string], Found>()
   readonly #stats = new Questions<[now: Millis], TableStats>()
 
-  constructor(name: () => string) {
+  constructor(name: string) {
     this.#kinds = {
       events: {
         table: 'events',
@@ -102,11 +102,11 @@ export class PostgresRecords implements RecordQueries, Part {
         columns: RUN_COLUMNS,
         order: 'n',
         where: { ...ofALane, ...between('ended') },
-        read: (row, ids) => runRecord(runOf(row, name()), ids),
+        read: (row, ids) => runRecord(runOf(row, name), ids),
         named: (row) => numbers(row[12]),
         byId: 'n = $1',
         idOf: (id) => {
-          const n = id.startsWith(`${name()}-`) ? runNumber(id) : Number.NaN
+          const n = id.startsWith(`${name}-`) ? runNumber(id) : Number.NaN
           return Number.isSafeInteger(n) ? n : undefined
         },
       },

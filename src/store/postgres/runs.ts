@@ -34,12 +34,12 @@ const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 orde
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
 
 export class PostgresRuns implements RunTable, Part {
-  readonly #name: () => string
+  readonly #name: string
   readonly #runs = new Keyed<RunRow>()
   readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly string[]>()
 
   /** `name`: of the store, with which its runs' ids begin. */
-  constructor(name: () => string) {
+  constructor(name: string) {
     this.#name = name
   }
 
@@ -77,7 +77,7 @@ export class PostgresRuns implements RunTable, Part {
   async load(db: Db): Promise<void> {
     await this.#lists.load(async (sql, values) =>
       (await db.rows(sql, values)).map((row) => {
-        const run = runOf(row, this.#name())
+        const run = runOf(row, this.#name)
         this.#runs.load(run.id, run)
         return run.id
       }),

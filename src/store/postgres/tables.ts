@@ -52,52 +52,84 @@ export interface TableParts {
 }
 
 export class PostgresTables implements TransactionTables {
+  readonly name: string
+  readonly draw: () => number
+  readonly lanes: PostgresLanes
+  readonly #isGuess: boolean
   readonly #locks: Locks
   readonly #floors: LineFloors
   readonly #beliefs: Beliefs
   readonly #numbers: Numbers
-  readonly draw: () => number
-  readonly lanes: PostgresLanes
-  readonly places: PostgresPlaces = new PostgresPlaces((lane) => this.lanes.stored(lane))
-  readonly events: PostgresEvents
-  readonly runs: PostgresRuns = new PostgresRuns(() => this.name)
-  readonly letters: PostgresLetters = new PostgresLetters()
-  readonly marks: PostgresMarks = new PostgresMarks()
-  readonly limits: PostgresLimits
-  readonly small: PostgresSmall
-  readonly outbox: PostgresOutbox
-  readonly docs: PostgresDocs
-  readonly records: PostgresRecords = new PostgresRecords(() => this.name)
-  readonly name: string
+  // Most transactions touch few of these: each is made when one does.
+  #places: PostgresPlaces | undefined
+  #events: PostgresEvents | undefined
+  #runs: PostgresRuns | undefined
+  #letters: PostgresLetters | undefined
+  #marks: PostgresMarks | undefined
+  #limits: PostgresLimits | undefined
+  #small: PostgresSmall | undefined
+  #docs: PostgresDocs | undefined
+  #outbox: PostgresOutbox | undefined
+  #records: PostgresRecords | undefined
   #now: Millis | undefined
   #routes: number | undefined
   #raised = 0
 
   constructor(parts: TableParts) {
-    this.name = parts.name
-    const { first, floors, beliefs, isGuess } = parts
+    const { name, first, floors, beliefs, isGuess, now, space } = parts
+    this.name = name
+    this.#isGuess = isGuess
     this.#beliefs = beliefs
     this.#numbers = new Numbers(beliefs.reserve, isGuess)
     this.draw = this.#numbers.draw
     const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
-    this.events = new PostgresEvents(this.draw, isGuess)
     const know = (event: PlacedEvent): void => this.events.know(event)
-    this.lanes = new PostgresLanes({
-      now: parts.now,
-      first,
-      floors,
-      inRow,
-      know,
-      believed: isGuess ? beliefs : undefined,
-    })
+    const believed = isGuess ? beliefs : undefined
+    this.lanes = new PostgresLanes({ now, first, floors, inRow, know, believed })
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors
-    this.#now = parts.now
-    this.#locks = new Locks(parts.space)
-    this.limits = new PostgresLimits(this.#locks)
-    this.small = new PostgresSmall(this.#locks)
-    this.outbox = new PostgresOutbox(this.#locks)
-    this.docs = new PostgresDocs(this.#locks)
+    this.#now = now
+    this.#locks = new Locks(space)
+  }
+
+  get places(): PostgresPlaces {
+    return (this.#places ??= new PostgresPlaces((lane) => this.lanes.stored(lane)))
+  }
+
+  get events(): PostgresEvents {
+    return (this.#events ??= new PostgresEvents(this.draw, this.#isGuess))
+  }
+
+  get runs(): PostgresRuns {
+    return (this.#runs ??= new PostgresRuns(this.name))
+  }
+
+  get letters(): PostgresLetters {
+    return (this.#letters ??= new PostgresLetters())
+  }
+
+  get marks(): PostgresMarks {
+    return (this.#marks ??= new PostgresMarks())
+  }
+
+  get limits(): PostgresLimits {
+    return (this.#limits ??= new PostgresLimits(this.#locks))
+  }
+
+  get small(): PostgresSmall {
+    return (this.#small ??= new PostgresSmall(this.#locks))
+  }
+
+  get docs(): PostgresDocs {
+    return (this.#docs ??= new PostgresDocs(this.#locks))
+  }
+
+  get outbox(): PostgresOutbox {
+    return (this.#outbox ??= new PostgresOutbox(this.#locks))
+  }
+
+  get records(): PostgresRecords {
+    return (this.#records ??= new PostgresRecords(this.name))
   }
 
   get now(): Millis | undefined {
@@ -124,20 +156,22 @@ export class PostgresTables implements TransactionTables {
     this.#raised++
   }
 
+  /** In the order in which they are loaded and written. */
   get #parts(): readonly Part[] {
-    return [
+    const all = [
       this.lanes,
-      this.places,
-      this.events,
-      this.runs,
-      this.letters,
-      this.marks,
-      this.limits,
-      this.small,
-      this.docs,
-      this.outbox,
-      this.records,
+      this.#places,
+      this.#events,
+      this.#runs,
+      this.#letters,
+      this.#marks,
+      this.#limits,
+      this.#small,
+      this.#docs,
+      this.#outbox,
+      this.#records,
     ]
+    return all.filter((part) => part !== undefined)
   }
 
   again(): void {
@@ -170,7 +204,6 @@ export class PostgresTables implements TransactionTables {
       this.#now === undefined ? this.#begin(db) : mayBeOthers ? this.#readRoutes(db) : undefined,
       ...this.#parts.map((part) => part.load(db)),
       db.readOnly ? undefined : this.#numbers.load(db),
-      db.readOnly ? undefined : this.#beliefs.reserve.refill(db),
     ])
     if (this.#now !== undefined) this.lanes.happened(this.#now)
   }
@@ -196,7 +229,7 @@ export class PostgresTables implements TransactionTables {
       db.rows(SAME_ROUTES, [this.#routes]),
       this.write(db),
       db.rows(NOW).then(([row]) => this.#beliefs.happened(number(row?.[0]))),
-      this.#beliefs.reserve.refill(db),
+      this.#numbers.load(db),
     ])
   }
 
