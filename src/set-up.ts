@@ -1,4 +1,4 @@
-// Whether an app may be let out into the world as it is set up. `sluice start` asks; `sluice dev` need not.
+// Whether an app may be let out into the world as it is set up. `sluice start` and `sluice work` ask; `sluice dev` need not.
 import { SluiceError } from './errors.ts'
 import { HOW_TO_GIVE_A_KEY } from './seal.ts'
 

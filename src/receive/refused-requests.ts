@@ -131,9 +131,10 @@ export function withoutSecrets(headers: Headers, secrets: readonly string[] = []
 }
 
 /** The same for the query of an address, which stays as it was sent when there is none in it. */
-export function queryWithoutSecrets({ search, searchParams }: URL, secrets: readonly string[]): string {
+export function queryWithoutSecrets(url: URL, secrets: readonly string[]): string {
+  const { search } = url
   if (search === '') return ''
-  const query = [...searchParams]
+  const query = [...url.searchParams]
   if (!query.some(([name, value]) => isSecret(name, value, secrets))) return search
   const shown = query.map(([name, value]): [string, string] =>
     isSecret(name, value, secrets) ? [nameOnly(name, secrets), ''] : [name, value],
@@ -157,10 +158,10 @@ function onlyHarmless(headers: Headers): Headers {
 const HARMLESS = /^(?:host|user-agent|date|via|connection|content-.*|accept.*|x-forwarded-.*|x-request-id)$/
 
 function hidden(headers: Headers, isHidden: (name: string, value: string) => boolean): Headers {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      isHidden(name, value) ? `(${value.length} characters)` : value,
-    ]),
-  )
+  const shown: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    shown[name] = isHidden(name, value) ? `(${value.length} characters)` : value
+  }
+  return shown
 }

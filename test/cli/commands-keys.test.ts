@@ -63,6 +63,19 @@ describe('sluice start', () => {
     const forced = new Program(folder, ['start', '--port=0', '--allow-loopback'], { SLUICE_MASTER_KEY: OLD })
     expect(await forced.said(/listens on (http:)/)).toBe('http:')
   })
+
+  test('and so does what works without a server', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
+    expect(await run(folder, ['work', '--once'], keys(OLD))).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/CONFIG_INVALID.*allowLoopback.*--allow-loopback/),
+    })
+    expect(await run(folder, ['work', '--once', '--allow-loopback'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/CONFIG_INVALID.*master key/),
+    })
+    expect((await run(folder, ['work', '--once', '--allow-loopback'], keys(OLD))).code).toBe(0)
+  })
 })
 
 describe('sluice dev', () => {

@@ -20,18 +20,23 @@ const LISTEN: Options = {
 }
 
 const ALLOW_LOOPBACK = 'allow-loopback'
+/** Of every command that delivers. */
+export const DELIVERING: Options = {
+  [ALLOW_LOOPBACK]: { type: 'boolean', says: 'deliver to this machine, if delivery.allowLoopback says so too' },
+}
+
+export function forcedBy(given: Given): { readonly allowLoopback: boolean } {
+  return { allowLoopback: given.is(ALLOW_LOOPBACK) }
+}
 
 export const start: Command = {
   words: 'start',
   says: 'run the app; options go before what the file exports as listen: { port, host, tls, trustProxy }',
-  options: {
-    ...LISTEN,
-    [ALLOW_LOOPBACK]: { type: 'boolean', says: 'deliver to this machine, if delivery.allowLoopback says so too' },
-  },
+  options: { ...LISTEN, ...DELIVERING },
   isLasting: true,
   run: async ({ given, where, out }) => {
     const file = configFile(where.folder, where.config)
-    const how = { listen: listenOf(given), allowLoopback: given.is(ALLOW_LOOPBACK) }
+    const how = { listen: listenOf(given), ...forcedBy(given) }
     await runOnce({ file, ...how, say: (line) => out.line(line), signal: stopSignal() })
     return EXIT.done
   },

@@ -1,11 +1,13 @@
 // `sluice work --once`: works what is due and ends, for cron and for machines that live only as long as they are asked.
 import type { Millis } from '../../clock.ts'
+import { mustBeFit } from '../../set-up.ts'
 import type { Sluice } from '../../sluice.ts'
 import { keepForAnswers } from '../answer-stream.ts'
 import { configFile, configured } from '../config-file.ts'
 import { misused, type Command, type Scene } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { many } from '../output.ts'
+import { DELIVERING, forcedBy } from './run-app.ts'
 
 const LOOK_EVERY: Millis = 50
 /** What is due and not begun for so long is not for this app: another one serves it, or nobody. */
@@ -28,6 +30,7 @@ export const work: Command = {
   options: {
     once: { type: 'boolean', says: 'end when nothing is due and nothing runs' },
     fail: { type: 'boolean', says: 'end with 1 if a run failed, though it may be tried again' },
+    ...DELIVERING,
   },
   run: async (scene) => {
     const { given, where, out } = scene
@@ -37,6 +40,7 @@ export const work: Command = {
     const { app } = await configured(configFile(where.folder, where.config))
     const tally = new Tally(app)
     try {
+      mustBeFit(app.setUp(), forcedBy(given))
       await app.start()
       const left = await idle(app, tally, scene)
       if (left.length > 0) out.note(`Due, but of no flow that begins here: ${left.join(', ')}`)
