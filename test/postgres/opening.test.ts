@@ -1,6 +1,7 @@
 // Opening a PostgreSQL store: many at once, one that cannot be reached, one that would forget, and whose clock counts.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { newEvent } from '../../src/store/conformance/vocabulary.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
@@ -52,6 +53,29 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect(openPostgresStore({ url, schema: name, acceptLoss: true })).rejects.toMatchObject({
       code: 'STORE_SCHEMA_NEWER',
     })
+  })
+
+  test('types of rows that a release lacks are made, and those of another release stay', async () => {
+    const name = schema()
+    await (await openPostgresStore({ url, schema: name, acceptLoss: true })).close()
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const types = async (): Promise<readonly string[]> => {
+      const { rows } = await client.query<{ typname: string }>(
+        `select typname from pg_type join pg_class c on c.oid = typrelid where c.relkind = 'c' and typnamespace = $1::regnamespace`,
+        [name],
+      )
+      return rows.map(({ typname }) => typname).toSorted()
+    }
+    const ours = await types()
+    const events = ours.find((type) => type.startsWith('add_events_'))
+    await client.query(`alter type ${name}.${events} rename to add_events_of_another_release`)
+    const store = await openPostgresStore({ url, schema: name, acceptLoss: true })
+    opened.push(store)
+    expect(await types()).toEqual([...ours, 'add_events_of_another_release'].toSorted())
+    await client.end()
+    const { results } = await store.append({ routes: 1, events: [newEvent('a', { key: 'k' }, Date.now())] })
+    expect(results).toEqual([{ kind: 'stored' }])
   })
 
   test('the clock of the server counts, not that of the process', async () => {
