@@ -23,9 +23,6 @@ const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <
 const OLDEST = `select ${STANDING_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
   order by row limit $3 for update skip locked`
 
-/** Of what is ready beyond those that are claimed: the first may stand too early. */
-const HEADS_SEEN = 8
-
 type HeadQuestion = [flow: string, line: Line, times: number]
 
 interface LanesParts {
@@ -197,9 +194,9 @@ export class PostgresLanes implements LaneTable, Part {
   /** Those that are found by their deadlines. */
   async load(db: Db): Promise<void> {
     await Promise.all([
-      this.#ready.load((queries) => this.#findReady(db, queries)),
-      // After those are locked.
+      // Before those that are asked for count as answered.
       this.#heads.loadTogether((questions) => this.#findHeads(db, questions)),
+      this.#ready.load((queries) => this.#findReady(db, queries)),
       // How many of a group run is known once those are here that this transaction may end.
       this.#isLocking ? undefined : this.#turns.load(db),
       this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
@@ -214,7 +211,7 @@ export class PostgresLanes implements LaneTable, Part {
   async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly Found[]> {
     // Ever more at once, where many stand too early.
     const asked = this.#asking(queries, ({ n }) => n + 2 * this.#standings.early)
-    const found = await readyLanes(db, asked, this.#now)
+    const found = await readyLanes(db, asked, { without: this.#lanes.storedKeys, at: this.#now })
     return asked.map(({ flow, line, from, most }, n) => {
       const { lanes, events } = found[n] ?? { lanes: [], events: [] }
       for (const event of events) this.#know(event)
@@ -226,9 +223,10 @@ export class PostgresLanes implements LaneTable, Part {
 
   async #findHeads(db: Db, questions: readonly HeadQuestion[]): Promise<readonly Head[]> {
     const lines = questions.map(([flow, line]) => ({ flow, line }))
-    const asked = this.#asking(lines, () => HEADS_SEEN)
-    if (questions.some(([, , times]) => times > 0)) return headsThrough(db, asked)
-    const heads = await headsOf(db, asked, this.#now)
+    const asked = this.#asking(lines, ({ flow, line }) => this.#ready.asked(flow, line) + 1)
+    const look = { without: this.#lanes.knownKeys, at: this.#now }
+    if (questions.some(([, , times]) => times > 0)) return headsThrough(db, asked, look)
+    const heads = await headsOf(db, asked, look)
     for (const [n, { flow, line, from }] of asked.entries()) this.#found(flow, line, from, heads[n]?.lanes[0]?.rings)
     return heads
   }

@@ -21,16 +21,20 @@ export interface AskedLine extends OfLine {
   readonly most: number
 }
 
+interface Look {
+  readonly without: readonly LaneId[]
+  /** Undefined: the moment that the transaction has set. */
+  readonly at: Millis | undefined
+}
+
 /** Events that come along with their lanes have no more bytes than this: not all of these lanes may be claimed. */
 const COMES_ALONG = 4_096
 /** Where lines are looked at, all of them with one statement: the least `rings` of each, and how many of it. */
 const LINES =
   'unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[]) with ordinality as a (flow, line, least, most, n)'
-/** What this transaction has locked it knows: that is passed over, and need not be named. */
-const NOT_OURS = 'xmax is distinct from pg_current_xact_id_if_assigned()::xid'
-const OF_LINE = `flow = a.flow and line = a.line and rings >= a.least and ${NOT_OURS}`
+const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
 /** The moment of the transaction, as its first statement set it unless it is given. The index is read no further than that. */
-const AT = 'coalesce($5::bigint, current_setting($$sluice.at$$, true)::bigint)'
+const AT = 'coalesce($6::bigint, current_setting($$sluice.at$$, true)::bigint)'
 const READY = `with ready as (
     select a.n, l.* from ${LINES} cross join lateral (
       select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= ${AT}
@@ -40,7 +44,7 @@ const READY = `with ready as (
     select ${PLACED_COLUMNS.join(', ')} from events
     where seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and purged_hash = '' offset 0
   ) e on true order by r.n, r.rings, r.ring_ticket`
-/** Of lines up to now, what is ready beyond that; and of each the one after now: behind that all may be deleted. */
+/** Of lines up to now, the first of which are about to be claimed; and of each the one after it: behind that all may be deleted. */
 const HEADS = `select a.n, l.id, l.due, l.rings, l.is_far from ${LINES} cross join lateral (
     (select id, due, rings, false as is_far from lanes where ${OF_LINE} and rings <= ${AT} order by rings, ring_ticket limit a.most)
     union all
@@ -48,7 +52,7 @@ const HEADS = `select a.n, l.id, l.due, l.rings, l.is_far from ${LINES} cross jo
   ) l order by a.n, l.rings`
 /** Lanes that stand too early are seen through, so many of them. */
 const SEEN_THROUGH = 32
-const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and ${NOT_OURS}
+const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
   order by rings, ring_ticket limit ${SEEN_THROUGH}`
 
 /** Of one line: locked, and unlike what others hold. */
@@ -57,13 +61,8 @@ interface Ready {
   readonly events: readonly PlacedEvent[]
 }
 
-/** `at`: undefined for the moment that the transaction has set. */
-export async function readyLanes(
-  db: Db,
-  asked: readonly AskedLine[],
-  at: Millis | undefined,
-): Promise<readonly Ready[]> {
-  const rows = await lookedAt(db, READY, asked, at)
+export async function readyLanes(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Ready[]> {
+  const rows = await lookedAt(db, READY, asked, look)
   return perLine(rows, asked).map((its) => ({
     lanes: its.map((row) => row.slice(0, -PLACED_COLUMNS.length)),
     events: its.flatMap((row) => {
@@ -79,8 +78,8 @@ export interface Head {
   readonly isAll: boolean
 }
 
-export async function headsOf(db: Db, asked: readonly AskedLine[], at: Millis | undefined): Promise<readonly Head[]> {
-  const rows = await lookedAt(db, HEADS, asked, at)
+export async function headsOf(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Head[]> {
+  const rows = await lookedAt(db, HEADS, asked, look)
   return perLine(rows, asked).map((its, n) => {
     const near = its.filter((row) => row[3] === false)
     const isWhole = near.length < (asked[n]?.most ?? 0)
@@ -91,18 +90,18 @@ export async function headsOf(db: Db, asked: readonly AskedLine[], at: Millis | 
 }
 
 /** Those that stand too early are seen through. */
-export async function headsThrough(db: Db, asked: readonly AskedLine[]): Promise<readonly Head[]> {
-  const looks = asked.map(({ flow, line, from }) => db.rows(HEAD, [written(flow), line, from]))
+export async function headsThrough(db: Db, asked: readonly AskedLine[], { without }: Look): Promise<readonly Head[]> {
+  const looks = asked.map(({ flow, line, from }) => db.rows(HEAD, [written(flow), line, from, without]))
   return (await Promise.all(looks)).map((rows) => ({
     lanes: rows.map(standingOf),
     isAll: rows.length < SEEN_THROUGH,
   }))
 }
 
-function lookedAt(db: Db, sql: string, asked: readonly AskedLine[], at: Millis | undefined): Promise<readonly Row[]> {
+function lookedAt(db: Db, sql: string, asked: readonly AskedLine[], { without, at }: Look): Promise<readonly Row[]> {
   const column = <T>(of: (line: AskedLine) => T): readonly T[] => asked.map(of)
   const lines = [column(({ flow }) => written(flow)), column(({ line }) => line)]
-  return db.rows(sql, [...lines, column(({ from }) => from), column(({ most }) => most), at ?? null])
+  return db.rows(sql, [...lines, column(({ from }) => from), column(({ most }) => most), without, at ?? null])
 }
 
 /** The first cell of a row is the number of its line, from 1 on. */

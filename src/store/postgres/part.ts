@@ -75,6 +75,11 @@ export class Keyed<T> {
     this.#loaded.set(key, row)
   }
 
+  /** Also of those that are known to be missing, which somebody else may have made since. */
+  get knownKeys(): readonly string[] {
+    return [...this.#loaded.keys()]
+  }
+
   /** Of rows that were loaded, whatever became of them. */
   get storedKeys(): readonly string[] {
     return [...this.#loaded].flatMap(([key, row]) => (row === undefined ? [] : [key]))

@@ -29,6 +29,14 @@ export class ReadyLines {
     if (this.#known.get(name)?.isAll !== true) this.#lacking.set(name, query)
   }
 
+  /** How many are being asked for. */
+  asked(flow: string, line: number): number {
+    let most = 0
+    for (const query of this.#lacking.values())
+      if (query.flow === flow && query.line === line) most = Math.max(most, query.n)
+    return most
+  }
+
   get isLacking(): boolean {
     return this.#lacking.size > 0
   }

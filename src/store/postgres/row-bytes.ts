@@ -21,6 +21,7 @@ const PAGE_KEPT = 4_194_304
 /** Shorter texts are written sooner than they are handed over. */
 const SHORT = 64
 const HIGH = 2 ** 32
+const LONGER_THAN_ANY = 9
 
 let page = Buffer.allocUnsafeSlow(PAGE)
 let end = 0
@@ -47,12 +48,15 @@ function put(type: ColumnType, value: Value): void {
   if (value === null) return int32(-1)
   switch (type) {
     case 'bigint':
+      if (!Number.isSafeInteger(value)) return toBeRefused()
       int32(8)
       return int64(value as number)
     case 'int':
+      if (value !== ((value as number) | 0)) return toBeRefused()
       int32(4)
       return int32(value as number)
     case 'smallint':
+      if (value !== ((value as number) << 16) >> 16) return toBeRefused()
       int32(2)
       return int16(value as number)
     case 'boolean':
@@ -67,6 +71,12 @@ function put(type: ColumnType, value: Value): void {
     case 'bigint[]':
       return array('bigint', value as readonly number[])
   }
+}
+
+/** No number of the column's. The server says so, and undoes the transaction; who threw here would have half of it committed. */
+function toBeRefused(): void {
+  int32(LONGER_THAN_ANY)
+  for (let at = 0; at < LONGER_THAN_ANY; at++) int8(0)
 }
 
 function array(type: 'text' | 'bigint', values: readonly (string | number)[]): void {
