@@ -54,11 +54,11 @@ function put(type: ColumnType, value: Value): void {
     case 'int':
       if (value !== ((value as number) | 0)) return toBeRefused()
       int32(4)
-      return int32(value as number)
+      return int32(value)
     case 'smallint':
       if (value !== ((value as number) << 16) >> 16) return toBeRefused()
       int32(2)
-      return int16(value as number)
+      return int16(value)
     case 'boolean':
       int32(1)
       return int8(value === true ? 1 : 0)
