@@ -65,14 +65,18 @@ export class Reserve {
   #blocks: Block[] = []
   /** Nobody else fetches what is not used. */
   #isUsed = false
+  #last = 0
 
   draw(): number | undefined {
     this.#isUsed = true
-    return drawnFrom(this.#blocks)
+    const drawn = drawnFrom(this.#blocks)
+    if (drawn !== undefined) this.#last = drawn
+    return drawn
   }
 
-  /** Those before it are older than what the process has used by now. */
+  /** Those before it are older than what the process has used by now, and so is it where one that was drawn later came first. */
   keep(block: Block): void {
+    if (block.next <= this.#last) return
     this.#blocks = [block, ...this.#blocks.filter(({ next }) => next > block.next)]
   }
 
