@@ -41,7 +41,10 @@ export class Numbers {
     return this.#lacking > 0
   }
 
-  /** As many as were asked for in vain; one block with the first that is loaded, which nearly all will want; and what the process lacks. */
+  /**
+   * As many as were asked for in vain; one block with the first that is loaded, which nearly all will want; and what the
+   * process lacks.
+   */
   async load(db: Db): Promise<void> {
     const least = this.#blocks.length === 0 && !this.#isGuess ? 1 : 0
     const own = Math.max(least, Math.ceil(this.#lacking / BLOCK))
@@ -74,7 +77,7 @@ export class Reserve {
     return drawn
   }
 
-  /** Those before it are older than what the process has used by now, and so is it where one that was drawn later came first. */
+  /** Those before it are older than what the process has used by now, and so is it if a later one was used already. */
   keep(block: Block): void {
     if (block.next <= this.#last) return
     this.#blocks = [block, ...this.#blocks.filter(({ next }) => next > block.next)]

@@ -1,5 +1,5 @@
 // Rows as the server keeps them: an array of a composite type in its binary form. As texts, an array for each column, they
-// cost both sides twice as much.
+// cost the server twice as much to read and to put together again.
 import type { ColumnType, Columns, WrittenRow } from './columns.ts'
 import type { Value } from './values.ts'
 
