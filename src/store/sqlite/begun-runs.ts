@@ -121,7 +121,7 @@ export class BegunRuns {
       list += `${list === '' ? '' : ';'}${lane},${ticket},${upto},${run},${token},${nextTicket}${own === times ? '' : `,${own}`}`
       times = own
     }
-    this.#sql.run(`update meta set value = ? where name = 'begun'`, list)
+    this.#sql.set(`update meta set value = ? where name = 'begun'`, list)
     this.isNew = false
   }
 

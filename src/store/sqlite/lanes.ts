@@ -8,6 +8,7 @@ import type { LanesRead } from '../rules/store.ts'
 import type { GroupQuery, LaneTable, ReadyQuery } from '../rules/tables.ts'
 import { BegunRuns } from './begun-runs.ts'
 import { GroupTurns, type Standing } from './group-turns.ts'
+import { LanesInMemory } from './lanes-in-memory.ts'
 import type { SqlitePlaces } from './places.ts'
 import { PushedBack } from './pushed-back.ts'
 import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
@@ -18,7 +19,10 @@ const GET_ROW = `select ${COLUMNS} from lanes where row = ?`
 const INSERT = `insert into lanes (${COLUMNS}, lease, keep_until) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, rest = ?,
   here = ?, lease = ?, keep_until = ? where row = ?`
-const READY = `select ${COLUMNS} from lanes where flow = ? and line = ? and due <= ? order by due, ticket limit ? offset ?`
+const MANY_ROWS = `select ${COLUMNS} from lanes where row in (select value from json_each(?))`
+// Of the index alone: most lanes that get their turn again and again are at hand.
+const READY = `select row from lanes indexed by lanes_line where flow = ? and line = ? and due <= ?
+  order by due, ticket limit ? offset ?`
 const FIRST_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit 1`
 // The index of shares does not have them: they are looked for in the line of all, from where the first of them may be.
@@ -34,7 +38,7 @@ const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <>
   group by tenant having count(*) > ?`
 const OLDEST = `select ${COLUMNS} from lanes where flow = ? and tenant = ? and tenant <> '' and waiting > 0 order by row limit ?`
 
-/** Lanes kept in memory between commits. This process is the only one that writes them. */
+/** Lanes kept in memory between commits. */
 const CACHED = 4_096
 
 export class SqliteLanes implements LaneTable {
@@ -43,7 +47,7 @@ export class SqliteLanes implements LaneTable {
   readonly #begun: BegunRuns
   readonly #pushedBack: PushedBack
   readonly #turns: GroupTurns
-  readonly #cache = new Map<LaneId, Lane>()
+  readonly #cache = new LanesInMemory()
   /** Lanes that this commit has made. */
   readonly #fresh = new Set<LaneId>()
   /** By flow, the deadline up to which the lanes that have begun are the first of their line. */
@@ -76,7 +80,7 @@ export class SqliteLanes implements LaneTable {
     const before = this.#cache.get(lane.id)
     const mayOnlyWait = before !== undefined && before.run === undefined && lane.run === undefined
     const onlyWaits = mayOnlyWait && restOf(before) === null && restOf(lane) === null
-    if (onlyWaits && this.#pushedBack.takes(before, lane)) this.#cache.set(lane.id, lane)
+    if (onlyWaits && this.#pushedBack.takes(before, lane)) this.#cache.set(lane)
     else this.#write(lane)
   }
 
@@ -97,18 +101,18 @@ export class SqliteLanes implements LaneTable {
       orNull(leaseEnd(lane)),
       orNull(keptUntil(lane)),
     ]
-    if (this.#cache.has(lane.id)) this.#sql.run(UPDATE, ...changing, lane.row)
+    if (this.#cache.has(lane.id)) this.#sql.set(UPDATE, ...changing, lane.row)
     else {
       this.#sql.run(INSERT, lane.row, lane.id, lane.flow, lane.key, lane.tenant, lane.group, ...changing)
       this.#fresh.add(lane.id)
     }
-    this.#cache.set(lane.id, lane)
+    this.#cache.set(lane)
     this.#turns.written(lane)
   }
 
   begun(before: Lane, lane: Lane): void {
     if (restOf(before) !== null || before.group !== '') return this.put(lane)
-    this.#cache.set(lane.id, lane)
+    this.#cache.set(lane)
     this.#begun.add(before, lane)
     if (this.#begunUpTo.has(lane.flow))
       this.#begunUpTo.set(lane.flow, Math.max(before.due, this.#begunUpTo.get(lane.flow) ?? 0))
@@ -148,7 +152,7 @@ export class SqliteLanes implements LaneTable {
   remove(lane: Lane): void {
     this.#begun.ended(lane.row)
     this.#pushedBack.ended(lane.id)
-    if (this.#cache.delete(lane.id)) this.#sql.behind('delete from lanes where row', [lane.row])
+    if (this.#cache.delete(lane)) this.#sql.behind('delete from lanes where row', [lane.row])
     this.#places.gone(lane.row)
   }
 
@@ -163,7 +167,7 @@ export class SqliteLanes implements LaneTable {
     // Most new lanes are not looked at again before their turn: those that are will come back and stay.
     for (const id of this.#fresh) this.#drop(id)
     this.#fresh.clear()
-    for (const id of this.#cache.keys()) {
+    for (const id of this.#cache.ids()) {
       if (this.#cache.size <= CACHED) break
       this.#drop(id)
     }
@@ -172,14 +176,14 @@ export class SqliteLanes implements LaneTable {
   #drop(id: LaneId): void {
     const lane = this.#cache.get(id)
     if (lane === undefined || this.#begun.has(lane.row) || this.#pushedBack.has(id)) return
-    this.#cache.delete(id)
+    this.#cache.delete(lane)
     this.#places.gone(lane.row)
   }
 
   ready({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
     if (this.#begunUpTo.has(flow)) this.#writeBegun(this.#begun.takeOld(flow, now))
     if (!this.#begunUpTo.has(flow)) this.#standAnew(flow)
-    return this.#standing(() => this.#sql.all(READY, flow, line, now, n, this.#begun.inLine(flow, line)))
+    return this.#standing(() => this.#at(this.#sql.all(READY, flow, line, now, n, this.#begun.inLine(flow, line))))
   }
 
   /** Nothing that has begun stands in the line any more. */
@@ -205,20 +209,30 @@ export class SqliteLanes implements LaneTable {
     { group, due }: Standing,
   ): Lane | undefined {
     this.#standAnew(flow)
-    return this.#standing(() =>
-      group === ''
-        ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
-        : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now),
-    )[0]
+    return this.#standing(() => {
+      const rows =
+        group === ''
+          ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
+          : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now)
+      return rows.map((row) => this.#atHand(row))
+    })[0]
   }
 
-  /** Rows of the index, when all of them stand where they belong. */
-  #standing(rowsOf: () => readonly Row[]): readonly Lane[] {
+  /** Lanes that the index has, when all of them stand where they belong. */
+  #standing(found: () => readonly Lane[]): readonly Lane[] {
     for (;;) {
-      const rows = rowsOf()
-      const rang = rows.filter((row) => this.#rangEarly(text(row[1])))
-      if (rang.length === 0) return rows.map((row) => this.#atHand(row))
+      const lanes = found()
+      const rang = lanes.filter(({ id }) => this.#rangEarly(id))
+      if (rang.length === 0) return lanes
     }
+  }
+
+  /** The lanes of these rows, in their order. Those that are not at hand are read in one go. */
+  #at(rows: readonly Row[]): readonly Lane[] {
+    const found = rows.map(([row]) => number(row))
+    const unread = found.filter((row) => this.#cache.at(row) === undefined)
+    if (unread.length > 0) for (const row of this.#sql.all(MANY_ROWS, JSON.stringify(unread))) this.#atHand(row)
+    return found.flatMap((row) => this.#cache.at(row) ?? [])
   }
 
   /** The index has this lane too early. It now has it where it belongs, and is to be asked again. */
@@ -279,13 +293,13 @@ export class SqliteLanes implements LaneTable {
       const found = this.#sql.get(GET_ROW, row)
       return found === undefined ? undefined : this.#atHand(found)
     }
-    for (const lane of this.#pushedBack.read(rowOf)) this.#cache.set(lane.id, lane)
+    for (const lane of this.#pushedBack.read(rowOf)) this.#cache.set(lane)
     for (const { begun, turn } of this.#begun.read()) {
       const lane = this.get(begun.lane)
       if (lane === undefined || lane.ticket !== begun.ticket) continue
       const rows = this.#places.upto(lane, 0, begun.upto)
       const again = begin(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
-      this.#cache.set(lane.id, again)
+      this.#cache.set(again)
       this.#begun.add(lane, again)
     }
     this.#begun.isNew = false
@@ -299,7 +313,7 @@ export class SqliteLanes implements LaneTable {
     if (cached !== undefined) return cached
     const lane = laneOf(row)
     this.#places.read(lane.row, text(row[15]))
-    this.#cache.set(id, lane)
+    this.#cache.set(lane)
     return lane
   }
 }

@@ -235,6 +235,7 @@ const RANKS: readonly Rank[] = [0, 1]
 function change(here: Here, left: readonly PlaceRow[]): void {
   here.count = left.length
   here.text = written(left)
+  here.known = { text: here.text, list: left }
   here.onlyAdded = false
 }
 

@@ -11,11 +11,13 @@ import type {
   Records,
   RunRecord,
 } from '../contract/index.ts'
+import type { LaneId } from '../../model/identity.ts'
 import type { Line } from '../../model/lane.ts'
 import { stretchAt } from '../../model/limit.ts'
 import type { LetterRow, MarkRow, Page, PauseRow, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
 import { SqliteEvents } from './events.ts'
+import type { LaneRuns } from './lane-runs.ts'
 import { LANE_COLUMNS, laneOf, type SqliteLanes } from './lanes.ts'
 import { LETTER_COLUMNS, letterOf, MARK_COLUMNS, markOf, RUN_COLUMNS, runOf } from './runs.ts'
 import { auditOf } from './small-tables.ts'
@@ -31,6 +33,8 @@ interface Kept<K extends RecordKind> {
   /** Grows with age: what pages and cursors go by. */
   readonly order: string
   readonly where: Readonly<Partial<Record<keyof Filter, string>>>
+  /** Those of a lane, where an index knows them. */
+  readonly ofLane?: (lane: LaneId, stretch: Stretch) => Asked
   read(row: Row): Records[K]
   /** The place in the order of the record with this id. */
   find(id: string): number | undefined
@@ -46,6 +50,8 @@ interface Stretch {
   readonly bounds: readonly number[]
   /** Where it ends; undefined when nothing is behind it. */
   readonly far: number | undefined
+  readonly low: number
+  readonly high: number
 }
 
 const EVENT_COLUMNS = `id, source, type, time, tenant, subject, attributes, arrived, lanes, length(body), purged_hash,
@@ -70,6 +76,7 @@ const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
 interface RecordsOf {
   readonly events: SqliteEvents
   readonly lanes: Pick<SqliteLanes, 'firstDue'>
+  readonly laneRuns: LaneRuns | undefined
   /** Its name. */
   readonly store: string
 }
@@ -113,6 +120,7 @@ export class SqliteRecords implements RecordQueries {
         columns: RUN_COLUMNS,
         order: 'n',
         where: { ...OF_A_LANE, from: 'ended >= ?', to: 'ended < ?' },
+        ...(of.laneRuns !== undefined && { ofLane: listedRuns(of.laneRuns) }),
         read: (row) => this.#run(runOf(row, of.store)),
         find: (id) => (id.startsWith(`${of.store}-`) ? runNumber(id) : undefined),
       },
@@ -145,9 +153,9 @@ export class SqliteRecords implements RecordQueries {
 
   find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): Page<K> {
     const kept: Kept<K> = this.#kinds[kind]
-    const asked = this.#asked(kept, filter)
-    if (asked === undefined) return { items: [], next: undefined }
     const stretch = this.#stretch(kept, cursor, oldestFirst)
+    const asked = this.#asked(kept, filter, stretch)
+    if (asked === undefined) return { items: [], next: undefined }
     const rows = this.#sql.all(
       `select ${kept.order}, ${kept.columns} from ${kept.table} where ${stretch.where} ${asked.where}
        order by ${kept.order} ${oldestFirst ? 'asc' : 'desc'} limit ?`,
@@ -162,9 +170,9 @@ export class SqliteRecords implements RecordQueries {
 
   count({ kind, filter, cursor, atMost }: CountCall): { readonly count: number; readonly next: string | undefined } {
     const kept = this.#kinds[kind]
-    const asked = this.#asked(kept, filter)
-    if (asked === undefined) return { count: 0, next: undefined }
     const stretch = this.#stretch(kept, cursor, false)
+    const asked = this.#asked(kept, filter, stretch)
+    if (asked === undefined) return { count: 0, next: undefined }
     const [found, last] =
       this.#sql.get(
         `select count(*), min(place) from (select ${kept.order} as place from ${kept.table}
@@ -240,11 +248,19 @@ export class SqliteRecords implements RecordQueries {
   }
 
   /** Undefined: this kind of record has nothing of the sort. */
-  #asked(kept: Pick<Kept<RecordKind>, 'where'>, filter: Filter): Asked | undefined {
+  #asked(
+    { where, ofLane }: Pick<Kept<RecordKind>, 'where' | 'ofLane'>,
+    filter: Filter,
+    stretch: Stretch,
+  ): Asked | undefined {
     const given = Object.entries(filter).filter(([, wanted]) => wanted !== undefined)
-    const clauses = given.map(([name]) => kept.where[name as keyof Filter])
+    const clauses = given.map(([name]) => where[name as keyof Filter])
     if (clauses.includes(undefined)) return undefined
-    return { where: clauses.map((clause) => `and ${clause}`).join(' '), values: given.map(([, wanted]) => wanted) }
+    const all = clauses.map((clause) => `and ${clause}`).join(' ')
+    const values = given.map(([, wanted]) => wanted as string | number)
+    if (ofLane === undefined || filter.lane === undefined) return { where: all, values }
+    const listed = ofLane(filter.lane, stretch)
+    return { where: `${all} and ${listed.where}`, values: [...values, ...listed.values] }
   }
 
   /** The rows behind the cursor that one call may look at. */
@@ -253,8 +269,10 @@ export class SqliteRecords implements RecordQueries {
     const from = cursor === '' ? (up ? -1 : NEVER) : Number(cursor)
     const query = `select ${order} from ${table} where ${order} ${behind} ? order by ${order} ${way} limit 1 offset ?`
     const last = this.#sql.get(query, from, ROWS_PER_PAGE - 1)?.[0]
-    if (last === undefined) return { where: `${order} ${behind} ?`, bounds: [from], far: undefined }
-    return { where: `${order} ${behind} ? and ${order} ${upTo} ?`, bounds: [from, number(last)], far: number(last) }
+    const far = last === undefined ? undefined : number(last)
+    const [low, high] = up ? [from, far ?? NEVER] : [far ?? -1, from]
+    if (far === undefined) return { where: `${order} ${behind} ?`, bounds: [from], far, low, high }
+    return { where: `${order} ${behind} ? and ${order} ${upTo} ?`, bounds: [from, far], far, low, high }
   }
 
   #ids(seqs: readonly number[]): readonly string[] {
@@ -274,6 +292,14 @@ export class SqliteRecords implements RecordQueries {
     const { id, flow, reason, error, since, tries } = row
     return { id, flow, reason, error, since, tries, event: this.#ids([row.event])[0] ?? '' }
   }
+}
+
+/** A lane's runs are few among all. */
+function listedRuns(laneRuns: LaneRuns): (lane: LaneId, stretch: Stretch) => Asked {
+  return (lane, { low, high }) => ({
+    where: `n in (select run from lane_runs where lane = ? and run between ? and ? union all select value from json_each(?))`,
+    values: [lane, low, high, JSON.stringify(laneRuns.inMemory(lane))],
+  })
 }
 
 const OF_A_LANE = { flow: 'flow = ?', tenant: 'tenant = ?', lane: 'lane = ?' }

@@ -4,25 +4,31 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
+import type { LaneRuns } from './lane-runs.ts'
 import { number, text, type Row, type Statements } from './statements.ts'
 
 const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
 const PUT_RUN = `insert or replace into runs (${RUN})`
 const PUT_PLAIN_RUN = 'insert or replace into runs (n, lane, flow, key, started, ended, events)'
-const RUNS_OF_LANE = `select ${RUN} from runs where lane = ? order by n desc limit ?`
+const OF_LANE = `select run from (select run from lane_runs where lane = ? order by run desc limit ?)
+  union select value from json_each(?)`
+const RUNS_OF_LANE = `select ${RUN} from runs where n in (${OF_LANE}) order by n desc limit ?`
 const OLDEST_RUNS = `select ${RUN} from runs where n > ? order by n limit ?`
 
 export class SqliteRuns implements RunTable {
   readonly #sql: Statements
   readonly #name: string
+  readonly #ofLanes: LaneRuns
 
-  constructor(sql: Statements, name: string) {
+  constructor(sql: Statements, name: string, ofLanes: LaneRuns) {
     this.#sql = sql
     this.#name = name
+    this.#ofLanes = ofLanes
   }
 
   put(run: RunRow): void {
     const n = runNumber(run.id)
+    this.#ofLanes.add(run.lane, n)
     const events = run.events.join(',')
     if (isPlain(run)) {
       this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, run.started, run.ended, events])
@@ -47,11 +53,14 @@ export class SqliteRuns implements RunTable {
   }
 
   ofLane(lane: LaneId, n: number): readonly RunRow[] {
-    return this.#sql.all(RUNS_OF_LANE, lane, n).map((row) => runOf(row, this.#name))
+    const late = JSON.stringify(this.#ofLanes.inMemory(lane))
+    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => runOf(row, this.#name))
   }
 
   remove(id: string): void {
-    this.#sql.run('delete from runs where n = ?', runNumber(id))
+    const n = runNumber(id)
+    const lane = this.#sql.get('delete from runs where n = ? returning lane', n)?.[0]
+    if (lane !== undefined) this.#ofLanes.remove(text(lane), n)
   }
 
   oldest(after: number, n: number): readonly RunRow[] {

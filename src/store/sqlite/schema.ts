@@ -23,6 +23,7 @@ export function migrate(db: DatabaseSync, file: string): void {
     meta.run('routes', 1)
     meta.run('counter', 0)
     meta.run('identified', 0)
+    meta.run('listed', 0)
     meta.run('begun', '')
   }
   db.exec(`pragma user_version = ${STEPS.length}`)

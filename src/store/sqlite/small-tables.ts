@@ -18,7 +18,7 @@ export class SqliteSmall implements SmallTables {
   }
 
   putProcess(id: string, { at, request, answer }: ProcessRow): void {
-    this.#sql.run(
+    this.#sql.set(
       'insert or replace into processes (id, at, request, answer) values (?, ?, ?, ?)',
       id,
       at,

@@ -43,7 +43,13 @@ export class Statements {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
-  /** False if a row with one of its unique columns is there already. Does not count what changed, which costs as much. */
+  /** Changes rows that nothing written behind is about, so that this may wait for more of its like. */
+  set(sql: string, ...values: SQLInputValue[]): void {
+    // Does not count what changed, which costs as much.
+    this.#statement(sql).get(...values)
+  }
+
+  /** False if a row with one of its unique columns is there already. */
   insert(sql: string, ...values: SQLInputValue[]): boolean {
     this.catchUp()
     try {

@@ -10,6 +10,7 @@ import { GroupCommit } from './commit.ts'
 import { SqliteEvents } from './events.ts'
 import { fault } from './faults.ts'
 import { Identities } from './identities.ts'
+import { LaneRuns } from './lane-runs.ts'
 import { SqliteLanes } from './lanes.ts'
 import { SqliteLimits } from './limits.ts'
 import { LogSync } from './log-sync.ts'
@@ -155,6 +156,7 @@ class SqliteTables implements Tables {
   readonly records: SqliteRecords
   readonly #sql: Statements
   readonly #identities: Identities
+  readonly #laneRuns: LaneRuns
   readonly #maxBytes: number
   #counter: number
   #bound: number
@@ -172,13 +174,16 @@ class SqliteTables implements Tables {
     this.lanes = new SqliteLanes(sql, this.places, readOnly)
     this.#identities = new Identities(sql)
     this.events = new SqliteEvents(sql, this.#identities, this.draw)
-    this.runs = new SqliteRuns(sql, this.name)
+    this.#laneRuns = new LaneRuns(sql)
+    this.runs = new SqliteRuns(sql, this.name, this.#laneRuns)
     this.letters = new SqliteLetters(sql)
     this.marks = new SqliteMarks(sql)
     this.limits = new SqliteLimits(sql)
     this.small = new SqliteSmall(sql)
     this.docs = new SqliteDocs(sql)
-    this.records = new SqliteRecords(sql, { events: this.events, lanes: this.lanes, store: this.name })
+    // Who only reads has no memory that keeps up with what is written.
+    const laneRuns = readOnly ? undefined : this.#laneRuns
+    this.records = new SqliteRecords(sql, { events: this.events, lanes: this.lanes, laneRuns, store: this.name })
   }
 
   readonly draw = (): number => {
@@ -227,6 +232,7 @@ class SqliteTables implements Tables {
       this.#routes = number(this.#meta('routes'))
     }
     this.#identities.letGo(how)
+    this.#laneRuns.letGo(how)
     this.lanes.letGo(how)
   }
 

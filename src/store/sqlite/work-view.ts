@@ -39,9 +39,16 @@ const TAKEN = `select h.id as lane, e.value as seq, h.state, h.tries, h.until, h
     join json_each('[' || lists.list || ']') e
     where e.key % 3 = 1 and ${POS} <= h.upto and ${POS} > ${TAKEN_BEFORE}`
 
+/** Runs that ended lately may not be listed under their lanes yet: which events they ended. */
+const LATE = `select u.lane, e.value as seq, min(u.n) as n from runs u join json_each('[' || u.events || ']') e
+    where u.n >= (select value from meta where name = 'listed') and u.n > e.value and u.kind <> 'cancelled' group by 1, 2`
+
 /** A run's number is drawn after those of its events: what ended an event is mostly the next run of its lane. */
-const ENDED = `select u.n from runs u where u.lane = r.lane and u.n > r.seq and u.kind <> 'cancelled'
-      and instr(',' || u.events || ',', ',' || r.seq || ',') > 0 order by u.n limit 1`
+const LISTED = `select s.run from lane_runs s join runs u on u.n = s.run
+      where s.lane = r.lane and s.run > r.seq and u.kind <> 'cancelled'
+      and instr(',' || u.events || ',', ',' || r.seq || ',') > 0 order by s.run limit 1`
+
+const ENDED = `select min(n) from (select (${LISTED}) as n union all select late.n)`
 
 const BURIED = `select d.id from letters d where d.lane = r.lane and instr(d.places, '"event":' || r.seq || ',') > 0 limit 1`
 
@@ -70,6 +77,8 @@ const WORK_VIEW = `create view work as
     ${LISTS}
   ), taken as materialized (
     ${TAKEN}
+  ), late as materialized (
+    ${LATE}
   )
   select r.id as event, r.source, r.type as event_type, coalesce(d.flow, u.flow, l.flow) as flow,
     coalesce(d.key, u.key, l.key) as key, r.tenant,
@@ -82,6 +91,7 @@ const WORK_VIEW = `create view work as
     ${moment(`iif(t.state = 'retrying', t.until, null)`)} as next_retry_at,
     r.lane
   from routed r
+  left join late on late.lane = r.lane and late.seq = r.seq
   left join runs u on u.n = (${ENDED})
   left join letters d on (u.n is null or u.kind = 'dead') and d.id = (${BURIED})
   left join lanes l on u.n is null and d.id is null and l.id = r.lane

@@ -106,7 +106,10 @@ create table runs (
   events text not null,
   attempts text
 ) strict;
-create index runs_lane on runs (lane, n);
+
+-- Which of them a lane has had. Written in batches some time after the run; meta.listed says from which run on memory has to be
+-- filled again.
+create table lane_runs (lane text not null, run integer not null, primary key (lane, run)) without rowid, strict;
 
 create table letters (
   id text primary key,

@@ -1,0 +1,49 @@
+// Which finished runs a lane has had: of the newest memory knows it, of the others a table that is written late.
+import type { LaneId } from '../../model/identity.ts'
+import { LateIndex } from './late-index.ts'
+import type { Statements } from './statements.ts'
+
+/** Few: who reads the file beside this process looks through as many. */
+const KEPT_IN_MEMORY = 8_192
+const HASH_LENGTH = 22
+
+const INSERT = 'insert or ignore into lane_runs (lane, run)'
+
+/** Those whose names begin with the time come at the end of the index, which is written as it is. */
+const IS_HASH = `length(lane) = ${HASH_LENGTH}`
+
+export class LaneRuns {
+  readonly #sql: Statements
+  readonly #index: LateIndex
+
+  constructor(sql: Statements) {
+    this.#sql = sql
+    this.#index = new LateIndex(sql, {
+      insert: INSERT,
+      keyOf: (lane) => lane,
+      inMemory: KEPT_IN_MEMORY,
+      since: 'listed',
+      unwritten: `select n, lane from runs where n >= ? and ${IS_HASH} order by n`,
+    })
+  }
+
+  /** Those that may not be in the table. */
+  inMemory(lane: LaneId): readonly number[] {
+    return this.#index.of(lane)
+  }
+
+  add(lane: LaneId, run: number): void {
+    if (lane.length === HASH_LENGTH) return this.#index.add(lane, run)
+    this.#sql.behind(INSERT, [lane, run])
+    return this.#index.pass(run)
+  }
+
+  remove(lane: LaneId, run: number): void {
+    this.#index.remove(lane, run)
+    this.#sql.run('delete from lane_runs where lane = ? and run = ?', lane, run)
+  }
+
+  letGo(how: 'committed' | 'rolled-back'): void {
+    this.#index.letGo(how)
+  }
+}

@@ -1,0 +1,45 @@
+// Lanes in memory, by their names and by their rows. This process is the only one that writes them.
+import type { LaneId } from '../../model/identity.ts'
+import type { Lane } from '../../model/lane.ts'
+
+export class LanesInMemory {
+  readonly #lanes = new Map<LaneId, Lane>()
+  readonly #ids = new Map<number, LaneId>()
+
+  get size(): number {
+    return this.#lanes.size
+  }
+
+  /** The oldest first. */
+  ids(): Iterable<LaneId> {
+    return this.#lanes.keys()
+  }
+
+  has(id: LaneId): boolean {
+    return this.#lanes.has(id)
+  }
+
+  get(id: LaneId): Lane | undefined {
+    return this.#lanes.get(id)
+  }
+
+  at(row: number): Lane | undefined {
+    const id = this.#ids.get(row)
+    return id === undefined ? undefined : this.#lanes.get(id)
+  }
+
+  set(lane: Lane): void {
+    this.#lanes.set(lane.id, lane)
+    this.#ids.set(lane.row, lane.id)
+  }
+
+  delete({ id, row }: Lane): boolean {
+    this.#ids.delete(row)
+    return this.#lanes.delete(id)
+  }
+
+  clear(): void {
+    this.#lanes.clear()
+    this.#ids.clear()
+  }
+}

@@ -1,0 +1,175 @@
+// An index that is written late knows what a plain list knows: whatever comes and goes, in whatever order, through commits that are
+// undone and starts after a crash.
+import fc from 'fast-check'
+import { readFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it } from 'vitest'
+import { laneId } from '../../src/model/identity.ts'
+import { LateIndex } from '../../src/store/sqlite/late-index.ts'
+import { number, Statements, text } from '../../src/store/sqlite/statements.ts'
+
+const NAMES = Array.from({ length: 300 }, (_, n) => laneId('flow', `key ${n}`))
+/** Each fourth that comes writes a range. */
+const IN_MEMORY = 1_024
+
+type Step =
+  /** `back`: a number that was drawn so long before it comes. */
+  | { readonly kind: 'add'; readonly name: number; readonly count: number; readonly back: number }
+  | { readonly kind: 'remove'; readonly at: number }
+  | { readonly kind: 'pass'; readonly count: number }
+  | { readonly kind: 'commit' | 'undo' | 'crash' }
+
+const someName = fc.nat(NAMES.length - 1)
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('add' as const),
+      name: someName,
+      count: fc.integer({ min: 1, max: 200 }),
+      back: fc.constantFrom(0, 0, 1, 1_500),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), at: fc.nat(2_000) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('pass' as const), count: fc.integer({ min: 1, max: 300 }) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('commit' as const, 'undo' as const, 'crash' as const) }) },
+)
+
+class Scene {
+  readonly db = new DatabaseSync(':memory:')
+  sql = new Statements(this.db)
+  index: LateIndex
+  known = new Map<number, string>()
+  #committed = new Map<number, string>()
+  #drawn = 1_000
+
+  constructor() {
+    this.db.exec(readFileSync(new URL('../../src/store/sqlite/migrations/0001.sql', import.meta.url), 'utf8'))
+    this.db.exec(`insert into meta (name, value) values ('listed', 0); begin`)
+    this.index = this.#opened()
+  }
+
+  #opened(): LateIndex {
+    return new LateIndex(this.sql, {
+      insert: 'insert or ignore into lane_runs (lane, run)',
+      keyOf: (lane) => lane,
+      inMemory: IN_MEMORY,
+      since: 'listed',
+      unwritten: 'select n, lane from runs where n >= ? and length(lane) = 22 order by n',
+    })
+  }
+
+  do(one: Step): void {
+    switch (one.kind) {
+      case 'add':
+        for (let n = 0; n < one.count; n++)
+          this.#add(NAMES[(one.name + n) % NAMES.length] ?? '', (this.#drawn += 3) - 3 * one.back)
+        return
+      case 'remove': {
+        const found = [...this.known][one.at % Math.max(1, this.known.size)]
+        if (found === undefined) return
+        const [n, name] = found
+        this.known.delete(n)
+        this.index.remove(name, n)
+        this.sql.run('delete from lane_runs where lane = ? and run = ?', name, n)
+        this.sql.run('delete from runs where n = ?', n)
+        return
+      }
+      case 'pass':
+        for (let n = 0; n < one.count; n++) this.index.pass((this.#drawn += 3))
+        return
+      case 'commit':
+        return this.#end('committed')
+      case 'undo':
+        return this.#end('rolled-back')
+      case 'crash':
+        this.#end('rolled-back')
+        this.sql = new Statements(this.db)
+        this.index = this.#opened()
+    }
+  }
+
+  #add(name: string, n: number): void {
+    if (this.known.has(n)) return
+    this.known.set(n, name)
+    this.sql.run(
+      `insert into runs (n, lane, flow, key, started, ended, events) values (?, ?, '', '', 0, 0, '')`,
+      n,
+      name,
+    )
+    this.index.add(name, n)
+  }
+
+  #end(how: 'committed' | 'rolled-back'): void {
+    if (how === 'committed') {
+      this.sql.catchUp()
+      this.#committed = new Map(this.known)
+    } else {
+      this.sql.forget()
+      this.known = new Map(this.#committed)
+    }
+    this.db.exec(how === 'committed' ? 'commit' : 'rollback')
+    this.index.letGo(how)
+    this.db.exec('begin')
+  }
+
+  check(): void {
+    const found = new Set<string>()
+    for (const [name, n] of this.sql.all('select lane, run from lane_runs')) found.add(`${text(name)} ${number(n)}`)
+    for (const name of NAMES) for (const n of this.index.of(name)) found.add(`${name} ${n}`)
+    expect([...found].toSorted()).toEqual(Array.from(this.known, ([n, name]) => `${name} ${n}`).toSorted())
+  }
+
+  get unlisted(): number {
+    return number(
+      this.sql.get(`select count(*) from runs where n >= (select value from meta where name = 'listed')`)?.[0],
+    )
+  }
+}
+
+it('knows what a plain list knows', () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {
+      const scene = new Scene()
+      for (const one of steps) {
+        scene.do(one)
+        scene.check()
+      }
+    }),
+    { numRuns: 200 },
+  )
+})
+
+it('has few that are not written, whoever comes: also where nearly all do without', () => {
+  const scene = new Scene()
+  for (let round = 0; round < 20; round++) {
+    scene.do({ kind: 'add', name: round % NAMES.length, count: 400, back: 0 })
+    scene.do({ kind: 'commit' })
+    expect(scene.unlisted).toBeLessThanOrEqual(2 * IN_MEMORY)
+  }
+  scene.do({ kind: 'add', name: 0, count: 1, back: 0 })
+  scene.do({ kind: 'pass', count: 2 * IN_MEMORY })
+  scene.do({ kind: 'commit' })
+  expect(scene.unlisted).toBe(0)
+  // And the next ones wait as ever.
+  scene.do({ kind: 'add', name: 0, count: 1, back: 0 })
+  expect(scene.index.of(NAMES[0] ?? '')).toHaveLength(1)
+})
+
+it('one that was drawn long ago, and comes when newer ones are long written, is known after a crash', () => {
+  const scene = new Scene()
+  scene.do({ kind: 'pass', count: 3 * IN_MEMORY })
+  scene.do({ kind: 'add', name: 7, count: 1, back: 2 * IN_MEMORY })
+  scene.do({ kind: 'commit' })
+  scene.do({ kind: 'crash' })
+  scene.check()
+})
+
+it('a name that all come under is written again and again, not all of it at once', () => {
+  const scene = new Scene()
+  const [name = ''] = NAMES
+  for (let n = 0; n < 3 * IN_MEMORY; n++) {
+    scene.index.add(name, 10_000 + n)
+    expect(scene.index.of(name).length).toBeLessThan(IN_MEMORY / 16)
+  }
+})
