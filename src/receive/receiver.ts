@@ -13,7 +13,7 @@ import { problemAnswer, type Problem } from './problem.ts'
 import type { Published } from './publisher.ts'
 import { NO_SOURCE, refusedRequest, type RefusedRequests } from './refused-requests.ts'
 import { networkOf, RequestRate } from './request-rate.ts'
-import { EventLoopTurn } from './event-loop-turn.ts'
+import { EventLoopTurn } from '../event-loop-turn.ts'
 import type { Handshake, HandshakeResult, ReceivedRequest, Source, SourceAnswer, SourceEvent } from './source.ts'
 
 /** A request whose body nobody has read yet. */

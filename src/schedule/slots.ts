@@ -48,6 +48,11 @@ export class Slots {
     return this.#of(flow.name).all > 0
   }
 
+  /** How many runs this process has. */
+  get inUse(): number {
+    return this.#all
+  }
+
   get isFull(): boolean {
     return this.#all >= this.#atOnce
   }

@@ -4,7 +4,7 @@ import type { Store } from '../store/contract/index.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 /** Promises that follow from promises need a few turns of the event loop, not time. */
-const TURNS = 4
+const TURNS = 8
 
 export class Quiet {
   #open = 0

@@ -1,6 +1,6 @@
 // Who came in one turn of the event loop goes on in the next, in order, and before anybody who came later.
 import { expect, it } from 'vitest'
-import { EventLoopTurn } from '../../src/receive/event-loop-turn.ts'
+import { EventLoopTurn } from '../../src/event-loop-turn.ts'
 
 it('goes on with all of a turn at once, when the turn is over', async () => {
   const turn = new EventLoopTurn()

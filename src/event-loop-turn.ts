@@ -1,5 +1,6 @@
-// Requests that arrive in one turn of the event loop are looked at together once all of them are read. Between two reads
-// and writes of the system the processor has forgotten the code of the steps: one by one, they take three times as long.
+// What happens in one turn of the event loop is looked at together once all of it is read: requests that arrive, and runs that end.
+// Between two reads and writes of the system the processor has forgotten the code of the steps: one by one, requests take three
+// times as long.
 export class EventLoopTurn {
   #waiting: (() => void)[] = []
 
