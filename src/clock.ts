@@ -28,17 +28,10 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(delay, call) {
-    const ends = performance.now() + delay
     let timer: NodeJS.Timeout
     const arm = (left: Millis): void => {
-      timer = setTimeout(
-        () => {
-          const remaining = ends - performance.now()
-          if (left > LONGEST_TIMER && remaining > 0) arm(remaining)
-          else call()
-        },
-        Math.min(Math.max(left, 0), LONGEST_TIMER),
-      )
+      const isLong = left > LONGEST_TIMER
+      timer = isLong ? setTimeout(() => arm(left - LONGEST_TIMER), LONGEST_TIMER) : setTimeout(call, Math.max(left, 0))
     }
     arm(delay)
     return () => clearTimeout(timer)

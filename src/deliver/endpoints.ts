@@ -78,6 +78,8 @@ const MOST = 10_000
 
 export class Endpoints {
   readonly #parts: EndpointsParts
+  /** As long as the document is at hand, so is what was made of it. */
+  readonly #made = new WeakMap<KeptEndpoint, { readonly endpoint: Endpoint; readonly secrets: EndpointSecrets }>()
 
   constructor(parts: EndpointsParts) {
     this.#parts = parts
@@ -266,7 +268,9 @@ export class Endpoints {
   async addressed(id: string): Promise<Addressed | undefined> {
     const kept = await this.#parts.docs.lately(id)
     if (kept === undefined) return undefined
-    return { endpoint: shown(kept), secrets: activeSecrets(this.#secretsOf(kept), this.#parts.now()) }
+    let made = this.#made.get(kept)
+    if (made === undefined) this.#made.set(kept, (made = { endpoint: shown(kept), secrets: this.#secretsOf(kept) }))
+    return { endpoint: made.endpoint, secrets: activeSecrets(made.secrets, this.#parts.now()) }
   }
 
   async #seen(endpoints: readonly Endpoint[], now: Millis): Promise<readonly SeenEndpoint[]> {

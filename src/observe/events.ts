@@ -124,20 +124,26 @@ export class Emitter {
   }
 
   readonly emit: AnyListener = (name, what) => {
-    for (const listener of this.#listeners.get(name) ?? []) {
-      this.#call(name, listener, () => (listener as Listener<typeof name>)(what))
+    const listeners = this.#listeners.get(name) as ReadonlySet<Listener<typeof name>> | undefined
+    for (const listener of listeners ?? NOBODY) {
+      try {
+        this.#watch(name, listener, listener(what))
+      } catch (error) {
+        this.#tell(name, listener, error)
+      }
     }
-    for (const listener of this.#all) this.#call(name, listener, () => listener(name, what))
+    for (const listener of this.#all) {
+      try {
+        this.#watch(name, listener, listener(name, what))
+      } catch (error) {
+        this.#tell(name, listener, error)
+      }
+    }
   }
 
-  #call(name: EventName, listener: object, call: () => unknown): void {
-    const failed = (error: unknown): void => this.#tell(name, listener, error)
-    try {
-      const answer = call()
-      if (typeof answer === 'object' && answer !== null) Promise.resolve(answer).catch(failed)
-    } catch (error) {
-      failed(error)
-    }
+  #watch(name: EventName, listener: object, answer: unknown): void {
+    if (typeof answer !== 'object' || answer === null) return
+    Promise.resolve(answer).catch((error: unknown) => this.#tell(name, listener, error))
   }
 
   /** Once for each listener: one that fails at everything fails at being told of, too. */
@@ -148,6 +154,8 @@ export class Emitter {
     this.emit('alert.raised', { alert: 'listener', text })
   }
 }
+
+const NOBODY: readonly never[] = []
 
 function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${typeof error}.`
