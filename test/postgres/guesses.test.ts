@@ -117,6 +117,23 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(await append(ours, [same])).toEqual(['repeated'])
   })
 
+  it('what cannot be written is not written in part, guessed or not, and the process goes on', async () => {
+    await acquaint(ours, 'known')
+    for (const key of ['known', 'unknown']) {
+      const broken = { ...event('broken', key), body: 'no bytes' as unknown as Uint8Array }
+      // Lanes are written before events.
+      await expect(append(ours, [event('its neighbour', key), broken])).rejects.toMatchObject({
+        code: 'STORE_FAILED',
+      })
+      expect(await send(ours, ['next'], key)).toEqual(['stored'])
+      expect(await send(theirs, ['theirs'], key)).toEqual(['stored'])
+      const { item } = await theirs.get({ kind: 'lanes', id: laneId('flow', key) })
+      expect(item?.waiting).toBe(key === 'known' ? 4 : 2)
+    }
+    const names = namesIn(await runs(ours)).toSorted()
+    expect(names).toEqual(['known first', 'known second', 'next', 'next', 'theirs', 'theirs'])
+  })
+
   it('routes that another process has raised are obeyed', async () => {
     await acquaint(ours, 'k')
     await theirs.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })

@@ -1,6 +1,6 @@
 // Rows go to the server as an array of a type that it has for them, and into the columns that are named.
 import { hash } from 'node:crypto'
-import type { Db } from './part.ts'
+import type { Statement } from './part.ts'
 import { bytesOf } from './row-bytes.ts'
 import type { Value } from './values.ts'
 
@@ -38,6 +38,6 @@ export function updateOf(table: string, type: RowType): string {
   return `update ${table} t set ${others.map((name) => `${name} = v.${name}`).join(', ')} from ${rowsOf(type, 'v')} where t.${key} = v.${key}`
 }
 
-export async function sendRows(db: Db, sql: string, type: RowType, rows: readonly WrittenRow[]): Promise<void> {
-  if (rows.length > 0) await db.rows(sql, [bytesOf(rows, type.columns)])
+export function withRows(sql: string, type: RowType, rows: readonly WrittenRow[]): readonly Statement[] {
+  return rows.length === 0 ? [] : [[sql, [bytesOf(rows, type.columns)]]]
 }

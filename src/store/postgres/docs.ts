@@ -2,7 +2,7 @@
 import type { AuditRecord, Doc } from '../contract/index.ts'
 import type { DocTable } from '../rules/tables.ts'
 import type { Locks } from './locks.ts'
-import { Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { bytes, hex, number, text, written, type Row } from './values.ts'
 
 const PUT_DOC = upsert('docs', ['kind', 'id', 'rev', 'body'], ['kind', 'id'])
@@ -86,7 +86,7 @@ export class PostgresDocs implements DocTable, Part {
     }
   }
 
-  write(db: Db): Promise<unknown> {
+  writes(): readonly Statement[] {
     const rows = this.#docs.kept.map(({ kind, id, rev, body }) => ({
       kind: written(kind),
       id: written(id),
@@ -94,14 +94,11 @@ export class PostgresDocs implements DocTable, Part {
       body: hex(body),
     }))
     const added = this.#added.map((record) => ({ ...record, who: written(record.who), what: written(record.what) }))
-    return Promise.all([
-      ...this.#docs.removed.map((key) => {
-        const [kind = '', id = ''] = JSON.parse(key) as readonly string[]
-        return db.rows('delete from docs where kind = $1 and id = $2', [written(kind), written(id)])
-      }),
-      writeRows(db, PUT_DOC, rows),
-      writeRows(db, ADD_AUDIT, added),
-    ])
+    const removed = this.#docs.removed.map((key): Statement => {
+      const [kind = '', id = ''] = JSON.parse(key) as readonly string[]
+      return ['delete from docs where kind = $1 and id = $2', [written(kind), written(id)]]
+    })
+    return [...removed, ...withJson(PUT_DOC, rows), ...withJson(ADD_AUDIT, added)]
   }
 }
 

@@ -1,8 +1,8 @@
 // How an event is written as a row and read from it.
 import type { Receipt } from '../contract/index.ts'
 import type { EventRow, PlacedEvent } from '../rules/tables.ts'
-import { insertInto, rowType, sendRows, updateOf, type RowType, type WrittenRow } from './columns.ts'
-import type { Db } from './part.ts'
+import { insertInto, rowType, withRows, updateOf, type RowType, type WrittenRow } from './columns.ts'
+import type { Statement } from './part.ts'
 import { bytes, number, text, texts, written, type Row } from './values.ts'
 
 const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, purged_hash, doomed,
@@ -90,9 +90,9 @@ function rowOf(event: EventRow): WrittenRow {
 }
 
 /** In the order of their identities: of two who bring the same ones at once, one waits for the other, and not each. */
-export async function addEvents(db: Db, events: readonly EventRow[]): Promise<void> {
+export function addEvents(events: readonly EventRow[]): readonly Statement[] {
   const sorted = events.toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
-  await sendRows(db, ADD, ADD_EVENTS, sorted.map(rowOf))
+  return withRows(ADD, ADD_EVENTS, sorted.map(rowOf))
 }
 
 export function eventOf(row: Row): EventRow {

@@ -3,7 +3,7 @@
 import type { Identity, LaneId } from '../../model/identity.ts'
 import type { NewEvent, Receipt } from '../contract/index.ts'
 import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../rules/tables.ts'
-import { sendRows } from './columns.ts'
+import { withRows } from './columns.ts'
 import {
   addEvents,
   changesOf,
@@ -17,7 +17,7 @@ import {
   sizeOf,
   WIPE,
 } from './event-rows.ts'
-import { deleteBy, Keyed, Questions, writeRows, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, Questions, withJson, type Db, type Part, type Statement } from './part.ts'
 import { number, text, written, type Row } from './values.ts'
 
 const LOCK = 'for update'
@@ -27,6 +27,7 @@ const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
 const RECEIPTS_KEPT = 100
 const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n not in
   (select k.n from receipts k where k.event = r.event order by k.n desc limit ${RECEIPTS_KEPT})`
+const GROW = 'update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16'
 
 export class PostgresEvents implements EventTable, Part {
   readonly #draw: () => number
@@ -251,7 +252,7 @@ export class PostgresEvents implements EventTable, Part {
     })
   }
 
-  write(db: Db): Promise<unknown> {
+  writes(): readonly Statement[] {
     const { kept, removed } = this.#rows
     const before = (event: EventRow): EventRow | undefined => this.#rows.stored(String(event.seq))
     const fresh = kept.filter((event) => before(event) === undefined)
@@ -260,28 +261,27 @@ export class PostgresEvents implements EventTable, Part {
       .map((event) => event.seq)
     const gone = removed.map(Number)
     const changed = kept.filter((event) => before(event) !== undefined)
-    return Promise.all([
-      deleteBy(db, 'events where seq', gone),
-      deleteBy(db, 'receipts where event', [...gone, ...wiped]),
+    return [
+      ...deleteBy('events where seq', gone),
+      ...deleteBy('receipts where event', [...gone, ...wiped]),
       // Before others take an identity that is free by that.
-      sendRows(db, SET, SET_EVENTS, changed.map(changesOf)),
-      wiped.length > 0 ? db.rows(WIPE, [wiped]) : undefined,
-      addEvents(db, fresh),
-      this.#writeReceipts(db),
-      this.#writeSize(db),
-    ])
+      ...withRows(SET, SET_EVENTS, changed.map(changesOf)),
+      ...(wiped.length > 0 ? [[WIPE, [wiped]] as const] : []),
+      ...addEvents(fresh),
+      ...this.#receiptWrites(),
+      ...this.#sizeWrites(),
+    ]
   }
 
   /** Of what is kept in all; in stripes, so that writers do not wait for each other. */
-  async #writeSize(db: Db): Promise<void> {
+  #sizeWrites(): readonly Statement[] {
     let grown = 0
     for (const [seq, event] of this.#rows.changes) grown += sizeOf(event) - sizeOf(this.#rows.stored(seq))
-    if (grown !== 0)
-      await db.rows('update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16', [grown])
+    return grown === 0 ? [] : [[GROW, [grown]]]
   }
 
-  async #writeReceipts(db: Db): Promise<void> {
-    if (this.#receipts.length === 0) return
+  #receiptWrites(): readonly Statement[] {
+    if (this.#receipts.length === 0) return []
     const rows = this.#receipts.map(({ event, n, receipt: { at, kind, event: id, bodyHash } }) => ({
       event,
       n,
@@ -290,9 +290,6 @@ export class PostgresEvents implements EventTable, Part {
       id: written(id),
       body_hash: bodyHash,
     }))
-    await Promise.all([
-      writeRows(db, ADD_RECEIPTS, rows),
-      db.rows(FORGET_RECEIPTS, [[...new Set(rows.map((row) => row.event))]]),
-    ])
+    return [...withJson(ADD_RECEIPTS, rows), [FORGET_RECEIPTS, [[...new Set(rows.map((row) => row.event))]]]]
   }
 }

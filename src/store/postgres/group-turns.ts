@@ -4,7 +4,7 @@ import { isLive, type Lane } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { GroupQuery } from '../rules/tables.ts'
 import { STANDING_COLUMNS } from './lane-rows.ts'
-import { Keyed, Questions, upsert, writeRows, type Db } from './part.ts'
+import { Keyed, Questions, upsert, withJson, type Db, type Statement } from './part.ts'
 import { byTurn, SOON } from './ready-lines.ts'
 import { ringIn } from './standings.ts'
 import { number, text, texts, written, type Row } from './values.ts'
@@ -236,18 +236,18 @@ export class GroupTurns {
     this.#known.set(name, { standing, last, isAll, times: (before?.times ?? 0) + 1 })
   }
 
-  async write(db: Db): Promise<void> {
+  writes(): readonly Statement[] {
     const rows = this.#served.kept.map(({ flow, group, turn, at }) => ({
       flow: written(flow),
       grp: written(group),
       turn,
       at,
     }))
-    const forgotten = this.#served.removed.map((name) => {
+    const forgotten = this.#served.removed.map((name): Statement => {
       const [flow = '', group = ''] = JSON.parse(name) as readonly string[]
-      return db.rows('delete from served where flow = $1 and grp = $2', [written(flow), written(group)])
+      return ['delete from served where flow = $1 and grp = $2', [written(flow), written(group)]]
     })
-    await Promise.all([writeRows(db, PUT, rows), ...forgotten])
+    return [...withJson(PUT, rows), ...forgotten]
   }
 }
 

@@ -1,7 +1,7 @@
 // How the lanes that a transaction has changed are written: those that are new, those that are not what they were, and, with
 // fewer columns, those in which only more waits.
 import type { Lane } from '../../model/lane.ts'
-import { insertInto, rowsOf, sendRows, updateOf, type RowType } from './columns.ts'
+import { insertInto, rowsOf, withRows, updateOf, type RowType } from './columns.ts'
 import {
   ADD_LANES,
   changesOf,
@@ -13,7 +13,7 @@ import {
   pushOf,
   SET_LANES,
 } from './lane-rows.ts'
-import type { Db } from './part.ts'
+import type { Statement } from './part.ts'
 import type { Standing } from './standings.ts'
 
 export interface LaneWrite {
@@ -44,31 +44,23 @@ const RENAME = updateOf('lanes', NAME_LANES)
 const ADD = insertInto('lanes', ADD_LANES)
 
 /** In the order of their ids, in which all lock. */
-export async function writeLanes(db: Db, writes: readonly LaneWrite[]): Promise<void> {
+export function laneWrites(writes: readonly LaneWrite[]): readonly Statement[] {
   const old = writes.filter((write): write is LaneChange => write.before !== undefined)
   const added = writes.flatMap(({ standing, before }) => (before === undefined ? [standing] : []))
   const rows = added.map((standing) => ({ ...changesOf(standing), ...nameOf(standing.lane) }))
-  await Promise.all([change(db, old), sendRows(db, ADD, ADD_LANES, rows)])
+  return [...changes(old), ...withRows(ADD, ADD_LANES, rows)]
 }
 
 /** With one statement for all: with two, those of the second would be locked out of the order. */
-async function change(db: Db, writes: readonly LaneChange[]): Promise<void> {
+function changes(writes: readonly LaneChange[]): readonly Statement[] {
   if (writes.every(({ standing, before, stays }) => stays && isPushed(standing, before))) {
     const pushes = writes.map(({ standing, before }) => pushOf(standing, before))
-    await sendRows(db, PUSH, PUSH_LANES, pushes)
-    return
+    return withRows(PUSH, PUSH_LANES, pushes)
   }
   const rows = writes.map(({ standing, before, stays }) => ({ ...changesOf(standing), was: before.rev, stays }))
   const renamed = writes.filter(({ standing, before }) => !isCalled(standing.lane, before.lane))
-  await Promise.all([
-    sendRows(db, SET, SET_LANES, rows),
-    sendRows(
-      db,
-      RENAME,
-      NAME_LANES,
-      renamed.map(({ standing }) => nameOf(standing.lane)),
-    ),
-  ])
+  const names = renamed.map(({ standing }) => nameOf(standing.lane))
+  return [...withRows(SET, SET_LANES, rows), ...withRows(RENAME, NAME_LANES, names)]
 }
 
 export function byId(one: Lane, other: Lane): number {

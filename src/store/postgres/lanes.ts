@@ -6,9 +6,9 @@ import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tabl
 import type { Beliefs } from './beliefs.ts'
 import { GroupTurns } from './group-turns.ts'
 import { laneOf, STANDING_COLUMNS } from './lane-rows.ts'
-import { byId, writeLanes, type LaneWrite } from './lane-writes.ts'
+import { byId, laneWrites, type LaneWrite } from './lane-writes.ts'
 import type { LineFloors } from './line-floors.ts'
-import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
 import { headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
@@ -264,18 +264,18 @@ export class PostgresLanes implements LaneTable, Part {
     return ids
   }
 
-  write(db: Db): Promise<unknown> {
+  writes(): readonly Statement[] {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
     const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane)))
     this.#floors.written(sorted)
     this.#written = writes
-    return Promise.all([
-      deleteBy(db, 'lanes where id', removed),
-      writeLanes(db, writes),
-      this.#standings.putRight(db, (id) => this.#lanes.changes.has(id)),
-      this.#turns.write(db),
-    ])
+    return [
+      ...deleteBy('lanes where id', removed),
+      ...laneWrites(writes),
+      ...this.#standings.putRight((id) => this.#lanes.changes.has(id)),
+      ...this.#turns.writes(),
+    ]
   }
 
   /** What was written is so: it is committed, or will not have been. */

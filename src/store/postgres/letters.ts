@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { LetterRow, LetterTable } from '../rules/tables.ts'
-import { deleteBy, Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { bytes, hex, number, numbers, text, written, type Row, type Value } from './values.ts'
 
 const LETTER = [
@@ -97,9 +97,9 @@ export class PostgresLetters implements LetterTable, Part {
     })
   }
 
-  async write(db: Db): Promise<void> {
+  writes(): readonly Statement[] {
     const { kept, removed } = this.#letters
-    await Promise.all([deleteBy(db, 'letters where id', removed), writeRows(db, PUT_LETTER, kept.map(letterRow))])
+    return [...deleteBy('letters where id', removed), ...withJson(PUT_LETTER, kept.map(letterRow))]
   }
 }
 

@@ -4,7 +4,7 @@ import type { Millis } from '../../clock.ts'
 import { FRESH_LIMIT, type LimitState, type SlotPage } from '../../model/limit.ts'
 import type { LimitTable, TicketRow } from '../rules/tables.ts'
 import type { Locks } from './locks.ts'
-import { deleteBy, Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { number, text, written, type Row } from './values.ts'
 
 const TICKET = ['ticket', 'ord', 'at', 'used', 'limits']
@@ -151,7 +151,7 @@ export class PostgresLimits implements LimitTable, Part {
     })
   }
 
-  write(db: Db): Promise<unknown> {
+  writes(): readonly Statement[] {
     const limits = [...this.#limits.changes].flatMap(([name, state]) =>
       state === undefined
         ? []
@@ -163,19 +163,21 @@ export class PostgresLimits implements LimitTable, Part {
         ? []
         : [{ name: written(name), n, upto: page.slots.at(-1)?.at ?? 0, page: JSON.stringify(page) }]
     })
-    const dropped = [...this.#dropped].map(([name, before]) =>
-      db.rows('delete from limit_pages where name = $1 and upto < $2', [written(name), before]),
-    )
-    return Promise.all([
-      ...dropped,
-      writeRows(db, PUT_LIMIT, limits),
-      writeRows(db, PUT_PAGE, pages),
-      this.#writeTickets(db),
-      ...(this.#forgetBefore === undefined ? [] : [IDLE_PAGES, IDLE].map((sql) => db.rows(sql, [this.#forgetBefore]))),
+    const dropped = [...this.#dropped].map(([name, before]): Statement => [
+      'delete from limit_pages where name = $1 and upto < $2',
+      [written(name), before],
     ])
+    const idle = this.#forgetBefore
+    return [
+      ...dropped,
+      ...withJson(PUT_LIMIT, limits),
+      ...withJson(PUT_PAGE, pages),
+      ...this.#ticketWrites(),
+      ...(idle === undefined ? [] : [IDLE_PAGES, IDLE].map((sql): Statement => [sql, [idle]])),
+    ]
   }
 
-  #writeTickets(db: Db): Promise<unknown> {
+  #ticketWrites(): readonly Statement[] {
     const { changes, kept, removed } = this.#tickets
     const left = [...changes.keys()].flatMap((ticket) => waitsOf(this.#tickets.stored(ticket)))
     const rows = kept.map(({ ticket, order, at, used, limits }) => ({
@@ -185,14 +187,13 @@ export class PostgresLimits implements LimitTable, Part {
       used,
       limits: JSON.stringify(limits),
     }))
-    return Promise.all([
-      deleteBy(db, 'tickets where ticket', removed.map(written)),
-      writeRows(db, PUT_TICKET, rows),
-      left.length > 0
-        ? db.rows(WAITS_NO_MORE, [left.map((wait) => wait.name), left.map((wait) => wait.ord)])
-        : undefined,
-      writeRows(db, PUT_WAIT, kept.flatMap(waitsOf)),
-    ])
+    const waitNoMore: Statement = [WAITS_NO_MORE, [left.map((wait) => wait.name), left.map((wait) => wait.ord)]]
+    return [
+      ...deleteBy('tickets where ticket', removed.map(written)),
+      ...withJson(PUT_TICKET, rows),
+      ...(left.length > 0 ? [waitNoMore] : []),
+      ...withJson(PUT_WAIT, kept.flatMap(waitsOf)),
+    ]
   }
 }
 

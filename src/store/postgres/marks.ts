@@ -1,7 +1,7 @@
 // Marks in a transaction: what is stored and not yet in all its lanes.
 import type { Millis } from '../../clock.ts'
 import type { MarkRow, MarkTable } from '../rules/tables.ts'
-import { deleteBy, Keyed, Questions, upsert, writeRows, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { SOON } from './ready-lines.ts'
 import { number, text, written, type Row } from './values.ts'
 
@@ -84,10 +84,10 @@ export class PostgresMarks implements MarkTable, Part {
     })
   }
 
-  async write(db: Db): Promise<void> {
+  writes(): readonly Statement[] {
     const { kept, removed } = this.#marks
     const rows = kept.map((mark) => ({ ...mark, flow: written(mark.flow), error: written(mark.error) }))
-    await Promise.all([deleteBy(db, 'marks where id', removed.map(Number)), writeRows(db, PUT_MARK, rows)])
+    return [...deleteBy('marks where id', removed.map(Number)), ...withJson(PUT_MARK, rows)]
   }
 }
 

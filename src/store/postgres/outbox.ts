@@ -4,7 +4,7 @@ import { identity } from '../../model/identity.ts'
 import type { Mark, NewEvent } from '../contract/index.ts'
 import type { OutboxTable } from '../rules/tables.ts'
 import type { Locks } from './locks.ts'
-import { deleteBy, Questions, type Db, type Part } from './part.ts'
+import { deleteBy, Questions, type Db, type Part, type Statement } from './part.ts'
 import { bytes, number, text, texts, type Row } from './values.ts'
 
 interface Waiting {
@@ -44,9 +44,8 @@ export class PostgresOutbox implements OutboxTable, Part {
     await this.#first.load(async (n) => (await db.rows(FIRST, [n])).map(waiting))
   }
 
-  async write(db: Db): Promise<void> {
-    await deleteBy(
-      db,
+  writes(): readonly Statement[] {
+    return deleteBy(
       'outbox where n',
       this.#taken.map(({ n }) => n),
     )

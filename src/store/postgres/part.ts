@@ -10,6 +10,9 @@ export interface Db {
   rows(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>
 }
 
+/** To be sent. */
+export type Statement = readonly [sql: string, values: readonly unknown[]]
+
 /** Some tables, as the rules see them in one transaction. */
 export interface Part {
   /** The rules begin anew: what they changed is forgotten, what was loaded stays. */
@@ -17,8 +20,8 @@ export interface Part {
   readonly isLacking: boolean
   /** Sends all it has to ask at once: what is asked first is done first. */
   load(db: Db): Promise<unknown>
-  /** The changes of the last pass; likewise. */
-  write(db: Db): Promise<unknown>
+  /** The changes of the last pass, in the order in which they are made. Whatever fails here fails before anything is sent. */
+  writes(): readonly Statement[]
 }
 
 /** Rows with a key, and what the rules did to them. */
@@ -166,10 +169,10 @@ export function upsert(table: string, columns: readonly string[], keys: readonly
 }
 
 /** `from`: a table and its column. */
-export async function deleteBy(db: Db, from: string, keys: readonly (string | number)[]): Promise<void> {
-  if (keys.length > 0) await db.rows(`delete from ${from} = any($1)`, [keys])
+export function deleteBy(from: string, keys: readonly (string | number)[]): readonly Statement[] {
+  return keys.length === 0 ? [] : [[`delete from ${from} = any($1)`, [keys]]]
 }
 
-export async function writeRows(db: Db, sql: string, rows: readonly Readonly<Record<string, Value>>[]): Promise<void> {
-  if (rows.length > 0) await db.rows(sql, [JSON.stringify(rows)])
+export function withJson(sql: string, rows: readonly Readonly<Record<string, Value>>[]): readonly Statement[] {
+  return rows.length === 0 ? [] : [[sql, [JSON.stringify(rows)]]]
 }

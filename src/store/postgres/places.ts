@@ -3,8 +3,8 @@
 // a lane with a single event has no other: most lanes cost one row.
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
-import { insertInto, rowsOf, rowType, sendRows, type RowType } from './columns.ts'
-import type { Db, Part } from './part.ts'
+import { insertInto, rowsOf, rowType, withRows, type RowType } from './columns.ts'
+import type { Db, Part, Statement } from './part.ts'
 import type { Standing } from './standings.ts'
 import { number, type Row } from './values.ts'
 
@@ -199,7 +199,7 @@ export class PostgresPlaces implements PlaceTable, Part {
     return known === undefined ? this.#stored(lane)?.inRow : inRowOf(known)
   }
 
-  async write(db: Db): Promise<void> {
+  writes(): readonly Statement[] {
     const all = [...this.#known.values()]
     const gone = all.flatMap(({ lane, rank, inRow, removed, added }) =>
       [...removed]
@@ -211,7 +211,7 @@ export class PostgresPlaces implements PlaceTable, Part {
         .filter((place) => place !== inRowOf(known))
         .map((place) => ({ lane: known.lane, rank: known.rank, ...place })),
     )
-    await Promise.all([sendRows(db, REMOVE, REMOVE_PLACES, gone), sendRows(db, ADD, ADD_PLACES, added)])
+    return [...withRows(REMOVE, REMOVE_PLACES, gone), ...withRows(ADD, ADD_PLACES, added)]
   }
 }
 

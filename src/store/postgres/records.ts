@@ -15,7 +15,7 @@ import type { LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from
 import { runNumber } from '../rules/work.ts'
 import { receiptOf } from './event-rows.ts'
 import { LANE_COLUMNS, laneOf } from './lane-rows.ts'
-import { Questions, type Db, type Part } from './part.ts'
+import { Questions, type Db, type Part, type Statement } from './part.ts'
 import { LETTER_COLUMNS, letterOf } from './letters.ts'
 import { MARK_COLUMNS, markOf } from './marks.ts'
 import { SOON } from './ready-lines.ts'
@@ -181,7 +181,9 @@ export class PostgresRecords implements RecordQueries, Part {
     ])
   }
 
-  async write(): Promise<void> {}
+  writes(): readonly Statement[] {
+    return []
+  }
 
   async #page<K extends RecordKind>(
     db: Db,

@@ -21,7 +21,6 @@ const PAGE_KEPT = 4_194_304
 /** Shorter texts are written sooner than they are handed over. */
 const SHORT = 64
 const HIGH = 2 ** 32
-const LONGER_THAN_ANY = 9
 
 let page = Buffer.allocUnsafeSlow(PAGE)
 let end = 0
@@ -48,15 +47,15 @@ function put(type: ColumnType, value: Value): void {
   if (value === null) return int32(-1)
   switch (type) {
     case 'bigint':
-      if (!Number.isSafeInteger(value)) return toBeRefused()
+      if (!Number.isSafeInteger(value)) throw noSuch(type, value)
       int32(8)
       return int64(value as number)
     case 'int':
-      if (value !== ((value as number) | 0)) return toBeRefused()
+      if (value !== ((value as number) | 0)) throw noSuch(type, value)
       int32(4)
       return int32(value)
     case 'smallint':
-      if (value !== ((value as number) << 16) >> 16) return toBeRefused()
+      if (value !== ((value as number) << 16) >> 16) throw noSuch(type, value)
       int32(2)
       return int16(value)
     case 'boolean':
@@ -65,7 +64,8 @@ function put(type: ColumnType, value: Value): void {
     case 'text':
       return text(value as string)
     case 'bytea':
-      return bytes(value as Uint8Array)
+      if (!(value instanceof Uint8Array)) throw noSuch(type, value)
+      return bytes(value)
     case 'text[]':
       return array('text', value as readonly string[])
     case 'bigint[]':
@@ -73,10 +73,8 @@ function put(type: ColumnType, value: Value): void {
   }
 }
 
-/** No number of the column's. The server says so, and undoes the transaction; who threw here would have half of it committed. */
-function toBeRefused(): void {
-  int32(LONGER_THAN_ANY)
-  for (let at = 0; at < LONGER_THAN_ANY; at++) int8(0)
+function noSuch(type: ColumnType, value: Value): RangeError {
+  return new RangeError(`${String(value)} is no ${type}`)
 }
 
 function array(type: 'text' | 'bigint', values: readonly (string | number)[]): void {

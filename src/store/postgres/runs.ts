@@ -3,8 +3,8 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { RunRow, RunTable } from '../rules/tables.ts'
 import { runNumber } from '../rules/work.ts'
-import { insertInto, rowType, sendRows, type RowType, type WrittenRow } from './columns.ts'
-import { deleteBy, Keyed, Questions, type Db, type Part } from './part.ts'
+import { insertInto, rowType, withRows, type RowType, type WrittenRow } from './columns.ts'
+import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
 import { bytes, number, numbers, text, written, type Row } from './values.ts'
 
 export const ADD_RUNS: RowType = rowType('add_runs', {
@@ -84,12 +84,9 @@ export class PostgresRuns implements RunTable, Part {
     )
   }
 
-  async write(db: Db): Promise<void> {
+  writes(): readonly Statement[] {
     const { kept, removed } = this.#runs
-    await Promise.all([
-      deleteBy(db, 'runs where n', removed.map(runNumber)),
-      sendRows(db, PUT_RUN, ADD_RUNS, kept.map(runRow)),
-    ])
+    return [...deleteBy('runs where n', removed.map(runNumber)), ...withRows(PUT_RUN, ADD_RUNS, kept.map(runRow))]
   }
 }
 

@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
 import type { Locks } from './locks.ts'
-import { deleteBy, Keyed, upsert, writeRows, type Db, type Part } from './part.ts'
+import { deleteBy, Keyed, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { number, text, written, type Row } from './values.ts'
 
 interface Permit {
@@ -159,7 +159,7 @@ export class PostgresSmall implements SmallTables, Part {
     for (const name of names) this.#permitNames.add(name)
   }
 
-  write(db: Db): Promise<unknown> {
+  writes(): readonly Statement[] {
     const processes = [...this.#processes.changes].flatMap(([id, row]) =>
       row === undefined ? [] : [{ id: written(id), ...row }],
     )
@@ -180,25 +180,26 @@ export class PostgresSmall implements SmallTables, Part {
       const [replay, event] = JSON.parse(key) as [string, number]
       return at === undefined ? [] : [{ replay: written(replay), event, at }]
     })
-    return Promise.all([
-      writeRows(db, PUT_PROCESS, processes),
-      ...this.#permits.removed.map((key) => {
-        const [name = '', process = ''] = JSON.parse(key) as readonly string[]
-        return db.rows('delete from permits where name = $1 and process = $2', [written(name), written(process)])
-      }),
-      writeRows(db, PUT_PERMIT, permits),
-      writeRows(db, PUT_PAUSE, pauses),
-      deleteBy(db, 'pauses where flow', this.#pauses.removed.map(written)),
-      writeRows(db, PUT_PRESSURE, pressure),
-      writeRows(db, PUT_REPLAY, replays),
-      this.#processesBefore === undefined
-        ? undefined
-        : db.rows('delete from processes where at <= $1', [this.#processesBefore]),
-      this.#replaysBefore === undefined
-        ? undefined
-        : db.rows('delete from replays where at <= $1', [this.#replaysBefore]),
-    ])
+    const givenBack = this.#permits.removed.map((key): Statement => {
+      const [name = '', process = ''] = JSON.parse(key) as readonly string[]
+      return ['delete from permits where name = $1 and process = $2', [written(name), written(process)]]
+    })
+    return [
+      ...withJson(PUT_PROCESS, processes),
+      ...givenBack,
+      ...withJson(PUT_PERMIT, permits),
+      ...withJson(PUT_PAUSE, pauses),
+      ...deleteBy('pauses where flow', this.#pauses.removed.map(written)),
+      ...withJson(PUT_PRESSURE, pressure),
+      ...withJson(PUT_REPLAY, replays),
+      ...upTo('delete from processes where at <= $1', this.#processesBefore),
+      ...upTo('delete from replays where at <= $1', this.#replaysBefore),
+    ]
   }
+}
+
+function upTo(sql: string, moment: Millis | undefined): readonly Statement[] {
+  return moment === undefined ? [] : [[sql, [moment]]]
 }
 
 function pauseOf(row: Row): PauseRow {

@@ -6,9 +6,9 @@ import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
 import type { PlaceRow } from '../rules/tables.ts'
-import { rowType, sendRows, updateOf, type Columns, type RowType, type WrittenRow } from './columns.ts'
+import { rowType, withRows, updateOf, type Columns, type RowType, type WrittenRow } from './columns.ts'
 import type { LaneWrite } from './lane-writes.ts'
-import type { Db } from './part.ts'
+import type { Statement } from './part.ts'
 import { byTurn } from './ready-lines.ts'
 import { moment, momentOrNull, number, type Row } from './values.ts'
 
@@ -110,10 +110,10 @@ export class Standings {
   }
 
   /** Those that were come upon, and are left as they were. */
-  async putRight(db: Db, isWritten: (id: LaneId) => boolean): Promise<void> {
+  putRight(isWritten: (id: LaneId) => boolean): readonly Statement[] {
     const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
     const rows = early.map(({ lane }) => ({ id: lane.id, ...ringColumns(lane) }))
-    await sendRows(db, PUT_RIGHT, MOVE_LANES, rows)
+    return withRows(PUT_RIGHT, MOVE_LANES, rows)
   }
 }
 

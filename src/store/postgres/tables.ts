@@ -14,7 +14,7 @@ import { Locks } from './locks.ts'
 import { PostgresMarks } from './marks.ts'
 import { Numbers } from './numbers.ts'
 import { PostgresOutbox } from './outbox.ts'
-import type { Db, Part } from './part.ts'
+import type { Db, Part, Statement } from './part.ts'
 import { PostgresPlaces } from './places.ts'
 import { PostgresRecords } from './records.ts'
 import { PostgresRuns } from './runs.ts'
@@ -32,7 +32,7 @@ interface TransactionTables extends Tables {
   again(): void
   readonly isLacking: boolean
   load(db: Db): Promise<void>
-  write(db: Db): Promise<void>
+  writes(): readonly Statement[]
   /** The moment of the transaction; undefined before anything was loaded. */
   readonly now: Millis | undefined
 }
@@ -223,11 +223,11 @@ export class PostgresTables implements TransactionTables {
   }
 
   /** All that was guessed, for the server to refuse. */
-  async send(db: Db): Promise<void> {
+  async send(db: Db, writes: readonly Statement[]): Promise<void> {
     await Promise.all([
       this.#locks.load(db),
       db.rows(SAME_ROUTES, [this.#routes]),
-      this.write(db),
+      ...writes.map(([sql, values]) => db.rows(sql, values)),
       db.rows(NOW).then(([row]) => this.#beliefs.happened(number(row?.[0]))),
       this.#numbers.load(db),
     ])
@@ -240,9 +240,9 @@ export class PostgresTables implements TransactionTables {
     if (this.#routes !== undefined) this.#beliefs.routes = this.#routes + this.#raised
   }
 
-  async write(db: Db): Promise<void> {
-    const raised = this.#raised > 0 ? db.rows('update meta set routes = routes + $1', [this.#raised]) : undefined
-    await Promise.all([raised, ...this.#parts.map((part) => part.write(db))])
+  writes(): readonly Statement[] {
+    const raised: Statement = ['update meta set routes = routes + $1', [this.#raised]]
+    return [...(this.#raised > 0 ? [raised] : []), ...this.#parts.flatMap((part) => part.writes())]
   }
 }
 

@@ -94,9 +94,10 @@ export class Transactions implements Commits {
       tables = this.#tables([], { isGuess: true, now })
       const made = attempt(() => work(tables as PostgresTables, now))
       if (tables.cannotBeGuessed || made.kind === 'failed') return undefined
+      const writes = tables.writes()
       const db = new Connection(client, false)
       const begun = [db.rows('begin'), db.rows(WAITS_BRIEFLY)]
-      const sent = Promise.all([tables.send(db), (committed = db.commit()), ...begun])
+      const sent = Promise.all([tables.send(db, writes), (committed = db.commit()), ...begun])
       tables.teach()
       const [, isCommitted] = await sent
       if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
@@ -108,7 +109,7 @@ export class Transactions implements Commits {
         this.#beliefs.wereWrong()
         return undefined
       }
-      broken = true
+      broken = committed !== undefined
       throw fault(error)
     } finally {
       // The connection is nobody else's before the last answer is here.
@@ -177,7 +178,10 @@ async function decided<T>(db: Connection, work: Piece<T>, tables: PostgresTables
     const made = attempt(() => work(tables, tables.now ?? SOON))
     if (!tables.isLacking) {
       if (made.kind === 'failed') throw made.error
-      const [, isCommitted] = await Promise.all([db.readOnly ? undefined : tables.write(db), db.commit()])
+      // All of them, before the first is sent: what fails in the making leaves nothing behind that could be committed.
+      const writes = db.readOnly ? [] : tables.writes()
+      const sent = writes.map(([sql, values]) => db.rows(sql, values))
+      const [isCommitted] = await Promise.all([db.commit(), ...sent])
       if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
       return made.value
     }
