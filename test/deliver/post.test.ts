@@ -4,7 +4,9 @@ import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
+import { systemClock } from '../../src/clock.ts'
 import { headersFault } from '../../src/deliver/headers.ts'
+import { post as postBy, type Posted } from '../../src/deliver/post.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { closing, everywhere, listening, poster } from './listener.ts'
 
@@ -42,6 +44,22 @@ test('the body arrives as it is, and so do the headers', async () => {
   })
   expect(end).toMatchObject({ kind: 'answered', status: 202, retryAfter: '7', isWhole: true })
   expect(end.kind === 'answered' && end.body.toString()).toBe('{"accepted":[]}')
+})
+
+test('what one app may reach for development another may not, though it is the same URL in the same process', async () => {
+  let came = 0
+  const url = await served((_request, response) => {
+    came++
+    response.end()
+  })
+  const { agent } = poster({ allowLoopback: true })
+  // By the URL alone: the agent would let it through.
+  const posted = (allowLoopback: boolean): Promise<Posted> =>
+    postBy({ url, body: Buffer.from('{}'), headers: {} }, { agent, clock: systemClock, allowLoopback })
+  expect(await posted(true)).toMatchObject({ kind: 'answered', status: 200 })
+  expect(await posted(false)).toMatchObject({ kind: 'failed', why: 'guarded' })
+  expect(await posted(true)).toMatchObject({ kind: 'answered', status: 200 })
+  expect(came).toBe(2)
 })
 
 test.each([

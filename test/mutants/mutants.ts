@@ -311,9 +311,9 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   inSqlite(
     'identities in memory are forgotten in a crash',
-    'identities.ts',
-    'this.#remember(text(identity), number(seq))',
-    'void [identity, seq]',
+    'late-index.ts',
+    'this.#remember(text(name), number(n))',
+    'void [name, n]',
   ),
   inSqlite(
     'places that moved to the table are not counted',

@@ -8,8 +8,9 @@ import { number, type Statements } from './statements.ts'
 const CHARACTERS = 8
 /** Of these the first 8 name the range. */
 const RANGE_WIDTH = 2 ** 40
-const KEPT_IN_MEMORY = 32_768
+const ROUND = 32_768
 
+const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity is not null order by seq'
 const FIND = 'select event from identities where h = ?'
 const IS = 'select 1 from events where seq = ? and identity = ?'
 
@@ -18,15 +19,15 @@ export class Identities {
   readonly #filter: IdentityFilter
   readonly #index: LateIndex
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, readOnly: boolean) {
     this.#sql = sql
     this.#filter = new IdentityFilter(sql, RANGE_WIDTH)
     this.#index = new LateIndex(sql, {
       insert: 'insert or ignore into identities (h, event)',
       keyOf,
-      inMemory: KEPT_IN_MEMORY,
+      round: ROUND,
       since: 'identified',
-      unwritten: 'select seq, identity from events where seq >= ? and identity is not null order by seq',
+      unwritten: readOnly ? undefined : UNWRITTEN,
       wrote: (identity) => this.#filter.add(keyOf(identity)),
     })
   }

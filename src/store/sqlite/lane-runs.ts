@@ -3,27 +3,27 @@ import type { LaneId } from '../../model/identity.ts'
 import { LateIndex } from './late-index.ts'
 import type { Statements } from './statements.ts'
 
-/** Few: who reads the file beside this process looks through as many. */
-const KEPT_IN_MEMORY = 8_192
+/** Few: the view of all work looks through the last ones. */
+const ROUND = 8_192
 const HASH_LENGTH = 22
 
 const INSERT = 'insert or ignore into lane_runs (lane, run)'
 
-/** Those whose names begin with the time come at the end of the index, which is written as it is. */
-const IS_HASH = `length(lane) = ${HASH_LENGTH}`
+/** Those whose names begin with the time come at the end of the index: that is written as they come. */
+const UNWRITTEN = `select n, lane from runs where n >= ? and length(lane) = ${HASH_LENGTH} order by n`
 
 export class LaneRuns {
   readonly #sql: Statements
   readonly #index: LateIndex
 
-  constructor(sql: Statements) {
+  constructor(sql: Statements, readOnly: boolean) {
     this.#sql = sql
     this.#index = new LateIndex(sql, {
       insert: INSERT,
       keyOf: (lane) => lane,
-      inMemory: KEPT_IN_MEMORY,
+      round: ROUND,
       since: 'listed',
-      unwritten: `select n, lane from runs where n >= ? and ${IS_HASH} order by n`,
+      unwritten: readOnly ? undefined : UNWRITTEN,
     })
   }
 

@@ -13,39 +13,39 @@ export interface LateIndexParts {
   readonly insert: string
   /** What stands in the index for a name. */
   readonly keyOf: (name: string) => SQLInputValue
-  /** At most so many, and half of that most of the time; as many are looked at when memory is filled, twice at most. */
-  readonly inMemory: number
+  /** After so many that came each range has been written once: a round. Memory is filled with at most those of three rounds. */
+  readonly round: number
   /** In `meta`: numbers from this one on may not be in the index. */
   readonly since: string
-  /** Numbers and their names from a number on, as the file has them. */
-  readonly unwritten: string
+  /** Numbers and their names from a number on, as the file has them. Undefined: nothing is added here. */
+  readonly unwritten: string | undefined
   /** Now the index has it. */
   readonly wrote?: (name: string) => void
 }
 
-/** Most names have one. */
-type Numbers = number | readonly number[]
-
 interface Range {
-  readonly numbers: Map<string, Numbers>
+  /** Most names have one. */
+  readonly numbers: Map<string, number | Set<number>>
   size: number
 }
 
-interface Entry {
+/** What this commit put into memory, or took out of it. */
+interface Change {
   readonly name: string
   readonly n: number
+  readonly came: boolean
 }
 
 export class LateIndex {
   readonly #sql: Statements
   readonly #parts: LateIndexParts
   readonly #ranges = Array.from({ length: RANGES }, (): Range => ({ numbers: new Map(), size: 0 }))
-  /** What this commit put into memory and took out of it. */
-  readonly #came: Entry[] = []
-  readonly #went: Entry[] = []
-  #since: number
-  /** Of all that came. */
+  readonly #changes: Change[] = []
+  /** Older ones are written as they come: memory would be filled with all that is newer than the oldest in it. */
+  #old: number
+  /** Of all that came, now and when the round began. */
   #highest: number
+  #highestBefore: number
   #cameSince = 0
   /** The range that is written next. */
   #next = 0
@@ -53,21 +53,21 @@ export class LateIndex {
   constructor(sql: Statements, parts: LateIndexParts) {
     this.#sql = sql
     this.#parts = parts
-    this.#since = number(sql.get('select value from meta where name = ?', parts.since)?.[0] ?? 0)
-    this.#highest = this.#since - 1
-    for (const [n, name] of sql.all(parts.unwritten, this.#since)) this.#remember(text(name), number(n))
+    this.#old = number(sql.get('select value from meta where name = ?', parts.since)?.[0] ?? 0)
+    this.#highest = this.#old - 1
+    this.#highestBefore = this.#highest
+    if (parts.unwritten === undefined) return
+    for (const [n, name] of sql.all(parts.unwritten, this.#old)) this.#remember(text(name), number(n))
   }
 
   /** Those in memory. */
   of(name: string): readonly number[] {
-    const known = rangeOf(this.#ranges, name).numbers.get(name)
-    return known === undefined ? NONE : listOf(known)
+    return listOf(rangeOf(this.#ranges, name).numbers.get(name))
   }
 
   add(name: string, n: number): void {
-    // Memory would not be filled with it: newer ones are in the index already.
-    if (n < this.#since) this.#write(name, n)
-    else if (this.#remember(name, n)) this.#came.push({ name, n })
+    if (n < this.#old) this.#write(name, n)
+    else if (this.#remember(name, n)) this.#changes.push({ name, n, came: true })
     const range = rangeOf(this.#ranges, name)
     if (range.size >= CROWDED * this.#perRange) this.#writeRange(range)
     this.pass(n)
@@ -85,40 +85,42 @@ export class LateIndex {
   }
 
   get #perRange(): number {
-    return this.#parts.inMemory / RANGES
+    return this.#parts.round / RANGES
   }
 
   /** The index is not looked at. */
   remove(name: string, n: number): void {
-    if (this.#forget(name, n)) this.#went.push({ name, n })
+    if (this.#forget(name, n)) this.#changes.push({ name, n, came: false })
   }
 
-  /** After a rollback memory is again as it was: what was written or removed is back, what came is gone. */
+  /** After a rollback memory is again as it was, step by step: the same may have gone and come again. */
   letGo(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
-      for (const { name, n } of this.#went) this.#remember(name, n)
-      for (const { name, n } of this.#came) this.#forget(name, n)
+      for (const { name, n, came } of this.#changes.toReversed()) {
+        if (came) this.#forget(name, n)
+        else this.#remember(name, n)
+      }
     }
-    this.#came.length = 0
-    this.#went.length = 0
+    this.#changes.length = 0
   }
 
   #remember(name: string, n: number): boolean {
     const range = rangeOf(this.#ranges, name)
     const known = range.numbers.get(name)
-    if (known !== undefined && listOf(known).includes(n)) return false
-    range.numbers.set(name, known === undefined ? n : [...listOf(known), n])
+    if (known === n || (known instanceof Set && known.has(n))) return false
+    if (known === undefined) range.numbers.set(name, n)
+    else if (known instanceof Set) known.add(n)
+    else range.numbers.set(name, new Set([known, n]))
     range.size++
     return true
   }
 
   #forget(name: string, n: number): boolean {
     const range = rangeOf(this.#ranges, name)
-    const known = listOf(range.numbers.get(name) ?? NONE)
-    const left = known.filter((other) => other !== n)
-    if (left.length === known.length) return false
-    if (left.length === 0) range.numbers.delete(name)
-    else range.numbers.set(name, left)
+    const known = range.numbers.get(name)
+    const was = known instanceof Set ? known.delete(n) : known === n
+    if (!was) return false
+    if (!(known instanceof Set) || known.size === 0) range.numbers.delete(name)
     range.size--
     return true
   }
@@ -127,7 +129,7 @@ export class LateIndex {
     for (const [name, known] of range.numbers) {
       for (const n of listOf(known)) {
         this.#write(name, n)
-        this.#went.push({ name, n })
+        this.#changes.push({ name, n, came: false })
       }
     }
     range.numbers.clear()
@@ -139,23 +141,24 @@ export class LateIndex {
     this.#sql.behind(this.#parts.insert, [this.#parts.keyOf(name), n])
   }
 
-  /** Once round: whatever is older than all that is in memory is in the index. */
+  /** Whatever is older than all that is in memory is in the index. */
   #roundDone(): void {
     let oldest = this.#highest + 1
-    for (const range of this.#ranges) {
-      for (const known of range.numbers.values()) oldest = Math.min(oldest, ...listOf(known))
+    for (const { numbers } of this.#ranges) {
+      for (const known of numbers.values()) for (const n of listOf(known)) oldest = Math.min(oldest, n)
     }
-    this.#since = oldest
     this.#sql.run('update meta set value = ? where name = ?', oldest, this.#parts.since)
+    // One that was drawn before this round began and comes after it would hold that number where it is.
+    this.#old = Math.max(oldest, this.#highestBefore + 1)
+    this.#highestBefore = this.#highest
   }
 }
 
-const NONE: readonly number[] = []
-
-function listOf(known: Numbers): readonly number[] {
-  return typeof known === 'number' ? [known] : known
+function listOf(known: number | Set<number> | undefined): readonly number[] {
+  return known === undefined ? NONE : typeof known === 'number' ? [known] : [...known]
 }
 
+const NONE: readonly number[] = []
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const SIXBITS = new Uint8Array(128)
 for (let value = 0; value < BASE64URL.length; value++) SIXBITS[BASE64URL.charCodeAt(value)] = value

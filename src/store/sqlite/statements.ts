@@ -43,7 +43,7 @@ export class Statements {
     return Number(this.#statement(sql).run(...values).changes)
   }
 
-  /** Changes rows that nothing written behind is about, so that this may wait for more of its like. */
+  /** At once, and without what is written behind: for rows that this is not about, so that it may wait for more of its like. */
   set(sql: string, ...values: SQLInputValue[]): void {
     // Does not count what changed, which costs as much.
     this.#statement(sql).get(...values)

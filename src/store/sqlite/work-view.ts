@@ -40,7 +40,7 @@ const TAKEN = `select h.id as lane, e.value as seq, h.state, h.tries, h.until, h
     where e.key % 3 = 1 and ${POS} <= h.upto and ${POS} > ${TAKEN_BEFORE}`
 
 /** Runs that ended lately may not be listed under their lanes yet: which events they ended. */
-const LATE = `select u.lane, e.value as seq, min(u.n) as n from runs u join json_each('[' || u.events || ']') e
+const LATE = `select u.lane, cast(e.value as integer) as seq, min(u.n) as n from runs u join json_each('[' || u.events || ']') e
     where u.n >= (select value from meta where name = 'listed') and u.n > e.value and u.kind <> 'cancelled' group by 1, 2`
 
 /** A run's number is drawn after those of its events: what ended an event is mostly the next run of its lane. */

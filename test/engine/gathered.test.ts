@@ -1,0 +1,75 @@
+// Runs that end within the same moments are settled together: a turn for one of them would keep all others waiting.
+import { expect, test } from 'vitest'
+import { openStore, Sluice, type Store, type TurnCall } from '../../src/index.ts'
+
+const RUNS = 20
+
+async function eventLoopTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+interface Scene {
+  /** How many ended runs each turn brought. */
+  readonly settled: readonly number[]
+  readonly end: (from: number, to: number) => void
+  readonly done: Promise<void>
+  readonly app: Sluice
+}
+
+async function scene(runs = RUNS): Promise<Scene> {
+  const settled: number[] = []
+  const bare = await openStore('memory:')
+  const store: Store = new Proxy(bare, {
+    get: (target, name): unknown => {
+      const member: unknown = Reflect.get(target, name)
+      if (typeof member !== 'function') return member
+      if (name !== 'turn') return member.bind(target) as unknown
+      return (call: TurnCall) => {
+        if (call.settle.length > 0) settled.push(call.settle.length)
+        return target.turn(call)
+      }
+    },
+  })
+  const app = new Sluice({ store, log: false })
+  const gates: PromiseWithResolvers<void>[] = []
+  const began = Promise.withResolvers<void>()
+  const done = Promise.withResolvers<void>()
+  app.flow('wait', {
+    on: 'ping',
+    run: () => {
+      const gate = Promise.withResolvers<void>()
+      if (gates.push(gate) === runs) began.resolve()
+      return gate.promise
+    },
+  })
+  let ended = 0
+  app.events.on('run.done', () => ++ended === runs && done.resolve())
+  await app.start()
+  await app.publish(Array.from({ length: runs }, () => ({ type: 'ping' })))
+  await began.promise
+  const end = (from: number, to: number): void => gates.slice(from, to).forEach(({ resolve }) => resolve())
+  return { settled, end, done: done.promise, app }
+}
+
+test('few of many wait for those that end in the next turns of the event loop', async () => {
+  const { settled, end, done, app } = await scene()
+  end(0, 1)
+  await eventLoopTurns(1)
+  end(1, RUNS)
+  await done
+  expect(settled).toEqual([RUNS])
+  await app.stop()
+})
+
+test('but not for long, and who is not one of few does not wait at all', async () => {
+  const { settled, end, done, app } = await scene()
+  end(0, 1)
+  await eventLoopTurns(8)
+  expect(settled).toEqual([1])
+  end(1, RUNS / 2)
+  await eventLoopTurns(1)
+  end(RUNS / 2, RUNS)
+  await done
+  expect(settled).toEqual([1, RUNS / 2 - 1, RUNS / 2])
+  await app.stop()
+})
