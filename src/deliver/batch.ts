@@ -1,6 +1,6 @@
 // The body of a delivery: the same events give the same bytes at every try.
 import type { Millis } from '../clock.ts'
-import { dataOf, textOf, type Event } from '../model/event.ts'
+import { jsonOf, type Event } from '../model/event.ts'
 
 export type DeliveredEvent = Pick<Event, 'id' | 'source' | 'type' | 'time' | 'subject' | 'body'>
 
@@ -37,10 +37,15 @@ function plain({ id, type, time, body }: DeliveredEvent): string {
 function withData(attributes: object, body: Uint8Array): string {
   const head = JSON.stringify(attributes).slice(0, -1)
   if (body.length === 0) return `${head}}`
-  if (dataOf(body) !== undefined) return `${head},"data":${textOf(body)}}`
+  const json = jsonOf(body)
+  if (json !== undefined) return `${head},"data":${json.text}}`
   return `${head},"data_base64":${JSON.stringify(Buffer.from(body).toString('base64'))}}`
 }
 
+/** That of the batch is that of its latest event. */
+const last = { time: -1, text: '' }
+
 function instant(time: Millis): string {
-  return new Date(time).toISOString()
+  if (time !== last.time) Object.assign(last, { time, text: new Date(time).toISOString() })
+  return last.text
 }

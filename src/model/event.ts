@@ -63,10 +63,15 @@ export function textOf(body: Uint8Array): string {
 
 /** The body as JSON. `undefined` when it is not JSON, or nested deeper than 64: the bytes are still there. */
 export function dataOf(body: Uint8Array): unknown {
+  return jsonOf(body)?.value
+}
+
+/** With its text, as it came. */
+export function jsonOf(body: Uint8Array): { readonly text: string; readonly value: unknown } | undefined {
   if (isTooDeep(body)) return undefined
   const text = textOf(body)
   try {
-    return PROTOTYPE.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text)
+    return { text, value: PROTOTYPE.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text) }
   } catch {
     return undefined
   }

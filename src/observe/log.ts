@@ -79,11 +79,13 @@ export interface RunLog {
 
 export function runLog(logger: Logger, { flow, key, run, attempt }: RunName): RunLog {
   const clean = cleaners.get(logger) ?? PLAIN
-  const child = logger.child(clean({ flow, key, run, attempt }))
+  // Most runs write nothing, and to make one takes as long as to write a line.
+  let made: Logger | undefined
   const say =
     (level: keyof RunLog): Say =>
     (message, fields = {}) => {
-      if (!child.isLevelEnabled(level)) return
+      if (!logger.isLevelEnabled(level)) return
+      const child = (made ??= logger.child(clean({ flow, key, run, attempt })))
       // Whatever plain JavaScript hands in: a log call is no place to fail.
       const text = typeof message === 'string' ? message : String(message)
       child[level](apart(clean(fields)), scrubbed(text))

@@ -250,9 +250,10 @@ export class Loop {
     const answer = await this.#ask(call)
     const isOver = answer !== undefined || this.#abandoned || endings.length === 1
     if (!isOver) return answer
+    const keptOut = answer?.reply.keptOut ?? []
     for (const [at, ending] of endings.entries()) {
-      const keptOut = answer?.reply.keptOut.filter(({ settle }) => settle === at) ?? []
-      ending.told(answer?.reply.settled[at] ?? 'lost', keptOut)
+      const its = keptOut.length === 0 ? keptOut : keptOut.filter(({ settle }) => settle === at)
+      ending.told(answer?.reply.settled[at] ?? 'lost', its)
     }
     return answer
   }

@@ -312,7 +312,7 @@ export const MUTANTS: readonly Mutant[] = [
   inSqlite(
     'identities in memory are forgotten in a crash',
     'late-index.ts',
-    'this.#remember(text(name), number(n))',
+    'remember(rangeOf(this.#ranges, text(name)), text(name), number(n))',
     'void [name, n]',
   ),
   inSqlite(

@@ -57,7 +57,9 @@ export class LateIndex {
     this.#highest = this.#old - 1
     this.#highestBefore = this.#highest
     if (parts.unwritten === undefined) return
-    for (const [n, name] of sql.all(parts.unwritten, this.#old)) this.#remember(text(name), number(n))
+    for (const [n, name] of sql.all(parts.unwritten, this.#old)) {
+      remember(rangeOf(this.#ranges, text(name)), text(name), number(n))
+    }
   }
 
   /** Those in memory. */
@@ -66,9 +68,9 @@ export class LateIndex {
   }
 
   add(name: string, n: number): void {
-    if (n < this.#old) this.#write(name, n)
-    else if (this.#remember(name, n)) this.#changes.push({ name, n, came: true })
     const range = rangeOf(this.#ranges, name)
+    if (n < this.#old) this.#write(name, n)
+    else if (remember(range, name, n)) this.#changes.push({ name, n, came: true })
     if (range.size >= CROWDED * this.#perRange) this.#writeRange(range)
     this.pass(n)
   }
@@ -90,39 +92,18 @@ export class LateIndex {
 
   /** The index is not looked at. */
   remove(name: string, n: number): void {
-    if (this.#forget(name, n)) this.#changes.push({ name, n, came: false })
+    if (forget(rangeOf(this.#ranges, name), name, n)) this.#changes.push({ name, n, came: false })
   }
 
   /** After a rollback memory is again as it was, step by step: the same may have gone and come again. */
   letGo(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
       for (const { name, n, came } of this.#changes.toReversed()) {
-        if (came) this.#forget(name, n)
-        else this.#remember(name, n)
+        if (came) forget(rangeOf(this.#ranges, name), name, n)
+        else remember(rangeOf(this.#ranges, name), name, n)
       }
     }
     this.#changes.length = 0
-  }
-
-  #remember(name: string, n: number): boolean {
-    const range = rangeOf(this.#ranges, name)
-    const known = range.numbers.get(name)
-    if (known === n || (known instanceof Set && known.has(n))) return false
-    if (known === undefined) range.numbers.set(name, n)
-    else if (known instanceof Set) known.add(n)
-    else range.numbers.set(name, new Set([known, n]))
-    range.size++
-    return true
-  }
-
-  #forget(name: string, n: number): boolean {
-    const range = rangeOf(this.#ranges, name)
-    const known = range.numbers.get(name)
-    const was = known instanceof Set ? known.delete(n) : known === n
-    if (!was) return false
-    if (!(known instanceof Set) || known.size === 0) range.numbers.delete(name)
-    range.size--
-    return true
   }
 
   #writeRange(range: Range): void {
@@ -152,6 +133,27 @@ export class LateIndex {
     this.#old = Math.max(oldest, this.#highestBefore + 1)
     this.#highestBefore = this.#highest
   }
+}
+
+/** Whether it was not known. */
+function remember(range: Range, name: string, n: number): boolean {
+  const known = range.numbers.get(name)
+  if (known === n || (known instanceof Set && known.has(n))) return false
+  if (known === undefined) range.numbers.set(name, n)
+  else if (known instanceof Set) known.add(n)
+  else range.numbers.set(name, new Set([known, n]))
+  range.size++
+  return true
+}
+
+/** Whether it was known. */
+function forget(range: Range, name: string, n: number): boolean {
+  const known = range.numbers.get(name)
+  const was = known instanceof Set ? known.delete(n) : known === n
+  if (!was) return false
+  if (!(known instanceof Set) || known.size === 0) range.numbers.delete(name)
+  range.size--
+  return true
 }
 
 function listOf(known: number | Set<number> | undefined): readonly number[] {

@@ -31,7 +31,7 @@ interface Here {
   elsewhere: number
   /** Live places up to this one were taken: the first list of the table may still name them. */
   taken: number
-  /** That list, when somebody has read it. */
+  /** That list without those, when somebody has read it. */
   first: Listed | undefined
   /** What was added to the text since the lane's row had all of it, or was listed with what it has not. */
   added: string
@@ -129,22 +129,22 @@ export class SqlitePlaces implements PlaceTable {
 
   first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    const far: PlaceRow[] = []
+    let far: readonly PlaceRow[] = NOBODY
     for (const { list } of this.#lists(lane, rank, here)) {
-      far.push(...list)
+      far = joined(far, list)
       if (far.length >= n) return far.slice(0, n)
     }
-    return [...far, ...listOf(here)].slice(0, n)
+    return joined(far, listOf(here)).slice(0, n)
   }
 
   upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    const far: PlaceRow[] = []
+    let far: readonly PlaceRow[] = NOBODY
     for (const { last, list } of this.#lists(lane, rank, here)) {
-      far.push(...list)
+      far = joined(far, list)
       if (last >= pos) return far.filter((place) => place.pos <= pos)
     }
-    return [...far, ...listOf(here)].filter((place) => place.pos <= pos)
+    return joined(far, listOf(here)).filter((place) => place.pos <= pos)
   }
 
   /** Of a list of which some are taken nothing is written: the lane's row says how far. */
@@ -164,7 +164,11 @@ export class SqlitePlaces implements PlaceTable {
     here.onlyAdded = false
     const isLast = rank === 0 && here.elsewhere === 0
     here.taken = isLast ? 0 : pos
-    if (!isLast && here.first !== undefined && here.first.last > pos) return
+    const { first } = here
+    if (!isLast && first !== undefined && first.last > pos) {
+      here.first = untaken(first, pos)
+      return
+    }
     // A list keeps its name when its last places are removed: of those that are left none may stay behind.
     this.#sql.run(REMOVE_UP_TO, lane.row, rank, isLast ? lane.tail : pos)
     here.first = undefined
@@ -199,16 +203,15 @@ export class SqlitePlaces implements PlaceTable {
   *#lists(lane: Lane, rank: Rank, here: Here): Iterable<Listed> {
     if (rank === 0 && here.elsewhere === 0) return
     const { first, taken } = here
-    const untaken = ({ last, list }: Listed): Listed => ({ last, list: list.filter(({ pos }) => pos > taken) })
-    if (first !== undefined) yield untaken(first)
+    if (first !== undefined) yield first
     let after = first?.last ?? taken
     for (let n = 1; ; n = LISTS_READ) {
       const some = this.#sql.all(SOME, lane.row, rank, after + 1, n)
       for (const row of some) {
-        const listed = { last: number(row[0]), list: parsed(text(row[1])) }
+        const listed = untaken({ last: number(row[0]), list: parsed(text(row[1])) }, taken)
         if (after === taken) here.first = listed
         after = listed.last
-        yield untaken(listed)
+        yield listed
       }
       if (some.length < n) return
     }
@@ -231,6 +234,15 @@ export class SqlitePlaces implements PlaceTable {
 }
 
 const RANKS: readonly Rank[] = [0, 1]
+const NOBODY: readonly PlaceRow[] = []
+
+function untaken({ last, list }: Listed, taken: number): Listed {
+  return { last, list: (list[0]?.pos ?? 0) > taken ? list : list.filter(({ pos }) => pos > taken) }
+}
+
+function joined(some: readonly PlaceRow[], more: readonly PlaceRow[]): readonly PlaceRow[] {
+  return some.length === 0 ? more : [...some, ...more]
+}
 
 function change(here: Here, left: readonly PlaceRow[]): void {
   here.count = left.length
