@@ -108,6 +108,8 @@ export class Checker {
     for (const id of ids)
       if (!this.#ledger.events.has(id)) this.#complaints.add('wrong', `event ${id} came from nowhere`)
     this.#complaints.missing(this.#ledger.events, ids, 'stored')
+    const unlisted = look.unlisted()
+    if (unlisted.length > 0) this.#complaints.add('lost', `runs ${unlisted.join()} are in no list of their lanes`)
     const finished = new Set<string>()
     for (const { kind, lane, events } of look.records()) {
       if (kind === 'dead') continue

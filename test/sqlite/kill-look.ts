@@ -95,6 +95,12 @@ export class Look {
     return this.#all('select kind, lane, events from runs').map((row) => this.#record(row))
   }
 
+  /** Runs that their lanes would not be found to have had: in no list, and too old for a process to look for them. */
+  unlisted(): readonly number[] {
+    return this.#all(`select n from runs where n < (select value from meta where name = 'listed')
+      and not exists (select 1 from lane_runs s where s.lane = runs.lane and s.run = n)`).map(([n]) => Number(n))
+  }
+
   integrity(): string {
     return this.#all('pragma integrity_check').join('; ')
   }

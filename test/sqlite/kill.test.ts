@@ -73,6 +73,11 @@ describe('the checker', () => {
     expect(counts.lost).toBeGreaterThan(0)
   })
 
+  it('sees a run that its lane would not be found to have had', async () => {
+    const { complaints } = await meddled(15, `update meta set value = 1000000000 where name = 'listed'`)
+    expect(complaints.join()).toContain('in no list of their lanes')
+  })
+
   it('sees an event that waits again after it was done', async () => {
     const again = `insert into places (lane, rank, pos, list)
       select (select min(row) from lanes), 0, 1000000000, '1000000000,' || cast(events as integer) || ',0' from runs where kind = 'done' limit 1`
