@@ -25,7 +25,7 @@ function turn(request: number): TurnCall {
   return { process: 'p', request, routes: 1, settle: [], claim: [], budget: 0 }
 }
 
-/** Identities that wait in memory, and some. */
+/** Enough for many ranges of identities to be written. */
 const MORE_THAN_MEMORY = 32_768 + 512
 
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const

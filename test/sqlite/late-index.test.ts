@@ -41,7 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Scene {
   readonly db = new DatabaseSync(':memory:')
   sql = new Statements(this.db)
-  index: LateIndex
+  index: LateIndex<string>
   known = new Map<number, string>()
   #committed = new Map<number, string>()
   #drawn = 100_000
@@ -52,7 +52,7 @@ class Scene {
     this.index = this.#opened()
   }
 
-  #opened(): LateIndex {
+  #opened(): LateIndex<string> {
     return new LateIndex(this.sql, {
       insert: 'insert or ignore into lane_runs (lane, run)',
       keyOf: (lane) => lane,

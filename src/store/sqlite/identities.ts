@@ -8,7 +8,7 @@ import { number, type Statements } from './statements.ts'
 const CHARACTERS = 8
 /** Of these the first 8 name the range. */
 const RANGE_WIDTH = 2 ** 40
-const ROUND = 32_768
+const ROUND = 65_536
 
 const UNWRITTEN = 'select seq, identity from events where seq >= ? and identity is not null order by seq'
 const FIND = 'select event from identities where h = ?'
@@ -17,7 +17,7 @@ const IS = 'select 1 from events where seq = ? and identity = ?'
 export class Identities {
   readonly #sql: Statements
   readonly #filter: IdentityFilter
-  readonly #index: LateIndex
+  readonly #index: LateIndex<number>
 
   constructor(sql: Statements, readOnly: boolean) {
     this.#sql = sql
@@ -28,7 +28,7 @@ export class Identities {
       round: ROUND,
       since: 'identified',
       unwritten: readOnly ? undefined : UNWRITTEN,
-      wrote: (identity) => this.#filter.add(keyOf(identity)),
+      wrote: (h) => this.#filter.add(h),
     })
   }
 

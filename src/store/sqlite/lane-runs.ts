@@ -14,7 +14,7 @@ const UNWRITTEN = `select n, lane from runs where n >= ? and length(lane) = ${HA
 
 export class LaneRuns {
   readonly #sql: Statements
-  readonly #index: LateIndex
+  readonly #index: LateIndex<LaneId>
 
   constructor(sql: Statements, readOnly: boolean) {
     this.#sql = sql

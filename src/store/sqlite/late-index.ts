@@ -8,11 +8,11 @@ const RANGES = 256
 /** A range that has so many times as many as others usually have when they are written does not wait for its turn. */
 const CROWDED = 8
 
-export interface LateIndexParts {
+export interface LateIndexParts<K extends SQLInputValue> {
   /** Of a key and a number, without its values. */
   readonly insert: string
   /** What stands in the index for a name. */
-  readonly keyOf: (name: string) => SQLInputValue
+  readonly keyOf: (name: string) => K
   /** After so many that came each range has been written once: a round. Memory is filled with at most those of three rounds. */
   readonly round: number
   /** In `meta`: numbers from this one on may not be in the index. */
@@ -20,7 +20,7 @@ export interface LateIndexParts {
   /** Numbers and their names from a number on, as the file has them. Undefined: nothing is added here. */
   readonly unwritten: string | undefined
   /** Now the index has it. */
-  readonly wrote?: (name: string) => void
+  readonly wrote?: (key: K) => void
 }
 
 interface Range {
@@ -29,18 +29,13 @@ interface Range {
   size: number
 }
 
-/** What this commit put into memory, or took out of it. */
-interface Change {
-  readonly name: string
-  readonly n: number
-  readonly came: boolean
-}
-
-export class LateIndex {
+export class LateIndex<K extends SQLInputValue> {
   readonly #sql: Statements
-  readonly #parts: LateIndexParts
+  readonly #parts: LateIndexParts<K>
   readonly #ranges = Array.from({ length: RANGES }, (): Range => ({ numbers: new Map(), size: 0 }))
-  readonly #changes: Change[] = []
+  /** What this commit put into memory, and took out of it: names, and beside them their numbers, those that went below zero. */
+  readonly #changed: string[] = []
+  readonly #changes: number[] = []
   /** Older ones are written as they come: memory would be filled with all that is newer than the oldest in it. */
   #old: number
   /** Of all that came, now and when the round began. */
@@ -50,7 +45,7 @@ export class LateIndex {
   /** The range that is written next. */
   #next = 0
 
-  constructor(sql: Statements, parts: LateIndexParts) {
+  constructor(sql: Statements, parts: LateIndexParts<K>) {
     this.#sql = sql
     this.#parts = parts
     this.#old = number(sql.get('select value from meta where name = ?', parts.since)?.[0] ?? 0)
@@ -70,7 +65,7 @@ export class LateIndex {
   add(name: string, n: number): void {
     const range = rangeOf(this.#ranges, name)
     if (n < this.#old) this.#write(name, n)
-    else if (remember(range, name, n)) this.#changes.push({ name, n, came: true })
+    else if (remember(range, name, n)) this.#note(name, n)
     if (range.size >= CROWDED * this.#perRange) this.#writeRange(range)
     this.pass(n)
   }
@@ -92,25 +87,33 @@ export class LateIndex {
 
   /** The index is not looked at. */
   remove(name: string, n: number): void {
-    if (forget(rangeOf(this.#ranges, name), name, n)) this.#changes.push({ name, n, came: false })
+    if (forget(rangeOf(this.#ranges, name), name, n)) this.#note(name, went(n))
   }
 
   /** After a rollback memory is again as it was, step by step: the same may have gone and come again. */
   letGo(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
-      for (const { name, n, came } of this.#changes.toReversed()) {
-        if (came) forget(rangeOf(this.#ranges, name), name, n)
-        else remember(rangeOf(this.#ranges, name), name, n)
+      for (let at = this.#changed.length - 1; at >= 0; at--) {
+        const [name = '', n = 0] = [this.#changed[at], this.#changes[at]]
+        const range = rangeOf(this.#ranges, name)
+        if (n < 0) remember(range, name, went(n))
+        else forget(range, name, n)
       }
     }
+    this.#changed.length = 0
     this.#changes.length = 0
+  }
+
+  #note(name: string, n: number): void {
+    this.#changed.push(name)
+    this.#changes.push(n)
   }
 
   #writeRange(range: Range): void {
     for (const [name, known] of range.numbers) {
       for (const n of listOf(known)) {
         this.#write(name, n)
-        this.#changes.push({ name, n, came: false })
+        this.#note(name, went(n))
       }
     }
     range.numbers.clear()
@@ -118,8 +121,9 @@ export class LateIndex {
   }
 
   #write(name: string, n: number): void {
-    this.#parts.wrote?.(name)
-    this.#sql.behind(this.#parts.insert, [this.#parts.keyOf(name), n])
+    const key = this.#parts.keyOf(name)
+    this.#parts.wrote?.(key)
+    this.#sql.behind(this.#parts.insert, [key, n])
   }
 
   /** Whatever is older than all that is in memory is in the index. */
@@ -133,6 +137,11 @@ export class LateIndex {
     this.#old = Math.max(oldest, this.#highestBefore + 1)
     this.#highestBefore = this.#highest
   }
+}
+
+/** And back. */
+function went(n: number): number {
+  return -1 - n
 }
 
 /** Whether it was not known. */
