@@ -26,7 +26,7 @@ function turn(request: number): TurnCall {
 }
 
 /** Enough for many ranges of identities to be written. */
-const MORE_THAN_MEMORY = 32_768 + 512
+const MANY = 33_280
 
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 
@@ -126,7 +126,7 @@ describe('a commit', () => {
 
   it('that is undone has taught nobody an identity, however many came with it', async () => {
     const store = await open(freshFile())
-    const many = Array.from({ length: MORE_THAN_MEMORY }, (_, n) => event(`e${n}`, { key: 'one lane' }))
+    const many = Array.from({ length: MANY }, (_, n) => event(`e${n}`, { key: 'one lane' }))
     const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
     await expect(send(store, ...many, broken)).rejects.toMatchObject({ code: 'STORE_FAILED' })
     const answers = new Set((await send(store, ...many)).map(({ kind }) => kind))
