@@ -179,15 +179,20 @@ export function arm(made: Lane, draw: Draw, set: 'if-moved' | 'anew'): Lane {
 
 /** Nothing waits, runs, blocks or is held, and nobody asks when it last ran. */
 export function isEmpty(lane: Lane, now: Millis): boolean {
-  return (
-    lane.run === undefined &&
-    lane.waiting === 0 &&
-    lane.replays === 0 &&
-    lane.letters === 0 &&
-    lane.blocks === 0 &&
-    (lane.hold === undefined || lane.hold.until <= now) &&
-    lane.keepUntil <= now
-  )
+  return isIdle(lane) && !isHeld(lane, now) && lane.keepUntil <= now
+}
+
+/** Of a lane in which nothing is left a hold that is over stays so, should the clock be set back. */
+export function withoutPastHold(lane: Lane, now: Millis): Lane {
+  return lane.hold !== undefined && isIdle(lane) && !isHeld(lane, now) ? { ...lane, hold: undefined } : lane
+}
+
+function isHeld({ hold }: Lane, now: Millis): boolean {
+  return hold !== undefined && hold.until > now
+}
+
+function isIdle({ run, waiting, replays, letters, blocks }: Lane): boolean {
+  return run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
 }
 
 export function isLive(run: Run, now: Millis): boolean {

@@ -1,6 +1,6 @@
 // One commit in the making: the tables, the moment, and what to tell the world once it is done.
 import type { Millis } from '../../clock.ts'
-import { emptyLane, isEmpty, type Lane, type LaneName, type Moment } from '../../model/lane.ts'
+import { emptyLane, isEmpty, withoutPastHold, type Lane, type LaneName, type Moment } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Change, Hint } from '../contract/index.ts'
 import type { Tables } from './tables.ts'
@@ -56,7 +56,7 @@ export class Work implements Moment {
   /** Keeps the lane, or forgets it when nothing is left in it. */
   save(lane: Lane): void {
     if (isEmpty(lane, this.now)) this.tables.lanes.remove(lane)
-    else this.tables.lanes.put(lane)
+    else this.tables.lanes.put(withoutPastHold(lane, this.now))
   }
 
   /** A name for a run that no store has used. */

@@ -84,6 +84,8 @@ export interface ModelLane {
   /** In the order of their first deaths. */
   letters: readonly Letter[]
   held: Millis | undefined
+  /** A hold that is over, in a lane that is empty: a store may have it still. */
+  mayRememberHold: boolean
   ended: { readonly at: Millis; readonly keep: Millis } | undefined
   deadline: Millis
   ticket: number
@@ -179,6 +181,7 @@ export function laneFor(model: Model, place: Place, tenant: string): ModelLane {
     run: undefined,
     letters: [],
     held: undefined,
+    mayRememberHold: false,
     ended: undefined,
     deadline: NEVER,
     ticket: 0,
@@ -235,7 +238,10 @@ function isForgotten(model: Model, lane: ModelLane): boolean {
 
 /** Holds and memories that are over stay so, should the clock be set back. */
 function forgetThePast(model: Model, lane: ModelLane): void {
-  if (lane.held !== undefined && lane.held <= model.now) lane.held = undefined
+  if (lane.held !== undefined && lane.held <= model.now) {
+    lane.held = undefined
+    lane.mayRememberHold = true
+  }
   if (lane.ended !== undefined && lane.ended.at + lane.ended.keep <= model.now) lane.ended = undefined
 }
 

@@ -28,8 +28,10 @@ function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | und
       setDeadline(model, lane, false)
       return 'ok'
     case 'unhold':
-      if (lane.held === undefined || (lane.held <= model.now && seen === 'already')) return 'already'
+      if (lane.held === undefined && !(lane.mayRememberHold && seen === 'ok')) return 'already'
+      if (lane.held !== undefined && lane.held <= model.now && seen === 'already') return 'already'
       lane.held = undefined
+      lane.mayRememberHold = false
       setDeadline(model, lane, false)
       return 'ok'
     case 'drop':
