@@ -31,6 +31,8 @@ export interface RunKnown {
   isLost: boolean
   /** Attempts of the same life that ended too late, and of which it was not told yet when it had the run again. */
   late: number
+  /** By life: attempts that ended when another life had the run, and of which it was not told yet. */
+  readonly untold: Map<number, number>
 }
 
 /** All that is known of one life. */
@@ -209,7 +211,7 @@ export class Ledger {
     const none = { retries: 0, maybeRetries: 0, agains: 0, maybeAgains: 0, cuts: 0 }
     const from = { attempt, step }
     const under = { life, from, how: 'at work', isLost: false, late: 0 } as const
-    return { id, flow, key, events, ...none, well: false, end: undefined, failed: false, ...under }
+    return { id, flow, key, events, ...none, well: false, end: undefined, failed: false, ...under, untold: new Map() }
   }
 
   #cameBack(known: RunKnown, life: number, { events, attempt, step }: Entered): void {
@@ -218,7 +220,8 @@ export class Ledger {
     if (known.events.join() !== events.join()) this.complaints.add('wrong', `${id} came back with other events`)
     // Another life may have it before the one that settled it has heard so.
     const isSame = known.life === life
-    const late = isSame ? known.late + Number(known.how !== undefined) : 0
+    const late = isSame ? known.late + Number(known.how !== undefined) : (known.untold.get(life) ?? 0)
+    known.untold.delete(life)
     if (!isSame) this.#unknown(known)
     this.#between(`attempt ${attempt} of ${id}`, attempt - 1, known.retries, known.maybeRetries)
     this.#between(`step ${step} of ${id}`, step, known.agains, known.maybeAgains)
@@ -242,7 +245,7 @@ export class Ledger {
       if (occupied?.run === id && occupied.life === life) occupied.until = Math.min(occupied.until, at)
     }
     // It has lost the run, and what it made of it counts for nothing.
-    if (known.life !== life) return undefined
+    if (known.life !== life) return void known.untold.set(life, (known.untold.get(life) ?? 0) + 1)
     known.how = known.isLost ? undefined : how
     known.well ||= how === 'done'
     known.failed = how === 'failed' || how === 'permanent'
@@ -251,7 +254,11 @@ export class Ledger {
 
   /** A settlement was answered. What the engine tells of runs that no handler has left says nothing of an attempt. */
   #told(life: number, name: string, known: RunKnown | undefined): void {
-    if (known !== undefined && known.life !== life) return this.#toldLate(name, known)
+    if (known !== undefined && known.life !== life) {
+      const untold = known.untold.get(life) ?? 0
+      if (untold > 0) known.untold.set(life, untold - 1)
+      return this.#toldLate(name, known)
+    }
     if (known === undefined) return
     if (name === 'run.lost' && known.late > 0) return void known.late--
     if (known.how === 'at work' && name === 'run.lost') known.isLost = true
