@@ -37,7 +37,7 @@ function runNow(lane: Lane, at: Moment): Lane | undefined {
 
 /** A dead letter of this lane was queued by hand: it runs before what waits (L9). */
 export function queueLetter(lane: Lane, at: Moment): Lane {
-  const due = lane.letters === 0 ? at.now : lane.letterDue
+  const due = lane.letters === 0 ? at.now : Math.min(lane.letterDue, at.now)
   return arm({ ...lane, letters: lane.letters + 1, letterDue: due }, at.draw, 'if-moved')
 }
 

@@ -15,6 +15,10 @@ function left(at: number, run = 'r'): Line {
   return { kind: 'left', at, run, how: 'done' }
 }
 
+function again(at: number): Line {
+  return { kind: 'left', at, run: 'r', how: 'again' }
+}
+
 function told(at: number, name: string, run = 'r'): Line {
   return { kind: 'told', at, name, run }
 }
@@ -68,11 +72,10 @@ describe('of lives side by side', () => {
   it('takes what is told of an attempt that came too late for that, though another had the run before it began again there', () => {
     const stopped = { stops: [{ from: 200, to: 1_900 }] }
     const at = (time: number, step: number): Line => ({ ...entered(time), step }) as Line
-    const again = (time: number): readonly Line[] => [{ kind: 'left', at: time, run: 'r', how: 'again' }]
     const others = (last: number): LifeHeard =>
-      life(2, [entered(1_500), ...again(1_600), told(1_610, 'run.again'), at(2_400, last)])
-    const late = [entered(100), ...again(1_950), at(2_000, 1), told(2_010, 'run.lost')]
-    const settled = life(1, [...late, ...again(2_100), told(2_110, 'run.again')], stopped)
+      life(2, [entered(1_500), again(1_600), told(1_610, 'run.again'), at(2_400, last)])
+    const late = [entered(100), again(1_950), at(2_000, 1), told(2_010, 'run.lost')]
+    const settled = life(1, [...late, again(2_100), told(2_110, 'run.again')], stopped)
     expect(complaintsOf(settled, others(2))).toBe('')
     // It says nothing of an attempt that was not settled.
     expect(complaintsOf(settled, others(3))).toContain('step 3')

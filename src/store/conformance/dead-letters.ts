@@ -70,6 +70,17 @@ export const deadLetters: Suite = (rule) => {
     await t.nothing()
   })
 
+  rule(
+    'L9 L21 of two that are queued, one after the clock was set back, the first runs by the earlier moment',
+    async (t) => {
+      const [one, two] = [await died(t, 'a'), await died(t, 'b')]
+      await t.steerDead(one.run, 'retry')
+      t.clock.set(t.clock.now() - 50)
+      await t.steerDead(two.run, 'retry')
+      assert.equal((await t.next()).run, one.run)
+    },
+  )
+
   rule('L9 retry runs the same id with the same events before what waits, tries and lapses at zero', async (t) => {
     await t.append('a')
     const run = await t.next()

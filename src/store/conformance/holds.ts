@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { NEVER } from '../../clock.ts'
 import { keys, type Suite } from './stage.ts'
-import { dead, retry } from './vocabulary.ts'
+import { dead, done, retry } from './vocabulary.ts'
 
 export const holds: Suite = (rule) => {
   rule('L14 a paused flow gives nothing; events still arrive, and other flows go on', async (t) => {
@@ -142,6 +142,21 @@ export const holds: Suite = (rule) => {
     await t.append('a', { quiet: 100 })
     assert.equal(await t.steer('k', 'unhold'), 'already')
   })
+
+  rule(
+    'L14 L21 a hold that is over stays so in a lane that is only remembered, should the clock be set back',
+    async (t) => {
+      await t.append('a')
+      const run = await t.next()
+      await t.hold('k', 50)
+      t.clock.advance(60)
+      await t.end(run, done, { keep: 1_000 })
+      assert.equal((await t.lane('k'))?.hold, undefined)
+      t.clock.set(t.clock.now() - 40)
+      await t.append('b')
+      assert.deepEqual(t.names(await t.next()), ['b'])
+    },
+  )
 
   rule('L14 a hold that moves no deadline costs no place', async (t) => {
     await t.append('a', { key: 'a', quiet: 100 })
