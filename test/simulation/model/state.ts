@@ -84,7 +84,7 @@ export interface ModelLane {
   /** In the order of their first deaths. */
   letters: readonly Letter[]
   held: Millis | undefined
-  /** A hold that is over, in a lane that is empty: a store may have it still. */
+  /** A hold that was over when chores were done: a store has it still if it keeps the lane for what it remembers of its runs. */
   mayRememberHold: boolean
   ended: { readonly at: Millis; readonly keep: Millis } | undefined
   deadline: Millis
@@ -220,7 +220,11 @@ export function isPending(model: Model, event: string): boolean {
 
 /** Chores: what is over is forgotten. Retention may have taken what is finished (L23): a replay may find it or not. */
 export function upkeep(model: Model, keepNothing: boolean): void {
-  for (const lane of model.lanes.values()) if (isForgotten(model, lane)) forgetThePast(model, lane)
+  for (const lane of model.lanes.values()) {
+    if (!isForgotten(model, lane)) continue
+    lane.mayRememberHold ||= lane.held !== undefined
+    forgetThePast(model, lane)
+  }
   if (!keepNothing) return
   for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
 }
@@ -238,10 +242,7 @@ function isForgotten(model: Model, lane: ModelLane): boolean {
 
 /** Holds and memories that are over stay so, should the clock be set back. */
 function forgetThePast(model: Model, lane: ModelLane): void {
-  if (lane.held !== undefined && lane.held <= model.now) {
-    lane.held = undefined
-    lane.mayRememberHold = true
-  }
+  if (lane.held !== undefined && lane.held <= model.now) lane.held = undefined
   if (lane.ended !== undefined && lane.ended.at + lane.ended.keep <= model.now) lane.ended = undefined
 }
 
