@@ -148,6 +148,17 @@ export const order: Suite = (rule) => {
     assert.equal(await due(1), 350)
   })
 
+  rule('L5 a claim that has got all its slots is told to ask again, not when', async (t) => {
+    await t.append('a', { key: 'a' })
+    await t.append('b', { key: 'b', quiet: 5_000 })
+    const full = await t.turn({ claim: [claimOf({ slots: 1 })] })
+    assert.deepEqual(full.heads, [{ flow: 'flow', due: full.now }])
+    await t.append('c', { key: 'c' })
+    const more = await t.turn({ claim: [claimOf({ slots: 2, lease: 60_000 })] })
+    assert.deepEqual(keys(more.claimed), ['c'])
+    assert.deepEqual(more.heads, [{ flow: 'flow', due: t.clock.now() + 5_000 }])
+  })
+
   rule('L5 a run that ends draws a ticket, even when the deadline stays the same number', async (t) => {
     await t.append('a', { key: 'a' })
     const run = await t.next({ lease: 1_000 })

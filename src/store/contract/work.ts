@@ -219,7 +219,8 @@ export interface Head {
   /**
    * The next deadline, past or future, of the flow's lanes in those lines for which the claim had slots (all lines if it
    * had none at all); undefined when nothing of these is waiting for time. Where a great many were pushed back it may be
-   * a moment before that; it is then another one at the next turn.
+   * a moment before that; it is then another one at the next turn. Where the claim has got all its slots it is now: more may
+   * be ready.
    */
   readonly due: Millis | undefined
 }

@@ -55,20 +55,20 @@ with recursive groups (grp) as (
   ) h where g.grp is not null
   union all
   (select '', l.id, l.rings, l.ring_ticket from lanes l
-   where l.flow = $1 and l.grp = '' and l.line = any($2) and l.rings <= $3 and l.id <> all($7)
+   where l.flow = $1 and l.grp = '' and l.line = any($2) and l.rings <= $3 and (l.lease is null or l.lease <= $3) and l.id <> all($7)
    order by l.rings, l.ring_ticket limit $4)
 ), firsts as (
   select r.grp, coalesce(s.turn, 0) as turn, array_agg(r.id order by r.rings, r.ring_ticket) as ids,
     (array_agg(r.rings order by r.rings, r.ring_ticket))[1] as due, (array_agg(r.ring_ticket order by r.rings, r.ring_ticket))[1] as ticket,
-    array(select l.id from lanes l where l.flow = $1 and l.grp = r.grp and l.lease > $3 and l.id <> all($7) limit $5) as live
+    array(select l.id from lanes l where l.flow = $1 and l.grp = r.grp and l.ring_lease is not null and l.lease > $3 and l.id <> all($7) limit $5) as live
   from ready r left join served s on s.flow = $1 and s.grp = r.grp group by r.grp, s.turn
 )
 select grp, turn, ids, live from firsts where cardinality(live) < $5 order by turn, due, ticket limit $6`
 
 /** Of one group, those that are not known yet. */
-const MORE = `select ${STANDING_COLUMNS} from lanes where flow = $1 and grp = $2 and line = any($3) and rings <= $4 and id <> all($5)
+const MORE = `select ${STANDING_COLUMNS} from lanes where flow = $1 and grp = $2 and line = any($3) and rings <= $4 and (lease is null or lease <= $4) and id <> all($5)
   order by rings, ring_ticket limit $6 for update skip locked`
-const LIVE = 'select id from lanes where flow = $1 and grp = $2 and lease > $3 limit $4'
+const LIVE = 'select id from lanes where flow = $1 and grp = $2 and ring_lease is not null and lease > $3 limit $4'
 
 /** More than this may as well be all. */
 function atMost(perGroup: number): number {

@@ -39,6 +39,7 @@ const CHANGED: Columns = {
   rest: 'text',
   ...STANDING,
   lease: 'bigint',
+  ring_lease: 'bigint',
   keep_until: 'bigint',
 }
 /** One that went and came back may have another name: a key and its group are as its newest event says. */
@@ -125,6 +126,7 @@ export function nameOf(lane: Lane): WrittenRow {
 
 export function changesOf(standing: Standing): WrittenRow {
   const { lane } = standing
+  const lease = momentOrNull(leaseEnd(lane))
   return {
     id: lane.id,
     row: lane.row,
@@ -138,7 +140,8 @@ export function changesOf(standing: Standing): WrittenRow {
     line: lane.line,
     rest: restOf(lane),
     ...standingColumns(standing),
-    lease: momentOrNull(leaseEnd(lane)),
+    lease,
+    ring_lease: lease,
     keep_until: momentOrNull(keptUntil(lane)),
   }
 }

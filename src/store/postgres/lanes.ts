@@ -1,6 +1,6 @@
 // Lanes in a transaction: locked by their ids in one order; those that are claimed are never waited for.
 import { NEVER, type Millis } from '../../clock.ts'
-import { isEmpty, type Lane, type Line } from '../../model/lane.ts'
+import { HEALTHY, isEmpty, type Lane, type Line } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
@@ -8,6 +8,7 @@ import { GroupTurns } from './group-turns.ts'
 import { laneOf, STANDING_COLUMNS } from './lane-rows.ts'
 import { byId, laneWrites, type LaneWrite } from './lane-writes.ts'
 import type { LineFloors } from './line-floors.ts'
+import type { OwnClaims } from './own-claims.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
 import { headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
@@ -31,6 +32,7 @@ interface LanesParts {
   /** Locked with the first that are named. */
   readonly first: readonly LaneId[]
   readonly floors: LineFloors
+  readonly claims: OwnClaims
   /** Instead of asking the server. */
   readonly believed: Beliefs | undefined
   /** The place that is to be kept with a lane. */
@@ -47,6 +49,7 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
   readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
   readonly #turns: GroupTurns
+  readonly #begun = new Set<LaneId>()
   #isLocking = false
   #now: Millis | undefined
 
@@ -54,6 +57,7 @@ export class PostgresLanes implements LaneTable, Part {
   named: readonly LaneId[] = []
   #first: readonly LaneId[]
   readonly #floors: LineFloors
+  readonly #claims: OwnClaims
 
   readonly #believed: Beliefs | undefined
   readonly #inRow: LanesParts['inRow']
@@ -61,12 +65,13 @@ export class PostgresLanes implements LaneTable, Part {
   /** As they were written last. */
   #written: readonly LaneWrite[] = []
 
-  constructor({ now, first, floors, believed, inRow, know }: LanesParts) {
+  constructor({ now, first, floors, claims, believed, inRow, know }: LanesParts) {
     this.#now = now
     this.#inRow = inRow
     this.#know = know
     this.#first = first
     this.#floors = floors
+    this.#claims = claims
     this.#believed = believed
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
@@ -97,6 +102,7 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   begun(_before: Lane, lane: Lane): void {
+    this.#begun.add(lane.id)
     this.put(lane)
   }
 
@@ -127,6 +133,8 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   head(flow: string, lines: readonly Line[]): Millis | undefined {
+    // Where as many are ready as are asked for, nobody will ask.
+    if (this.#claims.isLong(flow) && this.#ready.isAsked(flow)) return undefined
     const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     const due = Math.min(known, ...lines.map((line) => this.#headOf(flow, line)))
@@ -135,13 +143,15 @@ export class PostgresLanes implements LaneTable, Part {
 
   /** Of those that nobody here has looked at: the others may stand elsewhere by now. */
   #headOf(flow: string, line: Line): Millis {
+    let lapses = NEVER
     for (let times = 0; ; times++) {
       const head = this.#heads.ask(flow, line, times)
       if (head === undefined) return NEVER
+      lapses = Math.min(lapses, head.lapses)
       const unknown = head.lanes.filter(({ id }) => !this.#lanes.knows(id))
       const { due, isSure } = earliest(unknown)
-      if (isSure || head.isAll) return due
-      if (times > 0 && unknown.length > 0) return Math.min(due, unknown.at(-1)?.rings ?? NEVER)
+      if (isSure || head.isAll) return Math.min(due, lapses)
+      if (times > 0 && unknown.length > 0) return Math.min(due, lapses, unknown.at(-1)?.rings ?? NEVER)
     }
   }
 
@@ -161,6 +171,7 @@ export class PostgresLanes implements LaneTable, Part {
 
   again(): void {
     this.#lanes.again()
+    this.#begun.clear()
     for (const questions of this.#asked) questions.again()
     this.#turns.again()
   }
@@ -217,6 +228,7 @@ export class PostgresLanes implements LaneTable, Part {
       for (const event of events) this.#know(event)
       const rings = this.#find(lanes).map((id) => this.#standings.stored(id)?.ring)
       if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
+      if (line === HEALTHY) this.#claims.found(flow, rings.length === most)
       return { last: rings.at(-1), isAll: rings.length < most }
     })
   }
@@ -267,21 +279,30 @@ export class PostgresLanes implements LaneTable, Part {
   writes(): readonly Statement[] {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
-    const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane)))
+    const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane), this.#begun.has(lane.id)))
     this.#floors.written(sorted)
     this.#written = writes
+    const passed = this.#ready.areKnown ? this.#claims.looked() : []
     return [
       ...deleteBy('lanes where id', removed),
       ...laneWrites(writes),
-      ...this.#standings.putRight((id) => this.#lanes.changes.has(id)),
+      ...this.#standings.putRight(passed, (id) => this.#lanes.changes.has(id)),
       ...this.#turns.writes(),
     ]
   }
 
   /** What was written is so: it is committed, or will not have been. */
   teach(beliefs: Beliefs): void {
-    for (const { standing } of this.#written) beliefs.learn(standing)
-    for (const id of this.#lanes.removed) beliefs.forget(id)
+    for (const { standing, stays } of this.#written) {
+      beliefs.learn(standing)
+      const { id } = standing.lane
+      if (stays && this.#begun.has(id)) this.#claims.begun(id)
+      else if (!stays) this.#claims.moved(id)
+    }
+    for (const id of this.#lanes.removed) {
+      beliefs.forget(id)
+      this.#claims.moved(id)
+    }
   }
 
   forget(beliefs: Beliefs): void {

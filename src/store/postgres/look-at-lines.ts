@@ -1,6 +1,6 @@
 // Looks at the lines of flows: which lanes are ready, and when the next will be. All lines of a turn with one statement each, and
 // all at the one moment that the transaction has: looks at two moments would miss a lane that falls due between them.
-import type { Millis } from '../../clock.ts'
+import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Line } from '../../model/lane.ts'
 import type { PlacedEvent } from '../rules/tables.ts'
@@ -29,31 +29,47 @@ interface Look {
 
 /** Events that come along with their lanes have no more bytes than this: not all of these lanes may be claimed. */
 const COMES_ALONG = 4_096
-/** Where lines are looked at, all of them with one statement: the least `rings` of each, and how many of it. */
-const LINES =
-  'unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[]) with ordinality as a (flow, line, least, most, n)'
-const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
-/** The moment of the transaction, as its first statement set it unless it is given. The index is read no further than that. */
+/** The moment of the transaction, as its first statement set it unless it is given. */
 const AT = 'coalesce($6::bigint, current_setting($$sluice.at$$, true)::bigint)'
+/**
+ * Where lines are looked at, all of them with one statement: the least `rings` of each, how many of it, and up to when. The moment
+ * is asked for once, not with each lane.
+ */
+const LINES = `(select b.*, ${AT} as at from unnest($1::text[], $2::smallint[], $3::bigint[], $4::bigint[])
+  with ordinality as b (flow, line, least, most, n) offset 0) a`
+const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
+/** A lane that runs stays where it stood, and is passed by without being locked. */
+const IS_OPEN = '(lease is null or lease <= a.at)'
 const READY = `with ready as (
     select a.n, l.* from ${LINES} cross join lateral (
-      select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= ${AT}
+      select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN}
       order by rings, ring_ticket limit a.most for update skip locked
     ) l
   ) select r.*, e.* from ready r left join lateral (
     select ${PLACED_COLUMNS.join(', ')} from events
     where seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and purged_hash = '' offset 0
   ) e on true order by r.n, r.rings, r.ring_ticket`
-/** Of lines up to now, the first of which are about to be claimed; and of each the one after it: behind that all may be deleted. */
+/**
+ * Of lines the first that may be ready, which are about to be claimed; of each the one after now, behind which all may be deleted;
+ * and when the first lease of those ends that are passed by, unless it is soon enough to ask again.
+ */
 const HEADS = `select a.n, l.id, l.due, l.rings, l.is_far from ${LINES} cross join lateral (
-    (select id, due, rings, false as is_far from lanes where ${OF_LINE} and rings <= ${AT} order by rings, ring_ticket limit a.most)
+    with near as materialized (
+      select id, due, rings from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN} order by rings, ring_ticket limit a.most
+    )
+    select id, due, rings, false as is_far from near
     union all
-    (select id, due, rings, true from lanes where ${OF_LINE} and rings > ${AT} order by rings, ring_ticket limit 1)
+    (select id, due, rings, true from lanes where ${OF_LINE} and rings > a.at order by rings, ring_ticket limit 1)
+    union all
+    select null, min(due), null, true from lanes where ${OF_LINE} and rings <= a.at and not ${IS_OPEN}
+      and (select count(*) from near) < a.most having count(*) > 0
   ) l order by a.n, l.rings`
 /** Lanes that stand too early are seen through, so many of them. */
 const SEEN_THROUGH = 32
-const HEAD = `select id, due, rings from lanes where flow = $1 and line = $2 and rings >= $3 and id not in (select unnest($4::text[]))
-  order by rings, ring_ticket limit ${SEEN_THROUGH}`
+const HEAD = `select l.id, l.due, l.rings from ${LINES} cross join lateral (
+    select id, due, rings, ring_ticket from lanes where ${OF_LINE} and (rings > a.at or ${IS_OPEN})
+    order by rings, ring_ticket limit a.most
+  ) l order by l.rings, l.ring_ticket`
 
 /** Of one line: locked, and unlike what others hold. */
 interface Ready {
@@ -72,29 +88,37 @@ export async function readyLanes(db: Db, asked: readonly AskedLine[], look: Look
   }))
 }
 
-/** The first of a line, claimed or not. */
+/** The first of a line, but for those that are passed by. */
 export interface Head {
   readonly lanes: readonly { readonly id: LaneId; readonly due: Millis; readonly rings: Millis }[]
   readonly isAll: boolean
+  /** Of those that are passed by the first that has to be looked at again. */
+  readonly lapses: Millis
 }
 
 export async function headsOf(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Head[]> {
   const rows = await lookedAt(db, HEADS, asked, look)
   return perLine(rows, asked).map((its, n) => {
-    const near = its.filter((row) => row[3] === false)
+    const passed = its.find((row) => row[0] === null)
+    const lanes = its.filter((row) => row !== passed)
+    const near = lanes.filter((row) => row[3] === false)
     const isWhole = near.length < (asked[n]?.most ?? 0)
-    // Between those and the one after now there may be others.
-    const lanes = (isWhole ? its : near).map(standingOf)
-    return { lanes, isAll: isWhole && near.length === its.length }
+    return {
+      // Between those and the one after now there may be others.
+      lanes: (isWhole ? lanes : near).map(standingOf),
+      isAll: isWhole && near.length === lanes.length,
+      lapses: passed === undefined ? NEVER : number(passed[1]),
+    }
   })
 }
 
 /** Those that stand too early are seen through. */
-export async function headsThrough(db: Db, asked: readonly AskedLine[], { without }: Look): Promise<readonly Head[]> {
-  const looks = asked.map(({ flow, line, from }) => db.rows(HEAD, [written(flow), line, from, without]))
+export async function headsThrough(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Head[]> {
+  const looks = asked.map((line) => lookedAt(db, HEAD, [{ ...line, most: SEEN_THROUGH }], look))
   return (await Promise.all(looks)).map((rows) => ({
     lanes: rows.map(standingOf),
     isAll: rows.length < SEEN_THROUGH,
+    lapses: NEVER,
   }))
 }
 

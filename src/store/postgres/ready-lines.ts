@@ -37,6 +37,16 @@ export class ReadyLines {
     return most
   }
 
+  isAsked(flow: string): boolean {
+    for (const query of this.#lacking.values()) if (query.flow === flow) return true
+    return false
+  }
+
+  /** Of any line: whether it was looked for those that are ready. */
+  get areKnown(): boolean {
+    return this.#known.size > 0
+  }
+
   get isLacking(): boolean {
     return this.#lacking.size > 0
   }

@@ -5,7 +5,6 @@ import { ADD_LANES, NAME_LANES, PUSH_LANES, SET_LANES } from './lane-rows.ts'
 import type { Db } from './part.ts'
 import { ADD_PLACES, REMOVE_PLACES } from './places.ts'
 import { ADD_RUNS } from './runs.ts'
-import { MOVE_LANES } from './standings.ts'
 import { text } from './values.ts'
 
 const ROW_TYPES: readonly RowType[] = [
@@ -15,7 +14,6 @@ const ROW_TYPES: readonly RowType[] = [
   SET_LANES,
   PUSH_LANES,
   NAME_LANES,
-  MOVE_LANES,
   ADD_PLACES,
   REMOVE_PLACES,
   ADD_RUNS,

@@ -6,7 +6,7 @@ import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
 import type { PlaceRow } from '../rules/tables.ts'
-import { rowType, withRows, updateOf, type Columns, type RowType, type WrittenRow } from './columns.ts'
+import type { Columns, WrittenRow } from './columns.ts'
 import type { LaneWrite } from './lane-writes.ts'
 import type { Statement } from './part.ts'
 import { byTurn } from './ready-lines.ts'
@@ -33,8 +33,9 @@ export const STANDING: Columns = {
   first_event: 'bigint',
   first_size: 'int',
 }
-export const MOVE_LANES: RowType = rowType('move_lanes', { id: 'text', ...RING })
-const PUT_RIGHT = updateOf('lanes', MOVE_LANES)
+/** What others hold is put right by them, or another time. */
+const PUT_RIGHT = `update lanes set rings = due, ring_ticket = ticket, ring_lease = lease
+  where id in (select id from lanes where id = any($1) order by id for update skip locked)`
 
 /** Of a row that ends with these columns. */
 export function ringIn(row: Row): Ring {
@@ -101,19 +102,20 @@ export class Standings {
 
   /**
    * As the lane is to be written. It is left where it stands if its deadline has only moved back. Where that is, is not asked:
-   * whoever comes upon it may put it right meanwhile, and nobody has decided on that.
+   * whoever comes upon it may put it right meanwhile, and nobody has decided on that. One that was come upon is left there only
+   * if it is passed by from now on: its run has begun.
    */
-  next(lane: Lane, inRow: PlaceRow | undefined): LaneWrite {
+  next(lane: Lane, inRow: PlaceRow | undefined, hasBegun: boolean): LaneWrite {
     const before = this.#stored.get(lane.id)
-    const stays = before !== undefined && !this.#found.has(lane.id) && mayStay(lane, before.lane)
+    const mayBeLeft = hasBegun || !this.#found.has(lane.id)
+    const stays = before !== undefined && mayBeLeft && mayStay(lane, before.lane)
     return { standing: { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }, before, stays }
   }
 
-  /** Those that were come upon, and are left as they were. */
-  putRight(isWritten: (id: LaneId) => boolean): readonly Statement[] {
-    const early = this.#early.filter(({ lane }) => !isWritten(lane.id))
-    const rows = early.map(({ lane }) => ({ id: lane.id, ...ringColumns(lane) }))
-    return withRows(PUT_RIGHT, MOVE_LANES, rows)
+  /** Those that were come upon and are left as they were, and those that have been passed by for long enough. */
+  putRight(passed: readonly LaneId[], isWritten: (id: LaneId) => boolean): readonly Statement[] {
+    const ids = [...this.#early.map(({ lane }) => lane.id), ...passed].filter((id) => !isWritten(id))
+    return ids.length === 0 ? [] : [[PUT_RIGHT, [ids]]]
   }
 }
 

@@ -1,5 +1,6 @@
 // The figures of the store. They cost as much as there are flows, not as there are lanes.
 import { NEVER, type Millis } from '../../clock.ts'
+import { FAILING, HEALTHY, SUSPECT, type Line } from '../../model/lane.ts'
 import { FRESH_LIMIT, stretchAt, type LimitState } from '../../model/limit.ts'
 import type { MarkReason } from '../contract/index.ts'
 import type { TableStats } from '../rules/tables.ts'
@@ -12,6 +13,11 @@ const LANES_COUNTED = 10_000
 /** Lanes may stand too early in the index: so many that do are seen through. */
 const FIRST_LOOKED_AT = 100
 
+/** Of a line, but for lanes that run and stand there still as if they waited. */
+const firstOf = (line: Line): string => `(select min(due) from (
+    select l.due from lanes l where l.flow = f.flow and l.line = ${line} and l.rings is not null and (l.rings > $1 or l.lease is null or l.lease <= $1)
+    order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first)`
+
 /** Steps from flow to flow by the index. */
 const FLOWS = `
 with recursive waiting (flow) as (
@@ -23,14 +29,15 @@ with recursive waiting (flow) as (
 )
 select f.flow,
   (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.rings is not null limit ${LANES_COUNTED}) c),
-  (select count(*) from lanes l where l.flow = f.flow and l.lease > $1),
-  least(
-    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 0 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first),
-    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 1 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first),
-    (select min(due) from (select l.due from lanes l where l.flow = f.flow and l.line = 2 and l.rings is not null order by l.rings, l.ring_ticket limit ${FIRST_LOOKED_AT}) first)
-  ),
+  early.count + (select count(*) from lanes l where l.flow = f.flow and l.ring_lease is not null and l.lease > $1),
+  least(early.due, ${[HEALTHY, FAILING, SUSPECT].map(firstOf).join(', ')}),
   p.reason, p.by, p.since
-from flows f left join pauses p on p.flow = f.flow`
+from flows f left join pauses p on p.flow = f.flow cross join lateral (
+  select count(*), min(due) as due from (
+    select l.lease, l.ring_lease, l.due from lanes l where l.flow = f.flow and l.line = ${HEALTHY} and l.rings <= $1
+    order by l.rings, l.ring_ticket limit ${LANES_COUNTED}
+  ) first where lease > $1 and ring_lease is null
+) early`
 
 export async function statsOf(db: Db, now: Millis): Promise<TableStats> {
   const [flows, letters, marks, limits, size] = await Promise.all([

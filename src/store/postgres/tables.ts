@@ -14,6 +14,7 @@ import { Locks } from './locks.ts'
 import { PostgresMarks } from './marks.ts'
 import { Numbers } from './numbers.ts'
 import { PostgresOutbox } from './outbox.ts'
+import type { OwnClaims } from './own-claims.ts'
 import type { Db, Part, Statement } from './part.ts'
 import { PostgresPlaces } from './places.ts'
 import { PostgresRecords } from './records.ts'
@@ -44,6 +45,7 @@ export interface TableParts {
   readonly now: Millis | undefined
   /** Where lines begin, as far as this process knows. */
   readonly floors: LineFloors
+  readonly claims: OwnClaims
   /** Lanes to be locked with the first that are named. */
   readonly first: readonly string[]
   readonly beliefs: Beliefs
@@ -76,7 +78,7 @@ export class PostgresTables implements TransactionTables {
   #raised = 0
 
   constructor(parts: TableParts) {
-    const { name, first, floors, beliefs, isGuess, now, space } = parts
+    const { name, first, floors, claims, beliefs, isGuess, now, space } = parts
     this.name = name
     this.#isGuess = isGuess
     this.#beliefs = beliefs
@@ -85,7 +87,7 @@ export class PostgresTables implements TransactionTables {
     const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
     const know = (event: PlacedEvent): void => this.events.know(event)
     const believed = isGuess ? beliefs : undefined
-    this.lanes = new PostgresLanes({ now, first, floors, inRow, know, believed })
+    this.lanes = new PostgresLanes({ now, first, floors, claims, inRow, know, believed })
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors
     this.#now = now

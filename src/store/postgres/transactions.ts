@@ -13,6 +13,7 @@ import type { Hints } from './hints.ts'
 import { OneLine } from './one-line.ts'
 import type { Onlookers } from './onlookers.ts'
 import { LineFloors } from './line-floors.ts'
+import { OwnClaims } from './own-claims.ts'
 import { SOON } from './ready-lines.ts'
 import { PostgresTables, type TableParts } from './tables.ts'
 
@@ -40,6 +41,7 @@ export class Transactions implements Commits {
   readonly durable = { yes: true, because: 'the server commits to its log before anything is acknowledged' }
   readonly #parts: TransactionParts
   readonly #floors = new LineFloors()
+  readonly #claims = new OwnClaims()
   readonly #beliefs: Beliefs
   readonly #line: OneLine
   readonly #unguessed = new Set<Promise<unknown>>()
@@ -147,7 +149,7 @@ export class Transactions implements Commits {
 
   #tables(first: readonly LaneId[], how: Pick<TableParts, 'isGuess' | 'now'>): PostgresTables {
     const { name, schema } = this.#parts
-    const ofProcess = { floors: this.#floors, beliefs: this.#beliefs }
+    const ofProcess = { floors: this.#floors, claims: this.#claims, beliefs: this.#beliefs }
     return new PostgresTables({ first, name, space: `sluice/${schema}/`, ...ofProcess, ...how })
   }
 

@@ -42,7 +42,8 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
   const settled = ended.map((one) => one.settled)
   const keptOut = ended.flatMap(({ published }, at) => keptOutOf(at, published))
   const crashed: { lane: string; run: string }[] = []
-  const claimed = call.claim.flatMap((claim) => serve(work, claim, budget, crashed))
+  const served = call.claim.map((claim) => serve(work, claim, budget, crashed))
+  const claimed = served.flat()
   const kept: Remembered = {
     settled,
     ...(keptOut.length > 0 && { keptOut }),
@@ -50,7 +51,8 @@ export function settleAndClaim(work: Work, call: TurnCall): Turned | SluiceError
     crashed,
   }
   work.tables.small.putProcess(call.process, { at: work.now, request: call.request, answer: JSON.stringify(kept) })
-  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call) }
+  const isFull = (claim: Claim, at: number): boolean => claim.slots > 0 && served[at]?.length === claim.slots
+  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call, isFull) }
 }
 
 /** All that the settlements are about, before the first is decided. */
@@ -66,8 +68,12 @@ function keptOutOf(at: number, published: readonly Appended[]): readonly KeptOut
   )
 }
 
-function headsOf(work: Work, call: TurnCall): readonly Head[] {
-  return call.claim.map((claim) => ({ flow: claim.flow, due: work.tables.lanes.head(claim.flow, linesOf(claim)) }))
+/** Whoever has all the runs that he asked for will ask again: until then nobody has to know what comes next. */
+function headsOf(work: Work, call: TurnCall, isFull: (claim: Claim, at: number) => boolean): readonly Head[] {
+  return call.claim.map((claim, at) => {
+    const { flow } = claim
+    return { flow, due: isFull(claim, at) ? work.now : work.tables.lanes.head(flow, linesOf(claim)) }
+  })
 }
 
 /** What a claim could not take anyway must not hide what comes after it. */
@@ -85,7 +91,7 @@ function repeated(work: Work, call: TurnCall, kept: Remembered, budget: BodyBudg
   })
   const claimed = leasesOf(work, live, budget)
   const { settled, keptOut = [], crashed } = kept
-  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call) }
+  return { settled, keptOut, claimed, crashed, heads: headsOf(work, call, () => false) }
 }
 
 /** How many lanes of each line a call may still take. */

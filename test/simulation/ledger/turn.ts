@@ -124,7 +124,8 @@ function checkHead(
   for (const lane of ledger.lanes.values()) {
     if (lane.flow !== head.flow || lane.held || lane.unsure || !(allLines || lane.run === undefined)) continue
     const by = wakesBy(lane)
-    const wakes = by === undefined || (head.due !== undefined && head.due <= by)
+    // Who is woken now is woken for all that is due.
+    const wakes = by === undefined || (head.due !== undefined && head.due <= Math.max(by, now))
     demand(wakes, `I3: ${laneName(lane.id)} waits for ${by}, but the head of ${head.flow} is ${head.due}`)
   }
 }

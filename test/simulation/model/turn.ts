@@ -1,5 +1,5 @@
 // One scheduler step in the reference model: settle, then claim; a repeated request changes nothing (L12).
-import type { Head, Settled, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import type { Claim, Head, Settled, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
 import { claim, headOf, type Claimed, type Granted } from './claim.ts'
 import { settle, type ModelSettled } from './settle.ts'
 import { isLive, type Model, type ModelLane } from './state.ts'
@@ -24,20 +24,23 @@ export type ModelTurn =
 
 export function turn(model: Model, call: TurnCall): ModelTurn {
   const last = model.requests.get(call.process)
-  const heads = (): Head[] => call.claim.map((one) => ({ flow: one.flow, due: headOf(model, one) }))
   if (last !== undefined && call.request < last.request) return { kind: 'stale' }
   if (last !== undefined && call.request === last.request) {
     const holds = (lane: ModelLane, token: number): boolean =>
       lane.run !== undefined && lane.run.token === token && isLive(lane.run, model.now)
     const lanes = last.tokens.flatMap((token) => [...model.lanes.values()].filter((lane) => holds(lane, token)))
-    return { kind: 'repeated', settled: last.settled, keptOut: last.keptOut, lanes, heads: heads() }
+    const heads = call.claim.map((one) => ({ flow: one.flow, due: headOf(model, one) }))
+    return { kind: 'repeated', settled: last.settled, keptOut: last.keptOut, lanes, heads }
   }
   const ended = call.settle.map((one) => settle(model, one, call.routes))
   const settled = ended.map((one) => one.settled)
   const claimed = call.claim.map((one) => claim(model, one))
+  const due = (one: Claim, at: number): Head['due'] =>
+    one.slots > 0 && claimed[at]?.granted.length === one.slots ? model.now : headOf(model, one)
   const granted = claimed.flatMap((one) => one.granted)
   const crashed = claimed.flatMap((one) => one.crashed)
-  return { kind: 'taken', settled, keptOut: keptOut(ended), granted, crashed, heads: heads() }
+  const heads = call.claim.map((one, at) => ({ flow: one.flow, due: due(one, at) }))
+  return { kind: 'taken', settled, keptOut: keptOut(ended), granted, crashed, heads }
 }
 
 /** Every event that was published and is not a new one in the store. */

@@ -62,6 +62,8 @@ create table lanes (
   -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs.
   rings bigint,
   ring_ticket bigint not null,
+  -- Its lease, as it was when it was put there: a lane that is claimed stays where it is, and is passed by.
+  ring_lease bigint,
   -- Another one with every write.
   rev bigint not null,
   -- One of its places: a lane with a single event has no row in the table of places.
@@ -74,12 +76,13 @@ create table lanes (
   keep_until bigint,
   -- What most lanes do not have, as JSON: run, hold, replays, dead letters.
   rest text
-) with (fillfactor = 50);
+-- Room for each to be written once more where it is, with a run.
+) with (fillfactor = 35);
 create index lanes_row on lanes (row);
 -- The timer and the queue of every flow at once.
 create index lanes_line on lanes (flow, line, rings, ring_ticket) where rings is not null;
 create index lanes_share on lanes (flow, grp, line, rings, ring_ticket) where rings is not null and grp <> '';
-create index lanes_live on lanes (flow, grp, lease) where lease is not null;
+create index lanes_live on lanes (flow, grp) where ring_lease is not null;
 create index lanes_keep on lanes (keep_until) where keep_until is not null;
 create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 
