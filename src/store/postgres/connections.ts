@@ -24,9 +24,9 @@ const LONGEST_STATEMENT = 30_000
 
 /**
  * Plans are chosen once and by the index: a table that was just emptied, or has just grown, must not make the next claim
- * a walk through all of it.
+ * a walk through all of it. Nor does it pay to remember what was looked up, for nothing is looked up twice.
  */
-const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; set enable_seqscan = off; set plan_cache_mode = force_generic_plan; set jit = off;
+const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; set enable_seqscan = off; set enable_memoize = off; set plan_cache_mode = force_generic_plan; set jit = off;
   set default_transaction_isolation = 'read committed'; set client_min_messages = warning; set timezone = 'UTC'`
 
 export async function connect({ url, schema, size }: ConnectionOptions): Promise<Pool> {

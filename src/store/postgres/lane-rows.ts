@@ -58,6 +58,20 @@ export const PUSH_LANES: RowType = rowType('push_lanes', {
   rev: 'bigint',
   was: 'bigint',
 })
+/** What a claim changes, likewise. */
+export const BEGIN_LANES: RowType = rowType('begin_lanes', {
+  id: 'text',
+  waiting: 'int',
+  bytes: 'bigint',
+  win: 'bigint',
+  cap: 'bigint',
+  due: 'bigint',
+  ticket: 'bigint',
+  rest: 'text',
+  lease: 'bigint',
+  rev: 'bigint',
+  was: 'bigint',
+})
 export const NAME_LANES: RowType = rowType('name_lanes', NAMED)
 export const ADD_LANES: RowType = rowType('add_lanes', { ...CHANGED, ...NAMED })
 
@@ -109,6 +123,28 @@ export function pushOf({ lane, rev }: Standing, before: Standing): WrittenRow {
     win: momentOrNull(lane.window),
     due: momentOrNull(lane.due),
     ticket: lane.ticket,
+    rev,
+    was: before.rev,
+  }
+}
+
+/** Of one that is left where it stands as its run begins: whether no other column changes. */
+export function isBegun({ lane, inRow }: Standing, before: Standing): boolean {
+  const isSame = inRow === before.inRow && lane.tail === before.lane.tail && lane.row === before.lane.row
+  return isSame && isCalled(lane, before.lane)
+}
+
+export function beginOf({ lane, rev }: Standing, before: Standing): WrittenRow {
+  return {
+    id: lane.id,
+    waiting: lane.waiting,
+    bytes: lane.bytes,
+    win: momentOrNull(lane.window),
+    cap: momentOrNull(lane.cap),
+    due: momentOrNull(lane.due),
+    ticket: lane.ticket,
+    rest: restOf(lane),
+    lease: momentOrNull(leaseEnd(lane)),
     rev,
     was: before.rev,
   }

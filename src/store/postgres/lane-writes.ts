@@ -4,7 +4,10 @@ import type { Lane } from '../../model/lane.ts'
 import { insertInto, rowsOf, withRows, updateOf, type RowType } from './columns.ts'
 import {
   ADD_LANES,
+  BEGIN_LANES,
+  beginOf,
   changesOf,
+  isBegun,
   isCalled,
   isPushed,
   NAME_LANES,
@@ -22,6 +25,8 @@ export interface LaneWrite {
   readonly before: Standing | undefined
   /** Whether it is left where it stands. */
   readonly stays: boolean
+  /** Whether a run of it begins, and it is left there for that. */
+  readonly begins: boolean
 }
 
 type LaneChange = LaneWrite & { readonly before: Standing }
@@ -39,6 +44,7 @@ const SET = changed(SET_LANES, (column) =>
   column.startsWith('ring') ? `case when v.stays then t.${column} else v.${column} end` : `v.${column}`,
 )
 const PUSH = changed(PUSH_LANES, (column) => `v.${column}`)
+const BEGIN = changed(BEGIN_LANES, (column) => `v.${column}`)
 const RENAME = updateOf('lanes', NAME_LANES)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
 const ADD = insertInto('lanes', ADD_LANES)
@@ -51,8 +57,18 @@ export function laneWrites(writes: readonly LaneWrite[]): readonly Statement[] {
   return [...changes(old), ...withRows(ADD, ADD_LANES, rows)]
 }
 
-/** With one statement for all: with two, those of the second would be locked out of the order. */
-function changes(writes: readonly LaneChange[]): readonly Statement[] {
+/**
+ * With one statement for all: with two, those of the second would be locked out of the order. Only what is claimed has one of its
+ * own, for it is locked already.
+ */
+function changes(all: readonly LaneChange[]): readonly Statement[] {
+  const isBrief = ({ standing, before, begins }: LaneChange): boolean => begins && isBegun(standing, before)
+  const begun = all.filter(isBrief).map(({ standing, before }) => beginOf(standing, before))
+  const writes = begun.length === 0 ? all : all.filter((write) => !isBrief(write))
+  return [...withRows(BEGIN, BEGIN_LANES, begun), ...others(writes)]
+}
+
+function others(writes: readonly LaneChange[]): readonly Statement[] {
   if (writes.every(({ standing, before, stays }) => stays && isPushed(standing, before))) {
     const pushes = writes.map(({ standing, before }) => pushOf(standing, before))
     return withRows(PUSH, PUSH_LANES, pushes)

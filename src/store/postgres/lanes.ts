@@ -16,8 +16,11 @@ import { Standings, type Standing } from './standings.ts'
 import { number, written, type Row } from './values.ts'
 
 const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
-const LOCKED = `${BY_ID} for update`
-const NOWAIT = `${LOCKED} nowait`
+/** Those that are as this process believes are only named: no other write has the number of one. */
+const locked = (how: 'for update' | 'for update nowait'): string => `select l.id, l.rev, of_it.*
+  from (${BY_ID} ${how}) l left join lateral (select l.*) of_it on l.rev not in (select unnest($2::bigint[]))`
+const LOCKED = locked('for update')
+const NOWAIT = locked('for update nowait')
 const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
 const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
   group by tenant having count(*) > $2`
@@ -33,8 +36,9 @@ interface LanesParts {
   readonly first: readonly LaneId[]
   readonly floors: LineFloors
   readonly claims: OwnClaims
-  /** Instead of asking the server. */
-  readonly believed: Beliefs | undefined
+  readonly beliefs: Beliefs
+  /** The server is not asked. */
+  readonly isGuess: boolean
   /** The place that is to be kept with a lane. */
   readonly inRow: (lane: Lane) => PlaceRow | undefined
   /** Is told of events that came along. */
@@ -59,20 +63,22 @@ export class PostgresLanes implements LaneTable, Part {
   readonly #floors: LineFloors
   readonly #claims: OwnClaims
 
-  readonly #believed: Beliefs | undefined
+  readonly #beliefs: Beliefs
+  readonly #isGuess: boolean
   readonly #inRow: LanesParts['inRow']
   readonly #know: LanesParts['know']
   /** As they were written last. */
   #written: readonly LaneWrite[] = []
 
-  constructor({ now, first, floors, claims, believed, inRow, know }: LanesParts) {
+  constructor({ now, first, floors, claims, beliefs, isGuess, inRow, know }: LanesParts) {
     this.#now = now
     this.#inRow = inRow
     this.#know = know
     this.#first = first
     this.#floors = floors
     this.#claims = claims
-    this.#believed = believed
+    this.#beliefs = beliefs
+    this.#isGuess = isGuess
     this.#turns = new GroupTurns({
       all: () => this.#lanes.values(),
       stored: () => this.#lanes.storedKeys,
@@ -87,7 +93,7 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   get(id: LaneId): Lane | undefined {
-    if (this.#believed !== undefined && !this.#lanes.knows(id)) this.#believe(id, this.#believed.lane(id))
+    if (this.#isGuess && !this.#lanes.knows(id)) this.#believe(id, this.#beliefs.lane(id))
     return this.#lanes.get(id)
   }
 
@@ -194,7 +200,23 @@ export class PostgresLanes implements LaneTable, Part {
     const held = this.#lanes.storedKeys
     this.named = [...held, ...ids]
     for (const id of ids) this.#lanes.load(id, undefined)
-    this.#load(await db.rows(db.readOnly ? BY_ID : held.length > 0 ? NOWAIT : LOCKED, [ids]))
+    if (db.readOnly) this.#load(await db.rows(BY_ID, [ids]))
+    else await this.#lock(db, held.length > 0 ? NOWAIT : LOCKED, ids)
+  }
+
+  async #lock(db: Db, sql: string, ids: readonly LaneId[]): Promise<void> {
+    const believed = new Map<number, Standing>()
+    for (const id of ids) {
+      const standing = this.#beliefs.lane(id)
+      if (standing !== undefined) believed.set(standing.rev, standing)
+    }
+    const others: Row[] = []
+    for (const row of await db.rows(sql, [ids, [...believed.keys()]])) {
+      const standing = believed.get(number(row[1]))
+      if (standing === undefined) others.push(row.slice(2))
+      else this.#believe(standing.lane.id, standing)
+    }
+    this.#load(others)
   }
 
   happened(now: Millis): void {
@@ -226,9 +248,10 @@ export class PostgresLanes implements LaneTable, Part {
     return asked.map(({ flow, line, from, most }, n) => {
       const { lanes, events } = found[n] ?? { lanes: [], events: [] }
       for (const event of events) this.#know(event)
-      const rings = this.#find(lanes).map((id) => this.#standings.stored(id)?.ring)
-      if (rings[0] !== undefined) this.#found(flow, line, from, rings[0].due)
+      const rings = this.#find(lanes).flatMap((id) => this.#standings.stored(id)?.ring ?? [])
+      if (rings.length > 0) this.#found(flow, line, from, Math.min(...rings.map(({ due }) => due)))
       if (line === HEALTHY) this.#claims.found(flow, rings.length === most)
+      // In the order in which they stood, though one may have been moved while it was waited for.
       return { last: rings.at(-1), isAll: rings.length < most }
     })
   }
@@ -292,11 +315,12 @@ export class PostgresLanes implements LaneTable, Part {
   }
 
   /** What was written is so: it is committed, or will not have been. */
-  teach(beliefs: Beliefs): void {
-    for (const { standing, stays } of this.#written) {
+  teach(): void {
+    const beliefs = this.#beliefs
+    for (const { standing, stays, begins } of this.#written) {
       beliefs.learn(standing)
       const { id } = standing.lane
-      if (stays && this.#begun.has(id)) this.#claims.begun(id)
+      if (begins) this.#claims.begun(id)
       else if (!stays) this.#claims.moved(id)
     }
     for (const id of this.#lanes.removed) {
@@ -305,8 +329,8 @@ export class PostgresLanes implements LaneTable, Part {
     }
   }
 
-  forget(beliefs: Beliefs): void {
-    for (const { standing } of this.#written) beliefs.forget(standing.lane.id)
+  forget(): void {
+    for (const { standing } of this.#written) this.#beliefs.forget(standing.lane.id)
   }
 }
 

@@ -40,15 +40,13 @@ const LINES = `(select b.*, ${AT} as at from unnest($1::text[], $2::smallint[], 
 const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
 /** A lane that runs stays where it stood, and is passed by without being locked. */
 const IS_OPEN = '(lease is null or lease <= a.at)'
-const READY = `with ready as (
-    select a.n, l.* from ${LINES} cross join lateral (
-      select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN}
-      order by rings, ring_ticket limit a.most for update skip locked
-    ) l
-  ) select r.*, e.* from ready r left join lateral (
+const READY = `select a.n, l.*, e.* from ${LINES} cross join lateral (
+    select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN}
+    order by rings, ring_ticket limit a.most for update skip locked
+  ) l left join lateral (
     select ${PLACED_COLUMNS.join(', ')} from events
-    where seq = r.first_event and r.waiting = 1 and r.first_size <= ${COMES_ALONG} and purged_hash = '' offset 0
-  ) e on true order by r.n, r.rings, r.ring_ticket`
+    where seq = l.first_event and l.waiting = 1 and l.first_size <= ${COMES_ALONG} and purged_hash = '' offset 0
+  ) e on true`
 /**
  * Of lines the first that may be ready, which are about to be claimed; of each the one after now, behind which all may be deleted;
  * and when the first lease of those ends that are passed by, unless it is soon enough to ask again.

@@ -1,7 +1,7 @@
 // The types of rows on the server. They are made with the schema, by their columns; nothing stored depends on them.
 import type { RowType } from './columns.ts'
 import { ADD_EVENTS, SET_EVENTS } from './event-rows.ts'
-import { ADD_LANES, NAME_LANES, PUSH_LANES, SET_LANES } from './lane-rows.ts'
+import { ADD_LANES, BEGIN_LANES, NAME_LANES, PUSH_LANES, SET_LANES } from './lane-rows.ts'
 import type { Db } from './part.ts'
 import { ADD_PLACES, REMOVE_PLACES } from './places.ts'
 import { ADD_RUNS } from './runs.ts'
@@ -13,6 +13,7 @@ const ROW_TYPES: readonly RowType[] = [
   ADD_LANES,
   SET_LANES,
   PUSH_LANES,
+  BEGIN_LANES,
   NAME_LANES,
   ADD_PLACES,
   REMOVE_PLACES,

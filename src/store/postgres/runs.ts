@@ -25,8 +25,9 @@ export const ADD_RUNS: RowType = rowType('add_runs', {
 })
 const RUN = Object.keys(ADD_RUNS.columns)
 export const RUN_COLUMNS: string = RUN.join(', ')
-/** A dead letter that runs again has the same number: its newest record stands. */
-const PUT_RUN = `${insertInto('runs', ADD_RUNS)}
+const ADD_RUN = insertInto('runs', ADD_RUNS)
+/** A dead letter that runs again has the same number: its newest record stands. To look for the old one costs as much as to write. */
+const PUT_RUN = `${ADD_RUN}
   on conflict (n) do update set ${RUN.slice(1)
     .map((column) => `${column} = excluded.${column}`)
     .join(', ')}`
@@ -36,6 +37,7 @@ const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2
 export class PostgresRuns implements RunTable, Part {
   readonly #name: string
   readonly #runs = new Keyed<RunRow>()
+  readonly #firsts = new Set<string>()
   readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly string[]>()
 
   /** `name`: of the store, with which its runs' ids begin. */
@@ -43,8 +45,10 @@ export class PostgresRuns implements RunTable, Part {
     this.#name = name
   }
 
-  put(run: RunRow): void {
+  put(run: RunRow, isFirst: boolean): void {
     this.#runs.put(run.id, run)
+    if (isFirst) this.#firsts.add(run.id)
+    else this.#firsts.delete(run.id)
   }
 
   remove(id: string): void {
@@ -67,6 +71,7 @@ export class PostgresRuns implements RunTable, Part {
 
   again(): void {
     this.#runs.again()
+    this.#firsts.clear()
     this.#lists.again()
   }
 
@@ -86,7 +91,13 @@ export class PostgresRuns implements RunTable, Part {
 
   writes(): readonly Statement[] {
     const { kept, removed } = this.#runs
-    return [...deleteBy('runs where n', removed.map(runNumber)), ...withRows(PUT_RUN, ADD_RUNS, kept.map(runRow))]
+    const firsts = kept.filter((run) => this.#firsts.has(run.id))
+    const others = firsts.length === kept.length ? [] : kept.filter((run) => !this.#firsts.has(run.id))
+    return [
+      ...deleteBy('runs where n', removed.map(runNumber)),
+      ...withRows(ADD_RUN, ADD_RUNS, firsts.map(runRow)),
+      ...withRows(PUT_RUN, ADD_RUNS, others.map(runRow)),
+    ]
   }
 }
 

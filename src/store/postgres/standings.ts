@@ -109,7 +109,8 @@ export class Standings {
     const before = this.#stored.get(lane.id)
     const mayBeLeft = hasBegun || !this.#found.has(lane.id)
     const stays = before !== undefined && mayBeLeft && mayStay(lane, before.lane)
-    return { standing: { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }, before, stays }
+    const standing = { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }
+    return { standing, before, stays, begins: stays && hasBegun }
   }
 
   /** Those that were come upon and are left as they were, and those that have been passed by for long enough. */

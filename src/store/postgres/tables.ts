@@ -86,8 +86,7 @@ export class PostgresTables implements TransactionTables {
     this.draw = this.#numbers.draw
     const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
     const know = (event: PlacedEvent): void => this.events.know(event)
-    const believed = isGuess ? beliefs : undefined
-    this.lanes = new PostgresLanes({ now, first, floors, claims, inRow, know, believed })
+    this.lanes = new PostgresLanes({ now, first, floors, claims, beliefs, isGuess, inRow, know })
     if (isGuess) this.#routes = beliefs.routes
     this.#floors = floors
     this.#now = now
@@ -238,7 +237,7 @@ export class PostgresTables implements TransactionTables {
   /** What was decided here is what the process believes from now on. */
   teach(): void {
     this.#numbers.giveBack()
-    this.lanes.teach(this.#beliefs)
+    this.lanes.teach()
     if (this.#routes !== undefined) this.#beliefs.routes = this.#routes + this.#raised
   }
 

@@ -106,7 +106,7 @@ export class Transactions implements Commits {
       this.#beliefs.wereRight()
       return made
     } catch (error) {
-      tables?.lanes.forget(this.#beliefs)
+      tables?.lanes.forget()
       if (isRefusal(error)) {
         this.#beliefs.wereWrong()
         return undefined

@@ -55,7 +55,22 @@ export function restOf(lane: Lane): string | null {
   if (plain && keepUntil === 0) return null
   const { replayDue, passed, letterDue, ended } = lane
   const rest = { left, replays, replayDue, passed, letters, letterDue, blocks, ended, keepUntil }
-  return JSON.stringify({ ...unlike(rest, PLAIN), hold, run: run && unlike(run, PLAIN_RUN) })
+  return JSON.stringify({ ...unlike(rest, PLAIN), hold, run: run && saidOf(run) })
+}
+
+/** A run that has just begun has nothing unusual, and is written with every claim: it is not gone through name by name. */
+function saidOf(run: Run): Partial<Run> {
+  const { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries } = run
+  const isUsual =
+    run.first &&
+    run.parent === '' &&
+    run.lapses === 0 &&
+    run.againSince === 0 &&
+    run.state64 === '' &&
+    run.attempts.length === 0 &&
+    !(run.failed || run.cancel || run.committed || run.purged)
+  if (isUsual) return { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries }
+  return unlike(run, PLAIN_RUN)
 }
 
 export function readRest(written: string): Rest {

@@ -138,7 +138,7 @@ function forgetRuns(work: Work, lane: LaneId, seq: number): number {
   for (const run of hit) {
     const events = run.events.filter((event) => event !== seq)
     // What is left of it leads to its other events, should they be next.
-    if (events.length > 0) runs.put({ ...run, events })
+    if (events.length > 0) runs.put({ ...run, events }, false)
     else runs.remove(run.id)
   }
   return hit.length

@@ -93,7 +93,8 @@ interface Ending {
 /** The run is over and its events with it. */
 export function finish(work: Work, lane: Lane, run: Run, ending: Ending): Lane {
   const freed = run.letter ? unblockFor(work, lane, run.id) : lane
-  record(work, lane, run, { ...ending, places: takePlaces(work, lane, run) })
+  // Of a dead letter that runs again there is one already.
+  record(work, lane, run, { ...ending, places: takePlaces(work, lane, run), isFirst: !run.letter })
   return endRun(freed, ending.call, work)
 }
 
@@ -106,12 +107,13 @@ interface Recorded {
   readonly kind: RunRecord['kind']
   readonly reason: string
   readonly places: readonly PlaceRow[]
+  readonly isFirst?: boolean
 }
 
 type RunFacts = Pick<Run, 'id' | 'parent' | 'started' | 'tries' | 'lapses' | 'attempts'>
 
 export function record(work: Work, lane: Lane, run: RunFacts, what: Recorded): void {
-  work.tables.runs.put({
+  const made = {
     id: run.id,
     parent: run.parent,
     lane: lane.id,
@@ -126,7 +128,8 @@ export function record(work: Work, lane: Lane, run: RunFacts, what: Recorded): v
     lapses: run.lapses,
     events: what.places.map((place) => place.event),
     attempts: run.attempts,
-  })
+  }
+  work.tables.runs.put(made, what.isFirst === true)
 }
 
 interface Burial {

@@ -165,7 +165,8 @@ export interface EventTable {
 }
 
 export interface RunTable {
-  put(run: RunRow): void
+  /** `isFirst`: there surely is no record of it yet. */
+  put(run: RunRow, isFirst: boolean): void
   ofLane(lane: LaneId, n: number): readonly RunRow[]
   remove(id: string): void
   /** In the order in which they began, after the run of that number. */
