@@ -120,17 +120,18 @@ export function receiptOf(row: Row): Receipt {
   return { at: number(row[0]), kind: text(row[1]) as Receipt['kind'], event: text(row[2]), bodyHash: text(row[3]) }
 }
 
-export function placedOf(row: Row): PlacedEvent {
+/** `from`: the first of its columns. */
+export function placedOf(row: Row, from = 0): PlacedEvent {
   return {
-    seq: number(row[0]),
-    id: text(row[1]),
-    source: text(row[2]),
-    type: text(row[3]),
-    time: number(row[4]),
-    tenant: text(row[5]),
-    subject: text(row[6]),
-    attributes: text(row[7]),
-    arrived: number(row[8]),
-    body: bytes(row[9]),
+    seq: number(row[from]),
+    id: text(row[from + 1]),
+    source: text(row[from + 2]),
+    type: text(row[from + 3]),
+    time: number(row[from + 4]),
+    tenant: text(row[from + 5]),
+    subject: text(row[from + 6]),
+    attributes: text(row[from + 7]),
+    arrived: number(row[from + 8]),
+    body: bytes(row[from + 9]),
   }
 }

@@ -1,4 +1,5 @@
 // How a lane is written as a row and read from it.
+import { NEVER } from '../../clock.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import { rowType, type Columns, type RowType, type WrittenRow } from './columns.ts'
@@ -22,8 +23,10 @@ export const LANE_COLUMNS = [
   'line',
   'rest',
 ] as const
-/** With where it stands. */
-export const STANDING_COLUMNS: string = [...LANE_COLUMNS, ...Object.keys(STANDING)].join(', ')
+const STANDING_NAMES: readonly string[] = Object.keys(STANDING)
+/** With where it stands before it. */
+export const STANDING_COLUMNS: string = [...STANDING_NAMES, ...LANE_COLUMNS].join(', ')
+export const STANDING_WIDTH: number = STANDING_NAMES.length + LANE_COLUMNS.length
 /** What a transition may change. */
 const CHANGED: Columns = {
   id: 'text',
@@ -58,17 +61,12 @@ export const PUSH_LANES: RowType = rowType('push_lanes', {
   rev: 'bigint',
   was: 'bigint',
 })
-/** What a claim changes, likewise. */
+/** What differs from lane to lane where claims take all that waits, likewise. */
 export const BEGIN_LANES: RowType = rowType('begin_lanes', {
   id: 'text',
-  waiting: 'int',
-  bytes: 'bigint',
-  win: 'bigint',
-  cap: 'bigint',
-  due: 'bigint',
+  lease: 'bigint',
   ticket: 'bigint',
   rest: 'text',
-  lease: 'bigint',
   rev: 'bigint',
   was: 'bigint',
 })
@@ -128,23 +126,19 @@ export function pushOf({ lane, rev }: Standing, before: Standing): WrittenRow {
   }
 }
 
-/** Of one that is left where it stands as its run begins: whether no other column changes. */
+/** Of one that is left where it stands as its run begins: whether nothing is left in it, and no other column changes. */
 export function isBegun({ lane, inRow }: Standing, before: Standing): boolean {
+  const isBare = lane.waiting === 0 && lane.bytes === 0 && lane.window === NEVER && lane.cap === NEVER
   const isSame = inRow === before.inRow && lane.tail === before.lane.tail && lane.row === before.lane.row
-  return isSame && isCalled(lane, before.lane)
+  return isBare && isSame && lane.due === leaseEnd(lane) && isCalled(lane, before.lane)
 }
 
 export function beginOf({ lane, rev }: Standing, before: Standing): WrittenRow {
   return {
     id: lane.id,
-    waiting: lane.waiting,
-    bytes: lane.bytes,
-    win: momentOrNull(lane.window),
-    cap: momentOrNull(lane.cap),
-    due: momentOrNull(lane.due),
+    lease: leaseEnd(lane),
     ticket: lane.ticket,
     rest: restOf(lane),
-    lease: momentOrNull(leaseEnd(lane)),
     rev,
     was: before.rev,
   }
@@ -182,28 +176,34 @@ export function changesOf(standing: Standing): WrittenRow {
   }
 }
 
-export function laneOf(row: Row): Lane {
+/** `from`: the first of its columns. */
+export function laneOf(row: Row, from = 0): Lane {
   const name = {
-    id: text(row[1]),
-    flow: text(row[2]),
-    key: Buffer.from(bytes(row[3])).toString(),
-    tenant: text(row[4]),
-    group: text(row[5]),
+    id: text(row[from + 1]),
+    flow: text(row[from + 2]),
+    key: Buffer.from(bytes(row[from + 3])).toString(),
+    tenant: text(row[from + 4]),
+    group: text(row[from + 5]),
   }
-  const rest = row[14]
+  const rest = row[from + 14]
   return Object.assign(
     emptyLane(name),
     {
-      row: number(row[0]),
-      tail: number(row[6]),
-      waiting: number(row[7]),
-      bytes: number(row[8]),
-      window: moment(row[9]),
-      cap: moment(row[10]),
-      due: moment(row[11]),
-      ticket: number(row[12]),
-      line: number(row[13]) as Line,
+      row: number(row[from]),
+      tail: number(row[from + 6]),
+      waiting: number(row[from + 7]),
+      bytes: number(row[from + 8]),
+      window: moment(row[from + 9]),
+      cap: moment(row[from + 10]),
+      due: moment(row[from + 11]),
+      ticket: number(row[from + 12]),
+      line: number(row[from + 13]) as Line,
     },
     typeof rest === 'string' ? readRest(rest) : undefined,
   )
+}
+
+/** Of a row that says where it stands. */
+export function standingLaneOf(row: Row): Lane {
+  return laneOf(row, STANDING_NAMES.length)
 }

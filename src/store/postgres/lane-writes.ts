@@ -32,10 +32,11 @@ export interface LaneWrite {
 type LaneChange = LaneWrite & { readonly before: Standing }
 
 /** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
-function changed(type: RowType, set: (column: string) => string): string {
+function changed(type: RowType, set: (column: string) => string, constants: readonly string[] = []): string {
   const columns = Object.keys(type.columns).filter((column) => !['id', 'was', 'stays'].includes(column))
+  const sets = [...columns.map((column) => `${column} = ${set(column)}`), ...constants]
   return `with changed as (
-    update lanes t set ${columns.map((column) => `${column} = ${set(column)}`).join(', ')} from ${rowsOf(type, 'v')}
+    update lanes t set ${sets.join(', ')} from ${rowsOf(type, 'v')}
     where t.id = v.id and t.rev = v.was returning 1
   ) select must_be((select count(*) from changed), cardinality($1))`
 }
@@ -44,7 +45,8 @@ const SET = changed(SET_LANES, (column) =>
   column.startsWith('ring') ? `case when v.stays then t.${column} else v.${column} end` : `v.${column}`,
 )
 const PUSH = changed(PUSH_LANES, (column) => `v.${column}`)
-const BEGIN = changed(BEGIN_LANES, (column) => `v.${column}`)
+const BARE = ['due = v.lease', 'waiting = 0', 'bytes = 0', 'win = null', 'cap = null']
+const BEGIN = changed(BEGIN_LANES, (column) => `v.${column}`, BARE)
 const RENAME = updateOf('lanes', NAME_LANES)
 /** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
 const ADD = insertInto('lanes', ADD_LANES)

@@ -5,7 +5,7 @@ import type { LaneId } from '../../model/identity.ts'
 import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
 import type { Beliefs } from './beliefs.ts'
 import { GroupTurns } from './group-turns.ts'
-import { laneOf, STANDING_COLUMNS } from './lane-rows.ts'
+import { standingLaneOf, STANDING_COLUMNS } from './lane-rows.ts'
 import { byId, laneWrites, type LaneWrite } from './lane-writes.ts'
 import type { LineFloors } from './line-floors.ts'
 import type { OwnClaims } from './own-claims.ts'
@@ -17,7 +17,7 @@ import { number, written, type Row } from './values.ts'
 
 const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
 /** Those that are as this process believes are only named: no other write has the number of one. */
-const locked = (how: 'for update' | 'for update nowait'): string => `select l.id, l.rev, of_it.*
+const locked = (how: 'for update' | 'for update nowait'): string => `select of_it.*, l.rev
   from (${BY_ID} ${how}) l left join lateral (select l.*) of_it on l.rev not in (select unnest($2::bigint[]))`
 const LOCKED = locked('for update')
 const NOWAIT = locked('for update nowait')
@@ -212,8 +212,8 @@ export class PostgresLanes implements LaneTable, Part {
     }
     const others: Row[] = []
     for (const row of await db.rows(sql, [ids, [...believed.keys()]])) {
-      const standing = believed.get(number(row[1]))
-      if (standing === undefined) others.push(row.slice(2))
+      const standing = believed.get(number(row.at(-1)))
+      if (standing === undefined) others.push(row)
       else this.#believe(standing.lane.id, standing)
     }
     this.#load(others)
@@ -285,7 +285,7 @@ export class PostgresLanes implements LaneTable, Part {
 
   #load(rows: readonly Row[]): readonly LaneId[] {
     return rows.map((row) => {
-      const lane = laneOf(row)
+      const lane = standingLaneOf(row)
       this.#lanes.load(lane.id, lane)
       this.#standings.load(lane, row)
       return lane.id

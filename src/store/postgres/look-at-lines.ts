@@ -5,7 +5,7 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Line } from '../../model/lane.ts'
 import type { PlacedEvent } from '../rules/tables.ts'
 import { PLACED_COLUMNS, placedOf } from './event-rows.ts'
-import { STANDING_COLUMNS } from './lane-rows.ts'
+import { STANDING_COLUMNS, STANDING_WIDTH } from './lane-rows.ts'
 import type { Db } from './part.ts'
 import { number, text, written, type Row } from './values.ts'
 
@@ -40,7 +40,7 @@ const LINES = `(select b.*, ${AT} as at from unnest($1::text[], $2::smallint[], 
 const OF_LINE = 'flow = a.flow and line = a.line and rings >= a.least and id not in (select unnest($5::text[]))'
 /** A lane that runs stays where it stood, and is passed by without being locked. */
 const IS_OPEN = '(lease is null or lease <= a.at)'
-const READY = `select a.n, l.*, e.* from ${LINES} cross join lateral (
+const READY = `select l.*, e.*, a.n from ${LINES} cross join lateral (
     select ${STANDING_COLUMNS} from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN}
     order by rings, ring_ticket limit a.most for update skip locked
   ) l left join lateral (
@@ -51,7 +51,7 @@ const READY = `select a.n, l.*, e.* from ${LINES} cross join lateral (
  * Of lines the first that may be ready, which are about to be claimed; of each the one after now, behind which all may be deleted;
  * and when the first lease of those ends that are passed by, unless it is soon enough to ask again.
  */
-const HEADS = `select a.n, l.id, l.due, l.rings, l.is_far from ${LINES} cross join lateral (
+const HEADS = `select l.id, l.due, l.rings, l.is_far, a.n from ${LINES} cross join lateral (
     with near as materialized (
       select id, due, rings from lanes where ${OF_LINE} and rings <= a.at and ${IS_OPEN} order by rings, ring_ticket limit a.most
     )
@@ -77,12 +77,9 @@ interface Ready {
 
 export async function readyLanes(db: Db, asked: readonly AskedLine[], look: Look): Promise<readonly Ready[]> {
   const rows = await lookedAt(db, READY, asked, look)
-  return perLine(rows, asked).map((its) => ({
-    lanes: its.map((row) => row.slice(0, -PLACED_COLUMNS.length)),
-    events: its.flatMap((row) => {
-      const event = row.slice(-PLACED_COLUMNS.length)
-      return event[0] === null ? [] : [placedOf(event)]
-    }),
+  return perLine(rows, asked).map((lanes) => ({
+    lanes,
+    events: lanes.flatMap((row) => (row[STANDING_WIDTH] === null ? [] : placedOf(row, STANDING_WIDTH))),
   }))
 }
 
@@ -126,10 +123,10 @@ function lookedAt(db: Db, sql: string, asked: readonly AskedLine[], { without, a
   return db.rows(sql, [...lines, column(({ from }) => from), column(({ most }) => most), without, at ?? null])
 }
 
-/** The first cell of a row is the number of its line, from 1 on. */
+/** The last cell of a row is the number of its line, from 1 on. */
 function perLine(rows: readonly Row[], asked: readonly AskedLine[]): readonly (readonly Row[])[] {
   const found = asked.map((): Row[] => [])
-  for (const row of rows) found[number(row[0]) - 1]?.push(row.slice(1))
+  for (const row of rows) found[number(row.at(-1)) - 1]?.push(row)
   return found
 }
 

@@ -93,7 +93,7 @@ export class PostgresRecords implements RecordQueries, Part {
         columns: LANE_COLUMNS.join(', '),
         order: 'row',
         where: { flow: ofALane.flow, tenant: ofALane.tenant, lane: (n) => `id = ${n}` },
-        read: laneOf,
+        read: (row) => laneOf(row),
         byId: 'id = $1',
         idOf: written,
       },

@@ -4,7 +4,7 @@ import { ADD_EVENTS, SET_EVENTS } from './event-rows.ts'
 import { ADD_LANES, BEGIN_LANES, NAME_LANES, PUSH_LANES, SET_LANES } from './lane-rows.ts'
 import type { Db } from './part.ts'
 import { ADD_PLACES, REMOVE_PLACES } from './places.ts'
-import { ADD_RUNS } from './runs.ts'
+import { ADD_PLAIN_RUNS, ADD_RUNS } from './runs.ts'
 import { text } from './values.ts'
 
 const ROW_TYPES: readonly RowType[] = [
@@ -18,6 +18,7 @@ const ROW_TYPES: readonly RowType[] = [
   ADD_PLACES,
   REMOVE_PLACES,
   ADD_RUNS,
+  ADD_PLAIN_RUNS,
 ]
 const MISSING = 'select name from unnest($1::text[]) as name where to_regtype(name) is null'
 

@@ -2,8 +2,8 @@
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { RunRow, RunTable } from '../rules/tables.ts'
-import { runNumber } from '../rules/work.ts'
-import { insertInto, rowType, withRows, type RowType, type WrittenRow } from './columns.ts'
+import { isPlain, runNumber } from '../rules/work.ts'
+import { insertInto, rowsOf, rowType, withRows, type RowType, type WrittenRow } from './columns.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
 import { bytes, number, numbers, text, written, type Row } from './values.ts'
 
@@ -26,6 +26,18 @@ export const ADD_RUNS: RowType = rowType('add_runs', {
 const RUN = Object.keys(ADD_RUNS.columns)
 export const RUN_COLUMNS: string = RUN.join(', ')
 const ADD_RUN = insertInto('runs', ADD_RUNS)
+/** Of most runs there is nothing else to say. */
+export const ADD_PLAIN_RUNS: RowType = rowType('add_plain_runs', {
+  n: 'bigint',
+  lane: 'text',
+  flow: 'text',
+  key: 'bytea',
+  started: 'bigint',
+  ended: 'bigint',
+  events: 'bigint[]',
+})
+const ADD_PLAIN_RUN = `insert into runs (n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events)
+  select n, '', lane, flow, key, '', 'done', '', started, ended, 0, 0, events from ${rowsOf(ADD_PLAIN_RUNS, 'v')}`
 /** A dead letter that runs again has the same number: its newest record stands. To look for the old one costs as much as to write. */
 const PUT_RUN = `${ADD_RUN}
   on conflict (n) do update set ${RUN.slice(1)
@@ -91,31 +103,44 @@ export class PostgresRuns implements RunTable, Part {
 
   writes(): readonly Statement[] {
     const { kept, removed } = this.#runs
-    const firsts = kept.filter((run) => this.#firsts.has(run.id))
-    const others = firsts.length === kept.length ? [] : kept.filter((run) => !this.#firsts.has(run.id))
+    const plain: WrittenRow[] = []
+    const firsts: WrittenRow[] = []
+    const others: WrittenRow[] = []
+    for (const run of kept) {
+      if (!this.#firsts.has(run.id)) others.push(runRow(run))
+      else if (isPlain(run)) plain.push(plainRunRow(run))
+      else firsts.push(runRow(run))
+    }
     return [
       ...deleteBy('runs where n', removed.map(runNumber)),
-      ...withRows(ADD_RUN, ADD_RUNS, firsts.map(runRow)),
-      ...withRows(PUT_RUN, ADD_RUNS, others.map(runRow)),
+      ...withRows(ADD_PLAIN_RUN, ADD_PLAIN_RUNS, plain),
+      ...withRows(ADD_RUN, ADD_RUNS, firsts),
+      ...withRows(PUT_RUN, ADD_RUNS, others),
     ]
+  }
+}
+
+function plainRunRow(run: RunRow): WrittenRow {
+  return {
+    n: runNumber(run.id),
+    lane: run.lane,
+    flow: written(run.flow),
+    key: Buffer.from(run.key),
+    started: run.started,
+    ended: run.ended,
+    events: run.events,
   }
 }
 
 function runRow(run: RunRow): WrittenRow {
   return {
-    n: runNumber(run.id),
+    ...plainRunRow(run),
     parent: run.parent,
-    lane: run.lane,
-    flow: written(run.flow),
-    key: Buffer.from(run.key),
     tenant: written(run.tenant),
     kind: run.kind,
     reason: written(run.reason),
-    started: run.started,
-    ended: run.ended,
     tries: run.tries,
     lapses: run.lapses,
-    events: run.events,
     attempts: run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
   }
 }

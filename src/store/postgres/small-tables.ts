@@ -13,7 +13,11 @@ interface Permit {
   readonly until: Millis
 }
 
-const PUT_PROCESS = upsert('processes', ['id', 'at', 'request', 'answer'], ['id'])
+const PUT_PROCESS = `insert into processes (id, at, request, answer) values ($1, $2, $3, $4)
+  on conflict (id) do update set at = excluded.at, request = excluded.request, answer = excluded.answer`
+/** Both are asked for by every turn. */
+const PROCESSES_AND_PAUSES = `select id, at, request, null, null from processes where id = any($1)
+  union all select flow, since, null, reason, by from pauses where flow = any($2)`
 const PUT_PERMIT = upsert('permits', ['name', 'process', 'n', 'until'], ['name', 'process'])
 const PUT_PAUSE = upsert('pauses', ['flow', 'reason', 'by', 'since'], ['flow'])
 const PUT_PRESSURE = upsert('pressure', ['flow', 'level', 'at', 'raised_at'], ['flow'])
@@ -118,9 +122,8 @@ export class PostgresSmall implements SmallTables, Part {
       for (const row of await db.rows(sql, [keys.map(written)])) rows.load(text(row[0]), read(row))
     }
     await Promise.all([
-      one(this.#processes, 'select id, at, request from processes where id = any($1)', (row) => this.#processOf(row)),
+      this.#loadProcessesAndPauses(db),
       one(this.#answers, 'select id, answer from processes where id = any($1)', (row) => String(row[1])),
-      one(this.#pauses, 'select flow, reason, by, since from pauses where flow = any($1)', pauseOf),
       one(this.#pressure, 'select flow, level, at, raised_at from pressure where flow = any($1)', (row) => ({
         level: number(row[1]),
         at: number(row[2]),
@@ -133,6 +136,19 @@ export class PostgresSmall implements SmallTables, Part {
         this.#replays.load(key, row === undefined ? undefined : number(row[0]))
       }),
     ])
+  }
+
+  async #loadProcessesAndPauses(db: Db): Promise<void> {
+    const processes = this.#processes.lacking()
+    const pauses = this.#pauses.lacking()
+    if (processes.length === 0 && pauses.length === 0) return
+    for (const id of processes) this.#processes.load(id, undefined)
+    for (const flow of pauses) this.#pauses.load(flow, undefined)
+    for (const row of await db.rows(PROCESSES_AND_PAUSES, [processes.map(written), pauses.map(written)])) {
+      const [name, since, request, reason, by] = row
+      if (request !== null) this.#processes.load(text(name), this.#processOf(row))
+      else this.#pauses.load(text(name), { reason: text(reason), by: text(by), since: number(since) })
+    }
   }
 
   /** The answer is as long as a turn has lanes, and wanted only by who repeats a turn. */
@@ -160,8 +176,8 @@ export class PostgresSmall implements SmallTables, Part {
   }
 
   writes(): readonly Statement[] {
-    const processes = [...this.#processes.changes].flatMap(([id, row]) =>
-      row === undefined ? [] : [{ id: written(id), ...row }],
+    const processes = [...this.#processes.changes].flatMap(([id, row]): readonly Statement[] =>
+      row === undefined ? [] : [[PUT_PROCESS, [written(id), row.at, row.request, row.answer]]],
     )
     const permits = this.#permits.kept.map((permit) => ({
       ...permit,
@@ -185,7 +201,7 @@ export class PostgresSmall implements SmallTables, Part {
       return ['delete from permits where name = $1 and process = $2', [written(name), written(process)]]
     })
     return [
-      ...withJson(PUT_PROCESS, processes),
+      ...processes,
       ...givenBack,
       ...withJson(PUT_PERMIT, permits),
       ...withJson(PUT_PAUSE, pauses),
@@ -200,8 +216,4 @@ export class PostgresSmall implements SmallTables, Part {
 
 function upTo(sql: string, moment: Millis | undefined): readonly Statement[] {
   return moment === undefined ? [] : [[sql, [moment]]]
-}
-
-function pauseOf(row: Row): PauseRow {
-  return { reason: text(row[1]), by: text(row[2]), since: number(row[3]) }
 }

@@ -37,14 +37,13 @@ export const STANDING: Columns = {
 const PUT_RIGHT = `update lanes set rings = due, ring_ticket = ticket, ring_lease = lease
   where id in (select id from lanes where id = any($1) order by id for update skip locked)`
 
-/** Of a row that ends with these columns. */
+/** Of a row that begins with these columns. */
 export function ringIn(row: Row): Ring {
-  return { due: moment(row.at(-6)), ticket: number(row.at(-5)) }
+  return { due: moment(row[0]), ticket: number(row[1]) }
 }
 
 function placeIn(row: Row): PlaceRow | undefined {
-  if (row.at(-3) === null) return undefined
-  return { pos: number(row.at(-3)), event: number(row.at(-2)), size: number(row.at(-1)) }
+  return row[3] === null ? undefined : { pos: number(row[3]), event: number(row[4]), size: number(row[5]) }
 }
 
 function ringColumns({ due, ticket }: Ring): WrittenRow {
@@ -73,7 +72,7 @@ export class Standings {
   readonly #found = new Set<LaneId>()
 
   load(lane: Lane, row: Row): void {
-    this.believe({ lane, ring: ringIn(row), rev: number(row.at(-4)), inRow: placeIn(row) })
+    this.believe({ lane, ring: ringIn(row), rev: number(row[2]), inRow: placeIn(row) })
   }
 
   believe(standing: Standing): void {

@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import { emptyLane, isEmpty, withoutPastHold, type Lane, type LaneName, type Moment } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Change, Hint } from '../contract/index.ts'
-import type { Tables } from './tables.ts'
+import type { RunRow, Tables } from './tables.ts'
 
 export type Note = Omit<Change, 'seq'>
 
@@ -63,6 +63,12 @@ export class Work implements Moment {
   runId(): string {
     return `${this.tables.name}-${this.draw().toString(36)}`
   }
+}
+
+/** As most runs are: done at the first try. */
+export function isPlain(run: RunRow): boolean {
+  const atOnce = run.kind === 'done' && run.tries === 0 && run.lapses === 0 && run.attempts.length === 0
+  return atOnce && run.parent === '' && run.tenant === '' && run.reason === ''
 }
 
 /** The number in a run's id: runs sort by it in the order in which they began. */

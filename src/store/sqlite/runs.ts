@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
 import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../rules/tables.ts'
-import { runNumber } from '../rules/work.ts'
+import { isPlain, runNumber } from '../rules/work.ts'
 import type { LaneRuns } from './lane-runs.ts'
 import { number, text, type Row, type Statements } from './statements.ts'
 
@@ -30,6 +30,7 @@ export class SqliteRuns implements RunTable {
     const n = runNumber(run.id)
     this.#ofLanes.add(run.lane, n)
     const events = run.events.join(',')
+    // The schema knows the rest.
     if (isPlain(run)) {
       this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, run.started, run.ended, events])
       return
@@ -66,12 +67,6 @@ export class SqliteRuns implements RunTable {
   oldest(after: number, n: number): readonly RunRow[] {
     return this.#sql.all(OLDEST_RUNS, after, n).map((row) => runOf(row, this.#name))
   }
-}
-
-/** As most runs are: done at the first try. The schema knows the rest. */
-function isPlain(run: RunRow): boolean {
-  const atOnce = run.kind === 'done' && run.tries === 0 && run.lapses === 0 && run.attempts.length === 0
-  return atOnce && run.parent === '' && run.tenant === '' && run.reason === ''
 }
 
 export const RUN_COLUMNS: string = RUN
