@@ -91,6 +91,23 @@ describe.concurrent.each(inject('postgresServers'))('$name', ({ url }) => {
       // By another process: soon.
       await letGo(other, 'theirs')
       await expect.poll(() => keysOf(1), { timeout: WHOLE_EVERY + 1_000 }).toEqual(['theirs'])
+
+      // One that runs stands where it was claimed, before all others: its lapse is found at once all the same.
+      const inFlow = (key: string): Promise<unknown> =>
+        store.append({ routes: 1, events: [newEvent(key, { key, flow: 'lapse', quiet: 0 }, systemClock.now())] })
+      const claimIn = async (by: Store, settle: readonly Lease[], leased: number): Promise<readonly Lease[]> => {
+        const claim = [claimOf({ flow: 'lapse', slots: 2, lease: leased })]
+        const call = { process: 'lapse', request: ++request, routes: 1, claim, budget: 64_000_000 }
+        return (await by.turn({ ...call, settle: settle.map(settling) })).claimed
+      }
+      await inFlow('slow')
+      const [slow] = await claimIn(other, [], 1_500)
+      expect(slow?.key).toBe('slow')
+      for (let n = 0, found: readonly Lease[] = []; !found.some(({ key }) => key === 'slow'); n++) {
+        await inFlow(`short ${n}`)
+        found = await claimIn(store, found, LEASE)
+      }
+      expect(systemClock.now() - (slow?.until ?? 0)).toBeLessThan(WHOLE_EVERY / 5)
     } finally {
       await holder.query('rollback')
       await Promise.all([holder.end(), onlooker.end(), store.close(), other.close()])

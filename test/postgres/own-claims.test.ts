@@ -27,14 +27,27 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     await Promise.all([here.close(), there.close(), onlooker.end()])
   })
 
-  function send(flow: string, keys: readonly string[]): Promise<unknown> {
-    return here.append({ routes: 1, events: keys.map((key) => newEvent(key, { flow, key, quiet: 0 }, clock.now())) })
+  function send(flow: string, keys: readonly string[], quiet = 0): Promise<unknown> {
+    const events = keys.map((key) => newEvent(key, { flow, key, quiet, max: 100 * LEASE }, clock.now()))
+    return here.append({ routes: 1, events })
   }
 
   function turn(store: Store, flow: string, slots: number, settle: readonly Settle[] = []): Promise<TurnReply> {
-    const claim = [claimOf({ flow, slots, lease: LEASE })]
+    const claim = [claimOf({ flow, slots, lease: LEASE, maxEvents: 1 })]
     const process = store === here ? 'here' : 'there'
     return store.turn({ process, request: ++request, routes: 1, settle, claim, budget: 64_000_000 })
+  }
+
+  /** Their deadlines move back, and they stay where they stand. */
+  async function push(flow: string, keys: readonly string[]): Promise<void> {
+    await send(flow, keys, 100)
+    clock.advance(50)
+    await send(flow, keys, 10 * LEASE)
+    clock.advance(150)
+  }
+
+  async function figures(flow: string): Promise<unknown> {
+    return (await there.stats()).flows.find((one) => one.flow === flow)
   }
 
   /** How many stand before their deadlines. */
@@ -59,14 +72,13 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
   it('it is found when its lease is over, by whoever looks, and the figures count it until then', async () => {
     await send('lapse', ['a', 'b'])
     await turn(here, 'lapse', 1)
-    const live = async (): Promise<unknown> => (await there.stats()).flows.find(({ flow }) => flow === 'lapse')
-    expect(await live()).toMatchObject({ live: 1, due: clock.now() })
+    expect(await figures('lapse')).toMatchObject({ live: 1, due: clock.now() })
     expect(keysOf(await turn(there, 'lapse', 1))).toEqual(['b'])
-    expect(await live()).toMatchObject({ live: 2, due: clock.now() + LEASE })
+    expect(await figures('lapse')).toMatchObject({ live: 2, due: clock.now() + LEASE })
     clock.advance(LEASE - 1)
     expect(keysOf(await turn(there, 'lapse', 5))).toEqual([])
     clock.advance(1)
-    expect(await live()).toMatchObject({ live: 0, due: clock.now() })
+    expect(await figures('lapse')).toMatchObject({ live: 0, due: clock.now() })
     expect(keysOf(await turn(there, 'lapse', 5))).toEqual(['a', 'b'])
   })
 
@@ -81,8 +93,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
       await turn(here, 'long', 0, next.claimed.map(done))
     }
     expect(await early('long')).toBe(0)
-    const stats = await there.stats()
-    expect(stats.flows.find(({ flow }) => flow === 'long')).toMatchObject({ live: 1, due: clock.now() + LEASE })
+    expect(await figures('long')).toMatchObject({ live: 1, due: clock.now() + LEASE })
     const { settled, heads } = await turn(here, 'long', 1, claimed.map(done))
     expect({ settled, heads }).toEqual({ settled: ['ok'], heads: [{ flow: 'long', due: undefined }] })
   })
@@ -92,13 +103,12 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     await send('many', many)
     expect((await turn(here, 'many', 500)).claimed).toHaveLength(500)
     expect(await early('many')).toBe(500)
-    const events = [newEvent('late', { flow: 'many', key: 'late', quiet: 5_000 }, clock.now())]
-    await here.append({ routes: 1, events })
+    await send('many', ['late'], 5_000)
     const due = clock.now() + 5_000
     expect((await turn(there, 'many', 3)).heads).toEqual([{ flow: 'many', due }])
-    expect((await there.stats()).flows.find(({ flow }) => flow === 'many')).toMatchObject({ due, live: 500 })
+    expect(await figures('many')).toMatchObject({ due, live: 500 })
     clock.advance(5_000)
-    expect((await there.stats()).flows.find(({ flow }) => flow === 'many')).toMatchObject({ due })
+    expect(await figures('many')).toMatchObject({ due })
     expect(keysOf(await turn(there, 'many', 3))).toEqual(['late'])
   })
 
@@ -112,6 +122,77 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(next).toMatchObject({ settled: ['ok'], claimed: [{ key: 'k', events: [{ id: second.id }] }] })
   })
 
+  it('its lease is heard of beside lanes that were pushed back, and stand as early', async () => {
+    await send('beside', ['x'])
+    await turn(here, 'beside', 1)
+    const lapse = clock.now() + LEASE
+    await push('beside', ['a'])
+    expect((await turn(there, 'beside', 0)).heads).toEqual([{ flow: 'beside', due: lapse }])
+    await push('beside', ['b', 'c', 'd'])
+    const { claimed, heads } = await turn(there, 'beside', 1)
+    expect({ claimed, heads }).toEqual({ claimed: [], heads: [{ flow: 'beside', due: lapse }] })
+  })
+
+  it('a run that is to go on later than its lease stands where it belongs', async () => {
+    await send('later', ['x', 'a', 'b'])
+    const { claimed } = await turn(here, 'later', 3)
+    const lapse = clock.now() + LEASE
+    const outcome = { kind: 'again', after: 10 * LEASE, state64: '' } as const
+    await turn(
+      here,
+      'later',
+      0,
+      claimed.slice(1).map((lease) => ({ ...done(lease), outcome })),
+    )
+    expect(await early('later')).toBe(1)
+    expect((await turn(there, 'later', 1)).heads).toEqual([{ flow: 'later', due: lapse }])
+  })
+
+  it('one that is renewed is put at the end of its lease, and the figures know of that', async () => {
+    await send('renewed', ['a', 'b', 'c'])
+    const { claimed } = await turn(here, 'renewed', 3)
+    // Of one that was tried before the lease is known where it stands.
+    const retry = { kind: 'retry', after: 0 } as const
+    await turn(
+      here,
+      'renewed',
+      0,
+      claimed.slice(2).map((lease) => ({ ...done(lease), outcome: retry })),
+    )
+    const tried = await turn(here, 'renewed', 1)
+    const runs = [...claimed.slice(0, 2), ...tried.claimed].map(({ lane, token }) => ({ lane, token, commit: false }))
+    const passed = async (): Promise<number> => {
+      const sql = 'select count(*) as n from lanes where flow = $1 and rings <= $2'
+      return Number((await onlooker.query<{ n: string }>(sql, ['renewed', clock.now()])).rows[0]?.n)
+    }
+    expect(await passed()).toBe(2)
+    for (let n = 0; n < 10; n++) {
+      clock.advance(LEASE / 3)
+      await here.renew({ lease: LEASE, runs })
+      expect(await passed()).toBe(0)
+      expect(await figures('renewed')).toMatchObject({ live: 3, due: clock.now() + LEASE })
+    }
+    // As late as can be, and not renewed again.
+    clock.advance(LEASE - 1)
+    expect(await figures('renewed')).toMatchObject({ live: 3, due: clock.now() + 1 })
+  })
+
+  it('one that is claimed again and again hides no other that runs for long', async () => {
+    await send('hot', ['hot'])
+    let { claimed } = await turn(here, 'hot', 1)
+    await send(
+      'hot',
+      Array.from({ length: 20 }, (_, n) => `long ${n}`),
+    )
+    await turn(here, 'hot', 20)
+    for (let n = 0; n < 40; n++) {
+      await send('hot', ['hot'])
+      claimed = (await turn(here, 'hot', 2, claimed.map(done))).claimed
+      expect(keysOf({ claimed })).toEqual(['hot'])
+    }
+    expect(await early('hot')).toBe(1)
+  })
+
   it('no index has to know of a claim, nor of a push: whatever column of one of them changes makes both dear', async () => {
     const { rows } = await onlooker.query<{ attname: string }>(
       `select distinct a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid
@@ -123,7 +204,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
   })
 })
 
-function keysOf({ claimed }: TurnReply): readonly string[] {
+function keysOf({ claimed }: Pick<TurnReply, 'claimed'>): readonly string[] {
   return claimed.map(({ key }) => key)
 }
 

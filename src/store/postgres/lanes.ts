@@ -10,7 +10,7 @@ import { byId, laneWrites, type LaneWrite } from './lane-writes.ts'
 import type { LineFloors } from './line-floors.ts'
 import type { OwnClaims } from './own-claims.ts'
 import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
-import { headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
+import { frontsOf, headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
 import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
 import { Standings, type Standing } from './standings.ts'
 import { number, written, type Row } from './values.ts'
@@ -244,12 +244,12 @@ export class PostgresLanes implements LaneTable, Part {
   async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly Found[]> {
     // Ever more at once, where many stand too early.
     const asked = this.#asking(queries, ({ n }) => n + 2 * this.#standings.early)
-    const found = await readyLanes(db, asked, { without: this.#lanes.storedKeys, at: this.#now })
-    return asked.map(({ flow, line, from, most }, n) => {
+    const look = { without: this.#lanes.storedKeys, at: this.#now }
+    const [found] = await Promise.all([readyLanes(db, asked, look), this.#learnFronts(db, asked)])
+    return asked.map(({ flow, line, most }, n) => {
       const { lanes, events } = found[n] ?? { lanes: [], events: [] }
       for (const event of events) this.#know(event)
       const rings = this.#find(lanes).flatMap((id) => this.#standings.stored(id)?.ring ?? [])
-      if (rings.length > 0) this.#found(flow, line, from, Math.min(...rings.map(({ due }) => due)))
       if (line === HEALTHY) this.#claims.found(flow, rings.length === most)
       // In the order in which they stood, though one may have been moved while it was waited for.
       return { last: rings.at(-1), isAll: rings.length < most }
@@ -261,8 +261,8 @@ export class PostgresLanes implements LaneTable, Part {
     const asked = this.#asking(lines, ({ flow, line }) => this.#ready.asked(flow, line) + 1)
     const look = { without: this.#lanes.knownKeys, at: this.#now }
     if (questions.some(([, , times]) => times > 0)) return headsThrough(db, asked, look)
-    const heads = await headsOf(db, asked, look)
-    for (const [n, { flow, line, from }] of asked.entries()) this.#found(flow, line, from, heads[n]?.lanes[0]?.rings)
+    const others = asked.filter(({ flow, line }) => this.#ready.asked(flow, line) === 0)
+    const [heads] = await Promise.all([headsOf(db, asked, look), this.#learnFronts(db, others)])
     return heads
   }
 
@@ -273,14 +273,10 @@ export class PostgresLanes implements LaneTable, Part {
     })
   }
 
-  /** Those at hand were left out, and may stand before it. */
-  #found(flow: string, line: Line, from: Millis, first: Millis | undefined): void {
-    let least = first
-    for (const lane of this.#lanes.storedRows) {
-      if (lane.flow !== flow || lane.line !== line) continue
-      least = Math.min(least ?? NEVER, this.#standings.stored(lane.id)?.ring.due ?? lane.due)
-    }
-    this.#floors.found(flow, line, from, least)
+  async #learnFronts(db: Db, asked: readonly AskedLine[]): Promise<void> {
+    if (!this.#floors.areUsed || asked.length === 0) return
+    const fronts = await frontsOf(db, asked)
+    for (const [n, { flow, line, from }] of asked.entries()) this.#floors.found(flow, line, from, fronts[n])
   }
 
   #load(rows: readonly Row[]): readonly LaneId[] {
@@ -303,7 +299,7 @@ export class PostgresLanes implements LaneTable, Part {
     const { kept, removed } = this.#lanes
     const sorted = kept.toSorted(byId)
     const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane), this.#begun.has(lane.id)))
-    this.#floors.written(sorted)
+    this.#floors.written(writes.map(({ standing }) => ({ ...standing.lane, ...standing.ring })))
     this.#written = writes
     const passed = this.#ready.areKnown ? this.#claims.looked() : []
     return [

@@ -31,13 +31,18 @@ export class LineFloors {
   #lookedAt: Millis = 0
   #isOld = false
 
+  /** There is a snapshot that is held for long. */
+  get areUsed(): boolean {
+    return this.#isOld
+  }
+
   /** No live lane of the line stands before it, as far as this process knows. */
   from(flow: string, line: Line): Millis {
     const floor = this.#isOld ? this.#floors.get(nameOf(flow, line)) : undefined
     return floor === undefined || this.#now - floor.whole >= WHOLE_EVERY ? 0 : Math.min(floor.due, this.#now - MARGIN)
   }
 
-  /** The first lane that was found from there on; undefined for none. */
+  /** Where the first lane stands from there on, also one that runs; undefined for none. */
   found(flow: string, line: Line, from: Millis, first: Millis | undefined): void {
     const name = nameOf(flow, line)
     const whole = from === 0 ? this.#now : (this.#floors.get(name)?.whole ?? 0)
@@ -45,7 +50,7 @@ export class LineFloors {
   }
 
   /** One that was held stands, once it is let go, where it would have stood. */
-  written(lanes: readonly Lane[]): void {
+  written(lanes: readonly Pick<Lane, 'flow' | 'line' | 'due'>[]): void {
     for (const { flow, line, due } of lanes) {
       const name = nameOf(flow, line)
       const floor = this.#floors.get(name)

@@ -1,6 +1,6 @@
 // What a process remembers of its claims. A lane that is claimed stays where it stands in the index: most runs are over a moment
 // later, and an update that no index has to know of costs a third. Who looks for ready lanes passes it by, for it has a live
-// lease; once it has been passed often enough it is put where it belongs, at the end of its lease.
+// lease; once it has been passed often enough, or when its lease is renewed, it is put where it belongs, at the end of its lease.
 import type { LaneId } from '../../model/identity.ts'
 
 /** To put it right costs as much as to pass it by so many times. */
@@ -24,6 +24,8 @@ export class OwnClaims {
 
   /** Claimed, and left where it stands. */
   begun(lane: LaneId): void {
+    // One that is claimed again stays first otherwise, and hides those behind it.
+    this.#early.delete(lane)
     this.#early.set(lane, this.#looks)
   }
 

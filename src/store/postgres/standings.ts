@@ -1,10 +1,12 @@
 // Where lanes stand in the index, and which write they are of. An event that only pushes a deadline back does not move
 // its lane there: an update that no index has to know of costs half, and a debounced lane gets one with every event. So a
-// lane may stand too early, never too late, and is put where it belongs by whoever comes upon it.
+// lane may stand too early, never too late, and is put where it belongs by whoever comes upon it. One that is claimed stays as well,
+// and is come upon by nobody while it runs (own-claims.ts).
 import { randomInt } from 'node:crypto'
 import { NEVER } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
+import { leaseEnd } from '../rules/lane-rest.ts'
 import type { PlaceRow } from '../rules/tables.ts'
 import type { Columns, WrittenRow } from './columns.ts'
 import type { LaneWrite } from './lane-writes.ts'
@@ -33,7 +35,7 @@ export const STANDING: Columns = {
   first_event: 'bigint',
   first_size: 'int',
 }
-/** What others hold is put right by them, or another time. */
+/** Nobody is waited for: what is skipped is put right with its lease, at the latest. */
 const PUT_RIGHT = `update lanes set rings = due, ring_ticket = ticket, ring_lease = lease
   where id in (select id from lanes where id = any($1) order by id for update skip locked)`
 
@@ -102,11 +104,11 @@ export class Standings {
   /**
    * As the lane is to be written. It is left where it stands if its deadline has only moved back. Where that is, is not asked:
    * whoever comes upon it may put it right meanwhile, and nobody has decided on that. One that was come upon is left there only
-   * if it is passed by from now on: its run has begun.
+   * if it is passed by from now on: its run has begun. With its lease it is put where it belongs, for nobody comes upon one that runs.
    */
   next(lane: Lane, inRow: PlaceRow | undefined, hasBegun: boolean): LaneWrite {
     const before = this.#stored.get(lane.id)
-    const mayBeLeft = hasBegun || !this.#found.has(lane.id)
+    const mayBeLeft = hasBegun || (!this.#found.has(lane.id) && (before === undefined || isLeft(lane, before)))
     const stays = before !== undefined && mayBeLeft && mayStay(lane, before.lane)
     const standing = { lane, ring: stays ? before.ring : lane, rev: newRev(), inRow }
     return { standing, before, stays, begins: stays && hasBegun }
@@ -117,6 +119,11 @@ export class Standings {
     const ids = [...this.#early.map(({ lane }) => lane.id), ...passed].filter((id) => !isWritten(id))
     return ids.length === 0 ? [] : [[PUT_RIGHT, [ids]]]
   }
+}
+
+/** It stands where it belongs, or its lease stays as it is. */
+function isLeft(lane: Lane, { lane: before, ring }: Standing): boolean {
+  return byTurn(ring, before) >= 0 || leaseEnd(lane) === leaseEnd(before)
 }
 
 /** Groups take turns by where their lanes really stand. */

@@ -10,6 +10,9 @@ import { moment, number, text } from './values.ts'
 /** Counted up to here: figures are asked for often, and a million lanes take a while. */
 const LANES_COUNTED = 10_000
 
+/** Lanes that run and stand as if they waited are the first of their line: with more than this the figure is too low. */
+const EARLY_COUNTED = 2_000
+
 /** Lanes may stand too early in the index: so many that do are seen through. */
 const FIRST_LOOKED_AT = 100
 
@@ -29,15 +32,17 @@ with recursive waiting (flow) as (
 )
 select f.flow,
   (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.rings is not null limit ${LANES_COUNTED}) c),
-  early.count + (select count(*) from lanes l where l.flow = f.flow and l.ring_lease is not null and l.lease > $1),
-  least(early.due, ${[HEALTHY, FAILING, SUSPECT].map(firstOf).join(', ')}),
+  early.count + running.count,
+  least(early.due, running.due, ${[HEALTHY, FAILING, SUSPECT].map(firstOf).join(', ')}),
   p.reason, p.by, p.since
 from flows f left join pauses p on p.flow = f.flow cross join lateral (
   select count(*), min(due) as due from (
     select l.lease, l.ring_lease, l.due from lanes l where l.flow = f.flow and l.line = ${HEALTHY} and l.rings <= $1
-    order by l.rings, l.ring_ticket limit ${LANES_COUNTED}
+    order by l.rings, l.ring_ticket limit ${EARLY_COUNTED}
   ) first where lease > $1 and ring_lease is null
-) early`
+) early cross join lateral (
+  select count(*), min(l.due) as due from lanes l where l.flow = f.flow and l.ring_lease is not null and l.lease > $1
+) running`
 
 export async function statsOf(db: Db, now: Millis): Promise<TableStats> {
   const [flows, letters, marks, limits, size] = await Promise.all([

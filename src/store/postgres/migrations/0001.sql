@@ -59,7 +59,8 @@ create table lanes (
   ticket bigint not null,
   line smallint not null,
   -- Where it stands in the index: not behind its deadline. An event that only pushes the deadline back leaves it where it
-  -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs.
+  -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs. So does a
+  -- claim, and then it is passed by while its lease is live.
   rings bigint,
   ring_ticket bigint not null,
   -- Its lease, as it was when it was put there: a lane that is claimed stays where it is, and is passed by.
