@@ -334,10 +334,13 @@ export class Loop {
       else this.settle(lease, released(lease, this.#parts.givenBack(lease.state64)), () => {})
     }
     for (const { run } of reply.crashed) crashed(run)
-    for (const { flow, due } of reply.heads) {
-      const claim = claims.find((one) => one.flow === flow)
-      const inVain = claim !== undefined && claim.slots > 0 && !reply.claimed.some((lease) => lease.flow === flow)
-      this.#deadlines.heard(flow, due, inVain, reply.now)
+    for (const { flow: name, due } of reply.heads) {
+      const slots = claims.find((one) => one.flow === name)?.slots ?? 0
+      const begun = reply.claimed.filter((lease) => lease.flow === name).length
+      const flow = flows.find((one) => one.name === name)
+      // With no room for more it is asked again when there is some, and permits are not asked for before there is something to do.
+      const isFull = slots > 0 && begun === slots && flow !== undefined && !this.#hasRoom(flow)
+      this.#deadlines.heard(name, isFull ? undefined : due, slots > 0 && begun === 0, reply.now)
     }
   }
 }

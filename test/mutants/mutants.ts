@@ -259,7 +259,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a purge in steps loses its way',
     PURGE,
-    'if (events.length > 0) runs.put({ ...run, events })',
+    'if (events.length > 0) runs.put({ ...run, events }, false)',
     'if (false) runs.put(run)',
   ),
   mutant(
