@@ -30,7 +30,7 @@ const MOST_GROWN_IN_ALL = 1.2
 const SMALL = MEGABYTE / 4
 /** If there is less or more to keep, sizes say nothing. */
 const MOST_UNSTEADY = 0.1
-/** HOT updates for each push. One that also moves its lane in an index cannot be HOT; claims never are. */
+/** HOT updates for each push. One that also moves its lane in an index cannot be HOT; most claims are as well. */
 const LEAST_HOT = 0.9
 
 export async function run(context: ProofContext): Promise<Figure> {
