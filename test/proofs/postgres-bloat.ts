@@ -30,7 +30,7 @@ const MOST_GROWN_IN_ALL = 1.2
 const SMALL = MEGABYTE / 4
 /** If there is less or more to keep, sizes say nothing. */
 const MOST_UNSTEADY = 0.1
-/** HOT updates for each push. One that also moves its lane in an index cannot be HOT; most claims are as well. */
+/** HOT updates for each push, without those of claims. One that also moves its lane in an index cannot be HOT. */
 const LEAST_HOT = 0.9
 
 export async function run(context: ProofContext): Promise<Figure> {
@@ -52,7 +52,7 @@ export async function run(context: ProofContext): Promise<Figure> {
     }
     const loaded = await load.finish()
     const values = figures(looks)
-    const hotPerPush = rounded((looks.at(-1)?.tables['lanes']?.hot ?? 0) / loaded.pushes, 3)
+    const hotPerPush = rounded(((looks.at(-1)?.tables['lanes']?.hot ?? 0) - loaded.runs) / loaded.pushes, 3)
     const holds =
       loaded.lost === 0 &&
       values.growing.length === 0 &&

@@ -3,7 +3,7 @@ import type { Millis } from '../../clock.ts'
 import { isLive, type Lane } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { GroupQuery } from '../rules/tables.ts'
-import { STANDING_COLUMNS, standingLaneOf } from './lane-rows.ts'
+import { laneIdIn, STANDING_COLUMNS } from './lane-rows.ts'
 import { Keyed, Questions, upsert, withJson, type Db, type Statement } from './part.ts'
 import { byTurn, SOON } from './ready-lines.ts'
 import { ringIn } from './standings.ts'
@@ -204,9 +204,7 @@ export class GroupTurns {
     // One more: of lanes without a group the first may stand too early.
     const rows = await db.rows(FIRST_OF_GROUPS, [written(flow), lines, now, each, most, n + 1, this.#lanes.stored()])
     const heads = rows.flatMap((row) => texts(row[2]))
-    const locked = new Map(
-      (heads.length === 0 ? [] : await db.rows(LOCK, [heads])).map((row) => [standingLaneOf(row).id, row]),
-    )
+    const locked = new Map((heads.length === 0 ? [] : await db.rows(LOCK, [heads])).map((row) => [laneIdIn(row), row]))
     this.#lanes.load([...locked.values()])
     for (const row of rows) {
       const group = text(row[0])

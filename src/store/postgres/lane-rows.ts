@@ -1,5 +1,6 @@
 // How a lane is written as a row and read from it.
 import { NEVER } from '../../clock.ts'
+import type { LaneId } from '../../model/identity.ts'
 import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
 import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
 import { rowType, type Columns, type RowType, type WrittenRow } from './columns.ts'
@@ -201,6 +202,11 @@ export function laneOf(row: Row, from = 0): Lane {
     },
     typeof rest === 'string' ? readRest(rest) : undefined,
   )
+}
+
+/** Of a row that says where it stands: only its name. */
+export function laneIdIn(row: Row): LaneId {
+  return text(row[STANDING_NAMES.length + 1])
 }
 
 /** Of a row that says where it stands. */
