@@ -14,9 +14,9 @@ async function body(t: Stage, name: string): Promise<string | undefined> {
 let named = 0
 
 /** Events in lanes of their own, and done. */
-async function finish(t: Stage, n: number, words: { readonly dedupeFor: number }): Promise<void> {
+async function finish(t: Stage, n: number, words: { readonly dedupeFor: number }, perRun = 1): Promise<void> {
   const names = Array.from({ length: n }, () => `finished ${named++}`)
-  await t.send(...names.map((name) => t.event(name, { key: name, ...words })))
+  await t.send(...names.map((name, at) => t.event(name, { key: `${names[at - (at % perRun)]}`, ...words })))
   const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   const runs = await t.claim({ slots: n })
   await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
@@ -257,6 +257,13 @@ export const retention: Suite = (rule) => {
     assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 2_000 })).count, 1)
   })
 
+  rule('L23 the records of runs go at once with the last of their events, however many these are', async (t) => {
+    await finish(t, 4_600, { dedupeFor: SECOND }, 2)
+    t.clock.advance(DAY)
+    const did = await t.upkeep(ages)
+    assert.deepEqual([did.events, did.runs], [4_600, 2_300])
+  })
+
   rule('L23 however much is too young to go, upkeep does not look through it', async (t) => {
     await finish(t, 1_200, { dedupeFor: SECOND })
     assert.deepEqual(await onePiece(t), [0, 0, false])
@@ -273,5 +280,21 @@ export const retention: Suite = (rule) => {
     t.clock.advance(DAY)
     assert.equal((await t.upkeep(ages)).events, 2_201)
     assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count, 0)
+  })
+
+  rule('L23 L10 what has to stay known goes when it need not, also beside what has to for much longer', async (t) => {
+    const count = async (): Promise<number> =>
+      (await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 5_000 })).count
+    await finish(t, 3, { dedupeFor: DAY })
+    await finish(t, 2_200, { dedupeFor: 10 * MINUTE })
+    t.clock.advance(2 * MINUTE)
+    await t.upkeep(ages)
+    await finish(t, 600, { dedupeFor: 10 * MINUTE })
+    t.clock.advance(9 * MINUTE)
+    assert.equal((await t.upkeep(ages)).events, 2_200 + 600)
+    assert.equal(await count(), 3 + 600)
+    t.clock.advance(2 * MINUTE)
+    await t.upkeep(ages)
+    assert.equal(await count(), 3)
   })
 }

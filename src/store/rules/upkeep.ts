@@ -1,11 +1,12 @@
 // upkeep: retention and the other chores, a bounded piece at a time (L3, L15, L23). Nothing that waits is ever removed.
-import { NEVER, type Millis } from '../../clock.ts'
+import { NEVER } from '../../clock.ts'
 import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
-import { lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { expireEvents, UNSEEN_EVENTS, type OldEvents } from './expire-events.ts'
+import { before, isWhole, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
-import type { EventRow, RunRow } from './tables.ts'
+import type { RunRow } from './tables.ts'
 import { runNumber, type Work } from './work.ts'
 
 const PIECE = 500
@@ -16,11 +17,11 @@ const TURNS_KEPT = DAY
 
 /** Where the looks at old rows stand. */
 export interface Looked {
-  readonly events: OldRows
+  readonly events: OldEvents
   readonly runs: OldRows
 }
 
-export const NOTHING_LOOKED_AT: Looked = { events: UNSEEN, runs: UNSEEN }
+export const NOTHING_LOOKED_AT: Looked = { events: UNSEEN_EVENTS, runs: UNSEEN }
 
 export interface Piece {
   readonly did: UpkeepReply['did']
@@ -31,13 +32,14 @@ export interface Piece {
 export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked): Piece {
   const lanes = forgetLanes(work) + hurryTenants(work, policy)
   const letters = expireLetters(work, policy)
-  const events = expireEvents(work, policy, after.events)
-  const runs = expireRuns(work, policy, after.runs)
+  const events = expireEvents(work, policy, after.events, PIECE)
+  // A run stays as long as its events: these go first.
+  const runs = events.more ? { gone: 0, after: after.runs } : expireRuns(work, policy, after.runs)
   const doomed = wipeDoomed(work)
   const tickets = forgetSmall(work)
   const turns = work.tables.lanes.forgetTurns(work.now - TURNS_KEPT, work.now, PIECE)
   const more =
-    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || runs.after.at > 0 || events.after.at > 0
+    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || events.more || runs.after.at > 0
   return {
     did: { lanes, letters, runs: runs.gone, events: events.gone + doomed },
     more,
@@ -67,7 +69,7 @@ function hurryTenants(work: Work, policy: RetentionPolicy): number {
 }
 
 function expireLetters(work: Work, policy: RetentionPolicy): number {
-  const old = work.tables.letters.expirable(before(work, policy.letters), PIECE)
+  const old = work.tables.letters.expirable(before(work.now, policy.letters), PIECE)
   for (const letter of old) removeLetter(work, letter, 'expired')
   return old.length
 }
@@ -78,10 +80,11 @@ interface Expired {
 }
 
 function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows): Expired {
-  const from = lookOn(looked, work.now)
+  const from = isWhole(looked, work.now) ? { ...UNSEEN, whole: work.now } : lookOn(looked)
   const page = work.tables.runs.oldest(from.at, PIECE)
-  const youngest = before(work, Math.min(NEVER, ...Object.values(policy.runs)))
-  const isOld = (run: RunRow): boolean => run.ended <= before(work, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
+  const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.runs)))
+  const isOld = (run: RunRow): boolean =>
+    run.ended <= before(work.now, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
   // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
   const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
   const old = page.filter((run) => isOld(run) && isLast(run))
@@ -92,42 +95,6 @@ function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows): Expir
   const last = runNumber(seen.at(-1)?.id ?? '-0')
   const isThrough = young !== -1 || page.length < PIECE
   return { gone: old.length, after: lookedAt(from, { last, left: seen.length - old.length, isThrough }) }
-}
-
-function before(work: Work, kept: Millis): Millis {
-  return kept >= NEVER ? 0 : work.now - kept
-}
-
-function expireEvents(work: Work, policy: RetentionPolicy, looked: OldRows): Expired {
-  let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
-  const from = lookOn(looked, work.now, above > 0)
-  const page = work.tables.events.oldest(from.at, PIECE)
-  const youngest = before(work, Math.min(NEVER, ...Object.values(policy.events)))
-  let [gone, last, left] = [0, 0, 0]
-  for (const event of page) {
-    if (event.arrived > youngest && above <= 0) return { gone, after: lookedAt(from, { last, left, isThrough: true }) }
-    last = event.seq
-    const kept = policy.events[event.source] ?? policy.events[''] ?? NEVER
-    const stays = event.arrived > before(work, kept) && above <= 0
-    const became = stays ? 'kept' : expire(work, event)
-    if (became !== 'removed') left++
-    if (became === 'kept') continue
-    above -= event.body.length
-    gone++
-  }
-  return { gone, after: lookedAt(from, { last, left, isThrough: page.length < PIECE }) }
-}
-
-/** A finished event goes; while its identity must stay known, only its bytes do. */
-function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'kept' {
-  if (isNeeded(work, event)) return 'kept'
-  if (event.dedupeUntil <= work.now) {
-    work.tables.events.remove(event.seq)
-    return 'removed'
-  }
-  if (event.purgedHash !== '') return 'kept'
-  wipe(work, event)
-  return 'emptied'
 }
 
 function wipeDoomed(work: Work): number {

@@ -1,0 +1,83 @@
+// Events by age and by bytes (L23), in two steps where an identity must stay known for longer (L10): first the bytes, then the row.
+import { NEVER, type Millis } from '../../clock.ts'
+import type { RetentionPolicy } from '../contract/index.ts'
+import { before, isFew, isWhole, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { isNeeded, wipe } from './purge.ts'
+import type { EventRow } from './tables.ts'
+import type { Work } from './work.ts'
+
+/** Where the looks at old events stand. Those that were left are followed by a second look, behind the first. */
+export interface OldEvents extends OldRows {
+  /** The shortest time for which the identity of one that was left is known. */
+  readonly known: Millis
+  /** Up to here all that are known for no longer are gone. */
+  readonly forgotten: number
+}
+
+export const UNSEEN_EVENTS: OldEvents = { ...UNSEEN, known: NEVER, forgotten: 0 }
+
+export interface ExpiredEvents {
+  readonly gone: number
+  readonly more: boolean
+  readonly after: OldEvents
+}
+
+export function expireEvents(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
+  const byAge = expireOld(work, policy, looked, n)
+  if (byAge.more || isFew(byAge.after)) return byAge
+  const known = forgetKnown(work, policy, byAge.after, n)
+  return { ...known, gone: byAge.gone + known.gone }
+}
+
+function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
+  let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
+  const from = isWhole(looked, work.now, above > 0) ? { ...UNSEEN_EVENTS, whole: work.now } : lookOn(looked)
+  const page = work.tables.events.oldest(from.at, n)
+  const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.events)))
+  let { known } = from
+  let [gone, last, left] = [0, 0, 0]
+  const reached = (isThrough: boolean): ExpiredEvents => {
+    const after = lookedAt({ ...from, known }, { last, left, isThrough })
+    return { gone, more: after.at > 0, after }
+  }
+  for (const event of page) {
+    if (event.arrived > youngest && above <= 0) return reached(true)
+    last = event.seq
+    const became = isOld(event, policy, work.now) || above > 0 ? expire(work, event) : 'kept'
+    if (became === 'emptied' || became === 'known') known = Math.min(known, event.dedupeUntil - event.arrived)
+    if (became !== 'removed') left++
+    if (became === 'kept' || became === 'known') continue
+    above -= event.body.length
+    gone++
+  }
+  return reached(page.length < n)
+}
+
+function isOld(event: EventRow, policy: RetentionPolicy, now: Millis): boolean {
+  return event.arrived <= before(now, policy.events[event.source] ?? policy.events[''] ?? NEVER)
+}
+
+/** A finished event goes; while its identity must stay known, only its bytes do. */
+function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 'kept' {
+  if (isNeeded(work, event)) return 'kept'
+  if (event.dedupeUntil <= work.now) {
+    work.tables.events.remove(event.seq)
+    return 'removed'
+  }
+  if (event.purgedHash !== '') return 'known'
+  wipe(work, event)
+  return 'emptied'
+}
+
+/** Identities that are known for longer than the shortest are left to the next whole look. */
+function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
+  const page = work.tables.events.oldest(looked.forgotten, n)
+  const end = before(work.now, looked.known)
+  const ahead = page.findIndex((event) => event.seq > looked.upTo || event.arrived > end)
+  const seen = ahead === -1 ? page : page.slice(0, ahead)
+  const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
+  const removed = became.filter((end) => end === 'removed').length
+  const emptied = became.filter((end) => end === 'emptied').length
+  const after = { ...looked, left: looked.left - removed, forgotten: seen.at(-1)?.seq ?? looked.forgotten }
+  return { gone: removed + emptied, more: seen.length === n, after }
+}
