@@ -72,8 +72,8 @@ function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 
 /** Identities that are known for longer than the shortest are left to the next whole look. */
 function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
   const page = work.tables.events.oldest(looked.forgotten, n)
-  const end = before(work.now, looked.known)
-  const ahead = page.findIndex((event) => event.seq > looked.upTo || event.arrived > end)
+  const youngest = before(work.now, looked.known)
+  const ahead = page.findIndex((event) => event.seq > looked.upTo || event.arrived > youngest)
   const seen = ahead === -1 ? page : page.slice(0, ahead)
   const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
   const removed = became.filter((end) => end === 'removed').length
