@@ -18,6 +18,8 @@ interface Arrival {
 
 /** Of one call: a commit that takes long keeps the first ones waiting for the last ones. */
 const EVENTS_AT_ONCE = 2_000
+/** Nor may it become larger than what a store takes at once, however many come together. */
+const BYTES_AT_ONCE = 16 * 2 ** 20
 /** Of one request: with more, others would wait for it alone. */
 const SLICE = 10_000
 /** The next commit is filled while one is written. */
@@ -99,8 +101,12 @@ export class Intake {
   }
 
   #next(): readonly Arrival[] {
-    let events = 0
-    const end = this.#waiting.findIndex((arrival) => (events += arrival.events.length) > EVENTS_AT_ONCE)
+    let [events, bytes] = [0, 0]
+    const end = this.#waiting.findIndex((arrival) => {
+      events += arrival.events.length
+      bytes += arrival.bytes
+      return events > EVENTS_AT_ONCE || bytes > BYTES_AT_ONCE
+    })
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : Math.max(1, end))
   }
 }

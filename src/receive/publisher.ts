@@ -6,6 +6,7 @@ import type { AnyListener } from '../observe/events.ts'
 import type { Appended, KeptOut, NewEvent, Place, Store } from '../store/contract/index.ts'
 import { addressedTo, wrapped } from './delayed.ts'
 import { mustBeTheirs } from './entrance.ts'
+import { Intake } from './intake.ts'
 import { newEvent, type UnroutedEvent } from './new-event.ts'
 import { route, type Routes } from './route.ts'
 
@@ -38,10 +39,24 @@ export interface PublishedByRun {
 /** After so many changes of the routes in a row something is wrong with them. */
 const ROUTES_TRIES = 5
 
+/** More of one call are stored by themselves: nobody else is to wait for them. */
+const MOST_GATHERED = 1_000
+
+interface AddressedEvent extends UnroutedEvent {
+  /** Only to these flows; undefined: to whoever wants it. */
+  readonly to?: ReadonlySet<string>
+}
+
 const STORED: Appended = { kind: 'stored' }
 
 export class Publisher {
   readonly #parts: PublisherParts
+  /** What code publishes at the same time shares a commit. It waits for its answer, which is bound enough. */
+  readonly #gathered = new Intake({
+    store: (events) => this.store(events),
+    maxEvents: Infinity,
+    maxBytes: Infinity,
+  })
 
   constructor(parts: PublisherParts) {
     this.#parts = parts
@@ -50,10 +65,9 @@ export class Publisher {
   /** `to`: only these flows. */
   async publish(inputs: readonly EventInput[], to?: ReadonlySet<string>): Promise<readonly Published[]> {
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
-    return this.store(
-      inputs.map((input) => newEvent(input, naming)),
-      to,
-    )
+    const named = inputs.map((input) => newEvent(input, naming))
+    const events = to === undefined ? named : named.map((event) => ({ ...event, to }))
+    return (events.length > MOST_GATHERED ? undefined : this.#gathered.take(events)) ?? this.store(events)
   }
 
   /** Not before `at`. Answers by the names that the events will have then, not by those under which they wait. */
@@ -79,11 +93,11 @@ export class Publisher {
     )
   }
 
-  async store(events: readonly UnroutedEvent[], to?: ReadonlySet<string>): Promise<readonly Published[]> {
+  async store(events: readonly AddressedEvent[]): Promise<readonly Published[]> {
     const store = await this.#parts.store()
     for (let tries = 1; ; tries++) {
       const routes = this.#parts.routes()
-      const routed = events.map((event) => routedEvent(event, routes, to))
+      const routed = events.map((event) => routedAsAddressed(event, routes))
       const call = { routes: this.#parts.epoch(), events: routed.map(({ event }) => event) }
       const { results } = await store.append(call)
       if (results.some(({ kind }) => kind === 'routes-old') && tries < ROUTES_TRIES) {
@@ -149,4 +163,11 @@ interface RoutedEvent {
 function routedEvent(event: UnroutedEvent, routes: Routes, to: ReadonlySet<string> | undefined): RoutedEvent {
   const { places, marks, skipped } = route(new FlowEvent(event), routes, to)
   return { event: { ...event, places, marks }, skipped }
+}
+
+/** Most are for whoever wants them, and are not copied. */
+function routedAsAddressed(addressed: AddressedEvent, routes: Routes): RoutedEvent {
+  if (addressed.to === undefined) return routedEvent(addressed, routes, undefined)
+  const { to, ...event } = addressed
+  return routedEvent(event, routes, to)
 }

@@ -84,6 +84,13 @@ describe('the intake', () => {
     expect(slow.ids.map((ids) => ids.length)).toEqual([1_500, 1_000, 3_000])
   })
 
+  it('asks no more than 16 MB of one call', async () => {
+    const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
+    for (const id of ['a', 'b', 'c']) void slow.intake.take([event(id, 6 * 2 ** 20)])
+    await turns()
+    expect(slow.ids).toEqual([['a', 'b'], ['c']])
+  })
+
   it('has room for so many events, and again when they are stored', async () => {
     const slow = new Slow({ maxEvents: 3 })
     const first = slow.intake.take([event('a'), event('b')])

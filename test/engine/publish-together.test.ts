@@ -1,0 +1,79 @@
+// What code publishes at the same time shares a commit: one of its own for each would be all that a server with a disk has time for.
+import { expect, test } from 'vitest'
+import { openStore, Sluice, type Store } from '../../src/index.ts'
+
+interface Counting {
+  readonly app: Sluice
+  /** How many events each call brought. */
+  readonly calls: readonly number[]
+}
+
+async function counting(): Promise<Counting> {
+  const store = await openStore('memory:')
+  const calls: number[] = []
+  const counted = new Proxy(store, {
+    get(of, name: keyof Store) {
+      if (name !== 'append') return typeof of[name] === 'function' ? (of[name] as () => unknown).bind(of) : of[name]
+      return async (call: Parameters<Store['append']>[0]) => {
+        calls.push(call.events.length)
+        // As with a server, which answers later: until then more come together.
+        await new Promise((answered) => setImmediate(answered))
+        return of.append(call)
+      }
+    },
+  })
+  const app = new Sluice({ store: counted, log: false })
+  app.flow('one', { on: 'ping', run: () => {} })
+  app.flow('two', { on: 'ping', run: () => {} })
+  await app.publish({ type: 'first' })
+  calls.length = 0
+  return { app, calls }
+}
+
+test('a hundred at once are a few calls, and each is told of its own', async () => {
+  const { app, calls } = await counting()
+  const ids = Array.from({ length: 100 }, (_, n) => `e${n}`)
+  const published = await Promise.all(ids.map((id) => app.publish({ type: 'ping', id })))
+  expect(published).toEqual(ids.map((id) => [{ id, kind: 'stored', of: undefined }]))
+  expect(calls.length).toBeLessThanOrEqual(2)
+  const again = await Promise.all(ids.map((id, n) => app.publish({ type: 'ping', id: n % 2 === 0 ? id : `new${n}` })))
+  expect(again.map(([one]) => one?.kind)).toEqual(ids.map((_, n) => (n % 2 === 0 ? 'repeated' : 'stored')))
+  await app.stop()
+})
+
+test('each goes to the flows that it is for', async () => {
+  const { app, calls } = await counting()
+  const routed = new Map<string, readonly string[] | undefined>()
+  app.events.on('event.received', ({ event, flows }) => routed.set(event, flows))
+  await Promise.all([
+    app.publish({ type: 'ping', id: 'all' }),
+    app.publish({ type: 'ping', id: 'to one' }, { to: 'one' }),
+    app.publish([{ type: 'other', id: 'to two' }], { to: ['two'] }),
+  ])
+  expect([...routed]).toEqual([
+    ['all', ['one', 'two']],
+    ['to one', ['one']],
+    ['to two', ['two']],
+  ])
+  expect(calls.length).toBeLessThanOrEqual(2)
+  await app.stop()
+})
+
+test('one that is refused keeps nobody else from being stored', async () => {
+  const { app } = await counting()
+  const [bad, good] = await Promise.allSettled([
+    app.publish({ type: '', id: 'bad' }),
+    app.publish({ type: 'ping', id: 'good' }),
+  ])
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'EVENT_INVALID' } })
+  expect(good).toMatchObject({ status: 'fulfilled', value: [{ id: 'good', kind: 'stored' }] })
+  await app.stop()
+})
+
+test('many of one call are stored as one, and nobody waits for them', async () => {
+  const { app, calls } = await counting()
+  const many = Array.from({ length: 12_000 }, () => ({ type: 'ping' }))
+  await Promise.all([app.publish(many), app.publish({ type: 'ping' })])
+  expect(calls.toSorted((a, b) => a - b)).toEqual([1, 12_000])
+  await app.stop()
+})
