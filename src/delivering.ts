@@ -4,6 +4,7 @@ import { Breakers } from './deliver/breakers.ts'
 import { CLOSED } from './deliver/breaker.ts'
 import { deliver, type Delivered } from './deliver/deliver.ts'
 import { EndpointDocs } from './deliver/endpoint-docs.ts'
+import { ENDPOINTS } from './deliver/endpoint-arguments.ts'
 import { Endpoints } from './deliver/endpoints.ts'
 import type { Fared } from './deliver/health.ts'
 import { Histories } from './deliver/histories.ts'
@@ -15,6 +16,7 @@ import { stuckBatches } from './deliver/stuck.ts'
 import { Subscriptions } from './deliver/subscriptions.ts'
 import { deliverySchedule, type DeliverySchedule } from './deliver/schedule.ts'
 import { makeLimit, type LimitParts } from './limit/limit.ts'
+import { checked } from './model/arguments.ts'
 import type { Duration } from './model/duration.ts'
 import { deliveryNumbers, type DeliveryNumbers, type DeliverySettings } from './delivery-settings.ts'
 import { EndpointLanes, type EndpointLanesParts } from './endpoint-lanes.ts'
@@ -97,7 +99,7 @@ export class Delivering {
     this.#subscriptions = new Subscriptions(docs)
     const tokens = new OwnTokens(store)
     const posting = (): PostingParts => this.#posting()
-    this.endpoints = new Endpoints({
+    const endpoints = new Endpoints({
       store,
       now: parts.now,
       docs,
@@ -119,6 +121,7 @@ export class Delivering {
       deliveries: this.#deliveries,
       lanes: this.#lanes,
     })
+    this.endpoints = checked(endpoints, 'endpoints', ENDPOINTS)
   }
 
   /** Of the list by which events are routed; Infinity while there is nothing to route. */

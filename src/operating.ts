@@ -1,6 +1,8 @@
 // What people act on, put together: each part of an app that the admin API and the command line operate.
+import { checked } from './model/arguments.ts'
 import type { KnownFlows } from './receive/known-flows.ts'
 import { OUR_SOURCES } from './receive/route.ts'
+import * as shapes from './operate/argument-shapes.ts'
 import { Audit } from './operate/audit.ts'
 import { DeadLetters } from './operate/dead-letters.ts'
 import { Keys } from './operate/keys.ts'
@@ -45,24 +47,25 @@ export function operating({ known, seal, replayStep, limits, sources, ...rest }:
   const parts: OperateParts = { ...rest, retire: async (flow, by) => (await known()).retire(flow, by) }
   const { store, emit } = parts
   const { declared, receiving } = sources
+  const ofSources = new Sources({
+    declared,
+    declaredAs: (source) => receiving.declared(source),
+    refused: (source) => receiving.refused(source),
+    forgetSecret: (source, by) => receiving.forgetSecret(source, by),
+    secretOf: (source, by) => receiving.secretOf(source, by),
+  })
   return {
-    deadLetters: new DeadLetters(parts),
-    lanes: new Lanes(parts),
-    flows: new Flows(parts),
-    replays: new Replays({ ...parts, ownSources: OUR_SOURCES, step: replayStep }),
-    keys: new Keys(store),
-    masterKey: new MasterKey({ store, seal }),
-    audit: new Audit(store),
-    stored: new StoredEvents({ ...parts, ownSources: OUR_SOURCES }),
-    runs: new Runs(parts),
-    limits: new Limits({ store, declared: limits, emit }),
-    sources: new Sources({
-      declared,
-      declaredAs: (source) => receiving.declared(source),
-      refused: (source) => receiving.refused(source),
-      forgetSecret: (source, by) => receiving.forgetSecret(source, by),
-      secretOf: (source, by) => receiving.secretOf(source, by),
-    }),
+    deadLetters: checked(new DeadLetters(parts), 'deadLetters', shapes.DEAD_LETTERS),
+    lanes: checked(new Lanes(parts), 'lanes', shapes.LANES),
+    flows: checked(new Flows(parts), 'flows', shapes.FLOWS),
+    replays: checked(new Replays({ ...parts, ownSources: OUR_SOURCES, step: replayStep }), 'replays', shapes.REPLAYS),
+    keys: checked(new Keys(store), 'keys', shapes.KEYS),
+    masterKey: checked(new MasterKey({ store, seal }), 'masterKey', shapes.MASTER_KEY),
+    audit: checked(new Audit(store), 'audit', shapes.AUDIT),
+    stored: checked(new StoredEvents({ ...parts, ownSources: OUR_SOURCES }), 'stored', shapes.STORED),
+    runs: checked(new Runs(parts), 'runs', shapes.RUNS),
+    limits: checked(new Limits({ store, declared: limits, emit }), 'limits', shapes.LIMITS),
+    sources: checked(ofSources, 'sources', shapes.SOURCES),
     purge: (what) => purge(parts, what),
   }
 }

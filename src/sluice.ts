@@ -9,6 +9,7 @@ import type { RouteHandler } from './http/own-route.ts'
 import type { ListenOptions } from './http/server.ts'
 import type { FetchContext } from './http/web-fetch.ts'
 import { endLimits, makeLimit, type Limit, type LimitOptions, type LimitParts } from './limit/limit.ts'
+import { mustFit } from './model/arguments.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
 import type { FlowEvent } from './model/flow-event.ts'
@@ -221,6 +222,7 @@ export class Sluice {
 
   /** One true sentence on where a key's events are and what they wait for. */
   async explain(flow: string, key: string): Promise<Explanation> {
+    mustFit([flow, key], { flow: 'text', key: 'text' }, 'explain: ')
     const [store, known] = [await this.#opening.store(), await this.#opening.known()]
     const engine = this.#working?.engine
     return explain(

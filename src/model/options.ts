@@ -3,6 +3,8 @@ import { SluiceError } from '../errors.ts'
 
 /** `where` is what the options are of, up to the name of the option. */
 export function onlyKnown(options: object, known: ReadonlySet<string>, where: string): void {
+  if (typeof options !== 'object' || options === null)
+    throw new SluiceError('CONFIG_INVALID', `${where}the options are ${String(options)}; they are an object.`)
   const unknown = Object.keys(options).find((option) => !known.has(option))
   if (unknown === undefined) return
   throw new SluiceError('CONFIG_INVALID', `${where}${unknown} is no option; there are ${[...known].join(', ')}.`)

@@ -1,0 +1,23 @@
+// What each member of `app.endpoints` takes.
+import type { Members } from '../model/arguments.ts'
+import type { Endpoints } from './endpoints.ts'
+
+const byId = { id: 'text', 'by?': 'text' } as const
+
+export const ENDPOINTS: Members<Endpoints> = {
+  add: { endpoint: 'object', 'by?': 'text' },
+  get: { id: 'text' },
+  change: { id: 'text', change: 'object', 'by?': 'text' },
+  pause: byId,
+  resume: byId,
+  enable: { id: 'text', how: { 'from?': 'anything', 'by?': 'text' } },
+  rotateSecret: { id: 'text', 'how?': { 'by?': 'text' } },
+  remove: byId,
+  deliveries: { id: 'text', 'n?': 'count' },
+  prove: byId,
+  test: { id: 'text' },
+  replay: { id: 'text', 'which?': { 'letter?': 'text' } },
+  makeToken: byId,
+  revokeToken: byId,
+  ownerOf: { token: 'text' },
+}
