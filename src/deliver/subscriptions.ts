@@ -10,7 +10,8 @@ interface Wanting extends Pick<Endpoint, 'id' | 'tenant'> {
 
 export class Subscriptions {
   readonly #docs: EndpointDocs
-  #wanting: readonly Wanting[] = []
+  /** By tenant: there may be thousands of them with a few endpoints each, and an event is of one. */
+  #wanting: ReadonlyMap<string, readonly Wanting[]> = new Map()
   /** Of the routes, when the list above was read. */
   epoch = 0
   #reading: Promise<void> = Promise.resolve()
@@ -22,11 +23,10 @@ export class Subscriptions {
 
   of(event: FlowEvent): readonly string[] {
     const { addressee, tenant = '' } = event
+    const all = this.#wanting.get(tenant) ?? []
     // Its sender chose it: it is not asked whether it wants it, but nothing of one tenant ever reaches another.
-    if (addressee !== undefined) {
-      return this.#wanting.some((one) => one.id === addressee && one.tenant === tenant) ? [addressee] : []
-    }
-    return this.#wanting.filter((one) => one.wants(event)).map(({ id }) => id)
+    if (addressee !== undefined) return all.some(({ id }) => id === addressee) ? [addressee] : []
+    return all.filter((one) => one.wants(event)).map(({ id }) => id)
   }
 
   /** Whoever asks while it is being read shares the next reading: one that begins after what they know of. */
@@ -43,7 +43,8 @@ export class Subscriptions {
   async #read(): Promise<void> {
     const { kept, routes } = await this.#docs.all()
     const proven = kept.filter(({ proof }) => proof !== 'pending')
-    this.#wanting = proven.map((endpoint) => ({ id: endpoint.id, tenant: endpoint.tenant, wants: wantedBy(endpoint) }))
+    const wanting = proven.map((one): Wanting => ({ id: one.id, tenant: one.tenant, wants: wantedBy(one) }))
+    this.#wanting = Map.groupBy(wanting, ({ tenant }) => tenant)
     this.epoch = routes
   }
 }
