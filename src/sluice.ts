@@ -255,7 +255,7 @@ export class Sluice {
 
   /** The last requests that a source refused, in any process, newest first; of `''` those to no source. */
   refused(source: string): Promise<readonly RefusedRequest[]> {
-    return this.#receiving.refused(source)
+    return this.sources.refused(source)
   }
 
   /** The receiving part as a web-standard handler, to be mounted in any framework. */
@@ -341,6 +341,7 @@ export class Sluice {
     this.#working = undefined
     await working?.stop()
     await within(this.#clock, endLimits(this.#limitParts), this.#settings.afterAbort)
+    await within(this.#clock, this.#publisher.drained(), this.#settings.afterAbort)
     await this.#figures.stop()
     await this.#delivering.close(this.#settings.afterAbort)
     await this.#opening.close(this.#settings.afterAbort)

@@ -5,7 +5,8 @@ import type { Endpoints } from './endpoints.ts'
 const byId = { id: 'text', 'by?': 'text' } as const
 
 export const ENDPOINTS: Members<Endpoints> = {
-  add: { endpoint: 'object', 'by?': 'text' },
+  // What is registered is checked where it is understood.
+  add: { endpoint: 'anything', 'by?': 'text' },
   get: { id: 'text' },
   change: { id: 'text', change: 'object', 'by?': 'text' },
   pause: byId,

@@ -8,7 +8,8 @@ interface Shapes {
 }
 
 type Scalar = 'text' | 'count' | 'millis' | 'object' | 'textOrObject' | 'anything'
-type Shape = Scalar | Shapes
+/** A list: one of these words. */
+type Shape = Scalar | Shapes | readonly string[]
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.isWellFormed()
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -33,7 +34,8 @@ export function checked<Face extends object>(face: Face, called: string, members
       mustFit(given, shapes ?? {}, `${called}.${name}: `)
       return member.apply(face, given)
     }
-    Object.defineProperty(face, name, { value })
+    // As a method is: a test may put another in its place.
+    Object.defineProperty(face, name, { value, writable: true, configurable: true })
   }
   return face
 }
@@ -45,21 +47,31 @@ export function mustFit(given: readonly unknown[], shapes: Shapes, where: string
 function mustBe(value: unknown, of: string, shape: Shape, where: string): void {
   const name = of.replace('?', '')
   if (value === undefined && of.endsWith('?')) return
+  const invalid = (is: string): SluiceError =>
+    new SluiceError('CONFIG_INVALID', `${where}${name} is ${said(value)}; it is ${is}.`)
   if (typeof shape === 'string') {
-    if (SCALARS[shape].fits(value)) return
-    throw new SluiceError('CONFIG_INVALID', `${where}${name} is ${said(value)}; it is ${SCALARS[shape].is}.`)
+    if (!SCALARS[shape].fits(value)) throw invalid(SCALARS[shape].is)
+    return
+  }
+  if (isWords(shape)) {
+    if (!shape.includes(value as string)) throw invalid(shape.join(' or '))
+    return
   }
   if (!isObject(value)) {
     const members = Object.keys(shape).join(', ').replaceAll('?', '')
-    throw new SluiceError('CONFIG_INVALID', `${where}${name} is ${said(value)}; it is an object with ${members}.`)
+    throw invalid(`an object with ${members}`)
   }
   for (const [member, inner] of Object.entries(shape)) {
     mustBe((value as Record<string, unknown>)[member.replace('?', '')], `${name}.${member}`, inner, where)
   }
 }
 
+function isWords(shape: Shape): shape is readonly string[] {
+  return Array.isArray(shape)
+}
+
 /** What it is, and nothing of what is in it: it may be a secret in the wrong place. */
-function said(value: unknown): string {
+export function said(value: unknown): string {
   if (value === undefined) return 'missing'
   if (value === null || typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return isText(value) ? 'text' : 'text that is not well-formed'

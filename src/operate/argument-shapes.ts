@@ -15,7 +15,8 @@ const page = { 'cursor?': 'text', 'n?': 'count' } as const
 const lane = { flow: 'text', key: 'text' } as const
 const ofLane = { 'flow?': 'text', 'key?': 'text', 'tenant?': 'text' } as const
 const times = { 'from?': 'millis', 'to?': 'millis' } as const
-const dead = { 'filter?': { 'kind?': 'text', ...ofLane, ...times } } as const
+const deadFilter = { 'kind?': ['run', 'unrouted'], ...ofLane, ...times } as const
+const dead = { 'filter?': deadFilter } as const
 const events = { 'source?': 'text', 'type?': 'text', ...ofLane, ...times } as const
 
 export const DEAD_LETTERS: Members<DeadLetters> = {
@@ -32,11 +33,12 @@ export const LANES: Members<Lanes> = {
   list: { 'filter?': { 'flow?': 'text', 'tenant?': 'text' }, ...page },
   search: { 'filter?': ofLane, ...page },
   show: { id: 'text' },
-  steer: { id: 'text', act: { kind: 'text', 'reason?': 'text', 'by?': 'text' } },
+  steer: { id: 'text', act: { kind: ['run-now', 'cancel', 'drop', 'unhold', 'hold'] } },
   runNow: lane,
   cancel: lane,
   drop: lane,
-  hold: { ...lane, hold: { reason: 'text', by: 'text' } },
+  // What is said of it is checked with the hold, however it was asked for.
+  hold: { ...lane, hold: 'object' },
   unhold: lane,
 }
 

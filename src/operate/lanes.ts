@@ -5,6 +5,7 @@ import type { LaneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import { mustFit } from '../model/arguments.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
 import type { FindReply, FlowStats, LaneSteer, SteerReply, Store } from '../store/contract/index.ts'
@@ -126,6 +127,7 @@ export class Lanes {
   }
 
   async #hold({ id, flow, key }: Pick<Lane, 'id' | 'flow' | 'key'>, hold: Hold): Promise<Steered> {
+    mustFit([hold], { hold: { reason: 'text', by: 'text' } }, 'lanes.hold: ')
     const { reason, by } = hold
     const answer = await this.#steer(id, { kind: 'hold', reason, by, for: holdFor(hold) })
     if (answer === 'ok') this.#parts.emit('lane.held', { flow, key, reason, by })

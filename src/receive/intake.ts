@@ -1,4 +1,6 @@
 // The buffer before the store: arrivals of one moment share one commit, and past its bound nobody waits (R2, R4).
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { SluiceError, type ErrorCode } from '../errors.ts'
 import type { UnroutedEvent } from './new-event.ts'
 import type { Published } from './publisher.ts'
 
@@ -7,6 +9,8 @@ export interface IntakeParts {
   /** Of all that waits for the store or is on its way to it. */
   readonly maxEvents: number
   readonly maxBytes: number
+  /** Of one request, so many at a time: with more, others would wait for it alone. 10,000 unless said. */
+  readonly slice?: number
 }
 
 interface Arrival {
@@ -20,18 +24,22 @@ interface Arrival {
 const EVENTS_AT_ONCE = 2_000
 /** Nor may it become larger than what a store takes at once, however many come together. */
 const BYTES_AT_ONCE = 16 * 2 ** 20
-/** Of one request: with more, others would wait for it alone. */
 const SLICE = 10_000
 /** The next commit is filled while one is written. */
 const CALLS_AT_ONCE = 2
+/** What one of them may be the reason of, and the others not. */
+const OF_ONE: ReadonlySet<string> = new Set<ErrorCode>(['STORE_FAILED', 'STORE_FULL', 'SEAL_UNKNOWN'])
 
 export class Intake {
   readonly #parts: IntakeParts
+  /** What is sent is sent for many: in the name, and with the trace, of none of them. */
+  readonly #forNobody = AsyncLocalStorage.snapshot()
   #waiting: Arrival[] = []
   #events = 0
   #bytes = 0
   #underWay = 0
   #isWoken = false
+  #drained: PromiseWithResolvers<void> | undefined
 
   constructor(parts: IntakeParts) {
     this.#parts = parts
@@ -40,20 +48,20 @@ export class Intake {
   /** Resolves when the events would survive a crash. Undefined: there is no room. */
   take(events: readonly UnroutedEvent[]): Promise<readonly Published[]> | undefined {
     const bytes = bytesOf(events)
-    const { maxEvents, maxBytes } = this.#parts
+    const { maxEvents, maxBytes, slice = SLICE } = this.#parts
     const isAlone = this.#events === 0
-    const next = Math.min(events.length, SLICE)
+    const next = Math.min(events.length, slice)
     if (!isAlone && (this.#events + next > maxEvents || this.#bytes + bytes > maxBytes)) return undefined
-    return events.length <= SLICE ? this.#queued(events, bytes) : this.#inSlices(events, bytes)
+    return events.length <= slice ? this.#queued(events, bytes) : this.#inSlices(events, bytes, slice)
   }
 
   /** One after the other, so that others come in between. What has begun is not turned away for lack of room. */
-  async #inSlices(events: readonly UnroutedEvent[], bytes: number): Promise<readonly Published[]> {
+  async #inSlices(events: readonly UnroutedEvent[], bytes: number, slice: number): Promise<readonly Published[]> {
     const published: Published[] = []
     this.#bytes += bytes
     try {
-      for (let from = 0; from < events.length; from += SLICE) {
-        for (const one of await this.#queued(events.slice(from, from + SLICE), 0)) published.push(one)
+      for (let from = 0; from < events.length; from += slice) {
+        for (const one of await this.#queued(events.slice(from, from + slice), 0)) published.push(one)
       }
     } finally {
       this.#bytes -= bytes
@@ -77,7 +85,7 @@ export class Intake {
     this.#isWoken = true
     queueMicrotask(() => {
       this.#isWoken = false
-      void this.#send()
+      void this.#forNobody(() => this.#send())
     })
   }
 
@@ -85,19 +93,38 @@ export class Intake {
     const arrivals = this.#next()
     this.#underWay++
     this.#wake()
-    try {
-      const published = await this.#parts.store(arrivals.flatMap(({ events }) => events))
-      let from = 0
-      for (const { events, resolve } of arrivals) resolve(published.slice(from, (from += events.length)))
-    } catch (error) {
-      for (const { reject } of arrivals) reject(error)
-    }
+    await this.#store(arrivals)
     for (const { events, bytes } of arrivals) {
       this.#events -= events.length
       this.#bytes -= bytes
     }
     this.#underWay--
     this.#wake()
+    if (this.#isIdle) this.#drained?.resolve()
+  }
+
+  async #store(arrivals: readonly Arrival[]): Promise<void> {
+    try {
+      const published = await this.#parts.store(arrivals.flatMap(({ events }) => events))
+      let from = 0
+      for (const { events, resolve } of arrivals) resolve(published.slice(from, (from += events.length)))
+    } catch (error) {
+      const isOfOne = arrivals.length > 1 && error instanceof SluiceError && OF_ONE.has(error.code)
+      // One after the other: whatever was stored all the same is known by its id.
+      if (isOfOne) for (const arrival of arrivals) await this.#store([arrival])
+      else for (const { reject } of arrivals) reject(error)
+    }
+  }
+
+  get #isIdle(): boolean {
+    return this.#underWay === 0 && this.#waiting.length === 0
+  }
+
+  /** When nothing waits or is under way. For one who asks, at the end. */
+  drained(): Promise<void> {
+    this.#drained = Promise.withResolvers<void>()
+    if (this.#isIdle) this.#drained.resolve()
+    return this.#drained.promise
   }
 
   #next(): readonly Arrival[] {
@@ -112,5 +139,7 @@ export class Intake {
 }
 
 function bytesOf(events: readonly UnroutedEvent[]): number {
-  return events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
+  return events.reduce((sum, { body, request, attributes, subject, tenant }) => {
+    return sum + body.length + request.length + attributes.length + subject.length + tenant.length
+  }, 0)
 }

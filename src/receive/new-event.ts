@@ -12,6 +12,10 @@ export type UnroutedEvent = Omit<NewEvent, 'places' | 'marks'>
 const NO_BYTES = new Uint8Array()
 /** Of names that a store keeps as text, or hashes. */
 const TEXT_LENGTH_MAX = 1_024
+/** As long as a key may be, which it often is. */
+const SUBJECT_LENGTH_MAX = 16_384
+/** Stores find events and lanes by it: no index has room for more. */
+const TENANT_BYTES_MAX = 1_024
 
 export interface Naming {
   readonly now: Millis
@@ -31,6 +35,8 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
   for (const [name, text] of Object.entries({ type, source, dedupeId })) {
     if (text === '' || text.length > TEXT_LENGTH_MAX) throw invalid(name, 'text of 1 to 1,024 characters')
   }
+  if (subject.length > SUBJECT_LENGTH_MAX) throw invalid('subject', 'text of at most 16,384 characters')
+  if (Buffer.byteLength(tenant) > TENANT_BYTES_MAX) throw invalid('tenant', 'text of at most 1,024 bytes')
   const event: Omit<Event, 'arrived'> = {
     id,
     source,

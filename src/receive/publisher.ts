@@ -39,8 +39,8 @@ export interface PublishedByRun {
 /** After so many changes of the routes in a row something is wrong with them. */
 const ROUTES_TRIES = 5
 
-/** More of one call are stored by themselves: nobody else is to wait for them. */
-const MOST_GATHERED = 1_000
+/** A list of one call is one commit. */
+const UNBOUNDED = { maxEvents: Infinity, maxBytes: Infinity, slice: Infinity } as const
 
 interface AddressedEvent extends UnroutedEvent {
   /** Only to these flows; undefined: to whoever wants it. */
@@ -52,11 +52,7 @@ const STORED: Appended = { kind: 'stored' }
 export class Publisher {
   readonly #parts: PublisherParts
   /** What code publishes at the same time shares a commit. It waits for its answer, which is bound enough. */
-  readonly #gathered = new Intake({
-    store: (events) => this.store(events),
-    maxEvents: Infinity,
-    maxBytes: Infinity,
-  })
+  readonly #gathered = new Intake({ store: (events) => this.store(events), ...UNBOUNDED })
 
   constructor(parts: PublisherParts) {
     this.#parts = parts
@@ -67,7 +63,12 @@ export class Publisher {
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
     const named = inputs.map((input) => newEvent(input, naming))
     const events = to === undefined ? named : named.map((event) => ({ ...event, to }))
-    return (events.length > MOST_GATHERED ? undefined : this.#gathered.take(events)) ?? this.store(events)
+    return this.#gathered.take(events) ?? this.store(events)
+  }
+
+  /** When all that was published is stored, or its caller was told that it is not. */
+  drained(): Promise<void> {
+    return this.#gathered.drained()
   }
 
   /** Not before `at`. Answers by the names that the events will have then, not by those under which they wait. */

@@ -70,10 +70,24 @@ test('one that is refused keeps nobody else from being stored', async () => {
   await app.stop()
 })
 
-test('many of one call are stored as one, and nobody waits for them', async () => {
+test('a list of one call is one call of the store, and keeps its turn', async () => {
   const { app, calls } = await counting()
   const many = Array.from({ length: 12_000 }, () => ({ type: 'ping' }))
-  await Promise.all([app.publish(many), app.publish({ type: 'ping' })])
-  expect(calls.toSorted((a, b) => a - b)).toEqual([1, 12_000])
+  await Promise.all([app.publish({ type: 'ping' }), app.publish(many), app.publish({ type: 'ping' })])
+  expect(calls).toEqual([1, 12_000, 1])
   await app.stop()
+})
+
+test('stop waits for what was published, also where nobody else does', async () => {
+  const app = new Sluice({ store: 'sqlite::memory:', log: false })
+  await app.publish({ type: 'first' })
+  const list = Array.from({ length: 2_000 }, () => ({ type: 'ping' }))
+  const ends = Promise.allSettled(Array.from({ length: 5 }, () => app.publish(list)))
+  await Promise.resolve()
+  await app.stop()
+  const kinds = (await ends).flatMap((end): readonly string[] =>
+    end.status === 'fulfilled' ? end.value.map(({ kind }) => kind) : [String(end.reason)],
+  )
+  expect(kinds).toHaveLength(10_000)
+  expect([...new Set(kinds)]).toEqual(['stored'])
 })

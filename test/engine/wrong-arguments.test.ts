@@ -1,6 +1,7 @@
 // Whoever calls without types: each argument that is missing or mixed up is named, and no store is asked what it thinks of it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Sluice, SluiceError } from '../../src/index.ts'
+import { github } from '../../src/sources/index.ts'
 
 const app = new Sluice({ store: 'sqlite::memory:', log: false, key: Buffer.alloc(32, 7).toString('base64') })
 app.flow('work', { on: 'thing', key: (event) => event.subject, run: () => {} })
@@ -80,6 +81,10 @@ describe('the message names the argument, and what it is', () => {
     [limits, 'pause', ['api'], 'limits.pause: how is missing; it is an object with for.'],
     [endpoints, 'enable', ['ep_1'], 'endpoints.enable: how is missing; it is an object with from, by.'],
     [deadLetters, 'retry', [['a']], 'deadLetters.retry: which is a list; it is text or an object.'],
+    [deadLetters, 'drop', [{ kind: 'unruoted' }], 'deadLetters.list: filter.kind is text; it is run or unrouted.'],
+    [lanes, 'hold', ['work', 'a'], 'lanes.hold: hold is missing; it is an object.'],
+    [lanes, 'hold', ['work', 'a', {}], 'lanes.hold: hold.reason is missing; it is text.'],
+    [app, 'refused', [7], 'sources.refused: source is 7; it is text.'],
     [app, 'explain', ['work'], 'explain: key is missing; it is text.'],
   ] as const)('%o', async (face, name, given, message) => {
     const error: unknown = await call(face, name, ...given).catch((thrown: unknown) => thrown)
@@ -87,9 +92,17 @@ describe('the message names the argument, and what it is', () => {
     expect((error as Error).message).toContain(message)
   })
 
+  test('a member can be put in the place of another, as a method can', async () => {
+    const own = new Sluice({ store: 'memory:', log: false })
+    own.lanes.runNow = () => Promise.resolve('already')
+    expect(await own.lanes.runNow('work', 'a')).toBe('already')
+    await own.stop()
+  })
+
   test('nothing of what was given is said: it may be a secret in the wrong place', async () => {
     const error = await call(keys, 'find', { secret: 'whsec_hidden' }).catch((thrown: unknown) => String(thrown))
     expect(error).toContain('keys.find: secret is of type object; it is text.')
     expect(error).not.toContain('hidden')
+    expect(() => github('whsec_hidden' as never)).toThrow('the options are text; they are an object')
   })
 })

@@ -180,6 +180,12 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       'attributes must be an object',
     )
     await expect(tx.query(`select ${schema}.publish('x', id => repeat('i', 129))`)).rejects.toThrow('outbox_id_check')
+    await expect(tx.query(`select ${schema}.publish('x', tenant => repeat('é', 513))`)).rejects.toThrow(
+      'outbox_tenant_check',
+    )
+    await expect(tx.query(`select ${schema}.publish('x', subject => repeat('s', 16385))`)).rejects.toThrow(
+      'outbox_subject_check',
+    )
     await expect(app.publish({ type: 'x' }, { tx, at: Date.now() + 1_000 })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
     })

@@ -1,6 +1,7 @@
 // The buffer before the store: one commit for what arrives together, a bound, and no acknowledgement of what is not stored (R2, R4).
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
-import { DEFAULTS, openStore, type Store } from '../../src/index.ts'
+import { DEFAULTS, openStore, SluiceError, type Store } from '../../src/index.ts'
 import { Intake, type IntakeParts } from '../../src/receive/intake.ts'
 import { newEvent, type UnroutedEvent } from '../../src/receive/new-event.ts'
 import type { Published } from '../../src/receive/publisher.ts'
@@ -120,6 +121,73 @@ describe('the intake', () => {
     const { intake } = new Slow({ maxBytes: 100 })
     expect(intake.take([event('a', 500)])).toBeDefined()
     expect(intake.take([event('b', 1)])).toBeUndefined()
+  })
+
+  it('counts all that is kept of an event', async () => {
+    const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
+    const attributes = { long: 'x'.repeat(6 * 2 ** 20) }
+    const wordy = (id: string): UnroutedEvent => newEvent({ id, type: 'ping', attributes }, { now: 0, dedupeFor: 1 })
+    for (const id of ['a', 'b', 'c']) void slow.intake.take([wordy(id)])
+    await turns()
+    expect(slow.ids).toEqual([['a', 'b'], ['c']])
+  })
+
+  it('tries apart what failed together, where one of them may be why', async () => {
+    const slow = new Slow()
+    const all = ['a', 'b', 'c'].map((id) => slow.intake.take([event(id)]))
+    await turns()
+    slow.calls[0]?.fail(new SluiceError('STORE_FAILED', 'too long for an index'))
+    await turns()
+    slow.calls[1]?.end()
+    await turns()
+    slow.calls[2]?.fail(new SluiceError('STORE_FAILED', 'too long for an index'))
+    await turns()
+    slow.calls[3]?.end()
+    const ends = await Promise.allSettled(all.map(async (one) => one))
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(slow.ids).toEqual([['a', 'b', 'c'], ['a'], ['b'], ['c']])
+  })
+
+  it('does not ask again a store that nobody reaches', async () => {
+    const slow = new Slow()
+    const all = ['a', 'b'].map((id) => slow.intake.take([event(id)]))
+    await turns()
+    slow.calls[0]?.fail(new SluiceError('STORE_UNREACHABLE', 'no answer'))
+    for (const one of all) await expect(one).rejects.toMatchObject({ code: 'STORE_UNREACHABLE' })
+    expect(slow.ids).toEqual([['a', 'b']])
+  })
+
+  it('is drained when nothing waits or is under way', async () => {
+    const slow = new Slow()
+    await slow.intake.drained()
+    for (const id of ['a', 'b', 'c']) {
+      void slow.intake.take([event(id)])
+      await turns()
+    }
+    let drained = false
+    void slow.intake.drained().then(() => (drained = true))
+    for (const n of [0, 1, 2]) {
+      await turns()
+      expect(drained).toBe(false)
+      slow.calls[n]?.end()
+    }
+    await turns()
+    expect(drained).toBe(true)
+  })
+
+  it('sends in the context of nobody: what one of many was about is not what all are about', async () => {
+    const about = new AsyncLocalStorage<string>()
+    const seen: (string | undefined)[] = []
+    const store = async (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+      seen.push(about.getStore())
+      return events.map(({ id }) => ({ id, kind: 'stored', of: undefined }))
+    }
+    const intake = new Intake({ store, maxEvents: 10, maxBytes: 1_000 })
+    await about.run('a', async () => {
+      await intake.take([event('a')])
+      expect(about.getStore()).toBe('a')
+    })
+    expect(seen).toEqual([undefined])
   })
 
   it('rejects those of a call that fails, and goes on with the next', async () => {

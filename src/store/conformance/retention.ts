@@ -297,4 +297,21 @@ export const retention: Suite = (rule) => {
     await t.upkeep(ages)
     assert.equal(await count(), 3)
   })
+
+  rule('L23 above its bytes, with much that has to stay known, upkeep ends, and the records of runs go', async (t) => {
+    await finish(t, 600, { dedupeFor: 30 * DAY })
+    t.clock.advance(8 * DAY)
+    await finish(t, 2_200, { dedupeFor: 7 * DAY })
+    await t.append('waiting', { key: 'w', quiet: 400 * DAY, body: 'x'.repeat(100_000) })
+    t.clock.advance(2 * MINUTE)
+    const policy = { ...ages, letters: Infinity, bytes: 0, lanesPerTenant: {} }
+    let [pieces, runs] = [0, 0]
+    for (let more = true; more; pieces++) {
+      const reply = await t.store.upkeep({ policy, budget: 0 })
+      runs += reply.did.runs
+      more = reply.more
+      assert.ok(pieces < 30, 'upkeep finds no end')
+    }
+    assert.equal(runs, 2_800)
+  })
 }

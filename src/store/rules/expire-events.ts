@@ -1,7 +1,7 @@
 // Events by age and by bytes (L23), in two steps where an identity must stay known for longer (L10): first the bytes, then the row.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { RetentionPolicy } from '../contract/index.ts'
-import { before, isFew, isWhole, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { before, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import type { EventRow } from './tables.ts'
 import type { Work } from './work.ts'
@@ -10,11 +10,13 @@ import type { Work } from './work.ts'
 export interface OldEvents extends OldRows {
   /** The shortest time for which the identity of one that was left is known. */
   readonly known: Millis
-  /** Up to here all that are known for no longer are gone. */
+  /** Up to here the second look has come. */
   readonly forgotten: number
+  /** When the first behind that arrived; 0: that is not known. */
+  readonly ahead: Millis
 }
 
-export const UNSEEN_EVENTS: OldEvents = { ...UNSEEN, known: NEVER, forgotten: 0 }
+export const UNSEEN_EVENTS: OldEvents = { ...UNSEEN, known: NEVER, forgotten: 0, ahead: 0 }
 
 export interface ExpiredEvents {
   readonly gone: number
@@ -24,20 +26,22 @@ export interface ExpiredEvents {
 
 export function expireEvents(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
   const byAge = expireOld(work, policy, looked, n)
-  if (byAge.more || isFew(byAge.after)) return byAge
+  // A look at all of them has also found those whose identity has ended.
+  if (byAge.after.isWhole) return byAge
   const known = forgetKnown(work, policy, byAge.after, n)
-  return { ...known, gone: byAge.gone + known.gone }
+  return { gone: byAge.gone + known.gone, more: byAge.more || known.more, after: known.after }
 }
 
 function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
   let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
-  const from = isWhole(looked, work.now, above > 0) ? { ...UNSEEN_EVENTS, whole: work.now } : lookOn(looked)
+  const begun = lookOn(looked, work.now, above > 0)
+  const from = begun.isWhole && begun.at === 0 ? { ...begun, known: NEVER, forgotten: 0, ahead: 0 } : begun
   const page = work.tables.events.oldest(from.at, n)
   const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.events)))
   let { known } = from
   let [gone, last, left] = [0, 0, 0]
   const reached = (isThrough: boolean): ExpiredEvents => {
-    const after = lookedAt({ ...from, known }, { last, left, isThrough })
+    const after = lookedAt({ ...from, known }, work.now, { last, left, isThrough })
     return { gone, more: after.at > 0, after }
   }
   for (const event of page) {
@@ -71,13 +75,19 @@ function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 
 
 /** Identities that are known for longer than the shortest are left to the next whole look. */
 function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
-  const page = work.tables.events.oldest(looked.forgotten, n)
   const youngest = before(work.now, looked.known)
-  const ahead = page.findIndex((event) => event.seq > looked.upTo || event.arrived > youngest)
-  const seen = ahead === -1 ? page : page.slice(0, ahead)
+  if (looked.ahead > youngest || looked.known >= NEVER) return { gone: 0, more: false, after: looked }
+  const page = work.tables.events.oldest(looked.forgotten, n)
+  const end = page.findIndex((event) => event.seq > looked.upTo || event.arrived > youngest)
+  const seen = end === -1 ? page : page.slice(0, end)
   const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
-  const removed = became.filter((end) => end === 'removed').length
-  const emptied = became.filter((end) => end === 'emptied').length
-  const after = { ...looked, left: looked.left - removed, forgotten: seen.at(-1)?.seq ?? looked.forgotten }
+  const removed = became.filter((kind) => kind === 'removed').length
+  const emptied = became.filter((kind) => kind === 'emptied').length
+  const after = {
+    ...looked,
+    left: looked.left - removed,
+    forgotten: seen.at(-1)?.seq ?? looked.forgotten,
+    ahead: page[end]?.arrived ?? 0,
+  }
   return { gone: removed + emptied, more: seen.length === n, after }
 }

@@ -5,46 +5,46 @@ import { NEVER, type Millis } from '../../clock.ts'
 export interface OldRows {
   /** Where the look goes on; 0: it is through. */
   readonly at: number
-  /** All up to here were looked at. */
+  /** All up to here were looked at, at one time or another. */
   readonly upTo: number
   /** How many of these were left. */
   readonly left: number
-  /** When a look last began at the first row. */
+  /** Whether the look that is under way, or the last one, began at the first row. */
+  readonly isWhole: boolean
+  /** When such a look was last through. */
   readonly whole: Millis
 }
 
-export const UNSEEN: OldRows = { at: 0, upTo: 0, left: 0, whole: 0 }
+export const UNSEEN: OldRows = { at: 0, upTo: 0, left: 0, isWhole: false, whole: 0 }
 
 const WHOLE_EVERY: Millis = 3_600_000
 /** So few can be looked at each time. */
 const FEW = 2_000
 
-export function isFew(rows: OldRows): boolean {
-  return rows.left <= FEW
-}
-
-/** Whether a look begins at the first row. `all`: also those that were left before are to be looked at. */
-export function isWhole(rows: OldRows, now: Millis, all = false): boolean {
-  if (rows.at > 0) return false
+/** Goes on, or begins. `all`: also those that were left before are to be looked at. */
+export function lookOn<Rows extends OldRows>(rows: Rows, now: Millis, all = false): Rows {
+  if (rows.at > 0) return rows
   // A clock that was set back is no reason to wait for it.
-  return all || isFew(rows) || Math.abs(now - rows.whole) >= WHOLE_EVERY
-}
-
-export function lookOn<Rows extends OldRows>(rows: Rows): Rows {
-  return rows.at > 0 ? rows : { ...rows, at: rows.upTo }
+  const isWhole = all || rows.left <= FEW || Math.abs(now - rows.whole) >= WHOLE_EVERY
+  return isWhole ? { ...rows, isWhole, left: 0 } : { ...rows, isWhole, at: rows.upTo }
 }
 
 export interface Page {
-  /** The last that is old enough to go; 0: none is. */
+  /** The last that was looked at; 0: none was. */
   readonly last: number
   readonly left: number
-  /** Nothing behind it is old. */
+  /** Nothing behind it can go now. */
   readonly isThrough: boolean
 }
 
-export function lookedAt<Rows extends OldRows>(rows: Rows, { last, left, isThrough }: Page): Rows {
-  const upTo = Math.max(rows.upTo, last)
-  return { ...rows, at: isThrough ? 0 : upTo, upTo, left: rows.left + left }
+export function lookedAt<Rows extends OldRows>(rows: Rows, now: Millis, { last, left, isThrough }: Page): Rows {
+  return {
+    ...rows,
+    at: isThrough ? 0 : last,
+    upTo: Math.max(rows.upTo, last),
+    left: rows.left + left,
+    whole: isThrough && rows.isWhole ? now : rows.whole,
+  }
 }
 
 /** The moment before which all is old that is kept for so long. */

@@ -3,7 +3,7 @@ import { NEVER } from '../../clock.ts'
 import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
 import { expireEvents, UNSEEN_EVENTS, type OldEvents } from './expire-events.ts'
-import { before, isWhole, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { before, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
 import type { RunRow } from './tables.ts'
@@ -33,8 +33,7 @@ export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked):
   const lanes = forgetLanes(work) + hurryTenants(work, policy)
   const letters = expireLetters(work, policy)
   const events = expireEvents(work, policy, after.events, PIECE)
-  // A run stays as long as its events: these go first.
-  const runs = events.more ? { gone: 0, after: after.runs } : expireRuns(work, policy, after.runs)
+  const runs = expireRuns(work, policy, after.runs, events.after)
   const doomed = wipeDoomed(work)
   const tickets = forgetSmall(work)
   const turns = work.tables.lanes.forgetTurns(work.now - TURNS_KEPT, work.now, PIECE)
@@ -79,22 +78,26 @@ interface Expired {
   readonly after: OldRows
 }
 
-function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows): Expired {
-  const from = isWhole(looked, work.now) ? { ...UNSEEN, whole: work.now } : lookOn(looked)
+function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows, events: OldRows): Expired {
+  const from = lookOn(looked, work.now)
   const page = work.tables.runs.oldest(from.at, PIECE)
+  // They are in the order in which they began: behind one that is too young for all flows is nothing that is old.
   const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.runs)))
+  // Those whose events are still to be looked at wait for that: they would be left for long.
+  const eventsUpTo = events.at > 0 ? events.upTo : Infinity
+  const waits = (run: RunRow): boolean => run.events.some((event) => event > eventsUpTo)
+  const end = page.findIndex((run) => run.started > youngest || waits(run))
+  const [seen, next] = end === -1 ? [page, undefined] : [page.slice(0, end), page[end]]
   const isOld = (run: RunRow): boolean =>
     run.ended <= before(work.now, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
   // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
   const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
-  const old = page.filter((run) => isOld(run) && isLast(run))
+  const old = seen.filter((run) => isOld(run) && isLast(run))
   for (const run of old) work.tables.runs.remove(run.id)
-  // They are in the order in which they began: behind one that is too young for all flows is nothing that is old.
-  const young = page.findIndex((run) => run.started > youngest)
-  const seen = young === -1 ? page : page.slice(0, young)
-  const last = runNumber(seen.at(-1)?.id ?? '-0')
-  const isThrough = young !== -1 || page.length < PIECE
-  return { gone: old.length, after: lookedAt(from, { last, left: seen.length - old.length, isThrough }) }
+  const lastSeen = seen.at(-1)
+  const last = lastSeen === undefined ? from.at : runNumber(lastSeen.id)
+  const isThrough = next === undefined ? page.length < PIECE : next.started > youngest
+  return { gone: old.length, after: lookedAt(from, work.now, { last, left: seen.length - old.length, isThrough }) }
 }
 
 function wipeDoomed(work: Work): number {

@@ -165,8 +165,9 @@ create table outbox (
   source text not null check (char_length(source) between 1 and 1024),
   type text not null check (char_length(type) between 1 and 1024),
   time bigint not null,
-  tenant text not null,
-  subject text not null,
+  -- As long as the indexes of events and lanes have room for: who is stuck on it would hold up all that is behind.
+  tenant text not null check (octet_length(tenant) <= 1024),
+  subject text not null check (char_length(subject) <= 16384),
   attributes text not null,
   dedupe_id text not null check (char_length(dedupe_id) between 1 and 1024),
   dedupe_for bigint not null check (dedupe_for >= 0),
