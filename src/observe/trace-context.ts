@@ -27,8 +27,14 @@ export function traceIn(names: Named | undefined): TraceContext | undefined {
 /** The names of CloudEvents' extension for it. What an event says itself stands. */
 export function withTrace<E extends { readonly attributes?: Named }>(event: E): E {
   const trace = traceContext.getStore()
-  if (trace === undefined || event.attributes?.['traceparent'] !== undefined) return event
+  // What is no event is refused for what it is, by whoever looks at it next.
+  if (trace === undefined || !isObject(event) || !isObject(event.attributes ?? {})) return event
+  if (event.attributes?.['traceparent'] !== undefined) return event
   return { ...event, attributes: { ...event.attributes, ...trace } }
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** For a request that a run makes; what its caller says stands. */

@@ -30,6 +30,8 @@ const CALLS_AT_ONCE = 2
 /** What one of them may be the reason of, and the others not. */
 const OF_ONE: ReadonlySet<string> = new Set<ErrorCode>(['STORE_FAILED', 'STORE_FULL', 'SEAL_UNKNOWN'])
 
+const FAILURES_IN_A_ROW = 3
+
 export class Intake {
   readonly #parts: IntakeParts
   /** What is sent is sent for many: in the name, and with the trace, of none of them. */
@@ -100,7 +102,9 @@ export class Intake {
     }
     this.#underWay--
     this.#wake()
-    if (this.#isIdle) this.#drained?.resolve()
+    if (!this.#isIdle) return
+    this.#drained?.resolve()
+    this.#drained = undefined
   }
 
   async #store(arrivals: readonly Arrival[]): Promise<void> {
@@ -110,9 +114,24 @@ export class Intake {
       for (const { events, resolve } of arrivals) resolve(published.slice(from, (from += events.length)))
     } catch (error) {
       const isOfOne = arrivals.length > 1 && error instanceof SluiceError && OF_ONE.has(error.code)
-      // One after the other: whatever was stored all the same is known by its id.
-      if (isOfOne) for (const arrival of arrivals) await this.#store([arrival])
+      if (isOfOne) await this.#apart(arrivals)
       else for (const { reject } of arrivals) reject(error)
+    }
+  }
+
+  /** One after the other, until it is clear that it is none of them. Whatever was stored all the same is known by its id. */
+  async #apart(arrivals: readonly Arrival[]): Promise<void> {
+    let failures = 0
+    for (const [at, { events, resolve, reject }] of arrivals.entries()) {
+      try {
+        resolve(await this.#parts.store(events))
+        failures = 0
+      } catch (error) {
+        reject(error)
+        if (++failures < FAILURES_IN_A_ROW) continue
+        for (const other of arrivals.slice(at + 1)) other.reject(error)
+        return
+      }
     }
   }
 
@@ -120,11 +139,10 @@ export class Intake {
     return this.#underWay === 0 && this.#waiting.length === 0
   }
 
-  /** When nothing waits or is under way. For one who asks, at the end. */
+  /** When nothing waits or is under way. */
   drained(): Promise<void> {
-    this.#drained = Promise.withResolvers<void>()
-    if (this.#isIdle) this.#drained.resolve()
-    return this.#drained.promise
+    if (this.#isIdle) return Promise.resolve()
+    return (this.#drained ??= Promise.withResolvers<void>()).promise
   }
 
   #next(): readonly Arrival[] {

@@ -125,6 +125,26 @@ describe('without OpenTelemetry', () => {
     const stored = await t.app.stored.show('by app')
     expect(stored?.attributes).toEqual({ traceparent: PARENT })
   })
+
+  test('what is no event is refused by name inside a run as well', async () => {
+    const errors: string[] = []
+    const t = await scene({}, (app) =>
+      app.flow('publishes', {
+        on: 'shop/order',
+        run: async () => {
+          for (const wrong of [undefined, { type: 'second', attributes: [] }])
+            await app.publish(wrong as never).catch((error: unknown) => errors.push(String(error)))
+        },
+      }),
+    )
+    const over = t.over('publishes')
+    await t.post({ traceparent: PARENT })
+    await over
+    expect(errors).toEqual([
+      expect.stringContaining('event must be an object'),
+      expect.stringContaining('attributes must be an object'),
+    ])
+  })
 })
 
 describe('with OpenTelemetry', () => {

@@ -148,6 +148,17 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b', 'c'], ['a'], ['b'], ['c']])
   })
 
+  it('gives up on the others when three in a row have failed: it is none of them', async () => {
+    const slow = new Slow()
+    const all = ['a', 'b', 'c', 'd', 'e'].map((id) => slow.intake.take([event(id)]))
+    for (let n = 0; n < 4; n++) {
+      await turns()
+      slow.calls[n]?.fail(new SluiceError('STORE_FULL', 'the disk is full'))
+    }
+    for (const one of all) await expect(one).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect(slow.ids).toEqual([['a', 'b', 'c', 'd', 'e'], ['a'], ['b'], ['c']])
+  })
+
   it('does not ask again a store that nobody reaches', async () => {
     const slow = new Slow()
     const all = ['a', 'b'].map((id) => slow.intake.take([event(id)]))

@@ -36,6 +36,7 @@ import { records } from './records.ts'
 import { release } from './release.ts'
 import { repeatableCalls } from './repeatable-calls.ts'
 import { replay } from './replay.ts'
+import { retentionLooks } from './retention-looks.ts'
 import { retention } from './retention.ts'
 import { routes } from './routes.ts'
 import { shares } from './shares.ts'
@@ -75,6 +76,7 @@ const suites: Readonly<Record<string, Suite>> = {
   time,
   pressure,
   retention,
+  'retention, looks': retentionLooks,
   bulkhead,
   limits,
   'limit costs': limitCosts,

@@ -1,33 +1,10 @@
 // L23: what is finished goes by age and by bytes; nothing that waits, runs or blocks is ever removed.
 import assert from 'node:assert/strict'
-import { keys, sorted, type Stage, type Suite } from './stage.ts'
+import { ages, body } from './retention-scene.ts'
+import { keys, sorted, type Suite } from './stage.ts'
 import { blocking, DAY, dead, mark, MINUTE, place, retry, SECOND } from './vocabulary.ts'
 
-const ages = { events: { '': MINUTE }, runs: { '': MINUTE } } as const
 const greedy = { events: { '': 0 }, runs: { '': 0 }, letters: 0, bytes: 0 } as const
-
-async function body(t: Stage, name: string): Promise<string | undefined> {
-  const [found] = (await t.store.bodies({ events: [t.id(name)] })).bodies
-  return found === undefined ? undefined : Buffer.from(found).toString()
-}
-
-let named = 0
-
-/** Events in lanes of their own, and done. */
-async function finish(t: Stage, n: number, words: { readonly dedupeFor: number }, perRun = 1): Promise<void> {
-  const names = Array.from({ length: n }, () => `finished ${named++}`)
-  await t.send(...names.map((name, at) => t.event(name, { key: `${names[at - (at % perRun)]}`, ...words })))
-  const end = { outcome: { kind: 'done' }, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
-  const runs = await t.claim({ slots: n })
-  await t.turn({ settle: runs.map(({ lane, token }) => ({ lane, token, ...end })) })
-}
-
-/** Of upkeep: how many events and runs went, and whether there is more to look at. */
-async function onePiece(t: Stage): Promise<readonly [number, number, boolean]> {
-  const policy = { ...ages, letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
-  const { did, more } = await t.store.upkeep({ policy, budget: 0 })
-  return [did.events, did.runs, more]
-}
 
 export const retention: Suite = (rule) => {
   rule('L23 done events and runs go by their age, younger ones stay', async (t) => {
@@ -246,72 +223,5 @@ export const retention: Suite = (rule) => {
     await t.upkeep(greedy)
     await t.end(run)
     assert.deepEqual(t.names(await t.dueIn(SECOND)), ['a'])
-  })
-
-  rule('L23 many finished events go in steps, and upkeep says when there is no more', async (t) => {
-    await finish(t, 1_200, { dedupeFor: SECOND })
-    await t.append('waiting', { quiet: 400 * DAY })
-    t.clock.advance(DAY)
-    const did = await t.upkeep(ages)
-    assert.deepEqual([did.events, did.runs], [1_200, 1_200])
-    assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 2_000 })).count, 1)
-  })
-
-  rule('L23 the records of runs go at once with the last of their events, however many these are', async (t) => {
-    await finish(t, 4_600, { dedupeFor: SECOND }, 2)
-    t.clock.advance(DAY)
-    const did = await t.upkeep(ages)
-    assert.deepEqual([did.events, did.runs], [4_600, 2_300])
-  })
-
-  rule('L23 however much is too young to go, upkeep does not look through it', async (t) => {
-    await finish(t, 1_200, { dedupeFor: SECOND })
-    assert.deepEqual(await onePiece(t), [0, 0, false])
-  })
-
-  rule('L23 L10 however much has to stay known, upkeep does not look through it each time', async (t) => {
-    await finish(t, 2_200, { dedupeFor: DAY })
-    t.clock.advance(2 * MINUTE)
-    assert.equal((await t.upkeep(ages)).events, 2_200)
-    await finish(t, 1, { dedupeFor: DAY })
-    assert.deepEqual(await onePiece(t), [0, 0, false])
-    t.clock.advance(2 * MINUTE)
-    assert.deepEqual(await onePiece(t), [1, 1, false])
-    t.clock.advance(DAY)
-    assert.equal((await t.upkeep(ages)).events, 2_201)
-    assert.equal((await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 10 })).count, 0)
-  })
-
-  rule('L23 L10 what has to stay known goes when it need not, also beside what has to for much longer', async (t) => {
-    const count = async (): Promise<number> =>
-      (await t.store.count({ kind: 'events', filter: {}, cursor: '', atMost: 5_000 })).count
-    await finish(t, 3, { dedupeFor: DAY })
-    await finish(t, 2_200, { dedupeFor: 10 * MINUTE })
-    t.clock.advance(2 * MINUTE)
-    await t.upkeep(ages)
-    await finish(t, 600, { dedupeFor: 10 * MINUTE })
-    t.clock.advance(9 * MINUTE)
-    assert.equal((await t.upkeep(ages)).events, 2_200 + 600)
-    assert.equal(await count(), 3 + 600)
-    t.clock.advance(2 * MINUTE)
-    await t.upkeep(ages)
-    assert.equal(await count(), 3)
-  })
-
-  rule('L23 above its bytes, with much that has to stay known, upkeep ends, and the records of runs go', async (t) => {
-    await finish(t, 600, { dedupeFor: 30 * DAY })
-    t.clock.advance(8 * DAY)
-    await finish(t, 2_200, { dedupeFor: 7 * DAY })
-    await t.append('waiting', { key: 'w', quiet: 400 * DAY, body: 'x'.repeat(100_000) })
-    t.clock.advance(2 * MINUTE)
-    const policy = { ...ages, letters: Infinity, bytes: 0, lanesPerTenant: {} }
-    let [pieces, runs] = [0, 0]
-    for (let more = true; more; pieces++) {
-      const reply = await t.store.upkeep({ policy, budget: 0 })
-      runs += reply.did.runs
-      more = reply.more
-      assert.ok(pieces < 30, 'upkeep finds no end')
-    }
-    assert.equal(runs, 2_800)
   })
 }

@@ -93,6 +93,7 @@ export interface RunRecord {
   readonly tenant: string
   readonly kind: 'done' | 'partial' | 'dead' | 'dropped' | 'cancelled' | 'purged' | 'superseded'
   readonly reason: string
+  /** When it first began: a dead letter that runs again keeps it. */
   readonly started: Millis
   readonly ended: Millis
   readonly tries: number

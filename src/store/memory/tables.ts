@@ -263,7 +263,8 @@ export class MemoryRuns implements RunTable {
   readonly all: Map<string, RunRow> = new Map()
 
   put(run: RunRow): void {
-    this.all.set(run.id, run)
+    const started = Math.min(run.started, this.all.get(run.id)?.started ?? run.started)
+    this.all.set(run.id, { ...run, started })
   }
 
   ofLane(lane: LaneId, n: number): readonly RunRow[] {

@@ -27,6 +27,7 @@ const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
 const RECEIPTS_KEPT = 100
 const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n not in
   (select k.n from receipts k where k.event = r.event order by k.n desc limit ${RECEIPTS_KEPT})`
+const WITH_BYTES = `select seq from events where seq = any($1) and purged_hash = ''`
 const GROW = 'update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16'
 
 export class PostgresEvents implements EventTable, Part {
@@ -46,6 +47,8 @@ export class PostgresEvents implements EventTable, Part {
   readonly #lacksPlaced = new Set<number>()
   readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly number[]>()
   readonly #receiptsOf = new Questions<[event: number], readonly Receipt[]>()
+  /** Whether their bytes are here: for that none of these is read. */
+  readonly #withBytes = new Questions<[event: number], boolean>()
 
   /** `areNew`: it is not asked whether those that come are known; if one is, the transaction fails. */
   constructor(draw: () => number, areNew: boolean) {
@@ -97,7 +100,10 @@ export class PostgresEvents implements EventTable, Part {
   }
 
   hasBytes(seq: number): boolean {
-    return this.#placedOf(seq) !== undefined
+    const changed = this.#rows.changes.get(String(seq))
+    if (changed !== undefined) return changed.purgedHash === ''
+    if (this.#rows.changes.has(String(seq))) return false
+    return this.#withBytes.ask(seq) ?? false
   }
 
   at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
@@ -185,13 +191,13 @@ export class PostgresEvents implements EventTable, Part {
     for (const lacks of [this.#lacksIdentities, this.#lacksIds, this.#lacksPlaced]) lacks.clear()
     this.#lists.again()
     this.#receiptsOf.again()
+    this.#withBytes.again()
   }
 
   get isLacking(): boolean {
     const sets = [this.#lacksIdentities, this.#lacksIds, this.#lacksPlaced]
-    return (
-      this.#rows.isLacking || sets.some((set) => set.size > 0) || this.#lists.isLacking || this.#receiptsOf.isLacking
-    )
+    const questions = [this.#rows, this.#lists, this.#receiptsOf, this.#withBytes]
+    return questions.some(({ isLacking }) => isLacking) || sets.some((set) => set.size > 0)
   }
 
   async load(db: Db): Promise<void> {
@@ -202,6 +208,11 @@ export class PostgresEvents implements EventTable, Part {
       this.#loadSeqs(db, lock),
       this.#lists.load(async (sql, values) => this.#loadRows(await db.rows(sql, values))),
       this.#loadPlaced(db),
+      this.#withBytes.loadTogether(async (events) => {
+        const found = await db.rows(WITH_BYTES, [events.map(([seq]) => seq)])
+        const seqs = new Set(found.map((row) => number(row[0])))
+        return events.map(([seq]) => seqs.has(seq))
+      }),
       this.#receiptsOf.load(async (event) => {
         const rows = await db.rows('select at, kind, id, body_hash from receipts where event = $1 order by n', [event])
         return rows.map(receiptOf)

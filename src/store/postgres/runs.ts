@@ -41,7 +41,10 @@ const ADD_PLAIN_RUN = `insert into runs (n, parent, lane, flow, key, tenant, kin
 /** A dead letter that runs again has the same number: its newest record stands. To look for the old one costs as much as to write. */
 const PUT_RUN = `${ADD_RUN}
   on conflict (n) do update set ${RUN.slice(1)
-    .map((column) => `${column} = excluded.${column}`)
+    .map(
+      (column) =>
+        `${column} = ${column === 'started' ? 'least(runs.started, excluded.started)' : `excluded.${column}`}`,
+    )
     .join(', ')}`
 const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2`
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`

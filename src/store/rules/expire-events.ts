@@ -1,7 +1,7 @@
 // Events by age and by bytes (L23), in two steps where an identity must stay known for longer (L10): first the bytes, then the row.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { RetentionPolicy } from '../contract/index.ts'
-import { before, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { before, lookedAt, lookOn, oldIn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import type { EventRow } from './tables.ts'
 import type { Work } from './work.ts'
@@ -14,9 +14,23 @@ export interface OldEvents extends OldRows {
   readonly forgotten: number
   /** When the first behind that arrived; 0: that is not known. */
   readonly ahead: Millis
+  /** The look that is under way is for bytes, which the oldest give first, and so many it has freed. */
+  readonly forBytes: { readonly freed: number } | undefined
+  /** When such a look last freed none. */
+  readonly inVain: Millis
 }
 
-export const UNSEEN_EVENTS: OldEvents = { ...UNSEEN, known: NEVER, forgotten: 0, ahead: 0 }
+export const UNSEEN_EVENTS: OldEvents = {
+  ...UNSEEN,
+  known: NEVER,
+  forgotten: 0,
+  ahead: 0,
+  forBytes: undefined,
+  inVain: 0,
+}
+
+/** After a look for bytes that freed none. */
+const AFTER_NONE: Millis = 60_000
 
 export interface ExpiredEvents {
   readonly gone: number
@@ -33,28 +47,43 @@ export function expireEvents(work: Work, policy: RetentionPolicy, looked: OldEve
 }
 
 function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
-  let above = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
-  const begun = lookOn(looked, work.now, above > 0)
-  const from = begun.isWhole && begun.at === 0 ? { ...begun, known: NEVER, forgotten: 0, ahead: 0 } : begun
+  const over = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
+  const from = lookFrom(looked, work.now, over)
+  let above = from.forBytes === undefined ? 0 : over
   const page = work.tables.events.oldest(from.at, n)
   const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.events)))
+  const old = oldIn(page, work.now, youngest, (event) => event.arrived)
   let { known } = from
-  let [gone, last, left] = [0, 0, 0]
+  let [gone, last, left, freed] = [0, from.at, 0, from.forBytes?.freed ?? 0]
   const reached = (isThrough: boolean): ExpiredEvents => {
-    const after = lookedAt({ ...from, known }, work.now, { last, left, isThrough })
+    const forBytes = from.forBytes && !isThrough ? { freed } : undefined
+    const inVain = from.forBytes && isThrough && freed === 0 ? work.now : from.inVain
+    const after = lookedAt({ ...from, known, forBytes, inVain }, work.now, { last, left, isThrough })
     return { gone, more: after.at > 0, after }
   }
-  for (const event of page) {
-    if (event.arrived > youngest && above <= 0) return reached(true)
+  for (const [at, event] of page.entries()) {
+    if (at >= old && above <= 0) return reached(true)
     last = event.seq
     const became = isOld(event, policy, work.now) || above > 0 ? expire(work, event) : 'kept'
     if (became === 'emptied' || became === 'known') known = Math.min(known, event.dedupeUntil - event.arrived)
     if (became !== 'removed') left++
     if (became === 'kept' || became === 'known') continue
-    above -= event.body.length
+    const bytes = event.body.length + event.request.length
+    above -= bytes
+    freed += bytes
     gone++
   }
   return reached(page.length < n)
+}
+
+/** For bytes it begins at the first row, also where another look is under way: the oldest go first. */
+function lookFrom(looked: OldEvents, now: Millis, above: number): OldEvents {
+  if (looked.forBytes !== undefined && looked.at > 0) return looked
+  const forBytes = above > 0 && Math.abs(now - looked.inVain) >= AFTER_NONE ? { freed: 0 } : undefined
+  const begun = lookOn(forBytes === undefined ? looked : { ...looked, at: 0 }, now, forBytes !== undefined)
+  return begun.isWhole && begun.at === 0
+    ? { ...begun, known: NEVER, forgotten: 0, ahead: 0, forBytes }
+    : { ...begun, forBytes }
 }
 
 function isOld(event: EventRow, policy: RetentionPolicy, now: Millis): boolean {
@@ -77,9 +106,9 @@ function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 
 function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
   const youngest = before(work.now, looked.known)
   if (looked.ahead > youngest || looked.known >= NEVER) return { gone: 0, more: false, after: looked }
-  const page = work.tables.events.oldest(looked.forgotten, n)
-  const end = page.findIndex((event) => event.seq > looked.upTo || event.arrived > youngest)
-  const seen = end === -1 ? page : page.slice(0, end)
+  const page = work.tables.events.oldest(looked.forgotten, n).filter((event) => event.seq <= looked.upTo)
+  const old = oldIn(page, work.now, youngest, (event) => event.arrived)
+  const seen = page.slice(0, old)
   const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
   const removed = became.filter((kind) => kind === 'removed').length
   const emptied = became.filter((kind) => kind === 'emptied').length
@@ -87,7 +116,7 @@ function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: 
     ...looked,
     left: looked.left - removed,
     forgotten: seen.at(-1)?.seq ?? looked.forgotten,
-    ahead: page[end]?.arrived ?? 0,
+    ahead: page[old]?.arrived ?? 0,
   }
   return { gone: removed + emptied, more: seen.length === n, after }
 }

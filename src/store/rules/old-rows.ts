@@ -21,11 +21,15 @@ const WHOLE_EVERY: Millis = 3_600_000
 /** So few can be looked at each time. */
 const FEW = 2_000
 
+/** Nobody is that far ahead of the time by chance. */
+const OUT_OF_PLACE: Millis = 3_600_000
+
 /** Goes on, or begins. `all`: also those that were left before are to be looked at. */
 export function lookOn<Rows extends OldRows>(rows: Rows, now: Millis, all = false): Rows {
   if (rows.at > 0) return rows
   // A clock that was set back is no reason to wait for it.
-  const isWhole = all || rows.left <= FEW || Math.abs(now - rows.whole) >= WHOLE_EVERY
+  const isDue = now > 0 && Math.abs(now - rows.whole) >= WHOLE_EVERY
+  const isWhole = all || rows.left <= FEW || isDue
   return isWhole ? { ...rows, isWhole, left: 0 } : { ...rows, isWhole, at: rows.upTo }
 }
 
@@ -38,13 +42,23 @@ export interface Page {
 }
 
 export function lookedAt<Rows extends OldRows>(rows: Rows, now: Millis, { last, left, isThrough }: Page): Rows {
+  const isEnd = isThrough && rows.isWhole
   return {
     ...rows,
     at: isThrough ? 0 : last,
-    upTo: Math.max(rows.upTo, last),
+    upTo: isEnd ? last : Math.max(rows.upTo, last),
     left: rows.left + left,
-    whole: isThrough && rows.isWhole ? now : rows.whole,
+    whole: isEnd ? now : rows.whole,
   }
+}
+
+/**
+ * How many of a page are to be looked at: up to the last that is old. Behind it all are young, for they stand in the order of their
+ * times, but for a few: a clock that was ahead, or numbers that were drawn early. Those are passed by.
+ */
+export function oldIn<Row>(page: readonly Row[], now: Millis, youngest: Millis, timeOf: (row: Row) => Millis): number {
+  const mayBeOld = (time: Millis): boolean => time <= youngest || time > now + OUT_OF_PLACE
+  return page.findLastIndex((row) => mayBeOld(timeOf(row))) + 1
 }
 
 /** The moment before which all is old that is kept for so long. */

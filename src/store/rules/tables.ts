@@ -165,7 +165,7 @@ export interface EventTable {
 }
 
 export interface RunTable {
-  /** `isFirst`: there surely is no record of it yet. */
+  /** `isFirst`: there surely is no record of it yet. Of one that is overwritten the first start stays: records stand in that order. */
   put(run: RunRow, isFirst: boolean): void
   ofLane(lane: LaneId, n: number): readonly RunRow[]
   remove(id: string): void

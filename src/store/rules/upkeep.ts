@@ -3,13 +3,15 @@ import { NEVER } from '../../clock.ts'
 import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
 import { expireEvents, UNSEEN_EVENTS, type OldEvents } from './expire-events.ts'
-import { before, lookedAt, lookOn, UNSEEN, type OldRows } from './old-rows.ts'
+import { before, lookedAt, lookOn, oldIn, UNSEEN, type OldRows } from './old-rows.ts'
 import { isNeeded, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
 import type { RunRow } from './tables.ts'
 import { runNumber, type Work } from './work.ts'
 
 const PIECE = 500
+/** Of runs in one piece. */
+const EVENTS_AT_ONCE = 5_000
 const TICKETS_KEPT = 3_600_000
 const DAY = 86_400_000
 const REPLAYS_KEPT = 30 * DAY
@@ -81,23 +83,31 @@ interface Expired {
 function expireRuns(work: Work, policy: RetentionPolicy, looked: OldRows, events: OldRows): Expired {
   const from = lookOn(looked, work.now)
   const page = work.tables.runs.oldest(from.at, PIECE)
-  // They are in the order in which they began: behind one that is too young for all flows is nothing that is old.
   const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.runs)))
+  const old = oldIn(page, work.now, youngest, (run) => run.started)
   // Those whose events are still to be looked at wait for that: they would be left for long.
   const eventsUpTo = events.at > 0 ? events.upTo : Infinity
-  const waits = (run: RunRow): boolean => run.events.some((event) => event > eventsUpTo)
-  const end = page.findIndex((run) => run.started > youngest || waits(run))
-  const [seen, next] = end === -1 ? [page, undefined] : [page.slice(0, end), page[end]]
+  const seen = page.slice(0, Math.min(old, atOnce(page, eventsUpTo)))
   const isOld = (run: RunRow): boolean =>
     run.ended <= before(work.now, policy.runs[run.flow] ?? policy.runs[''] ?? NEVER)
   // The record of a run is how a purge of its lane finds its events: it stays as long as one of them.
   const isLast = (run: RunRow): boolean => !run.events.some((event) => work.tables.events.hasBytes(event))
-  const old = seen.filter((run) => isOld(run) && isLast(run))
-  for (const run of old) work.tables.runs.remove(run.id)
+  const gone = seen.filter((run) => isOld(run) && isLast(run))
+  for (const run of gone) work.tables.runs.remove(run.id)
   const lastSeen = seen.at(-1)
   const last = lastSeen === undefined ? from.at : runNumber(lastSeen.id)
-  const isThrough = next === undefined ? page.length < PIECE : next.started > youngest
-  return { gone: old.length, after: lookedAt(from, work.now, { last, left: seen.length - old.length, isThrough }) }
+  const isThrough = seen.length === old && (old < page.length || page.length < PIECE)
+  return { gone: gone.length, after: lookedAt(from, work.now, { last, left: seen.length - gone.length, isThrough }) }
+}
+
+/** How many of them, before one with an event that is not looked at yet, or with so many that another piece is to have them. */
+function atOnce(runs: readonly RunRow[], eventsUpTo: number): number {
+  let events = 0
+  const end = runs.findIndex((run, at) => {
+    events += run.events.length
+    return (at > 0 && events > EVENTS_AT_ONCE) || run.events.some((event) => event > eventsUpTo)
+  })
+  return end === -1 ? runs.length : end
 }
 
 function wipeDoomed(work: Work): number {

@@ -52,9 +52,19 @@ const EMPTY: Here = {
   known: undefined,
 }
 
+interface Held {
+  readonly rank: Rank
+  readonly place: PlaceRow
+}
+
+/** Upkeep asks for one event after the other, mostly of a few lanes. */
+const LANES_HELD = 500
+
 export class SqlitePlaces implements PlaceTable {
   readonly #sql: Statements
   readonly #atHand = new Map<number, Here>()
+  /** By lane, the places of each event: as long as none changes, for thousands may wait in one. */
+  readonly #held = new Map<number, ReadonlyMap<number, readonly Held[]>>()
 
   constructor(sql: Statements) {
     this.#sql = sql
@@ -76,6 +86,7 @@ export class SqlitePlaces implements PlaceTable {
 
   /** Places that the lane's row has not, but a list of lanes that were pushed back has. */
   readMore(row: number, list: string): void {
+    this.#held.clear()
     const here = this.#atHand.get(row)
     if (here === undefined) return
     here.text += here.count === 0 ? list : `,${list}`
@@ -106,14 +117,17 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   gone(row: number): void {
+    this.#held.clear()
     this.#atHand.delete(row)
   }
 
   letGo(): void {
+    this.#held.clear()
     this.#atHand.clear()
   }
 
   add(lane: Lane, rank: Rank, place: PlaceRow): void {
+    this.#held.clear()
     if (rank === 1) return this.#insert(lane, rank, place.pos, written([place]))
     const here = this.#here(lane)
     if (here.count === HERE_MAX) {
@@ -129,9 +143,9 @@ export class SqlitePlaces implements PlaceTable {
 
   first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    let far: readonly PlaceRow[] = NOBODY
+    const far: PlaceRow[] = []
     for (const { list } of this.#lists(lane, rank, here)) {
-      far = joined(far, list)
+      far.push(...list)
       if (far.length >= n) return far.slice(0, n)
     }
     return joined(far, listOf(here)).slice(0, n)
@@ -139,9 +153,9 @@ export class SqlitePlaces implements PlaceTable {
 
   upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
     const here = this.#live(lane, rank)
-    let far: readonly PlaceRow[] = NOBODY
+    const far: PlaceRow[] = []
     for (const { last, list } of this.#lists(lane, rank, here)) {
-      far = joined(far, list)
+      far.push(...list)
       if (last >= pos) return far.filter((place) => place.pos <= pos)
     }
     return joined(far, listOf(here)).filter((place) => place.pos <= pos)
@@ -149,6 +163,7 @@ export class SqlitePlaces implements PlaceTable {
 
   /** Of a list of which some are taken nothing is written: the lane's row says how far. */
   take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
+    this.#held.clear()
     const here = this.#live(lane, rank)
     const taken = this.upto(lane, rank, pos)
     const near = listOf(here)
@@ -175,6 +190,7 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
+    this.#held.clear()
     const here = this.#live(lane, rank)
     const goes = (place: PlaceRow): boolean => positions.includes(place.pos)
     for (const { last, list } of this.#lists(lane, rank, here)) {
@@ -191,12 +207,15 @@ export class SqlitePlaces implements PlaceTable {
     if (left.length < near.length) change(here, left)
   }
 
-  of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[] {
-    return RANKS.flatMap((rank) =>
-      this.upto(lane, rank, lane.tail)
-        .filter((place) => place.event === event)
-        .map((place) => ({ rank, place })),
-    )
+  of(lane: Lane, event: number): readonly Held[] {
+    let held = this.#held.get(lane.row)
+    if (held === undefined) {
+      const all = RANKS.flatMap((rank) => this.upto(lane, rank, lane.tail).map((place): Held => ({ rank, place })))
+      held = Map.groupBy(all, ({ place }) => place.event)
+      if (this.#held.size === LANES_HELD) this.#held.clear()
+      this.#held.set(lane.row, held)
+    }
+    return held.get(event) ?? []
   }
 
   /** The lists of the table in their order, without what was taken of the first. */
@@ -234,7 +253,6 @@ export class SqlitePlaces implements PlaceTable {
 }
 
 const RANKS: readonly Rank[] = [0, 1]
-const NOBODY: readonly PlaceRow[] = []
 
 function untaken({ last, list }: Listed, taken: number): Listed {
   return { last, list: (list[0]?.pos ?? 0) > taken ? list : list.filter(({ pos }) => pos > taken) }

@@ -26,13 +26,15 @@ export class SqliteRuns implements RunTable {
     this.#ofLanes = ofLanes
   }
 
-  put(run: RunRow): void {
+  put(run: RunRow, isFirst: boolean): void {
     const n = runNumber(run.id)
     this.#ofLanes.add(run.lane, n)
     const events = run.events.join(',')
+    const before = isFirst ? undefined : this.#sql.get('select started from runs where n = ?', n)?.[0]
+    const started = Math.min(run.started, number(before ?? run.started))
     // The schema knows the rest.
     if (isPlain(run)) {
-      this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, run.started, run.ended, events])
+      this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, started, run.ended, events])
       return
     }
     this.#sql.behind(PUT_RUN, [
@@ -44,7 +46,7 @@ export class SqliteRuns implements RunTable {
       run.tenant,
       run.kind,
       run.reason,
-      run.started,
+      started,
       run.ended,
       run.tries,
       run.lapses,
