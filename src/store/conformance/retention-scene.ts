@@ -2,7 +2,10 @@
 import type { Stage } from './stage.ts'
 import { MINUTE } from './vocabulary.ts'
 
-export const ages = { events: { '': MINUTE }, runs: { '': MINUTE } } as const
+export const ages: Readonly<Record<'events' | 'runs', Readonly<Record<string, number>>>> = {
+  events: { '': MINUTE },
+  runs: { '': MINUTE },
+}
 
 export async function body(t: Stage, name: string): Promise<string | undefined> {
   const [found] = (await t.store.bodies({ events: [t.id(name)] })).bodies
