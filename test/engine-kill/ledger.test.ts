@@ -62,6 +62,20 @@ describe('of lives side by side', () => {
     expect(complaintsOf(life(1, [entered(1_700)]), other)).toContain('runs after its end')
   })
 
+  it('forgives a handler whose process stood still after its claim until its lease was over, and not what it then settles', () => {
+    const stopped = { stops: [{ from: 110, to: 1_690 }] }
+    const late = [told(100, 'run.claimed'), entered(1_700), left(1_710)]
+    expect(complaintsOf(life(1, [...late, told(1_720, 'run.lost')], stopped), other)).toBe('')
+    const slow = life(2, [entered(1_500), left(1_600), told(1_800, 'run.done')])
+    expect(complaintsOf(life(1, [...late, told(1_720, 'run.lost')], stopped), slow)).toBe('')
+    expect(complaintsOf(life(1, [...late, told(1_720, 'run.done')], stopped), other)).toContain('was accepted')
+    // It was given to it after it had stood still, or it did not stand still for that long.
+    const fresh = [told(1_695, 'run.claimed'), entered(1_700)]
+    expect(complaintsOf(life(1, fresh, stopped), other)).toContain('runs after its end')
+    const brief = { stops: [{ from: 110, to: 900 }] }
+    expect(complaintsOf(life(1, late, brief), other)).toContain('runs after its end')
+  })
+
   it('sees the settlement of a run that was given to another', () => {
     const stopped = { stops: [{ from: 200, to: 1_900 }] }
     const stale = life(1, [entered(100), left(2_000), told(2_010, 'run.done')], stopped)

@@ -2,7 +2,7 @@
 // handlers were at work when, and how runs ended. Whatever contradicts itself is an offence at once.
 import { Complaints } from './counts.ts'
 import { Leases } from './leases.ts'
-import { FLOWS_OF, inputOf, ONE_SLOT, parcelsOf, type How, type Line } from './load.ts'
+import { FLOWS_OF, inputOf, LEASE_OF_MANY, ONE_SLOT, parcelsOf, type How, type Line } from './load.ts'
 
 type Entered = Line & { readonly kind: 'entered' }
 
@@ -77,6 +77,8 @@ export class Ledger {
   readonly #occupied = new Map<string, Occupied>()
   readonly #leases = new Leases(this.complaints)
   readonly #stalls = new Map<number, readonly Stall[]>()
+  /** By life and run: when it was last given to it. */
+  readonly #claimed = new Map<string, number>()
 
   /** All that one life has written; `ended`: when it was killed, or had come to its end. */
   hear(life: number, lines: readonly Line[], ended: number): void {
@@ -127,6 +129,7 @@ export class Ledger {
         this.#left(life, line)
         break
       case 'told':
+        if (line.name === 'run.claimed') this.#claimed.set(`${life} ${line.run}`, line.at)
         this.#told(life, line.name, this.runs.get(line.run))
         break
       case 'stalled':
@@ -170,6 +173,7 @@ export class Ledger {
     const { run: id, flow, events, at } = line
     this.complaints.counts.runs++
     const known = this.runs.get(id)
+    if (known !== undefined && known.life !== life && this.#cameTooLate(life, line)) return
     for (const one of placesForOne(line, known, life)) {
       const before = this.#occupied.get(one)
       if (before !== undefined && at < before.until && !this.#stoodStill(before.life, at)) {
@@ -189,6 +193,16 @@ export class Ledger {
   #stoodStill(life: number, at: number): boolean {
     const stalls = this.#stalls.get(life) ?? []
     return stalls.some(({ from, to }) => from <= at && at <= to + TO_COME_ROUND_MS)
+  }
+
+  /**
+   * It looked whether its lease was still live, and stood still before it got to the handler, until the lease was over: whatever it
+   * makes of the run counts for nothing, and must not be accepted.
+   */
+  #cameTooLate(life: number, { run, at }: Entered): boolean {
+    const claimed = this.#claimed.get(`${life} ${run}`) ?? at
+    const stalls = this.#stalls.get(life) ?? []
+    return stalls.some(({ from, to }) => claimed <= from && claimed + LEASE_OF_MANY <= to && to <= at)
   }
 
   #takes(run: string, label: string, flow: string): void {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { Chance, seedOf } from '../sqlite/kill-load.ts'
 
 export const LEASE = 300
+/** Of processes side by side, which are stopped for longer. */
+export const LEASE_OF_MANY = 1_000
 export const HEARTBEAT = 100
 
 /** Acknowledgements before the commit are the planted faults: the checker must see what they lose. */

@@ -8,12 +8,11 @@ import type { Sluice } from '../../../src/index.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { appOn } from '../../engine-kill/app.ts'
 import { drained } from '../../engine-kill/drained.ts'
-import { inputOf, ledgerFile, now, type Line } from '../../engine-kill/load.ts'
+import { inputOf, LEASE_OF_MANY, ledgerFile, now, type Line } from '../../engine-kill/load.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
 import { WatchedStore } from './watched-store.ts'
 
 const [folder = '', seed = '', number = '0', role = 'work', url = ''] = process.argv.slice(2)
-const LEASE = 1_000
 const HEARTBEAT = 250
 const CONNECTIONS = 4
 const PUBLISHERS = 2
@@ -82,13 +81,13 @@ process.once('disconnect', () => process.exit())
 process.on('message', () => enough.abort())
 const bare = await openPostgresStore({ url, connections: CONNECTIONS })
 const watched = new WatchedStore(bare, tell)
-const options = { store: watched.store, lease: LEASE, heartbeat: HEARTBEAT, process: `life-${life}` }
+const options = { store: watched.store, lease: LEASE_OF_MANY, heartbeat: HEARTBEAT, process: `life-${life}` }
 const app = appOn(options, chanceOf('handlers'), tell)
 app.events.onAny((name, what) => {
   if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
 })
 watchTime((ms) => {
-  if (ms > LEASE * 1.15) void watched.settleStale(`life-${life}`).catch(() => {})
+  if (ms > LEASE_OF_MANY * 1.15) void watched.settleStale(`life-${life}`).catch(() => {})
 })
 if (role !== 'receive') await app.start()
 // A process that is killed does not come to keep what it compiled.
