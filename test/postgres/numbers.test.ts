@@ -49,3 +49,29 @@ test('what one gives back is used before what was fetched later', async () => {
   transaction.giveBack()
   expect([guess.draw(), guess.draw()]).toEqual([1_001, 1_002])
 })
+
+test('what is drawn after more was locked is greater than what others drew before that', async () => {
+  const db = counting(1_000)
+  const numbers = await ordinary(new Reserve(), db)
+  expect(numbers.draw()).toBe(1_000)
+  // Somebody else had the lane that is locked next, and a number for it.
+  const other = await ordinary(new Reserve(), db)
+  const theirs = other.draw()
+  await numbers.load(db)
+  numbers.again()
+  expect(numbers.draw()).toBeGreaterThan(theirs)
+})
+
+test('there are as many as are wanted, however often more is loaded', async () => {
+  const db = counting(1_000)
+  const numbers = await ordinary(new Reserve(), db)
+  const draw = (): readonly number[] => Array.from({ length: 2_500 }, () => numbers.draw())
+  for (let passes = 0; draw().some((number) => number < 0); passes++) {
+    expect(passes).toBeLessThan(2)
+    await numbers.load(db)
+    numbers.again()
+  }
+  await numbers.load(db)
+  numbers.again()
+  expect(new Set(draw().filter((number) => number > 0)).size).toBe(2_500)
+})

@@ -15,7 +15,7 @@ interface Block {
 export class Numbers {
   readonly #reserve: Reserve
   readonly #isGuess: boolean
-  readonly #blocks: Block[] = []
+  #blocks: readonly Block[] = []
   /** Those of the pass, which are drawn again by the next one. */
   #drawable: Block[] = []
   #lacking = 0
@@ -42,16 +42,16 @@ export class Numbers {
   }
 
   /**
-   * As many as were asked for in vain; one block with the first that is loaded, which nearly all will want; and what the
-   * process lacks.
+   * With all that is loaded, for that may have locked more: those from before may be smaller than what somebody else had meanwhile. As
+   * many as would have been wanted so far, and what the process lacks.
    */
   async load(db: Db): Promise<void> {
-    const least = this.#blocks.length === 0 && !this.#isGuess ? 1 : 0
-    const own = Math.max(least, Math.ceil(this.#lacking / BLOCK))
+    const wanted = this.#blocks.length + Math.ceil(this.#lacking / BLOCK)
+    const own = this.#isGuess ? 0 : Math.max(1, wanted)
     const all = own + this.#reserve.wants
     if (all === 0) return
     const drawn = (await db.rows(NEXT, [all])).map((row) => ({ next: number(row[0]), end: number(row[0]) + BLOCK }))
-    this.#blocks.push(...drawn.slice(0, own))
+    this.#blocks = drawn.slice(0, own)
     this.#reserve.add(drawn.slice(own))
   }
 
