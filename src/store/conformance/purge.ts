@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
 import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { keys, only, type Stage, type Suite } from './stage.ts'
-import { blocking, dead, mark, place, retry } from './vocabulary.ts'
+import { DAY, blocking, dead, mark, place, retry } from './vocabulary.ts'
 
 async function purged(t: Stage, what: PurgeCall['what'], n = 1_000): Promise<PurgeReply> {
   return t.store.purge({ what, n })
@@ -59,6 +59,18 @@ export const purge: Suite = (rule) => {
     await t.end(run)
     await t.upkeep()
     assert.deepEqual(await has(t, 'shared'), [false])
+  })
+
+  rule('L15 by lane: however many bodies others still need, one that nobody needs any more goes', async (t) => {
+    await t.send(
+      ...Array.from({ length: 600 }, (_, n) => t.event(`needed ${n}`, { keys: ['x', 'y'], quiet: 400 * DAY })),
+    )
+    await purged(t, lanes('x'))
+    await t.append('shared', { keys: ['v', 'w'] })
+    await purged(t, lanes('v'))
+    await t.end(await t.next())
+    await t.upkeep()
+    assert.deepEqual(await has(t, 'shared', 'needed 0', 'needed 599'), [false, true, true])
   })
 
   rule('L15 by lane: a body shared by two lanes is gone when both are purged, one after the other', async (t) => {

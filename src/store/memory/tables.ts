@@ -222,8 +222,10 @@ export class MemoryEvents implements EventTable {
     this.#change(seq, { doomed: true })
   }
 
-  doomed(n: number): readonly EventRow[] {
-    return [...this.all.values()].filter((event) => event.doomed).slice(0, n)
+  doomed(after: number, n: number): readonly EventRow[] {
+    return this.oldest(after, this.all.size)
+      .filter((event) => event.doomed)
+      .slice(0, n)
   }
 
   ofTenant(tenant: string, n: number): readonly EventRow[] {

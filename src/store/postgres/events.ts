@@ -148,10 +148,9 @@ export class PostgresEvents implements EventTable, Part {
     if (event !== undefined) this.#rows.put(String(seq), { ...event, ...change })
   }
 
-  doomed(n: number): readonly EventRow[] {
-    return this.#list(`${FROM_EVENTS} where doomed order by seq limit $1 ${LOCK} skip locked`, [n]).filter(
-      (event) => event.doomed,
-    )
+  doomed(after: number, n: number): readonly EventRow[] {
+    const sql = `${FROM_EVENTS} where doomed and seq > $1 order by seq limit $2 ${LOCK} skip locked`
+    return this.#list(sql, [after, n]).filter((event) => event.doomed)
   }
 
   ofTenant(tenant: string, n: number): readonly EventRow[] {

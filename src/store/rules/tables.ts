@@ -155,7 +155,7 @@ export interface EventTable {
   setLanes(seq: number, lanes: readonly LaneId[]): void
   wipe(seq: number, hash: string): void
   doom(seq: number): void
-  doomed(n: number): readonly EventRow[]
+  doomed(after: number, n: number): readonly EventRow[]
   ofTenant(tenant: string, n: number): readonly EventRow[]
   addReceipt(seq: number, receipt: Receipt): void
   receipts(seq: number): readonly Receipt[]

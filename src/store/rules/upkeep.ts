@@ -21,9 +21,11 @@ const TURNS_KEPT = DAY
 export interface Looked {
   readonly events: OldEvents
   readonly runs: OldRows
+  /** Of those that are to go when their lanes are through with them; 0: from the first on. */
+  readonly doomed: number
 }
 
-export const NOTHING_LOOKED_AT: Looked = { events: UNSEEN_EVENTS, runs: UNSEEN }
+export const NOTHING_LOOKED_AT: Looked = { events: UNSEEN_EVENTS, runs: UNSEEN, doomed: 0 }
 
 export interface Piece {
   readonly did: UpkeepReply['did']
@@ -36,15 +38,18 @@ export function upkeepPiece(work: Work, policy: RetentionPolicy, after: Looked):
   const letters = expireLetters(work, policy)
   const events = expireEvents(work, policy, after.events, PIECE)
   const runs = expireRuns(work, policy, after.runs, events.after)
-  const doomed = wipeDoomed(work)
+  const doomed = wipeDoomed(work, after.doomed)
   const tickets = forgetSmall(work)
   const turns = work.tables.lanes.forgetTurns(work.now - TURNS_KEPT, work.now, PIECE)
   const more =
-    [lanes, letters, doomed, tickets, turns].some((count) => count >= PIECE) || events.more || runs.after.at > 0
+    [lanes, letters, tickets, turns].some((count) => count >= PIECE) ||
+    events.more ||
+    runs.after.at > 0 ||
+    doomed.after > 0
   return {
-    did: { lanes, letters, runs: runs.gone, events: events.gone + doomed },
+    did: { lanes, letters, runs: runs.gone, events: events.gone + doomed.gone },
     more,
-    after: { events: events.after, runs: runs.after },
+    after: { events: events.after, runs: runs.after, doomed: doomed.after },
   }
 }
 
@@ -110,10 +115,12 @@ function atOnce(runs: readonly RunRow[], eventsUpTo: number): number {
   return end === -1 ? runs.length : end
 }
 
-function wipeDoomed(work: Work): number {
-  const free = work.tables.events.doomed(PIECE).filter((event) => !isNeeded(work, event))
+/** All of them with each upkeep: those that are still needed may be many, and must not keep the others. */
+function wipeDoomed(work: Work, from: number): { readonly gone: number; readonly after: number } {
+  const page = work.tables.events.doomed(from, PIECE)
+  const free = page.filter((event) => !isNeeded(work, event))
   for (const event of free) wipe(work, event)
-  return free.length
+  return { gone: free.length, after: page.length < PIECE ? 0 : (page.at(-1)?.seq ?? 0) }
 }
 
 function forgetSmall(work: Work): number {

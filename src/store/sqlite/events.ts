@@ -14,7 +14,7 @@ const ONE_PLACED = `select ${PLACED} from events where seq = ?`
 const MANY_PLACED = `select ${PLACED} from events where seq in (select value from json_each(?))`
 const RANGE_PLACED = `select ${PLACED} from events where seq between ? and ?`
 const BY_ID = `select ${COLUMNS} from events where id = ?`
-const DOOMED = `select ${COLUMNS} from events where doomed = 1 order by seq limit ?`
+const DOOMED = `select ${COLUMNS} from events where doomed = 1 and seq > ? order by seq limit ?`
 const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
 const OLDEST = `select ${COLUMNS} from events where seq > ? order by seq limit ?`
 const WIPE = `update events set body = x'', request = x'', attributes = '', subject = '', purged_hash = ?, doomed = 0 where seq = ?`
@@ -109,8 +109,8 @@ export class SqliteEvents implements EventTable {
     this.#sql.run('update events set doomed = 1 where seq = ?', seq)
   }
 
-  doomed(n: number): readonly EventRow[] {
-    return this.#sql.all(DOOMED, n).map(eventOf)
+  doomed(after: number, n: number): readonly EventRow[] {
+    return this.#sql.all(DOOMED, after, n).map(eventOf)
   }
 
   ofTenant(tenant: string, n: number): readonly EventRow[] {
