@@ -12,7 +12,9 @@ type Scalar = 'text' | 'count' | 'millis' | 'object' | 'textOrObject' | 'anythin
 type Shape = Scalar | Shapes | readonly string[]
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.isWellFormed()
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+export function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 const SCALARS: Readonly<Record<Scalar, { readonly fits: (value: unknown) => boolean; readonly is: string }>> = {
   text: { fits: isText, is: 'text' },

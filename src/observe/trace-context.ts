@@ -1,6 +1,7 @@
 // Which trace the code that is being called belongs to (W3C Trace Context): brought by a request, kept with its events, handed
 // on to what their run calls and publishes.
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { isObject } from '../model/arguments.ts'
 
 export interface TraceContext {
   readonly traceparent: string
@@ -31,10 +32,6 @@ export function withTrace<E extends { readonly attributes?: Named }>(event: E): 
   if (trace === undefined || !isObject(event) || !isObject(event.attributes ?? {})) return event
   if (event.attributes?.['traceparent'] !== undefined) return event
   return { ...event, attributes: { ...event.attributes, ...trace } }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** For a request that a run makes; what its caller says stands. */

@@ -29,7 +29,7 @@ const SLICE = 10_000
 const CALLS_AT_ONCE = 2
 /** What one of them may be the reason of, and the others not. */
 const OF_ONE: ReadonlySet<string> = new Set<ErrorCode>(['STORE_FAILED', 'STORE_FULL', 'SEAL_UNKNOWN'])
-
+/** After so many failures apart it is none of them. */
 const FAILURES_IN_A_ROW = 3
 
 export class Intake {
