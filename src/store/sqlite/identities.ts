@@ -33,7 +33,7 @@ export class Identities {
   }
 
   letGo(how: 'committed' | 'rolled-back'): void {
-    if (how === 'rolled-back') this.#filter.forget()
+    this.#filter.letGo(how)
     this.#index.letGo(how)
   }
 

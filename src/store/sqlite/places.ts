@@ -86,7 +86,7 @@ export class SqlitePlaces implements PlaceTable {
 
   /** Places that the lane's row has not, but a list of lanes that were pushed back has. */
   readMore(row: number, list: string): void {
-    this.#held.clear()
+    this.#forgetHeld()
     const here = this.#atHand.get(row)
     if (here === undefined) return
     here.text += here.count === 0 ? list : `,${list}`
@@ -117,17 +117,22 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   gone(row: number): void {
-    this.#held.clear()
+    this.#forgetHeld()
     this.#atHand.delete(row)
   }
 
+  /** Emptying a map costs as much when it is empty. */
+  #forgetHeld(): void {
+    if (this.#held.size > 0) this.#held.clear()
+  }
+
   letGo(): void {
-    this.#held.clear()
+    this.#forgetHeld()
     this.#atHand.clear()
   }
 
   add(lane: Lane, rank: Rank, place: PlaceRow): void {
-    this.#held.clear()
+    this.#forgetHeld()
     if (rank === 1) return this.#insert(lane, rank, place.pos, written([place]))
     const here = this.#here(lane)
     if (here.count === HERE_MAX) {
@@ -163,7 +168,7 @@ export class SqlitePlaces implements PlaceTable {
 
   /** Of a list of which some are taken nothing is written: the lane's row says how far. */
   take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
-    this.#held.clear()
+    this.#forgetHeld()
     const here = this.#live(lane, rank)
     const taken = this.upto(lane, rank, pos)
     const near = listOf(here)
@@ -190,7 +195,7 @@ export class SqlitePlaces implements PlaceTable {
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
-    this.#held.clear()
+    this.#forgetHeld()
     const here = this.#live(lane, rank)
     const goes = (place: PlaceRow): boolean => positions.includes(place.pos)
     for (const { last, list } of this.#lists(lane, rank, here)) {
