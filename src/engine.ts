@@ -1,5 +1,6 @@
 // A process at work: what is claimed is run, what has ended is settled, and both are told to whoever listens.
 import { randomBytes } from 'node:crypto'
+import { BusyMap } from './busy-map.ts'
 import { within, type Clock, type Millis } from './clock.ts'
 import type { EventInput } from './model/event-input.ts'
 import type { Flow } from './model/flow.ts'
@@ -38,14 +39,20 @@ const ENDED_KEPT = 20
 const CRASHED_EVENTS_READ = 100
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
+interface Running {
+  readonly live: LiveRun
+  readonly over: Promise<void>
+}
+
 export class Engine {
   readonly #parts: EngineParts
   readonly #loop: Loop
   readonly #heartbeat: Heartbeat
   readonly #permits: Permits
-  readonly #running = new Map<LiveRun, Promise<void>>()
+  /** By token, until they are settled. */
+  readonly #running = new BusyMap<number, Running>()
   /** By lane, until the handler has returned or its run is over. */
-  readonly #atWork = new Map<LaneId, LiveRun>()
+  readonly #atWork = new BusyMap<LaneId, LiveRun>()
   readonly #lingering: Lingering
   #troubleSince: Millis | undefined
   #deaf: () => void = () => {}
@@ -106,7 +113,7 @@ export class Engine {
   }
 
   get live(): readonly LiveRun[] {
-    return [...this.#running.keys()]
+    return Array.from(this.#running.values(), ({ live }) => live)
   }
 
   /** What a run of this process waits for, until when by the store's clock. */
@@ -169,7 +176,8 @@ export class Engine {
 
   /** All runs have ended, or the time is up. */
   async #allEnded(most: Millis): Promise<void> {
-    if (this.#running.size > 0) await within(this.#parts.clock, Promise.all(this.#running.values()), most)
+    const all = Array.from(this.#running.values(), ({ over }) => over)
+    if (all.length > 0) await within(this.#parts.clock, Promise.all(all), most)
   }
 
   #hear(hint: Hint): void {
@@ -192,8 +200,8 @@ export class Engine {
     this.#heartbeat.add(live)
     this.#atWork.set(lease.lane, live)
     emitWithFacts(emit, 'run.started', told, { lease, outcome: undefined })
-    const running = this.#run(live, flow).finally(() => this.#running.delete(live))
-    this.#running.set(live, running)
+    const over = this.#run(live, flow).finally(() => this.#running.delete(lease.token))
+    this.#running.set(lease.token, { live, over })
   }
 
   async #run(live: LiveRun, flow: Flow): Promise<void> {

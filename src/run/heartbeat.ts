@@ -1,4 +1,5 @@
 // Keeps the leases of live runs, hears of cancels and purges, and tells a run in good time that its lease is over (L1, L6c).
+import { BusyMap } from '../busy-map.ts'
 import type { Clock, Millis } from '../clock.ts'
 import type { RenewReply, WorkStore } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
@@ -21,7 +22,7 @@ export function marginOf(lease: Millis): Millis {
 
 export class Heartbeat {
   readonly #parts: HeartbeatParts
-  readonly #live = new Map<number, LiveRun>()
+  readonly #live = new BusyMap<number, LiveRun>()
   #beating: (() => void) | undefined
   #watching: (() => void) | undefined
 

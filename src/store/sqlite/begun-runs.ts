@@ -2,6 +2,7 @@
 // again a moment later would be half of the work of a short run. So a turn writes one row that lists the runs that have begun
 // lately; the lane of a run that goes on for longer is written then. After a crash the list says what had begun: a run that was
 // in progress is known, keeps its id, and its lapse counts (L12).
+import { BusyMap } from '../../busy-map.ts'
 import { NEVER, type Millis } from '../../clock.ts'
 import type { Turn } from '../../model/claim.ts'
 import type { LaneId } from '../../model/identity.ts'
@@ -35,7 +36,7 @@ const LISTED_FOR = 16
 
 export class BegunRuns {
   readonly #sql: Statements
-  readonly #entries = new Map<number, Entry>()
+  readonly #entries = new BusyMap<number, Entry>()
   /** Whether the list in the file lacks some. */
   isNew = false
   #commit = 0

@@ -1,9 +1,10 @@
 // Lanes in memory, by their names and by their rows. This process is the only one that writes them.
+import { BusyMap } from '../../busy-map.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
 
 export class LanesInMemory {
-  readonly #lanes = new Map<LaneId, Lane>()
+  readonly #lanes = new BusyMap<LaneId, Lane>()
   readonly #ids = new Map<number, LaneId>()
 
   get size(): number {

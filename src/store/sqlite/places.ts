@@ -1,5 +1,6 @@
 // Who waits in a lane. The newest stand in the lane's own row, which is written anyway: most lanes need no other.
 // A list that was read is at hand as long as its lane is; a lane whose places change is always written after.
+import { BusyMap } from '../../busy-map.ts'
 import type { Lane, Rank } from '../../model/lane.ts'
 import type { PlaceRow, PlaceTable } from '../rules/tables.ts'
 import { number, text, type Statements } from './statements.ts'
@@ -62,7 +63,7 @@ const LANES_HELD = 500
 
 export class SqlitePlaces implements PlaceTable {
   readonly #sql: Statements
-  readonly #atHand = new Map<number, Here>()
+  readonly #atHand = new BusyMap<number, Here>()
   /** By lane, the places of each event: as long as none changes, for thousands may wait in one. */
   readonly #held = new Map<number, ReadonlyMap<number, readonly Held[]>>()
 

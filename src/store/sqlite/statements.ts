@@ -21,7 +21,8 @@ interface Behind {
 export class Statements {
   readonly #db: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
-  readonly #behind = new Map<string, Behind>()
+  /** A new one each time: one that is emptied keeps what was in it until the whole heap is collected (busy-map.ts). */
+  #behind = new Map<string, Behind>()
 
   constructor(db: DatabaseSync) {
     this.#db = db
@@ -74,12 +75,12 @@ export class Statements {
       if (sql.startsWith('delete')) this.#deleteAll(sql, rows)
       else this.#insertAll(sql, rows)
     }
-    this.#behind.clear()
+    this.#behind = new Map()
   }
 
   /** After a rollback there is nothing to catch up with. */
   forget(): void {
-    this.#behind.clear()
+    this.#behind = new Map()
   }
 
   #deleteAll(sql: string, { values }: Behind): void {
