@@ -9,7 +9,7 @@ import { findSubject } from './subject.ts'
 
 export async function withContenders<Result>(
   folder: string,
-  { localQueueSize, store }: Pick<Options, 'localQueueSize' | 'store'>,
+  { localQueueSize, store, through }: Pick<Options, 'localQueueSize' | 'store' | 'through'>,
   use: (contenders: Contenders) => Promise<Result>,
 ): Promise<Result> {
   const module = await findSubject()
@@ -18,7 +18,7 @@ export async function withContenders<Result>(
     if (module === undefined) return await use({ subject: undefined, peer })
     const subjectFolder = join(folder, 'subject')
     await mkdir(subjectFolder)
-    const subject = await module.openSide(subjectFolder, store)
+    const subject = await module.openSide(subjectFolder, { store, through })
     try {
       return await use({ subject, peer })
     } finally {

@@ -5,7 +5,7 @@ import type { IngestPlan } from './ingest/measure.ts'
 import type { LanePlan } from './lanes.ts'
 import type { BenchName } from './results.ts'
 import type { RoundPlan } from './rounds.ts'
-import type { StoreName } from './sides.ts'
+import type { StoreName, Through } from './sides.ts'
 import type { WorkersPlan } from './workers/measure.ts'
 
 const BENCHES: readonly BenchName[] = ['append', 'drain', 'workers', 'lanes', 'ingest', 'deliver']
@@ -18,6 +18,7 @@ export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (n
   --at-once n      deliver: so many POSTs under way at once (64)
   --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
   --store name     append, drain, ingest: the store of Sluice, sqlite or postgres (sqlite)
+  --through name   append, drain: an app, or the store alone (app)
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
   --json file      instead of bench/results/<date>-<names>.json
   --strict         exit code 1 also when something asked for was missed`
@@ -30,6 +31,7 @@ export interface Options {
   readonly deliver: DeliverPlan
   readonly workers: WorkersPlan
   readonly store: StoreName
+  readonly through: Through
   readonly localQueueSize: number
   readonly jsonFile: string | undefined
   readonly strict: boolean
@@ -50,6 +52,7 @@ export function readOptions(line: readonly string[]): Options {
       'at-once': { type: 'string' },
       'local-queue': { type: 'string', default: '500' },
       store: { type: 'string', default: 'sqlite' },
+      through: { type: 'string', default: 'app' },
       json: { type: 'string' },
     },
   })
@@ -77,6 +80,7 @@ export function readOptions(line: readonly string[]): Options {
     },
     workers: { rounds: Math.min(rounds, 3), count: values.quick ? 20_000 : 40_000 },
     store: storeName(values.store),
+    through: throughName(values.through),
     localQueueSize: whole('local-queue', values['local-queue']) ?? 500,
     jsonFile: values.json,
     strict: values.strict,
@@ -92,6 +96,11 @@ function benchName(text: string): BenchName {
 function storeName(text: string): StoreName {
   if (text === 'sqlite' || text === 'postgres') return text
   throw new TypeError(`--store is sqlite or postgres, not "${text}".`)
+}
+
+function throughName(text: string): Through {
+  if (text === 'app' || text === 'store') return text
+  throw new TypeError(`--through is app or store, not "${text}".`)
 }
 
 function positive(option: string, text: string | undefined): number | undefined {

@@ -28,6 +28,14 @@ export interface Side {
 
 export type StoreName = 'sqlite' | 'postgres'
 
+/** Through an app, as its users do; or by the calls of the store alone, to see what that costs. */
+export type Through = 'app' | 'store'
+
+export interface SubjectOptions {
+  readonly store: StoreName
+  readonly through: Through
+}
+
 export type DueOrder = 'arrival' | 'random'
 
 /** The side of the `lanes` bench, where nothing is compared but sizes. */
@@ -44,6 +52,6 @@ export interface LaneSide {
 
 /** What `bench/sluice.ts` exports. Each opening gets an empty folder of its own, which others remove. */
 export interface SubjectModule {
-  openSide(folder: string, store: StoreName): Promise<Side>
+  openSide(folder: string, options: SubjectOptions): Promise<Side>
   openLanes(folder: string): Promise<LaneSide>
 }

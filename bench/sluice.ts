@@ -1,4 +1,4 @@
-// Sluice as it is built and published, through the contract: nothing here knows which store it is.
+// Sluice as it is built and published, through an app or through the contract alone: nothing here knows which store it is.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,7 +20,8 @@ import {
   type Store,
 } from 'sluice'
 import { startServer } from '../test/postgres/server.ts'
-import type { DueOrder, LaneSide, Measurement, Settings, Side, StoreName } from './sides.ts'
+import { appendByApp, drainByApp } from './app.ts'
+import type { DueOrder, LaneSide, Measurement, Settings, Side, SubjectOptions } from './sides.ts'
 import { payload, randomFrom, type AppendWork, type DrainWork } from './workload.ts'
 
 const FLOW = 'bench'
@@ -29,22 +30,25 @@ const DAY = 86_400_000
 const FILL_BATCH = 200
 const LEASE = 30_000
 
-export async function openSide(folder: string, store: StoreName): Promise<Side> {
+export async function openSide(folder: string, { store, through }: SubjectOptions): Promise<Side> {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
     version: string
   }
   const { fresh, calm, settings, close } = store === 'sqlite' ? sqlite(folder) : await postgres(folder)
   return {
     name: 'sluice',
-    settings: { version, ...settings },
-    append: async (work) => append(await fresh(), work),
-    drain: async (work) => drain(await fresh(), work, calm),
+    settings: { version, through, ...settings },
+    append: async (work) =>
+      through === 'app' ? appendByApp(fresh(), work) : append(await openStore(fresh()), work),
+    drain: async (work) =>
+      through === 'app' ? drainByApp(fresh(), work, calm) : drain(await openStore(fresh()), work, calm),
     close,
   }
 }
 
 interface Stores {
-  readonly fresh: () => Promise<Store>
+  /** The address of one in which nothing is. */
+  readonly fresh: () => string
   /** What the server would have done by the time that work comes, as it is done for the peer. */
   readonly calm: () => Promise<void>
   readonly settings: Settings
@@ -54,7 +58,7 @@ interface Stores {
 function sqlite(folder: string): Stores {
   let opened = 0
   return {
-    fresh: () => openStore(`sqlite:${join(folder, `${++opened}.db`)}`),
+    fresh: () => `sqlite:${join(folder, `${++opened}.db`)}`,
     calm: async () => {},
     settings: { sqlite: process.versions['sqlite'] ?? '', journal: 'wal', synchronous: 'full' },
     close: async () => {},
@@ -67,7 +71,7 @@ async function postgres(folder: string): Promise<Stores> {
   const pool = new Pool({ connectionString: server.url, max: 1 })
   let opened = 0
   return {
-    fresh: () => openStore(`${server.url}&schema=bench${++opened}`),
+    fresh: () => `${server.url}&schema=bench${++opened}`,
     calm: async () => {
       await pool.query(`vacuum analyze bench${opened}.lanes, bench${opened}.events`)
       await pool.query('checkpoint')
