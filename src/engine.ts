@@ -11,7 +11,7 @@ import { attempt, type Attempted, type AttemptParts, type ToPublish } from './ru
 import { Heartbeat, marginOf } from './run/heartbeat.ts'
 import { Lingering } from './run/lingering.ts'
 import { LiveRun } from './run/live-run.ts'
-import { notPutOff } from './run/run.ts'
+import { notPutOff } from './run/kept.ts'
 import type { RunLog } from './observe/log.ts'
 import type { StoreTime } from './schedule/store-time.ts'
 import { Loop } from './schedule/loop.ts'
@@ -39,9 +39,16 @@ const ENDED_KEPT = 20
 const CRASHED_EVENTS_READ = 100
 const STILL_RUNS = 'Its earlier handler has not returned in this process.'
 
-interface Running {
+/** A class for the reason of `HandledRun`. */
+class Running {
   readonly live: LiveRun
+  /** When it is settled. */
   readonly over: Promise<void>
+
+  constructor(live: LiveRun, over: Promise<void>) {
+    this.live = live
+    this.over = over
+  }
 }
 
 export class Engine {
@@ -118,7 +125,7 @@ export class Engine {
 
   /** What a run of this process waits for, until when by the store's clock. */
   waitingFor(run: string): { readonly limit: string; readonly until: Millis } | undefined {
-    const waits = this.live.find(({ lease }) => lease.run === run)?.waits
+    const waits = this.live.find(({ lease }) => lease.run === run)?.longestWait
     if (waits === undefined) return undefined
     return {
       limit: waits.limit,
@@ -196,12 +203,12 @@ export class Engine {
     overtaken?.abort('lost')
     if (overtaken !== undefined || this.#lingering.has(lease.lane))
       return this.#putOff(lease, flow, this.#lingering.putOff(lease), STILL_RUNS)
-    const live = new LiveRun(lease, clock.monotonic(), until - marginOf(numbers.lease))
+    const live = new LiveRun(lease, clock, until - marginOf(numbers.lease))
     this.#heartbeat.add(live)
     this.#atWork.set(lease.lane, live)
     emitWithFacts(emit, 'run.started', told, { lease, outcome: undefined })
     const over = this.#run(live, flow).finally(() => this.#running.delete(lease.token))
-    this.#running.set(lease.token, { live, over })
+    this.#running.set(lease.token, new Running(live, over))
   }
 
   async #run(live: LiveRun, flow: Flow): Promise<void> {

@@ -45,16 +45,11 @@ export class Caller {
 
   /** Throws if the call must not be made any more. */
   check(): void {
-    const { run = '', standing = () => 'live' } = this.#scope ?? {}
-    switch (standing()) {
-      case 'lost':
-        throw new RunLost(run, this.#limit, 'has lost its lease')
-      case 'undone':
-        throw new RunLost(run, this.#limit, 'has ended')
-      case 'live':
-      case 'done':
-        this.signal?.throwIfAborted()
-    }
+    const scope = this.#scope
+    const standing = scope?.standing()
+    if (scope !== undefined && standing === 'lost') throw new RunLost(scope.run, this.#limit, 'has lost its lease')
+    if (scope !== undefined && standing === 'undone') throw new RunLost(scope.run, this.#limit, 'has ended')
+    this.signal?.throwIfAborted()
   }
 }
 

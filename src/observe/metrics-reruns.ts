@@ -3,13 +3,14 @@ import type { Millis } from '../clock.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { RunFacts } from './tallies-facts.ts'
 
-/** Lanes that ran last in this process. */
+/** Lanes that ran last in this process: at least so many, at most twice as many. */
 const REMEMBERED = 1_000
 
 export class Reruns {
   readonly #now: () => Millis
   readonly #told: (flow: string) => void
-  readonly #ended = new Map<LaneId, Millis>()
+  #ended = new Map<LaneId, Millis>()
+  #endedBefore = new Map<LaneId, Millis>()
 
   constructor(now: () => Millis, told: (flow: string) => void) {
     this.#now = now
@@ -17,18 +18,18 @@ export class Reruns {
   }
 
   began({ lane, flow, tries, lapses, rank, letter, events }: RunFacts['lease']): void {
-    const ended = this.#ended.get(lane)
+    const ended = this.#ended.get(lane) ?? this.#endedBefore.get(lane)
     if (ended === undefined) return
     this.#ended.delete(lane)
+    this.#endedBefore.delete(lane)
     const isNew = tries === 0 && lapses === 0 && rank === 0 && !letter
     if (isNew && (events[0]?.arrived ?? Infinity) < ended) this.#told(flow)
   }
 
   ended({ lane }: RunFacts['lease']): void {
-    this.#ended.delete(lane)
     this.#ended.set(lane, this.#now())
-    if (this.#ended.size <= REMEMBERED) return
-    const [oldest] = this.#ended.keys()
-    if (oldest !== undefined) this.#ended.delete(oldest)
+    if (this.#ended.size < REMEMBERED) return
+    this.#endedBefore = this.#ended
+    this.#ended = new Map()
   }
 }

@@ -2,12 +2,13 @@
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { runScope, type RunScope } from '../scope.ts'
-import type { KeptOut, NewEvent, Settle } from '../store/contract/index.ts'
+import { runScope } from '../scope.ts'
+import type { KeptOut, Lease, NewEvent, Settle } from '../store/contract/index.ts'
+import { keptAs, notPutOff } from './kept.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log.ts'
-import { keptAs, keptIn, notPutOff, runFor, type Kept, type Left } from './run.ts'
-import { verdictOf, type HowItEnded, type Verdict } from './verdict.ts'
+import { HandledRun, type Left, type LeftSoFar } from './run.ts'
+import { verdictOf, type Circumstances, type HowItEnded, type Verdict } from './verdict.ts'
 
 /** Events with their places, and how to tell of them once they are stored. */
 export interface ToPublish {
@@ -48,42 +49,35 @@ export type Attempted =
 export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): Promise<Attempted> {
   const { clock } = parts
   const { lease } = live
-  const kept = keptIn(lease.state64)
   const timer = new Timer(clock, () => live.abort('timeout'))
   const bodies = await bodiesOf(live, parts)
   // The claim was answered too late: the store may have given the lane to somebody else by now.
-  if (clock.monotonic() >= live.endsAt) {
+  if (live.isPast) {
     live.abort('lost')
     return { kind: 'lost', handler: Promise.resolve() }
   }
-  const { run, left } = runFor({
-    live,
-    bodies,
-    kept,
-    log: parts.log(live),
-    commit: () => parts.commit(live),
-    extend: (by) => timer.set(by),
-  })
-  const scope: RunScope = {
-    flow: flow.name,
-    run: lease.run,
-    signal: live.signal,
-    standing: () => live.standing(clock.monotonic()),
-    mayBePutOff: () => mayBePutOff(live, kept),
-    called: () => void (live.called = true),
-    waits: (wait) => live.addWait(wait),
-  }
+  const left: LeftSoFar = { published: [], counts: {} }
+  const run = new HandledRun(
+    {
+      live,
+      bodies,
+      log: parts.log(live),
+      commit: () => parts.commit(live),
+      extend: (by) => timer.set(by),
+    },
+    left,
+  )
   timer.set(flow.timeout)
-  const handler = runScope.run(scope, () => called(() => flow.run(run as never)))
+  const handler = runScope.run(live, () => called(() => flow.run(run as never)))
   const first = await Promise.race([handler, live.over])
   timer.clear()
   // A handler that kept the event loop busy gets here before any timer could tell.
-  if (first === 'lost' || clock.monotonic() >= live.endsAt) {
+  if (first === 'lost' || live.isPast) {
     live.abort('lost')
     return { kind: 'lost', handler }
   }
   const ended: HowItEnded = first === 'timed-out' ? { kind: 'timed-out' } : first
-  const { verdict, publish } = judged(ended, { live, flow, left, parts, kept })
+  const { verdict, publish } = judged(ended, new AtItsEnd(live, flow, left, parts))
   // One that is out of time may still be at work: its signal ends what it does.
   if (first !== 'timed-out') live.end(verdict.publishes ? 'done' : 'undone')
   const ms = clock.monotonic() - live.began
@@ -101,47 +95,79 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
   return { kind: 'ended', settle, verdict, ms, counts: left.counts, tell: publish.tell, handler: stillRuns }
 }
 
-interface Judging {
-  readonly live: LiveRun
-  readonly flow: Flow
-  readonly left: Left
-  readonly parts: AttemptParts
-  readonly kept: Kept
-}
-
 interface Judged {
   readonly verdict: Verdict
   readonly publish: ToPublish
 }
 
-function judged(ended: HowItEnded, { live, flow, left, parts, kept }: Judging): Judged {
-  const { published } = kept
-  const circumstances = {
-    flow,
-    lease: live.lease,
-    cause: live.cause,
-    committed: live.committed,
-    now: parts.storeNow(),
-    againFor: parts.againFor,
-    chance: parts.chance,
-    keep: (state: unknown) => keptAs({ published: published + left.published.length, state }),
-    givenBack: () => notPutOff(live.lease.state64),
-    mayBePutOff: mayBePutOff(live, kept),
-    putOff: (limit: string) => keptAs({ ...kept, putOffBy: limit, ...(live.called ? { midway: true } : {}) }),
-  }
+function judged(ended: HowItEnded, circumstances: AtItsEnd): Judged {
   const verdict = verdictOf(ended, circumstances)
   if (!verdict.publishes) return { verdict, publish: NOTHING }
   try {
-    return { verdict, publish: parts.toPublish(left.published, live.lease.run, published) }
+    return { verdict, publish: circumstances.toPublish() }
   } catch (error) {
     // What it published is no event: that is its own failure.
     return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: NOTHING }
   }
 }
 
-/** Once put off in the middle, it waits for its slots from its first call on: else it might make the same calls for ever. */
-function mayBePutOff(live: LiveRun, kept: Kept): boolean {
-  return !(live.called && kept.midway === true)
+class AtItsEnd implements Circumstances {
+  readonly flow: Flow
+  readonly now: Millis
+  readonly #live: LiveRun
+  readonly #left: Left
+  readonly #parts: AttemptParts
+
+  constructor(live: LiveRun, flow: Flow, left: Left, parts: AttemptParts) {
+    this.flow = flow
+    this.now = parts.storeNow()
+    this.#live = live
+    this.#left = left
+    this.#parts = parts
+  }
+
+  get lease(): Lease {
+    return this.#live.lease
+  }
+
+  get cause(): LiveRun['cause'] {
+    return this.#live.cause
+  }
+
+  get committed(): boolean {
+    return this.#live.committed
+  }
+
+  get againFor(): Millis {
+    return this.#parts.againFor
+  }
+
+  get mayBePutOff(): boolean {
+    return this.#live.mayBePutOff()
+  }
+
+  chance(): number {
+    return this.#parts.chance()
+  }
+
+  keep(state: unknown): string {
+    return keptAs({ published: this.#live.kept.published + this.#left.published.length, state })
+  }
+
+  givenBack(): string {
+    return notPutOff(this.lease.state64)
+  }
+
+  putOff(limit: string): string {
+    return keptAs({ ...this.#live.kept, putOffBy: limit, ...(this.#live.hasCalled ? { midway: true } : {}) })
+  }
+
+  toPublish(): ToPublish {
+    const { published } = this.#left
+    return published.length === 0
+      ? NOTHING
+      : this.#parts.toPublish(published, this.lease.run, this.#live.kept.published)
+  }
 }
 
 /** Bodies that did not fit into the answer of the claim. */

@@ -34,70 +34,60 @@ export interface Left {
   readonly counts: Readonly<Record<string, number>>
 }
 
-export interface RunParts {
+interface RunParts {
   readonly live: LiveRun
   readonly bodies: readonly (Uint8Array | undefined)[]
-  readonly kept: Kept
   readonly log: RunLog
   readonly commit: () => Promise<'ok' | 'cancelled'>
   readonly extend: (by: number) => void
 }
 
-export function runFor(parts: RunParts): { readonly run: Run; readonly left: Left } {
-  const { live, bodies, kept, log, commit, extend } = parts
-  const { lease } = live
-  const published: EventInput[] = []
-  const counts: Record<string, number> = {}
-  const run: Run = {
-    flow: lease.flow,
-    key: lease.key,
-    tenant: lease.tenant === '' ? undefined : lease.tenant,
-    id: lease.run,
-    attempt: lease.tries + 1,
-    events: lease.events.flatMap((event, at) => {
+/**
+ * A class, though it has no methods: V8 comes to make literals of which many live at once where nothing is collected until all is,
+ * and everything that they point to stays with them (decision 13).
+ */
+export class HandledRun implements Run {
+  readonly flow: string
+  readonly key: string
+  readonly tenant: string | undefined
+  readonly id: string
+  readonly attempt: number
+  readonly events: readonly FlowEvent[]
+  readonly state: unknown
+  readonly signal: AbortSignal
+  readonly log: RunLog
+  readonly commit: Run['commit']
+  readonly publish: Run['publish']
+  readonly count: Run['count']
+  readonly extend: Run['extend']
+
+  constructor({ live, bodies, log, commit, extend }: RunParts, left: LeftSoFar) {
+    const { lease } = live
+    this.flow = lease.flow
+    this.key = lease.key
+    this.tenant = lease.tenant === '' ? undefined : lease.tenant
+    this.id = lease.run
+    this.attempt = lease.tries + 1
+    this.events = lease.events.flatMap((event, at) => {
       const body = event.body ?? bodies[at]
       return body === undefined ? [] : new FlowEvent({ ...event, body })
-    }),
-    state: kept.state,
-    signal: live.signal,
-    log,
-    commit,
-    publish: (event) => void published.push(...(isList(event) ? event : [event])),
-    count: (name, by = 1) => void (counts[name] = (counts[name] ?? 0) + by),
-    extend: (by) => extend(millis(by, 'run.extend')),
+    })
+    this.state = live.kept.state
+    this.signal = live.signal
+    this.log = log
+    this.commit = commit
+    // Handlers take them out of their run.
+    this.publish = (event) => void left.published.push(...(isList(event) ? event : [event]))
+    this.count = (name, by = 1) => void (left.counts[name] = (left.counts[name] ?? 0) + by)
+    this.extend = (by) => extend(millis(by, 'run.extend'))
   }
-  return { run, left: { published, counts } }
+}
+
+export interface LeftSoFar {
+  readonly published: EventInput[]
+  readonly counts: Record<string, number>
 }
 
 function isList(event: EventInput | readonly EventInput[]): event is readonly EventInput[] {
   return Array.isArray(event)
-}
-
-/** What is kept from one `again` to the next: the handler's state, and how many events it has published so far. */
-export interface Kept {
-  readonly published: number
-  readonly state: unknown
-  /** The limit whose slot was too far away; only for whoever asks why the run waits. */
-  readonly putOffBy?: string
-  /** It was put off after it had made calls: those were in vain, and must not be so for ever (M6). */
-  readonly midway?: boolean
-}
-
-const STATE_BYTES_MAX = 262_144
-
-export function keptIn(state64: string): Kept {
-  if (state64 === '') return { published: 0, state: undefined }
-  return JSON.parse(Buffer.from(state64, 'base64').toString()) as Kept
-}
-
-export function keptAs({ published, state, ...ours }: Kept): string {
-  const text = JSON.stringify({ published, state })
-  if (text.length > STATE_BYTES_MAX) throw new RangeError(`again.state is longer than ${STATE_BYTES_MAX} characters.`)
-  return Buffer.from(JSON.stringify({ published, state, ...ours })).toString('base64')
-}
-
-/** The run has begun again since: it is no longer put off. */
-export function notPutOff(state64: string): string {
-  const { putOffBy, ...kept } = keptIn(state64)
-  return putOffBy === undefined ? state64 : keptAs(kept)
 }

@@ -34,11 +34,18 @@ export interface LoopParts {
 /** What the store said of a settlement, and what of its events it kept out. */
 export type Told = (settled: Settled, keptOut: readonly KeptOut[]) => void
 
-interface Ending {
+/** A class, and no literal, for the sake of the garbage collector (decision 13). */
+class Ending {
   readonly settle: Settle
   readonly told: Told
   /** By which what it published was routed. */
   readonly routes: number
+
+  constructor(settle: Settle, told: Told, routes: number) {
+    this.settle = settle
+    this.told = told
+    this.routes = routes
+  }
 }
 
 interface Answer {
@@ -95,7 +102,7 @@ export class Loop {
   settle(lease: Lease, settle: Settle, told: Told): void {
     this.#freed(lease)
     if (this.#abandoned) return told('lost', [])
-    this.#endings.push({ settle, told, routes: this.#parts.routes() })
+    this.#endings.push(new Ending(settle, told, this.#parts.routes()))
     return this.#wake()
   }
 

@@ -1,6 +1,6 @@
 // What a claim hands out, and what its holder may ask for while it works (L1, L6c).
 import { later } from '../../clock.ts'
-import { arm, isLive, type Lane } from '../../model/lane.ts'
+import { arm, isLive, type Lane, type Run } from '../../model/lane.ts'
 import type { ClaimedEvent, Lease, RenewCall, RenewReply } from '../contract/index.ts'
 import { placesOf } from './settle.ts'
 import type { PlacedEvent, PlaceRow } from './tables.ts'
@@ -45,34 +45,41 @@ export function leasesOf(work: Work, runs: readonly Handed[], budget: BodyBudget
     if (places.length > events.size) events.set(event.seq, { ...event, body: event.body.slice() })
     return claimedEvent(event, budget)
   }
-  return runs.flatMap((one) => {
-    const { lane, due, superseded } = one
-    const { run } = lane
-    if (run === undefined) return []
-    return {
-      lane: lane.id,
-      flow: lane.flow,
-      key: lane.key,
-      tenant: lane.tenant,
-      group: lane.group,
-      run: run.id,
-      parent: run.parent,
-      token: run.token,
-      rank: run.rank,
-      letter: run.letter,
-      tries: run.tries,
-      lapses: run.lapses,
-      againSince: run.againSince,
-      state64: run.state64,
-      due,
-      until: run.until,
-      events: one.places.flatMap((place) => {
-        const event = events.get(place.event)
-        return event === undefined ? [] : hand(event)
-      }),
-      superseded,
+  const leases: Lease[] = []
+  for (const one of runs) {
+    const { run } = one.lane
+    if (run === undefined) continue
+    const claimed: ClaimedEvent[] = []
+    for (const place of one.places) {
+      const event = events.get(place.event)
+      if (event !== undefined) claimed.push(hand(event))
     }
-  })
+    leases.push(leaseOf(one, run, claimed))
+  }
+  return leases
+}
+
+function leaseOf({ lane, due, superseded }: Handed, run: Run, events: readonly ClaimedEvent[]): Lease {
+  return {
+    lane: lane.id,
+    flow: lane.flow,
+    key: lane.key,
+    tenant: lane.tenant,
+    group: lane.group,
+    run: run.id,
+    parent: run.parent,
+    token: run.token,
+    rank: run.rank,
+    letter: run.letter,
+    tries: run.tries,
+    lapses: run.lapses,
+    againSince: run.againSince,
+    state64: run.state64,
+    due,
+    until: run.until,
+    events,
+    superseded,
+  }
 }
 
 function claimedEvent(event: PlacedEvent, budget: BodyBudget): ClaimedEvent {
