@@ -26,17 +26,20 @@ export interface Naming {
 export function newEvent(input: EventInput, { now, dedupeFor }: Naming): UnroutedEvent {
   if (typeof input !== 'object' || input === null) throw invalid('event', 'an object with a type')
   const { type, source = 'app', tenant = '', subject = '', id = newEventId(now), dedupeId = id } = input
-  for (const [name, text] of Object.entries({ type, source, tenant, subject, id, dedupeId })) {
-    if (typeof text !== 'string' || !text.isWellFormed()) throw invalid(name, 'well-formed text')
-  }
+  mustBeText('type', type)
+  mustBeText('source', source)
+  mustBeText('tenant', tenant)
+  mustBeText('subject', subject)
+  mustBeText('id', id)
+  mustBeText('dedupeId', dedupeId)
   if (id === '' || id.length > ID_LENGTH_MAX) {
     throw invalid('id', `text of 1 to ${ID_LENGTH_MAX} characters (a longer name can be its dedupeId)`)
   }
-  for (const [name, text] of Object.entries({ type, source, dedupeId })) {
-    if (text === '' || text.length > TEXT_LENGTH_MAX) throw invalid(name, 'text of 1 to 1,024 characters')
-  }
+  mustBeAName('type', type)
+  mustBeAName('source', source)
+  mustBeAName('dedupeId', dedupeId)
   if (subject.length > SUBJECT_LENGTH_MAX) throw invalid('subject', 'text of at most 16,384 characters')
-  if (Buffer.byteLength(tenant) > TENANT_BYTES_MAX) throw invalid('tenant', 'text of at most 1,024 bytes')
+  if (tenant !== '' && Buffer.byteLength(tenant) > TENANT_BYTES_MAX) throw invalid('tenant', 'text of at most 1,024 bytes')
   const event: Omit<Event, 'arrived'> = {
     id,
     source,
@@ -48,6 +51,14 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
     body: bodyOf(input),
   }
   return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
+}
+
+function mustBeText(name: string, text: unknown): void {
+  if (typeof text !== 'string' || !text.isWellFormed()) throw invalid(name, 'well-formed text')
+}
+
+function mustBeAName(name: string, text: string): void {
+  if (text === '' || text.length > TEXT_LENGTH_MAX) throw invalid(name, 'text of 1 to 1,024 characters')
 }
 
 function timeOf(time: EventInput['time'], now: Millis): Millis {
