@@ -38,8 +38,7 @@ export async function openSide(folder: string, { store, through }: SubjectOption
   return {
     name: 'sluice',
     settings: { version, through, ...settings },
-    append: async (work) =>
-      through === 'app' ? appendByApp(fresh(), work) : append(await openStore(fresh()), work),
+    append: async (work) => (through === 'app' ? appendByApp(fresh(), work) : append(await openStore(fresh()), work)),
     drain: async (work) =>
       through === 'app' ? drainByApp(fresh(), work, calm) : drain(await openStore(fresh()), work, calm),
     close,

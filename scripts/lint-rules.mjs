@@ -36,7 +36,10 @@ const layers = {
     packages: ['node:crypto'],
     why: 'the model is types and pure functions',
   },
-  store: { only: ['store', 'model', 'errors.ts', 'clock.ts', 'busy-map.ts'], why: 'a store knows only its contract and the model' },
+  store: {
+    only: ['store', 'model', 'errors.ts', 'clock.ts', 'busy-map.ts'],
+    why: 'a store knows only its contract and the model',
+  },
   ...Object.fromEntries(stages.map((name) => [name, stage(name)])),
 }
 

@@ -39,7 +39,8 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
   mustBeAName('source', source)
   mustBeAName('dedupeId', dedupeId)
   if (subject.length > SUBJECT_LENGTH_MAX) throw invalid('subject', 'text of at most 16,384 characters')
-  if (tenant !== '' && Buffer.byteLength(tenant) > TENANT_BYTES_MAX) throw invalid('tenant', 'text of at most 1,024 bytes')
+  if (tenant !== '' && Buffer.byteLength(tenant) > TENANT_BYTES_MAX)
+    throw invalid('tenant', 'text of at most 1,024 bytes')
   const event: Omit<Event, 'arrived'> = {
     id,
     source,
