@@ -1,8 +1,7 @@
 // Sluice as its users have it: events are published by an app, and run by its flows. What a peer does in `addJobs` and in its
 // worker is then done here too: naming, routing, telling, counting, handlers with a signal and a timeout.
 import { Sluice } from 'sluice'
-import type { AppendWork, DrainWork } from './workload.ts'
-import { payload } from './workload.ts'
+import { payload, type AppendWork, type DrainWork, type Payload } from './workload.ts'
 import type { Measurement } from './sides.ts'
 
 const FLOW = 'bench'
@@ -32,7 +31,7 @@ export async function appendByApp(store: string, work: AppendWork): Promise<Meas
         const published = await app.publish(
           keys.map((subject, index) => ({ type: TYPE, subject, data: payload(first + index) })),
         )
-        if (published.some(({ kind }) => kind !== 'stored')) throw new Error('An event was not stored.')
+        mustBeStored(published)
       }
     }
     await Promise.all(work.callers.map(callUntilEnd))
@@ -42,30 +41,48 @@ export async function appendByApp(store: string, work: AppendWork): Promise<Meas
   }
 }
 
-/** Events without a key: each is a lane of its own, as each job of the peer is. */
+/** Events without a key: each is a lane of its own, as each job of the peer is. The handler looks at its event, and does nothing. */
+export function drainingApp(store: string, concurrency: number, called: (n: number) => void = () => {}): Sluice {
+  const app = new Sluice({ store, log: false, runsAtOnce: concurrency })
+  app.flow(FLOW, {
+    on: TYPE,
+    // A peer has the data of a job parsed before it calls; here that is done when it is asked for.
+    run: ({ events }) => events.forEach(({ data }) => called((data as Payload).event)),
+  })
+  return app
+}
+
+export async function fillApp(app: Sluice, count: number): Promise<void> {
+  for (let first = 0; first < count; first += FILL_BATCH) {
+    const length = Math.min(FILL_BATCH, count - first)
+    mustBeStored(
+      await app.publish(Array.from({ length }, (_, index) => ({ type: TYPE, data: payload(first + index) }))),
+    )
+  }
+}
+
+function mustBeStored(published: readonly { readonly kind: string }[]): void {
+  if (published.some(({ kind }) => kind !== 'stored')) throw new Error('An event was not stored.')
+}
+
 export async function drainByApp(store: string, work: DrainWork, calm: () => Promise<void>): Promise<Measurement> {
-  const app = new Sluice({ store, log: false, runsAtOnce: work.concurrency })
   let started = 0
   let settled = 0
   const all = Promise.withResolvers<void>()
-  app.flow(FLOW, {
-    on: TYPE,
-    run: () => {
-      if (started === 0) started = performance.now()
-    },
+  const app = drainingApp(store, work.concurrency, () => {
+    if (started === 0) started = performance.now()
   })
   // Told once the settlement is durable.
   app.events.on('run.done', () => {
     settled += 1
     if (settled === work.count) all.resolve()
   })
+  for (const ending of ['run.retry', 'run.lost', 'run.dead'] as const)
+    app.events.on(ending, () => all.reject(new Error(`There was a ${ending} among the runs.`)))
   await app.start()
   try {
     await app.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
-    for (let first = 0; first < work.count; first += FILL_BATCH) {
-      const length = Math.min(FILL_BATCH, work.count - first)
-      await app.publish(Array.from({ length }, (_, index) => ({ type: TYPE, data: payload(first + index) })))
-    }
+    await fillApp(app, work.count)
     await calm()
     await app.flows.resume(FLOW)
     await all.promise

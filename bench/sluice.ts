@@ -36,7 +36,7 @@ export async function openSide(folder: string, { store, through }: SubjectOption
   }
   const { fresh, calm, settings, close } = store === 'sqlite' ? sqlite(folder) : await postgres(folder)
   return {
-    name: 'sluice',
+    name: through === 'app' ? 'sluice' : 'sluice, store alone',
     settings: { version, through, ...settings },
     append: async (work) => (through === 'app' ? appendByApp(fresh(), work) : append(await openStore(fresh()), work)),
     drain: async (work) =>
@@ -147,7 +147,7 @@ async function append(store: Store, work: AppendWork): Promise<Measurement> {
 }
 
 /** Events without a key: each is a lane of its own, as each job of the peer is. */
-export async function fillStore(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
+async function fillStore(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
   for (let first = 0; first < count; first += FILL_BATCH) {
     const length = Math.min(FILL_BATCH, count - first)
     const now = systemClock.now()
@@ -192,7 +192,7 @@ interface Draining {
 }
 
 /** Turn after turn, as the engine has them. */
-export async function drainStore(store: Store, { concurrency, process, isOver }: Draining): Promise<void> {
+async function drainStore(store: Store, { concurrency, process, isOver }: Draining): Promise<void> {
   let settle: readonly Settle[] = []
   for (let request = 1; ; request++) {
     const reply = await store.turn({ process, request, routes: 1, settle, claim: [claim(concurrency)], budget: 1e9 })

@@ -2,6 +2,9 @@
 // table that it leaves keeps the next one, with all that is in it, from being collected until the whole heap is: whatever is in
 // such a map when that happens outlives its time, and so does what comes after it. Here those tables have keys and numbers only,
 // and the things themselves stand beside them.
+/** A crowd leaves no more room behind than this. */
+const ROOM_KEPT = 4_096
+
 export class BusyMap<K extends string | number, V extends object> {
   readonly #places = new Map<K, number>()
   readonly #things: (V | undefined)[] = []
@@ -31,7 +34,9 @@ export class BusyMap<K extends string | number, V extends object> {
     if (place === undefined) return false
     this.#things[place] = undefined
     this.#free.push(place)
-    return this.#places.delete(key)
+    this.#places.delete(key)
+    if (this.#places.size === 0 && this.#things.length > ROOM_KEPT) this.clear()
+    return true
   }
 
   clear(): void {
@@ -45,7 +50,7 @@ export class BusyMap<K extends string | number, V extends object> {
     return this.#places.keys()
   }
 
-  *values(): Iterable<V> {
+  *values(): Generator<V, void> {
     for (const place of this.#places.values()) {
       const thing = this.#things[place]
       if (thing !== undefined) yield thing

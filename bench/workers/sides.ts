@@ -1,7 +1,6 @@
 // What a worker process of each side does, and how its work is put in: the same jobs that do nothing, on PostgreSQL.
 import type { Pool } from 'pg'
-import { openStore } from 'sluice'
-import { drainStore, fillStore } from '../sluice.ts'
+import { drainingApp, fillApp } from '../app.ts'
 import { payload } from '../workload.ts'
 
 export interface Workers {
@@ -24,13 +23,12 @@ const FILL_BATCH = 1_000
 export const workers: Readonly<Record<WorkersName, Workers>> = {
   sluice: {
     async fill(url, count) {
-      const store = await openStore(`${url}&schema=${SCHEMA}`)
-      await fillStore(store, count, () => 0)
-      await store.close()
+      const app = drainingApp(`${url}&schema=${SCHEMA}`, 1)
+      await fillApp(app, count)
+      await app.stop()
     },
     async work(url, concurrency) {
-      const store = await openStore(`${url}&schema=${SCHEMA}`)
-      await drainStore(store, { concurrency, process: String(process.pid), isOver: () => false })
+      await drainingApp(`${url}&schema=${SCHEMA}`, concurrency).start()
     },
     waiting: `select from ${SCHEMA}.lanes limit 1`,
     empty: `drop schema if exists ${SCHEMA} cascade`,

@@ -34,7 +34,7 @@ it('knows a range from the first question on, and asks for it once', () => {
   expect(looks()).toBe(2)
 })
 
-it('looks at no more than one full range in a commit; what it has not looked at may be there', () => {
+it('begins no further look in a commit that has seen a full range of rows; what it has not looked at may be there', () => {
   const { filter, looks } = opened(8_000, 8_000, 8_000)
   const absent = (range: number): boolean => filter.mayHave(range * WIDTH + 9_000 * STEP)
   expect([absent(0), absent(1), absent(2)]).toEqual([false, false, true])

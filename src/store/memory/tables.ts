@@ -244,6 +244,10 @@ export class MemoryEvents implements EventTable {
     return [...this.all.values()].filter((event) => event.seq > after).slice(0, n)
   }
 
+  arrivals(after: number, n: number): readonly EventRow[] {
+    return this.oldest(after, n)
+  }
+
   remove(seq: number): void {
     const event = this.all.get(seq)
     if (event === undefined) return

@@ -1,5 +1,6 @@
 // What a process believes of the store without asking: the lanes it last saw, the epoch of the routes, the server's time. An
 // arrival that is decided on it needs one flight instead of two, and is refused by the server where it is not so.
+import { BusyMap } from '../../busy-map.ts'
 import { systemClock, type Clock, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Standing } from './standings.ts'
@@ -19,8 +20,8 @@ export class Beliefs {
   /** Undefined before the first transaction. */
   routes: number | undefined
   readonly #clock: Clock | undefined
-  #lanes = new Map<LaneId, Standing>()
-  #before = new Map<LaneId, Standing>()
+  #lanes = new BusyMap<LaneId, Standing>()
+  #before = new BusyMap<LaneId, Standing>()
   #offsets: readonly [now: number, before: number] = [-Infinity, -Infinity]
   #sampledAt: Millis = -Infinity
   #caution = 0
@@ -57,7 +58,7 @@ export class Beliefs {
     this.#lanes.set(id, standing)
     if (this.#lanes.size < GENERATION) return
     this.#before = this.#lanes
-    this.#lanes = new Map()
+    this.#lanes = new BusyMap()
   }
 
   forget(id: LaneId): void {

@@ -28,6 +28,7 @@ const RECEIPTS_KEPT = 100
 const FORGET_RECEIPTS = `delete from receipts r where r.event = any($1) and r.n not in
   (select k.n from receipts k where k.event = r.event order by k.n desc limit ${RECEIPTS_KEPT})`
 const WITH_BYTES = `select seq from events where seq = any($1) and purged_hash = ''`
+const ARRIVALS = 'select seq, arrived from events where seq > $1 order by seq limit $2'
 const GROW = 'update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16'
 
 export class PostgresEvents implements EventTable, Part {
@@ -49,6 +50,7 @@ export class PostgresEvents implements EventTable, Part {
   readonly #receiptsOf = new Questions<[event: number], readonly Receipt[]>()
   /** Whether their bytes are here: for that none of these is read. */
   readonly #withBytes = new Questions<[event: number], boolean>()
+  readonly #arrivals = new Questions<[after: number, n: number], readonly Pick<EventRow, 'seq' | 'arrived'>[]>()
 
   /** `areNew`: it is not asked whether those that come are known; if one is, the transaction fails. */
   constructor(draw: () => number, areNew: boolean) {
@@ -162,6 +164,10 @@ export class PostgresEvents implements EventTable, Part {
     return this.#list(`${FROM_EVENTS} where seq > $1 order by seq limit $2 ${LOCK} skip locked`, [after, n])
   }
 
+  arrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
+    return this.#arrivals.ask(after, n) ?? []
+  }
+
   #list(sql: string, values: readonly (string | number)[]): readonly EventRow[] {
     return (this.#lists.ask(sql, values) ?? []).flatMap((seq) => this.bySeq(seq) ?? [])
   }
@@ -191,11 +197,12 @@ export class PostgresEvents implements EventTable, Part {
     this.#lists.again()
     this.#receiptsOf.again()
     this.#withBytes.again()
+    this.#arrivals.again()
   }
 
   get isLacking(): boolean {
     const sets = [this.#lacksIdentities, this.#lacksIds, this.#lacksPlaced]
-    const questions = [this.#rows, this.#lists, this.#receiptsOf, this.#withBytes]
+    const questions = [this.#rows, this.#lists, this.#receiptsOf, this.#withBytes, this.#arrivals]
     return questions.some(({ isLacking }) => isLacking) || sets.some((set) => set.size > 0)
   }
 
@@ -211,6 +218,10 @@ export class PostgresEvents implements EventTable, Part {
         const found = await db.rows(WITH_BYTES, [events.map(([seq]) => seq)])
         const seqs = new Set(found.map((row) => number(row[0])))
         return events.map(([seq]) => seqs.has(seq))
+      }),
+      this.#arrivals.load(async (after, n) => {
+        const rows = await db.rows(ARRIVALS, [after, n])
+        return rows.map((row) => ({ seq: number(row[0]), arrived: number(row[1]) }))
       }),
       this.#receiptsOf.load(async (event) => {
         const rows = await db.rows('select at, kind, id, body_hash from receipts where event = $1 order by n', [event])

@@ -50,9 +50,12 @@ function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: nu
   const over = policy.bytes < NEVER ? work.tables.records.stats(work.now).bytes - policy.bytes : 0
   const from = lookFrom(looked, work.now, over)
   let above = from.forBytes === undefined ? 0 : over
-  const page = work.tables.events.oldest(from.at, n)
   const youngest = before(work.now, Math.min(NEVER, ...Object.values(policy.events)))
-  const old = oldIn(page, work.now, youngest, (event) => event.arrived)
+  const arrivals = work.tables.events.arrivals(from.at, n)
+  const count = countOld(arrivals, work.now, youngest)
+  const lastOld = arrivals[count - 1]?.seq ?? 0
+  const wanted = above > 0 ? n : count
+  const page = wanted === 0 ? [] : work.tables.events.oldest(from.at, wanted)
   let { known } = from
   let [gone, last, left, freed] = [0, from.at, 0, from.forBytes?.freed ?? 0]
   const reached = (isThrough: boolean): ExpiredEvents => {
@@ -61,8 +64,9 @@ function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: nu
     const after = lookedAt({ ...from, known, forBytes, inVain }, work.now, { last, left, isThrough })
     return { gone, more: after.at > 0, after }
   }
-  for (const [at, event] of page.entries()) {
-    if (at >= old && above <= 0) return reached(true)
+  if (page.length === 0) return reached(true)
+  for (const event of page) {
+    if (event.seq > lastOld && above <= 0) return reached(count < n)
     last = event.seq
     const became = isOld(event, policy, work.now) || above > 0 ? expire(work, event) : 'kept'
     if (became === 'emptied' || became === 'known') known = Math.min(known, event.dedupeUntil - event.arrived)
@@ -73,7 +77,12 @@ function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: nu
     freed += bytes
     gone++
   }
-  return reached(page.length < n)
+  return reached((wanted === n ? arrivals.length : count) < n)
+}
+
+/** How many are to be looked at, by their times alone: bodies are read only where something is old, and mostly nothing is. */
+function countOld(arrivals: readonly Pick<EventRow, 'arrived'>[], now: Millis, youngest: Millis): number {
+  return oldIn(arrivals, now, youngest, ({ arrived }) => arrived)
 }
 
 /** For bytes it begins at the first row, also where another look is under way: the oldest go first. */
@@ -106,9 +115,10 @@ function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 
 function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: number): ExpiredEvents {
   const youngest = before(work.now, looked.known)
   if (looked.ahead > youngest || looked.known >= NEVER) return { gone: 0, more: false, after: looked }
-  const page = work.tables.events.oldest(looked.forgotten, n).filter((event) => event.seq <= looked.upTo)
-  const old = oldIn(page, work.now, youngest, (event) => event.arrived)
-  const seen = page.slice(0, old)
+  const arrivals = work.tables.events.arrivals(looked.forgotten, n).filter(({ seq }) => seq <= looked.upTo)
+  const count = countOld(arrivals, work.now, youngest)
+  const page = count === 0 ? [] : work.tables.events.oldest(looked.forgotten, count)
+  const seen = page.filter((event) => event.seq <= looked.upTo)
   const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
   const removed = became.filter((kind) => kind === 'removed').length
   const emptied = became.filter((kind) => kind === 'emptied').length
@@ -116,7 +126,7 @@ function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: 
     ...looked,
     left: looked.left - removed,
     forgotten: seen.at(-1)?.seq ?? looked.forgotten,
-    ahead: page[old]?.arrived ?? 0,
+    ahead: arrivals[count]?.arrived ?? 0,
   }
   return { gone: removed + emptied, more: seen.length === n, after }
 }

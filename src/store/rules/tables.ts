@@ -161,6 +161,8 @@ export interface EventTable {
   receipts(seq: number): readonly Receipt[]
   /** In order of arrival, after `seq`. */
   oldest(after: number, n: number): readonly EventRow[]
+  /** The same rows without what is in them: to see whether any is old, no body is read. */
+  arrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[]
   remove(seq: number): void
 }
 

@@ -17,6 +17,7 @@ const BY_ID = `select ${COLUMNS} from events where id = ?`
 const DOOMED = `select ${COLUMNS} from events where doomed = 1 and seq > ? order by seq limit ?`
 const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
 const OLDEST = `select ${COLUMNS} from events where seq > ? order by seq limit ?`
+const ARRIVALS = 'select seq, arrived from events where seq > ? order by seq limit ?'
 const WIPE = `update events set body = x'', request = x'', attributes = '', subject = '', purged_hash = ?, doomed = 0 where seq = ?`
 const RECEIPT = `insert into receipts (event, n, at, kind, id, body_hash)
   values (?, (select coalesce(max(n), 0) + 1 from receipts where event = ?), ?, ?, ?, ?)`
@@ -133,6 +134,10 @@ export class SqliteEvents implements EventTable {
 
   oldest(after: number, n: number): readonly EventRow[] {
     return this.#sql.all(OLDEST, after, n).map(eventOf)
+  }
+
+  arrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
+    return this.#sql.all(ARRIVALS, after, n).map((row) => ({ seq: number(row[0]), arrived: number(row[1]) }))
   }
 
   remove(seq: number): void {

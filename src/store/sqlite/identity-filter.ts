@@ -12,7 +12,7 @@ export class IdentityFilter {
   readonly #sql: Statements
   readonly #width: number
   readonly #ranges: (Uint8Array | 'too-many' | undefined)[] = []
-  /** Rows that may still be looked at in this commit: whoever comes first after a start must not wait for all ranges. */
+  /** No further look begins in this commit after so many rows: whoever comes first after a start must not wait for all ranges. */
   #mayLookAt = LOOKED_AT
 
   /** `width`: how many values of `h` a range has. */

@@ -2,6 +2,7 @@
 // its row and its place in the index would be half of what an append writes. So a commit writes one row that lists what
 // changed, and the lane's own row follows when somebody looks at it. Until then the index rings for it early, never late.
 // After a crash the lists bring the lanes to where they were.
+import { BusyMap } from '../../busy-map.ts'
 import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
@@ -34,7 +35,7 @@ export class PushedBack {
   readonly #sql: Statements
   readonly #places: SqlitePlaces
   /** In the order in which they fell behind. */
-  readonly #behind = new Map<LaneId, Behind>()
+  readonly #behind = new BusyMap<LaneId, Behind>()
   /** What the list of this commit has to have. */
   readonly #changed = new Set<LaneId>()
   /** The number of that list, and the first that is still needed. */
@@ -100,7 +101,8 @@ export class PushedBack {
       this.#changed.clear()
       this.#next++
     }
-    const oldest = this.#behind.values().next().value?.since ?? this.#next
+    const [first] = this.#behind.values()
+    const oldest = first?.since ?? this.#next
     if (oldest === this.#first) return
     this.#sql.run(FORGET, oldest)
     this.#first = oldest

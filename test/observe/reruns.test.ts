@@ -1,0 +1,60 @@
+// Which runs count as runs again: of a lane that ran lately here, with an event that came before that was over.
+import { expect, it } from 'vitest'
+import { Reruns } from '../../src/observe/metrics-reruns.ts'
+
+const REMEMBERED = 1_000
+
+function lease(lane: string, arrived = 5): Parameters<Reruns['began']>[0] {
+  const events = [{ id: 'e', source: 's', type: 't', arrived }]
+  return { lane, flow: 'f', tries: 0, lapses: 0, rank: 0, letter: false, events }
+}
+
+function scene(): { readonly ran: (lane: string, arrived: number) => void; readonly told: () => number } {
+  let [now, told] = [0, 0]
+  const reruns = new Reruns(
+    () => now,
+    () => void told++,
+  )
+  const ran = (lane: string, arrived: number): void => {
+    reruns.began(lease(lane, arrived))
+    now += 10
+    reruns.ended(lease(lane, arrived))
+  }
+  return { ran, told: () => told }
+}
+
+it('counts an event that came during the run before, and none that came after it', () => {
+  const { ran, told } = scene()
+  ran('a', 0)
+  ran('a', 5)
+  expect(told()).toBe(1)
+  ran('a', 25)
+  expect(told()).toBe(1)
+})
+
+it('remembers as many lanes as it says, and not for ever', () => {
+  const { ran, told } = scene()
+  ran('a', 0)
+  for (let n = 0; n < REMEMBERED; n++) ran(`other ${n}`, 1e9)
+  ran('a', 5)
+  expect(told()).toBe(1)
+  for (let n = 0; n < 2 * REMEMBERED; n++) ran(`other ${n}`, 1e9)
+  ran('a', 5)
+  expect(told()).toBe(1)
+})
+
+it('counts a run again once: the end before it is used up, however long ago it was', () => {
+  let again = 0
+  const reruns = new Reruns(
+    () => 10,
+    () => void again++,
+  )
+  for (const others of [0, REMEMBERED]) {
+    again = 0
+    reruns.ended(lease('a'))
+    for (let n = 0; n < others; n++) reruns.ended(lease(`other ${n}`))
+    reruns.began(lease('a'))
+    reruns.began(lease('a'))
+    expect(again).toBe(1)
+  }
+})

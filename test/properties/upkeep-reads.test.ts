@@ -1,0 +1,62 @@
+// L23 on a store with large bodies: upkeep looks every few seconds, and mostly nothing is old. Then no body is read.
+import { expect, it } from 'vitest'
+import { NEVER } from '../../src/clock.ts'
+import type { NewEvent, RetentionPolicy } from '../../src/store/contract/index.ts'
+import { MemoryTables } from '../../src/store/memory/store.ts'
+import { expireEvents, UNSEEN_EVENTS } from '../../src/store/rules/expire-events.ts'
+import type { EventRow } from '../../src/store/rules/tables.ts'
+import { Work } from '../../src/store/rules/work.ts'
+
+const HOUR = 3_600_000
+const POLICY: RetentionPolicy = { events: { '': HOUR }, runs: {}, letters: NEVER, bytes: NEVER, lanesPerTenant: {} }
+const BODY = new Uint8Array(1_000)
+
+class Watched extends MemoryTables {
+  /** How many rows were read with their bodies. */
+  read = 0
+
+  constructor() {
+    super()
+    const oldest = this.events.oldest.bind(this.events)
+    this.events.oldest = (after: number, n: number): readonly EventRow[] => {
+      const rows = oldest(after, n)
+      this.read += rows.length
+      return rows
+    }
+    this.events.arrivals = oldest
+  }
+
+  /** Done long ago: nothing waits for it. */
+  stored(id: string, arrived: number): void {
+    const name = { id, identity: id, source: 's', type: 't', tenant: '', subject: '', attributes: '' }
+    const event: NewEvent = { ...name, time: 0, dedupeFor: 0, request: BODY, body: BODY, places: [], marks: [] }
+    this.events.insert(event, { arrived, dedupeUntil: arrived, lanes: [] })
+  }
+}
+
+function scene(...arrived: readonly number[]): Watched {
+  const tables = new Watched()
+  for (const [n, at] of arrived.entries()) tables.stored(`e${n}`, at)
+  return tables
+}
+
+it('reads no body while nothing is old', () => {
+  const tables = scene(10, 20, 30)
+  const { gone, more } = expireEvents(new Work(tables, HOUR), POLICY, UNSEEN_EVENTS, 500)
+  expect({ gone, more, read: tables.read }).toEqual({ gone: 0, more: false, read: 0 })
+})
+
+it('reads what is old, and goes on while a whole page was', () => {
+  const tables = scene(10, 20, 30, HOUR)
+  const first = expireEvents(new Work(tables, HOUR + 30), POLICY, UNSEEN_EVENTS, 2)
+  expect({ gone: first.gone, more: first.more, read: tables.read }).toEqual({ gone: 2, more: true, read: 2 })
+  const second = expireEvents(new Work(tables, HOUR + 30), POLICY, first.after, 2)
+  expect({ gone: second.gone, more: second.more, read: tables.read }).toEqual({ gone: 1, more: false, read: 3 })
+})
+
+it('above its bytes the youngest goes too, and no more than has to', () => {
+  const tables = scene(10, 20, 30)
+  const over = { ...POLICY, bytes: tables.records.stats(HOUR).bytes - 3_000 }
+  const { gone } = expireEvents(new Work(tables, HOUR), over, UNSEEN_EVENTS, 500)
+  expect({ gone, left: tables.events.all.size }).toEqual({ gone: 2, left: 1 })
+})
