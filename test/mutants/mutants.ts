@@ -336,12 +336,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   inSqlite('a lane that was pulled forward is only listed', 'pushed-back.ts', 'lane.due >= alarm && ', ''),
   inSqlite('a list counts after its lane was written', 'pushed-back.ts', 'if (before.tail >= pushed.tail) return', ''),
-  inSqlite(
-    'lists are thrown away while lanes need them',
-    'pushed-back.ts',
-    'this.#behind.values().next().value?.since ?? this.#next',
-    'this.#next',
-  ),
+  inSqlite('lists are thrown away while lanes need them', 'pushed-back.ts', 'first?.since ?? this.#next', 'this.#next'),
   inSqlite('a group with something ready is not noticed', 'group-turns.ts', 'due <= turns.upTo ?', 'due < 0 ?'),
   inSqlite(
     'a group that is full is full for good',
