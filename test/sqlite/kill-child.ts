@@ -8,6 +8,8 @@ import { Chance, eventOf, FLOW, LEASE, seedOf, sent, type Ended, type Line } fro
 
 const [file = '', seed = '', cycle = '', fault = 'none', ...known] = process.argv.slice(2)
 const APPENDERS = 8
+/** Nobody ever wakes who waits here. */
+const BEHIND = new Int32Array(new SharedArrayBuffer(4))
 const WORKERS = 2
 
 const store = await openStore(`sqlite:${file}`)
@@ -17,7 +19,19 @@ let ids = 0
 
 function tell(line: Line): void {
   // Blocks until the pipe has it: whatever was told is received, though the process dies at once.
-  writeSync(1, `${JSON.stringify(line)}\n`)
+  let left = Buffer.from(`${JSON.stringify(line)}\n`)
+  while (left.length > 0) left = left.subarray(written(left))
+}
+
+/** How much of it. A pipe whose reader is behind takes nothing for a while. */
+function written(bytes: Buffer): number {
+  try {
+    return writeSync(1, bytes)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+    Atomics.wait(BEHIND, 0, 0, 1)
+    return 0
+  }
 }
 
 function freshId(): string {
