@@ -44,10 +44,14 @@ export function endRun(lane: Lane, end: LaneEnd, at: Moment): Lane {
     cap: lane.waiting === 0 ? NEVER : lane.cap,
     replayDue: lane.replays === 0 ? NEVER : now,
     letterDue: lane.letters === 0 ? NEVER : now,
-    ended: end.keep === 0 ? lane.ended : now,
-    keepUntil: end.keep === 0 ? lane.keepUntil : later(now, end.keep),
+    ...remembered(lane, end, now),
   }
   return arm(ended, at.draw, 'anew')
+}
+
+/** That a run has ended, for as long as somebody asks to know it (`leading` does, L3). */
+export function remembered(lane: Lane, { keep }: LaneEnd, now: Millis): Pick<Lane, 'ended' | 'keepUntil'> {
+  return keep === 0 ? { ended: lane.ended, keepUntil: lane.keepUntil } : { ended: now, keepUntil: later(now, keep) }
 }
 
 /** The events go back to their positions, into one window with what came meanwhile (L6c). */

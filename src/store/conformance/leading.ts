@@ -61,6 +61,17 @@ export const leading: Suite = (rule) => {
     assert.deepEqual(t.names(await t.dueIn(90)), ['b'])
   })
 
+  rule('L3 leading: a run that lost some of its events to a purge has ended like any other', async (t) => {
+    await t.append('a', words)
+    await t.append('b', words)
+    const run = await t.next()
+    await t.store.purge({ what: { kind: 'event', id: t.id('b') }, n: 1 })
+    assert.equal(await t.settle(run, { kind: 'done' }, { keep: 100 }), 'purged')
+    assert.equal(await t.steer('k', 'drop'), 'ok')
+    await t.append('c', words)
+    assert.deepEqual(t.names(await t.dueIn(100)), ['c'])
+  })
+
   rule('L3 leading: a stream of events with short runs is debounced, not run one by one', async (t) => {
     let runs = 0
     for (let n = 0; n < 50; n++) {

@@ -8,6 +8,7 @@ import {
   givenBack,
   mayDissolve,
   putOff,
+  remembered,
   saidAgain,
   type LaneEnd,
 } from '../../model/settle.ts'
@@ -225,9 +226,9 @@ export function endPurged(work: Work, lane: Lane, run: Run, end: LaneEnd): Lane 
   record(work, lane, run, { kind: 'purged', reason: '', places: [] })
   if (run.letter) return endRun(backToDead(work, lane, run), end, work)
   if (run.events === 0) return endRun(lane, end, work)
-  return run.rank === 0
-    ? dissolve({ ...lane, left: true }, run, end, work)
-    : endRun({ ...lane, replays: lane.replays + run.events }, end, work)
+  if (run.rank === 1) return endRun({ ...lane, replays: lane.replays + run.events }, end, work)
+  // What is left of its events waits again, but unlike one that was cancelled it has run, and has ended.
+  return { ...dissolve({ ...lane, left: true }, run, end, work), ...remembered(lane, end, work.now) }
 }
 
 /** A dead letter that lost events while it ran: dead again with what is left, or gone. */
