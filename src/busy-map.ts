@@ -2,6 +2,7 @@
 // table that it leaves keeps the next one, with all that is in it, from being collected until the whole heap is: whatever is in
 // such a map when that happens outlives its time, and so does what comes after it. Here those tables have keys and numbers only,
 // and the things themselves stand beside them.
+
 /** A crowd leaves no more room behind than this. */
 const ROOM_KEPT = 4_096
 
