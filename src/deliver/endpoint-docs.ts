@@ -29,6 +29,8 @@ const TRIES = 10
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
   readonly #atHand: AtHand<KeptEndpoint>
+  /** As they were when all were last read: of thousands one has changed since, and the others are not parsed again. */
+  #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: KeptEndpoint }> = new Map()
 
   constructor({ store, clock, routesHeard }: ReaderParts) {
     this.#store = store
@@ -46,7 +48,13 @@ export class EndpointDocs {
 
   async all(): Promise<Read<readonly KeptEndpoint[]>> {
     const { docs, now, routes } = await this.#all()
-    return { kept: docs.map(keptIn), now, routes }
+    const before = this.#lastRead
+    const read = docs.map((doc) => {
+      const known = before.get(doc.id)
+      return [doc.id, known?.rev === doc.rev ? known : { rev: doc.rev, kept: keptIn(doc) }] as const
+    })
+    this.#lastRead = new Map(read)
+    return { kept: read.map(([, { kept }]) => kept), now, routes }
   }
 
   async count(): Promise<{ readonly count: number; readonly now: Millis }> {

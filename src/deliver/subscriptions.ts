@@ -2,7 +2,7 @@
 // (L18).
 import type { FlowEvent } from '../model/flow-event.ts'
 import { wantedBy, type Endpoint } from './endpoint.ts'
-import type { EndpointDocs } from './endpoint-docs.ts'
+import type { EndpointDocs, KeptEndpoint } from './endpoint-docs.ts'
 
 interface Wanting extends Pick<Endpoint, 'id' | 'tenant'> {
   wants(event: FlowEvent): boolean
@@ -12,6 +12,8 @@ export class Subscriptions {
   readonly #docs: EndpointDocs
   /** By tenant: there may be thousands of them with a few endpoints each, and an event is of one. */
   #wanting: ReadonlyMap<string, readonly Wanting[]> = new Map()
+  /** As long as the document is at hand, so is what was made of it. */
+  readonly #made = new WeakMap<KeptEndpoint, Wanting>()
   /** Of the routes, when the list above was read. */
   epoch = 0
   #reading: Promise<void> = Promise.resolve()
@@ -43,8 +45,16 @@ export class Subscriptions {
   async #read(): Promise<void> {
     const { kept, routes } = await this.#docs.all()
     const proven = kept.filter(({ proof }) => proof !== 'pending')
-    const wanting = proven.map((one): Wanting => ({ id: one.id, tenant: one.tenant, wants: wantedBy(one) }))
-    this.#wanting = Map.groupBy(wanting, ({ tenant }) => tenant)
+    this.#wanting = Map.groupBy(
+      proven.map((one) => this.#wantingOf(one)),
+      ({ tenant }) => tenant,
+    )
     this.epoch = routes
+  }
+
+  #wantingOf(kept: KeptEndpoint): Wanting {
+    const made = this.#made.get(kept) ?? { id: kept.id, tenant: kept.tenant, wants: wantedBy(kept) }
+    this.#made.set(kept, made)
+    return made
   }
 }
