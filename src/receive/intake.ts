@@ -16,6 +16,8 @@ export interface IntakeParts {
 interface Arrival {
   readonly events: readonly UnroutedEvent[]
   readonly bytes: number
+  /** How many of its bytes count against the bound, as long as it is here. */
+  readonly counted: number
   readonly resolve: (published: readonly Published[]) => void
   readonly reject: (error: unknown) => void
 }
@@ -39,6 +41,7 @@ export class Intake {
   #waiting: Arrival[] = []
   #events = 0
   #bytes = 0
+  #hasLarge = false
   #underWay = 0
   #isWoken = false
   #drained: PromiseWithResolvers<void> | undefined
@@ -53,29 +56,42 @@ export class Intake {
     const { maxEvents, maxBytes, slice = SLICE } = this.#parts
     const isAlone = this.#events === 0
     const next = Math.min(events.length, slice)
-    if (!isAlone && (this.#events + next > maxEvents || this.#bytes + bytes > maxBytes)) return undefined
-    return events.length <= slice ? this.#queued(events, bytes) : this.#inSlices(events, bytes, slice)
+    if (!isAlone && this.#events + next > maxEvents) return undefined
+    if (bytes > maxBytes) return this.#hasLarge ? undefined : this.#large(events, slice)
+    if (!isAlone && this.#bytes + bytes > maxBytes) return undefined
+    return events.length <= slice ? this.#queued(events, bytes, bytes) : this.#inSlices(events, bytes, slice)
+  }
+
+  /** One that never fits beside others would be turned away as long as there are any. One at a time, it does not count. */
+  async #large(events: readonly UnroutedEvent[], slice: number): Promise<readonly Published[]> {
+    this.#hasLarge = true
+    try {
+      return await this.#inSlices(events, 0, slice)
+    } finally {
+      this.#hasLarge = false
+    }
   }
 
   /** One after the other, so that others come in between. What has begun is not turned away for lack of room. */
-  async #inSlices(events: readonly UnroutedEvent[], bytes: number, slice: number): Promise<readonly Published[]> {
+  async #inSlices(events: readonly UnroutedEvent[], counted: number, slice: number): Promise<readonly Published[]> {
     const published: Published[] = []
-    this.#bytes += bytes
+    this.#bytes += counted
     try {
       for (let from = 0; from < events.length; from += slice) {
-        for (const one of await this.#queued(events.slice(from, from + slice), 0)) published.push(one)
+        const part = events.slice(from, from + slice)
+        for (const one of await this.#queued(part, bytesOf(part), 0)) published.push(one)
       }
     } finally {
-      this.#bytes -= bytes
+      this.#bytes -= counted
     }
     return published
   }
 
-  #queued(events: readonly UnroutedEvent[], bytes: number): Promise<readonly Published[]> {
+  #queued(events: readonly UnroutedEvent[], bytes: number, counted: number): Promise<readonly Published[]> {
     this.#events += events.length
-    this.#bytes += bytes
+    this.#bytes += counted
     const stored = new Promise<readonly Published[]>((resolve, reject) => {
-      this.#waiting.push({ events, bytes, resolve, reject })
+      this.#waiting.push({ events, bytes, counted, resolve, reject })
     })
     this.#wake()
     return stored
@@ -96,9 +112,9 @@ export class Intake {
     this.#underWay++
     this.#wake()
     await this.#store(arrivals)
-    for (const { events, bytes } of arrivals) {
+    for (const { events, counted } of arrivals) {
       this.#events -= events.length
-      this.#bytes -= bytes
+      this.#bytes -= counted
     }
     this.#underWay--
     this.#wake()

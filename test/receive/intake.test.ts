@@ -117,10 +117,19 @@ describe('the intake', () => {
     expect(slow.intake.take([event('e', 1)])).toBeUndefined()
   })
 
-  it('takes one that is larger than all the room when it is alone', async () => {
-    const { intake } = new Slow({ maxBytes: 100 })
-    expect(intake.take([event('a', 500)])).toBeDefined()
-    expect(intake.take([event('b', 1)])).toBeUndefined()
+  it('takes one that is larger than all the room beside others, one such at a time, and others beside it', async () => {
+    const slow = new Slow({ maxBytes: 100 })
+    void slow.intake.take([event('a', 60)])
+    const large = slow.intake.take([event('b', 500)])
+    expect(large).toBeDefined()
+    expect(slow.intake.take([event('c', 500)])).toBeUndefined()
+    expect(slow.intake.take([event('d', 40)])).toBeDefined()
+    expect(slow.intake.take([event('e', 1)])).toBeUndefined()
+    await turns()
+    for (const call of slow.calls) call.end()
+    await large
+    expect(slow.intake.take([event('f', 500)])).toBeDefined()
+    expect(slow.intake.take([event('g', 100)])).toBeDefined()
   })
 
   it('counts all that is kept of an event', async () => {
