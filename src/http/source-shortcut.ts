@@ -26,12 +26,19 @@ export function addSourceShortcut(server: Server, { inbound, isClosing }: Shortc
       .answer(directHead(request), { isDirect: true }, nodeBody(request))
       .catch((error: unknown) => problemAnswer(routeFailed(error)))
       .then((answer) => send(response, answer, isClosing()))
+      // A source may answer what no response can be.
+      .catch((error: unknown) => sendInstead(response, problemAnswer(routeFailed(error))))
   })
 }
 
 function pathOf(target: string): string {
   const query = target.indexOf('?')
   return query === -1 ? target : target.slice(0, query)
+}
+
+function sendInstead(response: ServerResponse, answer: SourceAnswer): void {
+  if (response.headersSent) response.destroy()
+  else send(response, answer, true)
 }
 
 function send(response: ServerResponse, { status, headers, body = '' }: SourceAnswer, isLast: boolean): void {
