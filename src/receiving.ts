@@ -77,6 +77,7 @@ export class Receiving {
     }
     this.#inbound = new Inbound({
       receiver: this.#receiver,
+      clock,
       routes: this.#routes,
       unready,
       api: parts.api,

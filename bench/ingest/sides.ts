@@ -72,6 +72,7 @@ async function verifyingSide(): Promise<Served> {
   const serving = await serve(
     new Inbound({
       receiver,
+      clock: systemClock,
       routes: [],
       unready: () => Promise.resolve(undefined),
       api: nobody,

@@ -1,6 +1,8 @@
 // Everything that answers over HTTP, however it is served: sources, routes of the app's own, and whether the app is well.
 import type { Traces } from '../observe/traces.ts'
+import type { Clock } from '../clock.ts'
 import type { ReadBody } from '../receive/bounds.ts'
+import type { Problem } from '../receive/problem.ts'
 import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import { STORE_MARK } from '../store-mark.ts'
@@ -9,6 +11,7 @@ import { headOf, responseOf, webBody, type FetchContext } from './web-fetch.ts'
 
 export interface InboundParts {
   readonly receiver: Receiver
+  readonly clock: Pick<Clock, 'after'>
   readonly routes: readonly OwnRoute[]
   /** Undefined: ready. Else why not. */
   readonly unready: () => Promise<string | undefined>
@@ -47,7 +50,12 @@ export class Inbound {
     if (own !== undefined) return own.handle(request, context)
     const [head, connection] = [headOf(request, context), { isDirect: false }]
     if (isStream(head)) return this.stream(head, connection)
-    return responseOf(await this.answer(head, connection, webBody(request)))
+    return responseOf(await this.answer(head, connection, webBody(request, this.#parts.clock)))
+  }
+
+  /** What never became a request. */
+  broken(problem: Problem, address: string): void {
+    this.#parts.receiver.broken(problem, address)
   }
 
   /** What the server itself answers is not the app's, whatever it declares. */

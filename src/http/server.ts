@@ -1,6 +1,7 @@
 // The server: Fastify, bounded in everything that a stranger can make long, and nothing of a request believed that a
 // proxy is not listed for.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
 import { SluiceError } from '../errors.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { AnyListener } from '../observe/events.ts'
@@ -97,7 +98,9 @@ async function serverFor(serving: Serving, options: object): Promise<FastifyInst
   // Only who listens needs it.
   const { fastify } = await import('fastify')
   const handle = (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => handled(serving, request, reply)
-  const server = configured(() => fastify({ ...options, frameworkErrors: failing(handle) }))
+  const clientErrorHandler = (error: Error, socket: Socket): void =>
+    answerBroken(error, socket, (problem, address) => serving.inbound.broken(problem, address))
+  const server = configured(() => fastify({ ...options, clientErrorHandler, frameworkErrors: failing(handle) }))
   server.addHook('preClose', (done) => {
     serving.isClosing = true
     done()
@@ -145,7 +148,6 @@ function fastifyOptions({ tls, trustProxy = [] }: ListenOptions, isTrusted: IsTr
     // The app itself knows what it answers while it stops.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    clientErrorHandler: answerBroken,
     ...(tls === undefined ? { http: limits } : { https: { ...limits, handshakeTimeout: headersWithin, ...tls } }),
   }
 }

@@ -92,6 +92,12 @@ export class Receiver {
     }
   }
 
+  /** Something came that never became a request: nobody knows to which source. */
+  broken(problem: Problem, address: string): void {
+    const head = { method: '', url: NO_URL, headers: {}, address }
+    this.#refuse(problem, { head, id: newEventId(this.#parts.now()), source: undefined, body: undefined })
+  }
+
   async #answer(head: RequestHead, read: ReadBody): Promise<SourceAnswer> {
     const id = newEventId(this.#parts.now())
     const source = this.#byPath.get(head.url.pathname)
@@ -235,6 +241,7 @@ interface Unwanted {
 }
 
 const POST = ['POST'] as const
+const NO_URL = new URL('unknown:')
 
 function unknownSource({ url }: RequestHead): Problem {
   const what = `There is no source at ${url.pathname.slice(0, 200)}.`

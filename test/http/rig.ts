@@ -76,6 +76,7 @@ export async function served({ listen = {}, maxBody = 1_000_000, ...given }: Ser
   receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody }))
   const inbound = new Inbound({
     receiver,
+    clock: systemClock,
     routes: [],
     unready: async () => undefined,
     api: nobody,

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Sluice } from '../../src/index.ts'
 import { unverified } from '../../src/sources/none.ts'
 import { eventsIn, githubHeaders, textOf, withGithub, type ProblemBody } from '../receive/scene.ts'
 import { BUSY, hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
@@ -15,7 +16,7 @@ function problemIn(text: string): ProblemBody {
 
 describe('a slow sender', () => {
   it('of headers is answered 408 and ended in time', async () => {
-    const { port, url } = await impatient()
+    const { port, url, refused } = await impatient()
     const wire = new Wire(port).write('POST /in/github HTTP/1.1\r\nhost: x\r\n').drip('x: y\r\n', 30)
     expect((await hook(url, '{}')).status).toBe(202)
     const took = await wire.closed
@@ -24,6 +25,7 @@ describe('a slow sender', () => {
     expect(wire.status).toBe(408)
     expect(wire.text).toContain('application/problem+json')
     expect(problemIn(wire.text)).toMatchObject({ status: 408, code: 'REQUEST_TOO_SLOW' })
+    expect(refused.of('')).toMatchObject([{ code: 'REQUEST_TOO_SLOW', address: '127.0.0.1' }])
   })
 
   it('of a body is ended in time, and nothing of it is stored', async () => {
@@ -34,7 +36,8 @@ describe('a slow sender', () => {
     expect(took).toBeGreaterThanOrEqual(SHORT.requestWithin - 50)
     expect(took).toBeLessThan(SHORT.requestWithin + BUSY)
     expect(await eventsIn(store)).toEqual([])
-    expect(refused.of('github')).toMatchObject([{ code: 'BODY_CUT_OFF' }])
+    expect(refused.of('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
+    expect(refused.of('')).toEqual([])
   })
 
   it('that goes on after it was refused is ended in time as well', async () => {
@@ -47,13 +50,14 @@ describe('a slow sender', () => {
   })
 
   it('that sends nothing at all is ended in time, before its first request and after it', async () => {
-    const { port } = await impatient()
+    const { port, refused } = await impatient()
     const silent = new Wire(port)
     const kept = new Wire(port).write(onTheWire('{}'))
     await kept.answers()
     expect(kept.status).toBe(202)
     expect(await silent.closed).toBeLessThan(SHORT.headersWithin + BUSY)
     expect(await kept.closed).toBeLessThan(SHORT.keptAliveFor + SHORT.headersWithin + BUSY)
+    expect(refused.of('')).toEqual([])
   })
 
   it('that hangs up in the middle leaves nothing behind', async () => {
@@ -176,15 +180,46 @@ describe('a body', () => {
   })
 })
 
+describe('an answer that no response can be', () => {
+  it('fails its own request, and not the process', async () => {
+    const echoing = (app: Sluice): Sluice =>
+      app.source('own', {
+        scheme: 'own',
+        secrets: ['it has one'],
+        verify: () => undefined,
+        events: () => [],
+        handshake: {
+          verified: false,
+          answer: ({ method, url }) =>
+            method === 'GET'
+              ? { kind: 'answer', answer: { status: 200, headers: { echo: url.searchParams.get('c') ?? '' } } }
+              : undefined,
+        },
+      })
+    const { url } = await listening({}, (app) => echoing(withGithub(app)))
+    const warned = once(process, 'warning')
+    expect((await fetch(`${url}/in/own?c=hi`)).headers.get('echo')).toBe('hi')
+    const failed = await fetch(`${url}/in/own?c=a%0D%0Ab`)
+    expect([failed.status, await failed.json()]).toMatchObject([500, { code: 'ROUTE_FAILED' }])
+    expect(String(await warned)).toContain('Invalid character in header content')
+    expect((await hook(url, '{}')).status).toBe(202)
+  })
+})
+
 const padded = (bytes: number): string => `POST /in/github HTTP/1.1\r\nhost: x\r\nbig: ${'x'.repeat(bytes)}\r\n\r\n`
 
 describe('headers', () => {
   it('that are too long are answered 431', async () => {
-    const { port } = await listening()
+    const { port, app } = await listening()
+    const told: string[] = []
+    app.events.on('event.refused', ({ source, field }) => told.push(`${source}:${field}`))
     const wire = new Wire(port).write(padded(20_000))
     await wire.closed
     expect(wire.status).toBe(431)
     expect(problemIn(wire.text)).toMatchObject({ status: 431, code: 'HEADERS_TOO_LARGE' })
+    // A proxy that adds long headers would lose every webhook, and nobody would know.
+    expect(told).toEqual([':HEADERS_TOO_LARGE'])
+    expect(await app.refused('')).toMatchObject([{ code: 'HEADERS_TOO_LARGE', address: '127.0.0.1', path: '' }])
   })
 
   it('of 64 KB are not read to their end', async () => {
@@ -217,11 +252,12 @@ describe('headers', () => {
   it.each(['no http at all\r\n\r\n', '\x16\x03\x01\x02\x00\x01', 'GET / HTTP/1.1\r\nhost: a\r\nhost\r\n\r\n'])(
     'that are none, as %j, are answered 400',
     async (nonsense) => {
-      const { port, url } = await listening()
+      const { port, url, app } = await listening()
       const wire = new Wire(port).write(nonsense)
       await wire.closed
       expect(wire.status).toBe(400)
       expect(problemIn(wire.text).code).toBe('REQUEST_BROKEN')
+      expect(await app.refused('')).toMatchObject([{ code: 'REQUEST_BROKEN', address: '127.0.0.1' }])
       expect((await hook(url, '{}')).status).toBe(202)
     },
   )

@@ -1,6 +1,7 @@
 // R4: all long bodies that are under way share one room; who finds none comes again, and it is given back whatever happens.
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../src/index.ts'
 import { BodyRoom, HeldBody } from '../../src/receive/body-room.ts'
 import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
 import { webBody } from '../../src/http/web-fetch.ts'
@@ -39,9 +40,23 @@ describe('the room', () => {
     expect(room.held).toBe(0)
   })
 
+  it('is asked for what a packed body unpacks to as it comes out, and no more is unpacked than there is room for', async () => {
+    const asked: number[] = []
+    const room = new HeldBody(new BodyRoom(ROOM))
+    const hold = (bytes: number): boolean => asked.push(bytes) > 0 && room.hold(bytes)
+    const packed = gzipSync(Buffer.alloc(32 * 1024 * 1024))
+    const bounds = { ...BOUNDS, maxBody: 64 * 1024 * 1024 }
+    const answer = await boundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), bounds, hold)
+    expect(answer).toMatchObject({ code: 'BUSY' })
+    expect(asked.reduce((sum, bytes) => sum + bytes)).toBeLessThan(4 * (ROOM + UNCOUNTED))
+  })
+
   it('of a web request is asked for each part of it', async () => {
     const held = new HeldBody(new BodyRoom(ROOM))
-    const read = webBody(new Request('http://x', { method: 'POST', body: Buffer.alloc(UNCOUNTED + ROOM + 1) }))
+    const read = webBody(
+      new Request('http://x', { method: 'POST', body: Buffer.alloc(UNCOUNTED + ROOM + 1) }),
+      systemClock,
+    )
     expect(await boundedBody({}, read, BOUNDS, held.hold)).toMatchObject({ code: 'BUSY', after: 1_000 })
   })
 })

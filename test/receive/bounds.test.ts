@@ -70,6 +70,19 @@ describe('app.fetch', () => {
     expect(seen).toEqual({ pulled: expect.toSatisfy((n: number) => n <= 13), cancelled: true })
   })
 
+  it('waits for a slow sender no longer than a server of ours would', async () => {
+    const { app, clock } = await opened(withGithub)
+    let cancelled = false
+    const body = new ReadableStream({ start: (on) => on.enqueue(chunk), cancel: () => void (cancelled = true) })
+    const answer = app.fetch(new Request(AT_GITHUB, { method: 'POST', body, duplex: 'half' }))
+    await clock.advance(29_000)
+    expect(cancelled).toBe(false)
+    await clock.advance(1_000)
+    expect(await problemOf(await answer)).toMatchObject({ status: 408, code: 'REQUEST_TOO_SLOW' })
+    expect(cancelled).toBe(true)
+    expect(await app.refused('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
+  })
+
   it('says so when a stream breaks off, or when somebody has read it before', async () => {
     const { app, store } = await opened(withGithub)
     const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) })
