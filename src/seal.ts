@@ -64,7 +64,7 @@ export class Seal {
   open(sealed: Uint8Array, purpose: string): Buffer {
     const from = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.length)
     const known = this.#keyOf(from)
-    if (from[0] !== VERSION || from.length < HEAD_LENGTH || known === undefined) {
+    if (!looksSealed(from) || known === undefined) {
       throw new SluiceError('SEAL_UNKNOWN', 'It was sealed under a key that this process has not.')
     }
     const nonce = from.subarray(1 + NAME_LENGTH, 1 + NAME_LENGTH + NONCE_LENGTH)
@@ -102,6 +102,11 @@ export class Seal {
     const text = Buffer.concat([cipher.update(bytes), cipher.final()])
     return Buffer.concat([Buffer.of(VERSION), newest.name, nonce, cipher.getAuthTag(), text])
   }
+}
+
+/** What is not sealed nearly never looks like it: no text begins so. */
+export function looksSealed(bytes: Uint8Array): boolean {
+  return bytes[0] === VERSION && bytes.length >= HEAD_LENGTH
 }
 
 function keyOf(text: string): NamedKey {

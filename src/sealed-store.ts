@@ -2,7 +2,7 @@
 // opened on their way out. All other code sees them as they came.
 import { DataKeys } from './data-keys.ts'
 import { SEALED } from './model/event.ts'
-import type { Seal } from './seal.ts'
+import { looksSealed, type Seal } from './seal.ts'
 import type { ClaimedEvent, EventRecord, GetReply, RecordKind, Store } from './store/contract/index.ts'
 
 interface Bytes {
@@ -63,8 +63,9 @@ export function sealedStore(store: Store, master: Seal, isSealed: (source: strin
       const reply = await store.bodies(call)
       const bodies = await Promise.all(
         reply.bodies.map(async (body, at) => {
+          if (body === undefined || !looksSealed(body)) return body
           const { item } = await store.get({ kind: 'events', id: call.events[at] ?? '' })
-          return body === undefined || item === undefined ? body : (await opened({ ...item, body })).body
+          return item === undefined ? body : (await opened({ ...item, body })).body
         }),
       )
       return { ...reply, bodies }

@@ -101,6 +101,27 @@ describe('who has the store alone', () => {
   })
 })
 
+describe('bodies that are not sealed', () => {
+  it('are read by the one call that was made, and one that only looks sealed is given as it is', async () => {
+    const store = await openStore('memory:')
+    onTestFinished(() => store.close())
+    await appended(store, 'a', {})
+    await appended(store, 'b', { body: Buffer.alloc(100, 1) })
+    const got: string[] = []
+    const counted = new Proxy(store, {
+      get: (target, name): unknown => {
+        const member = Reflect.get(target, name) as unknown
+        if (name !== 'get') return typeof member === 'function' ? member.bind(target) : member
+        return (call: Parameters<Store['get']>[0]) => (got.push(call.id), target.get(call))
+      },
+    })
+    const through = sealedStore(counted, new Seal([KEY]), () => true)
+    const { bodies } = await through.bodies({ events: ['a', 'b'] })
+    expect(bodies.map((body) => body?.length)).toEqual([4, 100])
+    expect(got).toEqual(['b'])
+  })
+})
+
 describe('the key that payloads are sealed under', () => {
   it('is one, also when two processes need it first at the same moment', async () => {
     const store = await openStore('memory:')
