@@ -1,7 +1,7 @@
 // `sluice dev`: the same in a process of its own, begun anew whenever a file of the project changes.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { watch } from 'node:fs'
-import { extname, sep } from 'node:path'
+import { basename, extname, sep } from 'node:path'
 import { systemClock } from '../clock.ts'
 import { MASTER_KEY } from '../seal.ts'
 import { devKey } from './dev-key.ts'
@@ -17,7 +17,7 @@ export interface DevParts {
   readonly signal: AbortSignal
 }
 
-const CODE: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.json', '.env'])
+const CODE: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.json'])
 const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', 'dist', 'coverage'])
 /** Editors write a file in several steps, and formatters after them. */
 const SETTLED_AFTER = 150
@@ -60,7 +60,9 @@ function ownKey(folder: string, env: DevParts['env'], say: DevParts['say']): Rea
 }
 
 function isCode(name: string): boolean {
-  return CODE.has(extname(name)) && !name.split(sep).some((part) => IGNORED.has(part))
+  // `.env` and its like are all name, and no extension.
+  const isRead = CODE.has(extname(name)) || basename(name).startsWith('.env')
+  return isRead && !name.split(sep).some((part) => IGNORED.has(part))
 }
 
 /** Told to stop, it lets its runs end first. */

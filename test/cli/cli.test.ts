@@ -212,6 +212,8 @@ describe('sluice dev', () => {
     await program.said(/(waits for a change)/)
     writeFileSync(join(folder, 'sluice.config.ts'), configured('two'))
     expect(await (await fetch(`${await program.said(LISTENS, 2)}/which`)).text()).toBe('two')
+    writeFileSync(join(folder, '.env'), 'A=1')
+    expect(await (await fetch(`${await program.said(LISTENS, 3)}/which`)).text()).toBe('two')
     expect(await program.stop()).toBe(0)
   })
 
