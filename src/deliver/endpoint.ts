@@ -10,7 +10,7 @@ import { matcher } from '../model/globs.ts'
 import { checkUrl, type GuardRules } from './addresses.ts'
 import { headersFault, type Headers } from './headers.ts'
 import { mayHear } from './news.ts'
-import { signingFault, type Signing } from './signing.ts'
+import { secretFaultFor, signingFault, type Signing } from './signing.ts'
 
 export interface EndpointFields {
   /** For people. */
@@ -94,8 +94,10 @@ export function endpointFields(given: NewEndpoint, secret: string, rules: GuardR
   mustBeFilter(fields.eventFilter)
   const badHeaders = headersFault(fields.headers)
   if (badHeaders !== undefined) throw invalid('headers', `refused: ${badHeaders}`)
-  const badSigning = signingFault(fields.signing, secret)
-  if (badSigning !== undefined) throw invalid('secret', `refused: ${badSigning}`)
+  const badSigning = signingFault(fields.signing)
+  if (badSigning !== undefined) throw invalid('signing', `refused: ${badSigning}`)
+  const badSecret = secretFaultFor(fields.signing, secret)
+  if (badSecret !== undefined) throw invalid('secret', `refused: ${badSecret}`)
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
   mustBeRate(fields.rate)
   return fields

@@ -1,4 +1,5 @@
 // What a request to a subscriber carries beside its body, and what an endpoint's own headers may not touch.
+import { isObject } from '../model/arguments.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -27,6 +28,7 @@ const BYTES_MAX = 4_096
 
 /** What is wrong with the headers that somebody wants an endpoint to be sent. */
 export function headersFault(extra: Headers): string | undefined {
+  if (!isObject(extra)) return 'They are an object of names and values.'
   const seen = new Set<string>()
   let bytes = 0
   for (const [given, value] of Object.entries(extra)) {

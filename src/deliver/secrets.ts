@@ -37,6 +37,7 @@ export function newSecret(): string {
 
 /** What is wrong with a secret that somebody has given. */
 export function secretFault(secret: string): string | undefined {
+  if (typeof secret !== 'string') return 'It is no text.'
   if (secret.startsWith(PREFIX) && !BASE64.test(secret.slice(PREFIX.length)))
     return `What follows ${PREFIX} is no base64.`
   if (!secret.isWellFormed()) return 'It is no text.'

@@ -29,6 +29,12 @@ export interface ToSign {
 /** The specification leaves open where the id ends if it has a dot itself. */
 const ID = /^[A-Za-z0-9_-]{1,200}$/
 const TOKEN = /^[\x21-\x7e]+$/
+const ENCODINGS: ReadonlySet<string> = new Set(['hex', 'base64'])
+const OPTIONS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['standard', ['kind']],
+  ['hmac', ['kind', 'header', 'encoding', 'prefix']],
+  ['bearer', ['kind']],
+])
 
 export function signedHeaders(signing: Signing, { id, at, body, secrets }: ToSign): Headers {
   const newest = secrets[0]
@@ -49,22 +55,37 @@ export function signedHeaders(signing: Signing, { id, at, body, secrets }: ToSig
     }
     case 'bearer':
       return { 'webhook-id': id, authorization: `Bearer ${oldest}` }
+    default:
+      throw unsigned(signing)
   }
 }
 
-/** What is wrong with a way to sign that somebody has chosen, or with a secret for it. */
-export function signingFault(signing: Signing, secret: string): string | undefined {
-  switch (signing.kind) {
-    case 'standard':
-      return secretFault(secret)
-    case 'hmac':
-      return headersFault({ [signing.header]: signing.prefix ?? '' }) ?? secretFault(secret)
-    case 'bearer':
-      return TOKEN.test(secret) ? secretFault(secret) : 'A bearer token is of printable characters without spaces.'
-  }
+/** What is wrong with a way to sign that somebody has chosen: types end where JavaScript begins. */
+export function signingFault(signing: Signing): string | undefined {
+  const known = OPTIONS.get(signing?.kind)
+  if (known === undefined) return `Its kind is one of ${[...OPTIONS.keys()].join(', ')}.`
+  const unknown = Object.keys(signing).find((option) => !known.includes(option))
+  if (unknown !== undefined) return `${unknown} is no option of it; there are ${known.join(', ')}.`
+  if (signing.kind !== 'hmac') return undefined
+  const { header, encoding, prefix = '' } = signing
+  if (!ENCODINGS.has(encoding)) return `Its encoding is one of ${[...ENCODINGS].join(', ')}.`
+  return typeof header === 'string' ? headersFault({ [header]: prefix }) : 'Its header is missing.'
+}
+
+/** What is wrong with a secret, where it is used like that. */
+export function secretFaultFor({ kind }: Signing, secret: string): string | undefined {
+  const fault = secretFault(secret)
+  if (fault !== undefined || kind !== 'bearer' || TOKEN.test(secret)) return fault
+  return 'A bearer token is of printable characters without spaces.'
+}
+
+/** It may be of a version to come, or of one before this was checked: what is not signed is not sent. */
+function unsigned(how: never): Error {
+  return new Error(`Nobody here knows how to sign as ${JSON.stringify(how)}; nothing was sent.`)
 }
 
 function mac(secret: string, parts: readonly (string | Uint8Array)[], encoding: 'hex' | 'base64'): string {
+  if (!ENCODINGS.has(encoding)) throw unsigned(encoding as never)
   const hmac = createHmac('sha256', keyOf(secret))
   for (const part of parts) hmac.update(part)
   return hmac.digest(encoding)

@@ -231,6 +231,24 @@ it('a failure of ours costs the endpoint no try', async () => {
   expect((await other.app.deadLetters.list()).items).toEqual([])
 })
 
+it('what could not be signed is not sent, and costs the endpoint no try', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const { app, endpoint, send } = await delivery({ retry: [] }, store)
+  const { id } = await endpoint({ url: to.url })
+  // As another version may have written it.
+  const [doc] = (await store.readDocs({ kind: 'endpoint', ids: [id], after: '', n: 1 })).docs
+  const kept = JSON.parse(Buffer.from(doc?.body ?? '').toString()) as object
+  const body = Buffer.from(JSON.stringify({ ...kept, signing: { kind: 'none' } }))
+  const writes = [{ kind: 'endpoint', id, ifRev: doc?.rev ?? 0, body }]
+  await store.writeDocs({ writes, raiseRoutes: true, audit: undefined })
+  const again = app.events.once('run.again')
+  await send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  expect(to.got).toEqual([])
+  expect((await app.deadLetters.list()).items).toEqual([])
+})
+
 it('what was delivered is not sent again because the store could not note how the endpoint has fared', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
@@ -295,6 +313,11 @@ describe('what cannot be registered', () => {
     [{ url: 'https://example.com/', secret: 'short' }, 'secret'],
     [{ url: 'https://example.com/', eventFilter: [] }, 'eventFilter'],
     [{ url: 'https://example.com/', headers: { host: 'x' } }, 'headers'],
+    [{ url: 'https://example.com/', headers: 'x-a' }, 'headers'],
+    [{ url: 'https://example.com/', secret: 12 }, 'secret'],
+    [{ url: 'https://example.com/', signing: { kind: 'none' } }, 'signing'],
+    [{ url: 'https://example.com/', signing: { kind: 'hmac', header: 'x-sig', encoding: 'latin1' } }, 'signing'],
+    [{ url: 'https://example.com/', signing: { kind: 'hmac', header: 'host', encoding: 'hex' } }, 'signing'],
     [{ url: 'https://example.com/', nonsense: 1 }, 'nonsense'],
   ])('%o names %s', async (given, field) => {
     const { app } = await delivery()

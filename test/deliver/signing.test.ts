@@ -5,7 +5,7 @@ import { Webhook as SvixWebhook } from 'svix'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { batchBody } from '../../src/deliver/batch.ts'
 import { newSecret } from '../../src/deliver/secrets.ts'
-import { signedHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
+import { secretFaultFor, signedHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 1, 2, 3, 456)
 const ID = 'store-1a'
@@ -135,11 +135,41 @@ test('where there is room for one only, the older secret goes on until it ends',
 const own = (header: string, prefix = ''): Signing => ({ kind: 'hmac', header, encoding: 'hex', prefix })
 
 test('what cannot be sent is told when it is chosen', () => {
-  expect(signingFault({ kind: 'standard' }, newSecret())).toBeUndefined()
-  expect(signingFault(own('X-Webhook-Signature', 'sha256='), newSecret())).toBeUndefined()
-  expect(signingFault(own('host'), newSecret())).toBe('host is not for an endpoint to say.')
-  expect(signingFault(own('x-a', 'a\r\n'), newSecret())).toBe('The value of x-a is not plain printable text.')
-  expect(signingFault({ kind: 'standard' }, 'short')).toBe('It has 5 bytes; 16 are the least.')
-  expect(signingFault({ kind: 'bearer' }, newSecret())).toBeUndefined()
-  expect(signingFault({ kind: 'bearer' }, 'with a space in the middle')).toContain('without spaces')
+  for (const kind of ['standard', 'bearer'] as const) expect(signingFault({ kind })).toBeUndefined()
+  expect(signingFault(own('X-Webhook-Signature', 'sha256='))).toBeUndefined()
+  expect(signingFault(own('host'))).toBe('host is not for an endpoint to say.')
+  expect(signingFault(own('x-a', 'a\r\n'))).toBe('The value of x-a is not plain printable text.')
+})
+
+test('a secret fits the way it is used', () => {
+  for (const kind of ['standard', 'bearer'] as const) expect(secretFaultFor({ kind }, newSecret())).toBeUndefined()
+  expect(secretFaultFor({ kind: 'standard' }, 'short')).toBe('It has 5 bytes; 16 are the least.')
+  expect(secretFaultFor({ kind: 'standard' }, 'with a space in the middle')).toBeUndefined()
+  expect(secretFaultFor({ kind: 'bearer' }, 'with a space in the middle')).toContain('without spaces')
+})
+
+describe.each([
+  [undefined, 'kind'],
+  [null, 'kind'],
+  ['standard', 'kind'],
+  [{}, 'kind'],
+  [{ kind: 'none' }, 'kind'],
+  [{ kind: 'Standard' }, 'kind'],
+  [{ kind: 'toString' }, 'kind'],
+  [{ kind: 'hmac', header: 'x-sig', encoding: 'latin1' }, 'encoding'],
+  [{ kind: 'hmac', header: 'x-sig' }, 'encoding'],
+])('%o, which nobody knows', (signing, field) => {
+  test('is refused, and signs nothing', () => {
+    expect(signingFault(signing as never)).toContain(field)
+    const what = { id: ID, at: NOW, body: BODY, secrets: [newSecret()] }
+    expect(() => signedHeaders(signing as never, what)).toThrow()
+  })
+})
+
+test.each([
+  [{ kind: 'hmac', encoding: 'hex' }, 'header'],
+  [{ kind: 'hmac', header: 'x-sig', encoding: 'hex', prefix: 1 }, 'x-sig'],
+  [{ kind: 'standard', header: 'x-sig' }, 'header'],
+])('%o is not read as something else', (signing, field) => {
+  expect(signingFault(signing as never)).toContain(field)
 })
