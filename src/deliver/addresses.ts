@@ -65,7 +65,7 @@ export type CheckedUrl =
   /** For the eyes of who registers it: nothing in it depends on what our network looks like. */
   | { readonly kind: 'forbidden'; readonly why: string }
 
-const URL_LENGTH_MAX = 2_048
+export const URL_LENGTH_MAX = 2_048
 const NAME_LENGTH_MAX = 253
 /** A URL is parsed as browsers do it, who drop or mend these. Whoever writes them wants two readers to see two hosts. */
 const MENDED = /[\p{Cc}\p{Cf}\s\\]/u

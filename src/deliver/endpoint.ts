@@ -7,7 +7,7 @@ import { limitSettings } from '../limit/options.ts'
 import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import { matcher } from '../model/globs.ts'
-import { checkUrl, type GuardRules } from './addresses.ts'
+import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './addresses.ts'
 import { headersFault, type Headers } from './headers.ts'
 import { mayHear } from './news.ts'
 import { secretFaultFor, signingFault, type Signing } from './signing.ts'
@@ -85,8 +85,9 @@ export function endpointFields(given: NewEndpoint, secret: string, rules: GuardR
   const fields: EndpointFields = { ...UNSAID, ...said }
   for (const field of ['name', 'tenant', 'description', 'url'] as const) {
     const text: unknown = fields[field]
-    if (typeof text !== 'string' || !text.isWellFormed() || text.length > TEXT_MAX) {
-      throw invalid(field, `no text of at most ${TEXT_MAX} characters`)
+    const most = field === 'url' ? URL_LENGTH_MAX : TEXT_MAX
+    if (typeof text !== 'string' || !text.isWellFormed() || text.length > most) {
+      throw invalid(field, `no text of at most ${most} characters`)
     }
   }
   const checked = checkUrl(fields.url, rules)

@@ -43,6 +43,17 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.get(PATH)).body).toEqual({ items: [] })
   })
 
+  test('a url has one bound, whoever looks at it', async () => {
+    const r = await scene(store)
+    const long = URL.padEnd(2_048, 'x')
+    expect(await r.post(PATH, { url: long })).toMatchObject({ status: 200, body: { url: long } })
+    expect(await r.post(PATH, { url: `${long}x` })).toMatchObject({
+      status: 400,
+      body: { detail: expect.stringContaining('2048') },
+    })
+    await expect(r.app.endpoints.add({ url: `${long}x` })).rejects.toThrow('2048')
+  })
+
   test('without a key nothing is kept that would be a secret', async () => {
     const r = await scene(store, '')
     expect(await r.post(PATH, { url: URL })).toMatchObject({ status: 409, body: { code: 'NOT_POSSIBLE' } })

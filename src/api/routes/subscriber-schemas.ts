@@ -1,5 +1,6 @@
 // What routes of subscribers take and answer.
 import { z } from 'zod'
+import { URL_LENGTH_MAX } from '../../deliver/addresses.ts'
 import type { EndpointChange, NewEndpoint } from '../../deliver/endpoint.ts'
 import type { Rotation } from '../../deliver/endpoints.ts'
 import { id, moment, tenant } from '../schemas.ts'
@@ -22,7 +23,7 @@ const SIGNING = z.discriminatedUnion('kind', [
 
 const FIELDS = {
   name: z.string().max(1_024),
-  url: z.string().max(2_048).meta({ example: 'https://example.com/hook' }),
+  url: z.string().max(URL_LENGTH_MAX).meta({ example: 'https://example.com/hook' }),
   eventFilter: z.array(z.string().max(256)).min(1).max(100).meta({ description: 'Globs over types of events.' }),
   description: z.string().max(1_024),
   headers: z.record(z.string(), z.string()).meta({ description: 'Sent along with each batch.' }),
