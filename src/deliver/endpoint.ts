@@ -78,7 +78,8 @@ const UNSAID: Omit<EndpointFields, 'url'> = {
   rate: null,
 }
 
-export function endpointFields(given: NewEndpoint, secret: string, rules: GuardRules): EndpointFields {
+/** `secrets`: all that are active. The one before the newest is sent as well, or even alone. */
+export function endpointFields(given: NewEndpoint, secrets: readonly string[], rules: GuardRules): EndpointFields {
   if (typeof given !== 'object' || given === null) throw invalid('url', 'missing; it is where batches are posted to')
   onlyKnown(given, FIELDS, 'endpoint: ')
   const { secret: _secret, ...said } = given
@@ -97,8 +98,11 @@ export function endpointFields(given: NewEndpoint, secret: string, rules: GuardR
   if (badHeaders !== undefined) throw invalid('headers', `refused: ${badHeaders}`)
   const badSigning = signingFault(fields.signing)
   if (badSigning !== undefined) throw invalid('signing', `refused: ${badSigning}`)
-  const badSecret = secretFaultFor(fields.signing, secret)
-  if (badSecret !== undefined) throw invalid('secret', `refused: ${badSecret}`)
+  for (const [at, secret] of secrets.entries()) {
+    const fault = secretFaultFor(fields.signing, secret)
+    if (fault !== undefined)
+      throw invalid(at === 0 ? 'secret' : 'the secret before, which still counts,', `refused: ${fault}`)
+  }
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
   mustBeRate(fields.rate)
   return fields

@@ -93,7 +93,7 @@ export class Endpoints {
     const { seal, rules, docs, subscriptions, proving } = this.#parts
     if (!seal.hasKey) throw new SluiceError('NOT_POSSIBLE', 'Secrets are kept sealed: give the app a key first.')
     const secret = given?.secret ?? newSecret()
-    const fields = endpointFields(given, secret, rules)
+    const fields = endpointFields(given, [secret], rules)
     const { count, now } = await docs.count()
     if (count >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
     const id = `ep_${randomBytes(9).toString('base64url')}`
@@ -123,8 +123,8 @@ export class Endpoints {
     const { rules, docs, subscriptions } = this.#parts
     if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
     const changing = (kept: KeptEndpoint, now: Millis): KeptEndpoint => {
-      const [secret = ''] = activeSecrets(this.#secretsOf(kept), now)
-      return { ...kept, ...endpointFields({ ...fieldsOf(kept), ...change }, secret, rules) }
+      const secrets = activeSecrets(this.#secretsOf(kept), now)
+      return { ...kept, ...endpointFields({ ...fieldsOf(kept), ...change }, secrets, rules) }
     }
     const proven = await this.#provenFor(id, changing)
     const done = { by, what: `changed endpoint ${id}` }
@@ -183,7 +183,7 @@ export class Endpoints {
     const { docs, rules, seal } = this.#parts
     const done = { by, what: `rotated the secret of endpoint ${id}` }
     const endpoint = await docs.change(id, done, (kept, now) => {
-      endpointFields({ ...fieldsOf(kept), secret }, secret, rules)
+      endpointFields({ ...fieldsOf(kept), secret }, [secret], rules)
       const next = rotated(this.#secretsOf(kept), secret, now, force)
       if (next.kind === 'rotating') {
         const until = new Date(next.until).toISOString()

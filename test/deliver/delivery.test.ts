@@ -183,6 +183,15 @@ describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
     expect(JSON.stringify(await app.endpoints.list())).not.toContain('whsec')
   })
 
+  it('is signed in another way only if each secret that still counts can be used so', async () => {
+    const { app, endpoint } = await delivery({}, fresh(store))
+    const { id } = await endpoint({ url: 'http://127.0.0.1:1/', secret: 'a phrase with spaces' })
+    await app.endpoints.rotateSecret(id)
+    const changed = app.endpoints.change(id, { signing: { kind: 'bearer' } })
+    await expect(changed).rejects.toThrow('the secret before')
+    expect(await app.endpoints.get(id)).toMatchObject({ signing: { kind: 'standard' } })
+  })
+
   it('an endpoint that was changed gets what it asks for from then on', async () => {
     const [before, after] = [await subscriber(), await subscriber()]
     const { app, endpoint, send } = await delivery({}, fresh(store))
