@@ -8,7 +8,7 @@ export const ENDPOINTS: Members<Endpoints> = {
   // What is registered is checked where it is understood.
   add: { endpoint: 'anything', 'by?': 'text' },
   get: { id: 'text' },
-  change: { id: 'text', change: 'object', 'by?': 'text' },
+  change: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
   pause: byId,
   resume: byId,
   enable: { id: 'text', how: { 'from?': 'anything', 'by?': 'text' } },

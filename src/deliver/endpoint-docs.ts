@@ -1,13 +1,12 @@
-// Endpoints as they are kept: one document each, its secrets sealed inside. Written against the revision that was read.
+// Endpoints as they are kept: one document each, with a part that is sealed. Written against the revision that was read.
 import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
 import { AtHand, type ReaderParts } from './at-hand.ts'
+import { namesOf, type SealedPart } from './confidential.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
-export interface KeptEndpoint extends Endpoint {
-  readonly sealed64: string
-}
+export interface KeptEndpoint extends Omit<Endpoint, 'headers'>, SealedPart {}
 
 export interface Read<T> {
   readonly kept: T
@@ -122,18 +121,20 @@ export class EndpointDocs {
   }
 }
 
-export function shown({ sealed64: _sealed, ...endpoint }: KeptEndpoint): Endpoint {
-  return endpoint
+export function shown({ sealed64: _sealed, headers, ...endpoint }: KeptEndpoint): Endpoint {
+  return { ...endpoint, headers: namesOf(headers) }
 }
 
+/** All but what is sealed. */
 export function fieldsOf({
   id: _id,
   createdAt: _at,
   active: _active,
   proof: _proof,
   sealed64: _sealed,
+  headers: _headers,
   ...fields
-}: KeptEndpoint): NewEndpoint {
+}: KeptEndpoint): Omit<NewEndpoint, 'headers'> {
   return fields
 }
 

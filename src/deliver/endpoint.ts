@@ -8,7 +8,7 @@ import type { Duration } from '../model/duration.ts'
 import { onlyKnown } from '../model/options.ts'
 import { matcher } from '../model/globs.ts'
 import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './addresses.ts'
-import { headersFault, type Headers } from './headers.ts'
+import { headersFault, joined, type Headers, type HeadersChange } from './headers.ts'
 import { mayHear } from './news.ts'
 import { secretFaultFor, signingFault, type Signing } from './signing.ts'
 
@@ -34,8 +34,10 @@ export interface EndpointRate {
   readonly per: Duration
 }
 
-export interface Endpoint extends EndpointFields {
+export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly id: string
+  /** Their names: values are sealed like secrets, and not shown. */
+  readonly headers: readonly string[]
   readonly createdAt: Millis
   /** False: its events wait. */
   readonly active: boolean
@@ -50,7 +52,10 @@ export type NewEndpoint = Pick<EndpointFields, 'url'> &
   }
 
 /** The tenant is for good: what waits for one must not reach another. */
-export type EndpointChange = Partial<Omit<EndpointFields, 'tenant'>>
+export type EndpointChange = Partial<Omit<EndpointFields, 'tenant' | 'headers'>> & {
+  /** What is not named stays. */
+  readonly headers?: HeadersChange
+}
 
 const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'name',
@@ -105,7 +110,7 @@ export function endpointFields(given: NewEndpoint, secrets: readonly string[], r
   }
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
   mustBeRate(fields.rate)
-  return fields
+  return { ...fields, headers: joined(fields.headers) }
 }
 
 /** What no limit could keep is no rate. */

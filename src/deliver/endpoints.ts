@@ -6,23 +6,17 @@ import type { Seal } from '../seal.ts'
 import type { Store } from '../store/contract/index.ts'
 import type { GuardRules } from './addresses.ts'
 import type { Breakers } from './breakers.ts'
+import { openConfidential, sealConfidential, type Confidential } from './confidential.ts'
 import { deliveriesTo, type AskedDeliveries, type DeliveryRecord } from './deliveries.ts'
 import { endpointFields, type Endpoint, type EndpointChange, type NewEndpoint } from './endpoint.ts'
 import { fieldsOf, missing, shown, type EndpointDocs, type KeptEndpoint } from './endpoint-docs.ts'
+import { changedHeaders, type Headers } from './headers.ts'
 import { healthOf, type EndpointHealth, type Fared } from './health.ts'
 import type { History } from './history.ts'
 import type { OwnTokens } from './own-tokens.ts'
 import type { PostingParts } from './posting.ts'
 import type { ProvenEndpoint, Proving } from './proving.ts'
-import {
-  activeSecrets,
-  firstSecret,
-  newSecret,
-  openSecrets,
-  rotated,
-  sealSecrets,
-  type EndpointSecrets,
-} from './secrets.ts'
+import { activeSecrets, firstSecret, newSecret, rotated } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { sendTest, type TestResult } from './test-event.ts'
 
@@ -72,6 +66,8 @@ export interface Addressed {
   readonly endpoint: Endpoint
   /** The newest first. */
   readonly secrets: readonly string[]
+  /** Its own. */
+  readonly headers: Headers
 }
 
 const MOST = 10_000
@@ -79,7 +75,7 @@ const MOST = 10_000
 export class Endpoints {
   readonly #parts: EndpointsParts
   /** As long as the document is at hand, so is what was made of it. */
-  readonly #made = new WeakMap<KeptEndpoint, { readonly endpoint: Endpoint; readonly secrets: EndpointSecrets }>()
+  readonly #made = new WeakMap<KeptEndpoint, { readonly endpoint: Endpoint } & Confidential>()
 
   constructor(parts: EndpointsParts) {
     this.#parts = parts
@@ -98,12 +94,12 @@ export class Endpoints {
     if (count >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
     const id = `ep_${randomBytes(9).toString('base64url')}`
     const { isAsked } = proving
-    const endpoint: Endpoint = { id, ...fields, createdAt: now, active: true, proof: isAsked ? 'pending' : 'none' }
-    const sealed64 = sealSecrets(seal, firstSecret(secret, now), ownerOf(endpoint)).toString('base64')
-    await docs.add({ ...endpoint, sealed64 }, { by, what: `added endpoint ${id}` })
+    const endpoint = { id, ...fields, createdAt: now, active: true, proof: isAsked ? 'pending' : 'none' } as const
+    const kept = this.#sealed(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
+    await docs.add(kept, { by, what: `added endpoint ${id}` })
     if (isAsked) return { ...(await this.prove(id, by)), secret }
     await subscriptions.refresh()
-    return { ...endpoint, secret }
+    return { ...shown(kept), secret }
   }
 
   /** The oldest first. */
@@ -123,8 +119,11 @@ export class Endpoints {
     const { rules, docs, subscriptions } = this.#parts
     if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
     const changing = (kept: KeptEndpoint, now: Millis): KeptEndpoint => {
-      const secrets = activeSecrets(this.#secretsOf(kept), now)
-      return { ...kept, ...endpointFields({ ...fieldsOf(kept), ...change }, secrets, rules) }
+      const { secrets, headers: before } = this.#opened(kept)
+      const headers = change.headers === undefined ? before : changedHeaders(before, change.headers)
+      const said = { ...fieldsOf(kept), ...change, headers }
+      const fields = endpointFields(said, activeSecrets(secrets, now), rules)
+      return this.#sealed({ ...kept, ...fields }, { secrets, headers: fields.headers })
     }
     const proven = await this.#provenFor(id, changing)
     const done = { by, what: `changed endpoint ${id}` }
@@ -180,16 +179,17 @@ export class Endpoints {
     id: string,
     { secret = newSecret(), force = false, by = '' }: Partial<Rotation> = {},
   ): Promise<AddedEndpoint> {
-    const { docs, rules, seal } = this.#parts
+    const { docs, rules } = this.#parts
     const done = { by, what: `rotated the secret of endpoint ${id}` }
     const endpoint = await docs.change(id, done, (kept, now) => {
+      const { secrets, headers } = this.#opened(kept)
       endpointFields({ ...fieldsOf(kept), secret }, [secret], rules)
-      const next = rotated(this.#secretsOf(kept), secret, now, force)
+      const next = rotated(secrets, secret, now, force)
       if (next.kind === 'rotating') {
         const until = new Date(next.until).toISOString()
         throw new SluiceError('NOT_POSSIBLE', `The secret before the last signs until ${until}; use force to end that.`)
       }
-      return { ...kept, sealed64: sealSecrets(seal, next.secrets, ownerOf(kept)).toString('base64') }
+      return this.#sealed(kept, { secrets: next.secrets, headers })
     })
     return { ...endpoint, secret }
   }
@@ -269,8 +269,8 @@ export class Endpoints {
     const kept = await this.#parts.docs.lately(id)
     if (kept === undefined) return undefined
     let made = this.#made.get(kept)
-    if (made === undefined) this.#made.set(kept, (made = { endpoint: shown(kept), secrets: this.#secretsOf(kept) }))
-    return { endpoint: made.endpoint, secrets: activeSecrets(made.secrets, this.#parts.now()) }
+    if (made === undefined) this.#made.set(kept, (made = { endpoint: shown(kept), ...this.#opened(kept) }))
+    return { ...made, secrets: activeSecrets(made.secrets, this.#parts.now()) }
   }
 
   async #seen(endpoints: readonly Endpoint[], now: Millis): Promise<readonly SeenEndpoint[]> {
@@ -296,11 +296,17 @@ export class Endpoints {
     if (kept === undefined || !proving.isAsked) return {}
     const changed = changing(kept, now)
     if (changed.url === kept.url) return {}
-    return proving.before({ endpoint: shown(changed), secrets: activeSecrets(this.#secretsOf(kept), now) })
+    const { secrets, headers } = this.#opened(changed)
+    return proving.before({ endpoint: shown(changed), secrets: activeSecrets(secrets, now), headers })
   }
 
-  #secretsOf(kept: KeptEndpoint): EndpointSecrets {
-    return openSecrets(this.#parts.seal, Buffer.from(kept.sealed64, 'base64'), ownerOf(kept))
+  #opened(kept: KeptEndpoint): Confidential {
+    return openConfidential(this.#parts.seal, kept)
+  }
+
+  #sealed(endpoint: Omit<KeptEndpoint, 'sealed64'>, what: Confidential): KeptEndpoint {
+    const sealed64 = sealConfidential(this.#parts.seal, what, endpoint)
+    return { ...endpoint, headers: Object.keys(what.headers), sealed64 }
   }
 }
 
@@ -315,8 +321,4 @@ export interface Rotation {
   readonly secret: string
   readonly force: boolean
   readonly by: string
-}
-
-function ownerOf({ id, tenant }: Endpoint): { readonly endpoint: string; readonly tenant: string } {
-  return { endpoint: id, tenant }
 }

@@ -2,7 +2,8 @@
 // says nothing.
 import type { Millis } from '../clock.ts'
 import { checkUrl } from './addresses.ts'
-import type { Endpoint, EndpointRate } from './endpoint.ts'
+import type { EndpointRate } from './endpoint.ts'
+import type { Addressed } from './endpoints.ts'
 import { Exchange } from './exchange.ts'
 import { joined, type Headers } from './headers.ts'
 import type { PostingParts } from './posting.ts'
@@ -16,7 +17,8 @@ export type Leave =
 const ANSWER_MAX = 1_024
 const MINUTE: Millis = 60_000
 
-export async function askLeave(parts: PostingParts, endpoint: Endpoint, origin: string): Promise<Leave> {
+export async function askLeave(parts: PostingParts, to: Addressed, origin: string): Promise<Leave> {
+  const { endpoint } = to
   const { clock, deadline } = parts
   const began = clock.monotonic()
   const exchange = new Exchange(ANSWER_MAX)
@@ -27,7 +29,7 @@ export async function askLeave(parts: PostingParts, endpoint: Endpoint, origin: 
     if (checked.kind === 'forbidden') return { kind: 'refused', error: 'The destination is not allowed.', ms: since() }
     const { origin: where, pathname, search } = checked.url
     const asked = { 'user-agent': parts.userAgent, 'webhook-request-origin': origin, ...rateAsked(endpoint.rate) }
-    const headers = joined(endpoint.headers, asked)
+    const headers = joined(to.headers, asked)
     const { agent } = await parts.way()
     const heard = await exchange.with(agent, { origin: where, path: pathname + search, method: 'OPTIONS', headers })
     return { ...answered(oneEach(heard.headers), origin, endpoint.rate !== null), ms: since() }

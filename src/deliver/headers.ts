@@ -43,6 +43,18 @@ export function headersFault(extra: Headers): string | undefined {
   return bytes > BYTES_MAX ? `They are longer than ${BYTES_MAX} bytes together.` : undefined
 }
 
+/** Null takes one away. */
+export type HeadersChange = Readonly<Record<string, string | null>>
+
+/** What is not named stays: who changes one need not know the others. */
+export function changedHeaders(before: Headers, change: HeadersChange): Headers {
+  const named = new Set(Object.keys(change).map((name) => name.toLowerCase()))
+  return Object.fromEntries([
+    ...Object.entries(before).filter(([name]) => !named.has(name.toLowerCase())),
+    ...Object.entries(change).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
+  ])
+}
+
 /** Names in lower case, the later of two of one name wins: so ours come last. */
 export function joined(...all: readonly Headers[]): Record<string, string> {
   const together: Record<string, string> = {}

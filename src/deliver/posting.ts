@@ -65,7 +65,7 @@ export interface ToSend extends Pick<PostRequest, 'body' | 'maxAnswer'> {
 /** Anything, in the endpoint's name. */
 export async function postSigned(
   parts: PostingParts,
-  { endpoint, secrets }: Addressed,
+  { endpoint, secrets, headers: extra }: Addressed,
   { id, signal, ...what }: ToSend,
 ): Promise<Posted> {
   const { clock, deadline, userAgent, rules, origin } = parts
@@ -73,7 +73,7 @@ export async function postSigned(
   return parts.paced(endpoint, () => {
     const signed = signedHeaders(endpoint.signing, { id, at: parts.now(), body: what.body, secrets })
     const headers = { ...JSON_BODY, ...signed, ...(origin !== undefined && { 'webhook-request-origin': origin }) }
-    const request = { ...what, url: endpoint.url, headers, extra: endpoint.headers }
+    const request = { ...what, url: endpoint.url, headers, extra }
     const how = { agent: way.agent, clock, deadline, userAgent, allowLoopback: rules.allowLoopback ?? false }
     return way.post(request, signal === undefined ? how : { ...how, signal })
   })

@@ -27,7 +27,7 @@ export async function proveOwner(
 ): Promise<Proved> {
   if (proof.kind === 'challenge') return challenge(parts, to)
   const { endpoint } = to
-  const leave = await askLeave(parts, endpoint, proof.origin)
+  const leave = await askLeave(parts, to, proof.origin)
   if (leave.kind === 'refused') return { proven: false, ms: leave.ms, error: leave.error }
   const { perMinute, ms } = leave
   const isLess = perMinute !== undefined && (endpoint.rate === null || perMinute < perMinuteOf(endpoint.rate))

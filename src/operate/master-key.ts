@@ -1,7 +1,7 @@
 // The master key, exchanged: all that is sealed under an older one is sealed anew, page by page, each in one commit. Whoever is
 // killed over it begins again: both keys open until the end, and what is done is known by its key.
 import { DATA_KEY_DOCS } from '../data-keys.ts'
-import { ENDPOINT_DOCS } from '../deliver/secrets.ts'
+import { ENDPOINT_DOCS } from '../deliver/confidential.ts'
 import { SluiceError } from '../errors.ts'
 import { REFUSED_DOCS } from '../receive/refused-docs.ts'
 import { SOURCE_SECRET_DOCS } from '../receive/source-secrets.ts'

@@ -72,6 +72,19 @@ describe.each(STORES)('on %s', (store) => {
     expect(tenant.status).toBe(400)
   })
 
+  test('headers are listed by name alone; one is changed or taken away without the others', async () => {
+    const r = await scene(store)
+    const { id } = await registered(r, { headers: { authorization: 'Bearer hush', 'x-team': 'a' } })
+    const { secret: operate } = await r.app.keys.make({ name: 'acts', role: 'operate' })
+    const { secret: key } = await r.app.keys.make({ name: 'looks', role: 'read' })
+    const listed = await r.get(PATH, { key })
+    expect(listed.body).toMatchObject({ items: [{ id, headers: ['authorization', 'x-team'] }] })
+    expect(JSON.stringify(listed.body)).not.toContain('hush')
+    const changed = await r.call('PATCH', `${PATH}/${id}`, { key: operate, body: { headers: { 'x-team': null } } })
+    expect(changed.body).toMatchObject({ headers: ['authorization'] })
+    expect(await r.app.endpoints.addressed(id)).toMatchObject({ headers: { authorization: 'Bearer hush' } })
+  })
+
   test('paused and resumed', async () => {
     const r = await scene(store)
     await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })

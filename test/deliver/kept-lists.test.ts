@@ -28,7 +28,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
     eventFilter: ['**'],
     tenant: '',
     description: '',
-    headers: {},
+    headers: [],
     signing: { kind: 'standard' },
     form: 'standard',
     rate: null,

@@ -1,14 +1,13 @@
 // Secrets of endpoints: made well, refused when weak, two at a time for a day, sealed for one endpoint and no other.
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { openConfidential, sealConfidential, type Confidential, type Owner } from '../../src/deliver/confidential.ts'
 import {
   activeSecrets,
   firstSecret,
   keyBytes,
   newSecret,
-  openSecrets,
   rotated,
-  sealSecrets,
   secretFault,
   type EndpointSecrets,
 } from '../../src/deliver/secrets.ts'
@@ -63,23 +62,27 @@ test('a second rotation waits for the end of the first, unless it is forced', ()
 test('sealed: nothing of them is to be read, and they open for their endpoint alone', () => {
   const seal = new Seal([randomBytes(32).toString('base64')])
   const secrets = rotatedOf(firstSecret('the-first-secret-1', 0), newSecret(), NOW)
-  const owner = { endpoint: 'ep-1', tenant: 'acme' }
-  const sealed = sealSecrets(seal, secrets, owner)
-  for (const text of activeSecrets(secrets, NOW)) expect(sealed.includes(text)).toBe(false)
-  expect(openSecrets(seal, sealed, owner)).toEqual(secrets)
+  const owner = { id: 'ep-1', tenant: 'acme' }
+  const what = { secrets, headers: { 'x-key': 'a-password' } }
+  const sealed64 = sealConfidential(seal, what, owner)
+  const sealed = Buffer.from(sealed64, 'base64')
+  for (const text of [...activeSecrets(secrets, NOW), 'x-key', 'a-password']) expect(sealed.includes(text)).toBe(false)
+  const opened = (of: Owner): Confidential => openConfidential(seal, { ...of, sealed64, headers: ['x-key'] })
+  expect(opened(owner)).toEqual(what)
   const others = [
-    { endpoint: 'ep-2', tenant: 'acme' },
-    { endpoint: 'ep-1', tenant: 'other' },
-    { endpoint: 'ep-1","acme', tenant: '' },
+    { id: 'ep-2', tenant: 'acme' },
+    { id: 'ep-1', tenant: 'other' },
+    { id: 'ep-1","acme', tenant: '' },
   ]
-  for (const other of others) expect(() => openSecrets(seal, sealed, other)).toThrow('SEAL_UNKNOWN')
+  for (const other of others) expect(() => opened(other)).toThrow('SEAL_UNKNOWN')
 })
 
 test('when the master key is exchanged, what the old one sealed is opened and sealed anew', () => {
   const [old, newer] = [randomBytes(32).toString('base64'), randomBytes(32).toString('base64')]
-  const owner = { endpoint: 'ep-1', tenant: '' }
-  const secrets = firstSecret(newSecret(), NOW)
+  const owner = { id: 'ep-1', tenant: '', headers: [] }
+  const what = { secrets: firstSecret(newSecret(), NOW), headers: {} }
   const both = new Seal([newer, old])
-  const again = sealSecrets(both, openSecrets(both, sealSecrets(new Seal([old]), secrets, owner), owner), owner)
-  expect(openSecrets(new Seal([newer]), again, owner)).toEqual(secrets)
+  const sealed64 = sealConfidential(new Seal([old]), what, owner)
+  const again = sealConfidential(both, openConfidential(both, { ...owner, sealed64 }), owner)
+  expect(openConfidential(new Seal([newer]), { ...owner, sealed64: again })).toEqual(what)
 })

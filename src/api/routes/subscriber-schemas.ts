@@ -40,6 +40,7 @@ const FIELDS = {
 const PLAIN = z.strictObject({
   id: z.string(),
   ...FIELDS,
+  headers: z.array(z.string()).meta({ description: 'Their names; values are sealed, and not shown.' }),
   tenant,
   createdAt: moment,
   active: z.boolean().meta({ description: 'False: paused, and its events wait.' }),
@@ -107,7 +108,12 @@ export const NEW_SUBSCRIBER: z.ZodType<NewEndpoint> = z.strictObject({
 }) as unknown as z.ZodType<NewEndpoint>
 
 export const CHANGE: z.ZodType<EndpointChange> = z
-  .strictObject(FIELDS)
+  .strictObject({
+    ...FIELDS,
+    headers: z
+      .record(z.string(), z.string().nullable())
+      .meta({ description: 'What is not named stays; null takes one away.' }),
+  })
   .partial() as unknown as z.ZodType<EndpointChange>
 
 export const ROTATION: z.ZodType<Pick<Partial<Rotation>, 'secret' | 'force'>> = z.strictObject({
