@@ -45,17 +45,23 @@ export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly proof: 'none' | 'pending' | 'proven'
 }
 
-export type NewEndpoint = Pick<EndpointFields, 'url'> &
-  Partial<EndpointFields> & {
-    /** At least 16 bytes, or `whsec_` and base64. One is made unless it is given. */
-    readonly secret?: string
-  }
+export type NewEndpoint = Pick<EndpointFields, 'url'> & Partial<Omit<EndpointFields, 'eventFilter'>> & Given
+
+interface Given {
+  /** Null, or an empty list, is all. */
+  readonly eventFilter?: readonly string[] | null
+  /** False: it is paused. */
+  readonly active?: boolean
+  /** At least 16 bytes, or `whsec_` and base64. A new endpoint without one is given one; another than it has is rotated in. */
+  readonly secret?: string
+}
 
 /** The tenant is for good: what waits for one must not reach another. */
-export type EndpointChange = Partial<Omit<EndpointFields, 'tenant' | 'headers'>> & {
-  /** What is not named stays. */
-  readonly headers?: HeadersChange
-}
+export type EndpointChange = Partial<Omit<EndpointFields, 'tenant' | 'headers' | 'eventFilter'>> &
+  Given & {
+    /** What is not named stays. */
+    readonly headers?: HeadersChange
+  }
 
 const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'name',
@@ -68,13 +74,14 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'form',
   'rate',
   'secret',
+  'active',
 ])
 const TEXT_MAX = 1_024
 const FILTERS_MAX = 100
+const SECRET_BEFORE = 'the secret before, which counts until its day is over or it is ended by force,'
 
-const UNSAID: Omit<EndpointFields, 'url'> = {
+const UNSAID: Omit<EndpointFields, 'url' | 'eventFilter'> = {
   name: '',
-  eventFilter: ['**'],
   tenant: '',
   description: '',
   headers: {},
@@ -87,8 +94,8 @@ const UNSAID: Omit<EndpointFields, 'url'> = {
 export function endpointFields(given: NewEndpoint, secrets: readonly string[], rules: GuardRules): EndpointFields {
   if (typeof given !== 'object' || given === null) throw invalid('url', 'missing; it is where batches are posted to')
   onlyKnown(given, FIELDS, 'endpoint: ')
-  const { secret: _secret, ...said } = given
-  const fields: EndpointFields = { ...UNSAID, ...said }
+  const { secret: _secret, active = true, eventFilter, ...said } = given
+  const fields: EndpointFields = { ...UNSAID, ...said, eventFilter: filterOf(eventFilter) }
   for (const field of ['name', 'tenant', 'description', 'url'] as const) {
     const text: unknown = fields[field]
     const most = field === 'url' ? URL_LENGTH_MAX : TEXT_MAX
@@ -98,15 +105,14 @@ export function endpointFields(given: NewEndpoint, secrets: readonly string[], r
   }
   const checked = checkUrl(fields.url, rules)
   if (checked.kind === 'forbidden') throw invalid('url', `not one that is posted to (${checked.why})`)
-  mustBeFilter(fields.eventFilter)
+  if (typeof active !== 'boolean') throw invalid('active', 'neither true nor false')
   const badHeaders = headersFault(fields.headers)
   if (badHeaders !== undefined) throw invalid('headers', `refused: ${badHeaders}`)
   const badSigning = signingFault(fields.signing)
   if (badSigning !== undefined) throw invalid('signing', `refused: ${badSigning}`)
   for (const [at, secret] of secrets.entries()) {
     const fault = secretFaultFor(fields.signing, secret)
-    if (fault !== undefined)
-      throw invalid(at === 0 ? 'secret' : 'the secret before, which still counts,', `refused: ${fault}`)
+    if (fault !== undefined) throw invalid(at === 0 ? 'secret' : SECRET_BEFORE, `refused: ${fault}`)
   }
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
   mustBeRate(fields.rate)
@@ -124,11 +130,14 @@ function mustBeRate(rate: unknown): void {
   }
 }
 
-function mustBeFilter(filter: unknown): void {
-  if (!Array.isArray(filter) || filter.length === 0 || filter.length > FILTERS_MAX) {
-    throw invalid('eventFilter', `no list of 1 to ${FILTERS_MAX} types; leave it out for all`)
+function filterOf(asked: NewEndpoint['eventFilter']): readonly string[] {
+  const filter = asked ?? []
+  if (!Array.isArray(filter) || filter.length > FILTERS_MAX) {
+    throw invalid('eventFilter', `no list of at most ${FILTERS_MAX} types; leave it out for all`)
   }
+  if (filter.length === 0) return ['**']
   matcher(filter, 'endpoint: eventFilter')
+  return filter as readonly string[]
 }
 
 /** Which of them get an event. */

@@ -16,7 +16,7 @@ import type { History } from './history.ts'
 import type { OwnTokens } from './own-tokens.ts'
 import type { PostingParts } from './posting.ts'
 import type { ProvenEndpoint, Proving } from './proving.ts'
-import { activeSecrets, firstSecret, newSecret, rotated } from './secrets.ts'
+import { activeSecrets, firstSecret, newSecret, rotated, type EndpointSecrets } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { sendTest, type TestResult } from './test-event.ts'
 
@@ -87,6 +87,7 @@ export class Endpoints {
 
   async add(given: NewEndpoint, by = ''): Promise<AddedEndpoint> {
     const { seal, rules, docs, subscriptions, proving } = this.#parts
+    const active = given?.active ?? true
     if (!seal.hasKey) throw new SluiceError('NOT_POSSIBLE', 'Secrets are kept sealed: give the app a key first.')
     const secret = given?.secret ?? newSecret()
     const fields = endpointFields(given, [secret], rules)
@@ -94,7 +95,7 @@ export class Endpoints {
     if (count >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
     const id = `ep_${randomBytes(9).toString('base64url')}`
     const { isAsked } = proving
-    const endpoint = { id, ...fields, createdAt: now, active: true, proof: isAsked ? 'pending' : 'none' } as const
+    const endpoint = { id, ...fields, createdAt: now, active, proof: isAsked ? 'pending' : 'none' } as const
     const kept = this.#sealed(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { by, what: `added endpoint ${id}` })
     if (isAsked) return { ...(await this.prove(id, by)), secret }
@@ -114,43 +115,42 @@ export class Endpoints {
     return kept === undefined ? undefined : (await this.#seen([shown(kept)], now))[0]
   }
 
-  /** What is not named stays as it is. */
+  /** What is not named stays as it is. `active` pauses or resumes it, `secret` is rotated in. */
   async change(id: string, change: EndpointChange, by = ''): Promise<Endpoint> {
     const { rules, docs, subscriptions } = this.#parts
     if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
+    if (change.active === true) await this.#mustBeEnabled(id)
     const changing = (kept: KeptEndpoint, now: Millis): KeptEndpoint => {
-      const { secrets, headers: before } = this.#opened(kept)
-      const headers = change.headers === undefined ? before : changedHeaders(before, change.headers)
+      const { active = kept.active, secret } = change
+      const before = this.#opened(kept)
+      const secrets = secret === undefined ? before.secrets : rotatedOf(before.secrets, { secret }, now)
+      const headers = change.headers === undefined ? before.headers : changedHeaders(before.headers, change.headers)
       const said = { ...fieldsOf(kept), ...change, headers }
       const fields = endpointFields(said, activeSecrets(secrets, now), rules)
-      return this.#sealed({ ...kept, ...fields }, { secrets, headers: fields.headers })
+      return this.#sealed({ ...kept, ...fields, active }, { secrets, headers: fields.headers })
     }
     const proven = await this.#provenFor(id, changing)
-    const done = { by, what: `changed endpoint ${id}` }
+    const done = { by, what: `changed ${Object.keys(change).join(', ') || 'nothing'} of endpoint ${id}` }
     const changed = await docs.change(id, done, (kept, now) => ({ ...changing(kept, now), ...proven }))
     await subscriptions.refresh()
+    if (change.active !== undefined) await this.#steer(id, change.active, by)
     return changed
   }
 
   /** Its events wait. */
   async pause(id: string, by = ''): Promise<Endpoint> {
-    const { docs, lanes } = this.#parts
     const done = { by, what: `paused endpoint ${id}` }
-    const endpoint = await docs.change(id, done, (kept) => ({ ...kept, active: false }))
-    await lanes.hold(id, PAUSED, by)
+    const endpoint = await this.#parts.docs.change(id, done, (kept) => ({ ...kept, active: false }))
+    await this.#steer(id, false, by)
     return endpoint
   }
 
   /** What waits is due at once. One that is disabled is enabled first: what is to become of its backlog has to be said. */
   async resume(id: string, by = ''): Promise<Endpoint> {
-    const { docs, lanes, breakers } = this.#parts
-    if ((await breakers.of(id)).kind === 'disabled') {
-      const text = `Endpoint ${id} is disabled: enable it, and say whether from 'backlog' or from 'now' on.`
-      throw new SluiceError('NOT_POSSIBLE', text)
-    }
+    await this.#mustBeEnabled(id)
     const done = { by, what: `resumed endpoint ${id}` }
-    const endpoint = await docs.change(id, done, (kept) => ({ ...kept, active: true }))
-    await lanes.letGo(id)
+    const endpoint = await this.#parts.docs.change(id, done, (kept) => ({ ...kept, active: true }))
+    await this.#steer(id, true, by)
     return endpoint
   }
 
@@ -184,12 +184,7 @@ export class Endpoints {
     const endpoint = await docs.change(id, done, (kept, now) => {
       const { secrets, headers } = this.#opened(kept)
       endpointFields({ ...fieldsOf(kept), secret }, [secret], rules)
-      const next = rotated(secrets, secret, now, force)
-      if (next.kind === 'rotating') {
-        const until = new Date(next.until).toISOString()
-        throw new SluiceError('NOT_POSSIBLE', `The secret before the last signs until ${until}; use force to end that.`)
-      }
-      return this.#sealed(kept, { secrets: next.secrets, headers })
+      return this.#sealed(kept, { secrets: rotatedOf(secrets, { secret, force }, now), headers })
     })
     return { ...endpoint, secret }
   }
@@ -300,6 +295,18 @@ export class Endpoints {
     return proving.before({ endpoint: shown(changed), secrets: activeSecrets(secrets, now), headers })
   }
 
+  async #mustBeEnabled(id: string): Promise<void> {
+    if ((await this.#parts.breakers.of(id)).kind !== 'disabled') return
+    const text = `Endpoint ${id} is disabled: enable it, and say whether from 'backlog' or from 'now' on.`
+    throw new SluiceError('NOT_POSSIBLE', text)
+  }
+
+  /** What waits for it, as it now is. */
+  #steer(id: string, active: boolean, by: string): Promise<void> {
+    const { lanes } = this.#parts
+    return active ? lanes.letGo(id) : lanes.hold(id, PAUSED, by)
+  }
+
   #opened(kept: KeptEndpoint): Confidential {
     return openConfidential(this.#parts.seal, kept)
   }
@@ -321,4 +328,18 @@ export interface Rotation {
   readonly secret: string
   readonly force: boolean
   readonly by: string
+}
+
+function rotatedOf(
+  before: EndpointSecrets,
+  { secret, force = false }: Pick<Rotation, 'secret'> & Partial<Rotation>,
+  now: Millis,
+): EndpointSecrets {
+  const next = rotated(before, secret, now, force)
+  if (next.kind === 'rotated') return next.secrets
+  const until = new Date(next.until).toISOString()
+  throw new SluiceError(
+    'NOT_POSSIBLE',
+    `The secret before the last counts until ${until}; rotate it by force to end that.`,
+  )
 }

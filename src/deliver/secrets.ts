@@ -56,6 +56,7 @@ export function activeSecrets(secrets: EndpointSecrets, now: Millis): readonly s
 /** `force` ends all but the one that is in use, at once. */
 export function rotated(secrets: EndpointSecrets, text: string, now: Millis, force = false): Rotated {
   const [newest, previous] = active(secrets, now)
+  if (text === newest.text && !force) return { kind: 'rotated', secrets }
   if (previous?.until !== undefined && !force) return { kind: 'rotating', until: previous.until }
   const left = { ...newest, until: now + OVERLAP }
   return { kind: 'rotated', secrets: [{ text, since: now, until: undefined }, left] }

@@ -85,6 +85,21 @@ describe.each(STORES)('on %s', (store) => {
     expect(await r.app.endpoints.addressed(id)).toMatchObject({ headers: { authorization: 'Bearer hush' } })
   })
 
+  test('every field of a subscriber can be written', async () => {
+    const r = await scene(store)
+    const said = { name: 'Ada', secret: 'shared-secret-key', active: false, eventFilter: null }
+    const { id } = await registered(r, said)
+    expect((await r.get(`${PATH}/${id}`)).body).toMatchObject({ name: 'Ada', active: false, eventFilter: ['**'] })
+    const changed = async (body: object): Promise<unknown> => (await r.call('PATCH', `${PATH}/${id}`, { body })).body
+    expect(await changed({ active: true })).toMatchObject({ active: true })
+    expect(await changed({ eventFilter: ['version.new'] })).toMatchObject({ eventFilter: ['version.new'] })
+    expect(await changed({ eventFilter: [], secret: 'another-secret-key' })).toMatchObject({ eventFilter: ['**'] })
+    expect(await changed({ eventFilter: ['version.new'] })).toMatchObject({ eventFilter: ['version.new'] })
+    expect(await changed({ eventFilter: null, active: false })).toMatchObject({ eventFilter: ['**'], active: false })
+    expect((await r.app.endpoints.addressed(id))?.secrets).toEqual(['another-secret-key', 'shared-secret-key'])
+    expect(JSON.stringify((await r.get(PATH)).body)).not.toContain('secret-key')
+  })
+
   test('paused and resumed', async () => {
     const r = await scene(store)
     await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })

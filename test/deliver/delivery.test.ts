@@ -116,6 +116,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
     await send(['b'])
     expect(to.got).toHaveLength(1)
     await expect(app.endpoints.resume(id)).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    await expect(app.endpoints.change(id, { active: true })).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
     expect(await app.endpoints.enable(id, { from: 'backlog' })).toMatchObject({ id, dropped: 0 })
     await expect.poll(() => to.got.slice(1).flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
   })
@@ -190,6 +191,35 @@ describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
     const changed = app.endpoints.change(id, { signing: { kind: 'bearer' } })
     await expect(changed).rejects.toThrow('the secret before')
     expect(await app.endpoints.get(id)).toMatchObject({ signing: { kind: 'standard' } })
+  })
+
+  it('by a change it is paused, resumed and given another secret', async () => {
+    const to = await subscriber()
+    const { app, endpoint, send } = await delivery({}, fresh(store))
+    const { id, secret: old } = await endpoint({ url: to.url, active: false })
+    const held = app.events.once('lane.held')
+    await send(['a'])
+    await held
+    const secret = 'another-secret-of-theirs'
+    expect(await app.endpoints.change(id, { secret, name: 'Ada' })).toMatchObject({ name: 'Ada', active: false })
+    // Once more, as after an answer that was lost.
+    await app.endpoints.change(id, { secret })
+    expect((await app.endpoints.addressed(id))?.secrets).toEqual([secret, old])
+    await expect(app.endpoints.change(id, { secret: 'and-yet-another-one' })).rejects.toMatchObject({
+      code: 'NOT_POSSIBLE',
+    })
+    await expect(app.endpoints.change(id, { secret: 'short', name: 'Bob' })).rejects.toThrow('secret')
+    const done = app.events.once('run.done')
+    expect(await app.endpoints.change(id, { active: true })).toMatchObject({ name: 'Ada', active: true })
+    await done
+    expect(to.got.flatMap(({ ids }) => ids)).toEqual(['a'])
+    expect(await app.endpoints.change(id, { active: false })).toMatchObject({ active: false })
+    const [last] = (await app.audit.list()).items
+    expect(last).toMatchObject({ what: `changed active of endpoint ${id}` })
+    const again = app.events.once('lane.held')
+    await send(['b'])
+    await again
+    expect(to.got).toHaveLength(1)
   })
 
   it('an endpoint that was changed gets what it asks for from then on', async () => {
@@ -320,7 +350,8 @@ describe('what cannot be registered', () => {
     [{ url: 'https://10.0.0.1/' }, 'url'],
     [{ url: 'no url' }, 'url'],
     [{ url: 'https://example.com/', secret: 'short' }, 'secret'],
-    [{ url: 'https://example.com/', eventFilter: [] }, 'eventFilter'],
+    [{ url: 'https://example.com/', eventFilter: '' }, 'eventFilter'],
+    [{ url: 'https://example.com/', active: 'no' }, 'active'],
     [{ url: 'https://example.com/', headers: { host: 'x' } }, 'headers'],
     [{ url: 'https://example.com/', headers: 'x-a' }, 'headers'],
     [{ url: 'https://example.com/', secret: 12 }, 'secret'],

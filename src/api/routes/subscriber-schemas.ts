@@ -24,7 +24,7 @@ const SIGNING = z.discriminatedUnion('kind', [
 const FIELDS = {
   name: z.string().max(1_024),
   url: z.string().max(URL_LENGTH_MAX).meta({ example: 'https://example.com/hook' }),
-  eventFilter: z.array(z.string().max(256)).min(1).max(100).meta({ description: 'Globs over types of events.' }),
+  eventFilter: z.array(z.string().max(256)).max(100).meta({ description: 'Globs over types of events.' }),
   description: z.string().max(1_024),
   headers: z.record(z.string(), z.string()).meta({ description: 'Sent along with each batch.' }),
   signing: SIGNING,
@@ -37,13 +37,15 @@ const FIELDS = {
     .meta({ description: 'So many POSTs in any stretch of time as long as `per`; null for no such limit.' }),
 } as const
 
+const active = z.boolean().meta({ description: 'False: paused, and its events wait.' })
+
 const PLAIN = z.strictObject({
   id: z.string(),
   ...FIELDS,
   headers: z.array(z.string()).meta({ description: 'Their names; values are sealed, and not shown.' }),
   tenant,
   createdAt: moment,
-  active: z.boolean().meta({ description: 'False: paused, and its events wait.' }),
+  active,
   proof: z.enum(['none', 'pending', 'proven']).meta({ description: '`pending`: it gets nothing before it is proven.' }),
 })
 const proofError = z.string().optional().meta({ description: 'Why it is not proven.' })
@@ -100,16 +102,25 @@ export const SUBSCRIBER: z.ZodType = PLAIN
 export const ENABLED: z.ZodType = PLAIN.extend({ dropped: z.int().meta({ description: 'Events.' }) })
 export const PROVED: z.ZodType = PLAIN.extend({ proofError })
 
+const ASKED = {
+  ...FIELDS,
+  eventFilter: FIELDS.eventFilter
+    .nullable()
+    .meta({ description: 'Globs over types of events; null, or none, is all.' }),
+  active,
+  secret,
+} as const
+
 export const NEW_SUBSCRIBER: z.ZodType<NewEndpoint> = z.strictObject({
-  ...z.strictObject(FIELDS).partial().shape,
+  ...z.strictObject(ASKED).partial().shape,
   url: FIELDS.url,
   tenant: tenant.optional(),
-  secret: secret.optional(),
 }) as unknown as z.ZodType<NewEndpoint>
 
 export const CHANGE: z.ZodType<EndpointChange> = z
   .strictObject({
-    ...FIELDS,
+    ...ASKED,
+    secret: secret.meta({ description: 'Another than it has is rotated in.' }),
     headers: z
       .record(z.string(), z.string().nullable())
       .meta({ description: 'What is not named stays; null takes one away.' }),

@@ -84,7 +84,7 @@ export const subscribers: readonly ApiRoute[] = [
     path: `${PATH}/{id}`,
     name: 'changeSubscriber',
     tag: TAG,
-    summary: 'What is not named stays as it is.',
+    summary: 'What is not named stays as it is; `active` pauses or resumes it, `secret` is rotated in.',
     role: 'operate',
     params: ONE,
     query: NOTHING,
