@@ -16,7 +16,7 @@ import { METRICS_TYPE } from '../observe/metrics.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import { Registrations } from './registrations.ts'
-import type { ApiRoute } from './route.ts'
+import type { ApiRoute, Counted } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { Stream, type StreamParts } from './stream.ts'
 
@@ -39,7 +39,7 @@ export interface ApiParts extends StreamParts {
 export class Api implements AdminApi {
   readonly #app: Operated
   readonly #access: Access
-  readonly #counted: Readonly<Record<'registrations' | 'tests', Registrations>>
+  readonly #counted: Readonly<Record<Counted, Registrations>>
   readonly #stream: Stream
   readonly #metricsAreOpen: boolean
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
@@ -94,13 +94,17 @@ export class Api implements AdminApi {
   async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const { route, params } = this.#find(head)
     const who = await this.#access.check(head, connection, route.role, route.own === true ? params['id'] : undefined)
-    if (route.counted !== undefined) this.#counted[route.counted].count(head.address, who)
+    const count = (what: Counted | undefined): void => {
+      if (what !== undefined) this.#counted[what].count(head.address, who)
+    }
+    if (typeof route.counted !== 'function') count(route.counted)
     const asked = {
       who,
       params: checked(route.params, params, 'path'),
       query: checked(route.query, queryOf(head.url), 'query'),
       body: route.method === 'GET' ? undefined : checked(route.body, await jsonBody(head, read), 'body'),
     } as never
+    if (typeof route.counted === 'function') count(route.counted(asked))
     const status = route.status ?? 200
     if (typeof route.audited !== 'function') return json(status, await route.handle(this.#app, asked))
     const act = { who, what: route.audited(asked), do: () => route.handle(this.#app, asked) }

@@ -1,4 +1,4 @@
-// How many subscribers one address, and one key, may register, and how often have them tested: whoever opens that to others is not
+// How many subscribers one address, and one key, may register, move or have proven, and how often have them tested: whoever opens that to others is not
 // flooded by one, nor made to flood somebody. Counted in each process by itself, as all requests are.
 import type { Millis } from '../clock.ts'
 import { LOOPBACK } from '../operate/keys.ts'

@@ -8,6 +8,8 @@ export type Role = 'read' | 'operate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
+export type Counted = 'registrations' | 'tests'
+
 interface Asked<P, Q, B> {
   readonly params: P
   readonly query: Q
@@ -27,8 +29,8 @@ interface Declared<P extends z.ZodObject, Q extends z.ZodObject, B extends z.Zod
   readonly role: Role
   /** Whoever has the own token of the subscriber that `{id}` names may, too. */
   readonly own?: true
-  /** Has us post to somebody: counted by address and key, apart from all other calls. */
-  readonly counted?: 'registrations' | 'tests'
+  /** Has us post to somebody: counted by address and key, apart from all other calls. Where that is up to what is asked, by that. */
+  readonly counted?: Counted | ((asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => Counted | undefined)
   /** Of what is done; 200 unless said. */
   readonly status?: 202
   readonly params: P

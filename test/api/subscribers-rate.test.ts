@@ -1,6 +1,7 @@
 // How many subscribers may be registered, by address and by key: beyond that 429, and when to come again.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
+import { subscriber } from '../deliver/subscriber.ts'
 import { rig, STORES, type Answer, type CallOptions, type Rig } from './rig.ts'
 import { APP_KEY } from './seeded.ts'
 
@@ -43,6 +44,20 @@ describe.each(STORES)('on %s', (store) => {
     expect(await statuses([one, '8.0.0.1'], [one, '8.0.0.2'], [one, '8.0.0.3'])).toEqual([200, 200, 429])
     expect(await statuses([other, '8.0.0.9'], [one, '8.0.0.9'], [other, '8.0.0.9'])).toEqual([200, 429, 429])
     expect((await r.get(PATH, { key: one, address: '8.0.0.9' })).status).toBe(200)
+  })
+
+  test('to have one proven, or moved to another url, is counted with them; any other change is not', async () => {
+    const to = await subscriber(...Array.from({ length: 9 }, () => ({ status: 404 })))
+    const delivery = { allowLoopback: true, proof: 'challenge', registrations: { rate: 3, per: '1m' } } as const
+    const r = await rig(store, (app) => app.delivery('versions', { on: 'version.*' }), { key: APP_KEY, delivery })
+    const { id } = (await r.post(PATH, { url: to.url })).body as { id: string }
+    const change = async (body: object): Promise<number> => (await r.call('PATCH', `${PATH}/${id}`, { body })).status
+    expect((await r.post(`${PATH}/${id}/prove`)).status).toBe(200)
+    expect(await change({ url: `${to.url}/other` })).toBe(400)
+    expect((await r.post(`${PATH}/${id}/prove`)).status).toBe(429)
+    expect(await change({ url: `${to.url}/another`, name: 'Ada' })).toBe(429)
+    expect(to.got).toHaveLength(3)
+    for (const name of ['Ada', 'Bob', 'Cleo', 'Dan']) expect(await change({ name })).toBe(200)
   })
 
   test('tests are counted by themselves', async () => {

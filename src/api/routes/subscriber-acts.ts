@@ -29,6 +29,7 @@ export const subscriberActs: readonly ApiRoute[] = [
     tag: TAG,
     summary: 'It is asked to prove that it is its owner’s, as at its registration.',
     role: 'operate',
+    counted: 'registrations',
     params: ONE,
     query: NOTHING,
     body: NOTHING,

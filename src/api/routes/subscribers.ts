@@ -86,6 +86,8 @@ export const subscribers: readonly ApiRoute[] = [
     tag: TAG,
     summary: 'What is not named stays as it is; `active` pauses or resumes it, `secret` is rotated in.',
     role: 'operate',
+    // Another URL is asked to prove itself.
+    counted: ({ body }) => (body.url === undefined ? undefined : 'registrations'),
     params: ONE,
     query: NOTHING,
     body: CHANGE,
