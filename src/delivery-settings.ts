@@ -16,7 +16,7 @@ export interface DeliverySettings extends GuardRules {
   readonly proof?: Proof['kind']
   /** The name of the host that we are, for `proof: 'cloudevents'`. */
   readonly origin?: string
-  /** How many endpoints one address, and one key, may register over the API: 60 a minute unless said. */
+  /** How many endpoints one address, and one key, may register, move or have proven over the API: 60 a minute unless said. */
   readonly registrations?: { readonly rate: number; readonly per: Duration }
 }
 

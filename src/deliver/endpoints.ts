@@ -174,7 +174,7 @@ export class Endpoints {
     return { ...endpoint, dropped }
   }
 
-  /** Both the new one and the one before sign for a day. `force` ends a rotation that is under way. */
+  /** The one before goes on for a day: beside the new one, or where there is room for one only, alone. `force` ends it at once. */
   async rotateSecret(
     id: string,
     { secret = newSecret(), force = false, by = '' }: Partial<Rotation> = {},
@@ -338,8 +338,5 @@ function rotatedOf(
   const next = rotated(before, secret, now, force)
   if (next.kind === 'rotated') return next.secrets
   const until = new Date(next.until).toISOString()
-  throw new SluiceError(
-    'NOT_POSSIBLE',
-    `The secret before the last counts until ${until}; rotate it by force to end that.`,
-  )
+  throw new SluiceError('NOT_POSSIBLE', `The secret before the last counts until ${until}; use force to end that.`)
 }

@@ -53,11 +53,12 @@ export function activeSecrets(secrets: EndpointSecrets, now: Millis): readonly s
   return active(secrets, now).map(({ text }) => text)
 }
 
-/** `force` ends all but the one that is in use, at once. */
+/** The one before goes on for a day; with `force` the new one is alone at once. */
 export function rotated(secrets: EndpointSecrets, text: string, now: Millis, force = false): Rotated {
+  if (force) return { kind: 'rotated', secrets: firstSecret(text, now) }
   const [newest, previous] = active(secrets, now)
-  if (text === newest.text && !force) return { kind: 'rotated', secrets }
-  if (previous?.until !== undefined && !force) return { kind: 'rotating', until: previous.until }
+  if (text === newest.text) return { kind: 'rotated', secrets }
+  if (previous?.until !== undefined) return { kind: 'rotating', until: previous.until }
   const left = { ...newest, until: now + OVERLAP }
   return { kind: 'rotated', secrets: [{ text, since: now, until: undefined }, left] }
 }

@@ -6,14 +6,14 @@ import { keyBytes, secretFault } from './secrets.ts'
 export type Signing =
   /** Standard Webhooks: id, time and body, a signature for each active secret. */
   | { readonly kind: 'standard' }
-  /** The body alone, under a name of one's own. */
+  /** The body alone, under a name of one's own. While two secrets are active, the older one's; the newer one's is in `<header>-next`. */
   | {
       readonly kind: 'hmac'
       readonly header: string
       readonly encoding: 'hex' | 'base64'
       readonly prefix?: string
     }
-  /** Nothing is signed; the secret itself is shown. */
+  /** Nothing is signed; the secret itself is shown. While two are active, the older. */
   | { readonly kind: 'bearer' }
 
 export interface ToSign {

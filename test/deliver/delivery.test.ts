@@ -184,6 +184,20 @@ describe.each(['memory:', 'sqlite:'])('on %s', (store) => {
     expect(JSON.stringify(await app.endpoints.list())).not.toContain('whsec')
   })
 
+  it('has one token at a time: the one before for a day, or by force the new one at once', async () => {
+    const to = await subscriber()
+    const { app, endpoint, send } = await delivery({ window: { every: 0, maxEvents: 1 } }, fresh(store))
+    const [before, leaked, next] = ['the-token-of-before', 'the-one-that-leaked', 'the-token-to-come']
+    const { id } = await endpoint({ url: to.url, secret: before, signing: { kind: 'bearer' } })
+    await app.endpoints.rotateSecret(id, { secret: leaked })
+    await send(['a'])
+    await to.reached(1)
+    await app.endpoints.rotateSecret(id, { secret: next, force: true })
+    await send(['b'])
+    await to.reached(2)
+    expect(to.got.map(({ headers }) => headers['authorization'])).toEqual([`Bearer ${before}`, `Bearer ${next}`])
+  })
+
   it('is signed in another way only if each secret that still counts can be used so', async () => {
     const { app, endpoint } = await delivery({}, fresh(store))
     const { id } = await endpoint({ url: 'http://127.0.0.1:1/', secret: 'a phrase with spaces' })

@@ -49,12 +49,23 @@ test('two are active for a day, the newest first; then the newest alone', () => 
   expect(activeSecrets(secrets, NOW + DAY)).toEqual(['two'])
 })
 
-test('a second rotation waits for the end of the first, unless it is forced', () => {
+test('by force the new one is alone at once, also while a rotation is under way', () => {
+  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
+  for (const text of ['two', 'three']) {
+    const forced = rotatedOf(secrets, text, NOW + 5, true)
+    for (const at of [NOW + 5, NOW + 5 + DAY]) expect(activeSecrets(forced, at)).toEqual([text])
+    expect(rotated(forced, 'four', NOW + 6).kind).toBe('rotated')
+  }
+})
+
+test('the same one again, as after an answer that was lost, changes nothing', () => {
+  const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
+  expect(rotatedOf(secrets, 'two', NOW + 5)).toEqual(secrets)
+})
+
+test('a second rotation waits for the end of the first', () => {
   const secrets = rotatedOf(firstSecret('one', 0), 'two', NOW)
   expect(rotated(secrets, 'three', NOW + DAY - 1)).toEqual({ kind: 'rotating', until: NOW + DAY })
-  const forced = rotatedOf(secrets, 'three', NOW + 5, true)
-  expect(activeSecrets(forced, NOW + 5)).toEqual(['three', 'two'])
-  expect(activeSecrets(forced, NOW + 5 + DAY)).toEqual(['three'])
   const later = rotatedOf(secrets, 'three', NOW + DAY)
   expect(activeSecrets(later, NOW + DAY)).toEqual(['three', 'two'])
 })

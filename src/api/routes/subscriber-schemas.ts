@@ -129,5 +129,5 @@ export const CHANGE: z.ZodType<EndpointChange> = z
 
 export const ROTATION: z.ZodType<Pick<Partial<Rotation>, 'secret' | 'force'>> = z.strictObject({
   secret: secret.exactOptional(),
-  force: z.boolean().exactOptional().meta({ description: 'Ends a rotation that is under way.' }),
+  force: z.boolean().exactOptional().meta({ description: 'The new one is alone at once.' }),
 })

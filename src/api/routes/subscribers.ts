@@ -114,7 +114,7 @@ export const subscribers: readonly ApiRoute[] = [
     path: `${PATH}/{id}/rotate-secret`,
     name: 'rotateSubscriberSecret',
     tag: TAG,
-    summary: 'The new secret and the one before both sign for a day.',
+    summary: 'Another secret. The one before goes on for a day, or with `force` ends at once.',
     role: 'operate',
     own: true,
     params: ONE,

@@ -118,7 +118,7 @@ export const endpoints: readonly Command[] = [
   {
     words: 'endpoints rotate-secret',
     takes: ['<id>'],
-    says: 'the new secret and the one before both sign for a day',
+    says: 'another secret; the one before goes on for a day',
     run: (scene) =>
       show(
         scene,
