@@ -1,4 +1,5 @@
-// Endpoints by the command line, on a real file: added, listed, paused, resumed, rotated, triggered and removed.
+// Endpoints by the command line, on a real file: added, listed, shown, changed, paused, resumed, rotated, triggered and removed.
+import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { subscriber } from '../deliver/subscriber.ts'
 import { folderWith, run, type Ran } from './commands-rig.ts'
@@ -41,6 +42,63 @@ test('the life of an endpoint', async () => {
   expect((await sluice('remove', id, '--yes')).stdout).toBe('Done. 0 events dropped.\n')
   expect((await sluice('list')).stderr).toBe('There are no endpoints.\n')
   expect((await sluice('add', 'http://10.0.0.1/')).stderr).toContain('url')
+})
+
+test('the subscriber of the seed, by the command line alone', async () => {
+  const to = await subscriber()
+  const folder = folderWith({ 'sluice.config.ts': APP, headers: 'authorization: Bearer a:b\n\nx-team: a\n' })
+  const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
+  const secret = 'shared-secret-key'
+  const signing = '--signing=hmac:X-Webhook-Signature:hex'
+  const said = [signing, '--form=events', '--header=@headers', '--header=x-old: 1', '--description=Of the seed']
+  const added = await run(folder, ['endpoints', 'add', to.url, '--secret-file=-', ...said], { input: `${secret}\n` })
+  expect(added).toMatchObject({ code: 0, stdout: 'Done.\n' })
+  const id = /The endpoint is (\S+)\./.exec(added.stderr)?.[1] ?? ''
+  expect((await sluice('test', id)).code).toBe(0)
+  const [{ headers, body } = { headers: {}, body: '' }] = to.got
+  expect(headers).toMatchObject({
+    'x-webhook-signature': createHmac('sha256', secret).update(body).digest('hex'),
+    authorization: 'Bearer a:b',
+    'x-team': 'a',
+    'x-old': '1',
+  })
+  expect(JSON.parse(body)).toMatchObject({ events: [{ eventType: 'endpoint.test' }] })
+
+  expect(await sluice('change', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('Say what') })
+  expect(await sluice('change', id, '--per=10s')).toMatchObject({ code: 2, stderr: expect.stringContaining('rate') })
+  const other = `${to.url}/other`
+  const change = [
+    '--types=version.new',
+    '--header=x-old:',
+    '--rate=5',
+    '--name=Ada',
+    '--signing=hmac:X-Sig:base64:sha256=',
+  ]
+  expect(await sluice('change', id, other, ...change)).toMatchObject({ code: 0, stdout: 'Done.\n' })
+  const shown = await sluice('show', id)
+  expect(shown.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual(
+    expect.arrayContaining([
+      ['url', other],
+      ['name', 'Ada'],
+      ['description', 'Of the seed'],
+      ['wants', 'version.new'],
+      ['is', 'active'],
+      ['signing', 'hmac:X-Sig:base64:sha256='],
+      ['form', 'events'],
+      ['headers', 'authorization x-team'],
+      ['rate', '5 in 1s'],
+    ]),
+  )
+  expect(shown.stdout).not.toMatch(/Bearer|shared-secret/)
+  expect(await sluice('change', id, '--rate=none')).toMatchObject({ code: 0 })
+  expect((await sluice('show', id, '--json')).json).toMatchObject({ rate: null, name: 'Ada' })
+  expect(await sluice('add', to.url, '--signing=hmac:X-Sig')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('signing.encoding'),
+  })
+  expect(await sluice('rotate-secret', id, '--secret-file=headers', '--force')).toMatchObject({ stdout: 'Done.\n' })
+  expect((await sluice('rotate-secret', id)).stdout).toMatch(/^whsec_\S+\n$/)
+  expect((await sluice('show', 'ep_nothing')).code).toBe(3)
 })
 
 test('a test event, told and as an exit code', async () => {

@@ -1,25 +1,13 @@
 // `sluice endpoints`: whom deliveries go to.
-import { show, showPage, texts, YES, type Command } from '../command.ts'
+import { misused, show, showPage, texts, YES, type Command, type Scene } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { many, plain, time, type Column } from '../output.ts'
 import { endpointActs } from './endpoints-acts.ts'
+import { FIELDS, fieldsIn, SECRET_FILE, secretIn } from './endpoints-fields.ts'
 import { one, PATH } from './endpoints-paths.ts'
+import { ENDPOINTS, fieldsOf, type Endpoint } from './endpoints-shown.ts'
 
-interface Endpoint {
-  readonly id: string
-  readonly name: string
-  readonly url: string
-  readonly tenant: string
-  readonly eventFilter: readonly string[]
-  readonly active: boolean
-  readonly proof: string
-  readonly createdAt: number
-  readonly lastSuccessfulDeliveryAt?: number
-  readonly health: { readonly status: string; readonly why: string; readonly successRate?: number }
-}
-
-interface Added extends Endpoint {
-  readonly secret: string
+interface Added extends Endpoint, Secret {
   readonly proofError?: string
 }
 
@@ -32,18 +20,6 @@ interface Delivery {
   readonly lastError: string
 }
 
-const ENDPOINTS: readonly Column<Endpoint>[] = [
-  { title: 'id', cell: ({ id }) => id },
-  { title: 'url', cell: ({ url }) => url },
-  { title: 'wants', cell: ({ eventFilter }) => eventFilter.join(' ') },
-  { title: 'tenant', cell: ({ tenant }) => tenant },
-  { title: 'is', cell: ({ active, proof }) => (proof === 'pending' ? 'unproven' : active ? 'active' : 'paused') },
-  { title: 'health', cell: ({ health }) => health.status },
-  { title: 'delivered', cell: ({ health }) => percent(health.successRate) },
-  { title: 'last', cell: ({ lastSuccessfulDeliveryAt: at }) => (at === undefined ? '' : time(at)) },
-  { title: 'name', cell: ({ name }) => name },
-]
-
 const DELIVERIES: readonly Column<Delivery>[] = [
   { title: 'at', cell: ({ createdAt }) => time(createdAt) },
   { title: 'delivery', cell: ({ delivery }) => delivery },
@@ -53,11 +29,16 @@ const DELIVERIES: readonly Column<Delivery>[] = [
   { title: 'error', cell: ({ lastError }) => lastError },
 ]
 
-function percent(rate: number | undefined): string {
-  return rate === undefined ? '' : `${Math.floor(rate * 100)} %`
+interface Secret {
+  readonly secret: string
 }
 
-const NO_SECOND_TIME = 'The secret is not shown again.'
+/** Who gave it has it. */
+function tellSecret({ given, out }: Scene, { secret }: Secret): void {
+  if (given.text('secret-file') !== undefined) return out.line('Done.')
+  out.line(secret)
+  out.note('The secret is not shown again.')
+}
 
 export const endpoints: readonly Command[] = [
   {
@@ -69,32 +50,37 @@ export const endpoints: readonly Command[] = [
       ),
   },
   {
+    words: 'endpoints show',
+    takes: ['<id>'],
+    says: 'one of them, and how it fares',
+    run: (scene) => show(scene, { method: 'GET', path: one(scene) }, (it: Endpoint) => scene.out.fields(fieldsOf(it))),
+  },
+  {
     words: 'endpoints add',
     takes: ['<url>'],
-    says: 'registers one; its secret is shown now, and never again',
-    options: texts({
-      name: 'for people',
-      types: 'what it wants, as order.*,invoice.paid; all unless said',
-      tenant: 'only events of this tenant reach it',
-      rate: 'so many POSTs at most',
-      per: 'in so long, as 10s; 1s unless said',
-    }),
+    says: 'registers one; a secret that is made is shown now, and never again',
+    options: { ...FIELDS, ...texts({ tenant: 'only events of this tenant reach it' }) },
     run: (scene) => {
       const [url = ''] = scene.given.words
-      const types = scene.given.text('types')
-      const [rate, per = '1s'] = [scene.given.text('rate'), scene.given.text('per')]
-      const body = {
-        url,
-        ...scene.given.texts(['name', 'tenant']),
-        ...(types !== undefined && { eventFilter: types.split(',') }),
-        ...(rate !== undefined && { rate: { rate: Number(rate), per } }),
-      }
+      const body = { url, ...scene.given.texts(['tenant']), ...fieldsIn(scene.given) }
       return show(scene, { method: 'POST', path: PATH, body }, (made: Added) => {
-        scene.out.line(made.secret)
-        scene.out.note(`The endpoint is ${made.id}. ${NO_SECOND_TIME}`)
+        scene.out.note(`The endpoint is ${made.id}.`)
+        tellSecret(scene, made)
         if (made.proofError !== undefined)
           scene.out.note(`It is not proven, and gets nothing yet: ${plain(made.proofError)}`)
       })
+    },
+  },
+  {
+    words: 'endpoints change',
+    takes: ['<id>', '[url]'],
+    says: 'what is not named stays as it is; pause and resume are commands of their own',
+    options: FIELDS,
+    run: async (scene) => {
+      const [, url] = scene.given.words
+      const body = { ...(url !== undefined && { url }), ...fieldsIn(scene.given) }
+      if (Object.keys(body).length === 0) return misused(scene, 'Say what is to be changed.')
+      return show(scene, { method: 'PATCH', path: one(scene), body }, () => scene.out.line('Done.'))
     },
   },
   {
@@ -119,15 +105,15 @@ export const endpoints: readonly Command[] = [
     words: 'endpoints rotate-secret',
     takes: ['<id>'],
     says: 'another secret; the one before goes on for a day',
-    run: (scene) =>
-      show(
-        scene,
-        { method: 'POST', path: one(scene, 'rotate-secret'), body: {} },
-        ({ secret }: { readonly secret: string }) => {
-          scene.out.line(secret)
-          scene.out.note(NO_SECOND_TIME)
-        },
-      ),
+    options: {
+      'secret-file': SECRET_FILE,
+      force: { type: 'boolean', says: 'the new one is alone at once' },
+    },
+    run: (scene) => {
+      const body = { ...secretIn(scene.given), ...(scene.given.is('force') && { force: true }) }
+      const call = { method: 'POST', path: one(scene, 'rotate-secret'), body } as const
+      return show(scene, call, (made: Secret) => tellSecret(scene, made))
+    },
   },
   {
     words: 'endpoints remove',
