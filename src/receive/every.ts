@@ -49,7 +49,8 @@ function checkedZone(name: string, timeZone: string = 'UTC'): string {
 }
 
 function byInterval(name: string, when: string): Schedule {
-  const every = millis(when as Duration, `every(${JSON.stringify(name)})`)
+  // A tick is the time of an event, which has whole milliseconds: 1.1 hours are no whole number of them to a computer.
+  const every = Math.round(millis(when as Duration, `every(${JSON.stringify(name)})`))
   if (every < LEAST) throw invalid(name, `is ${every} ms; at least ${LEAST}.`)
   const tickBefore = (moment: Millis): Millis => Math.floor(moment / every) * every
   return {
@@ -110,6 +111,8 @@ export interface TickerParts {
 /** How soon a tick is tried again that could not be stored, and at most how late. */
 const TRY_AGAIN: Millis = 1_000
 const TRY_AGAIN_MAX: Millis = 60_000
+/** A timer knows nothing of a clock that was put forward, or of a machine that slept: ticks are late by no more than this. */
+const LOOK_AGAIN: Millis = 60_000
 
 /** Publishes the ticks of the schedules. After a pause only the last missed one: it is late, not many. */
 export class Ticker {
@@ -143,7 +146,7 @@ export class Ticker {
   #arm(one: Schedule): void {
     const now = this.#parts.now()
     const tick = one.after(now)
-    if (tick < Infinity) this.#after(one, tick - now, () => this.#tick(one, tick, TRY_AGAIN))
+    if (tick < Infinity) this.#after(one, Math.min(tick - now, LOOK_AGAIN), () => this.#tick(one, tick, TRY_AGAIN))
   }
 
   #after(one: Schedule, delay: Millis, then: () => Promise<void>): void {
@@ -161,7 +164,7 @@ export class Ticker {
   /** Until it is stored: a schedule may not tick again for a day, or a year. */
   async #tick(one: Schedule, tick: Millis, patience: Millis): Promise<void> {
     const now = this.#parts.now()
-    // The clock of the store was put back.
+    // Not yet; or the clock of the store was put back.
     if (now < tick) return this.#arm(one)
     const latest = one.last(now, tick) ?? tick
     try {
