@@ -14,7 +14,7 @@ import { LiveRun } from './run/live-run.ts'
 import { notPutOff } from './run/kept.ts'
 import type { RunLog } from './observe/log.ts'
 import type { StoreTime } from './schedule/store-time.ts'
-import { Loop } from './schedule/loop.ts'
+import { Loop, type Told } from './schedule/loop.ts'
 import { Permits } from './schedule/permits.ts'
 import type { Hint, Lease, Settle, Store } from './store/contract/index.ts'
 import { emitWithFacts, type RunFacts } from './observe/tallies-facts.ts'
@@ -241,11 +241,12 @@ export class Engine {
       return
     }
     await new Promise<void>((resolve) => {
-      this.#loop.settle(live.lease, attempted.settle, (settled, keptOut) => {
+      const toldOfEnd: Told = (settled, keptOut) => {
         tellEnd({ ...attempted, lease: live.lease, told, settled, emit })
         if (settled === 'ok') attempted.tell(keptOut)
         resolve()
-      })
+      }
+      this.#loop.settle(live.lease, attempted.settle, toldOfEnd, attempted.routes)
     })
   }
 

@@ -13,6 +13,8 @@ import type { Chore } from './upkeep/upkeep.ts'
 export interface HousekeepingParts {
   readonly store: Store
   readonly known: KnownFlows
+  readonly epoch: () => number
+  readonly refresh: () => Promise<void>
   readonly flows: ReadonlyMap<string, Flow>
   readonly settings: Keeping & { readonly lateAfter: number }
   readonly emit: AnyListener
@@ -32,8 +34,8 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
   const late = placing({
     store,
     flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
-    epoch: () => known.epoch,
-    refresh: () => known.refresh(),
+    epoch: parts.epoch,
+    refresh: parts.refresh,
     placed: (mark) => {
       const item = latePlaces(mark, parts.routes())
       // What came through the outbox is first seen here.

@@ -9,7 +9,6 @@ import { replayPage, type ReplayPageParts } from './operate/replay-page.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
 import { REPLAY_FLOW } from './operate/replays.ts'
 import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
-import type { KnownFlows } from './receive/known-flows.ts'
 import { placesIn, type Routes } from './receive/route.ts'
 import type { Run } from './run/run.ts'
 import { flow } from './schedule/flow.ts'
@@ -32,20 +31,21 @@ export interface ReplayFlowParts {
   readonly store: () => Promise<Store>
   readonly flows: ReadonlyMap<string, Flow>
   readonly routes: () => Routes
-  readonly known: () => Promise<KnownFlows>
+  readonly epoch: () => number
+  readonly refresh: () => Promise<void>
   readonly limits: LimitParts
   readonly step: (of: ReplayRecord) => Promise<unknown>
   readonly emit: AnyListener
 }
 
 /** The lane of a replay is its id. */
-export function replayFlow({ store, flows, routes, known, limits, step, emit }: ReplayFlowParts): Flow {
+export function replayFlow({ store, flows, routes, epoch, refresh, limits, step, emit }: ReplayFlowParts): Flow {
   const parts: ReplayPageParts = {
     store,
     flows,
     places: (into, event) => placesIn(into, event, routes()),
-    epoch: async () => (await known()).epoch,
-    refresh: async () => (await known()).refresh(),
+    epoch,
+    refresh,
     paced: ({ id, rate, per }, cost, call) => makeLimit(REPLAY_FLOW, { rate, per }, limits).per(id).run(call, { cost }),
     step,
     emit,

@@ -131,9 +131,7 @@ export class Sluice {
     this.#routing = new RoutingTime(this.#clock, emit)
     this.#publisher = new Publisher({
       ...common,
-      routes: () => this.#routes(),
-      epoch: () => Math.min(this.#opening.knownNow?.epoch ?? 0, this.#delivering.epoch),
-      refresh: () => this.#refresh(),
+      ...this.#routed,
       dedupeFor: this.#settings.dedupeFor,
     })
     this.#receiving = new Receiving({
@@ -166,8 +164,8 @@ export class Sluice {
     this.endpoints = this.#delivering.endpoints
     this.setUp = () => setUpOf({ seal, settings: options.delivery, delivering: this.#delivering })
     this.#declare(delayedFlow(() => this.#now()))
-    const replayed = { store, flows: this.#flows, known, limits: this.#limitParts, step, emit }
-    this.#declare(replayFlow({ ...replayed, routes: () => this.#routes() }))
+    const replayed = { store, flows: this.#flows, limits: this.#limitParts, step, emit }
+    this.#declare(replayFlow({ ...replayed, ...this.#routed }))
     this.events.on('event.unrouted', () => this.#working?.placeSoon(false))
   }
 
@@ -215,7 +213,7 @@ export class Sluice {
     await this.#opening.store()
     const { dedupeFor } = this.#settings
     const { toEndpoint } = this.#delivering
-    const parts = { publisher: this.#publisher, routes: () => this.#routes(), now: () => this.#now(), toEndpoint }
+    const parts = { publisher: this.#publisher, routes: this.#routed.routes, now: () => this.#now(), toEndpoint }
     const outbox = outboxOf(this.#opening.address)
     return publishing({ ...parts, dedupeFor, outbox }, list.map(withTrace), options)
   }
@@ -283,16 +281,18 @@ export class Sluice {
     await known.say()
     await this.#delivering.refresh()
     const chores = [this.#figures.chore, this.#delivering.chore(this.#settings)]
+    // What can fail comes before anything works.
+    await goOnWithReplays(store, this.#replayStep)
     const working = new Working({
       store,
       known,
+      ...this.#routed,
       clock: this.#clock,
       time: this.#opening.time,
       flows: this.#flows,
       schedules: this.#schedules,
       settings: this.#settings,
       publisher: this.#publisher,
-      routes: () => this.#routes(),
       pressed: (flow, level) => void this.#levels.set(flow, level),
       emit: this.events.emit,
       log: this.#log,
@@ -302,7 +302,6 @@ export class Sluice {
     })
     await working.start()
     this.#working = working
-    await goOnWithReplays(store, this.#replayStep)
   }
 
   static {
@@ -358,19 +357,19 @@ export class Sluice {
     return this
   }
 
-  #routes(): Routes {
-    return {
+  /** By what all events are routed, whoever routes them: flows and endpoints. The epoch is that of the older one (L18). */
+  readonly #routed = {
+    routes: (): Routes => ({
       flows: [...this.#flows.values()],
       foreign: this.#opening.knownNow?.foreign ?? [],
       level: (flow) => this.#levels.get(flow) ?? 0,
       timed: this.#routing.timed,
-    }
-  }
-
-  /** Somebody has changed where events go. */
-  async #refresh(): Promise<void> {
-    await (await this.#opening.known()).refresh()
-    await this.#delivering.refresh()
+    }),
+    epoch: (): number => Math.min(this.#opening.knownNow?.epoch ?? 0, this.#delivering.epoch),
+    refresh: async (): Promise<void> => {
+      await (await this.#opening.known()).refresh()
+      await this.#delivering.refresh()
+    },
   }
 
   readonly #replayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([replayStep(of)])

@@ -20,6 +20,10 @@ import { calmed, Upkeep, type Chore } from './upkeep/upkeep.ts'
 export interface WorkingParts {
   readonly store: Store
   readonly known: KnownFlows
+  /** Of all that events are routed by, flows and endpoints: the older of the two (L18). */
+  readonly epoch: () => number
+  /** Reads both anew. */
+  readonly refresh: () => Promise<void>
   readonly clock: Clock
   readonly time: StoreTime
   readonly flows: ReadonlyMap<string, Flow>
@@ -51,7 +55,7 @@ export class Working {
   readonly #lag: LoopLag
 
   constructor(parts: WorkingParts) {
-    const { store, known, clock, time, settings, publisher, emit, log } = parts
+    const { store, clock, time, settings, publisher, emit, log } = parts
     this.#parts = parts
     this.engine = new Engine({
       store,
@@ -61,7 +65,7 @@ export class Working {
       flows: [...parts.flows.values()],
       emit,
       log,
-      routes: () => known.epoch,
+      routes: parts.epoch,
       toPublish: (events, run, from) => publisher.ofRun(events, run, from),
       numbers: settings,
     })

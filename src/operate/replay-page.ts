@@ -12,7 +12,7 @@ export interface ReplayPageParts {
   readonly flows: ReadonlyMap<string, Flow>
   /** Where the flow puts the event. */
   readonly places: (flow: Flow, event: FlowEvent) => Placing
-  readonly epoch: () => Promise<number>
+  readonly epoch: () => number
   /** Reads the routes anew. */
   readonly refresh: () => Promise<void>
   /** Calls as soon as the replay's own limit lets so many events through. */
@@ -129,7 +129,7 @@ function placed(
     // The wait may have been long.
     if ((await readReplay(store, record.id))?.record.state !== 'running') return 'cancelled'
     for (let tries = 0; tries < ROUTES_TRIES; tries++) {
-      const { results } = await store.place({ routes: await parts.epoch(), items })
+      const { results } = await store.place({ routes: parts.epoch(), items })
       if (!results.includes('routes-old')) return results
       await parts.refresh()
     }

@@ -32,6 +32,8 @@ export interface Published {
 
 export interface PublishedByRun {
   readonly events: readonly NewEvent[]
+  /** The epoch by which they were routed. */
+  readonly routes: number
   /** Once the settlement is stored; what it kept out, by its place in the list. */
   readonly tell: (keptOut: readonly Pick<KeptOut, 'publish' | 'result'>[]) => void
 }
@@ -113,7 +115,7 @@ export class Publisher {
   ofRun(inputs: readonly EventInput[], run: string, from: number): PublishedByRun {
     mustBeTheirs(inputs)
     const naming = { now: this.#parts.now(), dedupeFor: this.#parts.dedupeFor }
-    const routes = this.#parts.routes()
+    const [epoch, routes] = [this.#parts.epoch(), this.#parts.routes()]
     const routed = inputs.map((input, n) => {
       const named = newEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
       return routedEvent(named, routes, addressedTo(input))
@@ -122,7 +124,7 @@ export class Publisher {
       const results = new Map(keptOut.map(({ publish, result }) => [publish, result]))
       for (const [n, { event, skipped }] of routed.entries()) this.#told(event, skipped, results.get(n) ?? STORED)
     }
-    return { events: routed.map(({ event }) => event), tell }
+    return { events: routed.map(({ event }) => event), routes: epoch, tell }
   }
 
   #told(event: NewEvent, skipped: readonly string[], result: Appended = { kind: 'routes-old' }): Published {

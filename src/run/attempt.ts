@@ -13,10 +13,12 @@ import { verdictOf, type Circumstances, type HowItEnded, type Verdict } from './
 /** Events with their places, and how to tell of them once they are stored. */
 export interface ToPublish {
   readonly events: readonly NewEvent[]
+  /** The epoch by which they were routed. */
+  readonly routes: number
   readonly tell: (keptOut: readonly KeptOut[]) => void
 }
 
-const NOTHING: ToPublish = { events: [], tell: () => {} }
+const NOTHING: ToPublish = { events: [], routes: Infinity, tell: () => {} }
 
 export interface AttemptParts {
   readonly clock: Clock
@@ -42,6 +44,7 @@ export type Attempted =
       readonly counts: Left['counts']
       /** Tells of what it published, once that is stored. */
       readonly tell: ToPublish['tell']
+      readonly routes: ToPublish['routes']
       /** Of a handler that did not return in time: its lane must not start again here while it lives. */
       readonly handler: Promise<unknown> | undefined
     }
@@ -56,7 +59,7 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     live.abort('lost')
     return { kind: 'lost', handler: Promise.resolve() }
   }
-  const left: LeftSoFar = { published: [], counts: {} }
+  const left: LeftSoFar = { published: [], counts: Object.create(null) as Record<string, number>, isOver: false }
   const run = new HandledRun(
     {
       live,
@@ -77,6 +80,7 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     return { kind: 'lost', handler }
   }
   const ended: HowItEnded = first === 'timed-out' ? { kind: 'timed-out' } : first
+  left.isOver = true
   const { verdict, publish } = judged(ended, new AtItsEnd(live, flow, left, parts))
   // One that is out of time may still be at work: its signal ends what it does.
   if (first !== 'timed-out') live.end(verdict.publishes ? 'done' : 'undone')
@@ -92,7 +96,8 @@ export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): P
     keep: flow.keepFor(run.events),
   }
   const stillRuns = first === 'timed-out' ? handler : undefined
-  return { kind: 'ended', settle, verdict, ms, counts: left.counts, tell: publish.tell, handler: stillRuns }
+  const { tell, routes } = publish
+  return { kind: 'ended', settle, verdict, ms, counts: left.counts, tell, routes, handler: stillRuns }
 }
 
 interface Judged {
@@ -101,13 +106,22 @@ interface Judged {
 }
 
 function judged(ended: HowItEnded, circumstances: AtItsEnd): Judged {
-  const verdict = verdictOf(ended, circumstances)
+  const verdict = verdictIn(ended, circumstances)
   if (!verdict.publishes) return { verdict, publish: NOTHING }
   try {
     return { verdict, publish: circumstances.toPublish() }
   } catch (error) {
     // What it published is no event: that is its own failure.
     return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: NOTHING }
+  }
+}
+
+/** What was thrown may throw when it is looked at. */
+function verdictIn(ended: HowItEnded, circumstances: AtItsEnd): Verdict {
+  try {
+    return verdictOf(ended, circumstances)
+  } catch {
+    return verdictOf({ kind: 'threw', error: new Error('It ended with what cannot be read.') }, circumstances)
   }
 }
 

@@ -1,4 +1,5 @@
 // What a handler is given: the events of its run, and what it may ask for while it works.
+import { SluiceError } from '../errors.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { millis, type Duration } from '../model/duration.ts'
 import { FlowEvent } from '../model/flow-event.ts'
@@ -77,7 +78,10 @@ export class HandledRun implements Run {
     this.log = log
     this.commit = commit
     // Handlers take them out of their run.
-    this.publish = (event) => void left.published.push(...(isList(event) ? event : [event]))
+    this.publish = (event) => {
+      if (left.isOver) throw new SluiceError('NOT_POSSIBLE', 'run.publish: the run is over; nothing was published.')
+      for (const one of isList(event) ? event : [event]) left.published.push(one)
+    }
     this.count = (name, by = 1) => void (left.counts[name] = (left.counts[name] ?? 0) + by)
     this.extend = (by) => extend(millis(by, 'run.extend'))
   }
@@ -86,6 +90,8 @@ export class HandledRun implements Run {
 export interface LeftSoFar {
   readonly published: EventInput[]
   readonly counts: Record<string, number>
+  /** Whatever is published from now on would be stored with nothing. */
+  isOver: boolean
 }
 
 function isList(event: EventInput | readonly EventInput[]): event is readonly EventInput[] {

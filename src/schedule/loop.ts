@@ -98,11 +98,14 @@ export class Loop {
     this.#wake()
   }
 
-  /** Settled with the next turn. `told` is called with what the store said, before anything else is begun. */
-  settle(lease: Lease, settle: Settle, told: Told): void {
+  /**
+   * Settled with the next turn. `told` is called with what the store said, before anything else is begun. `routes`: the epoch by
+   * which what it publishes was routed.
+   */
+  settle(lease: Lease, settle: Settle, told: Told, routes = Infinity): void {
     this.#freed(lease)
     if (this.#abandoned) return told('lost', [])
-    this.#endings.push(new Ending(settle, told, this.#parts.routes()))
+    this.#endings.push(new Ending(settle, told, routes))
     return this.#wake()
   }
 

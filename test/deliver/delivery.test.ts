@@ -269,6 +269,29 @@ it('what another process has registered, changed or removed counts for the next 
   expect([to, later].map(({ got }) => got.flatMap(({ ids }) => ids))).toEqual([['a'], ['c']])
 })
 
+it('what a run publishes reaches whoever another process has registered since, however new its flows are', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const works = new Sluice({
+    store,
+    log: false,
+    key: randomBytes(32).toString('base64'),
+    delivery: { allowLoopback: true },
+  })
+  works.flow('work', { on: 'work', run: (run) => run.publish({ id: 'a', type: 'version.new' }) })
+  works.delivery('versions', { on: 'version.*' })
+  await works.start()
+  onTestFinished(() => works.stop())
+  const key = randomBytes(32).toString('base64')
+  const registers = await delivery({}, store, key)
+  await registers.endpoint({ url: to.url })
+  // It reads the flows, and by that the newest epoch: its list of endpoints is as old as before.
+  await works.flows.retire('nothing', 'ada')
+  await registers.app.publish({ type: 'work' })
+  await to.reached(1)
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
+})
+
 it('a failure of ours costs the endpoint no try', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()

@@ -20,6 +20,27 @@ describe.each(STORES)('every on %s', (store) => {
     expect(t.runs.every((run) => run.flow === 'every/sweep' && run.key === 'sweep')).toBe(true)
   })
 
+  test.for([
+    ['1.1h', 3_960_000],
+    ['100.4s', 100_400],
+    ['1000.6ms', 1_001],
+  ] as const)('every %s: in whole milliseconds', async ([when, every]) => {
+    const t = await play(store, (app) => app.every('odd', when, () => {}))
+    const from = Math.floor(START / every) * every + every
+    await t.advance(4 * every)
+    expect(ticksOf(t)).toEqual([0, 1, 2, 3].map((n) => from + n * every - START))
+  })
+
+  test('a clock that is put forward, as after a sleep of the machine, makes a tick late by a minute at most', async () => {
+    const shared = await Shared.open(store)
+    const ran: number[] = []
+    await shared.process('p', (app) => app.every('hourly', '1h', ({ events }) => void ran.push(events[0]?.time ?? 0)))
+    await shared.advance(MINUTE)
+    shared.clock.set(shared.clock.now() + 8 * 60 * MINUTE)
+    await shared.advance(MINUTE)
+    expect(ran.map((at) => (at - START) / MINUTE)).toEqual([480])
+  })
+
   test('cron: in UTC unless a zone is said', async () => {
     const t = await play(store, (app) =>
       app.every('utc', '30 2 * * *', () => {}).every('berlin', '30 2 * * *', () => {}, { timeZone: 'Europe/Berlin' }),
@@ -136,6 +157,31 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     expect(ran[0]).toBeGreaterThanOrEqual(10 * MINUTE)
     expect(ran.at(-1)).toBe(12 * MINUTE)
     await shared.stop(app)
+  })
+
+  test('a start that fails begins nothing, and one that is tried again begins it once', async () => {
+    const shared = await Shared.open(store)
+    let away = true
+    const isOfReplays = (name: string, call: unknown): boolean =>
+      away && name === 'readDocs' && JSON.stringify(call).includes('"replay"')
+    const app = new Sluice({ log: false, store: troubled(shared.store, isOfReplays), clock: shared.clock })
+    const seen: string[] = []
+    app.flow('f', { on: 'ping', run: ({ events }) => void seen.push(events[0]?.id ?? '') })
+    app.events.on('store.lost', () => seen.push('lost'))
+    await expect(app.start()).rejects.toThrow('away')
+    await app.publish({ id: 'a', type: 'ping' })
+    await shared.advance(MINUTE)
+    expect(seen).toEqual([])
+    away = false
+    await app.start()
+    await app.publish({ id: 'b', type: 'ping' })
+    await shared.advance(MINUTE)
+    expect(seen).toEqual(['a', 'b'])
+    await shared.stop(app)
+    const other = await shared.process('other', (one) => one.flow('g', { on: 'pong', run: () => {} }))
+    await other.publish({ id: 'c', type: 'ping' })
+    await shared.advance(MINUTE)
+    expect(seen).toEqual(['a', 'b'])
   })
 
   test('a start that fails on one schedule leaves no other ticking', async () => {

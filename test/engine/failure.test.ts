@@ -27,6 +27,42 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(t.runs[0]?.error).toContain('down')
   })
 
+  test('L8 what was thrown may throw when it is looked at: that is a failed try as well', async () => {
+    const odd = [
+      Object.defineProperty(new Error('odd'), 'cause', {
+        get: () => {
+          throw new Error('not to be read')
+        },
+      }),
+      new Proxy(
+        {},
+        {
+          has: () => {
+            throw new Error('not to be asked')
+          },
+          getPrototypeOf: () => {
+            throw new Error('not to be known')
+          },
+        },
+      ),
+    ]
+    const lost: string[] = []
+    const declare: Declare = (app) => {
+      app.events.on('store.lost', ({ error }) => lost.push(error))
+      return app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        retry: ['1s'],
+        run: ({ attempt }) => Promise.reject(odd[attempt - 1]),
+      })
+    }
+    const t = await play(store, declare)
+    await sendNow(t, ping('u', 1))
+    await t.advance('60s')
+    expect(t.runs.map((run) => run.ending)).toEqual(['retry', 'dead'])
+    expect(lost).toEqual([])
+  })
+
   test('L8 nothing joins a run that has failed', async () => {
     const t = await play(store, retrying(['10s']))
     t.fail('f', new Error('once'))

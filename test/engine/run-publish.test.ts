@@ -35,6 +35,29 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.slice(1).map((run) => run.events)).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]])
   })
 
+  test('L2b lists are of any length, names of counts any at all, and after the end nothing is taken that would be lost', async () => {
+    let kept: Run | undefined
+    const t = await play(
+      store,
+      chain((run) => {
+        kept = run
+        run.count('constructor')
+        if (run.attempt > 1) return
+        run.publish(Array.from({ length: 200_000 }, (_, n) => pong(n)))
+        throw new Error('not yet')
+      }),
+    )
+    const done = told(t, 'run.done')
+    await sendNow(t, ping('u'))
+    await t.advance('2s')
+    expect(t.runs.map(({ ending, error }) => [ending, error])).toEqual([
+      ['retry', 'Error: not yet'],
+      ['done', undefined],
+    ])
+    expect(done).toMatchObject([{ counts: { constructor: 1 } }])
+    expect(() => kept?.publish(pong(1))).toThrow(/NOT_POSSIBLE.*the run is over/)
+  })
+
   test('L2b a failed attempt publishes nothing, a repeated one nothing twice', async () => {
     const t = await play(
       store,

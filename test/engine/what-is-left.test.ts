@@ -26,7 +26,7 @@ it('knows its live runs, and none that is over', async () => {
     },
     log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
     routes: () => 1,
-    toPublish: () => ({ events: [], tell: () => {} }),
+    toPublish: () => ({ events: [], routes: 0, tell: () => {} }),
     numbers: settingsOf({ store: 'memory:' }),
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({

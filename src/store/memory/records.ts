@@ -82,7 +82,7 @@ export class MemoryRecords implements RecordQueries {
       marks: [...Map.groupBy(marks.all.values(), (mark) => mark.reason)].map(([reason, its]) => ({
         reason,
         count: its.length,
-        oldest: Math.min(...its.map((mark) => mark.since)),
+        oldest: its.reduce((oldest, { since }) => Math.min(oldest, since), Infinity),
       })),
       limits: [...limits.all]
         .toSorted(([, one], [, other]) => other.idleAt - one.idleAt)

@@ -85,8 +85,9 @@ export class SqliteEvents implements EventTable {
 
   /** Events that came together mostly run together: then they are read as they lie. */
   #placedRows(seqs: readonly number[]): readonly Row[] {
-    const first = Math.min(...seqs)
-    const last = Math.max(...seqs)
+    // One by one: a call takes no list of any length.
+    const first = seqs.reduce((least, seq) => Math.min(least, seq), Infinity)
+    const last = seqs.reduce((most, seq) => Math.max(most, seq), 0)
     return last - first < 2 * seqs.length
       ? this.#sql.all(RANGE_PLACED, first, last)
       : this.#sql.all(MANY_PLACED, JSON.stringify(seqs))
