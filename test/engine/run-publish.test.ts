@@ -47,14 +47,13 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
         throw new Error('not yet')
       }),
     )
-    const done = told(t, 'run.done')
     await sendNow(t, ping('u'))
     await t.advance('2s')
     expect(t.runs.map(({ ending, error }) => [ending, error])).toEqual([
       ['retry', 'Error: not yet'],
       ['done', undefined],
     ])
-    expect(done).toMatchObject([{ counts: { constructor: 1 } }])
+    expect(told(t, 'run.done')).toMatchObject([{ counts: { constructor: 1 } }])
     expect(() => kept?.publish(pong(1))).toThrow(/NOT_POSSIBLE.*the run is over/)
   })
 
