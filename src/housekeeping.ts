@@ -5,7 +5,7 @@ import type { AnyListener } from './observe/events.ts'
 import { SAY_SERVED_EVERY, type KnownFlows } from './receive/known-flows.ts'
 import { latePlaces } from './receive/late-places.ts'
 import type { Routes } from './receive/route.ts'
-import type { PlaceItem, Store } from './store/contract/index.ts'
+import type { PlaceItem, Store, TakenEvent } from './store/contract/index.ts'
 import { ages, placing, pressure, retention, type Placing } from './upkeep/chores.ts'
 import { retentionPolicy, type Keeping } from './upkeep/retention-policy.ts'
 import type { Chore } from './upkeep/upkeep.ts'
@@ -42,6 +42,7 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
       if (mark.reason === 'outbox' && mark.tries === 1) tellReceived(mark.event, item, emit)
       return item
     },
+    took: (event) => tellTaken(event, emit),
   })
   const old = ages({
     store,
@@ -64,4 +65,12 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
 function tellReceived({ id, source, type }: Event, { places }: PlaceItem, emit: AnyListener): void {
   const flows = [...new Set(places.map((place) => place.flow))]
   emit('event.received', { event: id, source, type, lanes: places.length, flows })
+}
+
+/** Who published it has its answer: whatever is not as it should be is told here (L10). */
+function tellTaken({ id, source, type, result }: TakenEvent, emit: AnyListener): void {
+  const named = { event: id, source, type }
+  if (result.kind === 'duplicate' || result.kind === 'conflict')
+    emit(`event.${result.kind}`, { ...named, of: result.of })
+  if (result.kind === 'refused') emit('event.refused', { ...named, field: result.field, fix: result.fix })
 }

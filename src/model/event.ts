@@ -22,6 +22,21 @@ export interface Event {
 /** Stores index ids as they are. */
 export const ID_LENGTH_MAX = 128
 
+/** Characters, as PostgreSQL counts them: one outside the Basic Multilingual Plane is one. */
+export function isId(id: string): boolean {
+  return (
+    id !== '' &&
+    (id.length <= ID_LENGTH_MAX || (id.length <= 2 * ID_LENGTH_MAX && Array.from(id).length <= ID_LENGTH_MAX))
+  )
+}
+
+/** As far from 1970 as a Date can be: what is further cannot be written down in a delivery. */
+const TIME_MAX: Millis = 8.64e15
+
+export function isTime(at: Millis): boolean {
+  return Number.isInteger(at) && Math.abs(at) <= TIME_MAX
+}
+
 /** The attribute that says of an event that its bytes are sealed in the store. Nobody else may say so. */
 export const SEALED = 'sluicesealed'
 

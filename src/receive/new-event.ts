@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { DEPTH_MAX, isTooDeep } from '../model/depth.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { SEALED, ID_LENGTH_MAX, newEventId, type Event } from '../model/event.ts'
+import { ID_LENGTH_MAX, isId, isTime, newEventId, SEALED, type Event } from '../model/event.ts'
 import { identity } from '../model/identity.ts'
 import type { NewEvent } from '../store/contract/index.ts'
 
@@ -32,7 +32,7 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
   mustBeText('subject', subject)
   mustBeText('id', id)
   mustBeText('dedupeId', dedupeId)
-  if (id === '' || id.length > ID_LENGTH_MAX) {
+  if (!isId(id)) {
     throw invalid('id', `text of 1 to ${ID_LENGTH_MAX} characters (a longer name can be its dedupeId)`)
   }
   mustBeAName('type', type)
@@ -64,7 +64,7 @@ function mustBeAName(name: string, text: string): void {
 
 function timeOf(time: EventInput['time'], now: Millis): Millis {
   const at = time === undefined ? now : time instanceof Date ? time.getTime() : time
-  if (!Number.isSafeInteger(at)) throw invalid('time', 'a Date or whole milliseconds since 1970')
+  if (!isTime(at)) throw invalid('time', 'a Date or whole milliseconds since 1970, as far as a Date goes')
   return at
 }
 

@@ -3,7 +3,15 @@
 import type { Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/events.ts'
-import type { LeasedMark, MarkReason, PlaceItem, PlaceReply, RetentionPolicy, Store } from '../store/contract/index.ts'
+import type {
+  LeasedMark,
+  MarkReason,
+  PlaceItem,
+  PlaceReply,
+  RetentionPolicy,
+  Store,
+  TakenEvent,
+} from '../store/contract/index.ts'
 import type { Chore } from './upkeep.ts'
 
 const SECOND = 1_000
@@ -54,6 +62,7 @@ export interface PlacingParts {
   /** Reads the routes anew. */
   readonly refresh: () => Promise<void>
   readonly placed: (mark: LeasedMark) => PlaceItem
+  readonly took: (event: TakenEvent) => void
 }
 
 const PLACED_AT_ONCE = 500
@@ -67,7 +76,7 @@ export interface Placing extends Chore {
   readonly everything: () => void
 }
 
-export function placing({ store, flows, epoch, refresh, placed }: PlacingParts): Placing {
+export function placing({ store, flows, epoch, refresh, placed, took }: PlacingParts): Placing {
   let first = true
   return {
     name: 'placing',
@@ -80,14 +89,16 @@ export function placing({ store, flows, epoch, refresh, placed }: PlacingParts):
       let found = 0
       try {
         const reasons = isFirst ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
-        const { marks } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() })
+        const call = { n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() }
+        const { marks, taken } = await store.unrouted(call)
+        for (const event of taken) took(event)
         const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(placed) })
         if (marks.length > 0 && (await place()).results.includes('routes-old')) {
           await refresh()
           await place()
         }
-        found = marks.length
-        isMore = found === PLACED_AT_ONCE
+        found = marks.length + taken.length
+        isMore = Math.max(marks.length, taken.length) === PLACED_AT_ONCE
       } finally {
         first ||= isFirst && isMore
       }

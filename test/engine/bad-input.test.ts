@@ -245,6 +245,7 @@ describe.each(STORES)('bad input: events on %s', (store) => {
     ['time', { type: 'ping', time: 'yesterday' }],
     ['time', { type: 'ping', time: Number.NaN }],
     ['time', { type: 'ping', time: new Date(Number.NaN) }],
+    ['time', { type: 'ping', time: 8.64e15 + 1 }],
     ['data', { type: 'ping', data: 10n }],
     ['data', { type: 'ping', data: circular }],
     ['data', { type: 'ping', data: () => {} }],

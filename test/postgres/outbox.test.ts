@@ -141,6 +141,50 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran).toEqual(['all order.paid 1', 'all order.paid 2'])
   })
 
+  test('D7 L10 duplicates and conflicts are told, though whoever published them is gone', async () => {
+    const { schema, app } = await stage()
+    const told: string[] = []
+    const both = new Promise<void>((resolve) => {
+      const tell = (kind: string, of: string): void => void (told.push(`${kind} of ${of}`) === 2 && resolve())
+      app.events.on('event.duplicate', ({ of }) => tell('duplicate', of))
+      app.events.on('event.conflict', ({ of }) => tell('conflict', of))
+    })
+    const tx = await client()
+    await tx.query(`select ${schema}.publish('order.paid', '1', id => 'first', dedupe_id => 'x'),
+      ${schema}.publish('order.paid', '1', dedupe_id => 'x'), ${schema}.publish('order.paid', '2', dedupe_id => 'x')`)
+    await both
+    expect(told.toSorted()).toEqual(['conflict of first', 'duplicate of first'])
+  })
+
+  test('D7 what the bounds allow is stored, up to the last character and the last moment', async () => {
+    const { schema, ran, until } = await stage()
+    const tx = await client()
+    await tx.query(`select ${schema}.publish('order.paid', id => repeat('😀', 128), dedupe_for => '100000000 years')`)
+    await tx.query(`select ${schema}.publish('order.kept', "time" => '275760-09-13 00:00:00+00')`)
+    await until(2)
+    expect(ran.toSorted()).toEqual(['all order.kept ', 'all order.paid '])
+  })
+
+  test('D7 what is committed and cannot be stored is not lost: it is told, and waits in the outbox to be put right', async () => {
+    const { schema, app, ran, until } = await stage()
+    const told = new Promise((resolve) => void app.events.on('event.refused', resolve))
+    const tx = await client()
+    await tx.query(`alter table ${schema}.outbox drop constraint if exists outbox_time_check`)
+    await tx.query('begin')
+    await tx.query(`select ${schema}.publish('order.odd', '{"n": 1}', id => 'odd')`)
+    await tx.query(`update ${schema}.outbox set time = 8640000000000001 where id = 'odd'`)
+    await tx.query('commit')
+    await tx.query(`select ${schema}.publish('order.next', '{"n": 2}')`)
+    expect(await told).toMatchObject({ event: 'odd', type: 'order.odd', field: 'time' })
+    await until(1)
+    expect(ran).toEqual(['all order.next 2'])
+    const { rows } = await tx.query(`select id, refused from ${schema}.outbox`)
+    expect(rows).toEqual([{ id: 'odd', refused: expect.stringContaining('time: ') }])
+    await tx.query(`update ${schema}.outbox set time = 0, refused = null where id = 'odd'`)
+    await until(2)
+    expect(ran.at(-1)).toBe('all order.odd 1')
+  })
+
   test('D7 to: only the flows that were named', async () => {
     const { schema, app, ran, until } = await stage()
     const tx = await client()
@@ -166,26 +210,30 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { schema, app } = await stage()
     const tx = await client()
     const wrong = [
-      `publish('')`,
-      `publish(null)`,
-      `publish('x', source => 'sluice.own')`,
-      `publish('x', '{}', body => 'y')`,
-    ]
-    for (const call of wrong)
-      await expect(tx.query(`select ${schema}.${call}`)).rejects.toMatchObject({
+      [`''`, 'type is missing'],
+      [`null`, 'type is missing'],
+      [`repeat('t', 1025)`, 'type is too long'],
+      [`'x', source => 'sluice.own'`, 'source is missing or ours'],
+      [`'x', source => repeat('s', 1025)`, 'source is too long'],
+      [`'x', '{}', body => 'y'`, 'both data and body'],
+      [`'x', attributes => '[]'`, 'attributes must be an object'],
+      [`'x', id => ''`, 'id is empty or too long'],
+      [`'x', id => repeat('i', 129)`, 'id is empty or too long'],
+      [`'x', dedupe_id => repeat('d', 1025)`, 'dedupe_id is empty or too long'],
+      [`'x', tenant => repeat('é', 513)`, 'tenant is too long'],
+      [`'x', subject => repeat('s', 16385)`, 'subject is too long'],
+      [`'x', "time" => '275760-09-13 00:00:01+00'`, 'time is none that a date can be'],
+      [`'x', "time" => 'infinity'`, 'time is none that a date can be'],
+      [`'x', "time" => null`, 'time is none that a date can be'],
+      [`'x', dedupe_for => '-1 second'`, 'dedupe_for is no length of time'],
+    ] as const
+    for (const [given, message] of wrong)
+      await expect(tx.query(`select ${schema}.publish(${given})`), given).rejects.toMatchObject({
+        message: `sluice: ${message}`,
         code: '22023',
         hint: expect.any(String),
       })
-    await expect(tx.query(`select ${schema}.publish('x', attributes => '[]')`)).rejects.toThrow(
-      'attributes must be an object',
-    )
-    await expect(tx.query(`select ${schema}.publish('x', id => repeat('i', 129))`)).rejects.toThrow('outbox_id_check')
-    await expect(tx.query(`select ${schema}.publish('x', tenant => repeat('é', 513))`)).rejects.toThrow(
-      'outbox_tenant_check',
-    )
-    await expect(tx.query(`select ${schema}.publish('x', subject => repeat('s', 16385))`)).rejects.toThrow(
-      'outbox_subject_check',
-    )
+    await expect(app.publish({ type: 'x', time: 8.64e15 + 1 }, { tx })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
     await expect(app.publish({ type: 'x' }, { tx, at: Date.now() + 1_000 })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
     })

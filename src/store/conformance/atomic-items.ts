@@ -41,6 +41,15 @@ export const atomicItems: Suite = (rule) => {
     })
   }
 
+  rule('append: a time that no Date can be is refused, for no delivery could write it down', async (t) => {
+    const at = (time: number): NewEvent => ({ ...t.event(`at ${time}`), time })
+    const answers = await t.send(at(8.64e15), at(8.64e15 + 1), at(-8.64e15), at(-8.64e15 - 1))
+    assert.deepEqual(
+      answers.map((answer) => (answer.kind === 'refused' ? answer.field : answer.kind)),
+      ['stored', 'time', 'stored', 'time'],
+    )
+  })
+
   rule('append: duplicates and conflicts fail no neighbour', async (t) => {
     await t.append('a', { dedupe: 'x', body: '1' })
     const answers = await t.send(

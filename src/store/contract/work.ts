@@ -122,8 +122,15 @@ export interface LeasedMark extends Mark {
   readonly event: Event
 }
 
+/** What was published inside somebody else's transaction, and what became of it now (L17). */
+export interface TakenEvent extends Pick<Event, 'id' | 'source' | 'type'> {
+  readonly result: Appended
+}
+
 export interface UnroutedReply extends Reply {
   readonly marks: readonly LeasedMark[]
+  /** Those that are stored have marks from now on. */
+  readonly taken: readonly TakenEvent[]
 }
 
 export type PlaceItem =

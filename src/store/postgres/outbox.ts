@@ -13,13 +13,15 @@ interface Waiting {
 }
 
 const FIRST = `select n, tx::text, id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body
-  from outbox order by n limit $1`
+  from outbox where refused is null order by n limit $1`
+const REFUSE = `update outbox o set refused = r.because from unnest($1::bigint[], $2::text[]) as r (n, because) where o.n = r.n`
 const NO_BYTES = new Uint8Array()
 
 export class PostgresOutbox implements OutboxTable, Part {
   readonly #locks: Locks
   readonly #first = new Questions<[n: number], readonly Waiting[]>()
   #taken: readonly Waiting[] = []
+  readonly #refused = new Map<NewEvent, string>()
 
   constructor(locks: Locks) {
     this.#locks = locks
@@ -31,9 +33,14 @@ export class PostgresOutbox implements OutboxTable, Part {
     return this.#taken.map(({ event }) => event)
   }
 
+  keep(event: NewEvent, because: string): void {
+    this.#refused.set(event, because)
+  }
+
   again(): void {
     this.#first.again()
     this.#taken = []
+    this.#refused.clear()
   }
 
   get isLacking(): boolean {
@@ -45,11 +52,18 @@ export class PostgresOutbox implements OutboxTable, Part {
   }
 
   writes(): readonly Statement[] {
-    return deleteBy(
-      'outbox where n',
-      this.#taken.map(({ n }) => n),
-    )
+    const kept = this.#taken.filter(({ event }) => this.#refused.has(event))
+    const gone = this.#taken.filter(({ event }) => !this.#refused.has(event))
+    const reasons = kept.map(({ event }) => this.#refused.get(event))
+    return [
+      ...deleteBy('outbox where n', numbersOf(gone)),
+      ...(kept.length > 0 ? [[REFUSE, [numbersOf(kept), reasons]] as const] : []),
+    ]
   }
+}
+
+function numbersOf(rows: readonly Waiting[]): readonly number[] {
+  return rows.map(({ n }) => n)
 }
 
 function waiting(row: Row): Waiting {

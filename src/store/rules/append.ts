@@ -1,11 +1,11 @@
 // append: events are stored once and take their places in the same commit (L2, L3, L4, L10, L18).
 import { hash } from 'node:crypto'
 import { later, type Millis } from '../../clock.ts'
-import { ID_LENGTH_MAX } from '../../model/event.ts'
+import { ID_LENGTH_MAX, isId, isTime } from '../../model/event.ts'
 import { keyFault } from '../../model/identity.ts'
 import type { Rank } from '../../model/lane.ts'
 import { place } from '../../model/place.ts'
-import type { AppendCall, Appended, Mark, NewEvent, Place } from '../contract/index.ts'
+import type { AppendCall, Appended, Mark, NewEvent, Place, TakenEvent } from '../contract/index.ts'
 import type { EventRow } from './tables.ts'
 import { LanesAtHand, type Work } from './work.ts'
 
@@ -32,10 +32,15 @@ export function appendPublished(work: Work, events: readonly NewEvent[], routes:
   return results
 }
 
-/** What comes out of the outbox: it is stored with its marks, and routed after that (L17). */
-export function appendTaken(work: Work, events: readonly NewEvent[]): void {
+/** What comes out of the outbox: it is stored with its marks, and routed after that (L17). What cannot be stays there. */
+export function appendTaken(work: Work, events: readonly NewEvent[]): readonly TakenEvent[] {
   const lanes = new LanesAtHand(work)
-  for (const event of events) appendOne(work, lanes, event, event.marks)
+  return events.map((event) => {
+    const result = appendOne(work, lanes, event, event.marks)
+    if (result.kind === 'refused') work.tables.outbox.keep(event, `${result.field}: ${result.fix}`)
+    const { id, source, type } = event
+    return { id, source, type, result }
+  })
 }
 
 function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: readonly Mark[]): Appended {
@@ -132,9 +137,9 @@ export function distinct(places: readonly Place[]): readonly Place[] {
 }
 
 function faultOf(event: NewEvent): Appended | undefined {
-  if (event.id === '' || event.id.length > ID_LENGTH_MAX) return refused('id', `1 to ${ID_LENGTH_MAX} characters`)
+  if (!isId(event.id)) return refused('id', `1 to ${ID_LENGTH_MAX} characters`)
   for (const name of TEXTS) if (!event[name].isWellFormed()) return refused(name, 'well-formed Unicode')
-  if (!Number.isSafeInteger(event.time)) return refused('time', 'whole milliseconds since 1970')
+  if (!isTime(event.time)) return refused('time', 'whole milliseconds since 1970, as far as a Date goes')
   if (!(event.dedupeFor >= 0)) return refused('dedupeFor', 'a number, 0 or above')
   if (event.identity === '') return refused('identity', 'hash source, tenant and dedupe id')
   if (event.places.length > LANES_PER_EVENT_MAX) return refused('places', 'mark the event as fan-out instead')

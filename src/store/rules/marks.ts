@@ -1,22 +1,35 @@
 // Marks: events that are stored but not yet in all their lanes are leased, routed and placed, once (L2, L16).
 import { later } from '../../clock.ts'
-import type { LeasedMark, PlaceCall, PlaceItem, PlaceReply, UnroutedCall } from '../contract/index.ts'
+import type {
+  LeasedMark,
+  PlaceCall,
+  PlaceItem,
+  PlaceReply,
+  Reply,
+  UnroutedCall,
+  UnroutedReply,
+} from '../contract/index.ts'
 import { addMark, appendTaken, distinct, enter } from './append.ts'
 import type { EventRow } from './tables.ts'
 import { LanesAtHand, type Work } from './work.ts'
 
-export function unrouted(work: Work, call: UnroutedCall): readonly LeasedMark[] {
-  const { marks, events, outbox } = work.tables
-  if (call.reasons.includes('outbox')) appendTaken(work, outbox.take(call.n))
+export function unrouted(work: Work, call: UnroutedCall): Omit<UnroutedReply, keyof Reply> {
+  const { outbox } = work.tables
+  const taken = call.reasons.includes('outbox') ? appendTaken(work, outbox.take(call.n)) : []
+  return { marks: leased(work, call), taken }
+}
+
+function leased(work: Work, call: UnroutedCall): readonly LeasedMark[] {
+  const { marks, events } = work.tables
   return marks.due(work.now, call.reasons, call.flows, call.n).flatMap((mark) => {
     const event = events.bySeq(mark.event)
     if (event === undefined || event.purgedHash !== '') {
       marks.remove(mark.id)
       return []
     }
-    const leased = { ...mark, token: work.draw(), tries: mark.tries + 1, due: later(work.now, call.lease) }
-    marks.put(leased)
-    const { id, token, tries, flow, reason, error } = leased
+    const lease = { ...mark, token: work.draw(), tries: mark.tries + 1, due: later(work.now, call.lease) }
+    marks.put(lease)
+    const { id, token, tries, flow, reason, error } = lease
     return [{ id, token, tries, flow, reason, error, event: plain(event) }]
   })
 }

@@ -107,7 +107,7 @@ export class TableStore implements Store {
   }
 
   unrouted(call: UnroutedCall): Promise<UnroutedReply> {
-    return this.#write((work) => ({ marks: unrouted(work, call) }))
+    return this.#write((work) => unrouted(work, call))
   }
 
   place(call: PlaceCall): Promise<PlaceReply> {

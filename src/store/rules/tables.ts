@@ -198,10 +198,12 @@ export interface MarkTable {
 export interface OutboxTable {
   /** Takes out the first `n`, in the order in which each transaction published them. */
   take(n: number): readonly NewEvent[]
+  /** One of those cannot be stored: it stays, out of the way, until a person has looked at it. */
+  keep(event: NewEvent, because: string): void
 }
 
 /** Where nobody else has transactions. */
-export const NO_OUTBOX: OutboxTable = { take: () => [] }
+export const NO_OUTBOX: OutboxTable = { take: () => [], keep: () => {} }
 
 export interface LimitTable {
   get(name: string): LimitState | undefined

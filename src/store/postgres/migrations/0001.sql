@@ -157,22 +157,26 @@ begin
   end if;
 end $$;
 
--- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for.
+-- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for. Whatever the rules
+-- would refuse is refused here, while its transaction can still be undone.
 create table outbox (
   n bigint generated always as identity primary key,
   tx xid8 not null default pg_current_xact_id(),
   id text not null check (char_length(id) between 1 and 128),
   source text not null check (char_length(source) between 1 and 1024),
   type text not null check (char_length(type) between 1 and 1024),
-  time bigint not null,
+  -- As far as a Date goes.
+  time bigint not null check (time between -8640000000000000 and 8640000000000000),
   -- As long as the indexes of events and lanes have room for: who is stuck on it would hold up all that is behind.
   tenant text not null check (octet_length(tenant) <= 1024),
   subject text not null check (char_length(subject) <= 16384),
   attributes text not null,
   dedupe_id text not null check (char_length(dedupe_id) between 1 and 1024),
-  dedupe_for bigint not null check (dedupe_for >= 0),
+  dedupe_for bigint not null check (dedupe_for between 0 and 9007199254740991),
   to_flows text[],
-  body bytea not null
+  body bytea not null,
+  -- Why it was not taken in after all: it stays here until a person has put it right, and has made this NULL again.
+  refused text
 );
 
 -- Ids sort by time: 10 characters of it, 16 of chance.
@@ -210,24 +214,30 @@ create function publish(
 ) returns text language plpgsql volatile set search_path from current as $$
 declare
   named constant text := coalesce(publish.id, new_event_id(clock_timestamp()));
+  -- What is wrong, and what to do about it.
+  wrong constant text[] := case
+    when publish.type is null or publish.type = '' then array['type is missing', 'Give the event a type, as in sluice.publish(''order.paid'', …).']
+    when char_length(publish.type) > 1024 then array['type is too long', 'It has at most 1,024 characters.']
+    when publish.source is null or publish.source = '' or publish.source like 'sluice.%' then array['source is missing or ours', 'Name the part of your system it comes from; names that begin with ''sluice.'' are taken.']
+    when char_length(publish.source) > 1024 then array['source is too long', 'It has at most 1,024 characters.']
+    when char_length(named) not between 1 and 128 then array['id is empty or too long', 'It has 1 to 128 characters; a longer name can be its dedupe_id.']
+    when char_length(publish.dedupe_id) not between 1 and 1024 then array['dedupe_id is empty or too long', 'It has 1 to 1,024 characters.']
+    when octet_length(publish.tenant) > 1024 then array['tenant is too long', 'It has at most 1,024 bytes.']
+    when char_length(publish.subject) > 16384 then array['subject is too long', 'It has at most 16,384 characters.']
+    when publish."time" is null or not isfinite(publish."time") or publish."time" > '275760-09-13 00:00:00+00' then array['time is none that a date can be', 'Give a moment before the year 275760, or leave it out.']
+    when publish.dedupe_for is null or not isfinite(publish.dedupe_for) or publish.dedupe_for < '0' then array['dedupe_for is no length of time', 'Give an interval of 0 or more, as in ''7 days''.']
+    when jsonb_typeof(publish.attributes) <> 'object' or publish.attributes ? 'sluicesealed' then array['attributes must be an object', 'Give names and values, none of them sluicesealed.']
+    when data is not null and publish.body is not null then array['both data and body', 'Give one of them.']
+  end;
 begin
-  if publish.type is null or publish.type = '' then
-    raise exception 'sluice: type is missing' using hint = 'Give the event a type, as in sluice.publish(''order.paid'', …).', errcode = '22023';
-  end if;
-  if publish.source is null or publish.source = '' or publish.source like 'sluice.%' then
-    raise exception 'sluice: source is missing or ours' using hint = 'Name the part of your system it comes from; names that begin with ''sluice.'' are taken.', errcode = '22023';
-  end if;
-  if publish.attributes is not null and (jsonb_typeof(publish.attributes) <> 'object' or publish.attributes ? 'sluicesealed') then
-    raise exception 'sluice: attributes must be an object' using hint = 'Give names and values, none of them sluicesealed.', errcode = '22023';
-  end if;
-  if data is not null and publish.body is not null then
-    raise exception 'sluice: both data and body' using hint = 'Give one of them.', errcode = '22023';
+  if wrong is not null then
+    raise exception 'sluice: %', wrong[1] using hint = wrong[2], errcode = '22023';
   end if;
   insert into outbox (id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body)
   values (
     named, publish.source, publish.type, floor(extract(epoch from publish."time") * 1000), coalesce(publish.tenant, ''),
     coalesce(publish.subject, ''), coalesce(publish.attributes::text, ''), coalesce(publish.dedupe_id, named),
-    floor(extract(epoch from publish.dedupe_for) * 1000), publish.to_flows,
+    least(floor(extract(epoch from publish.dedupe_for) * 1000), 9007199254740991), publish.to_flows,
     coalesce(publish.body, convert_to(data::text, 'UTF8'), ''::bytea)
   );
   return named;
