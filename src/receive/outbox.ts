@@ -17,6 +17,9 @@ export interface OutboxCall {
   readonly dedupeFor: Millis
 }
 
+/** As the table has it: what it refuses would take the transaction along. */
+const BYTES_MAX = 16_777_216
+
 /** All in one statement, in their order. */
 export async function putInOutbox(
   tx: Transaction,
@@ -28,6 +31,9 @@ export async function putInOutbox(
   }
   const events = inputs.map((input) => ({ ...newEvent(input, { now, dedupeFor }), dedupeId: input.dedupeId }))
   if (events.length === 0) return []
+  if (events.some(({ attributes, body }) => Buffer.byteLength(attributes) + body.length > BYTES_MAX)) {
+    throw new SluiceError('EVENT_INVALID', 'body and attributes must be at most 16 MB with tx; nothing was stored.')
+  }
   const columns = [
     'id',
     'source',

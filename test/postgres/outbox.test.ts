@@ -165,6 +165,25 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran.toSorted()).toEqual(['all order.kept ', 'all order.paid '])
   })
 
+  test('D7 however much is committed at once, it is taken in and given out a few megabytes at a time', async () => {
+    const schema = `outbox_${process.pid}_${made++}`
+    const store = await openPostgresStore({ url, schema, acceptLoss: true })
+    ends.push(() => store.close())
+    const tx = await client()
+    for (const megabytes of [9, 3, 3, 3, 3, 3])
+      await tx.query(`select ${schema}.publish('x', body => convert_to(repeat('z', $1), 'UTF8'))`, [
+        megabytes * 2 ** 20,
+      ])
+    // A lease that is over at once: each call could give all that was taken in before it.
+    const call = { n: 100, lease: 0, reasons: ['outbox'], flows: [] } as const
+    const calls: string[] = []
+    for (let n = 0; n < 4; n++) {
+      const { taken, marks } = await store.unrouted(call)
+      calls.push(`took ${taken.length}, gave ${marks.length}`)
+    }
+    expect(calls).toEqual(['took 1, gave 0', 'took 3, gave 1', 'took 2, gave 1', 'took 0, gave 3'])
+  })
+
   test('D7 what is committed and cannot be stored is not lost: it is told, and waits in the outbox to be put right', async () => {
     const { schema, app, ran, until } = await stage()
     const told = new Promise((resolve) => void app.events.on('event.refused', resolve))
@@ -226,6 +245,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       [`'x', "time" => 'infinity'`, 'time is none that a date can be'],
       [`'x', "time" => null`, 'time is none that a date can be'],
       [`'x', dedupe_for => '-1 second'`, 'dedupe_for is no length of time'],
+      [`'x', body => convert_to(repeat('z', 16777217), 'UTF8')`, 'data and attributes are too long'],
+      [`'x', attributes => jsonb_build_object('a', repeat('z', 16777217))`, 'data and attributes are too long'],
     ] as const
     for (const [given, message] of wrong)
       await expect(tx.query(`select ${schema}.publish(${given})`), given).rejects.toMatchObject({
@@ -233,6 +254,9 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         code: '22023',
         hint: expect.any(String),
       })
+    await expect(app.publish({ type: 'x', body: Buffer.alloc(16_777_217) }, { tx })).rejects.toMatchObject({
+      code: 'EVENT_INVALID',
+    })
     await expect(app.publish({ type: 'x', time: 8.64e15 + 1 }, { tx })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
     await expect(app.publish({ type: 'x' }, { tx, at: Date.now() + 1_000 })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',

@@ -52,6 +52,9 @@ export const PLACED_COLUMNS: readonly string[] = [
 ]
 export const PLACED_EVENTS: string = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
 
+/** Who is given stored events reads so many bytes at once, or the one event that has more: all of them are in memory together. */
+export const BYTES_AT_ONCE = 8_388_608
+
 export function sizeOf(event: EventRow | undefined): number {
   return event === undefined ? 0 : event.body.length + event.request.length
 }

@@ -1,6 +1,7 @@
 // Marks in a transaction: what is stored and not yet in all its lanes.
 import type { Millis } from '../../clock.ts'
 import type { MarkRow, MarkTable } from '../rules/tables.ts'
+import { BYTES_AT_ONCE } from './event-rows.ts'
 import { deleteBy, Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
 import { SOON } from './ready-lines.ts'
 import { number, text, written, type Row } from './values.ts'
@@ -10,10 +11,14 @@ export const MARK_COLUMNS: string = MARK.join(', ')
 const MARKS_BY = `select ${MARK_COLUMNS} from marks where`
 const PUT_MARK = upsert('marks', MARK, ['id'])
 /** What a transaction published is placed in its order: nothing of it while something before it is being placed. */
-const DUE = `select ${MARK_COLUMNS} from marks m where due <= $1 and reason = any($2) and (flow = '' or flow = any($3))
+const FIRST_DUE = `select ${MARK_COLUMNS} from marks m where due <= $1 and reason = any($2) and (flow = '' or flow = any($3))
   and (reason <> 'outbox' or error not like 'transaction %' or not exists (select 1 from marks e
     where e.reason = 'outbox' and e.error = m.error and e.flow = m.flow and e.id < m.id and e.due > $1))
   order by due, id limit $4 for update skip locked`
+const DUE = `select ${MARK_COLUMNS} from
+  (select m.*, sum(size) over (order by due, id) - size as before from (${FIRST_DUE}) m left join lateral
+    (select size + octet_length(request) as size from events where seq = m.event) e on true) m
+  where before is null or before < ${BYTES_AT_ONCE} order by due, id`
 
 export class PostgresMarks implements MarkTable, Part {
   readonly #marks = new Keyed<MarkRow>()

@@ -3,6 +3,7 @@
 import { identity } from '../../model/identity.ts'
 import type { Mark, NewEvent } from '../contract/index.ts'
 import type { OutboxTable } from '../rules/tables.ts'
+import { BYTES_AT_ONCE } from './event-rows.ts'
 import type { Locks } from './locks.ts'
 import { deleteBy, Questions, type Db, type Part, type Statement } from './part.ts'
 import { bytes, number, text, texts, type Row } from './values.ts'
@@ -13,7 +14,9 @@ interface Waiting {
 }
 
 const FIRST = `select n, tx::text, id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body
-  from outbox where refused is null order by n limit $1`
+  from (select *, sum(size) over (order by n) - size as before from
+    (select *, octet_length(attributes) + octet_length(body) as size from outbox where refused is null order by n limit $1) o) o
+  where before < ${BYTES_AT_ONCE} order by n`
 const REFUSE = `update outbox o set refused = r.because from unnest($1::bigint[], $2::text[]) as r (n, because) where o.n = r.n`
 const NO_BYTES = new Uint8Array()
 

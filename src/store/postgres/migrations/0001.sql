@@ -176,7 +176,9 @@ create table outbox (
   to_flows text[],
   body bytea not null,
   -- Why it was not taken in after all: it stays here until a person has put it right, and has made this NULL again.
-  refused text
+  refused text,
+  -- Whoever takes it in has it in memory, several times over.
+  constraint outbox_bytes_check check (octet_length(attributes) + octet_length(body) <= 16777216)
 );
 
 -- Ids sort by time: 10 characters of it, 16 of chance.
@@ -214,6 +216,8 @@ create function publish(
 ) returns text language plpgsql volatile set search_path from current as $$
 declare
   named constant text := coalesce(publish.id, new_event_id(clock_timestamp()));
+  said constant text := coalesce(publish.attributes::text, '');
+  bytes constant bytea := coalesce(publish.body, convert_to(data::text, 'UTF8'), ''::bytea);
   -- What is wrong, and what to do about it.
   wrong constant text[] := case
     when publish.type is null or publish.type = '' then array['type is missing', 'Give the event a type, as in sluice.publish(''order.paid'', …).']
@@ -228,6 +232,7 @@ declare
     when publish.dedupe_for is null or not isfinite(publish.dedupe_for) or publish.dedupe_for < '0' then array['dedupe_for is no length of time', 'Give an interval of 0 or more, as in ''7 days''.']
     when jsonb_typeof(publish.attributes) <> 'object' or publish.attributes ? 'sluicesealed' then array['attributes must be an object', 'Give names and values, none of them sluicesealed.']
     when data is not null and publish.body is not null then array['both data and body', 'Give one of them.']
+    when octet_length(said) + octet_length(bytes) > 16777216 then array['data and attributes are too long', 'Together they have at most 16 MB; publish where the rest can be found.']
   end;
 begin
   if wrong is not null then
@@ -236,9 +241,8 @@ begin
   insert into outbox (id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body)
   values (
     named, publish.source, publish.type, floor(extract(epoch from publish."time") * 1000), coalesce(publish.tenant, ''),
-    coalesce(publish.subject, ''), coalesce(publish.attributes::text, ''), coalesce(publish.dedupe_id, named),
-    least(floor(extract(epoch from publish.dedupe_for) * 1000), 9007199254740991), publish.to_flows,
-    coalesce(publish.body, convert_to(data::text, 'UTF8'), ''::bytea)
+    coalesce(publish.subject, ''), said, coalesce(publish.dedupe_id, named),
+    least(floor(extract(epoch from publish.dedupe_for) * 1000), 9007199254740991), publish.to_flows, bytes
   );
   return named;
 end $$;
