@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import type { Store } from '../../src/store/contract/index.ts'
+import type { LeasedMark, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { randomFrom } from '../../bench/workload.ts'
 import { outboxWriters } from './outbox-writers.ts'
@@ -70,6 +70,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         look()
       })
     return { schema, app, store, ran, until }
+  }
+
+  /** Without an app: what each call takes and gives is the test's to see. */
+  async function bare(): Promise<{ readonly schema: string; readonly store: Store; readonly tx: pg.Client }> {
+    const schema = `outbox_${process.pid}_${made++}`
+    const store = await openPostgresStore({ url, schema, acceptLoss: true })
+    ends.push(() => store.close())
+    return { schema, store, tx: await client() }
   }
 
   test('D7 is published by the commit, in the order of the transaction, and vanishes with a rollback', async () => {
@@ -166,10 +174,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   })
 
   test('D7 however much is committed at once, it is taken in and given out a few megabytes at a time', async () => {
-    const schema = `outbox_${process.pid}_${made++}`
-    const store = await openPostgresStore({ url, schema, acceptLoss: true })
-    ends.push(() => store.close())
-    const tx = await client()
+    const { schema, store, tx } = await bare()
     for (const megabytes of [9, 3, 3, 3, 3, 3])
       await tx.query(`select ${schema}.publish('x', body => convert_to(repeat('z', $1), 'UTF8'))`, [
         megabytes * 2 ** 20,
@@ -182,6 +187,39 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       calls.push(`took ${taken.length}, gave ${marks.length}`)
     }
     expect(calls).toEqual(['took 1, gave 0', 'took 3, gave 1', 'took 2, gave 1', 'took 0, gave 3'])
+  })
+
+  const ONE_CALL = { n: 500, lease: 60_000, reasons: ['outbox'], flows: [] } as const
+
+  test('D7 transactions take turns: a small one does not wait for the end of a large one', async () => {
+    const { schema, store, tx } = await bare()
+    await tx.query(`select ${schema}.publish('bulk') from generate_series(1, 2000)`)
+    await tx.query(`select ${schema}.publish('small') from generate_series(1, 2)`)
+    const { taken } = await store.unrouted(ONE_CALL)
+    expect([taken.length, taken.filter(({ type }) => type === 'small').length]).toEqual([500, 2])
+  })
+
+  test('D7 L17 a large transaction is placed in its order, and no more of it is taken in than can be placed soon', async () => {
+    const { schema, store, tx } = await bare()
+    await tx.query(`select ${schema}.publish('bulk', subject => n::text) from generate_series(0, 1999) n`)
+    const given: string[] = []
+    const call = async (): Promise<LeasedMark[]> => {
+      const { taken, marks } = await store.unrouted(ONE_CALL)
+      const [first, last] = [marks[0], marks.at(-1)].map((mark) => mark?.event.subject)
+      given.push(`took ${taken.length}, gave ${marks.length === 0 ? 'none' : `${first} to ${last}`}`)
+      return [...marks]
+    }
+    await call()
+    const marks = await call()
+    await call()
+    await call()
+    // While the first are being placed nothing after them is given, nor is anything taken in that would have to wait.
+    expect(given).toEqual(['took 500, gave none', 'took 500, gave 0 to 499', 'took 0, gave none', 'took 0, gave none'])
+    const items = marks.map(({ id, token }) => ({ kind: 'mark', id, token, places: [], marks: [] }) as const)
+    const { results } = await store.place({ routes: 1_000, items })
+    expect(new Set(results)).toEqual(new Set(['placed']))
+    await call()
+    expect(given.at(-1)).toBe('took 500, gave 500 to 999')
   })
 
   test('D7 what is committed and cannot be stored is not lost: it is told, and waits in the outbox to be put right', async () => {

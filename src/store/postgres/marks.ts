@@ -10,10 +10,10 @@ const MARK = ['id', 'event', 'flow', 'reason', 'error', 'since', 'due', 'tries',
 export const MARK_COLUMNS: string = MARK.join(', ')
 const MARKS_BY = `select ${MARK_COLUMNS} from marks where`
 const PUT_MARK = upsert('marks', MARK, ['id'])
-/** What a transaction published is placed in its order: nothing of it while something before it is being placed. */
+/** What a transaction published is placed in its order: nothing of it while something of it is being placed. Asked once, not for each. */
+const BEING_PLACED = `select error, flow from marks where reason = 'outbox' and error like 'transaction %' and due > $1`
 const FIRST_DUE = `select ${MARK_COLUMNS} from marks m where due <= $1 and reason = any($2) and (flow = '' or flow = any($3))
-  and (reason <> 'outbox' or error not like 'transaction %' or not exists (select 1 from marks e
-    where e.reason = 'outbox' and e.error = m.error and e.flow = m.flow and e.id < m.id and e.due > $1))
+  and (reason <> 'outbox' or (error, flow) not in (${BEING_PLACED}))
   order by due, id limit $4 for update skip locked`
 const DUE = `select ${MARK_COLUMNS} from
   (select m.*, sum(size) over (order by due, id) - size as before from (${FIRST_DUE}) m left join lateral

@@ -5,19 +5,41 @@ import type { Mark, NewEvent } from '../contract/index.ts'
 import type { OutboxTable } from '../rules/tables.ts'
 import { BYTES_AT_ONCE } from './event-rows.ts'
 import type { Locks } from './locks.ts'
-import { deleteBy, Questions, type Db, type Part, type Statement } from './part.ts'
+import { Questions, type Db, type Part, type Statement } from './part.ts'
 import { bytes, number, text, texts, type Row } from './values.ts'
 
 interface Waiting {
+  readonly tx: string
   readonly n: number
   readonly event: NewEvent
 }
 
-const FIRST = `select n, tx::text, id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body
-  from (select *, sum(size) over (order by n) - size as before from
-    (select *, octet_length(attributes) + octet_length(body) as size from outbox where refused is null order by n limit $1) o) o
-  where before < ${BYTES_AT_ONCE} order by n`
-const REFUSE = `update outbox o set refused = r.because from unnest($1::bigint[], $2::text[]) as r (n, because) where o.n = r.n`
+const COLUMNS =
+  'n, tx::text, id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body'
+/** A transaction that has so many events on their way has no more taken in: they are placed in its order, by one process at a time. */
+const ON_THEIR_WAY = 1_000
+/**
+ * Transactions take turns, an event each: a small one does not wait for the end of a large one. They are found by one look at
+ * the index for each, and of the bodies only the length is read before it is known which are taken.
+ */
+const FIRST = `with recursive transactions (tx, nth) as (
+    (select tx, 1 from outbox where refused is null order by tx limit 1)
+    union all
+    select (select o.tx from outbox o where o.tx > t.tx and refused is null order by o.tx limit 1), nth + 1
+    from transactions t where tx is not null and nth < $1
+  ), first as (
+    select o.*, row_number() over (partition by o.tx order by o.n) as turn from transactions t cross join lateral (
+      select tx, n, octet_length(attributes) + octet_length(body) as size from outbox where tx = t.tx and refused is null order by n limit $1
+    ) o
+    where ${ON_THEIR_WAY} > (select count(*) from
+      (select from marks m where reason = 'outbox' and error = 'transaction ' || t.tx limit ${ON_THEIR_WAY}) m)
+  ), taken as (
+    select tx, n, sum(size) over (order by turn, tx) - size as before from first order by turn, tx limit $1
+  )
+  select ${COLUMNS} from taken join outbox using (tx, n) where before < ${BYTES_AT_ONCE} order by n`
+const REFUSE = `update outbox o set refused = r.because from unnest($1::xid8[], $2::bigint[], $3::text[]) as r (tx, n, because)
+  where o.tx = r.tx and o.n = r.n`
+const DELETE = `delete from outbox o using unnest($1::xid8[], $2::bigint[]) as t (tx, n) where o.tx = t.tx and o.n = t.n`
 const NO_BYTES = new Uint8Array()
 
 export class PostgresOutbox implements OutboxTable, Part {
@@ -59,20 +81,22 @@ export class PostgresOutbox implements OutboxTable, Part {
     const gone = this.#taken.filter(({ event }) => !this.#refused.has(event))
     const reasons = kept.map(({ event }) => this.#refused.get(event))
     return [
-      ...deleteBy('outbox where n', numbersOf(gone)),
-      ...(kept.length > 0 ? [[REFUSE, [numbersOf(kept), reasons]] as const] : []),
+      ...(gone.length > 0 ? [[DELETE, keysOf(gone)] as const] : []),
+      ...(kept.length > 0 ? [[REFUSE, [...keysOf(kept), reasons]] as const] : []),
     ]
   }
 }
 
-function numbersOf(rows: readonly Waiting[]): readonly number[] {
-  return rows.map(({ n }) => n)
+function keysOf(rows: readonly Waiting[]): readonly (readonly (string | number)[])[] {
+  return [rows.map(({ tx }) => tx), rows.map(({ n }) => n)]
 }
 
 function waiting(row: Row): Waiting {
   const [source, tenant] = [text(row[3]), text(row[6])]
-  const mark = (flow: string): Mark => ({ flow, reason: 'outbox', error: `transaction ${text(row[1])}` })
+  const tx = text(row[1])
+  const mark = (flow: string): Mark => ({ flow, reason: 'outbox', error: `transaction ${tx}` })
   return {
+    tx,
     n: number(row[0]),
     event: {
       id: text(row[2]),

@@ -160,8 +160,8 @@ end $$;
 -- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for. Whatever the rules
 -- would refuse is refused here, while its transaction can still be undone.
 create table outbox (
-  n bigint generated always as identity primary key,
   tx xid8 not null default pg_current_xact_id(),
+  n bigint generated always as identity,
   id text not null check (char_length(id) between 1 and 128),
   source text not null check (char_length(source) between 1 and 1024),
   type text not null check (char_length(type) between 1 and 1024),
@@ -177,6 +177,7 @@ create table outbox (
   body bytea not null,
   -- Why it was not taken in after all: it stays here until a person has put it right, and has made this NULL again.
   refused text,
+  primary key (tx, n),
   -- Whoever takes it in has it in memory, several times over.
   constraint outbox_bytes_check check (octet_length(attributes) + octet_length(body) <= 16777216)
 );
