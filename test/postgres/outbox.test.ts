@@ -136,6 +136,44 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran.at(-1)).toBe('all order.paid 5')
   })
 
+  test('D7 app.publish with tx takes as many as without, and the transaction goes on', async () => {
+    const { app, schema } = await stage()
+    const tx = await client()
+    await tx.query('begin')
+    const events = Array.from({ length: 12_000 }, (_, n) => ({ type: 'many', id: `many-${n}` }))
+    expect(await app.publish(events, { tx })).toHaveLength(12_000)
+    const ids = `select array_agg(id order by n) as ids from ${schema}.outbox`
+    const { rows } = await tx.query<{ ids: string[] }>(ids)
+    expect(rows[0]?.ids).toEqual(events.map(({ id }) => id))
+    await tx.query('rollback')
+  })
+
+  test('D7 control characters come out as they went in, by either door', async () => {
+    const { app, schema, store, ran, until } = await stage()
+    const tx = await client()
+    const [zero, one] = ['a\0b', 'a\u00010b\u00011']
+    for (const subject of [zero, one]) {
+      await app.publish({ type: 'order.paid', id: `by app ${subject}`, subject, tenant: subject }, { tx })
+    }
+    await tx.query(`select ${schema}.publish('order.paid', id => $1, subject => $2, tenant => $2)`, [
+      `by SQL ${one}`,
+      one,
+    ])
+    // Of the longest id no character is lost to how it is written.
+    await app.publish({ type: 'order.paid', id: '\0'.repeat(128) }, { tx })
+    await until(4)
+    expect(ran.toSorted()).toEqual([
+      `${zero} order.paid `,
+      `${one} order.paid `,
+      `${one} order.paid `,
+      'all order.paid ',
+    ])
+    for (const id of [`by app ${zero}`, `by app ${one}`, `by SQL ${one}`]) {
+      const subject = id.slice('by app '.length)
+      expect((await store.get({ kind: 'events', id })).item).toMatchObject({ id, subject, tenant: subject })
+    }
+  })
+
   test('D7 L10 an event that is known is not run twice, through whichever door it comes', async () => {
     const { schema, app, ran, until } = await stage()
     const tx = await client()

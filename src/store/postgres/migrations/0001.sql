@@ -158,20 +158,20 @@ begin
 end $$;
 
 -- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for. Whatever the rules
--- would refuse is refused here, while its transaction can still be undone.
+-- would refuse is refused here, while its transaction can still be undone. Lengths are without what escapes.
 create table outbox (
   tx xid8 not null default pg_current_xact_id(),
   n bigint generated always as identity,
-  id text not null check (char_length(id) between 1 and 128),
-  source text not null check (char_length(source) between 1 and 1024),
-  type text not null check (char_length(type) between 1 and 1024),
+  id text not null check (char_length(replace(id, chr(1), '')) between 1 and 128),
+  source text not null check (char_length(replace(source, chr(1), '')) between 1 and 1024),
+  type text not null check (char_length(replace(type, chr(1), '')) between 1 and 1024),
   -- As far as a Date goes.
   time bigint not null check (time between -8640000000000000 and 8640000000000000),
   -- As long as the indexes of events and lanes have room for: who is stuck on it would hold up all that is behind.
-  tenant text not null check (octet_length(tenant) <= 1024),
-  subject text not null check (char_length(subject) <= 16384),
+  tenant text not null check (octet_length(replace(tenant, chr(1), '')) <= 1024),
+  subject text not null check (char_length(replace(subject, chr(1), '')) <= 16384),
   attributes text not null,
-  dedupe_id text not null check (char_length(dedupe_id) between 1 and 1024),
+  dedupe_id text not null check (char_length(replace(dedupe_id, chr(1), '')) between 1 and 1024),
   dedupe_for bigint not null check (dedupe_for between 0 and 9007199254740991),
   to_flows text[],
   body bytea not null,
@@ -216,6 +216,8 @@ create function publish(
   dedupe_for interval default '7 days'
 ) returns text language plpgsql volatile set search_path from current as $$
 declare
+  -- U+0001, which escapes.
+  as_written constant text := chr(1) || '1';
   named constant text := coalesce(publish.id, new_event_id(clock_timestamp()));
   said constant text := coalesce(publish.attributes::text, '');
   bytes constant bytea := coalesce(publish.body, convert_to(data::text, 'UTF8'), ''::bytea);
@@ -241,8 +243,10 @@ begin
   end if;
   insert into outbox (id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body)
   values (
-    named, publish.source, publish.type, floor(extract(epoch from publish."time") * 1000), coalesce(publish.tenant, ''),
-    coalesce(publish.subject, ''), said, coalesce(publish.dedupe_id, named),
+    replace(named, chr(1), as_written), replace(publish.source, chr(1), as_written), replace(publish.type, chr(1), as_written),
+    floor(extract(epoch from publish."time") * 1000), replace(coalesce(publish.tenant, ''), chr(1), as_written),
+    replace(coalesce(publish.subject, ''), chr(1), as_written), said,
+    replace(coalesce(publish.dedupe_id, named), chr(1), as_written),
     least(floor(extract(epoch from publish.dedupe_for) * 1000), 9007199254740991), publish.to_flows, bytes
   );
   return named;
