@@ -34,6 +34,7 @@ export function housekeeping(parts: HousekeepingParts): Housekeeping {
   const late = placing({
     store,
     flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
+    elsewhere: () => known.elsewhere,
     epoch: parts.epoch,
     refresh: parts.refresh,
     placed: (mark) => {
@@ -68,9 +69,14 @@ function tellReceived({ id, source, type }: Event, { places }: PlaceItem, emit: 
 }
 
 /** Who published it has its answer: whatever is not as it should be is told here (L10). */
-function tellTaken({ id, source, type, result }: TakenEvent, emit: AnyListener): void {
+function tellTaken({ id, source, type, result, marks }: TakenEvent, emit: AnyListener): void {
   const named = { event: id, source, type }
   if (result.kind === 'duplicate' || result.kind === 'conflict')
     emit(`event.${result.kind}`, { ...named, of: result.of })
   if (result.kind === 'refused') emit('event.refused', { ...named, field: result.field, fix: result.fix })
+  if (result.kind !== 'stored') return
+  // Of the others it is told when they are placed.
+  const lost = marks.filter(({ reason }) => reason !== 'outbox')
+  if (lost.length === marks.length) emit('event.received', { ...named, lanes: 0, flows: [] })
+  for (const { flow, reason, error } of lost) emit('event.unrouted', { ...named, flow, reason, error })
 }

@@ -39,3 +39,6 @@ export interface Flow extends Routing {
   readonly maxLanesPerTenant: number
   readonly run: (run: never) => unknown
 }
+
+/** Why an event waits for a flow: the sender chose it, and who stored the event does not serve it. */
+export const WAS_NAMED = 'It was named by the sender; this process does not serve it.'

@@ -62,6 +62,11 @@ export class KnownFlows {
     }
   }
 
+  /** What others serve, or have served lately. */
+  get elsewhere(): readonly string[] {
+    return [...this.#served.keys()]
+  }
+
   /** When another process last said that it serves the flow. */
   servedAt(flow: string): Millis | undefined {
     return this.#served.get(flow)

@@ -1,7 +1,7 @@
 // Where an event goes: for each flow that wants it, a place in each of its lanes, or a mark that says why not yet (L2, L2a, L11).
 import { keyFault, laneId, ownLaneId } from '../model/identity.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import type { Flow } from '../model/flow.ts'
+import { WAS_NAMED, type Flow } from '../model/flow.ts'
 import type { WindowNumbers } from '../model/place.ts'
 import type { Mark, Place } from '../store/contract/index.ts'
 
@@ -92,9 +92,6 @@ function askedOf(flow: Flow, event: FlowEvent, level: number, named: boolean): O
     return failed(flow, textOf(error))
   }
 }
-
-/** The sender chose the flow, which this process does not serve. */
-export const WAS_NAMED = 'It was named by the sender; this process does not serve it.'
 
 /** Whether the flow wants the event was never answered: it is to be asked again. */
 export const ON_THREW = 'on threw'

@@ -9,6 +9,7 @@ import type {
   PlaceItem,
   PlaceReply,
   RetentionPolicy,
+  StatsReply,
   Store,
   TakenEvent,
 } from '../store/contract/index.ts'
@@ -58,6 +59,8 @@ export interface PlacingParts {
   readonly store: Store
   /** The flows whose events this process can place. */
   readonly flows: () => readonly string[]
+  /** Those that others serve. */
+  readonly elsewhere: () => readonly string[]
   readonly epoch: () => number
   /** Reads the routes anew. */
   readonly refresh: () => Promise<void>
@@ -76,7 +79,7 @@ export interface Placing extends Chore {
   readonly everything: () => void
 }
 
-export function placing({ store, flows, epoch, refresh, placed, took }: PlacingParts): Placing {
+export function placing({ store, flows, elsewhere, epoch, refresh, placed, took }: PlacingParts): Placing {
   let first = true
   return {
     name: 'placing',
@@ -89,8 +92,8 @@ export function placing({ store, flows, epoch, refresh, placed, took }: PlacingP
       let found = 0
       try {
         const reasons = isFirst ? [...BY_THEMSELVES, ...AFTER_A_START] : BY_THEMSELVES
-        const call = { n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, flows: flows() }
-        const { marks, taken } = await store.unrouted(call)
+        const who = { flows: flows(), elsewhere: elsewhere() }
+        const { marks, taken } = await store.unrouted({ n: PLACED_AT_ONCE, lease: 30 * SECOND, reasons, ...who })
         for (const event of taken) took(event)
         const place = (): Promise<PlaceReply> => store.place({ routes: epoch(), items: marks.map(placed) })
         if (marks.length > 0 && (await place()).results.includes('routes-old')) {
@@ -147,6 +150,11 @@ export interface AgeParts {
   readonly servedAt: (flow: string, now: Millis) => Millis | undefined
 }
 
+/** Its flow is unknown, or known and away: what was published to it in a transaction waits for it in its order. */
+function isLeftOver({ reason, oldest }: StatsReply['marks'][number], now: Millis): boolean {
+  return reason === 'unknown-flow' || (reason === 'outbox' && now - oldest >= UNSERVED_AFTER)
+}
+
 const LOOK_EVERY = 5 * SECOND
 const UNSERVED_AFTER = 60 * SECOND
 const MARKS_LOOKED_AT = 100
@@ -184,7 +192,7 @@ export function ages({ store, lateAfter, emit, servedAt }: AgeParts): Chore {
         lookAtLine(flow, paused === undefined ? stats.now - due : 0)
       }
       const holding = new Map(stats.flows.filter(({ lanes }) => lanes > 0).map(({ flow, lanes }) => [flow, lanes]))
-      if (stats.marks.some(({ reason }) => reason === 'unknown-flow')) {
+      if (stats.marks.some((mark) => isLeftOver(mark, stats.now))) {
         const { items } = await store.find({ kind: 'marks', filter: {}, cursor: '', n: MARKS_LOOKED_AT })
         for (const { flow } of items) if (flow !== '' && !holding.has(flow)) holding.set(flow, 0)
       }

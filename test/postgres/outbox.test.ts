@@ -6,6 +6,7 @@ import { Sluice } from '../../src/index.ts'
 import type { LeasedMark, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { randomFrom } from '../../bench/workload.ts'
+import { atWork } from './app-at-work.ts'
 import { outboxWriters } from './outbox-writers.ts'
 
 let made = 0
@@ -292,6 +293,44 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       .toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
   })
 
+  test('D7 L19 to a flow that nobody has: kept, told, and placed once somebody serves it', async () => {
+    const NOW = Date.UTC(2026, 0, 1)
+    const at = await atWork({ url, now: NOW, declare: (app) => app.flow('f', { on: 'f', run: () => {} }) })
+    const told: string[] = []
+    at.app.events.on('event.unrouted', ({ flow, reason }) => void told.push(`${reason} ${flow}`))
+    at.app.events.on('flow.unserved', ({ flow }) => void told.push(`unserved ${flow}`))
+    const served = JSON.stringify({ globs: ['away'], by: 'another', servedAt: NOW, internal: false })
+    await at.ask(`insert into docs values ('flow', 'away', 1, convert_to('${served}', 'UTF8'))`)
+    // Chores are calm here: each has its turn once an hour.
+    await at.advance('1h')
+    await at.ask(`select publish('x', to_flows => array['f', 'nope']), publish('y', to_flows => array['away'])`)
+    await at.advance('3h')
+    // One that is only away is waited for in the order of the transaction.
+    expect(await at.ask('select flow, reason from marks order by flow')).toEqual([
+      { flow: 'away', reason: 'outbox' },
+      { flow: 'nope', reason: 'unknown-flow' },
+    ])
+    expect(told.toSorted()).toEqual(['unknown-flow nope', 'unserved away', 'unserved nope'])
+    const ran: string[] = []
+    const store = await openPostgresStore({ url, schema: at.schema, acceptLoss: true })
+    const other = new Sluice({ store, log: false })
+    for (const flow of ['nope', 'away']) other.flow(flow, { on: () => false, run: () => void ran.push(flow) })
+    ends.push(() => store.close())
+    ends.push(() => other.stop())
+    await other.start()
+    await expect.poll(() => ran.toSorted(), { timeout: 15_000 }).toEqual(['away', 'nope'])
+  })
+
+  test("D7 the engine's own flows are not to be had", async () => {
+    const ticks: string[] = []
+    const declare = (app: Sluice): unknown => app.every('tick', '30d', () => void ticks.push('tick'))
+    const at = await atWork({ url, now: Date.UTC(2026, 0, 1), declare })
+    await at.ask(`select publish('x', to_flows => array['every/tick'])`)
+    await at.advance('3h')
+    expect(await at.ask('select flow, reason from marks')).toEqual([{ flow: 'every/tick', reason: 'unknown-flow' }])
+    expect(ticks).toEqual([])
+  })
+
   test('D7 of many writers nothing is missing, twice, undone or out of order, and all is routed soon', async () => {
     const schema = `outbox_${process.pid}_${made++}`
     const figure = await outboxWriters({ url, schema, writers: 12, events: 1_500, random: randomFrom(7) })
@@ -321,6 +360,10 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       [`'x', "time" => 'infinity'`, 'time is none that a date can be'],
       [`'x', "time" => null`, 'time is none that a date can be'],
       [`'x', dedupe_for => '-1 second'`, 'dedupe_for is no length of time'],
+      [`'x', to_flows => array['f', null]`, 'to_flows is no list of names'],
+      [`'x', to_flows => array['']`, 'to_flows is no list of names'],
+      [`'x', to_flows => '{}'`, 'to_flows is no list of names'],
+      [`'x', to_flows => array[array['f'], array['g']]`, 'to_flows is no list of names'],
       [`'x', body => convert_to(repeat('z', 16777217), 'UTF8')`, 'data and attributes are too long'],
       [`'x', attributes => jsonb_build_object('a', repeat('z', 16777217))`, 'data and attributes are too long'],
     ] as const

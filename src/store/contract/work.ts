@@ -113,6 +113,8 @@ export interface UnroutedCall {
   readonly reasons: readonly MarkReason[]
   /** Marks of these flows, and marks of no flow. */
   readonly flows: readonly string[]
+  /** Flows that others serve. What was published to one that is neither here nor there is marked `unknown-flow`. */
+  readonly elsewhere?: readonly string[]
 }
 
 export interface LeasedMark extends Mark {
@@ -125,6 +127,7 @@ export interface LeasedMark extends Mark {
 /** What was published inside somebody else's transaction, and what became of it now (L17). */
 export interface TakenEvent extends Pick<Event, 'id' | 'source' | 'type'> {
   readonly result: Appended
+  readonly marks: readonly Mark[]
 }
 
 export interface UnroutedReply extends Reply {

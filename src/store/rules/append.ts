@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { later, type Millis } from '../../clock.ts'
 import { ID_LENGTH_MAX, isId, isTime } from '../../model/event.ts'
+import { WAS_NAMED } from '../../model/flow.ts'
 import { keyFault } from '../../model/identity.ts'
 import type { Rank } from '../../model/lane.ts'
 import { place } from '../../model/place.ts'
@@ -32,15 +33,27 @@ export function appendPublished(work: Work, events: readonly NewEvent[], routes:
   return results
 }
 
-/** What comes out of the outbox: it is stored with its marks, and routed after that (L17). What cannot be stays there. */
-export function appendTaken(work: Work, events: readonly NewEvent[]): readonly TakenEvent[] {
+/**
+ * What comes out of the outbox: it is stored with its marks, and routed after that (L17). What cannot be stays there.
+ * `isKnown`: whether somebody serves the flow.
+ */
+export function appendTaken(
+  work: Work,
+  events: readonly NewEvent[],
+  isKnown: (flow: string) => boolean,
+): readonly TakenEvent[] {
   const lanes = new LanesAtHand(work)
   return events.map((event) => {
-    const result = appendOne(work, lanes, event, event.marks)
+    const marks = event.marks.map((mark) => (isKnown(mark.flow) ? mark : named(mark.flow)))
+    const result = appendOne(work, lanes, event, marks)
     if (result.kind === 'refused') work.tables.outbox.keep(event, `${result.field}: ${result.fix}`)
     const { id, source, type } = event
-    return { id, source, type, result }
+    return { id, source, type, result, marks }
   })
+}
+
+function named(flow: string): Mark {
+  return { flow, reason: 'unknown-flow', error: WAS_NAMED }
 }
 
 function appendOne(work: Work, lanes: LanesAtHand, event: NewEvent, marks: readonly Mark[]): Appended {

@@ -15,7 +15,10 @@ import { LanesAtHand, type Work } from './work.ts'
 
 export function unrouted(work: Work, call: UnroutedCall): Omit<UnroutedReply, keyof Reply> {
   const { outbox } = work.tables
-  const taken = call.reasons.includes('outbox') ? appendTaken(work, outbox.take(call.n)) : []
+  const { flows, elsewhere } = call
+  const isKnown = (flow: string): boolean =>
+    flow === '' || elsewhere === undefined || flows.includes(flow) || elsewhere.includes(flow)
+  const taken = call.reasons.includes('outbox') ? appendTaken(work, outbox.take(call.n), isKnown) : []
   return { marks: leased(work, call), taken }
 }
 

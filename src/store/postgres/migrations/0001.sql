@@ -173,7 +173,7 @@ create table outbox (
   attributes text not null,
   dedupe_id text not null check (char_length(replace(dedupe_id, chr(1), '')) between 1 and 1024),
   dedupe_for bigint not null check (dedupe_for between 0 and 9007199254740991),
-  to_flows text[],
+  to_flows text[] check (to_flows is null or coalesce(array_ndims(to_flows) = 1 and array_position(to_flows, null) is null and '' <> all (to_flows), false)),
   body bytea not null,
   -- Why it was not taken in after all: it stays here until a person has put it right, and has made this NULL again.
   refused text,
@@ -235,6 +235,9 @@ declare
     when publish.dedupe_for is null or not isfinite(publish.dedupe_for) or publish.dedupe_for < '0' then array['dedupe_for is no length of time', 'Give an interval of 0 or more, as in ''7 days''.']
     when jsonb_typeof(publish.attributes) <> 'object' or publish.attributes ? 'sluicesealed' then array['attributes must be an object', 'Give names and values, none of them sluicesealed.']
     when data is not null and publish.body is not null then array['both data and body', 'Give one of them.']
+    when array_ndims(publish.to_flows) > 1 or cardinality(publish.to_flows) is not distinct from 0
+      or cardinality(publish.to_flows) <> (select count(*) from unnest(publish.to_flows) as name where name <> '')
+      then array['to_flows is no list of names', 'Name one flow or more, as in array[''rank-user''], or leave it out.']
     when octet_length(said) + octet_length(bytes) > 16777216 then array['data and attributes are too long', 'Together they have at most 16 MB; publish where the rest can be found.']
   end;
 begin
