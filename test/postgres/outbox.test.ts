@@ -265,7 +265,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { schema, app, ran, until } = await stage()
     const told = new Promise((resolve) => void app.events.on('event.refused', resolve))
     const tx = await client()
-    await tx.query(`alter table ${schema}.outbox drop constraint if exists outbox_time_check`)
+    await tx.query(`alter table ${schema}.outbox drop constraint if exists outbox_fits`)
     await tx.query('begin')
     await tx.query(`select ${schema}.publish('order.odd', '{"n": 1}', id => 'odd')`)
     await tx.query(`update ${schema}.outbox set time = 8640000000000001 where id = 'odd'`)
@@ -381,6 +381,11 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       code: 'CONFIG_INVALID',
     })
     await expect(app.publish({ type: '' }, { tx })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
+    // Who does without the function is held to the same.
+    await tx.query('begin')
+    await app.publish({ type: 'x' }, { tx })
+    await expect(tx.query(`update ${schema}.outbox set time = 8640000000000001`)).rejects.toThrow('outbox_fits')
+    await tx.query('rollback')
     const embedded = new Sluice({ store: 'memory:', log: false })
     await expect(embedded.publish({ type: 'x' }, { tx })).rejects.toThrow('tx needs a PostgreSQL store')
     await embedded.stop()
