@@ -32,7 +32,7 @@ const CATALOGUE = {
   },
   STORE_UNREACHABLE: {
     status: 503,
-    fix: 'Look whether the server runs and the address is right; a call that was cut off may be repeated.',
+    fix: 'Look whether the server runs and takes writes, and the address is right; a call that was cut off may be repeated.',
   },
   STORE_DRIVER_MISSING: { status: 500, fix: 'Install it beside sluice: npm install pg.' },
   STORE_FORGETFUL: {

@@ -8,7 +8,7 @@ import type { Reply } from '../contract/index.ts'
 import type { Commits, Piece } from '../rules/store.ts'
 import { Beliefs } from './beliefs.ts'
 import { Connection } from './connections.ts'
-import { fault, isConflict, isHeld, isRefusal } from './faults.ts'
+import { fault, isConflict, isHeld, isReadOnly, isRefusal } from './faults.ts'
 import type { Hints } from './hints.ts'
 import { OneLine } from './one-line.ts'
 import type { Onlookers } from './onlookers.ts'
@@ -155,7 +155,7 @@ export class Transactions implements Commits {
 
   async #once<T>(work: Piece<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
     const client = await this.#parts.pool.connect()
-    let broken: Error | undefined
+    let broken: Error | boolean = false
     try {
       const db = new Connection(client, readOnly)
       const begun = db.rows(readOnly ? 'begin read only' : 'begin')
@@ -164,7 +164,7 @@ export class Transactions implements Commits {
       return answer
     } catch (error) {
       broken = await client.query('rollback').then(
-        () => undefined,
+        () => isReadOnly(error),
         (cause: Error) => cause,
       )
       throw error
