@@ -57,7 +57,7 @@ export async function connect({ url, schema, size }: ConnectionOptions): Promise
   return pool
 }
 
-/** A connection of its own, for what is told between processes. What it says may be lost, and need not wait for a disk. */
+/** A connection of its own, for what is told between processes. */
 export async function listener(url: string): Promise<Client> {
   const pg = await driver()
   const client = new pg.Client({
@@ -67,8 +67,16 @@ export async function listener(url: string): Promise<Client> {
   })
   client.on('error', () => {})
   await client.connect()
-  await client.query('set synchronous_commit = off')
   return client
+}
+
+/** Without a goodbye, to which a server that has vanished gives no answer. */
+export function cut(client: Client): void {
+  streamOf(client).destroy()
+}
+
+function streamOf(client: Client | PoolClient): Writable {
+  return (client as unknown as { readonly connection: { readonly stream: Writable } }).connection.stream
 }
 
 /** An optional peer: whoever names a PostgreSQL store brings it. */
@@ -131,7 +139,7 @@ export class Connection implements Db {
   /** What is sent within one turn of the event loop goes to the socket as one piece. */
   #gather(): void {
     if (this.#isCorked) return
-    const { stream } = (this.#client as unknown as { readonly connection: { readonly stream: Writable } }).connection
+    const stream = streamOf(this.#client)
     this.#isCorked = true
     stream.cork()
     process.nextTick(() => {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import type { Clock, Millis } from '../../clock.ts'
 import type { Hint } from '../contract/index.ts'
+import { cut } from './connections.ts'
 import { quoted } from './schema.ts'
 
 export interface HintParts {
@@ -97,16 +98,18 @@ export class Hints {
         this.#connecting = this.#connect(tell)
       })
     }
+    const client = await this.#parts.connect().catch(() => undefined)
+    if (client === undefined) return again()
+    client.on('error', () => cut(client))
+    client.once('end', again)
+    client.on('notification', ({ payload }) => this.#told(payload, tell))
     try {
-      const client = await this.#parts.connect()
-      client.on('error', () => void client.end().catch(() => {}))
-      client.once('end', again)
-      client.on('notification', ({ payload }) => this.#told(payload, tell))
-      await client.query(`listen ${quoted(this.#parts.channel)}`)
+      // What it says may be lost, and need not wait for a disk.
+      await client.query(`set synchronous_commit = off; listen ${quoted(this.#parts.channel)}`)
       this.#client = client
       this.#failures = 0
     } catch {
-      again()
+      cut(client)
     }
   }
 
