@@ -2,9 +2,11 @@
 // store is closed.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
+import type { Hint } from '../../src/store/contract/index.ts'
 import { systemClock, type Clock } from '../../src/clock.ts'
 import { listener } from '../../src/store/postgres/connections.ts'
 import { Hints } from '../../src/store/postgres/hints.ts'
+import { silentProxy } from './silent-proxy.ts'
 
 const opened: { close(): Promise<unknown> }[] = []
 let made = 0
@@ -13,15 +15,15 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one.close()
 })
 
-/** Real time, but a second of it takes ten milliseconds. */
-const hurried: Clock = { ...systemClock, after: (delay, call) => systemClock.after(delay / 100, call) }
+/** Real time, but a second of it takes forty milliseconds. */
+const hurried: Clock = { ...systemClock, after: (delay, call) => systemClock.after(delay / 25, call) }
 
 interface Scene {
   readonly client: pg.Client
   /** The address, under a name by which its sessions are known. */
   readonly address: string
   readonly sessions: () => Promise<number>
-  readonly hints: (connect: () => Promise<pg.Client>) => Hints
+  readonly hints: (connect: () => Promise<pg.Client>, clock?: Clock) => Hints
 }
 
 async function scene(url: string): Promise<Scene> {
@@ -36,8 +38,8 @@ async function scene(url: string): Promise<Scene> {
     client,
     address: address.href,
     sessions: async () => (await client.query<{ n: number }>(counted, [name])).rows[0]?.n ?? 0,
-    hints(connect) {
-      const hints = new Hints({ channel: name, connect, clock: hurried })
+    hints(connect, clock = hurried) {
+      const hints = new Hints({ channel: name, connect, clock })
       opened.push(hints)
       return hints
     },
@@ -61,4 +63,67 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     await ours.close()
     await expect.poll(sessions).toBe(0)
   })
+
+  test('a connection that has fallen silent is replaced, and can be closed', async () => {
+    const { address, hints } = await scene(tcpUrl)
+    const proxy = await silentProxy(address)
+    opened.push(proxy)
+    const [ours, theirs] = [hints(() => listener(proxy.url)), hints(() => listener(address))]
+    const heard = { here: new Set<string>(), there: new Set<string>() }
+    ours.hear((hint) => heard.here.add(flowOf(hint)))
+    theirs.hear((hint) => heard.there.add(flowOf(hint)))
+    const told = async (flow: string): Promise<void> => {
+      await expect
+        .poll(() => {
+          for (const each of [ours, theirs]) each.send([{ kind: 'due', flow }])
+          return heard.here.has(flow) && heard.there.has(flow)
+        })
+        .toBe(true)
+    }
+    await told('before')
+    proxy.fallSilent()
+    await told('after')
+    proxy.fallSilent()
+    await ours.close()
+  })
+
+  test('what waits to be told while the server takes nothing has a bound', async () => {
+    const { address, client, hints } = await scene(tcpUrl)
+    let connection: pg.Client | undefined
+    const ours = hints(async () => (connection = await listener(address)), systemClock)
+    const theirs = hints(() => listener(address))
+    const heard = new Set<string>()
+    ours.hear(() => {})
+    theirs.hear((hint) => heard.add(flowOf(hint)))
+    const told = async (flow: string): Promise<void> => {
+      await expect
+        .poll(() => {
+          ours.send([{ kind: 'due', flow }])
+          return heard.has(flow)
+        })
+        .toBe(true)
+    }
+    await told('before')
+    await client.query('select pg_advisory_lock($1)', [process.pid])
+    const held = connection?.query('select pg_advisory_lock($1)', [process.pid])
+    // One is under way, and keeps the others.
+    ours.send([{ kind: 'due', flow: 'first' }])
+    await expect.poll(() => heldUp(connection)).toBe(1)
+    for (let n = 0; n < 30_000; n++) ours.send([{ kind: 'due', flow: `meanwhile ${n}` }])
+    await client.query('select pg_advisory_unlock($1)', [process.pid])
+    await held
+    await told('after')
+    expect(heard.size).toBeGreaterThan(5_000)
+    expect(heard.size).toBeLessThan(15_000)
+  })
 })
+
+function flowOf(hint: Hint): string {
+  return hint.kind === 'due' ? hint.flow : ''
+}
+
+/** How many statements wait for the one that is done. */
+function heldUp(client: pg.Client | undefined): number {
+  // oxlint-disable-next-line no-underscore-dangle -- nothing else says it
+  return (client as unknown as { readonly _queryQueue: readonly unknown[] })._queryQueue.length
+}

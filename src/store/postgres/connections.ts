@@ -21,6 +21,8 @@ const CONNECT_WITHIN = 10_000
 const LONGEST_PAUSE = 5_000
 /** A server that has vanished answers nothing, not even no. */
 const LONGEST_STATEMENT = 30_000
+/** Nor does it say goodbye: where nothing was heard for so long, the system asks whether it is there, ten times at most. */
+const ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const
 
 /**
  * Plans are chosen once and by the index: a table that was just emptied, or has just grown, must not make the next claim
@@ -37,7 +39,7 @@ export async function connect({ url, schema, size }: ConnectionOptions): Promise
     max: size,
     connectionTimeoutMillis: CONNECT_WITHIN,
     idleTimeoutMillis: 0,
-    keepAlive: true,
+    ...ALIVE,
     query_timeout: LONGEST_STATEMENT,
     pipeline: true,
     application_name: 'sluice',
@@ -63,6 +65,7 @@ export async function listener(url: string): Promise<Client> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_WITHIN,
+    ...ALIVE,
     application_name: 'sluice hints',
   })
   client.on('error', () => {})

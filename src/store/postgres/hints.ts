@@ -21,6 +21,10 @@ interface Told {
 /** News of so long go together. */
 const APART: Millis = 5
 const AGAIN_AFTER: readonly Millis[] = [100, 500, 1_000, 5_000]
+/** Whoever only listens hears nothing of a server that has vanished: one that has not answered by the next time is taken for gone. */
+const ASKED_EVERY: Millis = 5_000
+/** While the server takes none; what is left out is found by polling. */
+const MOST_WAITING = 10_000
 /** What one message of the server may have, and some room. */
 const MOST_BYTES = 7_500
 
@@ -58,7 +62,9 @@ export class Hints {
   send(hints: readonly Hint[]): void {
     if (!this.#isHearing || !this.#isOpen) return
     // Where an event came into a lane is nobody else's business.
-    for (const hint of hints) if (hint.kind !== 'opened') this.#waiting.set(JSON.stringify(hint), hint)
+    for (const hint of hints) {
+      if (hint.kind !== 'opened' && this.#waiting.size < MOST_WAITING) this.#waiting.set(JSON.stringify(hint), hint)
+    }
     if (this.#waiting.size > 0 && this.#sending === undefined) {
       this.#sending = new Promise((resolve) => {
         this.#cancel = this.#parts.clock.after(APART, () => void this.#flush().then(resolve, resolve))
@@ -103,6 +109,7 @@ export class Hints {
     client.on('error', () => cut(client))
     client.once('end', again)
     client.on('notification', ({ payload }) => this.#told(payload, tell))
+    this.#watch(client)
     try {
       // What it says may be lost, and need not wait for a disk.
       await client.query(`set synchronous_commit = off; listen ${quoted(this.#parts.channel)}`)
@@ -111,6 +118,22 @@ export class Hints {
     } catch {
       cut(client)
     }
+  }
+
+  #watch(client: Client): void {
+    const { clock } = this.#parts
+    let isAnswered = true
+    const ask = (): void => {
+      if (!isAnswered) return cut(client)
+      isAnswered = false
+      client.query('select 1').then(
+        () => (isAnswered = true),
+        () => cut(client),
+      )
+      cancel = clock.after(ASKED_EVERY, ask)
+    }
+    let cancel = clock.after(ASKED_EVERY, ask)
+    client.once('end', () => cancel())
   }
 
   #told(payload: string | undefined, tell: (hint: Hint) => void): void {

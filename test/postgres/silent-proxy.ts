@@ -1,0 +1,48 @@
+// Stands between a process and its PostgreSQL, and can fall silent as a network does that has forgotten a connection: what is sent
+// is lost, and neither side is told. Connections made after that work.
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+export interface SilentProxy {
+  /** As that of the server, but by way of the proxy. */
+  readonly url: string
+  fallSilent(): void
+  close(): Promise<void>
+}
+
+export async function silentProxy(url: string): Promise<SilentProxy> {
+  const to = new URL(url)
+  const sockets = new Set<Socket>()
+  // Nor is a goodbye answered.
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect({ port: Number(to.port), host: to.hostname, allowHalfOpen: true })
+    const pair = [client, upstream]
+    const end = (): void => pair.forEach((socket) => socket.destroy())
+    for (const socket of pair) {
+      sockets.add(socket)
+      socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+    }
+    client.on('close', end).pipe(upstream)
+    upstream.on('close', end).pipe(client)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const own = new URL(url)
+  own.port = String((server.address() as AddressInfo).port)
+  return {
+    url: own.href,
+    fallSilent() {
+      for (const socket of sockets) {
+        socket.unpipe()
+        socket.removeAllListeners('close').on('close', () => sockets.delete(socket))
+        socket.resume()
+      }
+    },
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
