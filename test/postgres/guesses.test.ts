@@ -1,7 +1,7 @@
 // A process decides on arrivals by what it believes, and the server refuses them where it is not so: whatever another process
 // has done meanwhile, nothing is lost, stored twice or out of order.
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
 import { claimOf, done, newEvent } from '../../src/store/conformance/vocabulary.ts'
@@ -167,6 +167,25 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(theirs, claimed)).toSorted()).toEqual(
       [...others, 'ours too', 'ours after that'].toSorted(),
     )
+  })
+
+  it('after a connection was lost nothing is believed: the server may have forgotten numbers that it gave', async () => {
+    const address = `${url}${url.includes('?') ? '&' : '?'}application_name=${schema}`
+    const lost = await openPostgresStore({ url: address, schema, connections: 3, acceptLoss: true })
+    onTestFinished(() => lost.close())
+    await acquaint(lost, 'k')
+    await send(lost, ['third'], 'k')
+    const believes = await statementsOf(() => send(lost, ['fourth'], 'k'))
+    expect(believes.some((sql) => sql.includes('nextval'))).toBe(false)
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const ended = 'select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = $1'
+    await client.query(ended, [schema])
+    await client.end()
+    await expect.poll(() => lost.stats().catch(() => undefined)).toBeDefined()
+    const asks = await statementsOf(() => send(lost, ['fifth'], 'k'))
+    expect(asks.some((sql) => sql.includes('nextval'))).toBe(true)
+    expect(asks.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
   })
 
   it('many that are sent without waiting, by both at once: all are stored, once', async () => {

@@ -16,7 +16,7 @@ const SAMPLED_FOR: Millis = 5_000
 const CAUTION_MOST = 64
 
 export class Beliefs {
-  readonly reserve: Reserve = new Reserve()
+  reserve: Reserve = new Reserve()
   /** Undefined before the first transaction. */
   routes: number | undefined
   readonly #clock: Clock | undefined
@@ -64,6 +64,13 @@ export class Beliefs {
   forget(id: LaneId): void {
     this.#lanes.delete(id)
     this.#before.delete(id)
+  }
+
+  /** A server that was lost may come back, or another in its place, without numbers that it has given: it gives them again. */
+  wereOfAnother(): void {
+    this.reserve = new Reserve()
+    this.#lanes = new BusyMap()
+    this.#before = new BusyMap()
   }
 
   /** The server said what time it is, just now. */

@@ -51,6 +51,8 @@ export class Transactions implements Commits {
     this.#parts = parts
     this.#beliefs = new Beliefs(parts.clock)
     this.#line = new OneLine(parts.pool)
+    // None is given up for its age: it was lost.
+    parts.pool.on('remove', () => this.#beliefs.wereOfAnother())
   }
 
   get hints(): Hints {
