@@ -105,6 +105,22 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(reader.skipped).toBe(false)
   })
 
+  test('a server that crashed has lost what was shown, and counts from one again: what comes after is seen', async () => {
+    const { here, there, rows, client } = await scene(url)
+    const reader = new Reader(here)
+    let sent = 0
+    const shows = async (): Promise<number> => {
+      await Promise.all([there.append(eventsOf(sent++, 1)), reader.look()])
+      return rows()
+    }
+    await expect.poll(shows, { timeout: 10_000 }).toBeGreaterThan(5)
+    // What a crash does with a table that is in no log.
+    await client.query('truncate shown restart identity')
+    await there.append(eventsOf(10_000, 1))
+    await expect.poll(() => reader.look(), { timeout: 5_000 }).toContain('e10000')
+    expect(new Set(await reader.look()).size).toBe(reader.seen.filter(({ kind }) => kind === 'event').length)
+  })
+
   test('while nobody looks on nothing is written; of too much some is left out, and said to be', async () => {
     const { here, there, rows, client } = await scene(url)
     await there.append(eventsOf(0, 50))

@@ -80,8 +80,7 @@ export class Onlookers {
       await pool.query(FORGET)
     }
     if (isNew) {
-      const newest = await pool.query<[string]>({ text: NEWEST, rowMode: 'array' })
-      const last = Number(newest.rows[0]?.[0] ?? 0)
+      const last = await this.#newest()
       const again = this.#read !== undefined
       this.#read = { last, ns: Array.from({ length: LOOKED_BACK }, (_, n) => last - n) }
       return again ? ['missed'] : []
@@ -98,10 +97,20 @@ export class Onlookers {
     const { last, ns } = this.#read ?? { last: 0, ns: [] }
     const asked = [last - LOOKED_BACK, ns, this.#self, ROWS_READ]
     const { rows } = await this.#parts.pool.query<[string, string]>({ text: NEW, values: asked, rowMode: 'array' })
+    // A server that crashed has none of them any more, and counts from one again; or all were forgotten, and it goes on.
+    if (rows.length === 0 && (await this.#newest()) < last) {
+      this.#read = { last: 0, ns: [] }
+      return []
+    }
     const read = [...ns, ...rows.map(([n]) => Number(n))]
     const newest = Math.max(last, ...read)
     this.#read = { last: newest, ns: read.filter((n) => n > newest - LOOKED_BACK) }
     return rows.flatMap(([, changes]) => JSON.parse(changes) as readonly Shown[])
+  }
+
+  async #newest(): Promise<number> {
+    const { rows } = await this.#parts.pool.query<[string]>({ text: NEWEST, rowMode: 'array' })
+    return Number(rows[0]?.[0] ?? 0)
   }
 
   #writeSoon(): void {
