@@ -1,6 +1,6 @@
 // Opening a PostgreSQL store: many at once, one that cannot be reached, one that would forget, and whose clock counts.
 import pg from 'pg'
-import { afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { newEvent } from '../../src/store/conformance/vocabulary.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -53,6 +53,23 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect(openPostgresStore({ url, schema: name, acceptLoss: true })).rejects.toMatchObject({
       code: 'STORE_SCHEMA_NEWER',
     })
+  })
+
+  test('a migration is waited for, however long another process takes for it', async () => {
+    const name = schema()
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    onTestFinished(() => other.end())
+    await other.query('begin')
+    await other.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`sluice/schema/${name}`])
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const opening = openPostgresStore({ url, schema: name, acceptLoss: true })
+    const waiting = `select count(*)::int as n from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`
+    await expect.poll(async () => (await other.query<{ n: number }>(waiting)).rows[0]?.n).toBe(1)
+    vi.advanceTimersByTime(600_000)
+    vi.useRealTimers()
+    await other.query('commit')
+    opened.push(await opening)
   })
 
   test('types of rows that a release lacks are made, and those of another release stay', async () => {

@@ -1,7 +1,7 @@
 // The connections of one process to the server: one pool, its statements prepared, its plans held.
 import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
-import type { Client, Pool, PoolClient } from 'pg'
+import type { Client, ClientBase, ClientConfig, Pool } from 'pg'
 import { SluiceError } from '../../errors.ts'
 import type { Db } from './part.ts'
 import { quoted } from './schema.ts'
@@ -33,30 +33,49 @@ const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; se
 
 export async function connect({ url, schema, size }: ConnectionOptions): Promise<Pool> {
   const pg = await driver()
-  const { Pool: Connections, types } = pg
-  const pool = new Connections({
-    connectionString: url,
+  const pool = new pg.Pool({
+    ...configOf(url, pg.types),
     max: size,
-    connectionTimeoutMillis: CONNECT_WITHIN,
     idleTimeoutMillis: 0,
-    ...ALIVE,
     query_timeout: LONGEST_STATEMENT,
+  })
+  pool.on('connect', (client) => {
+    // One that breaks while it is taken, between two statements, has nobody else who listens: the process would end.
+    client.on('error', () => {})
+    // What fails here fails again with the first statement, where somebody waits for it.
+    client.query(sessionOf(schema)).catch(() => {})
+  })
+  // A connection that breaks while nobody uses it is replaced by the next that is wanted.
+  pool.on('error', () => {})
+  return pool
+}
+
+/** Waits for as long as it takes: a migration may have much to do, or to wait for another process that does it. */
+export async function connectOnce(url: string): Promise<Client> {
+  const pg = await driver()
+  const client = new pg.Client(configOf(url, pg.types))
+  client.on('error', () => {})
+  await client.connect()
+  return client
+}
+
+function configOf(url: string, types: typeof import('pg').types): ClientConfig {
+  return {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_WITHIN,
+    ...ALIVE,
     pipeline: true,
     application_name: 'sluice',
     types: {
       getTypeParser: ((oid: number, format: 'text') =>
         oid === INT8 ? Number : types.getTypeParser(oid, format)) as typeof types.getTypeParser,
     },
-  })
-  pool.on('connect', (client) => {
-    // One that breaks while it is taken, between two statements, has nobody else who listens: the process would end.
-    client.on('error', () => {})
-    // What fails here fails again with the first statement, where somebody waits for it.
-    client.query(`${SETTINGS}; set search_path = ${quoted(schema)}`).catch(() => {})
-  })
-  // A connection that breaks while nobody uses it is replaced by the next that is wanted.
-  pool.on('error', () => {})
-  return pool
+  }
+}
+
+/** What makes a session one of the store. */
+export function sessionOf(schema: string): string {
+  return `${SETTINGS}; set search_path = ${quoted(schema)}`
 }
 
 /** A connection of its own, for what is told between processes. */
@@ -78,7 +97,7 @@ export function cut(client: Client): void {
   streamOf(client).destroy()
 }
 
-function streamOf(client: Client | PoolClient): Writable {
+function streamOf(client: ClientBase): Writable {
   return (client as unknown as { readonly connection: { readonly stream: Writable } }).connection.stream
 }
 
@@ -103,12 +122,12 @@ function nameOf(sql: string): string {
 /** Statements that are sent without waiting for each other travel together, and are done in the order in which they were sent. */
 export class Connection implements Db {
   readonly readOnly: boolean
-  readonly #client: PoolClient
+  readonly #client: ClientBase
   #isCorked = false
   #isOver = false
   #failure: unknown
 
-  constructor(client: PoolClient, readOnly: boolean) {
+  constructor(client: ClientBase, readOnly: boolean) {
     this.#client = client
     this.readOnly = readOnly
   }
@@ -153,6 +172,6 @@ export class Connection implements Db {
 }
 
 /** For what is done once: several statements as one text. */
-export async function script(client: PoolClient, sql: string): Promise<void> {
+export async function script(client: ClientBase, sql: string): Promise<void> {
   await client.query(sql)
 }

@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { StatsReply, Store } from '../contract/index.ts'
 import { TableStore } from '../rules/store.ts'
-import { connect, Connection, listener, script } from './connections.ts'
+import { connect, connectOnce, Connection, listener, script, sessionOf } from './connections.ts'
 import { fault } from './faults.ts'
 import { Hints } from './hints.ts'
 import { Hygiene } from './hygiene.ts'
@@ -23,6 +23,8 @@ export interface PostgresOptions {
   /** A server that may forget what it has said yes to is refused, unless this says that it may. */
   readonly acceptLoss?: boolean
 }
+
+type Prepared = Required<Pick<PostgresOptions, 'url' | 'schema' | 'acceptLoss'>>
 
 const CONNECTIONS = 8
 
@@ -47,25 +49,32 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { url, schema = 'sluice', connections = CONNECTIONS, clock, acceptLoss = false } = options
   const pool = await connect({ url, schema, size: connections })
   try {
-    const client = await pool.connect()
-    try {
-      const db = new Connection(client, false)
-      if (!acceptLoss) await refuseLoss(db)
-      await db.rows('begin')
-      await migrate(db, schema, (sql) => script(client, sql))
-      const name = await nameOf(db)
-      await db.commit()
-      const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
-      const onlookers = new Onlookers({ pool, hints, clock: systemClock })
-      const commits = new Transactions({ pool, name, schema, clock, hints, onlookers })
-      const time = clock ?? systemClock
-      return new PostgresStore({ commits, clock: time }, schema, new Hygiene({ pool, schema, clock: time }))
-    } finally {
-      client.release()
-    }
+    const name = await prepare({ url, schema, acceptLoss })
+    const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
+    const onlookers = new Onlookers({ pool, hints, clock: systemClock })
+    const commits = new Transactions({ pool, name, schema, clock, hints, onlookers })
+    const time = clock ?? systemClock
+    return new PostgresStore({ commits, clock: time }, schema, new Hygiene({ pool, schema, clock: time }))
   } catch (error) {
     await pool.end()
     throw fault(error)
+  }
+}
+
+/** Answers the name of the store. */
+async function prepare({ url, schema, acceptLoss }: Prepared): Promise<string> {
+  const client = await connectOnce(url)
+  try {
+    await script(client, sessionOf(schema))
+    const db = new Connection(client, false)
+    if (!acceptLoss) await refuseLoss(db)
+    await db.rows('begin')
+    await migrate(db, schema, (sql) => script(client, sql))
+    const name = await nameOf(db)
+    await db.commit()
+    return name
+  } finally {
+    await client.end()
   }
 }
 
