@@ -39,6 +39,10 @@ const CATALOGUE = {
     status: 500,
     fix: 'Turn the setting on, or open the store with acceptLoss: true if losing what was acknowledged is fine.',
   },
+  STORE_POOLED: {
+    status: 500,
+    fix: 'Connect to the server itself, or to a pooler in session mode: what is kept in a session has to stay.',
+  },
   STORE_READ_ONLY: { status: 500, fix: 'Open the store without readOnly to write.' },
   NOT_FOUND: { status: 404, fix: 'Look for it in the list; it may have been removed, by its age or by hand.' },
   REQUEST_INVALID: { status: 400, fix: 'Correct the field the message names.' },

@@ -6,6 +6,7 @@ import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { freePort } from '../free-port.ts'
+import { transactionPooler } from './transaction-pooler.ts'
 
 let made = 0
 const opened: Store[] = []
@@ -17,7 +18,7 @@ afterEach(async () => {
 
 const schema = (): string => `opening_${process.pid}_${made++}`
 
-describe.each(inject('postgresServers'))('$name', ({ url }) => {
+describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }) => {
   test('ten processes that start at once make one schema', async () => {
     const name = schema()
     const stores = await Promise.all(
@@ -71,6 +72,25 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await other.query('commit')
     opened.push(await opening)
   })
+
+  // The pooler of the test knows how to log in to ours.
+  test.skipIf(server === 'PostgreSQL of DATABASE_URL')(
+    'a pooler that gives each transaction another session is refused, before anything is made',
+    async () => {
+      const name = schema()
+      const pooler = await transactionPooler(tcpUrl)
+      onTestFinished(() => pooler.close())
+      await expect(openPostgresStore({ url: pooler.url, schema: name, acceptLoss: true })).rejects.toMatchObject({
+        code: 'STORE_POOLED',
+        fix: expect.stringContaining('session mode') as string,
+      })
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      const { rows } = await client.query<{ found: boolean }>('select to_regnamespace($1) is not null as found', [name])
+      await client.end()
+      expect(rows).toEqual([{ found: false }])
+    },
+  )
 
   test('types of rows that a release lacks are made, and those of another release stay', async () => {
     const name = schema()

@@ -1,4 +1,5 @@
 // The store for many processes: one PostgreSQL, one truth.
+import type { Pool } from 'pg'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { StatsReply, Store } from '../contract/index.ts'
@@ -7,6 +8,7 @@ import { connect, connectOnce, Connection, listener, script, sessionOf } from '.
 import { fault } from './faults.ts'
 import { Hints } from './hints.ts'
 import { Hygiene } from './hygiene.ts'
+import { refuseSharedSessions } from './one-session.ts'
 import { Onlookers } from './onlookers.ts'
 import { migrate } from './schema.ts'
 import { nameOf } from './tables.ts'
@@ -24,7 +26,7 @@ export interface PostgresOptions {
   readonly acceptLoss?: boolean
 }
 
-type Prepared = Required<Pick<PostgresOptions, 'url' | 'schema' | 'acceptLoss'>>
+type Prepared = Required<Pick<PostgresOptions, 'url' | 'schema' | 'acceptLoss'>> & { readonly pool: Pool }
 
 const CONNECTIONS = 8
 
@@ -49,7 +51,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const { url, schema = 'sluice', connections = CONNECTIONS, clock, acceptLoss = false } = options
   const pool = await connect({ url, schema, size: connections })
   try {
-    const name = await prepare({ url, schema, acceptLoss })
+    const name = await prepare({ url, schema, acceptLoss, pool })
     const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
     const onlookers = new Onlookers({ pool, hints, clock: systemClock })
     const commits = new Transactions({ pool, name, schema, clock, hints, onlookers })
@@ -62,12 +64,13 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 }
 
 /** Answers the name of the store. */
-async function prepare({ url, schema, acceptLoss }: Prepared): Promise<string> {
+async function prepare({ url, schema, acceptLoss, pool }: Prepared): Promise<string> {
   const client = await connectOnce(url)
   try {
     await script(client, sessionOf(schema))
     const db = new Connection(client, false)
     if (!acceptLoss) await refuseLoss(db)
+    await refuseSharedSessions(pool, db)
     await db.rows('begin')
     await migrate(db, schema, (sql) => script(client, sql))
     const name = await nameOf(db)
