@@ -4,6 +4,7 @@ import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'v
 import { newEvent } from '../../src/store/conformance/vocabulary.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
+import { connect } from '../../src/store/postgres/connections.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { freePort } from '../free-port.ts'
 import { transactionPooler } from './transaction-pooler.ts'
@@ -43,6 +44,25 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
       })
     } else opened.push(await forgetful)
   })
+
+  test.each([
+    { server: 'off', acceptLoss: false, has: 'on session' },
+    { server: 'on', acceptLoss: false, has: 'on session' },
+    { server: 'local', acceptLoss: false, has: 'local session' },
+    { server: 'off', acceptLoss: true, has: 'off client' },
+  ])(
+    '$server ($acceptLoss): a commit is waited for, whatever the server is told later, unless loss is accepted',
+    async (told) => {
+      const options = encodeURIComponent(`-c synchronous_commit=${told.server}`)
+      const address = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
+      const pool = await connect({ url: address, schema: schema(), size: 1, acceptLoss: told.acceptLoss })
+      onTestFinished(() => pool.end())
+      const { rows } = await pool.query<{ has: string }>(
+        `select setting || ' ' || source as has from pg_settings where name = 'synchronous_commit'`,
+      )
+      expect(rows).toEqual([{ has: told.has }])
+    },
+  )
 
   test('a schema of a newer release is left alone', async () => {
     const name = schema()

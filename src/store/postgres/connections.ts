@@ -10,6 +10,8 @@ import type { Row } from './values.ts'
 export interface ConnectionOptions {
   readonly url: string
   readonly schema: string
+  /** Whether a commit may be acknowledged before it would survive a crash. */
+  readonly acceptLoss: boolean
   /** The most connections of this process. */
   readonly size: number
 }
@@ -31,7 +33,13 @@ const ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const
 const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; set enable_seqscan = off; set enable_memoize = off; set plan_cache_mode = force_generic_plan; set jit = off;
   set default_transaction_isolation = 'read committed'; set client_min_messages = warning; set timezone = 'UTC'`
 
-export async function connect({ url, schema, size }: ConnectionOptions): Promise<Pool> {
+/**
+ * Whatever it is set to later. How many servers a commit waits for is the operator's to say: only that it waits for none is not
+ * taken over.
+ */
+const DURABLE = `select set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
+
+export async function connect({ url, size, ...session }: ConnectionOptions): Promise<Pool> {
   const pg = await driver()
   const pool = new pg.Pool({
     ...configOf(url, pg.types),
@@ -43,7 +51,7 @@ export async function connect({ url, schema, size }: ConnectionOptions): Promise
     // One that breaks while it is taken, between two statements, has nobody else who listens: the process would end.
     client.on('error', () => {})
     // What fails here fails again with the first statement, where somebody waits for it.
-    client.query(sessionOf(schema)).catch(() => {})
+    client.query(sessionOf(session)).catch(() => {})
   })
   // A connection that breaks while nobody uses it is replaced by the next that is wanted.
   pool.on('error', () => {})
@@ -74,8 +82,8 @@ function configOf(url: string, types: typeof import('pg').types): ClientConfig {
 }
 
 /** What makes a session one of the store. */
-export function sessionOf(schema: string): string {
-  return `${SETTINGS}; set search_path = ${quoted(schema)}`
+export function sessionOf({ schema, acceptLoss }: Pick<ConnectionOptions, 'schema' | 'acceptLoss'>): string {
+  return `${SETTINGS}; ${acceptLoss ? '' : `${DURABLE}; `}set search_path = ${quoted(schema)}`
 }
 
 /** A connection of its own, for what is told between processes. */

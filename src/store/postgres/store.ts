@@ -49,7 +49,7 @@ class PostgresStore extends TableStore {
 
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { url, schema = 'sluice', connections = CONNECTIONS, clock, acceptLoss = false } = options
-  const pool = await connect({ url, schema, size: connections })
+  const pool = await connect({ url, schema, acceptLoss, size: connections })
   try {
     const name = await prepare({ url, schema, acceptLoss, pool })
     const hints = new Hints({ channel: `sluice/${schema}`, connect: () => listener(url), clock: systemClock })
@@ -67,7 +67,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 async function prepare({ url, schema, acceptLoss, pool }: Prepared): Promise<string> {
   const client = await connectOnce(url)
   try {
-    await script(client, sessionOf(schema))
+    await script(client, sessionOf({ schema, acceptLoss }))
     const db = new Connection(client, false)
     if (!acceptLoss) await refuseLoss(db)
     await refuseSharedSessions(pool, db)
@@ -81,15 +81,10 @@ async function prepare({ url, schema, acceptLoss, pool }: Prepared): Promise<str
   }
 }
 
-/** Of settings that let a server say yes before it would survive a crash. */
+/** Such a server says yes before it would survive a crash, and a session cannot change that. */
 async function refuseLoss(db: Connection): Promise<void> {
-  for (const setting of ['fsync', 'synchronous_commit']) {
-    const [row] = await db.rows('select current_setting($1)', [setting])
-    if (row?.[0] === 'off') {
-      throw new SluiceError(
-        'STORE_FORGETFUL',
-        `The server has ${setting} = off: it acknowledges what a crash takes back.`,
-      )
-    }
+  const [row] = await db.rows(`select current_setting('fsync')`)
+  if (row?.[0] === 'off') {
+    throw new SluiceError('STORE_FORGETFUL', 'The server has fsync = off: it acknowledges what a crash takes back.')
   }
 }
