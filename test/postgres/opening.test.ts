@@ -45,6 +45,15 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     } else opened.push(await forgetful)
   })
 
+  test('a server that does not wait for its commits is refused by the name of the setting', async () => {
+    const options = encodeURIComponent('-c synchronous_commit=off')
+    const address = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
+    await expect(openPostgresStore({ url: address, schema: schema() })).rejects.toMatchObject({
+      code: 'STORE_FORGETFUL',
+      message: expect.stringContaining('synchronous_commit = off') as string,
+    })
+  })
+
   test.each([
     { server: 'off', acceptLoss: false, has: 'on session' },
     { server: 'on', acceptLoss: false, has: 'on session' },

@@ -13,6 +13,7 @@ import { Onlookers } from './onlookers.ts'
 import { migrate } from './schema.ts'
 import { nameOf } from './tables.ts'
 import { Transactions } from './transactions.ts'
+import { text } from './values.ts'
 
 export interface PostgresOptions {
   readonly url: string
@@ -81,10 +82,13 @@ async function prepare({ url, schema, acceptLoss, pool }: Prepared): Promise<str
   }
 }
 
-/** Such a server says yes before it would survive a crash, and a session cannot change that. */
+/** As the server has them, whatever this session has made of it: other writers on it may go by the same. */
+const FORGETFUL = `select name from pg_settings where name in ('fsync', 'synchronous_commit') and reset_val = 'off'`
+
+/** Such a server says yes before it would survive a crash. */
 async function refuseLoss(db: Connection): Promise<void> {
-  const [row] = await db.rows(`select current_setting('fsync')`)
-  if (row?.[0] === 'off') {
-    throw new SluiceError('STORE_FORGETFUL', 'The server has fsync = off: it acknowledges what a crash takes back.')
-  }
+  const off = (await db.rows(FORGETFUL)).map(([name]) => `${text(name)} = off`)
+  if (off.length === 0) return
+  const what = `The server has ${off.join(' and ')}: it acknowledges what a crash takes back.`
+  throw new SluiceError('STORE_FORGETFUL', what)
 }
