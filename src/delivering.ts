@@ -31,7 +31,7 @@ import type { Settings } from './options.ts'
 import { newEvent } from './receive/new-event.ts'
 import type { Publisher } from './receive/publisher.ts'
 import type { ToEndpoint } from './receive/publishing.ts'
-import { again, done, drop, partial, PermanentError, retry, type Ending } from './run/endings.ts'
+import { done, drop, givenBack, partial, PermanentError, retry, type Ending } from './run/endings.ts'
 import type { Run } from './run/run.ts'
 import { flow, type FlowOptions } from './schedule/flow.ts'
 import { PutOff } from './scope.ts'
@@ -69,6 +69,7 @@ const ENDPOINT_LIMIT = 'sluice.endpoint'
 const MOST_WAIT: Duration = '1s'
 const HOURLY: Millis = 3_600_000
 const BY_US = 'sluice'
+const FAILING = 'The endpoint fails; another batch tries it.'
 
 export class Delivering {
   readonly endpoints: Endpoints
@@ -269,15 +270,15 @@ export class Delivering {
       case 'removed':
         return drop('The endpoint was removed.')
       case 'wait':
-        return again({ after: outcome.after })
+        return givenBack({ after: outcome.after, why: FAILING })
       case 'ours':
         run.log.warn(`It was not delivered, by no fault of the endpoint: ${outcome.reason}`)
-        return again({ after: OURS })
+        return givenBack({ after: OURS, why: outcome.reason })
       case 'disable':
       case 'held':
         // What waits for it waits on, and costs no try.
         await this.#parts.operated().lanes.hold(run.flow, run.key, { reason: outcome.reason, by: BY_US })
-        return again({ after: HELD })
+        return givenBack({ after: HELD, why: outcome.reason })
     }
   }
 

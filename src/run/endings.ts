@@ -21,6 +21,7 @@ export type Ending = Branded &
     | { readonly kind: 'retry'; readonly after: Duration; readonly reason: string }
     | { readonly kind: 'drop'; readonly reason: string }
     | { readonly kind: 'partial'; readonly failed: readonly FailedEvent[] }
+    | { readonly kind: 'given-back'; readonly after: Duration; readonly why: string }
   )
 
 /** As if nothing had been returned. */
@@ -49,6 +50,11 @@ export function drop(reason: string): Ending {
 /** These events were not accepted; all others are done. */
 export function partial(options: { readonly failed: readonly FailedEvent[] }): Ending {
   return { [ENDING]: true, kind: 'partial', failed: options.failed }
+}
+
+/** Nothing was begun: no try, and unlike `again` for as long as it takes. Only for the engine's own flows. */
+export function givenBack(options: { readonly after: Duration; readonly why: string }): Ending {
+  return { [ENDING]: true, kind: 'given-back', ...options }
 }
 
 export function isEnding(value: unknown): value is Ending {

@@ -84,6 +84,8 @@ function ofEnding(ending: Ending, at: Circumstances): Verdict {
       return failed(text(ending.reason, 'retry'), at, millis(ending.after, 'retry.after'))
     case 'partial':
       return ofPartial(ending.failed, at)
+    case 'given-back':
+      return givenBack(millis(ending.after, 'after'), at.givenBack(), ending.why)
   }
 }
 
