@@ -2,7 +2,7 @@
 import { within, type Clock, type Millis } from './clock.ts'
 import { Breakers } from './deliver/breakers.ts'
 import { CLOSED } from './deliver/breaker.ts'
-import { deliver, type Delivered } from './deliver/deliver.ts'
+import { deliver, whyHeld, type Delivered } from './deliver/deliver.ts'
 import { EndpointDocs } from './deliver/endpoint-docs.ts'
 import { ENDPOINTS } from './deliver/endpoint-arguments.ts'
 import { Endpoints } from './deliver/endpoints.ts'
@@ -62,8 +62,6 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>(['on', 'wind
 const AFTER_DEADLINE: Millis = 10_000
 /** Of a failure of ours: soon. */
 const OURS: Duration = '5s'
-/** Who lets it go makes it due at once. */
-const HELD: Duration = '1m'
 const ENDPOINT_LIMIT = 'sluice.endpoint'
 /** Within the time of a run: a batch whose turn is later is put off until then, and costs no try. */
 const MOST_WAIT: Duration = '1s'
@@ -94,6 +92,7 @@ export class Delivering {
       operated: parts.operated,
       deliveries: () => this.#deliveries.keys(),
       breakers: this.#breakers,
+      isHeld: (id) => this.#isHeld(id),
     })
     this.#histories = new Histories(parts)
     const docs = (this.#docs = new EndpointDocs(parts))
@@ -199,12 +198,12 @@ export class Delivering {
       if (error instanceof PutOff) throw error
       return { kind: 'ours', reason: error instanceof Error ? error.message : String(error) }
     })
-    return this.#ending(run, outcome)
+    return endingOf(run, outcome)
   }
 
-  #delivered(run: Run, schedule: DeliverySchedule): Promise<Delivered> {
+  async #delivered(run: Run, schedule: DeliverySchedule): Promise<Delivered> {
     const { now, emit, publisher } = this.#parts
-    return deliver(
+    const delivered = await deliver(
       {
         ...this.#posting(),
         endpoints: this.endpoints,
@@ -226,6 +225,14 @@ export class Delivering {
         },
       },
     )
+    if (delivered.kind === 'held' || delivered.kind === 'disable')
+      await this.#lanes.holdOne(run.flow, run.key, { reason: delivered.reason, by: BY_US })
+    return delivered
+  }
+
+  async #isHeld(id: string): Promise<boolean> {
+    const [{ kept }, breakers] = await Promise.all([this.#docs.one(id), this.#breakers.all([id])])
+    return kept !== undefined && (whyHeld(kept) !== undefined || breakers.get(id)?.kind === 'disabled')
   }
 
   #posting(): PostingParts {
@@ -257,31 +264,6 @@ export class Delivering {
     })
   }
 
-  async #ending(run: Run, outcome: Delivered): Promise<Ending> {
-    switch (outcome.kind) {
-      case 'delivered':
-        return done
-      case 'partly':
-        return partial({ failed: outcome.failed.map((id) => ({ id, reason: outcome.reason })) })
-      case 'retry':
-        return retry({ after: outcome.after ?? 0, reason: outcome.reason })
-      case 'dead':
-        throw new PermanentError(outcome.reason)
-      case 'removed':
-        return drop('The endpoint was removed.')
-      case 'wait':
-        return givenBack({ after: outcome.after, why: FAILING })
-      case 'ours':
-        run.log.warn(`It was not delivered, by no fault of the endpoint: ${outcome.reason}`)
-        return givenBack({ after: OURS, why: outcome.reason })
-      case 'disable':
-      case 'held':
-        // What waits for it waits on, and costs no try.
-        await this.#parts.operated().lanes.hold(run.flow, run.key, { reason: outcome.reason, by: BY_US })
-        return givenBack({ after: HELD, why: outcome.reason })
-    }
-  }
-
   #wayOut(): Promise<Way> {
     const { clock, settings } = this.#parts
     this.#way ??= (async () => {
@@ -293,6 +275,30 @@ export class Delivering {
       return { post, agent, close: () => agent.destroy() }
     })()
     return this.#way
+  }
+}
+
+function endingOf(run: Run, outcome: Delivered): Ending {
+  switch (outcome.kind) {
+    case 'delivered':
+      return done
+    case 'partly':
+      return partial({ failed: outcome.failed.map((id) => ({ id, reason: outcome.reason })) })
+    case 'retry':
+      return retry({ after: outcome.after ?? 0, reason: outcome.reason })
+    case 'dead':
+      throw new PermanentError(outcome.reason)
+    case 'removed':
+      return drop('The endpoint was removed.')
+    case 'wait':
+      return givenBack({ after: outcome.after, why: FAILING })
+    case 'ours':
+      run.log.warn(`It was not delivered, by no fault of the endpoint: ${outcome.reason}`)
+      return givenBack({ after: OURS, why: outcome.reason })
+    case 'disable':
+    case 'held':
+      // Its lane is held, or was let go since, and then it is due.
+      return givenBack({ after: 0, why: outcome.reason })
   }
 }
 

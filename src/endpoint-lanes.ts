@@ -3,7 +3,7 @@ import type { Breakers } from './deliver/breakers.ts'
 import type { EndpointsParts } from './deliver/endpoints.ts'
 import type { Lane } from './model/lane.ts'
 import type { DeadLetters } from './operate/dead-letters.ts'
-import type { Lanes } from './operate/lanes.ts'
+import type { Hold, Lanes } from './operate/lanes.ts'
 import type { FindReply, Store } from './store/contract/index.ts'
 
 export interface EndpointLanesParts {
@@ -12,6 +12,8 @@ export interface EndpointLanesParts {
   /** Their names. */
   readonly deliveries: () => Iterable<string>
   readonly breakers: Pick<Breakers, 'forget'>
+  /** Whether nothing may be posted to it until a person says so: as it is in the store now, not as it was a moment ago. */
+  readonly isHeld: (id: string) => Promise<boolean>
 }
 
 const PAGE = 1_000
@@ -24,7 +26,18 @@ export class EndpointLanes implements Readonly<EndpointsParts['lanes']> {
   }
 
   hold(id: string, reason: string, by: string): Promise<void> {
-    return this.#each((lanes, name) => lanes.hold(name, id, { reason, by }))
+    return this.#each((_, name) => this.holdOne(name, id, { reason, by }))
+  }
+
+  /**
+   * Who lets an endpoint go says so in the store, and then takes away the hold that is there. One that comes after that would stay
+   * for good: so it is looked at once more when the hold is there.
+   */
+  async holdOne(name: string, id: string, hold: Hold): Promise<void> {
+    const { operated, isHeld } = this.#parts
+    const { lanes } = operated()
+    await lanes.hold(name, id, hold)
+    if (!(await isHeld(id))) await lanes.unhold(name, id)
   }
 
   /** A person has looked after it: it is tried at once, whatever its breaker says. */

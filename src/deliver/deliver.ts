@@ -51,8 +51,8 @@ const DISABLED = 'The endpoint is disabled.'
 export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delivered> {
   const addressed = await parts.endpoints.addressed(batch.endpoint)
   if (addressed === undefined) return { kind: 'removed' }
-  if (addressed.endpoint.proof === 'pending') return { kind: 'held', reason: UNPROVEN }
-  if (!addressed.endpoint.active) return { kind: 'held', reason: PAUSED }
+  const held = whyHeld(addressed.endpoint)
+  if (held !== undefined) return { kind: 'held', reason: held }
   const breaker = await parts.breakers.of(batch.endpoint)
   const admitted = admit(breaker, batch.run, parts.now())
   if (admitted.kind === 'wait') {
@@ -72,6 +72,12 @@ export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delive
     // What the endpoint has answered stands: a batch that it has is not sent again because we could not note how it fares.
   }
   return outcome
+}
+
+/** Why nothing is posted to it until a person says so, however it fares. */
+export function whyHeld({ proof, active }: Pick<Endpoint, 'proof' | 'active'>): string | undefined {
+  if (proof === 'pending') return UNPROVEN
+  return active ? undefined : PAUSED
 }
 
 interface Sent {

@@ -90,13 +90,13 @@ function inFull(record: OfRun, kept: readonly KeptAttempt[]): readonly DeliveryA
   return [...others, ...all].toSorted((one, other) => one.at - other.at)
 }
 
-function underWay({ flow, run }: Lane): readonly OfRun[] {
+function underWay({ flow, run, hold }: Lane): readonly OfRun[] {
   if (run === undefined) return []
   const { id, state, started, tries, events, attempts, until } = run
   const common = { id, delivery: flow, events, createdAt: started, lastError: attempts.at(-1)?.error ?? '', attempts }
   return state === 'running'
     ? [{ ...common, status: 'DELIVERING', attemptCount: tries + 1 }]
-    : [{ ...common, status: 'PENDING', attemptCount: tries, nextRetryAt: until }]
+    : [{ ...common, status: 'PENDING', attemptCount: tries, ...(hold === undefined && { nextRetryAt: until }) }]
 }
 
 function ended({ id, flow, kind, reason, started, ended: at, tries, events, attempts }: RunRecord): OfRun {

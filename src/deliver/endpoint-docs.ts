@@ -27,6 +27,7 @@ const TRIES = 10
 
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
+  /** Those that are posted to. Of any other it is asked each time: somebody may just have let it go. */
   readonly #atHand: AtHand<KeptEndpoint>
   /** As they were when all were last read: of thousands one has changed since, and the others are not parsed again. */
   #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: KeptEndpoint }> = new Map()
@@ -41,7 +42,7 @@ export class EndpointDocs {
     const atHand = this.#atHand.get(id)
     if (atHand !== undefined) return atHand
     const { kept, routes } = await this.one(id)
-    if (kept !== undefined) this.#atHand.keep(id, kept, routes)
+    if (kept?.active === true && kept.proof !== 'pending') this.#atHand.keep(id, kept, routes)
     return kept
   }
 

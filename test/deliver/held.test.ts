@@ -4,19 +4,22 @@ import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DeliveryOptions } from '../../src/delivering.ts'
 import { Sluice } from '../../src/sluice.ts'
+import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import { subscriber } from './subscriber.ts'
+import { ownFile } from '../own-folder.ts'
+import { delivery, subscriber } from './subscriber.ts'
 
 const EVENT = { type: 'version.new', data: 1 } as const
 
 it('one that is disabled for days and answers 410 again once it is enabled has lost nothing', async () => {
   const to = await subscriber({ status: 410 }, { status: 410 })
-  const { app, advance } = await underClock({ retry: [] })
+  const t = await underClock({ retry: [] })
+  const { app } = t
   const { id } = await app.endpoints.add({ url: to.url })
   const back = app.events.once('run.again')
   await app.publish({ ...EVENT, id: 'a' })
   await back
-  await advance('48h')
+  await t.advance('48h')
   const backAgain = app.events.once('run.again')
   await app.endpoints.enable(id, { from: 'backlog' })
   expect(await backAgain).toMatchObject({ why: 'It answered 410: it is gone.' })
@@ -29,13 +32,14 @@ it('one that is disabled for days and answers 410 again once it is enabled has l
 
 it('a lane that somebody unholds while its endpoint is paused is held again, and has lost nothing', async () => {
   const to = await subscriber()
-  const { app, advance } = await underClock({ retry: [] })
+  const t = await underClock({ retry: [] })
+  const { app } = t
   const { id } = await app.endpoints.add({ url: to.url })
   await app.endpoints.pause(id)
   const back = app.events.once('run.again')
   await app.publish({ ...EVENT, id: 'a' })
   await back
-  await advance('30h')
+  await t.advance('30h')
   const backAgain = app.events.once('run.again')
   await app.lanes.unhold('versions', id)
   await backAgain
@@ -45,6 +49,74 @@ it('a lane that somebody unholds while its endpoint is paused is held again, and
   await app.endpoints.resume(id)
   await done
   expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
+})
+
+it('a hold of ours that comes after somebody has let the endpoint go does not stay', async () => {
+  const to = await subscriber()
+  const store = await openStore('memory:')
+  const [holding, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const steer = store.steer.bind(store)
+  store.steer = async (call) => {
+    if (call.what === 'lanes' && call.act.kind === 'hold' && call.act.by === 'sluice') {
+      holding.resolve()
+      await resumed.promise
+    }
+    return steer(call)
+  }
+  const { app, endpoint, send } = await delivery({}, store)
+  const { id } = await endpoint({ url: to.url })
+  await app.endpoints.pause(id)
+  await send(['a'])
+  await holding.promise
+  await app.endpoints.resume(id)
+  resumed.resolve()
+  await to.reached(1)
+  await expect.poll(() => app.lanes.get('versions', id)).toBeUndefined()
+})
+
+it('nor does that of a pause, if somebody resumes before it is there', async () => {
+  const to = await subscriber()
+  const store = await openStore('memory:')
+  const { app, endpoint, send } = await delivery({ window: { quiet: '1h' } }, store)
+  const { id } = await endpoint({ url: to.url })
+  await send(['a'])
+  const steer = store.steer.bind(store)
+  store.steer = async (call) => {
+    store.steer = steer
+    await app.endpoints.resume(id)
+    return steer(call)
+  }
+  await app.endpoints.pause(id)
+  await to.reached(1)
+  await expect.poll(() => app.lanes.get('versions', id)).toBeUndefined()
+})
+
+it('who lets it go after it was held, and before its batch is given back, need not wait for it', async () => {
+  const to = await subscriber()
+  const store = await openStore('memory:')
+  const { app, endpoint, send } = await delivery({}, store)
+  const { id } = await endpoint({ url: to.url })
+  await app.endpoints.pause(id)
+  const turn = store.turn.bind(store)
+  store.turn = async (call) => {
+    if (call.settle.length > 0) {
+      store.turn = turn
+      await app.endpoints.resume(id)
+    }
+    return turn(call)
+  }
+  await send(['a'])
+  await to.reached(1)
+})
+
+it('so does one that is enabled by whoever hears that it was disabled', async () => {
+  const to = await subscriber({ status: 410 })
+  const { app, endpoint, send } = await delivery({}, ownFile())
+  const { id } = await endpoint({ url: to.url })
+  app.events.on('endpoint.disabled', () => void app.endpoints.enable(id, { from: 'backlog' }))
+  await send(['a'])
+  await to.reached(2)
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
 })
 
 async function underClock(options: Partial<DeliveryOptions>): Promise<TestApp> {
