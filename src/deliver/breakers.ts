@@ -1,12 +1,19 @@
 // How each endpoint fares, in the store, so that all processes agree: written when something changes, not with every POST.
 import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
 import type { Doc, ReadDocsReply, Store } from '../store/contract/index.ts'
 import { AtHand, type ReaderParts } from './at-hand.ts'
-import { afterPost, CLOSED, type Breaker, type Moved, type PostEnd } from './breaker.ts'
+import { admit, afterPost, CLOSED, type Admitted, type Breaker, type Moved, type PostEnd } from './breaker.ts'
 
 const KIND = 'endpoint-fared'
-const TRIES = 5
+const TRIES = 10
 const PAGE = 500
+
+interface Decided<T> {
+  /** Undefined: nothing is kept of it. */
+  readonly after: Breaker | undefined
+  readonly answer: T
+}
 
 export class Breakers {
   readonly #store: () => Promise<Store>
@@ -46,38 +53,45 @@ export class Breakers {
     }
   }
 
+  /** Whether this run may post to it now. Where it is to be the probe, it is so only by what nobody has changed meanwhile. */
+  async admit(id: string, run: string, now: Millis): Promise<Admitted> {
+    const well = this.#well.get(id)
+    if (well !== undefined) return admit(well, run, now)
+    return this.#change(id, (before) => {
+      const admitted = admit(before, run, now)
+      return { after: admitted.kind === 'go' ? admitted.breaker : before, answer: admitted }
+    })
+  }
+
   /** What is worth telling of it. */
   async ended(id: string, end: PostEnd): Promise<Moved['told']> {
     if (end.kind === 'ok' && this.#well.get(id) !== undefined) return undefined
-    let told: Moved['told']
-    await this.set(id, (before) => {
-      const moved = afterPost(before, end)
-      told = moved.told
-      return moved.breaker
+    return this.#change(id, (before) => {
+      const { breaker, told } = afterPost(before, end)
+      return { after: breaker, answer: told }
     })
-    return told
   }
 
-  async set(id: string, change: (before: Breaker) => Breaker): Promise<void> {
+  async forget(id: string): Promise<void> {
+    await this.#change(id, () => ({ after: undefined, answer: undefined }))
+  }
+
+  /** Against the revision that it was decided on; by others' word in between it is decided anew. */
+  async #change<T>(id: string, decide: (before: Breaker) => Decided<T>): Promise<T> {
     const store = await this.#store()
     this.#well.forget(id)
     for (let tries = 0; tries < TRIES; tries++) {
       const { breaker, rev } = await this.#read(id)
-      const after = change(breaker)
-      if (JSON.stringify(after) === JSON.stringify(breaker)) return
-      const writes = [{ kind: KIND, id, ifRev: rev, body: Buffer.from(JSON.stringify(after)) }]
+      const { after, answer } = decide(breaker)
+      const isSame = after === undefined ? rev === 0 : JSON.stringify(after) === JSON.stringify(breaker)
+      if (isSame) return answer
+      const body = after && Buffer.from(JSON.stringify(after))
+      const writes = [{ kind: KIND, id, ifRev: rev, body }]
       const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
       this.#well.forget(id)
-      if (reply.kind === 'written') return
+      if (reply.kind === 'written') return answer
     }
-  }
-
-  async forget(id: string): Promise<void> {
-    const store = await this.#store()
-    const { rev } = await this.#read(id)
-    if (rev === 0) return
-    const writes = [{ kind: KIND, id, ifRev: rev, body: undefined }]
-    await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
+    throw new SluiceError('NOT_POSSIBLE', `Others note how endpoint ${id} fares all the time; try again.`)
   }
 
   async #read(id: string): Promise<{ readonly breaker: Breaker; readonly rev: number }> {

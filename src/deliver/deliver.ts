@@ -4,7 +4,6 @@ import type { Millis } from '../clock.ts'
 import type { EventInput } from '../model/event-input.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/events.ts'
-import { admit } from './breaker.ts'
 import type { Breakers } from './breakers.ts'
 import { PAUSED, type Addressed, type Endpoints } from './endpoints.ts'
 import type { Histories } from './histories.ts'
@@ -53,14 +52,10 @@ export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delive
   if (addressed === undefined) return { kind: 'removed' }
   const held = whyHeld(addressed.endpoint)
   if (held !== undefined) return { kind: 'held', reason: held }
-  const breaker = await parts.breakers.of(batch.endpoint)
-  const admitted = admit(breaker, batch.run, parts.now())
+  const admitted = await parts.breakers.admit(batch.endpoint, batch.run, parts.now())
   if (admitted.kind === 'wait') {
     if (admitted.until === undefined) return { kind: 'held', reason: DISABLED }
     return { kind: 'wait', after: Math.max(0, admitted.until - parts.now()) }
-  }
-  if (admitted.breaker !== breaker) {
-    await parts.breakers.set(batch.endpoint, () => admitted.breaker)
   }
   const { outcome, posted } = await sent(parts, batch, addressed)
   // What was our own fault says nothing of the endpoint.
@@ -68,8 +63,10 @@ export async function deliver(parts: DeliverParts, batch: Batch): Promise<Delive
   note(parts, batch, { outcome, posted })
   try {
     await told(parts, batch, { outcome, endpoint: addressed.endpoint })
-  } catch {
-    // What the endpoint has answered stands: a batch that it has is not sent again because we could not note how it fares.
+  } catch (error) {
+    // What the endpoint has answered stands: a batch that it has is not sent again because we could not note how it fares. But it is
+    // disabled by nothing else than that note.
+    if (outcome.kind === 'disable') throw error
   }
   return outcome
 }

@@ -341,6 +341,22 @@ it('what was delivered is not sent again because the store could not note how th
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
 })
 
+it('one that is gone is asked again a little later while the store cannot note that it is', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber({ status: 410 })
+  const writeDocs = store.writeDocs.bind(store)
+  store.writeDocs = (call) =>
+    call.writes.some(({ kind }) => kind === 'endpoint-fared') ? Promise.reject(new Error('no disk')) : writeDocs(call)
+  const { app, endpoint, send } = await delivery({}, store)
+  const { id } = await endpoint({ url: to.url })
+  const again = app.events.once('run.again')
+  await send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  await expect.poll(async () => (await app.lanes.get('versions', id))?.run?.state).toBe('again')
+  expect((await app.lanes.get('versions', id))?.hold).toBeUndefined()
+  expect(to.got).toHaveLength(1)
+})
+
 it('what waits for one that is disabled goes when what is done goes, and not before', async () => {
   const to = await subscriber({ status: 410 })
   const app = new Sluice({
