@@ -23,7 +23,7 @@ import { EndpointLanes, type EndpointLanesParts } from './endpoint-lanes.ts'
 import { SluiceError } from './errors.ts'
 import { ADDRESSEE } from './model/event.ts'
 import type { EventInput } from './model/event-input.ts'
-import type { Flow } from './model/flow.ts'
+import type { FailedTry, Flow } from './model/flow.ts'
 import { FlowEvent } from './model/flow-event.ts'
 import { onlyKnown } from './model/options.ts'
 import type { AnyListener } from './observe/events.ts'
@@ -32,7 +32,7 @@ import { newEvent } from './receive/new-event.ts'
 import type { Publisher } from './receive/publisher.ts'
 import type { ToEndpoint } from './receive/publishing.ts'
 import { done, drop, givenBack, partial, PermanentError, retry, type Ending } from './run/endings.ts'
-import type { Run } from './run/run.ts'
+import type { HandledRun, Run } from './run/run.ts'
 import { flow, type FlowOptions } from './schedule/flow.ts'
 import { PutOff } from './scope.ts'
 import type { Seal } from './seal.ts'
@@ -137,7 +137,7 @@ export class Delivering {
     onlyKnown(options, OPTIONS, `delivery(${JSON.stringify(name)}).`)
     const { retry: delays, ...rest } = options
     const schedule = deliverySchedule(delays, `${name}.retry`)
-    const made: Flow = flow<Run>(name, {
+    const made: Flow = flow<HandledRun>(name, {
       ...rest,
       // One that is for an endpoint comes by its name, and is asked for here whether this delivery is the one to carry it.
       key: (event) => (event.addressee === undefined || made.wants(event) ? this.#subscriptions.of(event) : []),
@@ -150,7 +150,7 @@ export class Delivering {
       // An event that nobody has subscribed to is none of its business.
       wants: (event) => made.wants(event) && this.#subscriptions.of(event).length > 0,
       tries: schedule.tries,
-      delay: (failures, chance, asked) => delayOf(schedule, { failures, chance, asked }),
+      delay: (failed) => delayOf(schedule, failed),
     }
   }
 
@@ -192,7 +192,7 @@ export class Delivering {
     await (await this.#way)?.close()
   }
 
-  async #run(run: Run, schedule: DeliverySchedule): Promise<Ending> {
+  async #run(run: HandledRun, schedule: DeliverySchedule): Promise<Ending> {
     // A store that does not answer, or a key that is missing, is no fault of the endpoint.
     const outcome = await this.#delivered(run, schedule).catch((error: unknown): Delivered => {
       if (error instanceof PutOff) throw error
@@ -201,7 +201,7 @@ export class Delivering {
     return endingOf(run, outcome)
   }
 
-  async #delivered(run: Run, schedule: DeliverySchedule): Promise<Delivered> {
+  async #delivered(run: HandledRun, schedule: DeliverySchedule): Promise<Delivered> {
     const { now, emit, publisher } = this.#parts
     const delivered = await deliver(
       {
@@ -220,7 +220,8 @@ export class Delivering {
         events: run.events,
         signal: run.signal,
         next: (asked = 0) => {
-          const least = delayOf(schedule, { failures: run.attempt, chance: 0, asked })
+          const elapsed = run.failingSince === 0 ? 0 : now() - run.failingSince
+          const least = delayOf(schedule, { failures: run.attempt, elapsed, chance: 0, asked })
           return least === undefined ? undefined : now() + least
         },
       },
@@ -306,13 +307,7 @@ function unreachable(id: string, why: string): SluiceError {
   return new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(id)}, ${why}; nothing was stored.`)
 }
 
-interface Failed {
-  readonly failures: number
-  readonly chance: number
-  readonly asked: Millis
-}
-
-/** How long it has gone on is told by the number of tries. */
-function delayOf(schedule: DeliverySchedule, failed: Failed): Millis | undefined {
-  return failed.failures >= schedule.tries ? undefined : schedule.delay({ ...failed, elapsed: 0 })
+/** No more tries than it says there are, however soon each was. */
+function delayOf(schedule: DeliverySchedule, failed: FailedTry): Millis | undefined {
+  return failed.failures >= schedule.tries ? undefined : schedule.delay(failed)
 }

@@ -1,6 +1,7 @@
 // When a batch that failed is posted again, and when that has gone on for long enough (D4).
 import type { Millis } from '../clock.ts'
 import { millis, type Duration } from '../model/duration.ts'
+import type { FailedTry } from '../model/flow.ts'
 import { SluiceError } from '../errors.ts'
 
 export interface DeliverySchedule {
@@ -8,17 +9,6 @@ export interface DeliverySchedule {
   readonly tries: number
   /** Undefined: it was the last try. */
   delay(at: FailedTry): Millis | undefined
-}
-
-interface FailedTry {
-  /** So far, this one included. */
-  readonly failures: number
-  /** Since the first try. */
-  readonly elapsed: Millis
-  /** In [0, 1). */
-  readonly chance: number
-  /** The other side may ask for more patience, never for less. */
-  readonly asked?: Millis | undefined
 }
 
 const FIRST: readonly Millis[] = [5_000, 30_000, 120_000, 300_000]
@@ -36,8 +26,10 @@ export function deliverySchedule(list?: readonly Duration[], option = 'retry'): 
 const USUAL: DeliverySchedule = {
   tries: FIRST.length + Math.floor((TOTAL - FIRST.reduce((sum, delay) => sum + delay, 0)) / THEN) + 1,
   delay({ failures, elapsed, chance, asked }) {
-    const delay = Math.round((FIRST[failures - 1] ?? THEN) * (1 + JITTER * (2 * chance - 1)))
-    return elapsed + delay > TOTAL ? undefined : patient(delay, asked)
+    const delay = FIRST[failures - 1] ?? THEN
+    // Whether it was the last is no matter of chance: it is asked more than once.
+    if (elapsed + delay * (1 + JITTER) > TOTAL) return undefined
+    return patient(Math.round(delay * (1 + JITTER * (2 * chance - 1))), asked)
   },
 }
 

@@ -144,6 +144,7 @@ function newRun(id: string, turn: Turn): Run {
     cancel: false,
     committed: false,
     purged: false,
+    failingSince: 0,
     againSince: 0,
     state64: '',
     attempts: [],

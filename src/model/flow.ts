@@ -12,6 +12,17 @@ interface Routing {
   windowOf(event: FlowEvent, level: number): WindowNumbers
 }
 
+export interface FailedTry {
+  /** So far, this one included. */
+  readonly failures: number
+  /** Since the first of them. */
+  readonly elapsed: Millis
+  /** In [0, 1). */
+  readonly chance: number
+  /** The other side may ask for more patience, never for less. */
+  readonly asked?: Millis | undefined
+}
+
 export interface Flow extends Routing {
   readonly name: string
   /** The globs it was declared with; undefined for a predicate. */
@@ -29,8 +40,8 @@ export interface Flow extends Routing {
   /** Declared by the engine for itself: it gets what no other flow does. */
   readonly internal: boolean
   readonly timeout: Millis
-  /** Delay after so many failures, at least as long as was `asked` for, or undefined: no further try. `chance` is in [0, 1). */
-  readonly delay: (failures: number, chance: number, asked: Millis) => Millis | undefined
+  /** Undefined: no further try. */
+  readonly delay: (failed: FailedTry) => Millis | undefined
   readonly tries: number
   readonly onDead: 'continue' | 'block'
   /** The `quiet` of an adaptive window at no pressure (L22). */

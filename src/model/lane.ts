@@ -43,6 +43,8 @@ export interface Run {
   readonly cancel: boolean
   readonly committed: boolean
   readonly purged: boolean
+  /** When its first attempt failed, 0 before. */
+  readonly failingSince: Millis
   /** When it first said `again`, 0 before. */
   readonly againSince: Millis
   /** What the handler keeps from one `again` to the next, base64; '' for nothing. */

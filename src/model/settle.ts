@@ -85,8 +85,9 @@ function noted(run: Run, attempt: Attempt | undefined): readonly Attempt[] {
   return attempt === undefined ? run.attempts : [...run.attempts, attempt].slice(-ATTEMPTS_KEPT)
 }
 
-export function failedOnce(run: Run, attempt: Attempt | undefined): Run {
-  return { ...run, state: 'retrying', tries: run.tries + 1, failed: true, attempts: noted(run, attempt) }
+export function failedOnce(run: Run, attempt: Attempt | undefined, now: Millis): Run {
+  const failingSince = run.failingSince === 0 ? now : run.failingSince
+  return { ...run, state: 'retrying', tries: run.tries + 1, failed: true, failingSince, attempts: noted(run, attempt) }
 }
 
 export function saidAgain(run: Run, state64: string, now: Millis): Run {

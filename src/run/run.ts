@@ -1,4 +1,5 @@
 // What a handler is given: the events of its run, and what it may ask for while it works.
+import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { EventInput } from '../model/event-input.ts'
 import { millis, type Duration } from '../model/duration.ts'
@@ -55,6 +56,8 @@ export class HandledRun implements Run {
   readonly attempt: number
   readonly events: readonly FlowEvent[]
   readonly state: unknown
+  /** When its first attempt failed; 0: none has. */
+  readonly failingSince: Millis
   readonly signal: AbortSignal
   readonly log: RunLog
   readonly commit: Run['commit']
@@ -74,6 +77,7 @@ export class HandledRun implements Run {
       return body === undefined ? [] : new FlowEvent({ ...event, body })
     })
     this.state = live.kept.state
+    this.failingSince = lease.failingSince
     this.signal = live.signal
     this.log = log
     this.commit = commit

@@ -134,7 +134,9 @@ function putOffIn(error: unknown): PutOff | undefined {
 }
 
 function delayOf(at: Circumstances, asked: Millis): Millis | undefined {
-  return at.flow.delay(at.lease.tries + 1, at.chance(), asked)
+  const { tries, failingSince } = at.lease
+  const elapsed = failingSince === 0 ? 0 : at.now - failingSince
+  return at.flow.delay({ failures: tries + 1, elapsed, chance: at.chance(), asked })
 }
 
 function failed(error: string, at: Circumstances, asked: Millis = 0): Verdict {

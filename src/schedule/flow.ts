@@ -102,7 +102,7 @@ export function flow<Run>(name: string, options: FlowOptions<Run>): Flow {
     keysOf: key === undefined ? undefined : (event) => atOnce(key(event), 'key'),
     concurrency: count(options.concurrency, 'concurrency', refuse),
     timeout: above0(millis(timeout, `${name}.timeout`), 'timeout', refuse),
-    delay: (failures, chance, asked) => {
+    delay: ({ failures, chance, asked = 0 }) => {
       const delay = retries.delay(failures, chance)
       return delay === undefined ? undefined : patience(delay, asked)
     },

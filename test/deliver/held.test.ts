@@ -119,6 +119,47 @@ it('so does one that is enabled by whoever hears that it was disabled', async ()
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
 })
 
+const DAY = { status: 503, headers: { 'retry-after': '86400' } } as const
+
+it('75 hours after its first failure a batch is dead, however much patience was asked for', async () => {
+  const to = await subscriber(DAY, DAY, DAY, DAY, DAY)
+  const t = await underClock({})
+  const { app } = t
+  const { id } = await app.endpoints.add({ url: to.url })
+  const dead = app.events.once('run.dead')
+  for (let day = 0; day < 4; day++) {
+    const retried = app.events.once('run.retry')
+    if (day === 0) await app.publish(EVENT)
+    else await t.advance('24h')
+    expect(await retried).toMatchObject({ after: 86_400_000 })
+  }
+  await t.advance('24h')
+  expect(await dead).toMatchObject({ attempt: 5, error: 'It answered 503.' })
+  expect((await app.endpoints.get(id))?.health).toMatchObject({ failedBatches: 1 })
+})
+
+it('what waited for days before its first try has its 75 hours from then on', async () => {
+  const to = await subscriber({ status: 503 }, { status: 503 })
+  const t = await underClock({})
+  const { app } = t
+  const { id } = await app.endpoints.add({ url: to.url })
+  await app.endpoints.pause(id)
+  const back = app.events.once('run.again')
+  await app.publish({ ...EVENT, id: 'a' })
+  await back
+  await t.advance('100h')
+  const retried = app.events.once('run.retry')
+  await app.endpoints.resume(id)
+  await retried
+  const retriedAgain = app.events.once('run.retry')
+  await t.advance('6s')
+  await retriedAgain
+  const done = app.events.once('run.done')
+  await t.advance('36s')
+  await done
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a'], ['a']])
+})
+
 async function underClock(options: Partial<DeliveryOptions>): Promise<TestApp> {
   const key = randomBytes(32).toString('base64')
   const app = new Sluice({ store: 'memory:', log: false, key, delivery: { allowLoopback: true } })

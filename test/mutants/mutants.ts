@@ -173,8 +173,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'tried again at once',
     ENDING,
-    'failedOnce(run, call.attempt), later(work.now, outcome.after), work)',
-    'failedOnce(run, call.attempt), work.now, work)',
+    'failedOnce(run, call.attempt, work.now), later(work.now, outcome.after), work)',
+    'failedOnce(run, call.attempt, work.now), work.now, work)',
   ),
   mutant(
     'the rest of a part keeps its id',

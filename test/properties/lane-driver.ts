@@ -120,7 +120,7 @@ export class LaneDriver implements Moment {
       ;[notes.running, notes.frozen, notes.until] = [false, true, this.now + after]
     }
     if (ending.kind === 'retry') {
-      put(failedOnce(run, { at: this.now, ms: 1, error: 'no' }), ending.after)
+      put(failedOnce(run, { at: this.now, ms: 1, error: 'no' }, this.now), ending.after)
       ;[notes.tries, notes.failed] = [notes.tries + 1, true]
     } else if (ending.kind === 'again') {
       put(saidAgain(run, '', this.now), ending.after)

@@ -21,6 +21,7 @@ function live(state64 = ''): { readonly run: LiveRun; readonly pass: (ms: number
     letter: false,
     tries: 0,
     lapses: 0,
+    failingSince: 0,
     againSince: 0,
     state64,
     due: 0,

@@ -1,7 +1,7 @@
 // L8: a run that has failed keeps its id and its events until it ends; a part accepted ends, the rest is a new run.
 import assert from 'node:assert/strict'
 import { keys, only, type Suite } from './stage.ts'
-import { again, claimOf, dead, done, dropped, partial, retry, SECOND } from './vocabulary.ts'
+import { again, claimOf, dead, done, dropped, givenBack, partial, retry, SECOND } from './vocabulary.ts'
 
 export const failure: Suite = (rule) => {
   rule('L8 retries keep the id and the events, count tries, and nothing joins them', async (t) => {
@@ -26,6 +26,23 @@ export const failure: Suite = (rule) => {
       run = await t.dueIn(after)
     }
     assert.equal(run.tries, 4)
+  })
+
+  rule('L8 since when a run fails is known: from its first failure on, not from its first turn', async (t) => {
+    await t.appendEach(['a', 'b'])
+    await t.end(await t.next(), givenBack(100))
+    const fresh = await t.dueIn(100)
+    assert.equal(fresh.failingSince, 0)
+    const since = t.clock.now()
+    await t.end(fresh, retry(50))
+    const failed = await t.dueIn(50)
+    assert.equal(failed.failingSince, since)
+    await t.end(failed, partial({ retry: [t.id('b')], after: 70 }))
+    const rest = await t.dueIn(70)
+    assert.deepEqual([rest.tries, rest.failingSince], [2, since])
+    await t.end(rest, dead)
+    await t.steerDead(rest.run, 'retry')
+    assert.equal((await t.next()).failingSince, 0)
   })
 
   rule('L8 while a run waits for its next attempt other lanes go on', async (t) => {

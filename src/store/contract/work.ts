@@ -209,6 +209,8 @@ export interface Lease {
   readonly letter: boolean
   readonly tries: number
   readonly lapses: number
+  /** When its first attempt failed, 0 before. */
+  readonly failingSince: Millis
   readonly againSince: Millis
   readonly state64: string
   readonly due: Millis

@@ -20,7 +20,17 @@ type Rest = Pick<
 /** What the view `work` reads is always there. */
 type SeldomOfRun = Pick<
   Run,
-  'parent' | 'lapses' | 'failed' | 'first' | 'cancel' | 'committed' | 'purged' | 'againSince' | 'state64' | 'attempts'
+  | 'parent'
+  | 'lapses'
+  | 'failed'
+  | 'first'
+  | 'cancel'
+  | 'committed'
+  | 'purged'
+  | 'failingSince'
+  | 'againSince'
+  | 'state64'
+  | 'attempts'
 >
 
 /** What is not written means these, in rows of every version: they are of the format, whatever a new run begins with. */
@@ -43,6 +53,7 @@ const PLAIN_RUN: SeldomOfRun = {
   cancel: false,
   committed: false,
   purged: false,
+  failingSince: 0,
   againSince: 0,
   state64: '',
   attempts: [],

@@ -73,6 +73,7 @@ function leaseOf({ lane, due, superseded }: Handed, run: Run, events: readonly C
     letter: run.letter,
     tries: run.tries,
     lapses: run.lapses,
+    failingSince: run.failingSince,
     againSince: run.againSince,
     state64: run.state64,
     due,

@@ -54,7 +54,7 @@ function outcomeOf(work: Work, lane: Lane, run: Run, call: Settle): Lane {
         reason: outcome.kind === 'done' ? '' : outcome.reason,
       })
     case 'retry':
-      return putOff(lane, failedOnce(run, call.attempt), later(work.now, outcome.after), work)
+      return putOff(lane, failedOnce(run, call.attempt, work.now), later(work.now, outcome.after), work)
     case 'again':
       return putOff(lane, saidAgain(run, outcome.state64, work.now), later(work.now, outcome.after), work)
     case 'released':
@@ -64,7 +64,11 @@ function outcomeOf(work: Work, lane: Lane, run: Run, call: Settle): Lane {
       record(work, lane, run, { kind: 'cancelled', reason: '', places: placesOf(work, lane, run) })
       return dissolve(lane, run, call, work)
     case 'dead':
-      return bury(work, lane, failedOnce(run, call.attempt), { call, reason: outcome.reason, block: outcome.block })
+      return bury(work, lane, failedOnce(run, call.attempt, work.now), {
+        call,
+        reason: outcome.reason,
+        block: outcome.block,
+      })
     case 'partial':
       return accept(work, lane, run, call)
   }
@@ -192,7 +196,7 @@ function accept(work: Work, lane: Lane, run: Run, call: Settle): Lane {
   const accepted = places.filter((place) => !dead.includes(place) && !retry.includes(place))
   const kind = accepted.length > 0 ? 'partial' : 'dropped'
   record(work, lane, run, { kind, reason: outcome.reason, places: accepted })
-  const failed = { ...failedOnce(run, call.attempt), parent: run.id }
+  const failed = { ...failedOnce(run, call.attempt, work.now), parent: run.id }
   let next = old?.blocks === true ? unblock(lane, work) : lane
   if (dead.length > 0) {
     const burial = { call, reason: outcome.reason, block: outcome.block, places: dead, old: undefined }

@@ -213,6 +213,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     committed: false,
     purged: false,
     innocent: [],
+    failingSince: 0,
     againSince: 0,
     state64: '',
     attempts: [],

@@ -51,6 +51,7 @@ function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Out
     case 'retry':
       run.tries += 1
       run.failing = true
+      run.failingSince = run.failingSince === 0 ? model.now : run.failingSince
       return putOff(model, { lane, run }, outcome.after, 'retrying')
     case 'again':
       run.failing = false
@@ -126,6 +127,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
   lane.run = {
     ...run,
     ...child,
+    failingSince: run.failingSince === 0 ? model.now : run.failingSince,
     againSince: run.againSince,
     state64: run.state64,
     left: run.left,

@@ -40,6 +40,7 @@ export interface ModelRun {
   purged: boolean
   /** Events that shared the run with one that was purged: they wait again when it ends. */
   innocent: readonly Spot[]
+  failingSince: Millis
   againSince: Millis
   state64: string
   attempts: readonly Attempt[]
