@@ -140,7 +140,8 @@ export class Delivering {
     const made: Flow = flow<HandledRun>(name, {
       ...rest,
       // One that is for an endpoint comes by its name, and is asked for here whether this delivery is the one to carry it.
-      key: (event) => (event.addressee === undefined || made.wants(event) ? this.#subscriptions.of(event) : []),
+      key: (event) =>
+        event.addressee === undefined || this.#carrierOf(event) === name ? this.#subscriptions.of(event) : [],
       timeout: this.#numbers.deadline + AFTER_DEADLINE,
       run: (run) => this.#run(run, schedule),
     })
@@ -165,12 +166,18 @@ export class Delivering {
       const { tenant = '', type } = made
       const [its, theirs] = [found.tenant, tenant].map((name) => JSON.stringify(name))
       if (tenant !== found.tenant) throw unreachable(id, `which is of the tenant ${its}, and the event is of ${theirs}`)
-      const carriers = [...this.#deliveries].filter(([, { wants }]) => wants(made)).map(([name]) => name)
-      if (carriers.length === 0) throw unreachable(id, `and no delivery of this app takes ${JSON.stringify(type)}`)
-      for (const name of carriers) flows.add(name)
+      const carrier = this.#carrierOf(made)
+      if (carrier === undefined) throw unreachable(id, `and no delivery of this app takes ${JSON.stringify(type)}`)
+      flows.add(carrier)
     }
     const addressed = events.map((event) => ({ ...event, attributes: { ...event.attributes, [ADDRESSEE]: id } }))
     return { flows, events: addressed }
+  }
+
+  /** Of what is for one endpoint: the first delivery that takes it, so that it comes once. */
+  #carrierOf(event: FlowEvent): string | undefined {
+    for (const [name, { wants }] of this.#deliveries) if (wants(event)) return name
+    return undefined
   }
 
   /** What waits for an endpoint that was disabled so long ago, and that nobody has enabled again, goes. */

@@ -52,7 +52,7 @@ export async function postBatch(parts: PostingParts, to: Addressed, what: ToPost
   const ids = events.map(({ id }) => id)
   const form = endpoint.form === 'events' ? EVENTS : ({ kind: 'standard', type: what.type } as const)
   const body = batchBody(form, events.map(deliverable))
-  const signed = { id: batchId(endpoint.id, ids), body, maxAnswer: answerRoom(ids) }
+  const signed = { id: batchId(endpoint.id, what.type, ids), body, maxAnswer: answerRoom(ids) }
   return { posted: await postSigned(parts, to, { ...signed, signal: what.signal }), ids }
 }
 
@@ -98,7 +98,10 @@ function deliverable({ id, source, type, time, subject = '', body }: FlowEvent):
   return { id, source, type, time, subject, body }
 }
 
-/** The same events to the same endpoint: the same name, however often they are tried, and by whatever run. */
-function batchId(endpoint: Endpoint['id'], events: readonly string[]): string {
-  return `msg_${hash('sha256', JSON.stringify([endpoint, events]), 'base64url').slice(0, 32)}`
+/**
+ * The same events by the same delivery to the same endpoint: the same name, however often they are tried, and by whatever run. By
+ * another delivery they are another message: it may have come while this one is still under way.
+ */
+function batchId(endpoint: Endpoint['id'], type: string, events: readonly string[]): string {
+  return `msg_${hash('sha256', JSON.stringify([endpoint, type, events]), 'base64url').slice(0, 32)}`
 }

@@ -1,9 +1,9 @@
 // `publish(event, { to })` with an endpoint: it alone gets the event, whatever it asked for, and never one of another tenant.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp } from '../../src/testing/index.ts'
-import { delivery, subscriber } from './subscriber.ts'
+import { delivery, subscriber, type Subscriber } from './subscriber.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const EVENT = { type: 'version.new', data: 1 } as const
@@ -64,6 +64,47 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
     await t.stop()
   })
 })
+
+it('by the first of several deliveries that take it, each event by its own', async () => {
+  const { app, to } = await twoDeliveries()
+  const { id } = await app.endpoints.add({ url: to.url })
+  await app.publish(
+    [
+      { ...EVENT, id: 'a' },
+      { ...EVENT, id: 'b', type: 'order.new' },
+    ],
+    { to: id },
+  )
+  const lanesLeft = async (): Promise<number> => (await app.lanes.list()).items.length
+  await to.reached(2)
+  await expect.poll(lanesLeft).toBe(0)
+  const came = to.got.map(({ body, ids }) => [typeIn(body), ids] as const)
+  expect(came).toHaveLength(2)
+  expect(Object.fromEntries(came)).toEqual({ versions: ['a'], all: ['b'] })
+})
+
+it('an event that two deliveries carry is two messages, and none is taken for the other', async () => {
+  const { app, to } = await twoDeliveries()
+  await app.endpoints.add({ url: to.url })
+  await app.publish({ ...EVENT, id: 'a' })
+  await to.reached(2)
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
+  expect(new Set(to.got.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
+})
+
+async function twoDeliveries(): Promise<{ readonly app: Sluice; readonly to: Subscriber }> {
+  const key = Buffer.alloc(32, 1).toString('base64')
+  const app = new Sluice({ store: 'memory:', log: false, key, delivery: { allowLoopback: true } })
+  app.delivery('versions', { on: 'version.*' })
+  app.delivery('all', { on: '**' })
+  await app.start()
+  onTestFinished(() => app.stop())
+  return { app, to: await subscriber() }
+}
+
+function typeIn(body: string): string {
+  return (JSON.parse(body) as { type: string }).type
+}
 
 it('also if another process has registered it a moment ago', async () => {
   const store = await openStore('memory:')
