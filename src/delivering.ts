@@ -86,7 +86,9 @@ export class Delivering {
     this.#parts = parts
     this.#numbers = deliveryNumbers(settings)
     const { proof, registrations } = this.#numbers
-    this.#breakers = new Breakers(parts)
+    const docs = (this.#docs = new EndpointDocs(parts))
+    const fared = { ...parts, gone: (ids: readonly string[]) => docs.gone(ids) }
+    this.#breakers = new Breakers(fared)
     this.#lanes = new EndpointLanes({
       store,
       operated: parts.operated,
@@ -94,8 +96,7 @@ export class Delivering {
       breakers: this.#breakers,
       isHeld: (id) => this.#isHeld(id),
     })
-    this.#histories = new Histories(parts)
-    const docs = (this.#docs = new EndpointDocs(parts))
+    this.#histories = new Histories(fared)
     this.#subscriptions = new Subscriptions(docs)
     const tokens = new OwnTokens(store)
     const posting = (): PostingParts => this.#posting()
@@ -112,6 +113,7 @@ export class Delivering {
       proving: new Proving({ docs, proof, posting }),
       registrations,
       forget: async (id) => {
+        await this.#lanes.unhold(id)
         await this.#breakers.forget(id)
         await this.#histories.forget(id)
         await tokens.forget(id)

@@ -49,6 +49,10 @@ export class EndpointLanes implements Readonly<EndpointsParts['lanes']> {
     })
   }
 
+  unhold(id: string): Promise<void> {
+    return this.#each((lanes, name) => lanes.unhold(name, id))
+  }
+
   async runAll(): Promise<number> {
     const store = await this.#parts.store()
     let triggered = 0

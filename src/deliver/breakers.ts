@@ -9,6 +9,11 @@ const KIND = 'endpoint-fared'
 const TRIES = 10
 const PAGE = 500
 
+export interface BreakersParts extends Pick<ReaderParts, 'store' | 'clock'> {
+  /** Endpoints of these that were removed. */
+  readonly gone: (ids: readonly string[]) => Promise<readonly string[]>
+}
+
 interface Decided<T> {
   /** Undefined: nothing is kept of it. */
   readonly after: Breaker | undefined
@@ -17,11 +22,13 @@ interface Decided<T> {
 
 export class Breakers {
   readonly #store: () => Promise<Store>
+  readonly #gone: BreakersParts['gone']
   /** Of endpoints that are well, as nearly all are: of any other it is asked each time. */
   readonly #well: AtHand<Breaker>
 
-  constructor({ store, clock }: Pick<ReaderParts, 'store' | 'clock'>) {
+  constructor({ store, clock, gone }: BreakersParts) {
     this.#store = store
+    this.#gone = gone
     this.#well = new AtHand(clock)
   }
 
@@ -89,7 +96,11 @@ export class Breakers {
       const writes = [{ kind: KIND, id, ifRev: rev, body }]
       const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
       this.#well.forget(id)
-      if (reply.kind === 'written') return answer
+      if (reply.kind !== 'written') continue
+      // Who removes an endpoint forgets how it fared after that: what was begun later is not known to them.
+      const isBegun = rev === 0 && after !== undefined
+      if (isBegun && (await this.#gone([id])).length > 0) await this.forget(id)
+      return answer
     }
     throw new SluiceError('NOT_POSSIBLE', `Others note how endpoint ${id} fares all the time; try again.`)
   }

@@ -62,6 +62,14 @@ export class EndpointDocs {
     return { count: docs.length, now }
   }
 
+  /** Those of them that are not there. */
+  async gone(ids: readonly string[]): Promise<readonly string[]> {
+    const store = await this.#store()
+    const { docs } = await store.readDocs({ kind: KIND, ids, after: '', n: ids.length })
+    const there = new Set(docs.map(({ id }) => id))
+    return ids.filter((id) => !there.has(id))
+  }
+
   async one(id: string): Promise<Read<KeptEndpoint | undefined>> {
     const { doc, now, routes } = await this.#one(id)
     return { kept: doc === undefined ? undefined : keptIn(doc), now, routes }

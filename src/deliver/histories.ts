@@ -7,6 +7,8 @@ import { merged, NO_HISTORY, noted, type History, type PostNote } from './histor
 export interface HistoriesParts {
   readonly store: () => Promise<Store>
   readonly clock: Clock
+  /** Endpoints of these that were removed. */
+  readonly gone: (ids: readonly string[]) => Promise<readonly string[]>
 }
 
 const KIND = 'endpoint-history'
@@ -54,13 +56,12 @@ export class Histories {
     this.#notes.delete(id)
     this.#unwritten.delete(id)
     const store = await this.#parts.store()
-    const doc = (await this.#read([id])).get(id)
-    if (doc === undefined) return
-    await store.writeDocs({
-      writes: [{ kind: KIND, id, ifRev: doc.rev, body: undefined }],
-      raiseRoutes: false,
-      audit: undefined,
-    })
+    for (let tries = 0; tries < TRIES; tries++) {
+      const doc = (await this.#read([id])).get(id)
+      if (doc === undefined) return
+      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
+      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
+    }
   }
 
   /** Never fails: what could not be written is kept for the next time. */
@@ -93,9 +94,18 @@ export class Histories {
         const after = merged(doc === undefined ? NO_HISTORY : historyIn(doc), history)
         return { kind: KIND, id, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(after)) }
       })
-      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
+      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') {
+        await this.#forgetGone(writes.filter(({ ifRev }) => ifRev === 0).map(({ id }) => id))
+        return
+      }
     }
     for (const [id, history] of histories) this.#add(id, history)
+  }
+
+  /** Who removes an endpoint forgets its history after that: one that was begun later is not known to them. */
+  async #forgetGone(begun: readonly string[]): Promise<void> {
+    if (begun.length === 0) return
+    for (const id of await this.#parts.gone(begun)) await this.forget(id)
   }
 
   #addUp(id: string, notes: readonly PostNote[]): void {

@@ -46,7 +46,7 @@ async function twoOf(): Promise<{
   const clock = new VirtualClock()
   const store = await openStore('memory:', { clock })
   onTestFinished(() => store.close())
-  const parts = { store: () => Promise.resolve(store), clock }
+  const parts = { store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) }
   const [one, other] = [new Breakers(parts), new Breakers(parts)]
   for (let n = 0; n < 5; n++) await one.ended('ep', FAILED)
   const writeDocs = store.writeDocs.bind(store)

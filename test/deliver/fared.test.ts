@@ -88,6 +88,42 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     expect(up?.lastSuccessfulDeliveryAt).toBeGreaterThanOrEqual(down?.health.failingSince ?? Infinity)
   })
 
+  it('goes also if the endpoint is removed while something is posted to it', async () => {
+    const store = await openStore(address())
+    const [asked, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const to = await subscriber(async () => {
+      asked.resolve()
+      await removed.promise
+      return { status: 410 }
+    })
+    const { app, endpoint, send } = await delivery({}, store)
+    const { id } = await endpoint({ url: to.url })
+    const disabled = app.events.once('endpoint.disabled')
+    const dropped = app.events.once('run.dropped')
+    await send(['a'])
+    await asked.promise
+    await app.endpoints.remove(id)
+    removed.resolve()
+    await disabled
+    await dropped
+    await app.stop()
+    const docs = ['endpoint', 'endpoint-fared', 'endpoint-history'] as const
+    const left = docs.map(async (one) => (await store.readDocs({ kind: one, ids: undefined, after: '', n: 9 })).docs)
+    expect((await Promise.all(left)).flat()).toEqual([])
+    expect((await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 9 })).items).toEqual([])
+  })
+
+  it('nothing holds the lane of one that was paused when it was removed', async () => {
+    const { app, endpoint, send } = await delivery({}, address())
+    const { id } = await endpoint({ url: 'http://127.0.0.1:1/hook' })
+    await app.endpoints.pause(id)
+    const back = app.events.once('run.again')
+    await send(['a'])
+    await back
+    expect(await app.endpoints.remove(id)).toEqual({ dropped: 1 })
+    expect((await app.lanes.list()).items).toEqual([])
+  })
+
   it('goes when the endpoint is removed', async () => {
     const to = await subscriber()
     const store = await openStore(address())

@@ -26,7 +26,7 @@ test('many are written together, and one that fails loses and doubles nothing', 
   let calls = 0
   let failing = 2
   store.writeDocs = (call) => (++calls === failing ? Promise.reject(new Error('no disk')) : writeDocs(call))
-  const histories = new Histories({ store: () => Promise.resolve(store), clock })
+  const histories = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
   const delivered = async (): Promise<ReadonlySet<number>> => {
     const all = await histories.of(IDS)
     expect(all.size).toBe(IDS.length)
@@ -39,7 +39,7 @@ test('many are written together, and one that fails loses and doubles nothing', 
   expect(await delivered()).toEqual(new Set([1]))
   expect(calls).toBe(4)
   // Another process has written some of them meanwhile: those of the same commit are read anew.
-  const other = new Histories({ store: () => Promise.resolve(store), clock })
+  const other = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
   for (const id of IDS) histories.note(id, NOTE)
   for (const id of IDS.slice(0, 60)) other.note(id, NOTE)
   await Promise.all([histories.write(), other.write()])

@@ -97,7 +97,7 @@ test('of very many notes none is lost, also while the store does not take them',
     return isDown ? Promise.reject(new Error('no disk')) : writeDocs(call)
   }
   const clock = new VirtualClock(0)
-  const histories = new Histories({ store: () => Promise.resolve(store), clock })
+  const histories = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
   for (let n = 0; n < 1_234; n++) histories.note('ep_1', post(n))
   expect(writes).toBe(0)
   clock.advance(2_000)
@@ -108,6 +108,6 @@ test('of very many notes none is lost, also while the store does not take them',
   const history = (await histories.of(['ep_1'])).get('ep_1')
   expect(history && ofTheDay(history, 0).delivered).toBe(1_235)
   expect(history?.attempts.at(-1)?.run).toBe('r2000')
-  const other = new Histories({ store: () => Promise.resolve(store), clock })
+  const other = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
   expect(await other.of(['ep_1'])).toEqual(new Map([['ep_1', history]]))
 })

@@ -25,7 +25,7 @@ export interface Answer {
 }
 
 /** As it is, or by what came. */
-export type Answering = Answer | ((got: Got) => Answer)
+export type Answering = Answer | ((got: Got) => Answer | Promise<Answer>)
 
 export interface Subscriber {
   readonly url: string
@@ -49,7 +49,7 @@ export async function subscriber(...answers: readonly Answering[]): Promise<Subs
       const one: Got = { method, headers: request.headers as Got['headers'], body, ids: idsIn(body) }
       got.push(one)
       const next = left.shift() ?? { status: 200 }
-      const { status, body: answer = '', headers = {} } = typeof next === 'function' ? next(one) : next
+      const { status, body: answer = '', headers = {} } = typeof next === 'function' ? await next(one) : next
       response.writeHead(status, headers).end(answer)
       for (const { posts, resolve } of waiting) if (got.length >= posts) resolve()
     })()
