@@ -205,9 +205,21 @@ export class Delivering {
     // A store that does not answer, or a key that is missing, is no fault of the endpoint.
     const outcome = await this.#delivered(run, schedule).catch((error: unknown): Delivered => {
       if (error instanceof PutOff) throw error
-      return { kind: 'ours', reason: error instanceof Error ? error.message : String(error) }
+      return { kind: 'broken', error }
     })
-    return endingOf(run, outcome)
+    if (outcome.kind === 'ours' || outcome.kind === 'broken') this.#noteOurs(run, outcome)
+    return endingOf(outcome)
+  }
+
+  /** No attempt, and nothing that counts: but whoever looks why nothing comes finds it. */
+  #noteOurs({ id, key, attempt, signal, log }: Run, outcome: Ours): void {
+    // Who stops says so elsewhere.
+    if (signal.aborted) return
+    const [shown, whole] = outcome.kind === 'ours' ? [outcome.reason, outcome.reason] : textsOf(outcome.error)
+    log.warn(`It was not delivered, by no fault of the endpoint: ${whole}`)
+    const [at, error] = [this.#parts.now(), `Not the endpoint's fault: ${shown}`]
+    const nothing = { ms: 0, status: undefined, answer: '', latency: 0, isLast: false }
+    this.#histories.note(key, { run: id, attempt, at, error, ...nothing, isOurs: true })
   }
 
   async #delivered(run: HandledRun, schedule: DeliverySchedule): Promise<Delivered> {
@@ -288,7 +300,15 @@ export class Delivering {
   }
 }
 
-function endingOf(run: Run, outcome: Delivered): Ending {
+type Ours = Extract<Delivered, { kind: 'ours' | 'broken' }>
+
+/** For a subscriber, and for us: what a store says names files and hosts. */
+function textsOf(error: unknown): readonly [shown: string, whole: string] {
+  const whole = error instanceof Error ? error.message : String(error)
+  return [`${error instanceof SluiceError ? error.code : 'Something failed'}; the log says more.`, whole]
+}
+
+function endingOf(outcome: Delivered): Ending {
   switch (outcome.kind) {
     case 'delivered':
       return done
@@ -303,8 +323,9 @@ function endingOf(run: Run, outcome: Delivered): Ending {
     case 'wait':
       return givenBack({ after: outcome.after, why: FAILING })
     case 'ours':
-      run.log.warn(`It was not delivered, by no fault of the endpoint: ${outcome.reason}`)
       return givenBack({ after: OURS, why: outcome.reason })
+    case 'broken':
+      return givenBack({ after: OURS, why: textsOf(outcome.error)[0] })
     case 'disable':
     case 'held':
       // Its lane is held, or was let go since, and then it is due.

@@ -2,6 +2,7 @@
 import type { Millis } from './clock.ts'
 import { DEFAULTS } from './config.ts'
 import type { GuardRules } from './deliver/addresses.ts'
+import { isHeaderText } from './deliver/headers.ts'
 import type { Proof } from './deliver/proof.ts'
 import { SluiceError } from './errors.ts'
 import { millis, type Duration } from './model/duration.ts'
@@ -41,10 +42,15 @@ export function deliveryNumbers(settings: DeliverySettings): DeliveryNumbers {
   onlyKnown(settings, SETTINGS, 'new Sluice: delivery.')
   return {
     deadline: millis(settings.deadline ?? DEADLINE, 'delivery.deadline'),
-    userAgent: settings.userAgent ?? 'Sluice',
+    userAgent: userAgentOf(settings),
     proof: proofOf(settings),
     registrations: registrationsOf(settings),
   }
+}
+
+function userAgentOf({ userAgent = 'Sluice' }: DeliverySettings): string {
+  if (typeof userAgent === 'string' && isHeaderText(userAgent)) return userAgent
+  throw invalid(`userAgent is ${JSON.stringify(userAgent)}; it is plain printable text, as acme-hooks/1.0.`)
 }
 
 const HOST = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i

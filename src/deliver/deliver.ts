@@ -41,6 +41,8 @@ export type Delivered =
   /** Until a person says so. */
   | { readonly kind: 'held'; readonly reason: string }
   | { readonly kind: 'wait'; readonly after: Millis }
+  /** As `ours`, but what was thrown is for us alone to read. */
+  | { readonly kind: 'broken'; readonly error: unknown }
 
 const UNPROVEN = 'The endpoint is not proven.'
 /** Bytes: more than is kept of it. */

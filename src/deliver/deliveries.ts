@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import { laneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
 import type { RunRecord, Store } from '../store/contract/index.ts'
-import type { KeptAttempt } from './history.ts'
+import { isOurs, type KeptAttempt } from './history.ts'
 
 export interface DeliveryRecord {
   /** Of the run. */
@@ -22,7 +22,10 @@ export interface DeliveryRecord {
   readonly nextRetryAt?: Millis
   /** Empty: there was none. */
   readonly lastError: string
-  /** Of the last 50 to the endpoint all there is to know; of those before, when and how they failed. */
+  /**
+   * Of the last 50 to the endpoint all there is to know; of those before, when and how they failed, of the last 20 failures of the run.
+   * And that it could not be posted by a fault of ours, which is no attempt.
+   */
   readonly attempts: readonly DeliveryAttempt[]
 }
 
@@ -70,19 +73,27 @@ export async function deliveriesTo(
   )
   const past = found.flatMap((one) => one.ended).toSorted((one, other) => other.createdAt - one.createdAt)
   const all = [...found.flatMap((one) => one.underWay), ...past].slice(0, n)
-  return all.map((record) => ({
-    ...record,
-    subscriber: id,
-    maxAttempts: deliveries.get(record.delivery)?.tries ?? record.attemptCount,
-    attempts: inFull(record, byRun.get(record.id) ?? []),
-  }))
+  return all.map((record) => {
+    const made = inFull(record, byRun.get(record.id) ?? [])
+    return {
+      ...record,
+      subscriber: id,
+      maxAttempts: deliveries.get(record.delivery)?.tries ?? record.attemptCount,
+      lastError: isUnderWay(record) ? (made.at(-1)?.error ?? '') : record.lastError,
+      attempts: made,
+    }
+  })
+}
+
+function isUnderWay({ status }: OfRun): boolean {
+  return status === 'PENDING' || status === 'DELIVERING'
 }
 
 /** A run notes its own failures; what is kept of the same attempts, by their numbers, says more. */
 function inFull(record: OfRun, kept: readonly KeptAttempt[]): readonly DeliveryAttempt[] {
   const { attempts, attemptCount, status } = record
   const failures = status === 'SUCCESS' || status === 'DELIVERING' ? attemptCount - 1 : attemptCount
-  const isKept = new Set(kept.map(({ attempt }) => attempt))
+  const isKept = new Set(kept.filter((one) => !isOurs(one)).map(({ attempt }) => attempt))
   const others = attempts.filter((_, n) => !isKept.has(failures - attempts.length + 1 + n))
   const all = kept.map(({ at, ms, status: answered, answer, error }): DeliveryAttempt => {
     return answered === undefined ? { at, ms, error } : { at, ms, status: answered, answer, error }

@@ -36,7 +36,7 @@ export function headersFault(extra: Headers): string | undefined {
     if (!NAME.test(name)) return `${JSON.stringify(given)} is no name of a header.`
     if (RESERVED.has(name) || RESERVED_FAMILIES.test(name)) return `${name} is not for an endpoint to say.`
     if (seen.has(name)) return `${name} is there twice.`
-    if (typeof value !== 'string' || !VALUE.test(value)) return `The value of ${name} is not plain printable text.`
+    if (typeof value !== 'string' || !isHeaderText(value)) return `The value of ${name} is not plain printable text.`
     seen.add(name)
     bytes += name.length + value.length
   }
@@ -53,6 +53,10 @@ export function changedHeaders(before: Headers, change: HeadersChange): Headers 
     ...Object.entries(before).filter(([name]) => !named.has(name.toLowerCase())),
     ...Object.entries(change).flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
   ])
+}
+
+export function isHeaderText(value: string): boolean {
+  return VALUE.test(value)
 }
 
 /** Names in lower case, the later of two of one name wins: so ours come last. */

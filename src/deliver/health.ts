@@ -1,10 +1,10 @@
 // How an endpoint is, in one word and the figures behind it: of its breaker, its last day and what waits for it. Pure.
 import type { Millis } from '../clock.ts'
 import type { Breaker } from './breaker.ts'
-import { ofTheDay, type History } from './history.ts'
+import { isOurs, ofTheDay, type History, type KeptAttempt } from './history.ts'
 
 export interface EndpointHealth {
-  /** Down: nothing gets through. Degraded: it fails now, or too much was given up within a day. */
+  /** Down: nothing gets through. Degraded: it fails now, or we do, or too much was given up within a day. */
   readonly status: 'up' | 'degraded' | 'down'
   /** Empty: it is up. */
   readonly why: string
@@ -40,7 +40,7 @@ export function healthOf({ breaker, history, stuck, now }: Fared): EndpointHealt
   const attempts = delivered + failed
   const { failures, since } = breaker
   return {
-    ...statusOf({ breaker, stuck, dead }),
+    ...statusOf({ breaker, stuck, dead, last: history.attempts.at(-1) }),
     breaker: breaker.kind,
     consecutiveFailures: failures,
     ...(failures > 0 && { failingSince: since }),
@@ -56,14 +56,16 @@ interface Standing {
   readonly breaker: Breaker
   readonly stuck: number
   readonly dead: number
+  readonly last: KeptAttempt | undefined
 }
 
-function statusOf({ breaker, stuck, dead }: Standing): Pick<EndpointHealth, 'status' | 'why'> {
+function statusOf({ breaker, stuck, dead, last }: Standing): Pick<EndpointHealth, 'status' | 'why'> {
   if (breaker.kind === 'disabled') {
     return { status: 'down', why: breaker.why === 'gone' ? 'It answered 410 and is disabled.' : FAILED_FOR_DAYS }
   }
   if (breaker.kind !== 'closed') return { status: 'down', why: `It has failed ${breaker.failures} times in a row.` }
   if (stuck > 0) return { status: 'down', why: 'Nothing has taken up what is due for it.' }
+  if (last !== undefined && isOurs(last)) return { status: 'degraded', why: last.error }
   if (dead > FAILED_MOST) return { status: 'degraded', why: `${dead} batches were given up within a day.` }
   if (breaker.failures > 0) return { status: 'degraded', why: 'The last attempt failed.' }
   return { status: 'up', why: '' }

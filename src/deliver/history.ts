@@ -2,7 +2,7 @@
 // bounded size, made of notes that can be added up in any order. Pure.
 import type { Millis } from '../clock.ts'
 
-/** One POST whose end was not ours. */
+/** One POST, or that there was none by a fault of ours. */
 export interface PostNote {
   readonly run: string
   /** Counted from 1, over all tries of the run. */
@@ -19,6 +19,8 @@ export interface PostNote {
   readonly latency: Millis
   /** It is not tried again. */
   readonly isLast: boolean
+  /** No fault of the endpoint: it is told and counts nowhere. */
+  readonly isOurs?: boolean
 }
 
 export type KeptAttempt = Omit<PostNote, 'latency' | 'isLast'>
@@ -67,7 +69,8 @@ export function kept(text: string): string {
 export function noted(history: History, notes: readonly PostNote[]): History {
   const hours = new Map<number, Hour>()
   let lastSuccess = 0
-  for (const { at, ms, error, latency, isLast } of notes) {
+  for (const { at, ms, error, latency, isLast, ...more } of notes) {
+    if (more.isOurs === true) continue
     const isGood = error === ''
     const hour = Math.floor(at / HOUR)
     const [delivered, failed, dead] = [isGood ? 1 : 0, isGood ? 0 : 1, isLast && !isGood ? 1 : 0]
@@ -87,8 +90,22 @@ export function merged(one: History, other: History): History {
   return {
     lastSuccess: Math.max(one.lastSuccess, other.lastSuccess),
     hours: [...hours.values()].toSorted((a, b) => a.hour - b.hour).slice(-HOURS_KEPT),
-    attempts: [...one.attempts, ...other.attempts].toSorted((a, b) => a.at - b.at).slice(-ATTEMPTS_KEPT),
+    attempts: withoutRepeats([...one.attempts, ...other.attempts].toSorted((a, b) => a.at - b.at)).slice(
+      -ATTEMPTS_KEPT,
+    ),
   }
+}
+
+/** What is our fault comes again every few seconds until it is mended: of a run the last is kept, for it would drive out all others. */
+function withoutRepeats(attempts: readonly KeptAttempt[]): readonly KeptAttempt[] {
+  const ours = new Map(attempts.filter(isOurs).map((attempt) => [attempt.run, attempt]))
+  return ours.size === 0
+    ? attempts
+    : attempts.filter((attempt) => !isOurs(attempt) || ours.get(attempt.run) === attempt)
+}
+
+export function isOurs(attempt: KeptAttempt): boolean {
+  return attempt.isOurs === true
 }
 
 export function ofTheDay({ hours }: History, now: Millis): DayFigures {

@@ -292,11 +292,11 @@ it('what a run publishes reaches whoever another process has registered since, h
   expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
 })
 
-it('a failure of ours costs the endpoint no try', async () => {
+it('a failure of ours costs the endpoint no try, and is told to whoever looks why nothing comes', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
   const one = await delivery({ retry: [] }, store)
-  await one.endpoint({ url: to.url })
+  const { id } = await one.endpoint({ url: to.url })
   await one.app.stop()
   // It cannot open the secrets.
   const other = await delivery({ retry: [] }, store, randomBytes(32).toString('base64'))
@@ -305,6 +305,17 @@ it('a failure of ours costs the endpoint no try', async () => {
   expect(await again).toMatchObject({ after: 5_000 })
   expect(to.got).toEqual([])
   expect((await other.app.deadLetters.list()).items).toEqual([])
+  const error = "Not the endpoint's fault: SEAL_UNKNOWN; the log says more."
+  await expect
+    .poll(() => other.app.endpoints.deliveries(id))
+    .toMatchObject([{ status: 'PENDING', attemptCount: 0, lastError: error, attempts: [{ error }] }])
+  expect((await other.app.endpoints.get(id))?.health).toMatchObject({
+    status: 'degraded',
+    why: error,
+    consecutiveFailures: 0,
+    attempts: 0,
+    failedBatches: 0,
+  })
 })
 
 it('what could not be signed is not sent, and costs the endpoint no try', async () => {
@@ -393,6 +404,9 @@ it('an event that nobody has subscribed to is not even skipped', async () => {
 it('an option that is none is refused', () => {
   const wrong = { allowLoopBack: true }
   expect(() => new Sluice({ store: 'memory:', delivery: wrong as never })).toThrow('allowLoopBack')
+  for (const userAgent of ['M\u00fcller/1', 'a\nb', '\u4f60', 7 as never]) {
+    expect(() => new Sluice({ store: 'memory:', delivery: { userAgent } })).toThrow('delivery.userAgent')
+  }
   const app = new Sluice({ store: 'memory:' })
   expect(() => app.delivery('versions', { on: '**', run: () => {} } as never)).toThrow('run')
 })

@@ -57,6 +57,18 @@ describe('a history', () => {
     expect(kept('a\u001b[31mb')).toBe('a [31mb')
   })
 
+  test('a fault of ours counts nowhere, drives nothing out, and is there once for each run', () => {
+    const ours = (n: number): Partial<PostNote> => failed({ run: 'stuck', at: NOON + n, isOurs: true })
+    const before = historyOf(failed({ run: 'other', at: NOON - 1, isOurs: true }), failed())
+    const all = [...Array(200).keys()].reduce((history, n) => merged(history, historyOf(ours(n))), before)
+    expect(all.attempts.map(({ run, at }) => [run, at - NOON])).toEqual([
+      ['other', -1],
+      ['r', 0],
+      ['stuck', 199],
+    ])
+    expect(ofTheDay(all, NOON)).toEqual(ofTheDay(historyOf(failed()), NOON))
+  })
+
   test('counts a day, and no longer', () => {
     const history = historyOf(failed({ isLast: true, latency: 9_999 }), { at: NOON + HOUR, ms: 40, latency: 3_000 })
     expect(ofTheDay(history, NOON + HOUR)).toMatchObject({ delivered: 1, failed: 1, dead: 1, ms: 60, latency: 3_000 })
@@ -104,6 +116,12 @@ describe('health', () => {
     const health = of(breaker)
     expect([health.status, health.why === '']).toEqual([status, status === 'up'])
     expect(health.consecutiveFailures).toBe(breaker.failures)
+  })
+
+  test('is degraded while the fault is ours, until something gets through', () => {
+    const ours = historyOf(failed({ isOurs: true }))
+    expect(of(CLOSED, ours)).toMatchObject({ status: 'degraded', why: 'It answered 500.', attempts: 0 })
+    expect(of(CLOSED, merged(ours, historyOf({ at: NOON + 1 })))).toMatchObject({ status: 'up', attempts: 1 })
   })
 
   test('is degraded by more than 100 batches that were given up, and down by one that nothing takes up', () => {
