@@ -12,6 +12,7 @@ import { Access } from './access.ts'
 import { HEADERS, json, problem } from './answers.ts'
 import { audited } from './audited.ts'
 import type { AnyListener } from '../observe/events.ts'
+import { scrubbed } from '../observe/log-secrets.ts'
 import { METRICS_TYPE } from '../observe/metrics.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
@@ -42,11 +43,13 @@ export class Api implements AdminApi {
   readonly #counted: Readonly<Record<Counted, Registrations>>
   readonly #stream: Stream
   readonly #metricsAreOpen: boolean
+  readonly #emit: AnyListener | undefined
   readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
 
   constructor(app: Operated, { keys, metricsAreOpen = false, emit, ...parts }: ApiParts) {
     this.#app = app
     this.#metricsAreOpen = metricsAreOpen
+    this.#emit = emit
     const refused = (address: string): void => emit?.('key.refused', { address })
     const monotonic = (): Millis => parts.clock.monotonic()
     const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.ownerOf(token)
@@ -72,7 +75,7 @@ export class Api implements AdminApi {
       }
       return await this.#call(head, connection, read)
     } catch (error) {
-      return problem(error)
+      return this.#failed(head, error)
     }
   }
 
@@ -81,7 +84,7 @@ export class Api implements AdminApi {
       await this.#access.check(head, connection, 'read')
       return await this.#stream.open(head.headers['last-event-id'] ?? '', () => this.#access.isStillIn(head))
     } catch (error) {
-      const { status, headers, body } = problem(error)
+      const { status, headers, body } = this.#failed(head, error)
       return new Response(body ?? '', { status, headers: { ...headers } })
     }
   }
@@ -89,6 +92,15 @@ export class Api implements AdminApi {
   /** When the app stops: whoever watches would keep it. */
   end(): void {
     this.#stream.end()
+  }
+
+  /** What has no code is told to whoever runs the process: the caller is told no more than where to look. */
+  #failed({ method, url }: RequestHead, error: unknown): SourceAnswer {
+    if (!(error instanceof SluiceError)) {
+      const text = error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${typeof error}.`
+      this.#emit?.('api.failed', { method, path: url.pathname.slice(0, 200), error: scrubbed(text) })
+    }
+    return problem(error)
   }
 
   async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {

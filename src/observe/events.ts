@@ -80,6 +80,8 @@ export interface EventMap {
   'source.keyed': { readonly source: string }
   /** The API was called with a key that nobody has; which one is not told. At most 20 of an address in a minute. */
   'key.refused': { readonly address: string }
+  /** A call of the API was answered with `API_FAILED`, for a reason that only whoever reads this is told. */
+  'api.failed': { readonly method: string; readonly path: string; readonly error: string }
   /** An endpoint has failed several times in a row: one batch at a time finds out when it is mended. */
   'endpoint.opened': OfEndpoint
   'endpoint.recovered': OfEndpoint

@@ -36,6 +36,7 @@ export const LOUDNESS: Readonly<Record<EventName, Loudness>> = {
   'replay.cancelled': 'info',
   'source.keyed': 'info',
   'key.refused': 'warn',
+  'api.failed': 'error',
   'endpoint.opened': 'warn',
   'endpoint.recovered': 'info',
   'endpoint.disabled': 'warn',

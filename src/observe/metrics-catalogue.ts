@@ -46,6 +46,7 @@ export class Counted {
   readonly storeFailures: Numbers = counter('store_failures', 'Calls to the store that failed.', 'member')
   readonly loopLag: Histogram = histogram('event_loop_lag_seconds', 'How late a timer was.', MOMENTS)
   readonly refusedKeys: Numbers = counter('keys_refused', 'Calls of the API with a key that nobody has.')
+  readonly apiFailures: Numbers = counter('api_failures', 'Calls of the API answered with API_FAILED.')
   readonly alerts: Numbers = counter('alerts_raised', 'Alerts by the first part of their name.', 'alert')
 
   get all(): readonly Series[] {

@@ -85,6 +85,7 @@ export class Metrics {
     events.on('lane.due', ({ flow, late }) => counted.lateness.seen(late / 1_000, flow))
     events.on('limit.slowed', ({ limit }) => counted.limitRefusals.add(1, baseOf(limit)))
     events.on('key.refused', () => counted.refusedKeys.add(1))
+    events.on('api.failed', () => counted.apiFailures.add(1))
     // What comes after the colon may be a key.
     events.on('alert.raised', ({ alert }) => counted.alerts.add(1, alert.split(':', 1)[0]))
     events.on('run.started', (what) => {

@@ -1,6 +1,6 @@
 // The admin API as it is served: by the server to the machine itself, behind a listed proxy and through `fetch` only by key.
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
 
@@ -64,6 +64,29 @@ test('a wrong key is told and counted, and never which it was', async () => {
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}x` })).toBe(401)
   expect(await told).toEqual({ address: '127.0.0.1' })
   expect(await app.metrics()).toMatch(/^sluice_keys_refused_total 1$/m)
+})
+
+test('a call that fails in a way that nobody foresaw: the caller is sent to the log, and there it is', async () => {
+  const lines: string[] = []
+  const app = new Sluice({
+    store: 'memory:',
+    log: { destination: { write: (line: string) => lines.push(line) } as never },
+  })
+  onTestFinished(() => app.stop())
+  vi.spyOn(app.stored, 'list').mockRejectedValueOnce(new TypeError('no column x; token=abc123'))
+  const { url } = await app.listen({ port: 0 })
+  const answer = await fetch(`${url}/v1/events?type=ping`)
+  expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('column')])
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect.objectContaining({
+      level: 50,
+      msg: 'api.failed',
+      method: 'GET',
+      path: '/v1/events',
+      error: 'TypeError: no column x; token=[redacted]',
+    }),
+  ])
+  expect(await app.metrics()).toMatch(/^sluice_api_failures_total 1$/m)
 })
 
 test('a body that is too long is refused, and the server goes on', async () => {

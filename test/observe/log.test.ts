@@ -40,6 +40,7 @@ const EVERYTHING: EventMap = {
   'flow.unserved': { flow: 'f', lanes: 1 },
   'source.keyed': { source: 's' },
   'key.refused': { address: '10.0.0.9' },
+  'api.failed': { method: 'GET', path: '/v1/events', error: 'no' },
   'replay.started': { replay: 'r', found: 3 },
   'replay.done': { replay: 'r', placed: 3 },
   'replay.cancelled': { replay: 'r', placed: 1 },
@@ -74,7 +75,7 @@ describe('entries', () => {
     emitAll(t.emitter)
     const loud = Map.groupBy(t.entries(), (entry) => entry['level'])
     const names = (level: number): string[] => (loud.get(level) ?? []).map((entry) => String(entry['msg'])).toSorted()
-    expect(names(50)).toEqual(['run.dead', 'store.lost'])
+    expect(names(50)).toEqual(['api.failed', 'run.dead', 'store.lost'])
     expect(names(40)).toEqual(
       [
         'run.retry',
@@ -113,10 +114,10 @@ describe('entries', () => {
 
   it.each([
     ['silent', 0],
-    ['error', 2],
-    ['warn', 14],
-    [undefined, 27],
-    ['debug', 38],
+    ['error', 3],
+    ['warn', 15],
+    [undefined, 28],
+    ['debug', 39],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)
