@@ -19,6 +19,9 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
     /\b(?:sk-[\w-]{16,}|gh[pousr]_\w+|github_pat_\w+|xox[a-z]-[\w-]+|xapp-[\w-]+|glpat-[\w-]+|secret_\w{16,}|ntn_\w+|AKIA[A-Z0-9]{16}|AIza[\w-]{30,})/g,
     REDACTED,
   ],
+  // Sluice's own, for the API and of a subscriber; then those of npm, Hugging Face, Shopify and SendGrid.
+  [/\bsl[kt]_[\w-]{16,}/g, REDACTED],
+  [/\b(?:npm_[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{20,}|shp[a-z]{2}_\w{16,}|SG\.[\w-]{16,}\.[\w-]{16,})/g, REDACTED],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, REDACTED],
   [/\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/@?#]+@/gi, `$1${REDACTED}@`],
 ]
