@@ -66,7 +66,7 @@ export class Inbound {
 
   /** Whether nobody else answers there. */
   isSource(method: string, pathname: string): boolean {
-    return this.#parts.receiver.has(pathname) && this.ownRoute(method, pathname) === undefined
+    return this.#parts.receiver.nameAt(pathname) !== undefined && this.ownRoute(method, pathname) === undefined
   }
 
   answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
@@ -74,7 +74,10 @@ export class Inbound {
     if (isLook && head.url.pathname === '/healthz') return Promise.resolve(this.#health())
     if (isLook && head.url.pathname === '/readyz') return this.#readiness()
     if (API.test(head.url.pathname)) return this.#parts.api().then((api) => api.answer(head, connection, read))
-    return this.#parts.traces.received(head.url.pathname, head.headers, () => this.#parts.receiver.receive(head, read))
+    const { receiver, traces } = this.#parts
+    const path = head.url.pathname
+    const arrived = { path, headers: head.headers, source: receiver.nameAt(path) }
+    return traces.received(arrived, () => receiver.receive(head, read))
   }
 
   async stream(head: RequestHead, connection: Connection): Promise<Response> {

@@ -3,13 +3,20 @@ import type * as OpenTelemetry from '@opentelemetry/api'
 import { SluiceError } from '../errors.ts'
 import { isEnding } from '../run/endings.ts'
 import type { Run } from '../run/run.ts'
+import { scrubbed } from './log-secrets.ts'
 import { traceContext, traceIn, withTrace, type TraceContext } from './trace-context.ts'
 
 /** The module `@opentelemetry/api`, as the app imports it. */
 export type TraceApi = Pick<typeof OpenTelemetry, 'context' | 'trace' | 'ROOT_CONTEXT' | 'SpanKind' | 'SpanStatusCode'>
 
 type Span = OpenTelemetry.Span
-type Headers = Readonly<Record<string, string>>
+
+interface Arrived {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  /** To which it came; undefined: there is none at the path. */
+  readonly source: string | undefined
+}
 
 const LINKS_MAX = 100
 const NAMES: readonly (keyof TraceApi)[] = ['context', 'trace', 'ROOT_CONTEXT', 'SpanKind', 'SpanStatusCode']
@@ -28,12 +35,15 @@ export class Traces {
   }
 
   /** A request: its events belong to its trace. */
-  received<T extends { readonly status: number }>(path: string, headers: Headers, work: () => Promise<T>): Promise<T> {
+  received<T extends { readonly status: number }>(request: Arrived, work: () => Promise<T>): Promise<T> {
+    const { path, headers, source } = request
     const parent = traceIn(headers)
     if (this.#api === undefined) return parent === undefined ? work() : traceContext.run(parent, work)
     const { SpanKind, SpanStatusCode } = this.#api
     const options = { kind: SpanKind.SERVER, attributes: { 'url.path': path } }
-    return this.#within({ name: `receive ${path}`, options, parent }, work, (span, { status }) => {
+    // Whoever reaches the server may make up paths: no name is made of one.
+    const name = source === undefined ? 'receive' : `receive ${source}`
+    return this.#within({ name, options, parent }, work, (span, { status }) => {
       span.setAttribute('http.response.status_code', status)
       if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
     })
@@ -63,7 +73,7 @@ export class Traces {
       (of, ending) => {
         if (!isEnding(ending)) return
         of.setAttribute('sluice.ending', ending.kind)
-        if (ending.kind === 'retry') of.setStatus({ code: SpanStatusCode.ERROR, message: ending.reason })
+        if (ending.kind === 'retry') of.setStatus({ code: SpanStatusCode.ERROR, message: scrubbed(ending.reason) })
       },
     )
   }
@@ -79,7 +89,8 @@ export class Traces {
       ended(span, result)
       return result
     } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR, message: error instanceof Error ? error.message : String(error) })
+      const message = error instanceof Error ? error.message : String(error)
+      span.setStatus({ code: SpanStatusCode.ERROR, message: scrubbed(message) })
       throw error
     } finally {
       span.end()

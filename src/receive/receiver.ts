@@ -61,8 +61,9 @@ export class Receiver {
     return [...this.#byPath.values()]
   }
 
-  has(path: string): boolean {
-    return this.#byPath.has(path)
+  /** Of the source that has the path. */
+  nameAt(path: string): string | undefined {
+    return this.#byPath.get(path)?.name
   }
 
   declare(source: DeclaredSource): void {

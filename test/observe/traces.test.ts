@@ -178,7 +178,7 @@ describe('with OpenTelemetry', () => {
     expect(spans()).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
-          name: 'receive /in/shop',
+          name: 'receive shop',
           kind: otel.SpanKind.SERVER,
           parent: 'b7ad6b7169203331',
           attributes: expect.objectContaining({ 'http.response.status_code': 202 }),
@@ -186,7 +186,7 @@ describe('with OpenTelemetry', () => {
         expect.objectContaining({
           name: 'run first',
           kind: otel.SpanKind.CONSUMER,
-          parent: 'receive /in/shop',
+          parent: 'receive shop',
           attributes: expect.objectContaining({
             'messaging.destination.name': 'first',
             'messaging.batch.message_count': 1,
@@ -213,6 +213,32 @@ describe('with OpenTelemetry', () => {
         expect.objectContaining({ name: 'run first', status: otel.SpanStatusCode.UNSET }),
       ]),
     )
+  })
+
+  test('a path where there is no source is no name: whoever sends could make up any number', async () => {
+    const t = await scene({ traces: otel })
+    for (const guess of ['a', 'b']) await t.app.fetch(new Request(`http://localhost/in/${guess}`, { method: 'POST' }))
+    expect(spans()).toEqual(
+      ['/in/a', '/in/b'].map((path) =>
+        expect.objectContaining({
+          name: 'receive',
+          attributes: { 'url.path': path, 'http.response.status_code': 404 },
+        }),
+      ),
+    )
+  })
+
+  test('what an error says is looked through for secrets, as in the log', async () => {
+    const text = 'no: token=abc123 at postgres://ada:pw@db.test'
+    const t = await scene({ traces: otel }, (app) => {
+      app.flow('throws', { on: 'shop/order', retry: [], run: () => Promise.reject(new Error(text)) })
+      app.flow('asks', { on: 'shop/order', retry: [], run: () => retry({ reason: text }) })
+    })
+    const over = Promise.all([t.over('throws'), t.over('asks')])
+    await t.post()
+    await over
+    const said = exporter.getFinishedSpans().flatMap(({ status }) => status.message ?? [])
+    expect(said).toEqual(Array(2).fill('no: token=[redacted] at postgres://[redacted]@db.test'))
   })
 
   test('a run of several events is linked with the traces of the others', async () => {
