@@ -1,9 +1,10 @@
 // Who may call the admin API: whoever has a key of the role; and, until there is one, only who is on the machine itself.
+import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Connection } from '../http/inbound.ts'
-import { LOOPBACK, type Keys } from '../operate/keys.ts'
+import { LOOPBACK, type Key, type Keys } from '../operate/keys.ts'
 import { networkOf, RequestRate } from '../receive/request-rate.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import { CallLater } from './call-later.ts'
@@ -24,10 +25,16 @@ const CALLS = { rate: 1_200, per: 60_000 }
 /** Of keys that were wrong: guessing is hopeless anyway, and shall be quiet as well. */
 const FAILURES = { rate: 20, per: 60_000 }
 
+/** Keys and tokens; the one that was used longest ago makes room. */
+const REMEMBERED = 10_000
+
 export class Access {
   readonly #parts: AccessParts
   readonly #byKey = new RequestRate(CALLS.rate, CALLS.per)
   readonly #byAddress = new RequestRate(CALLS.rate, CALLS.per)
+  readonly #unproven = new RequestRate(CALLS.rate, CALLS.per)
+  /** Hashes of what opened something lately: whoever has it gets in, whatever others of the address try. */
+  readonly #good = new Set<string>()
   readonly #failures = new RequestRate(FAILURES.rate, FAILURES.per)
 
   constructor(parts: AccessParts) {
@@ -37,20 +44,31 @@ export class Access {
   /** Who it is, or an error that says why not. `own`: the subscriber whose own token will do. */
   async check(head: RequestHead, connection: Connection, role: Role, own?: string): Promise<string> {
     refuseCrossSite(head)
-    const { keys } = this.#parts
     const given = bearerOf(head.headers['authorization'])
-    const key = given === undefined ? undefined : await keys.find(given)
-    if (key === undefined && given !== undefined) {
-      const owner = await this.#parts.ownerOf(given)
-      if (owner !== undefined) return this.#subscriber(owner, own)
-    }
-    if (key === undefined) return this.#stranger(head, connection, given !== undefined)
+    if (given === undefined) return this.#stranger(head, connection)
+    const key = await this.#found(given, networkOf(head.address))
+    if (key === undefined) return this.#refuse(head)
+    if (typeof key === 'string') return this.#subscriber(key, own)
     // By its own name: what others of the same address do is not held against it.
     this.#count(this.#byKey, key.name, `The key ${key.name}`)
     if (role === 'operate' && key.role !== 'operate') {
       throw new SluiceError('ROLE_TOO_LOW', `The key ${key.name} may only read.`)
     }
     return key.name
+  }
+
+  /** The key, or the subscriber whose token it is. Counted before the store is asked: what nobody has costs it no more than calls without a key do. */
+  async #found(given: string, network: string): Promise<Key | string | undefined> {
+    const { keys, ownerOf } = this.#parts
+    const hashed = hash('sha256', given, 'base64url')
+    if (!this.#good.has(hashed)) this.#count(this.#unproven, network, 'This address')
+    const key = await keys.find(given)
+    const owner = key === undefined ? await ownerOf(given) : undefined
+    this.#good.delete(hashed)
+    if (key === undefined && owner === undefined) return undefined
+    this.#good.add(hashed)
+    if (this.#good.size > REMEMBERED) this.#good.delete(this.#good.values().next().value ?? '')
+    return key ?? owner
   }
 
   #subscriber(owner: string, own: string | undefined): string {
@@ -68,14 +86,14 @@ export class Access {
     return given === undefined ? !(await keys.isAny()) : (await keys.find(given)) !== undefined
   }
 
-  async #stranger(head: RequestHead, connection: Connection, hasKey: boolean): Promise<string> {
-    const network = networkOf(head.address)
-    this.#count(this.#byAddress, network, 'This address')
-    if (hasKey) {
-      this.#count(this.#failures, network, 'This address')
-      this.#parts.refused(head.address)
-      throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
-    }
+  #refuse({ address }: RequestHead): never {
+    this.#count(this.#failures, networkOf(address), 'This address')
+    this.#parts.refused(address)
+    throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
+  }
+
+  async #stranger(head: RequestHead, connection: Connection): Promise<string> {
+    this.#count(this.#byAddress, networkOf(head.address), 'This address')
     if (await this.#parts.keys.isAny()) throw new SluiceError('KEY_MISSING', 'The API is called with a key.')
     if (isOnTheMachine(head, connection)) return LOOPBACK
     throw new SluiceError('KEY_MISSING', 'Without any key the API answers only direct calls from the machine itself.')

@@ -1,5 +1,5 @@
 // Who gets in: a key of the role, or, until there is one, a direct call from the machine itself; and what is told to others.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { rig, STORES, type Answer, type Rig } from './rig.ts'
 
@@ -108,6 +108,24 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(last)).toEqual([429, 'TOO_MANY_CALLS'])
     expect(Number(last.headers['retry-after'])).toBeGreaterThan(0)
     expect(codeOf(await r.get('/v1/flows', { key, address: guess.address }))).toEqual([200, undefined])
+  })
+
+  test('guessing without end: the store is asked no more often than by calls without a key; good keys get in', async () => {
+    const r = await opened()
+    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: revoked } = await r.app.keys.make({ name: 'bob', role: 'operate' })
+    const address = '10.0.0.9'
+    for (const used of [key, revoked]) await r.get('/v1/flows', { key: used })
+    const find = vi.spyOn(r.app.keys, 'find')
+    const guesses = Array.from({ length: 1_500 }, (_, n) => `slk_${String(n).padStart(12, '0')}_${'b'.repeat(43)}`)
+    const answers = await Promise.all(guesses.map((guess) => r.get('/v1/flows', { key: guess, address })))
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(20)
+    expect(find).toHaveBeenCalledTimes(1_200)
+    expect(codeOf(await r.get('/v1/flows', { key, address }))).toEqual([200, undefined])
+    await r.app.keys.revoke('bob')
+    for (let n = 0; n < 2; n++)
+      expect(codeOf(await r.get('/v1/flows', { key: revoked, address }))).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(find).toHaveBeenCalledTimes(1_202)
   })
 
   test('calling without end: a key counts for itself, everybody else by the address', async () => {
