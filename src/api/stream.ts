@@ -46,6 +46,8 @@ export class Stream {
   /** Numbers begin anew with the process: those of another mean nothing here. */
   readonly #era = randomBytes(4).toString('hex')
   readonly #readers = new Set<Reader>()
+  /** Those for whom the store is being asked have a place already. */
+  #coming = 0
   #cancel: (() => void) | undefined
 
   constructor(parts: StreamParts) {
@@ -58,11 +60,18 @@ export class Stream {
 
   /** `lastEventId`: of the last one that the reader got, '' for from now on. `isStillIn`: whether it may still be told. */
   async open(lastEventId: string, isStillIn: () => Promise<boolean> = ANYBODY): Promise<Response> {
-    if (this.#readers.size >= MOST_READERS) {
+    if (this.#readers.size + this.#coming >= MOST_READERS) {
       throw new CallLater(`${MOST_READERS} are watching.`, ROOM_AFTER)
     }
-    const store = await this.#parts.store()
-    const last = await newest(store)
+    this.#coming++
+    try {
+      return this.#begun(lastEventId, await newest(await this.#parts.store()), isStillIn)
+    } finally {
+      this.#coming--
+    }
+  }
+
+  #begun(lastEventId: string, last: number, isStillIn: Reader['isStillIn']): Response {
     const seen = this.#seenBy(lastEventId, last)
     const after = seen ?? last
     let reader: Reader | undefined

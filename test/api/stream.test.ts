@@ -1,5 +1,5 @@
 // The live stream: all that happens, in order, resumable; who reads too slowly is cut off, and nothing is kept for him.
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Stream } from '../../src/api/stream.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { openStore, type Store } from '../../src/index.ts'
@@ -217,5 +217,14 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     const t = await scene(address)
     for (let n = 0; n < 100; n++) await t.stream.open('')
     await expect(t.stream.open('')).rejects.toThrow('TOO_MANY_CALLS')
+  })
+
+  test('at most a hundred, also of those who come at once; one whose look fails leaves its place', async () => {
+    const t = await scene(address)
+    vi.spyOn(t.store, 'feed').mockRejectedValueOnce(new Error('The disk is gone.'))
+    await expect(t.stream.open('')).rejects.toThrow('The disk is gone.')
+    const came = await Promise.allSettled(Array.from({ length: 150 }, () => t.stream.open('')))
+    expect(came.filter(({ status }) => status === 'fulfilled')).toHaveLength(100)
+    expect(t.stream.readers).toBe(100)
   })
 })
