@@ -19,6 +19,7 @@ interface Metric {
 /** As the registry that writes the text asks for it. */
 export interface Series {
   readonly name: string
+  keepFlows(isDeclared: IsDeclared): void
   get(): Promise<Metric>
 }
 
@@ -29,6 +30,8 @@ interface Words {
   readonly labels: readonly string[]
 }
 
+type IsDeclared = (flow: string) => boolean
+
 const OTHER = 'other'
 const ROWS_MAX = 200
 const LABEL_LENGTH_MAX = 100
@@ -38,11 +41,17 @@ class Rows<V> {
   readonly #made: () => V
   readonly #labels: readonly string[]
   readonly #rows = new Map<string, Map<string, V>>()
+  #isOurs: IsDeclared = () => false
   #size = 0
 
   constructor(labels: readonly string[], made: () => V) {
     this.#labels = labels
     this.#made = made
+  }
+
+  /** Flows that the app itself declares have rows of their own, however many they are. */
+  keepFlows(isDeclared: IsDeclared): void {
+    if (this.#labels[0] === 'flow') this.#isOurs = isDeclared
   }
 
   at(first: string, second: string): V {
@@ -72,7 +81,7 @@ class Rows<V> {
   #add(first: string, second: string): V {
     const isOther = first === OTHER && (second === OTHER || second === '')
     const fits = this.#size < ROWS_MAX && first.length <= LABEL_LENGTH_MAX && second.length <= LABEL_LENGTH_MAX
-    if (!fits && !isOther) return this.at(OTHER, second === '' ? '' : OTHER)
+    if (!fits && !isOther && !this.#isOurs(first)) return this.at(OTHER, second === '' ? '' : OTHER)
     this.#size++
     return this.#put(first, second)
   }
@@ -111,6 +120,16 @@ export class Numbers implements Series {
     this.#rows.at(first, second).n += by
   }
 
+  /** Of what cannot be added up, such as ages: those that share a row are as old as the oldest. */
+  most(value: number, first: string): void {
+    const row = this.#rows.at(first, '')
+    row.n = Math.max(row.n, value)
+  }
+
+  keepFlows(isDeclared: IsDeclared): void {
+    this.#rows.keepFlows(isDeclared)
+  }
+
   clear(): void {
     this.#rows.clear()
   }
@@ -137,6 +156,10 @@ export class Histogram implements Series {
     this.#words = words
     this.#bounds = bounds
     this.#rows = new Rows(words.labels, () => ({ counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }))
+  }
+
+  keepFlows(isDeclared: IsDeclared): void {
+    this.#rows.keepFlows(isDeclared)
   }
 
   seen(value: number, first = '', second = ''): void {

@@ -45,6 +45,8 @@ export class Metrics {
   constructor(parts: MetricsParts) {
     this.#parts = parts
     this.#reruns = new Reruns(parts.now, (flow) => this.#counted.reruns.add(1, flow))
+    const isDeclared = (flow: string): boolean => Iterator.from(parts.flows?.() ?? []).some((own) => own === flow)
+    for (const series of [...this.#counted.all, ...this.#looked.all]) series.keepFlows(isDeclared)
     this.#follow(parts.events)
   }
 
@@ -137,15 +139,15 @@ export class Metrics {
   #lookAt({ flows, letters, marks, limits, bytes, hygiene, now }: StatsReply): void {
     const looked = this.#looked
     for (const { flow, due = Infinity, paused } of flows) {
-      looked.oldest.add(Math.max(0, now - due) / 1_000, flow)
-      looked.paused.add(paused === undefined ? 0 : 1, flow)
+      looked.oldest.most(Math.max(0, now - due) / 1_000, flow)
+      looked.paused.most(paused === undefined ? 0 : 1, flow)
     }
     looked.letters.add(letters)
     for (const { reason, count } of marks) looked.marks.add(count, reason)
     for (const [limit, its] of Map.groupBy(limits, ({ name }) => baseOf(name))) {
       const paused = Math.max(0, ...its.map(({ pausedUntil }) => pausedUntil - now))
-      looked.limitPaused.add(paused / 1_000, limit)
-      looked.limitBusy.add(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
+      looked.limitPaused.most(paused / 1_000, limit)
+      looked.limitBusy.most(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
     }
     looked.bytes.add(bytes)
     if (hygiene === undefined) return

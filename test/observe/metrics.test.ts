@@ -145,6 +145,29 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_store_oldest')).toEqual([])
   })
 
+  it('flows that the app declares have their own rows, however many; of others that share one the oldest is told', async () => {
+    const flows = Array.from({ length: 230 }, (_, n) => `flow-${n}`)
+    const r = await rig(address, { flows: () => flows })
+    const all = [...flows, ...Array.from({ length: 230 }, (_, n) => `of-another-app-${n}`)]
+    const events = all.map((flow) => newEvent(flow, { id: flow, flow, key: 'k' }, 0))
+    await r.store.append({ routes: 1, events })
+    await r.store.steer({ what: 'flows', ids: all, act: { kind: 'pause', reason: 'x', by: 'ada' } })
+    for (const flow of flows) r.p.events.emit('event.skipped', { event: 'e', source: 's', type: 't', flow })
+    await r.advance(30_000)
+    const of = async (metric: string, state = ''): Promise<readonly (string | undefined)[]> => {
+      const lines = await r.lines(metric)
+      return [...flows, 'other'].map((flow) =>
+        lines.find((line) => line.startsWith(`${metric}{flow="${flow}"${state}`))?.replace(/.* /, ''),
+      )
+    }
+    const each = (value: string, other: unknown): unknown[] => [...flows.map(() => value), other]
+    expect(await of('sluice_oldest_ready_seconds')).toEqual(each('30', '30'))
+    expect(await of('sluice_flow_paused')).toEqual(each('1', '1'))
+    expect(await of('sluice_lanes', ',state="ready"')).toEqual(each('1', undefined))
+    expect(await of('sluice_depth_events', ',state="waiting"')).toEqual(each('1', undefined))
+    expect(await of('sluice_events_skipped_total')).toEqual(each('1', undefined))
+  })
+
   it('those who ask at the same time get the same, counted once', async () => {
     const r = await rig(address)
     const texts = await Promise.all([r.metrics.text(), r.metrics.text()])
