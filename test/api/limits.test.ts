@@ -103,6 +103,22 @@ describe.each(STORES)('limits on %s', (store) => {
     ])
   })
 
+  test('the list goes on after the limit of a long key: where it is can be written into an address', async () => {
+    const r = await opened()
+    const names = ['a', 'b', 'c'].map((last) => `mail/${'\u{1F600}'.repeat(4_000)}${last}`)
+    for (const name of names) await r.app.limits.pause(name, { for: '1h' })
+    const found: string[] = []
+    for (let path: string | undefined = '/v1/limits?limit=1'; path !== undefined;) {
+      expect(path.length).toBeLessThan(2_000)
+      const { items, next } = (await r.get(path)).body as Found & { readonly next?: string }
+      found.push(...items.map(({ name }) => name))
+      path =
+        next === undefined ? undefined : `/v1/limits?${new URLSearchParams({ limit: '1', cursor: next }).toString()}`
+    }
+    expect(found.slice(0, 2)).toEqual(['calls', 'mail'])
+    expect(found.slice(2).toSorted()).toEqual(names)
+  })
+
   test('one that this app did not declare is known by its use, and can be paused', async () => {
     const r = await rig(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await r.t.send([{ type: 'ping' }, { type: 'ping' }, { type: 'ping' }])

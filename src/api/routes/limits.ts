@@ -1,4 +1,5 @@
 // Limits: how each stands, and the pause as an act of a person. The limit of a key is named `<limit>/<key>`.
+import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
 import { moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
@@ -36,13 +37,16 @@ export const limits: readonly ApiRoute[] = [
     params: NOTHING,
     query: z.strictObject({
       ...PAGE,
-      cursor: limitName.exactOptional().meta({ description: 'The `next` of the page before.' }),
+      cursor: z.string().max(200).default('').meta({ description: 'The `next` of the page before.' }),
     }),
     body: NOTHING,
     answer: pageOf(LIMIT),
     handle: async (app, { query: { cursor, limit } }) => {
-      const { items, next } = await app.limits.list(cursor, limit)
-      return { items: [...items] as never[], next }
+      const { items } = await app.limits.list('', Number.MAX_SAFE_INTEGER)
+      const placed = items.map((one) => ({ one, place: placeOf(one.name) })).filter(({ place }) => place > cursor)
+      const page = placed.toSorted((a, b) => (a.place < b.place ? -1 : 1)).slice(0, limit)
+      const next = placed.length > limit ? page.at(-1)?.place : undefined
+      return { items: page.map(({ one }) => one), next }
     },
   }),
   route({
@@ -87,6 +91,13 @@ export const limits: readonly ApiRoute[] = [
     handle: async (app, { params }) => after(app, params.name, await app.limits.resume(params.name)),
   }),
 ]
+
+const SHOWN = 100
+
+/** Where it is in the list. A name has up to 16 KB of a key in it, and an address must not. */
+function placeOf(limit: string): string {
+  return limit.length <= SHOWN ? limit : `${limit.slice(0, SHOWN).toWellFormed()}${hash('sha256', limit, 'base64url')}`
+}
 
 async function after(app: Operated, name: string, did: 'ok' | 'missing'): Promise<z.input<typeof LIMIT>> {
   const limit = did === 'missing' ? undefined : await app.limits.show(name)
