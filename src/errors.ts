@@ -58,7 +58,7 @@ const CATALOGUE = {
     fix: 'Make a key of the role operate first; the last one of these can only be revoked after all others.',
   },
   CROSS_SITE: { status: 403, fix: 'Call the API from its own origin, or from no browser at all.' },
-  NOT_POSSIBLE: { status: 409, fix: 'See what it is doing just now, and ask again.' },
+  NOT_POSSIBLE: { status: 409, fix: 'Put right what the message names, or wait for it, and ask again.' },
   METHOD_WRONG: { status: 405, fix: 'See /openapi.json for what the address takes.' },
   BODY_NOT_JSON: { status: 415, fix: 'Send JSON, with content-type: application/json.' },
   BODY_TOO_LONG: { status: 413, fix: 'Send at most 1 MB.' },

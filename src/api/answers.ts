@@ -2,6 +2,7 @@
 import { ERRORS, SluiceError } from '../errors.ts'
 import type { SourceAnswer } from '../receive/source.ts'
 import { CallLater } from './call-later.ts'
+import { MethodWrong } from './method-wrong.ts'
 
 /** Nothing here is to be kept, framed, sniffed or run by a browser. */
 export const HEADERS: Readonly<Record<string, string>> = {
@@ -25,6 +26,7 @@ export function problem(error: unknown): SourceAnswer {
       'content-type': 'application/problem+json',
       ...HEADERS,
       ...(later !== undefined && { 'retry-after': later }),
+      ...(error instanceof MethodWrong && { allow: error.allow }),
       ...(status === 401 && { 'www-authenticate': 'Bearer' }),
     },
     body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: titleOf(code), status, detail, code, fix }),

@@ -14,6 +14,7 @@ import { audited } from './audited.ts'
 import type { AnyListener } from '../observe/events.ts'
 import { scrubbed } from '../observe/log-secrets.ts'
 import { METRICS_TYPE } from '../observe/metrics.ts'
+import { MethodWrong } from './method-wrong.ts'
 import type { Operated } from './operated.ts'
 import { openApi } from './openapi.ts'
 import { Registrations } from './registrations.ts'
@@ -131,8 +132,7 @@ export class Api implements AdminApi {
     const found = matching.find(({ route }) => route.method === method)
     if (found !== undefined) return { route: found.route, params: mapped(found.params) }
     if (matching.length === 0) throw new SluiceError('NOT_FOUND', `There is nothing at ${url.pathname.slice(0, 200)}.`)
-    const methods = matching.map(({ route }) => route.method).join(', ')
-    throw new SluiceError('METHOD_WRONG', `This address takes ${methods}.`)
+    throw new MethodWrong(matching.map(({ route }) => route.method))
   }
 }
 
@@ -173,10 +173,17 @@ async function jsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
     throw new SluiceError('BODY_NOT_JSON', 'The body is taken as JSON only.')
   }
   try {
-    return JSON.parse(Buffer.from(body).toString())
-  } catch {
-    throw new SluiceError('REQUEST_INVALID', 'body: it is no JSON.')
+    return JSON.parse(Buffer.from(body).toString(), whole)
+  } catch (error) {
+    throw error instanceof SluiceError ? error : new SluiceError('REQUEST_INVALID', 'body: it is no JSON.')
   }
+}
+
+/** JSON can escape half a character (a lone surrogate), which nothing can keep as text. */
+function whole(name: string, value: unknown): unknown {
+  if (name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())) return value
+  const where = name.slice(0, 100).toWellFormed()
+  throw new SluiceError('REQUEST_INVALID', `body: ${where}: it is no text: one of its characters is only half there.`)
 }
 
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {

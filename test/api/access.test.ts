@@ -170,6 +170,22 @@ describe.each(STORES)('access on %s', (store) => {
     }
   })
 
+  test('another method than an address takes: the answer says which it does', async () => {
+    const r = await opened()
+    const { status, headers } = await r.call('PATCH', '/v1/keys')
+    expect([status, headers['allow']]).toEqual([405, 'GET, POST'])
+    expect((await r.get('/v1/nothing')).headers).not.toHaveProperty('allow')
+  })
+
+  test.each([
+    ['{"reason":"\\ud800 x"}', 'body: reason: it is no text: one of its characters is only half there.'],
+    ['{"reason":"x","\\udc00":1}', 'body: \ufffd: it is no text: one of its characters is only half there.'],
+  ])('half a character is refused by name: %s', async (body, detail) => {
+    const r = await opened()
+    expect((await r.post('/v1/flows/f/pause', body)).body).toMatchObject({ code: 'REQUEST_INVALID', detail })
+    expect((await r.post('/v1/flows/f/pause', '{"reason":"\\ud83d\\ude00"}')).status).toBe(200)
+  })
+
   test.each([
     ['GET', '/v1/nothing', {}, [404, 'NOT_FOUND']],
     ['DELETE', '/v1/flows', {}, [405, 'METHOD_WRONG']],
