@@ -6,14 +6,18 @@ import { KINDS } from './stream.ts'
 
 const PROBLEM = {
   type: 'object',
-  required: ['type', 'title', 'status', 'detail', 'code', 'fix'],
+  required: ['type', 'title', 'status', 'detail', 'code'],
   properties: {
     type: { type: 'string' },
     title: { type: 'string' },
     status: { type: 'integer' },
     detail: { type: 'string' },
     code: { type: 'string', description: 'Stable: codes are added, never renamed.' },
-    fix: { type: 'string' },
+    fix: {
+      type: 'string',
+      description:
+        'Not there where the request was refused before anybody looked what it was for, such as by HEADERS_TOO_LARGE.',
+    },
   },
 } as const
 

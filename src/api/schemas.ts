@@ -12,13 +12,16 @@ export const moment: z.ZodType<number> = z
   .int()
   .meta({ description: 'Milliseconds since 1970.', example: 1_767_225_600_000 })
 
-/** In a query or a filter. */
-export const asked: z.ZodType<number, string> = z
-  .string()
-  .max(40)
-  .transform((text, context) => {
-    const at = /^\d{1,15}$/.test(text) ? Number(text) : /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
-    if (Number.isNaN(at)) context.addIssue('a time is milliseconds since 1970, or as 2026-01-31T12:00:00Z')
+const NO_TIME = 'a time is milliseconds since 1970, or as 2026-01-31T12:00:00Z'
+
+/** In a query, where all is text, or a filter in JSON. */
+export const asked: z.ZodType<number, string | number> = z
+  .union([z.string().max(40), z.int().min(0, NO_TIME).max(999_999_999_999_999, NO_TIME)], NO_TIME)
+  .transform((given, context) => {
+    if (typeof given === 'number') return given
+    const isIso = /^\d{4}-\d\d-\d\d/.test(given)
+    const at = /^\d{1,15}$/.test(given) ? Number(given) : isIso ? Date.parse(given) : Number.NaN
+    if (Number.isNaN(at)) context.addIssue(NO_TIME)
     return at
   })
   .meta({ description: 'Milliseconds since 1970, or ISO 8601.', example: '2026-01-31T12:00:00Z' })

@@ -53,6 +53,21 @@ describe.each(STORES)('replays on %s', (store) => {
     )
   })
 
+  test.each([
+    [{ from: START, to: START + 60_000 }, 200],
+    [{ from: String(START), to: '2027-01-01T00:00:00Z' }, 200],
+    [{ from: START + 0.5 }, 400],
+    [{ from: -1 }, 400],
+    [{ from: true }, 400],
+    [{ from: 'yesterday' }, 400],
+  ])('times of a filter: %j is %i', async (filter, status) => {
+    const r = await opened()
+    const answer = await r.post('/v1/replays', { filter })
+    expect(answer.status).toBe(status)
+    if (status === 200) expect(answer.body).toMatchObject({ filter: { from: START }, found: 3 })
+    else expect(answer.body).toMatchObject({ detail: expect.stringContaining('a time is milliseconds since 1970') })
+  })
+
   test('asked for twice under one id it is begun once; with another filter it is refused', async () => {
     const r = await opened()
     const asked = { filter: { type: 'ping' }, id: 'once' }
@@ -83,7 +98,7 @@ describe.each(STORES)('replays on %s', (store) => {
     { filter: { key: 'ada' } },
     { filter: { event: 'x', type: 'ping' } },
     { filter: { from: 'soon' } },
-    { filter: { from: 5 } },
+    { filter: { from: 5.5 } },
     { filter: {}, id: '' },
     { filter: {}, into: ['nothing'] },
     { filter: {}, into: 'f' },

@@ -3,6 +3,7 @@ import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
+import { DOCUMENT } from './document.ts'
 
 function appOf(): Sluice {
   const app = new Sluice({ store: 'memory:', log: false })
@@ -96,6 +97,16 @@ test('a body that is too long is refused, and the server goes on', async () => {
   const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
   expect((await fetch(`${url}/v1/flows/f/pause`, init)).status).toBe(413)
   expect(await statusOf(`${url}/v1/flows`)).toBe(200)
+})
+
+test('what is refused before anybody looked what it is for is a problem as the document has them, without a fix', async () => {
+  const { url } = await appOf().listen({ port: 0 })
+  const answer = await fetch(`${url}/v1/flows`, { headers: { 'x-long': 'x'.repeat(20_000) } })
+  const told = (await answer.json()) as Readonly<Record<string, unknown>>
+  expect([answer.status, told['code'], told['fix']]).toEqual([431, 'HEADERS_TOO_LARGE', undefined])
+  const { required = [], properties = {} } = DOCUMENT.components.schemas['Problem'] ?? {}
+  expect(Object.keys(told)).toEqual(expect.arrayContaining([...required]))
+  expect(Object.keys(properties)).toEqual(expect.arrayContaining(Object.keys(told)))
 })
 
 test.each(['/v1/hook', '/openapi.json', '/metrics', '/healthz'])('no source can have the path %s', (path) => {

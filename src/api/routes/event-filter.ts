@@ -10,8 +10,8 @@ interface EventFilterFields {
   readonly tenant: Left<string>
   readonly flow: Left<string>
   readonly key: Left<string>
-  readonly from: Left<number, string>
-  readonly to: Left<number, string>
+  readonly from: Left<number, string | number>
+  readonly to: Left<number, string | number>
 }
 
 const WORD_MAX = 256
