@@ -46,6 +46,9 @@ export interface DeclaredSource {
 const EVENTS_MAX = 10_000
 const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 
+/** Whoever sends to a source of this name could raise alerts. */
+const OWN = 'sluice'
+
 /** By the admin API, and by who asks whether the app is well. */
 const TAKEN = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
 
@@ -54,6 +57,8 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
     throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${what}`)
   }
   if (typeof name !== 'string' || !NAME.test(name)) refuse('a name is 1 to 64 letters, digits, - and _.')
+  if (name.toLowerCase() === OWN)
+    refuse('events of that source are by Sluice itself, such as its alerts; choose another.')
   if (typeof source !== 'object' || source === null || typeof source.events !== 'function') {
     refuse("the second argument is a source, as github({ secret }) of 'sluice/sources' makes one.")
   }

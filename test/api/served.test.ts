@@ -113,6 +113,10 @@ test.each(['/v1/hook', '/openapi.json', '/metrics', '/healthz'])('no source can 
   expect(() => appOf().source('s', unverified({ verify: 'none' }), { path })).toThrow('which the server itself answers')
 })
 
+test.each(['sluice', 'Sluice'])('no source can be called %s: its senders could raise alerts', (name) => {
+  expect(() => appOf().source(name, unverified({ verify: 'none' }))).toThrow('by Sluice itself')
+})
+
 test('the stream tells over HTTP what happens, to who may read, and ends with the app', async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0 })
