@@ -102,7 +102,7 @@ export class Loop {
    * Settled with the next turn. `told` is called with what the store said, before anything else is begun. `routes`: the epoch by
    * which what it publishes was routed.
    */
-  settle(lease: Lease, settle: Settle, told: Told, routes = Infinity): void {
+  settle(lease: Lease, settle: Settle, told: Told, routes: number = Infinity): void {
     this.#freed(lease)
     if (this.#abandoned) return told('lost', [])
     this.#endings.push(new Ending(settle, told, routes))

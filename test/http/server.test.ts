@@ -180,22 +180,25 @@ describe('a body', () => {
   })
 })
 
+/** A source whose handshake writes into a header whatever it is asked to. */
+function echoing(app: Sluice): Sluice {
+  return app.source('own', {
+    scheme: 'own',
+    secrets: ['it has one'],
+    verify: () => undefined,
+    events: () => [],
+    handshake: {
+      verified: false,
+      answer: ({ method, url }) =>
+        method === 'GET'
+          ? { kind: 'answer', answer: { status: 200, headers: { echo: url.searchParams.get('c') ?? '' } } }
+          : undefined,
+    },
+  })
+}
+
 describe('an answer that no response can be', () => {
   it('fails its own request, and not the process', async () => {
-    const echoing = (app: Sluice): Sluice =>
-      app.source('own', {
-        scheme: 'own',
-        secrets: ['it has one'],
-        verify: () => undefined,
-        events: () => [],
-        handshake: {
-          verified: false,
-          answer: ({ method, url }) =>
-            method === 'GET'
-              ? { kind: 'answer', answer: { status: 200, headers: { echo: url.searchParams.get('c') ?? '' } } }
-              : undefined,
-        },
-      })
     const { url } = await listening({}, (app) => echoing(withGithub(app)))
     const warned = once(process, 'warning')
     expect((await fetch(`${url}/in/own?c=hi`)).headers.get('echo')).toBe('hi')

@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { matcher } from '../../src/model/globs.ts'
 
-const letters = (more: string): fc.Arbitrary<string> =>
-  fc.array(fc.constantFrom(...'ab./', ...more), { minLength: 1, maxLength: 12 }).map((all) => all.join(''))
+const letters = (...more: readonly string[]): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom('a', 'b', '.', '/', ...more), { minLength: 1, maxLength: 12 }).map((all) => all.join(''))
 
 /** Plain, and slow where somebody wants it to be. */
 function expected(glob: string, { source, type }: { readonly source: string; readonly type: string }): boolean {
@@ -17,7 +17,7 @@ function expected(glob: string, { source, type }: { readonly source: string; rea
 
 describe('globs', () => {
   it('mean what an expression would', () => {
-    const said = fc.property(letters('***'), letters(''), letters('\n'), (glob, source, type) => {
+    const said = fc.property(letters('*', '*', '*'), letters(), letters('\n'), (glob, source, type) => {
       expect(matcher([glob], 'on')({ source, type })).toBe(expected(glob, { source, type }))
     })
     fc.assert(said, { numRuns: 2_000 })
