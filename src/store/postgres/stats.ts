@@ -27,8 +27,12 @@ with recursive waiting (flow) as (
   (select flow from lanes where rings is not null order by flow limit 1)
   union all
   select (select l.flow from lanes l where l.rings is not null and l.flow > w.flow order by l.flow limit 1) from waiting w where w.flow is not null
+), dead (flow) as (
+  (select flow from letters order by flow limit 1)
+  union all
+  select (select l.flow from letters l where l.flow > d.flow order by l.flow limit 1) from dead d where d.flow is not null
 ), flows as (
-  select flow from waiting where flow is not null union select flow from pauses union select distinct flow from letters
+  select flow from waiting where flow is not null union select flow from pauses union select flow from dead where flow is not null
 )
 select f.flow,
   (select count(*) from (select 1 from lanes l where l.flow = f.flow and l.rings is not null limit ${LANES_COUNTED}) c),

@@ -61,7 +61,10 @@ const EVENT_COLUMNS = `id, source, type, time, tenant, subject, attributes, arri
 const LANES_COUNTED = 10_000
 const LANES_OF_FLOW = `select count(*) from (select 1 from lanes where flow = ? and due is not null limit ${LANES_COUNTED})`
 const LIVE_OF_FLOW = `select count(*) from lanes indexed by lanes_live where flow = ? and lease is not null and lease > ?`
-const NEXT_FLOW = `select flow from lanes indexed by lanes_line where flow > ? and due is not null order by flow limit 1`
+const NEXT_WAITING = `select flow from lanes indexed by lanes_line where flow > ? and due is not null order by flow limit 1`
+/** Letters have long rows: none of them is read for this. */
+const NEXT_DEAD = `select flow from letters indexed by letters_flow where flow > ? order by flow limit 1`
+const NEXT_REASON = `select reason, since from marks indexed by marks_since where reason > ? order by reason, since limit 1`
 /** Which are shown is known before the state of any is read. */
 const LIMITS = `select l.name, l.state ->> 'epoch', l.state ->> 'pausedUntil',
     max(l.state ->> 'last', coalesce(l.state ->> 'promised', 0)), l.state ->> 'stretch', l.state ->> 'stretchedAt'
@@ -136,7 +139,8 @@ export class SqliteRecords implements RecordQueries {
         table: 'marks',
         columns: MARK_COLUMNS,
         order: 'id',
-        where: { flow: 'flow = ?', from: 'since >= ?', to: 'since < ?' },
+        // By their order, not by the index of flows, which has them in another one: all of a flow would be read and sorted.
+        where: { flow: '+flow = ?', from: 'since >= ?', to: 'since < ?' },
         read: (row) => this.#mark(markOf(row)),
         find: Number,
       },
@@ -203,9 +207,7 @@ export class SqliteRecords implements RecordQueries {
     return {
       flows: this.#flows().map((flow) => this.#flow(flow, now)),
       letters: number(this.#sql.get('select count(*) from letters')?.[0]),
-      marks: this.#sql
-        .all('select reason, count(*), min(since) from marks group by reason')
-        .map((row) => ({ reason: text(row[0]) as MarkRow['reason'], count: number(row[1]), oldest: number(row[2]) })),
+      marks: this.#marks(),
       limits: this.#sql.all(LIMITS).map((row) => ({
         name: text(row[0]),
         epoch: number(row[1]),
@@ -222,15 +224,25 @@ export class SqliteRecords implements RecordQueries {
     return number(this.#sql.get(BYTES)?.[0])
   }
 
-  /** One look per flow, not per lane: each step jumps to the next flow in the index. */
+  /** One look per flow, not per lane or letter: each step jumps to the next flow in the index. */
   #flows(): readonly string[] {
-    const flows = new Set(
-      this.#sql.all('select flow from pauses union select flow from letters').map(([flow]) => text(flow)),
-    )
-    for (let at = this.#sql.get(NEXT_FLOW, ''); at !== undefined; at = this.#sql.get(NEXT_FLOW, text(at[0]))) {
-      flows.add(text(at[0]))
+    const flows = new Set(this.#sql.all('select flow from pauses').map(([flow]) => text(flow)))
+    for (const next of [NEXT_WAITING, NEXT_DEAD]) {
+      for (let at = this.#sql.get(next, ''); at !== undefined; at = this.#sql.get(next, text(at[0]))) {
+        flows.add(text(at[0]))
+      }
     }
     return [...flows]
+  }
+
+  #marks(): TableStats['marks'] {
+    const found: TableStats['marks'][number][] = []
+    for (let at = this.#sql.get(NEXT_REASON, ''); at !== undefined; at = this.#sql.get(NEXT_REASON, text(at[0]))) {
+      const reason = text(at[0]) as MarkRow['reason']
+      const count = number(this.#sql.get('select count(*) from marks where reason = ?', reason)?.[0])
+      found.push({ reason, count, oldest: number(at[1]) })
+    }
+    return found
   }
 
   #flow(flow: string, now: Millis): TableStats['flows'][number] {

@@ -115,7 +115,7 @@ create table letters (
   id text collate "C" primary key,
   ord bigint not null,
   lane text collate "C" not null,
-  flow text not null,
+  flow text collate "C" not null,
   key bytea not null,
   tenant text not null,
   grp text not null,
@@ -132,6 +132,7 @@ create table letters (
 );
 create index letters_lane on letters (lane, ord);
 create index letters_ord on letters (ord);
+create index letters_flow on letters (flow, ord);
 create index letters_at on letters (at) where state = 'dead' and not blocks;
 
 create table marks (

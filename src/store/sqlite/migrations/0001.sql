@@ -130,7 +130,9 @@ create table letters (
   attempts text not null
 ) strict;
 create index letters_lane on letters (lane, state, ord);
-create index letters_ord on letters (ord);
+-- With the time, so that they are counted by these alone: a row has all that went wrong, and is long.
+create index letters_ord on letters (ord, at);
+create index letters_flow on letters (flow, ord, at);
 create index letters_at on letters (at) where state = 'dead' and blocks = 0;
 
 create table marks (
@@ -144,7 +146,8 @@ create table marks (
   tries integer not null,
   token integer not null
 ) strict;
-create index marks_due on marks (due, id);
+create index marks_due on marks (flow, reason, due, id);
+create index marks_since on marks (reason, since);
 create index marks_event on marks (event);
 
 create table limits (name text primary key, idle_at integer not null, state text not null) without rowid, strict;

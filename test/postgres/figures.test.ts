@@ -1,0 +1,59 @@
+// The figures are asked for every second: they cost as much as there are flows, however many dead letters these have.
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
+import type { Store } from '../../src/store/contract/index.ts'
+import { openPostgresStore } from '../../src/store/postgres/store.ts'
+
+// oxlint-disable-next-line typescript/unbound-method -- it is called with its client
+const { query } = pg.Client.prototype
+const LETTERS = 20_000
+const MANY_LETTERS = `insert into letters
+  select 'l' || n, n, 'lane', 'f' || n % 2, '', '', '', '', 'dead', '', n, 1, 0, false, '{}', repeat('x', 1000)
+  from generate_series(1, ${LETTERS}) n`
+let opened = 0
+
+/** The texts of all that a call asks of a table, with their values. */
+async function asked(table: string, call: () => Promise<unknown>): Promise<ReadonlyMap<string, readonly unknown[]>> {
+  const texts = new Map<string, readonly unknown[]>()
+  pg.Client.prototype.query = function (this: pg.Client, ...given: readonly unknown[]) {
+    const { text, values } = given[0] as { readonly text: string; readonly values?: readonly unknown[] }
+    if (text?.includes(table)) texts.set(text, values ?? [])
+    return (query as (...all: unknown[]) => unknown).apply(this, [...given])
+  } as typeof query
+  await call()
+  pg.Client.prototype.query = query
+  return texts
+}
+
+describe.each(inject('postgresServers'))('$name', ({ url }) => {
+  let store: Store
+  let client: pg.Client
+
+  beforeEach(async () => {
+    const schema = `figures_${process.pid}_${opened++}`
+    store = await openPostgresStore({ url, schema, connections: 2, acceptLoss: true })
+    client = new pg.Client({ connectionString: url, options: `-c search_path=${schema}` })
+    await client.connect()
+  })
+
+  afterEach(async () => {
+    pg.Client.prototype.query = query
+    await Promise.all([store.close(), client.end()])
+  })
+
+  it('no row of a letter is read for them', async () => {
+    await client.query(MANY_LETTERS)
+    await client.query('vacuum analyze letters')
+    const texts = await asked('letters', async () => {
+      const { letters, flows } = await store.stats()
+      expect([letters, flows.map(({ flow }) => flow).toSorted()]).toEqual([LETTERS, ['f0', 'f1']])
+    })
+    expect(texts.size).toBe(2)
+    for (const [text, values] of texts) {
+      const plan = await client.query<{ readonly 'QUERY PLAN': string }>(`explain ${text}`, [...values])
+      const steps = plan.rows.map((row) => row['QUERY PLAN']).filter((step) => step.includes(' on letters'))
+      expect(steps.length).toBeGreaterThan(0)
+      for (const step of steps) expect(step).toContain('Index Only Scan')
+    }
+  })
+})

@@ -1,0 +1,60 @@
+// What is asked for again and again reads no row of what may be many and long: dead letters, and marks of flows that are gone.
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it, vi } from 'vitest'
+import { mark } from '../../src/store/conformance/vocabulary.ts'
+import type { Store } from '../../src/store/contract/index.ts'
+import { connect, event, freshFile, open, send } from './scratch.ts'
+
+const DAY = 86_400_000
+
+/** How SQLite comes by what a call asks of one table. */
+async function plans(table: string, call: (store: Store) => Promise<unknown>): Promise<readonly string[]> {
+  const file = freshFile()
+  const store = await open(file)
+  const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+  await call(store)
+  const asked = [...new Set(prepare.mock.calls.map(([sql]) => sql))]
+  prepare.mockRestore()
+  const db = connect(file)
+  const steps = asked
+    .filter((sql) => sql.startsWith('select') && sql.includes(`from ${table}`))
+    .flatMap((sql) => db.prepare(`explain query plan ${sql}`).all())
+  return steps.map(({ detail }) => String(detail)).filter((step) => step.includes(table))
+}
+
+it('the figures of the store are those of indexes', async () => {
+  const letters = await plans('letters', (store) => store.stats())
+  expect(letters).toHaveLength(2)
+  for (const step of letters) expect(step).toContain('COVERING INDEX')
+  const marks = await plans('marks', async (store) => {
+    await send(store, event('e', { marks: [mark('unknown-flow', 'gone')] }))
+    await store.stats()
+  })
+  expect(marks).toEqual([
+    'SEARCH marks USING COVERING INDEX marks_since (reason>?)',
+    'SEARCH marks USING COVERING INDEX marks_since (reason=?)',
+  ])
+})
+
+it('dead letters are counted without a look at what they say', async () => {
+  const filter = { from: DAY }
+  for (const one of [filter, { ...filter, flow: 'f' }]) {
+    const found = await plans('letters', (store) => store.count({ kind: 'dead', filter: one, cursor: '', atMost: 9 }))
+    expect(found.length).toBeGreaterThan(0)
+    for (const step of found) expect(step).toContain('COVERING INDEX')
+  }
+})
+
+it('marks to be placed are found by their flow and reason, however many others are due', async () => {
+  const marks = [mark('unknown-flow', 'f'), mark('unknown-flow', 'gone'), mark('key-failed', 'f')]
+  const call = { n: 500, lease: 1_000, reasons: ['unknown-flow'], flows: ['f'] } as const
+  const found = await plans('marks', async (store) => {
+    await send(store, event('e', { marks }))
+    expect((await store.unrouted(call)).marks.map(({ flow }) => flow)).toEqual(['f'])
+  })
+  expect(found).toEqual([
+    'SCAN marks USING COVERING INDEX marks_due',
+    'SEARCH marks USING INDEX marks_due (flow=? AND reason=? AND due<?)',
+    'SEARCH marks USING COVERING INDEX marks_due (flow>?)',
+  ])
+})
