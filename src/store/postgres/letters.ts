@@ -54,6 +54,10 @@ export class PostgresLetters implements LetterTable, Part {
     return [...this.#letters.values()].filter((letter) => letter.lane === lane)
   }
 
+  eventsOf(lane: LaneId): readonly number[] {
+    return this.ofLane(lane).flatMap((letter) => letter.places.map((place) => place.event))
+  }
+
   nextQueued(lane: LaneId): LetterRow | undefined {
     const queued = this.ofLane(lane).filter((letter) => letter.state === 'queued')
     return queued.toSorted((one, other) => one.order - other.order)[0]

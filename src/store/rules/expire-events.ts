@@ -2,7 +2,7 @@
 import { NEVER, type Millis } from '../../clock.ts'
 import type { RetentionPolicy } from '../contract/index.ts'
 import { before, lookedAt, lookOn, oldIn, UNSEEN, type OldRows } from './old-rows.ts'
-import { isNeeded, wipe } from './purge.ts'
+import { needs, wipe } from './purge.ts'
 import type { EventRow } from './tables.ts'
 import type { Work } from './work.ts'
 
@@ -65,10 +65,11 @@ function expireOld(work: Work, policy: RetentionPolicy, looked: OldEvents, n: nu
     return { gone, more: after.at > 0, after }
   }
   if (page.length === 0) return reached(true)
+  const expire = expiring(work)
   for (const event of page) {
     if (event.seq > lastOld && above <= 0) return reached(count < n)
     last = event.seq
-    const became = isOld(event, policy, work.now) || above > 0 ? expire(work, event) : 'kept'
+    const became = isOld(event, policy, work.now) || above > 0 ? expire(event) : 'kept'
     if (became === 'emptied' || became === 'known') known = Math.min(known, event.dedupeUntil - event.arrived)
     if (became !== 'removed') left++
     if (became === 'kept' || became === 'known') continue
@@ -100,15 +101,18 @@ function isOld(event: EventRow, policy: RetentionPolicy, now: Millis): boolean {
 }
 
 /** A finished event goes; while its identity must stay known, only its bytes do. */
-function expire(work: Work, event: EventRow): 'removed' | 'emptied' | 'known' | 'kept' {
-  if (isNeeded(work, event)) return 'kept'
-  if (event.dedupeUntil <= work.now) {
-    work.tables.events.remove(event.seq)
-    return 'removed'
+function expiring(work: Work): (event: EventRow) => 'removed' | 'emptied' | 'known' | 'kept' {
+  const isNeeded = needs(work)
+  return (event) => {
+    if (isNeeded(event)) return 'kept'
+    if (event.dedupeUntil <= work.now) {
+      work.tables.events.remove(event.seq)
+      return 'removed'
+    }
+    if (event.purgedHash !== '') return 'known'
+    wipe(work, event)
+    return 'emptied'
   }
-  if (event.purgedHash !== '') return 'known'
-  wipe(work, event)
-  return 'emptied'
 }
 
 /** Identities that are known for longer than the shortest are left to the next whole look. */
@@ -119,7 +123,8 @@ function forgetKnown(work: Work, policy: RetentionPolicy, looked: OldEvents, n: 
   const count = countOld(arrivals, work.now, youngest)
   const page = count === 0 ? [] : work.tables.events.oldest(looked.forgotten, count)
   const seen = page.filter((event) => event.seq <= looked.upTo)
-  const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(work, event) : 'kept'))
+  const expire = expiring(work)
+  const became = seen.map((event) => (isOld(event, policy, work.now) ? expire(event) : 'kept'))
   const removed = became.filter((kind) => kind === 'removed').length
   const emptied = became.filter((kind) => kind === 'emptied').length
   const after = {

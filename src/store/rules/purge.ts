@@ -31,7 +31,7 @@ export function purge(work: Work, call: PurgeCall): Purged {
       counts.runs += forgetRuns(work, lane, event.seq)
     }
     // A body that another lane still needs goes when that lane is through with it.
-    if (what.kind === 'lanes' && isNeeded(work, event)) work.tables.events.doom(event.seq)
+    if (what.kind === 'lanes' && needs(work)(event)) work.tables.events.doom(event.seq)
     else wipe(work, event)
     counts.events++
   }
@@ -65,16 +65,20 @@ function inLanes(work: Work, ids: readonly LaneId[], n: number): readonly EventR
   return found.filter((event) => event.purgedHash === '').slice(0, n)
 }
 
-/** Whether some lane has not ended with it yet. */
-export function isNeeded(work: Work, event: EventRow): boolean {
-  const { lanes, letters, places } = work.tables
-  return (
-    event.lanes.some((id) => {
+/** Whether some lane has not ended with an event yet. However many are asked about, a lane's letters are read once: none may change meanwhile. */
+export function needs(work: Work): (event: EventRow) => boolean {
+  const { lanes, letters, places, marks } = work.tables
+  const dead = new Map<LaneId, ReadonlySet<number>>()
+  const isDead = (id: LaneId, seq: number): boolean => {
+    const known = dead.get(id) ?? new Set(letters.eventsOf(id))
+    dead.set(id, known)
+    return known.has(seq)
+  }
+  return ({ lanes: ids, seq }) =>
+    ids.some((id) => {
       const lane = lanes.get(id)
-      if (lane !== undefined && places.of(lane, event.seq).length > 0) return true
-      return letters.ofLane(id).some((letter) => holds(letter, event.seq))
-    }) || work.tables.marks.ofEvent(event.seq).length > 0
-  )
+      return (lane !== undefined && places.of(lane, seq).length > 0) || isDead(id, seq)
+    }) || marks.ofEvent(seq).length > 0
 }
 
 function holds(letter: LetterRow, seq: number): boolean {

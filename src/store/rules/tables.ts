@@ -180,6 +180,8 @@ export interface LetterTable {
   put(letter: LetterRow): void
   remove(id: string): void
   ofLane(lane: LaneId): readonly LetterRow[]
+  /** All that the lane's letters hold. */
+  eventsOf(lane: LaneId): readonly number[]
   /** The queued letter of the lane that died first. */
   nextQueued(lane: LaneId): LetterRow | undefined
   /** Dead before the moment, not queued, and nothing waits for them. */

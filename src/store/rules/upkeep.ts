@@ -4,7 +4,7 @@ import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, UpkeepReply } from '../contract/index.ts'
 import { expireEvents, UNSEEN_EVENTS, type OldEvents } from './expire-events.ts'
 import { before, lookedAt, lookOn, oldIn, UNSEEN, type OldRows } from './old-rows.ts'
-import { isNeeded, wipe } from './purge.ts'
+import { needs, wipe } from './purge.ts'
 import { removeLetter } from './steer.ts'
 import type { RunRow } from './tables.ts'
 import { runNumber, type Work } from './work.ts'
@@ -118,7 +118,8 @@ function atOnce(runs: readonly RunRow[], eventsUpTo: number): number {
 /** All of them with each upkeep: those that are still needed may be many, and must not keep the others. */
 function wipeDoomed(work: Work, from: number): { readonly gone: number; readonly after: number } {
   const page = work.tables.events.doomed(from, PIECE)
-  const free = page.filter((event) => !isNeeded(work, event))
+  const isNeeded = needs(work)
+  const free = page.filter((event) => !isNeeded(event))
   for (const event of free) wipe(work, event)
   return { gone: free.length, after: page.length < PIECE ? 0 : (page.at(-1)?.seq ?? 0) }
 }

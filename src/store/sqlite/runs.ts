@@ -5,7 +5,7 @@ import type { Attempt } from '../../model/lane.ts'
 import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../rules/tables.ts'
 import { isPlain, runNumber } from '../rules/work.ts'
 import type { LaneRuns } from './lane-runs.ts'
-import { number, text, type Row, type Statements } from './statements.ts'
+import { number, text, type Cell, type Row, type Statements } from './statements.ts'
 
 const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
 const PUT_RUN = `insert or replace into runs (${RUN})`
@@ -140,6 +140,12 @@ export class SqliteLetters implements LetterTable {
     return this.#sql.all(`select ${LETTER} from letters where lane = ? order by ord`, lane).map(letterOf)
   }
 
+  eventsOf(lane: LaneId): readonly number[] {
+    return this.#sql
+      .all('select places from letters where lane = ?', lane)
+      .flatMap(([places]) => placesOf(places).map((place) => place.event))
+  }
+
   nextQueued(lane: LaneId): LetterRow | undefined {
     return this.#sql.all(NEXT_QUEUED, lane).map(letterOf)[0]
   }
@@ -150,6 +156,10 @@ export class SqliteLetters implements LetterTable {
 }
 
 export const LETTER_COLUMNS: string = LETTER
+
+function placesOf(cell: Cell | undefined): readonly PlaceRow[] {
+  return JSON.parse(text(cell)) as PlaceRow[]
+}
 
 export function letterOf(row: Row): LetterRow {
   return {
@@ -167,7 +177,7 @@ export function letterOf(row: Row): LetterRow {
     tries: number(row[11]),
     lapses: number(row[12]),
     blocks: row[13] === 1,
-    places: JSON.parse(text(row[14])) as PlaceRow[],
+    places: placesOf(row[14]),
     attempts: JSON.parse(text(row[15])) as Attempt[],
   }
 }

@@ -129,7 +129,8 @@ create table letters (
   places text not null,
   attempts text not null
 ) strict;
-create index letters_lane on letters (lane, state, ord);
+-- With the places: what a lane's letters hold is asked for by retention.
+create index letters_lane on letters (lane, state, ord, places);
 -- With the time, so that they are counted by these alone: a row has all that went wrong, and is long.
 create index letters_ord on letters (ord, at);
 create index letters_flow on letters (flow, ord, at);
