@@ -30,6 +30,10 @@ const CATALOGUE = {
     status: 503,
     fix: 'Look at the disk, then restart the process: whether what was written last is on it, nobody can say.',
   },
+  STORE_REPLACED: {
+    status: 503,
+    fix: 'Stop the process and put the file back with its -wal, or a backup in its place: it has what was acknowledged before that.',
+  },
   STORE_UNREACHABLE: {
     status: 503,
     fix: 'Look whether the server runs and takes writes, and the address is right; a call that was cut off may be repeated.',

@@ -17,6 +17,7 @@ import { LogSync } from './log-sync.ts'
 import { SqlitePlaces } from './places.ts'
 import { SqliteRecords } from './records.ts'
 import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
+import { SameFile } from './same-file.ts'
 import { checkSchema, migrate } from './schema.ts'
 import { SqliteDocs, SqliteSmall } from './small-tables.ts'
 import { number, Statements, text } from './statements.ts'
@@ -50,7 +51,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     if (!readOnly) prepare(db, file)
     const tables = new SqliteTables(db, { maxBytes: options.maxBytes ?? Infinity, readOnly })
     const log = readOnly || file === IN_MEMORY ? undefined : new WriteBack(db, file)
-    const disk = readOnly || file === IN_MEMORY ? undefined : new LogSync(file)
+    const disk = readOnly || file === IN_MEMORY ? undefined : onDisk(file, clock)
     const commit = new GroupCommit({
       db,
       file,
@@ -79,6 +80,20 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 }
 
 const IN_MEMORY = ':memory:'
+
+/** Where commits are safe. By where it really is: a link that is turned later, or another working folder, makes it no other. */
+function onDisk(file: string, clock: Clock): Pick<LogSync, 'sync' | 'close'> {
+  const path = realpathSync(file)
+  const log = new LogSync(path)
+  const same = new SameFile(path, clock)
+  return {
+    sync: async () => {
+      await log.sync()
+      await same.check()
+    },
+    close: () => log.close(),
+  }
+}
 
 /** Whatever a link calls it, it is the same file. */
 function trueName(file: string): string {
