@@ -27,6 +27,12 @@ function publishIt(run: Run): void {
   run.publish(run.events.map(unwrapped))
 }
 
+/** Those of an alert. The globs are for other processes: they ask no predicate, and would keep every event of theirs for it. */
+export function alertFlow(name: string, notify: (run: Run) => unknown): Flow {
+  const on = (event: FlowEvent): boolean => event.source === 'sluice' && event.subject === name
+  return { ...flow<Run>(`alert/${name}`, { on, key: () => name, run: notify }), globs: ['sluice/alert.*'] }
+}
+
 export interface ReplayFlowParts {
   readonly store: () => Promise<Store>
   readonly flows: ReadonlyMap<string, Flow>

@@ -24,7 +24,7 @@ import { withTrace } from './observe/trace-context.ts'
 import { Traces } from './observe/traces.ts'
 import { Opening } from './opening.ts'
 import { operating, type Operating } from './operating.ts'
-import { delayedFlow, replayFlow, replayStep } from './own-flows.ts'
+import { alertFlow, delayedFlow, replayFlow, replayStep } from './own-flows.ts'
 import { settingsOf, type Settings, type SluiceOptions } from './options.ts'
 import { EVERY, schedule, zoneOf, type Schedule } from './receive/every.ts'
 import { Publisher, type Published } from './receive/publisher.ts'
@@ -198,9 +198,7 @@ export class Sluice {
   /** Something people are to hear of: when it is so for a while, and again when it is over. */
   alert(name: string, options: AlertOptions & { readonly notify?: Handler }): this {
     this.#alerting.declare(name, options)
-    if (options.notify === undefined) return this
-    const on = (event: FlowEvent): boolean => event.source === 'sluice' && event.subject === name
-    return this.flow(`alert/${name}`, { on, key: () => name, run: options.notify })
+    return options.notify === undefined ? this : this.#declare(alertFlow(name, options.notify))
   }
 
   /** Resolves when the events would survive a crash; says of each what became of it. */

@@ -25,7 +25,7 @@ export interface FailedTry {
 
 export interface Flow extends Routing {
   readonly name: string
-  /** The globs it was declared with; undefined for a predicate. */
+  /** What other processes know of what it wants: the globs it was declared with; undefined for a predicate. */
   readonly globs: readonly string[] | undefined
   /** Lanes of a tenant take turns with those of others (L5g). */
   readonly share: 'tenant' | undefined

@@ -45,6 +45,15 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     expect(await a.flows.retire('three')).toBe('missing')
   })
 
+  test('L18 an alert that is taken out is gone but for what alerts say: nothing else is marked for it', async () => {
+    const shared = await Shared.open(store)
+    const old = await shared.process('old', (app) => app.alert('odd', { when: () => false, notify: () => {} }))
+    await shared.stop(old)
+    const app = await shared.process('a', flow('one'))
+    await app.publish([ping('u'), { type: 'alert.raised', source: 'sluice', subject: 'odd', data: {} }])
+    expect(await unroutedOf(app)).toEqual(['alert/odd'])
+  })
+
   test('L18 it may come back', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', flow('gone'))
