@@ -5,6 +5,7 @@ import { DEFAULTS } from './config.ts'
 import { SluiceError } from './errors.ts'
 import type { DeliverySettings } from './delivery-settings.ts'
 import { millis, type Duration } from './model/duration.ts'
+import { isObject } from './model/arguments.ts'
 import { onlyKnown } from './model/options.ts'
 import type { LogOptions } from './observe/log.ts'
 import type { TraceApi } from './observe/traces.ts'
@@ -97,6 +98,8 @@ const KEEP_OPTIONS: ReadonlySet<string> = new Set<keyof NonNullable<SluiceOption
   'bytes',
 ])
 
+const RATE_OPTIONS: ReadonlySet<string> = new Set<keyof NonNullable<SluiceOptions['addressRate']>>(['rate', 'per'])
+
 export function settingsOf(options: SluiceOptions): Settings {
   if (typeof options !== 'object' || options === null)
     throw invalid("the options are missing; { store: 'memory:' } will do.")
@@ -144,11 +147,11 @@ export function settingsOf(options: SluiceOptions): Settings {
 }
 
 function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDead' | 'keepBytes'> {
-  if (typeof keep !== 'object' || keep === null) throw invalid("keep is no object; { events: '90d' } is one.")
-  if (typeof keep !== 'object' || keep === null || Array.isArray(keep))
-    throw invalid("keep is no object of options; { events: '30d' } is one.")
+  if (!isObject(keep)) throw invalid("keep is no object of options; { events: '30d' } is one.")
   onlyKnown(keep, KEEP_OPTIONS, 'new Sluice: keep.')
   const { events = DEFAULTS.completedFor, deadLetters = DEFAULTS.deadLettersFor, bytes = Infinity } = keep
+  if (typeof events === 'object' && !isObject(events))
+    throw invalid("keep.events is neither a duration nor an object of them by source; '30d' is one.")
   const bySource = typeof events === 'object' ? events : { '': events }
   const all = { '': DEFAULTS.completedFor, ...bySource }
   if (!(bytes > 0)) throw invalid(`keep.bytes is ${bytes}; it is a number of bytes above 0.`)
@@ -164,7 +167,9 @@ function kept(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | '
   }
 }
 
-function addressRateOf({ rate, per } = DEFAULTS.addressRate): Settings['addressRate'] {
+function addressRateOf(addressRate: SluiceOptions['addressRate'] = DEFAULTS.addressRate): Settings['addressRate'] {
+  onlyKnown(addressRate, RATE_OPTIONS, 'new Sluice: addressRate.')
+  const { rate, per } = addressRate
   const each = millis(per, 'Sluice.addressRate.per')
   if (!(rate > 0 && each > 0)) throw invalid('addressRate: rate and per are above 0; Infinity lets everybody in.')
   return { rate, per: each }

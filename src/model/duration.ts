@@ -11,7 +11,7 @@ const WRITTEN = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 export function millis(duration: Duration, option: string): Millis {
   if (typeof duration === 'number') {
     if (duration >= 0) return duration
-  } else {
+  } else if (typeof duration === 'string') {
     const [, amount, unit] = WRITTEN.exec(duration) ?? []
     if (amount !== undefined && unit !== undefined) return Number(amount) * (UNITS[unit] ?? 1)
   }
