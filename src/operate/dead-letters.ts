@@ -7,7 +7,7 @@ import { onlyKnown } from '../model/options.ts'
 import type { Filter, LetterRecord, MarkRecord, Store } from '../store/contract/index.ts'
 import { countAll } from './count-all.ts'
 import type { OperateParts, Page, Steered } from './lanes.ts'
-import { contentsOf, exported, exportedBytes, type ExportedEvent } from './letter-contents.ts'
+import { contentsOf, exported, type ExportedEvent } from './letter-contents.ts'
 import { laneOf } from './name-lane.ts'
 import { shortPage } from './short-page.ts'
 
@@ -57,8 +57,10 @@ const MARK = 'unrouted-'
 const PAGE = 200
 /** A letter may have a thousand events: a page ends early when there are so many in it. */
 const EVENTS_A_PAGE = 5_000
-const EXPORTED_BYTES = 2 * 1024 * 1024
+const EXPORTED_LENGTH = 4 * 1024 * 1024
 const eventsOf = ({ events }: DeadLetter): number => events.length
+/** As it stands in the answer. */
+const lengthOf = (letter: ExportedLetter): number => JSON.stringify(letter).length
 
 export class DeadLetters {
   readonly #parts: OperateParts
@@ -75,7 +77,7 @@ export class DeadLetters {
       const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor, n })
       return { items: items.map(ofMark), next }
     }
-    const page = { cursor, n, weightOf: eventsOf, most: EVENTS_A_PAGE, first: 5 }
+    const page = { cursor, n, weightOf: eventsOf, most: EVENTS_A_PAGE, first: 5, growth: 4 }
     return shortPage(page, async (from, some) => {
       const { items, next } = await store.find({ kind: 'dead', filter: wanted, cursor: from, n: some })
       return { items: items.map(ofLetter), next }
@@ -117,11 +119,13 @@ export class DeadLetters {
   /** A page of the same. */
   async exportPage(filter: DeadFilter = {}, cursor = '', n = 20): Promise<Page<ExportedLetter>> {
     const store = await this.#parts.store()
-    const page = { cursor, n, weightOf: exportedBytes, most: EXPORTED_BYTES, first: 1 }
-    return shortPage<ExportedLetter>(page, async (from, some) => {
-      const { items, next } = await this.list(filter, from, some)
-      const contents = await Promise.all(items.map((letter) => contentsOf(store, letter.events)))
-      return { items: items.map((letter, at) => ({ ...letter, contents: (contents[at] ?? []).map(exported) })), next }
+    // One at a time: a light letter says nothing of the next, which may be a thousand times as heavy.
+    const page = { cursor, n, weightOf: lengthOf, most: EXPORTED_LENGTH, first: 1, growth: 1 }
+    return shortPage<ExportedLetter>(page, async (from, one) => {
+      const { items, next } = await this.list(filter, from, one)
+      const [letter] = items
+      if (letter === undefined) return { items: [], next }
+      return { items: [{ ...letter, contents: (await contentsOf(store, letter.events)).map(exported) }], next }
     })
   }
 

@@ -15,10 +15,3 @@ export async function contentsOf(store: Store, events: readonly string[]): Promi
 export function exported(event: FlowEvent): ExportedEvent {
   return { ...event.toJSON(), body64: Buffer.from(event.body).toString('base64') }
 }
-
-/** With what an event costs beside its body. */
-export function exportedBytes({ contents }: { readonly contents: readonly ExportedEvent[] }): number {
-  return contents.reduce((sum, { body64 }) => sum + body64.length + EVENT_BYTES, 0)
-}
-
-const EVENT_BYTES = 2_000

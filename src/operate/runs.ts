@@ -39,7 +39,7 @@ export class Runs {
   async list(filter: RunFilter = {}, cursor = '', n = 100): Promise<Page<RunRecord>> {
     const wanted = this.#filterOf(filter)
     const store = await this.#parts.store()
-    const page = { cursor, n, weightOf: eventsOf, most: EVENTS_A_PAGE, first: 5 }
+    const page = { cursor, n, weightOf: eventsOf, most: EVENTS_A_PAGE, first: 5, growth: 4 }
     return shortPage(page, (from, some) => store.find({ kind: 'runs', filter: wanted, cursor: from, n: some }))
   }
 

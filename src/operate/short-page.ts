@@ -9,16 +9,15 @@ export interface ShortPage<T> {
   readonly most: number
   /** How many are looked at before anything is known of their weight. */
   readonly first: number
+  /** So many times more are looked at next, by a guess from those before: 1 where a wrong guess would cost too much. */
+  readonly growth: number
 }
-
-/** How heavy the next ones are is a guess by those before. */
-const GROWTH = 4
 
 export async function shortPage<T>(
   asked: ShortPage<T>,
   find: (cursor: string, n: number) => Promise<Page<T>>,
 ): Promise<Page<T>> {
-  const { n, weightOf, most, first } = asked
+  const { n, weightOf, most, first, growth } = asked
   const items: T[] = []
   let next: string | undefined = asked.cursor
   let weight = 0
@@ -30,7 +29,7 @@ export async function shortPage<T>(
     // Nothing of the sort among so many: whoever asks may go on.
     if (page.items.length === 0) break
     const fitting = Math.ceil(((most - weight) / Math.max(weight, 1)) * items.length)
-    step = Math.max(1, Math.min(step * GROWTH, fitting))
+    step = Math.max(1, Math.min(step * growth, fitting))
   }
   return { items, next }
 }

@@ -16,16 +16,25 @@ interface Found {
   readonly next?: string
 }
 
+interface Walked {
+  readonly ids: readonly string[]
+  readonly pages: number
+  /** Of one page, in letters. */
+  readonly longest: number
+}
+
 /** All pages, one after the other. */
-async function walked(r: Rig, path: string): Promise<{ readonly ids: readonly string[]; readonly pages: number }> {
+async function walked(r: Rig, path: string): Promise<Walked> {
   const ids: string[] = []
   let pages = 0
+  let longest = 0
   for (let next: string | undefined = ''; next !== undefined; pages++) {
     const page: Found = (await r.get(`${path}&limit=100&cursor=${next}`)).body
     ids.push(...page.items.map(({ id }) => id))
+    longest = Math.max(longest, JSON.stringify(page).length)
     next = page.next
   }
-  return { ids, pages }
+  return { ids, pages, longest }
 }
 
 const dead = async (r: Rig, ...users: readonly string[]): Promise<readonly Letter[]> => {
@@ -152,6 +161,18 @@ describe.each(STORES)('dead letters on %s', (store) => {
     const { ids, pages } = await walked(r, '/v1/dead-letters/export?flow=fails')
     expect(pages).toBeGreaterThan(2)
     expect(new Set(ids).size).toBe(15)
+  })
+
+  test('a page of the export ends with the letter that makes it too long, however light those before it were', async () => {
+    const r = await opened()
+    const big = 'x'.repeat(900_000)
+    for (let n = 0; n < 16; n++) await r.t.send({ type: 'bad', data: { user: `u${n}`, big } })
+    await r.t.advance('1s')
+    await dead(r, 'ada', 'bob', 'eve', 'kim', 'lea')
+    const { ids, longest } = await walked(r, '/v1/dead-letters/export?flow=fails')
+    expect(new Set(ids).size).toBe(21)
+    // Each of them is in it as data and as bytes, which base64 makes a third longer.
+    expect(longest).toBeLessThan(4 * 1024 * 1024 + 2.4 * big.length)
   })
 
   test('a list ends early where letters have many events, and loses nothing', async () => {
