@@ -96,7 +96,7 @@ export class MemoryRecords implements RecordQueries {
   }
 
   #ids(seqs: readonly number[]): readonly string[] {
-    return seqs.flatMap((seq) => this.#tables.events.bySeq(seq)?.id ?? [])
+    return seqs.flatMap((seq) => this.#tables.events.all.get(seq)?.id ?? [])
   }
 
   #event(row: EventRow): EventRecord {
@@ -117,7 +117,7 @@ export class MemoryRecords implements RecordQueries {
 
   #mark(row: MarkRow): MarkRecord {
     const { id, flow, reason, error, since, tries } = row
-    return { id, flow, reason, error, since, tries, event: this.#tables.events.bySeq(row.event)?.id ?? '' }
+    return { id, flow, reason, error, since, tries, event: this.#tables.events.all.get(row.event)?.id ?? '' }
   }
 }
 
