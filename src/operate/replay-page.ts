@@ -27,6 +27,8 @@ type Placing =
   | { readonly kind: 'skipped' | 'unwanted' }
 
 const PAGE = 100
+/** Of bodies, at hand at once: a page of large events would be most of the memory. */
+const BYTES_AT_ONCE = 4 * 1024 * 1024
 const LOOK_AGAIN = '5s'
 const ROUTES_TRIES = 5
 
@@ -38,8 +40,11 @@ export async function replayPage(parts: ReplayPageParts, run: Run): Promise<Endi
   // Only who serves a flow knows its keys: this is for another process.
   if (!record.into.every((flow) => parts.flows.has(flow))) return again({ after: LOOK_AGAIN })
   const page = await pageOf(store, record)
-  const bodies = await bodiesOf(store, page.items)
-  const judged = page.items.map((item, at) => judge(parts, record, item, bodies[at]))
+  const judged: Judged[] = []
+  for (const piece of pieces(page.items)) {
+    const bodies = await bodiesOf(store, piece)
+    judged.push(...piece.map((item, at) => judge(parts, record, item, bodies[at])))
+  }
   const items = judged.flatMap((one) => (one.kind === 'item' ? one.item : []))
   const results = items.length === 0 ? [] : await placed(parts, store, record, items)
   if (results === 'cancelled') return
@@ -76,6 +81,22 @@ async function pageOf(
   const filter = { ...record.filter, to: record.until }
   const n = Math.min(PAGE, record.rate)
   return store.find({ kind: 'events', filter, cursor: record.cursor, n, oldestFirst: true })
+}
+
+/** In order; each as large as may be, and of one event at least. */
+function pieces(events: readonly EventRecord[]): readonly (readonly EventRecord[])[] {
+  const all: EventRecord[][] = []
+  let room = 0
+  for (const event of events) {
+    const last = all.at(-1)
+    if (last !== undefined && event.size <= room) last.push(event)
+    else {
+      all.push([event])
+      room = BYTES_AT_ONCE
+    }
+    room -= event.size
+  }
+  return all
 }
 
 type Judged =

@@ -1,8 +1,9 @@
 // L16 when something goes wrong: crashes, purges, keys that throw, bytes that cannot be opened. Nothing twice, nothing left out.
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { Publisher } from '../../src/receive/publisher.ts'
 import { unverified } from '../../src/sources/index.ts'
+import { TableStore } from '../../src/store/rules/store.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { ping, play, sendNow, soon, START, STORES } from './scene.ts'
 import { ran, shown, simple } from './replay-scene.ts'
@@ -41,6 +42,18 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     await soon(t)
     expect(ran(t).slice(3).flat()).toEqual([1, 3])
     expect(await shown(t, 'r')).toMatchObject({ placed: 2, failed: 1, error: 'no such user' })
+  })
+
+  test('L16 of large events only a few are at hand at once', async () => {
+    const t = await play(store, simple)
+    const pad = 'x'.repeat(900_000)
+    for (let n = 0; n < 12; n++) await sendNow(t, { type: 'ping', data: { user: 'a', n, pad } })
+    const bodies = vi.spyOn(TableStore.prototype, 'bodies')
+    onTestFinished(() => bodies.mockRestore())
+    await t.app.replays.start({}, { id: 'r' })
+    await soon(t)
+    expect(await shown(t, 'r')).toMatchObject({ state: 'done', looked: 12, placed: 12 })
+    expect(bodies.mock.calls.map(([{ events }]) => events.length)).toEqual([4, 4, 4])
   })
 
   test('L16 it fails too often: stuck, with the reason, until its letter is retried', async () => {
