@@ -1,5 +1,6 @@
 // Finds the command that is meant, reads what it is given, runs it, and says how it ended. Never throws what is expected.
 import { systemClock } from '../clock.ts'
+import { endWhenUnwritten, writeAnswer } from './answer-stream.ts'
 import { findCaller } from './api-call.ts'
 import { COMMON, Given } from './arguments.ts'
 import type { Caller } from './caller.ts'
@@ -17,6 +18,7 @@ export interface Ended {
 }
 
 export async function runCommand(args: readonly string[]): Promise<Ended> {
+  endWhenUnwritten()
   const at = leading(args)
   const [before, [first = 'help', second = '', ...more]] = [args.slice(0, at), args.slice(at)]
   if (first === 'help') return helped(overviewOfAll(COMMANDS))
@@ -36,7 +38,7 @@ export async function runCommand(args: readonly string[]): Promise<Ended> {
 }
 
 function helped(usage: string): Ended {
-  process.stdout.write(`${usage}\n`)
+  writeAnswer(`${usage}\n`)
   return { exit: EXIT.done }
 }
 
@@ -112,7 +114,6 @@ async function run(command: Command, given: Given): Promise<Exit> {
     },
     api: () => (caller ??= api()),
   }
-  process.stdout.on('error', whenNobodyReads)
   try {
     return await command.run(scene)
   } catch (error) {
@@ -120,12 +121,6 @@ async function run(command: Command, given: Given): Promise<Exit> {
   } finally {
     await (await caller?.catch(() => undefined))?.close()
   }
-}
-
-/** `sluice dead list | head`: what nobody reads is no failure. */
-function whenNobodyReads(error: Error): void {
-  if ('code' in error && error.code === 'EPIPE') process.exit(EXIT.done)
-  throw error
 }
 
 /** Only who asks for the signal gets to end by itself; anybody else ends at once, as programs do. */

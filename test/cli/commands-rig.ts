@@ -1,7 +1,7 @@
 // The real command as a child process, on a real SQLite file and a real server: what the tests of commands share.
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -55,6 +55,8 @@ export interface Ran {
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
+  /** The file that its answer goes to. */
+  readonly answer?: string
 }
 
 function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
@@ -64,14 +66,18 @@ function environment(more: Readonly<Record<string, string>> = {}): NodeJS.Proces
 }
 
 /** Runs to its end. */
-export async function run(folder: string, args: readonly string[], { env, input }: RunOptions = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder, env: environment({ ...NOBODY, ...env }) })
+export async function run(folder: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const { env, input = '', answer } = options
+  const stdout = answer === undefined ? 'pipe' : openSync(answer, 'w')
+  const how = { cwd: folder, env: environment({ ...NOBODY, ...env }), stdio: ['pipe', stdout, 'pipe'] as StdioOptions }
+  const child = spawn(process.execPath, [MAIN, ...args], how)
   const texts = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => void (texts[name] += text))
+    child[name]?.setEncoding('utf8').on('data', (text: string) => void (texts[name] += text))
   }
-  child.stdin.on('error', () => {}).end(input ?? '')
+  child.stdin?.on('error', () => {}).end(input)
   const [code] = (await once(child, 'close')) as [number]
+  if (typeof stdout === 'number') closeSync(stdout)
   return {
     code,
     ...texts,

@@ -1,5 +1,5 @@
 // Each command against a running server and against the app itself: the same answers, the documented ends, and --json as the API has it.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -169,6 +169,8 @@ describe('commands that ask the running server', () => {
       ({ count }) => count === users.length,
     )
     expect((await server.sluice('dead', 'export', '--out=dead.jsonl')).stdout).toBe('')
+    // Payloads are in it.
+    expect(statSync(join(server.folder, 'dead.jsonl')).mode & 0o777).toBe(0o600)
     const lines = readFileSync(join(server.folder, 'dead.jsonl'), 'utf8').trimEnd().split('\n')
     expect(new Set(lines.map((line) => (JSON.parse(line) as Letter).key))).toEqual(new Set(users))
     const nowhere = await server.sluice('dead', 'export', '--out=no/such/folder')

@@ -1,5 +1,5 @@
 // What goes wrong is told to people and, with --json, to programs, in one way; and the program ends by it as docs/cli.md says.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { OWN_CODES } from '../../src/cli/problem.ts'
@@ -38,6 +38,9 @@ describe('with --json', () => {
   })
 })
 
+/** Of Linux: nothing can be written to it. */
+const FULL = '/dev/full'
+
 /** Runs until there is a file named mended. */
 const LONG = APP.replace(
   'export default app',
@@ -63,6 +66,27 @@ describe('what was not done is no success', () => {
     writeFileSync(join(folder, 'mended'), '')
     expect([dropped.code, dropped.stdout]).toEqual([1, 'Not done: a run is under way.\n'])
     expect([hurried.code, hurried.json]).toEqual([1, { result: 'running' }])
+  })
+
+  it.runIf(existsSync(FULL))('of an answer or an export for which the disk has no room', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const server = await serve(folder)
+    await server.publish('bad', 'ada')
+    await until(
+      async () => (await server.sluice('dead', 'count')).stdout,
+      (text) => text === '1 dead letter.\n',
+    )
+    const into = await server.sluice('dead', 'export', `--out=${FULL}`)
+    expect([into.code, into.stderr]).toEqual([1, expect.stringMatching(/^ENOSPC/)])
+    const env = { SLUICE_URL: server.url }
+    for (const args of [['help'], ['dead', 'list'], ['dead', 'export'], ['keys', 'make', 'ada', '--role=operate']]) {
+      const ran = await run(folder, args, { env, answer: FULL })
+      expect([args, ran.code, ran.stderr]).toEqual([
+        args,
+        1,
+        expect.stringMatching(/The answer could not be written: ENOSPC.*\n$/),
+      ])
+    }
   })
 
   it('of a server whose store another process has', async () => {

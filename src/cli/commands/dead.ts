@@ -1,7 +1,6 @@
 // `sluice dead`: runs that died and events that found no way. One by its id, or all of a filter, counted first.
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { writeMuch } from '../answer-stream.ts'
+import { open } from 'node:fs/promises'
+import { roomForMore, writeAnswer } from '../answer-stream.ts'
 import { pathOf } from '../caller.ts'
 import { ended } from '../problem.ts'
 import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
@@ -159,8 +158,7 @@ const exporting: Command = {
     const counted = await count(scene, filter)
     if (counted.kind === 'exit') return counted.exit
     const file = scene.given.text('out')
-    const stream = file === undefined ? undefined : createWriteStream(file, { flush: true })
-    if (stream !== undefined) await once(stream, 'open')
+    const sink = file === undefined ? ANSWER : await fileSink(file)
     const progress = new Progress({
       stream: scene.out.stderr,
       clock: scene.clock,
@@ -168,14 +166,40 @@ const exporting: Command = {
       total: counted.count,
     })
     const failed = await exportPages(scene, filter, async (lines, done) => {
-      if (stream === undefined) await writeMuch(lines)
-      else if (!stream.write(lines)) await once(stream, 'drain')
+      await sink.write(lines)
       progress.at(done)
     })
-    if (stream !== undefined) await new Promise<void>((resolve) => stream.end(resolve))
+    await sink.end()
     progress.end()
     return failed ?? EXIT.done
   },
+}
+
+/** Where an export goes. What cannot be written is thrown. */
+interface Sink {
+  write(lines: string): Promise<void>
+  end(): Promise<void>
+}
+
+const ANSWER: Sink = {
+  write: (lines) => {
+    writeAnswer(lines)
+    return roomForMore()
+  },
+  end: async () => {},
+}
+
+/** Payloads are in it: as the store itself, it is for nobody else to read. */
+async function fileSink(file: string): Promise<Sink> {
+  const handle = await open(file, 'w', 0o600)
+  return {
+    write: (lines) => handle.writeFile(lines),
+    end: async () => {
+      // Of a pipe or a device there is nothing to be synced.
+      if ((await handle.stat()).isFile()) await handle.sync()
+      await handle.close()
+    },
+  }
 }
 
 async function exportPages(
