@@ -8,6 +8,7 @@ import { serve, type Listening, type ListenOptions, type ServerBounds } from './
 import type { FetchContext } from './http/web-fetch.ts'
 import type { AnyListener } from './observe/events.ts'
 import type { Traces } from './observe/traces.ts'
+import { provedKey } from './operate/keys.ts'
 import { declaredSource, type DeclaredSource, type SourceOptions } from './receive/declared-source.ts'
 import { Intake } from './receive/intake.ts'
 import type { Publisher } from './receive/publisher.ts'
@@ -83,6 +84,7 @@ export class Receiving {
       api: parts.api,
       traces: parts.traces,
       ...(storeMark !== undefined && { storeMark }),
+      keyProof: async (asked) => provedKey(await store(), asked),
     })
   }
 

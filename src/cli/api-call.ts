@@ -8,7 +8,7 @@ import { keepForAnswers } from './answer-stream.ts'
 import type { Caller, Unreached } from './caller.ts'
 import { configFile, configured, hasConfig } from './config-file.ts'
 import { useDevKey } from './dev-key.ts'
-import { ServerCaller, serverAt } from './server-call.ts'
+import { hasKey, ServerCaller, serverAt } from './server-call.ts'
 
 export interface Where {
   readonly url: string | undefined
@@ -35,12 +35,17 @@ async function find(where: Where): Promise<Found> {
   if (named !== undefined) return served(checked(named), key)
   const usual = checked(`http://127.0.0.1:${env['PORT']?.trim() || PORT}`)
   // Nobody can say whose it is: it gets no key.
-  if (!hasConfig(where) && (await serverAt(usual, clock)) !== undefined) return served(usual, undefined, true)
+  if (!hasConfig(where) && (await serverAt(usual, clock)) !== undefined)
+    return served(usual, undefined, key !== undefined)
   const { app, listen, file } = await load(where)
   const url = urlOf(listen, usual)
   const server = url === undefined ? undefined : await serverAt(url, clock)
   if (url === undefined || server === undefined) return { kind: 'own', app, file }
-  if (server.mark === (await markOf(app))) return served(url, key)
+  if (server.mark === (await markOf(app))) {
+    // Everybody can answer with that mark.
+    if (key === undefined || (await hasKey(url, clock, key))) return served(url, key)
+    return served(url, undefined, true)
+  }
   // Who names the file means the app in it, whoever is where its server might have been.
   if (where.config !== undefined) return { kind: 'own', app, file }
   const why = `The server at ${url} is not that of ${file}: it works on another store.`
@@ -82,8 +87,8 @@ async function ownCaller({ app, file }: { readonly app: Sluice; readonly file: s
   return new OwnCaller(app, file)
 }
 
-function served(url: string, key: string | undefined, isGuessed = false): Found {
-  return { kind: 'server', server: new ServerCaller({ url, key, isGuessed }) }
+function served(url: string, key: string | undefined, isUntrusted = false): Found {
+  return { kind: 'server', server: new ServerCaller({ url, key, isUntrusted }) }
 }
 
 function checked(url: string): string {

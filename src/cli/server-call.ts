@@ -1,18 +1,23 @@
 // The admin API of a running server, called over HTTP.
 import { within, type Clock, type Millis } from '../clock.ts'
+import { PROOF, PROVE, questionFor } from '../key-proof.ts'
 import { STORE_MARK } from '../store-mark.ts'
 import { laterBy, type Answer, type Call, type Caller, type Problem, type Unreached } from './caller.ts'
 
 export interface ServerCallerParts {
   readonly url: string
   readonly key: string | undefined
-  /** Nobody said that it is the one meant: a key that there may be was kept from it. */
-  readonly isGuessed?: boolean
+  /** There is a key, and it was kept from it: nobody named it, and it proved nothing. */
+  readonly isUntrusted?: boolean
 }
 
 const LOOK_FOR: Millis = 2_000
 /** What fetch calls it when no answer has begun after five minutes. */
 const TOO_LONG = 'UND_ERR_HEADERS_TIMEOUT'
+
+const NAME_IT = 'A key is sent only to a server that was named, or that proves to have it: say'
+const GIVE_IT =
+  'Set SLUICE_KEY to a key of that server. If all are lost, stop it: without a server, sluice keys make needs none.'
 
 export class ServerCaller implements Caller {
   readonly kind = 'server'
@@ -31,9 +36,8 @@ export class ServerCaller implements Caller {
     const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
     const response = await this.#fetch(url, init)
     const answer = response instanceof Response ? await answerOf(response, this.where) : response
-    if (this.#parts.isGuessed !== true || answer.kind !== 'problem' || answer.problem.code !== 'KEY_MISSING')
-      return answer
-    const fix = `A key is sent only to a server that was named: say --url=${this.where} if that one is meant.`
+    if (answer.kind !== 'problem' || answer.problem.code !== 'KEY_MISSING') return answer
+    const fix = this.#parts.isUntrusted === true ? `${NAME_IT} --url=${this.where} if that one is meant.` : GIVE_IT
     return { ...answer, problem: { ...answer.problem, fix } }
   }
 
@@ -81,10 +85,28 @@ export function reasonOf(error: unknown): string {
 
 /** Undefined: nobody there, or nobody that answers as Sluice does. */
 export async function serverAt(url: string, clock: Clock): Promise<{ readonly mark: string | null } | undefined> {
+  const headers = await healthOf(url, clock, {})
+  return headers && { mark: headers.get(STORE_MARK) }
+}
+
+/** Whether it has the key in its store, which it says without being sent the key. */
+export async function hasKey(url: string, clock: Clock, key: string): Promise<boolean> {
+  const question = questionFor(key)
+  if (question === undefined) return false
+  const headers = await healthOf(url, clock, { [PROVE]: question.asked })
+  return headers?.get(PROOF) === question.proof
+}
+
+async function healthOf(
+  url: string,
+  clock: Clock,
+  headers: Readonly<Record<string, string>>,
+): Promise<Headers | undefined> {
   const stop = new AbortController()
-  const looked = fetch(`${url.replace(/\/+$/, '')}/healthz`, { signal: stop.signal }).then(async (response) => {
+  const asking = fetch(`${url.replace(/\/+$/, '')}/healthz`, { signal: stop.signal, headers })
+  const looked = asking.then(async (response) => {
     const isSluice = response.ok && (await response.text()) === JSON.stringify({ ok: true })
-    return isSluice ? { mark: response.headers.get(STORE_MARK) } : undefined
+    return isSluice ? response.headers : undefined
   })
   const found = looked.catch(() => undefined)
   await within(clock, found, LOOK_FOR)

@@ -5,6 +5,7 @@ import type { ReadBody } from '../receive/bounds.ts'
 import type { Problem } from '../receive/problem.ts'
 import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceAnswer } from '../receive/source.ts'
+import { PROOF, PROVE } from '../key-proof.ts'
 import { STORE_MARK } from '../store-mark.ts'
 import { matches, type OwnRoute } from './own-route.ts'
 import { headOf, responseOf, webBody, type FetchContext } from './web-fetch.ts'
@@ -20,6 +21,8 @@ export interface InboundParts {
   readonly traces: Traces
   /** Which store it is, for whoever looks for the server of one. */
   readonly storeMark?: () => string
+  /** That it has a key, for whoever is to send that key. Undefined: it has not. */
+  readonly keyProof?: (asked: string) => Promise<string | undefined>
 }
 
 export interface AdminApi {
@@ -71,7 +74,7 @@ export class Inbound {
 
   answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
     const isLook = head.method === 'GET' || head.method === 'HEAD'
-    if (isLook && head.url.pathname === '/healthz') return Promise.resolve(this.#health())
+    if (isLook && head.url.pathname === '/healthz') return this.#health(head.headers[PROVE])
     if (isLook && head.url.pathname === '/readyz') return this.#readiness()
     if (API.test(head.url.pathname)) return this.#parts.api().then((api) => api.answer(head, connection, read))
     const { receiver, traces } = this.#parts
@@ -84,10 +87,13 @@ export class Inbound {
     return (await this.#parts.api()).stream(head, connection)
   }
 
-  #health(): SourceAnswer {
-    const { storeMark } = this.#parts
+  async #health(asked: string | undefined): Promise<SourceAnswer> {
+    const { storeMark, keyProof } = this.#parts
     const { headers, ...answer } = json(200, { ok: true })
-    return { ...answer, headers: { ...headers, ...(storeMark !== undefined && { [STORE_MARK]: storeMark() }) } }
+    const mark = storeMark !== undefined && { [STORE_MARK]: storeMark() }
+    // It is well, however its store is: who asks for no proof does not wait for one.
+    const proof = asked === undefined ? undefined : await keyProof?.(asked).catch(() => undefined)
+    return { ...answer, headers: { ...headers, ...mark, ...(proof !== undefined && { [PROOF]: proof }) } }
   }
 
   async #readiness(): Promise<SourceAnswer> {

@@ -1,7 +1,8 @@
 // Keys to the admin API: shown once, kept as a hash, with a role. Whoever reads the store cannot use them.
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
+import { keyHash, keyIdOf, proofOf, readQuestion } from '../key-proof.ts'
 import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
 
 export type KeyRole = 'read' | 'operate'
@@ -33,7 +34,6 @@ const NAME_KIND = 'key-name'
 const PREFIX = 'slk'
 const MOST_KEYS = 1_000
 const NAME = /^[\w][\w .@-]{0,99}$/u
-const SECRET = /^slk_([0-9a-f]{12})_([\w-]{43})$/
 
 type Write = WriteDocsCall['writes'][number]
 
@@ -75,7 +75,7 @@ export class Keys {
     const chance = randomBytes(32).toString('base64url')
     const secret = `${PREFIX}_${id}_${chance}`
     const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    const kept: KeptKey = { name, role, made: now, by, hash: hashOf(secret) }
+    const kept: KeptKey = { name, role, made: now, by, hash: keyHash(secret) }
     const writes = [
       { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
@@ -121,14 +121,11 @@ export class Keys {
 
   /** Whose it is. Compared in constant time; undefined: nobody's. */
   async find(secret: string): Promise<Key | undefined> {
-    const id = SECRET.exec(secret)?.[1]
-    if (id === undefined) return undefined
-    const store = await this.#store()
-    const { docs } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    const [doc] = docs
-    if (doc === undefined) return undefined
-    const { hash: wanted, ...key } = keyOf(doc)
-    return timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(wanted)) ? key : undefined
+    const id = keyIdOf(secret)
+    const kept = id === undefined ? undefined : await keptKey(await this.#store(), id)
+    if (kept === undefined) return undefined
+    const { hash: wanted, ...key } = kept
+    return timingSafeEqual(Buffer.from(keyHash(secret)), Buffer.from(wanted)) ? key : undefined
   }
 
   /** Whether anybody has made one: until then only who is on the machine itself gets in. */
@@ -147,6 +144,18 @@ export class Keys {
   }
 }
 
+/** That this store has the key that is asked for, without saying anything of it. Undefined: it has not. */
+export async function provedKey(store: Store, asked: string): Promise<string | undefined> {
+  const question = readQuestion(asked)
+  const kept = question === undefined ? undefined : await keptKey(store, question.id)
+  return question === undefined || kept === undefined ? undefined : proofOf(kept.hash, question.word)
+}
+
+async function keptKey(store: Store, id: string): Promise<(Key & { readonly hash: string }) | undefined> {
+  const { docs } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+  return docs[0] === undefined ? undefined : keyOf(docs[0])
+}
+
 function isOperator(doc: Doc): boolean {
   return keyOf(doc).role === 'operate'
 }
@@ -154,11 +163,6 @@ function isOperator(doc: Doc): boolean {
 /** Written as it is: whoever removes it at the same moment is too late, or we are. */
 function asItIs(doc: Doc | undefined): readonly Write[] {
   return doc === undefined ? [] : [{ kind: doc.kind, id: doc.id, ifRev: doc.rev, body: doc.body }]
-}
-
-/** 256 bits of chance need no slow hash. */
-function hashOf(secret: string): string {
-  return hash('sha256', secret, 'base64url')
 }
 
 function keyOf(doc: Doc): Key & { readonly hash: string } {

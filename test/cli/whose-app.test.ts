@@ -106,18 +106,25 @@ describe('the mark of a store', () => {
   })
 })
 
+/** Answers as a server that wants a key does; and which keys it was sent. */
+async function stranger(
+  health: Readonly<Record<string, string>>,
+): Promise<{ readonly seen: readonly (string | undefined)[]; readonly port: string }> {
+  const seen: (string | undefined)[] = []
+  const problem = { status: 401, code: 'KEY_MISSING', detail: 'No.', fix: 'Send one.' }
+  const server = createServer(({ url, headers }, response) => {
+    seen.push(headers.authorization)
+    response.writeHead(url === '/healthz' ? 200 : 401, url === '/healthz' ? health : {})
+    response.end(JSON.stringify(url === '/healthz' ? { ok: true } : problem))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return { seen, port: String((server.address() as AddressInfo).port) }
+}
+
 describe('a key', () => {
   it('is not sent to a server that nobody named and that is not that of the configuration', async () => {
-    const seen: (string | undefined)[] = []
-    const problem = { status: 401, code: 'KEY_MISSING', detail: 'No.', fix: 'Send one.' }
-    const stranger = createServer(({ url, headers }, response) => {
-      seen.push(headers.authorization)
-      response.writeHead(url === '/healthz' ? 200 : 401)
-      response.end(JSON.stringify(url === '/healthz' ? { ok: true } : problem))
-    }).listen(0, '127.0.0.1')
-    onTestFinished(() => void stranger.close())
-    await once(stranger, 'listening')
-    const port = String((stranger.address() as AddressInfo).port)
+    const { seen, port } = await stranger({})
     const env = { PORT: port, SLUICE_KEY: 'slk_secret' }
     const outside = await run(folderWith({}), ['flows'], { env })
     expect([outside.code, outside.stderr]).toEqual([4, expect.stringContaining(`say --url=http://127.0.0.1:${port}`)])
@@ -126,5 +133,33 @@ describe('a key', () => {
     expect(new Set(seen)).toEqual(new Set([undefined]))
     await run(folderWith({}), ['flows', `--url=http://127.0.0.1:${port}`], { env })
     expect(seen.at(-1)).toBe('Bearer slk_secret')
+  })
+
+  it('is not sent to whoever has taken the port of the server, and says the same of its store', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const mark = storeMark(`sqlite:${folder}/app.db`)
+    const { seen, port } = await stranger({ 'sluice-store': mark, 'sluice-proof': 'x'.repeat(43) })
+    const env = { PORT: port, SLUICE_KEY: `slk_0123456789ab_${'x'.repeat(43)}` }
+    for (const args of [['flows'], ['tail']]) {
+      const ran = await run(folder, args, { env })
+      expect([args, ran.code, ran.stderr]).toEqual([
+        args,
+        4,
+        expect.stringContaining(`say --url=http://127.0.0.1:${port}`),
+      ])
+    }
+    expect(new Set(seen)).toEqual(new Set([undefined]))
+  })
+
+  it('is sent to the server of the configuration, which proves that it has it', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const { url } = await serve(folder)
+    const env = { PORT: portOf(url) }
+    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env })).stdout.trim()
+    expect((await run(folder, ['dead', 'count'], { env: { ...env, SLUICE_KEY: secret } })).stdout).toBe(
+      '0 dead letters.\n',
+    )
+    const without = await run(folder, ['keys', 'make', 'bob', '--role=operate'], { env })
+    expect([without.code, without.stderr]).toEqual([4, expect.stringMatching(/KEY_MISSING.*Set SLUICE_KEY.*stop it/)])
   })
 })
