@@ -4,7 +4,7 @@ import type { Where } from './api-call.ts'
 import type { Given, Option, Options } from './arguments.ts'
 import type { Answer, Call, Caller } from './caller.ts'
 import { EXIT, type Exit } from './exit.ts'
-import type { Output } from './output.ts'
+import { plain, type Output } from './output.ts'
 import { ended, refuse } from './problem.ts'
 
 export interface Command {
@@ -74,7 +74,7 @@ export interface Page<T> {
 export function showPage(scene: Scene, call: Call, print: (items: never) => void): Promise<Exit> {
   return show(scene, call, ({ items, next }: Page<unknown>) => {
     print(items as never)
-    if (next !== undefined) scene.out.note(`There are more: --cursor=${next}`)
+    if (next !== undefined) scene.out.note(`There are more: --cursor=${plain(next)}`)
   })
 }
 

@@ -1,6 +1,7 @@
 // What the command line prints: tables for people, JSON for programs, and nothing of a stranger's that could steer a terminal.
 import { styleText } from 'node:util'
 import type { Millis } from '../clock.ts'
+import { json } from '../observe/explain-words.ts'
 import { writeAnswer } from './answer-stream.ts'
 
 export interface Column<T> {
@@ -36,7 +37,7 @@ export class Output {
   }
 
   answer(value: unknown): void {
-    writeAnswer(`${JSON.stringify(value)}\n`)
+    writeAnswer(`${json(value)}\n`)
   }
 
   line(text: string): void {
@@ -86,11 +87,12 @@ export class Output {
 
 /** Keys, errors and payloads are a stranger's: what moves a cursor, rings a bell or turns text around is spelled out. */
 export function plain(text: string): string {
-  return text.replaceAll(
-    // oxlint-disable-next-line no-control-regex
-    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return text.replaceAll(/[^ -~]/gu, (letter) => json(letter).slice(1, -1))
+}
+
+/** The same of a text that may have several lines. */
+export function plainLines(text: string): string {
+  return text.split('\n').map(plain).join('\n')
 }
 
 export function time(at: Millis | undefined): string | undefined {

@@ -2,7 +2,7 @@
 import { SluiceError, type ErrorCode } from '../errors.ts'
 import type { Answer, Problem } from './caller.ts'
 import { EXIT, type Exit } from './exit.ts'
-import type { Output } from './output.ts'
+import { plainLines, type Output } from './output.ts'
 
 type OwnCode = 'UNREACHED' | 'USAGE_WRONG' | 'YES_NEEDED' | 'NOT_CONFIRMED' | 'FILE_FAILED'
 
@@ -47,7 +47,7 @@ export function failed(out: Output, error: unknown): Exit {
 
 function told(out: Output, problem: Problem, text: string, exit: Exit): Exit {
   if (out.asJson) out.answer(problem)
-  out.note(text)
+  out.note(plainLines(text))
   if (problem.code === 'STORE_IN_USE') out.note('If it is a server on another port, say where with --url.')
   return exit
 }

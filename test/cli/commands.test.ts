@@ -238,6 +238,32 @@ describe('commands that ask the running server', () => {
     expect(second.stdout).not.toContain(ids[1])
   })
 
+  it.each([
+    [200, ['limits']],
+    [200, ['limits', '--json']],
+    [200, ['explain', 'f', 'k']],
+    [404, ['limits']],
+    [404, ['limits', '--json']],
+  ] as const)('let nothing of a stranger steer the terminal: %i, %j', async (status, args) => {
+    // Clears the screen, by one letter and by two; hides, joins and turns around.
+    const evil = '\u001b[2J\u009b2J\u00ad\u061c\u200b\u200d\u2060\u2066\u202e\ufeff'
+    const problem = { status, code: 'NOT_FOUND', detail: evil, fix: evil }
+    const page = { items: [{ name: evil, declared: true }], next: evil, text: evil }
+    const server = createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(status === 200 ? page : problem))
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ran = await run(folderWith({}), [...args, `--url=${url}`])
+    expect(ran.stdout + ran.stderr).toContain(
+      String.raw`\u001b[2J\u009b2J\u00ad\u061c\u200b\u200d\u2060\u2066\u202e\ufeff`,
+    )
+    expect(ran.stdout + ran.stderr).not.toMatch(/[^\n -~]/)
+    if (ran.stdout.startsWith('{')) expect(ran.json).toEqual(status === 200 ? page : problem)
+  })
+
   it('come again when the server says later', async () => {
     let calls = 0
     const server = createServer((_request, response) => {

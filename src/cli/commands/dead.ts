@@ -1,5 +1,6 @@
 // `sluice dead`: runs that died and events that found no way. One by its id, or all of a filter, counted first.
 import { open } from 'node:fs/promises'
+import { json } from '../../observe/explain-words.ts'
 import { roomForMore, writeAnswer } from '../answer-stream.ts'
 import { pathOf } from '../caller.ts'
 import { ended } from '../problem.ts'
@@ -214,7 +215,7 @@ async function exportPages(
     if (answer.kind !== 'done') return ended(scene.out, answer)
     const page = answer.value as Page<unknown>
     done += page.items.length
-    await write(page.items.map((item) => `${JSON.stringify(item)}\n`).join(''), done)
+    await write(page.items.map((item) => `${json(item)}\n`).join(''), done)
     cursor = page.next
   }
   return undefined

@@ -47,7 +47,7 @@ export const migrate: Command = {
 function print({ out }: Scene, checks: readonly Check[]): void {
   for (const { name, state, what, fix } of checks) {
     out.line(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${plain(what)}`)
-    if (fix !== undefined && state !== 'ok') out.line(`${' '.repeat(22)}${fix}`)
+    if (fix !== undefined && state !== 'ok') out.line(`${' '.repeat(22)}${plain(fix)}`)
   }
   out.line(`\n${out.paint('bold', 'defaults')}`)
   out.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, written(value)]))

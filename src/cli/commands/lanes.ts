@@ -4,7 +4,7 @@ import { ended } from '../problem.ts'
 import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
 import { unconfirmed } from '../confirm.ts'
 import { EXIT, type Exit } from '../exit.ts'
-import { time, type Column } from '../output.ts'
+import { plainLines, time, type Column } from '../output.ts'
 
 interface Lane {
   readonly id: string
@@ -39,7 +39,7 @@ export const explain: Command = {
   run: (scene) => {
     const [flow = '', key = ''] = scene.given.words
     const call = { method: 'GET', path: '/v1/explain', query: { flow, key } } as const
-    return show(scene, call, ({ text }: { readonly text: string }) => scene.out.line(text))
+    return show(scene, call, ({ text }: { readonly text: string }) => scene.out.line(plainLines(text)))
   },
 }
 
