@@ -214,11 +214,31 @@ describe.skipIf(!existsSync(SCRIPT) && process.env['CI'] !== 'true')('at a termi
     const env = { SLUICE_URL: server.url, NODE_NO_WARNINGS: '1', TERM: 'xterm-256color' }
     const no = await typed(folder, env, 'purge --flow=waits --key=ada', 'n')
     expect(no).toMatch(/flow "waits" and key "ada" is removed for good from http[^]*Nothing was done[^]*ended 1/)
+    for (const end of ['\u0003', '\u0004']) {
+      const ended = await typed(folder, env, 'purge --flow=waits --key=ada --json', end)
+      expect(ended).toMatch(/"code":"NOT_CONFIRMED"[^]*ended 1/)
+    }
     const yes = await typed(folder, env, 'purge --flow=waits --key=ada', 'y')
     expect(yes).toMatch(/events[^]*1[^]*ended 0/)
     expect(await typed(folder, env, 'flows', '')).toContain('\u001b[1mflow')
     expect(await typed(folder, { ...env, NO_COLOR: '1' }, 'flows', '')).not.toContain('\u001b')
   })
+})
+
+it('a command that was told not to ask ends at the first signal, though its server is slow', async () => {
+  const asked = Promise.withResolvers<void>()
+  const server = createServer(({ method }, response) => {
+    if (method === 'POST') asked.resolve()
+    else response.end('{"ok":true}')
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => server.close().closeAllConnections())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const purge = new Program(folderWith({}), ['purge', '--tenant=x', '--yes', `--url=${url}`])
+  onTestFinished(() => void purge.child.kill('SIGKILL'))
+  await asked.promise
+  await purge.stop()
+  expect(purge.child.signalCode).toBe('SIGTERM')
 })
 
 describe('sluice completion', () => {
