@@ -185,7 +185,7 @@ describe('sluice start', () => {
       /CONFIG_INVALID.*export default app/,
     ],
     ['it throws', { 'sluice.config.ts': 'throw new Error("my own")' }, ['start'], 1, /CONFIG_INVALID[^]*my own/],
-    ['the port is none', { 'sluice.config.ts': configured('x') }, ['start', '--port=http'], 1, /CONFIG_INVALID.*port/],
+    ['the port is none', { 'sluice.config.ts': configured('x') }, ['start', '--port=http'], 2, /port is "http"/],
     ['the command is none', {}, ['begin'], 2, /sluice <command>/],
     ['the option is none', {}, ['start', '--prot=1'], 2, /--prot/],
     ['there is too much', {}, ['start', 'now'], 2, /now is too much/],

@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs'
 import type { ListenOptions } from '../../http/server.ts'
 import type { Given, Options } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import { misused, type Command, type Scene } from '../command.ts'
 import { configFile } from '../config-file.ts'
 import { dev as runAnew } from '../dev.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, type Exit } from '../exit.ts'
 import { start as runOnce } from '../start.ts'
 
 const LISTEN: Options = {
@@ -34,7 +34,10 @@ export const start: Command = {
   says: 'run the app; options go before what the file exports as listen: { port, host, tls, trustProxy }',
   options: { ...LISTEN, ...DELIVERING },
   isLasting: true,
-  run: async ({ given, where, out }) => {
+  run: async (scene) => {
+    const { given, where, out } = scene
+    const wrong = wrongPort(scene)
+    if (wrong !== undefined) return wrong
     const file = configFile(where.folder, where.config)
     const how = { listen: listenOf(given), ...forcedBy(given) }
     await runOnce({ file, ...how, say: (line) => out.line(line), signal: stopSignal() })
@@ -47,7 +50,10 @@ export const dev: Command = {
   says: 'run the app, and again whenever a file changes',
   options: LISTEN,
   isLasting: true,
-  run: async ({ given, where, out }) => {
+  run: async (scene) => {
+    const { given, where, out } = scene
+    const wrong = wrongPort(scene)
+    if (wrong !== undefined) return wrong
     const proxies = given.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
     const texts = Object.entries({ ...given.texts(['port', 'host']), config: configFile(where.folder, where.config) })
     await runAnew({
@@ -72,6 +78,13 @@ export const version: Command = {
     else out.line(number)
     return Promise.resolve(EXIT.done)
   },
+}
+
+/** `--port=$PORT` where there is no PORT is no number, and not any port that is free. */
+function wrongPort(scene: Scene): Exit | undefined {
+  const port = scene.given.text('port')
+  if (port === undefined || /^\d+$/.test(port)) return undefined
+  return misused(scene, `port is ${JSON.stringify(port)}; it is a number.`)
 }
 
 function listenOf(given: Given): ListenOptions {
