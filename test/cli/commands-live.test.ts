@@ -131,6 +131,18 @@ describe('sluice work --once', () => {
     expect((await run(folder, ['work', '--once'])).code).toBe(0)
   })
 
+  it('stopped while something is due, it ends with 1 and says so', async () => {
+    const slow = WORKING.replace(
+      'run: async ({ publish }) => {',
+      "concurrency: 1, run: async ({ publish }) => { console.log('it runs')",
+    )
+    const folder = folderWith({ 'sluice.config.ts': slow })
+    for (let n = 0; n < 3; n++) await run(folder, ['flows'], { env: { PUBLISH: '1' } })
+    const work = new Program(folder, ['work', '--once'])
+    await work.said(/(it runs)/)
+    expect([await work.stop(), work.text]).toEqual([1, expect.stringMatching(/was stopped.*due: first/)])
+  })
+
   it('does not wait for what no flow of this app is for', async () => {
     const folder = folderWith({ 'sluice.config.ts': WORKING })
     await run(folder, ['flows'], { env: { PUBLISH: '1' } })

@@ -17,6 +17,8 @@ describe('with --json', () => {
     [2, 'USAGE_WRONG', ['purge']],
     [2, 'USAGE_WRONG', ['dead', '--flwo=x']],
     [2, 'USAGE_WRONG', ['dance']],
+    [2, 'USAGE_WRONG', ['start', '--port=']],
+    [2, 'USAGE_WRONG', ['dev', '--port=http']],
     [3, 'NOT_FOUND', ['lanes', 'show', 'waits', 'nobody']],
     [1, 'FILE_FAILED', ['dead', 'export', '--out=no/such/folder']],
   ])('%i, %s is a problem as the API has them: sluice %j', async (code, name, args) => {
@@ -87,6 +89,19 @@ describe('what was not done is no success', () => {
         expect.stringMatching(/The answer could not be written: ENOSPC.*\n$/),
       ])
     }
+  })
+
+  it('of a replay of which some events failed', async () => {
+    const strict = `const keyOf = (event) => { if (existsSync('mended')) throw new Error('no such user'); return`
+    const folder = folderWith({ 'sluice.config.ts': APP.replace(/const keyOf = .* =>(.*)/, `${strict}$1 }`) })
+    const server = await serve(folder)
+    await server.publish('order', 'ada')
+    writeFileSync(join(folder, 'mended'), '')
+    const ran = await server.sluice('replay', 'start', '--all', '--yes')
+    expect([ran.code, ran.stdout]).toEqual([
+      1,
+      expect.stringMatching(/state +done[^]*failed +1, the last: no such user/),
+    ])
   })
 
   it('of a server whose store another process has', async () => {

@@ -82,7 +82,8 @@ async function watch(scene: Scene, begun: Replay): Promise<Exit> {
   progress.end()
   print(scene, replay)
   if (replay.state === 'running') out.note(`It goes on: sluice replay show ${replay.id}`)
-  return replay.state === 'done' || replay.state === 'running' ? EXIT.done : EXIT.failed
+  const isWell = replay.state === 'done' || replay.state === 'running'
+  return isWell && replay.failed === 0 ? EXIT.done : EXIT.failed
 }
 
 function print({ out }: Scene, replay: Replay): void {

@@ -6,7 +6,7 @@ import { keepForAnswers } from '../answer-stream.ts'
 import { configFile, configured } from '../config-file.ts'
 import { misused, type Command, type Scene } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { many } from '../output.ts'
+import { many, plain } from '../output.ts'
 import { DELIVERING, forcedBy } from './run-app.ts'
 
 const LOOK_EVERY: Millis = 50
@@ -39,17 +39,20 @@ export const work: Command = {
     if (out.asJson) keepForAnswers()
     const { app } = await configured(configFile(where.folder, where.config))
     const tally = new Tally(app)
+    let isCutShort = false
     try {
       mustBeFit(app.setUp(), forcedBy(given))
       await app.start()
       const left = await idle(app, tally, scene)
-      if (left.length > 0) out.note(`Due, but of no flow that begins here: ${left.join(', ')}`)
+      isCutShort = scene.signal.aborted && left.length > 0
+      const why = isCutShort ? 'It was stopped, and these are due' : 'Due, but of no flow that begins here'
+      if (left.length > 0) out.note(`${why}: ${plain(left.join(', '))}`)
     } finally {
       await app.stop()
     }
     if (out.asJson) out.answer(tally.counts)
     else out.line(`${many(tally.counts.runs, 'run')}, of which ${tally.counts.failed} failed.`)
-    return given.is('fail') && tally.counts.failed > 0 ? EXIT.failed : EXIT.done
+    return isCutShort || (given.is('fail') && tally.counts.failed > 0) ? EXIT.failed : EXIT.done
   },
 }
 
@@ -88,7 +91,7 @@ class Tally {
   }
 }
 
-/** Answers the flows that are due and that nobody here begins. */
+/** Answers the flows that are due and that nobody here begins; all that are due, if it is to stop. */
 async function idle(app: Sluice, tally: Tally, { clock, signal }: Scene): Promise<readonly string[]> {
   let seen = -1
   let still = clock.monotonic()
@@ -103,7 +106,7 @@ async function idle(app: Sluice, tally: Tally, { clock, signal }: Scene): Promis
     if (clock.monotonic() - still > GIVEN_UP_AFTER) return due
     await new Promise<void>((resolve) => clock.after(LOOK_EVERY, resolve))
   }
-  return []
+  return dueFlows(app, clock.now())
 }
 
 async function dueFlows(app: Sluice, now: Millis): Promise<readonly string[]> {
