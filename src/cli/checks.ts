@@ -35,9 +35,9 @@ export async function allChecks(scene: Scene): Promise<readonly Check[]> {
   return [
     ...checks,
     await keysCheck(scene, listen),
-    await count(scene, '/v1/sources', (items) => unverified(items)),
-    await count(scene, '/v1/limits', (items) => declared('limits', items.length, 'app.limit keeps calls under a rate')),
-    await count(scene, '/v1/alerts', (items) => alertsCheck(items)),
+    await count(scene, '/v1/sources', unverified),
+    await count(scene, '/v1/limits', limitsCheck, { limit: '1000' }),
+    await count(scene, '/v1/alerts', alertsCheck),
     await auditCheck(scene),
   ]
 }
@@ -131,8 +131,13 @@ async function storeOf(scene: Scene): Promise<StoreSafety | Check> {
 
 type Items = readonly Readonly<Record<string, unknown>>[]
 
-async function count(scene: Scene, path: string, judge: (items: Items) => Check): Promise<Check> {
-  const answer = await ask(scene, { method: 'GET', path })
+async function count(
+  scene: Scene,
+  path: string,
+  judge: (items: Items) => Check,
+  query: Readonly<Record<string, string>> = {},
+): Promise<Check> {
+  const answer = await ask(scene, { method: 'GET', path, query })
   if (answer.kind === 'done') return judge((answer.value as { readonly items: Items }).items)
   const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
   return { name: path, state: 'wrong', what, ...(answer.kind === 'problem' && { fix: answer.problem.fix }) }
@@ -146,7 +151,7 @@ function keysCheck(scene: Scene, { host = '127.0.0.1', trustProxy = [] }: Listen
     if (items.length > 0) return { name: 'keys', state: 'ok', what: `${many(items.length, 'key')} to the API.` }
     const fix = 'sluice keys make <name> --role=operate gives one.'
     if (isOpen) return { name: 'keys', state: 'wrong', what: `It listens on ${host}, and nobody has a key.`, fix }
-    return { name: 'keys', state: 'ok', what: 'None: the API answers only calls from the machine itself.' }
+    return { name: 'keys', state: 'look', what: 'None: the API answers whoever is on the machine itself.', fix }
   })
 }
 
@@ -157,12 +162,24 @@ function unverified(items: Items): Check {
   return { name: 'sources', state: 'look', what: `Everybody can send to ${open.join(', ')}.`, fix }
 }
 
+/** Those that keys have of their own, `<limit>/<key>`, are declared with it. */
+function limitsCheck(items: Items): Check {
+  const own = items.filter((limit) => limit['declared'] === true && !String(limit['name']).includes('/'))
+  return declared('limits', own.length, 'app.limit keeps calls under a rate')
+}
+
 function alertsCheck(items: Items): Check {
+  const name = 'alerts'
+  const broken = items.filter((alert) => alert['broken'] !== undefined)
+  if (broken.length > 0) {
+    const what = broken.map((alert) => `${String(alert['name'])} throws: ${String(alert['broken'])}`).join(' ')
+    return { name, state: 'look', what, fix: 'Mend its when: until then nobody is told.' }
+  }
   const raised = items
     .filter(({ state }) => state === 'raised')
-    .map(({ name, text }) => `${String(name)}: ${String(text)}`)
-  if (raised.length === 0) return declared('alerts', items.length, 'app.alert tells people when something is wrong')
-  return { name: 'alerts', state: 'look', what: raised.join(' '), fix: 'sluice alerts, then sluice explain.' }
+    .map((alert) => `${String(alert['name'])}: ${String(alert['text'])}`)
+  if (raised.length === 0) return declared(name, items.length, 'app.alert tells people when something is wrong')
+  return { name, state: 'look', what: raised.join(' '), fix: 'sluice alerts, then sluice explain.' }
 }
 
 function declared(name: string, howMany: number, why: string): Check {

@@ -1,7 +1,7 @@
 // `sluice doctor` and `sluice migrate`: what is wrong is found, said with what to do, and is how the program ends.
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { APP, folderWith, run, serve } from './commands-rig.ts'
+import { APP, folderWith, run, serve, until } from './commands-rig.ts'
 
 interface Report {
   readonly checks: readonly {
@@ -26,7 +26,7 @@ describe('sluice doctor', () => {
       server: 'ok',
       store: 'ok',
       clock: 'ok',
-      keys: 'ok',
+      keys: 'look',
       sources: 'ok',
       limits: 'ok',
       alerts: 'ok',
@@ -61,6 +61,27 @@ describe('sluice doctor', () => {
     const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])
     expect([ran.code, ran.stderr]).toEqual([0, expect.anything()])
     expect(states(ran.json)).toMatchObject({ server: 'look', sources: 'look', alerts: 'look', store: 'ok' })
+  })
+
+  it('says which alert is broken, and does not count the limits of keys', async () => {
+    const config = APP.replace(/when: .* }\)/, "when: () => { throw new Error('no such figure') } })")
+      .replace('app.limit(', 'const calls = app.limit(')
+      .replace('key: keyOf, run: () => {} })', 'key: keyOf, run: ({ key }) => calls.per(key).run(() => {}) })')
+    const server = await serve(folderWith({ 'sluice.config.ts': config }))
+    for (const user of ['ada', 'bob']) await server.publish('order', user)
+    const of = async (path: string): Promise<string> => (await fetch(`${server.url}/v1/${path}`)).text()
+    await until(
+      () => of('limits'),
+      (text) => text.includes('calls/ada') && text.includes('calls/bob'),
+    )
+    await until(
+      () => of('alerts'),
+      (text) => text.includes('no such figure'),
+    )
+    const { stdout } = await server.sluice('doctor')
+    expect(stdout).toMatch(/look +alerts +many-dead throws: .*no such figure/)
+    expect(stdout).toMatch(/ok +limits +1 declared\./)
+    expect((await server.sluice('alerts')).stdout).toMatch(/many-dead +clear, broken .*no such figure/)
   })
 
   it('says who has the file', async () => {

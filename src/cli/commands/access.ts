@@ -120,13 +120,18 @@ interface Alert {
   readonly state: string
   readonly since?: number
   readonly text: string
+  /** What its condition threw. */
+  readonly broken?: string
 }
 
 const ALERTS: readonly Column<Alert>[] = [
   { title: 'alert', cell: ({ name }) => name },
-  { title: 'state', cell: ({ state }) => state },
+  { title: 'state', cell: ({ state, broken }) => (broken === undefined ? state : `${state}, broken`) },
   { title: 'since', cell: ({ since }) => time(since) },
-  { title: 'what', cell: ({ text }) => text },
+  {
+    title: 'what',
+    cell: ({ text, broken }) => (broken === undefined ? text : `${text} Its when throws: ${broken}`.trim()),
+  },
 ]
 
 export const alerts: Command = {
