@@ -2,7 +2,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -38,6 +38,32 @@ describe('sluice tail', () => {
     await again.publish('bad', 'bob')
     await all.said(/claimed +(fails)/)
     expect(await all.stop()).toBe(0)
+  })
+
+  it('reads no more than is read of it', async () => {
+    const change = JSON.stringify({ at: 0, kind: 'event', flow: '', id: 'x'.repeat(10_000), detail: '' })
+    const event = `id: a-1\nevent: event\ndata: ${change}\n\n`
+    const sent = Promise.withResolvers<'all'>()
+    const stood = Promise.withResolvers<'some'>()
+    const flood = async (response: ServerResponse): Promise<void> => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let n = 0; n < 10_000; n++) {
+        if (response.write(event)) continue
+        const stands = setTimeout(stood.resolve, 2_000, 'some' as const)
+        await Promise.race([once(response, 'drain'), once(response, 'close')])
+        clearTimeout(stands)
+      }
+      sent.resolve('all')
+    }
+    const server = createServer((_request, response) => void flood(response)).listen(0, '127.0.0.1')
+    onTestFinished(() => server.close().closeAllConnections())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const tail = spawn(process.execPath, [MAIN, 'tail', `--url=${url}`], { cwd: folderWith({}) })
+    onTestFinished(() => void tail.kill('SIGKILL'))
+    expect(await Promise.race([sent.promise, stood.promise])).toBe('some')
+    tail.stdout.resume()
+    expect(await sent.promise).toBe('all')
   })
 
   it('says to the same server up to where it has read, and ends when it is let in no more', async () => {

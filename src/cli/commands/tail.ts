@@ -1,5 +1,6 @@
 // `sluice tail`: what happens on the server, as it happens, until somebody has seen enough.
 import type { Clock, Millis } from '../../clock.ts'
+import { roomForMore } from '../answer-stream.ts'
 import { findServer } from '../api-call.ts'
 import { texts, type Command, type Scene } from '../command.ts'
 import { EXIT, type Exit } from '../exit.ts'
@@ -78,6 +79,8 @@ async function print(scene: Scene, response: Response, before: string): Promise<
     for await (const event of serverEvents(response.body)) {
       last = event.id === '' ? last : event.id
       printOne(scene, event)
+      // Whoever reads slowly is waited for: what the server has too much of it leaves out, and says so.
+      await roomForMore()
     }
   } catch {
     // Cut off: whoever reads on says from where.
