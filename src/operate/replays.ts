@@ -246,6 +246,8 @@ function paceOf({ rate = DEFAULT_RATE, per = '1s' }: ReplayOptions): Pick<Replay
 }
 
 function idOf(id: string = randomUUID()): string {
+  // GET /v1/replays/count is no replay.
+  if (id === 'count') throw invalid('id is "count", which nothing could be asked by; choose another one.')
   if (typeof id === 'string' && id !== '' && id.length <= ID_LENGTH_MAX && id.isWellFormed()) return id
   throw invalid(`id is a text of 1 to ${ID_LENGTH_MAX} characters.`)
 }

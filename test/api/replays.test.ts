@@ -100,6 +100,7 @@ describe.each(STORES)('replays on %s', (store) => {
     { filter: { from: 'soon' } },
     { filter: { from: 5.5 } },
     { filter: {}, id: '' },
+    { filter: {}, id: 'count' },
     { filter: {}, into: ['nothing'] },
     { filter: {}, into: 'f' },
     { filter: {}, rate: 0 },
