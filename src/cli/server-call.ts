@@ -65,14 +65,16 @@ async function answerOf(response: Response, where: string): Promise<Answer> {
   try {
     const value = JSON.parse(text) as unknown
     if (response.ok) return { kind: 'done', value }
-    if (isProblem(value)) return { kind: 'problem', problem: value, ...laterBy(response.headers.get('retry-after')) }
+    // Of a request that no route was asked with, less is said.
+    const problem = isProblem(value) ? { status: response.status, fix: '', ...value } : undefined
+    if (problem !== undefined) return { kind: 'problem', problem, ...laterBy(response.headers.get('retry-after')) }
   } catch {
     // Somebody else's page.
   }
   return { kind: 'unreached', why: `${where} answered ${response.status}, but not as Sluice does.` }
 }
 
-function isProblem(value: unknown): value is Problem {
+function isProblem(value: unknown): value is Pick<Problem, 'code' | 'detail'> {
   return typeof value === 'object' && value !== null && 'code' in value && 'detail' in value
 }
 

@@ -40,6 +40,15 @@ describe('with --json', () => {
   })
 })
 
+describe('a problem without a fix', () => {
+  it('is told without one: a key that no address has room for', async () => {
+    const server = await serve(folderWith({ 'sluice.config.ts': APP }))
+    const [ran, json] = [[], ['--json']].map((more) => server.sluice('explain', 'does', 'k'.repeat(100_000), ...more))
+    expect([(await ran)?.code, (await ran)?.stderr]).toEqual([1, expect.not.stringContaining('undefined')])
+    expect((await json)?.json).toMatchObject({ status: 431, code: expect.any(String), fix: '' })
+  })
+})
+
 /** Of Linux: nothing can be written to it. */
 const FULL = '/dev/full'
 
