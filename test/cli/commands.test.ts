@@ -214,6 +214,16 @@ describe('commands that ask the running server', () => {
     expect((await server.sluice('flows', '--api-key=slk_wrong')).stderr).toContain('KEY_WRONG')
   })
 
+  it('verify the log of who did what, up to a head that was kept', async () => {
+    const server = await served()
+    await server.sluice('flows', 'pause', 'does')
+    const kept = /(--head=[\w-]{43})\n/.exec((await server.sluice('audit', 'verify', '--verbose')).stderr)?.[1] ?? ''
+    await server.sluice('flows', 'resume', 'does')
+    expect((await server.sluice('audit', 'verify', kept)).code).toBe(0)
+    const other = await server.sluice('audit', 'verify', `--head=${'x'.repeat(43)}`)
+    expect([other.code, other.stdout]).toEqual([1, expect.stringContaining('is not in it')])
+  })
+
   it('add up what came and how it ended', async () => {
     const server = await served()
     await server.publish('order', 'ada')

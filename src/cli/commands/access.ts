@@ -78,7 +78,7 @@ const AUDIT: readonly Column<Entry>[] = [
 ]
 
 type Verified =
-  | { readonly kind: 'whole'; readonly entries: number }
+  | { readonly kind: 'whole'; readonly entries: number; readonly head?: { readonly chain: string } }
   | { readonly kind: 'broken'; readonly why: 'changed' | 'cut' | 'unknown'; readonly at: number }
 
 const BROKEN = {
@@ -102,15 +102,18 @@ export const audit: readonly Command[] = [
   {
     words: 'audit verify',
     says: 'whether an entry was changed or is missing; ends with 1 if so',
+    options: texts({ head: 'what an earlier one said to keep: it must still be in the log' }),
     run: async (scene) => {
-      const { out } = scene
-      const answer = await ask(scene, { method: 'GET', path: '/v1/audit/verify' })
+      const { out, given } = scene
+      const answer = await ask(scene, { method: 'GET', path: '/v1/audit/verify', query: given.texts(['head']) })
       if (answer.kind !== 'done') return ended(out, answer)
       const verified = answer.value as Verified
       if (out.asJson) out.answer(verified)
       else if (verified.kind === 'whole') out.line(`The chain is whole: ${many(verified.entries, 'entry', 'entries')}.`)
       else out.line(out.paint('red', `The chain is broken ${BROKEN[verified.why](verified.at)}.`))
-      return verified.kind === 'whole' ? EXIT.done : EXIT.failed
+      if (verified.kind !== 'whole') return EXIT.failed
+      if (verified.head !== undefined) out.tell(`Its head, to be kept elsewhere: --head=${verified.head.chain}`)
+      return EXIT.done
     },
   },
 ]
