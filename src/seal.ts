@@ -124,6 +124,9 @@ export function masterKeys(
   given: string | readonly string[] | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
+  if (Array.isArray(given) && given.length === 0) {
+    throw new SluiceError('CONFIG_INVALID', `key is an empty list: ${HOW_TO_GIVE_A_KEY}, or leave it out.`)
+  }
   // Also of one text that came from the variable, or from another like it.
   if (given !== undefined) return [given].flat().flatMap((keys) => keys.split(','))
   return (env[MASTER_KEY] ?? '').split(/[\s,]+/).filter((key) => key !== '')

@@ -25,8 +25,10 @@ export const endpointActs: readonly Command[] = [
       const { delivered, status, ms, answer = '', error } = asked.value as Tested
       if (scene.out.asJson) scene.out.answer(asked.value)
       else
-        scene.out.line(delivered ? `Delivered: ${status} after ${ms} ms.` : `Not delivered, after ${ms} ms: ${error}`)
-      if (!scene.out.asJson && answer !== '') scene.out.note(answer)
+        scene.out.line(
+          delivered ? `Delivered: ${status} after ${ms} ms.` : `Not delivered, after ${ms} ms: ${plain(error)}`,
+        )
+      if (!scene.out.asJson && answer !== '') scene.out.note(plain(answer))
       return delivered ? EXIT.done : EXIT.failed
     },
   },
