@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { laneId } from '../../model/identity.ts'
 import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { keys, only, type Stage, type Suite } from './stage.ts'
-import { DAY, blocking, dead, mark, place, retry } from './vocabulary.ts'
+import { DAY, SECOND, blocking, claimOf, dead, done, mark, place, retry } from './vocabulary.ts'
 
 async function purged(t: Stage, what: PurgeCall['what'], n = 1_000): Promise<PurgeReply> {
   return t.store.purge({ what, n })
@@ -18,6 +18,16 @@ const lanes = (...of: readonly string[]): PurgeCall['what'] => ({
 async function has(t: Stage, ...names: readonly string[]): Promise<readonly boolean[]> {
   const { bodies } = await t.store.bodies({ events: names.map((name) => t.id(name)) })
   return bodies.map((body) => body !== undefined)
+}
+
+/** Each event that waits in a run of its own: with one call the last run ends and the next begins. */
+async function oneByOne(t: Stage): Promise<void> {
+  const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
+  const claim = [claimOf({ maxEvents: 1 })]
+  for (let { claimed } = await t.turn({ claim }); claimed.length > 0;) {
+    const settle = claimed.map(({ lane, token }) => ({ lane, token, ...end }))
+    claimed = (await t.turn({ settle, claim })).claimed
+  }
 }
 
 export const purge: Suite = (rule) => {
@@ -91,6 +101,28 @@ export const purge: Suite = (rule) => {
       assert.deepEqual(await has(t, 'shared'), [false])
     },
   )
+
+  rule('L15 L23 by lane: records of a thousand runs whose events are gone by age hide none before them', async (t) => {
+    await t.append('kept', { source: 'bank', subject: 'ada' })
+    await t.end(await t.next())
+    await t.send(
+      ...Array.from({ length: 1_001 }, (_, n) => t.event(`noise ${n}`, { source: 'noise', dedupeFor: SECOND })),
+    )
+    await oneByOne(t)
+    t.clock.advance(DAY)
+    assert.equal((await t.upkeep({ events: { noise: SECOND } })).events, 1_001)
+    assert.deepEqual(await has(t, 'noise 0', 'kept'), [false, true])
+    let events = 0
+    for (let more = true, steps = 0; more; steps++) {
+      assert.ok(steps < 20, 'it comes to an end')
+      const reply = await purged(t, lanes('k'), 10)
+      events += reply.events
+      more = reply.more
+    }
+    assert.equal(events, 1)
+    assert.deepEqual(await has(t, 'kept'), [false])
+    assert.deepEqual(await t.all('runs'), [])
+  })
 
   rule('L15 by tenant: every event of the tenant, shared or not, and nothing of others', async (t) => {
     await t.append('a', { tenant: 'acme', keys: ['x', 'shared'] })

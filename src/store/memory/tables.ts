@@ -277,6 +277,7 @@ export class MemoryRuns implements RunTable {
     return this.oldest(0, this.all.size)
       .filter((run) => run.lane === lane)
       .slice(-n)
+      .toReversed()
   }
 
   remove(id: string): void {

@@ -21,8 +21,9 @@ const END = { whileRunning: 'window', keep: 0 } as const
 
 export function purge(work: Work, call: PurgeCall): Purged {
   const { what } = call
-  const found = what.kind === 'lanes' ? inLanes(work, what.ids, call.n) : wholeEvents(work, what, call.n)
-  const counts = { events: 0, letters: 0, runs: 0 }
+  const looked = what.kind === 'lanes' ? inLanes(work, what.ids, call.n) : wholeEvents(work, what, call.n)
+  const { found } = looked
+  const counts = { events: 0, letters: 0, runs: looked.emptyRuns }
   for (const event of found) {
     const lanes = what.kind === 'lanes' ? event.lanes.filter((lane) => what.ids.includes(lane)) : event.lanes
     for (const lane of lanes) {
@@ -36,33 +37,63 @@ export function purge(work: Work, call: PurgeCall): Purged {
     counts.events++
   }
   work.note({ kind: 'purged', flow: '', id: what.kind, detail: String(counts.events) })
-  return { ...counts, more: found.length === call.n }
+  return { ...counts, more: looked.more }
 }
 
-function wholeEvents(work: Work, what: Exclude<PurgeCall['what'], { kind: 'lanes' }>, n: number): readonly EventRow[] {
+interface Looked {
+  readonly found: readonly EventRow[]
+  /** Records of runs that led to nothing any more, and went. */
+  readonly emptyRuns: number
+  readonly more: boolean
+}
+
+function wholeEvents(work: Work, what: Exclude<PurgeCall['what'], { kind: 'lanes' }>, n: number): Looked {
   const { events } = work.tables
-  if (what.kind === 'tenant') return events.ofTenant(what.tenant, n)
-  const event = events.byId(what.id)
-  return event === undefined || event.purgedHash !== '' ? [] : [event]
+  const event = what.kind === 'event' ? events.byId(what.id) : undefined
+  const one = event === undefined || event.purgedHash !== '' ? [] : [event]
+  const found = what.kind === 'tenant' ? events.ofTenant(what.tenant, n) : one
+  return { found, emptyRuns: 0, more: found.length === n }
 }
 
 /** Events that wait, run, are dead or were done in these lanes. */
-function inLanes(work: Work, ids: readonly LaneId[], n: number): readonly EventRow[] {
-  const { events, lanes, letters, places, runs } = work.tables
+function inLanes(work: Work, ids: readonly LaneId[], n: number): Looked {
+  const { events, lanes, letters, places } = work.tables
   const seqs = new Set<number>()
+  let [emptyRuns, isCut] = [0, false]
   for (const id of ids) {
     const lane = lanes.get(id)
     const waiting = lane === undefined ? [] : [...places.first(lane, 0, n), ...places.first(lane, 1, n)]
     const dead = letters.ofLane(id).flatMap((letter) => letter.places)
     for (const place of [...waiting, ...dead]) seqs.add(place.event)
-    for (const run of runs.ofLane(id, RUNS_LOOKED_AT)) {
-      for (const seq of run.events) seqs.add(seq)
-      // Nothing is left to be found by it.
-      if (run.events.length === 0) runs.remove(run.id)
-    }
+    const past = lookAtRuns(work, id, n)
+    for (const seq of past.seqs) seqs.add(seq)
+    emptyRuns += past.empty
+    isCut ||= past.isCut
   }
-  const found = [...seqs].flatMap((seq) => events.bySeq(seq) ?? [])
-  return found.filter((event) => event.purgedHash === '').slice(0, n)
+  const found = [...seqs]
+    .filter((seq) => events.hasBytes(seq))
+    .slice(0, n)
+    .flatMap((seq) => events.bySeq(seq) ?? [])
+  return { found, emptyRuns, more: isCut || found.length === n }
+}
+
+/** The newest runs of a lane. Those whose events are all gone go as well: they would hide the older ones for good. */
+function lookAtRuns(work: Work, id: LaneId, n: number): { seqs: Set<number>; empty: number; isCut: boolean } {
+  const { events, runs } = work.tables
+  const page = runs.ofLane(id, RUNS_LOOKED_AT)
+  const seqs = new Set<number>()
+  let [looked, empty] = [0, 0]
+  for (const run of page) {
+    if (seqs.size >= n || looked > EVENTS_LOOKED_AT) return { seqs, empty, isCut: true }
+    looked += run.events.length
+    const left = run.events.values().filter((seq) => events.hasBytes(seq))
+    const some = left.take(n).toArray()
+    for (const seq of some) seqs.add(seq)
+    if (some.length > 0) continue
+    runs.remove(run.id)
+    empty++
+  }
+  return { seqs, empty, isCut: page.length === RUNS_LOOKED_AT }
 }
 
 /** Whether some lane has not ended with an event yet. However many are asked about, a lane's letters are read once: none may change meanwhile. */
@@ -149,3 +180,5 @@ function forgetRuns(work: Work, lane: LaneId, seq: number): number {
 }
 
 const RUNS_LOOKED_AT = 1_000
+/** Of these runs, in one call. */
+const EVENTS_LOOKED_AT = 5_000

@@ -169,6 +169,7 @@ export interface EventTable {
 export interface RunTable {
   /** `isFirst`: there surely is no record of it yet. Of one that is overwritten the first start stays: records stand in that order. */
   put(run: RunRow, isFirst: boolean): void
+  /** The newest `n`, the newest first. */
   ofLane(lane: LaneId, n: number): readonly RunRow[]
   remove(id: string): void
   /** In the order in which they began, after the run of that number. */
