@@ -143,7 +143,8 @@ export class MemoryPlaces implements PlaceTable {
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
-    this.#keep(lane, rank, (place) => !positions.includes(place.pos))
+    const gone = new Set(positions)
+    this.#keep(lane, rank, (place) => !gone.has(place.pos))
   }
 
   of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[] {

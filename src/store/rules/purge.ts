@@ -1,5 +1,5 @@
 // purge: what one lane, tenant or event holds goes at once; a live run keeps its lease, not its events (L15).
-import { isLive, type Lane, type Rank } from '../../model/lane.ts'
+import { isLive, type Lane, type Rank, type Run } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
 import { endRun } from '../../model/settle.ts'
 import { withdraw } from '../../model/steer.ts'
@@ -8,6 +8,7 @@ import { hashOf } from './append.ts'
 import { backToDead, record } from './settle.ts'
 import { removeLetter } from './steer.ts'
 import type { EventRow, LetterRow, PlaceRow } from './tables.ts'
+import { RUNS_LOOKED_AT, toPurge } from './to-purge.ts'
 import type { Work } from './work.ts'
 
 export interface Purged {
@@ -21,83 +22,45 @@ const END = { whileRunning: 'window', keep: 0 } as const
 
 export function purge(work: Work, call: PurgeCall): Purged {
   const { what } = call
-  const looked = what.kind === 'lanes' ? inLanes(work, what.ids, call.n) : wholeEvents(work, what, call.n)
-  const { found } = looked
-  const counts = { events: 0, letters: 0, runs: looked.emptyRuns }
+  const { found, emptyRuns, more } = toPurge(work, call)
+  const purgedLanes = what.kind === 'lanes' ? new Set(what.ids) : undefined
+  const counts = { events: found.length, letters: 0, runs: emptyRuns }
+  // Thousands may wait in one lane: it is gone through once for all of them.
+  for (const [lane, its] of Map.groupBy(leavings(found, purgedLanes), (one) => one.lane)) {
+    const seqs = new Set(its.map(({ seq }) => seq))
+    counts.letters += leaveLetters(work, lane, seqs)
+    leaveLane(work, lane, seqs)
+    counts.runs += forgetRuns(work, lane, seqs)
+  }
+  const isNeeded = needs(work)
   for (const event of found) {
-    const lanes = what.kind === 'lanes' ? event.lanes.filter((lane) => what.ids.includes(lane)) : event.lanes
-    for (const lane of lanes) {
-      counts.letters += leaveLetters(work, lane, event.seq)
-      leaveLane(work, lane, event.seq)
-      counts.runs += forgetRuns(work, lane, event.seq)
-    }
     // A body that another lane still needs goes when that lane is through with it.
-    if (what.kind === 'lanes' && needs(work)(event)) work.tables.events.doom(event.seq)
+    if (purgedLanes !== undefined && isNeeded(outside(event, purgedLanes))) work.tables.events.doom(event.seq)
     else wipe(work, event)
-    counts.events++
   }
   work.note({ kind: 'purged', flow: '', id: what.kind, detail: String(counts.events) })
-  return { ...counts, more: looked.more }
+  return { ...counts, more }
 }
 
-interface Looked {
-  readonly found: readonly EventRow[]
-  /** Records of runs that led to nothing any more, and went. */
-  readonly emptyRuns: number
-  readonly more: boolean
+/** Which event leaves which lane. `only`: no others. */
+function leavings(found: readonly EventRow[], only: ReadonlySet<LaneId> | undefined): readonly Leaving[] {
+  return found.flatMap(({ seq, lanes }) =>
+    lanes.flatMap((lane) => (only === undefined || only.has(lane) ? { lane, seq } : [])),
+  )
 }
 
-function wholeEvents(work: Work, what: Exclude<PurgeCall['what'], { kind: 'lanes' }>, n: number): Looked {
-  const { events } = work.tables
-  const event = what.kind === 'event' ? events.byId(what.id) : undefined
-  const one = event === undefined || event.purgedHash !== '' ? [] : [event]
-  const found = what.kind === 'tenant' ? events.ofTenant(what.tenant, n) : one
-  return { found, emptyRuns: 0, more: found.length === n }
+interface Leaving {
+  readonly lane: LaneId
+  readonly seq: number
 }
 
-/** Events that wait, run, are dead or were done in these lanes. */
-function inLanes(work: Work, ids: readonly LaneId[], n: number): Looked {
-  const { events, lanes, letters, places } = work.tables
-  const seqs = new Set<number>()
-  let [emptyRuns, isCut] = [0, false]
-  for (const id of ids) {
-    const lane = lanes.get(id)
-    const waiting = lane === undefined ? [] : [...places.first(lane, 0, n), ...places.first(lane, 1, n)]
-    const dead = letters.ofLane(id).flatMap((letter) => letter.places)
-    for (const place of [...waiting, ...dead]) seqs.add(place.event)
-    const past = lookAtRuns(work, id, n)
-    for (const seq of past.seqs) seqs.add(seq)
-    emptyRuns += past.empty
-    isCut ||= past.isCut
-  }
-  const found = [...seqs]
-    .filter((seq) => events.hasBytes(seq))
-    .slice(0, n)
-    .flatMap((seq) => events.bySeq(seq) ?? [])
-  return { found, emptyRuns, more: isCut || found.length === n }
-}
-
-/** The newest runs of a lane. Those whose events are all gone go as well: they would hide the older ones for good. */
-function lookAtRuns(work: Work, id: LaneId, n: number): { seqs: Set<number>; empty: number; isCut: boolean } {
-  const { events, runs } = work.tables
-  const page = runs.ofLane(id, RUNS_LOOKED_AT)
-  const seqs = new Set<number>()
-  let [looked, empty] = [0, 0]
-  for (const run of page) {
-    if (seqs.size >= n || looked > EVENTS_LOOKED_AT) return { seqs, empty, isCut: true }
-    looked += run.events.length
-    const left = run.events.values().filter((seq) => events.hasBytes(seq))
-    const some = left.take(n).toArray()
-    for (const seq of some) seqs.add(seq)
-    if (some.length > 0) continue
-    runs.remove(run.id)
-    empty++
-  }
-  return { seqs, empty, isCut: page.length === RUNS_LOOKED_AT }
+/** Those lanes have ended with it. */
+function outside({ seq, lanes }: EventRow, ended: ReadonlySet<LaneId>): Pick<EventRow, 'seq' | 'lanes'> {
+  return { seq, lanes: lanes.filter((lane) => !ended.has(lane)) }
 }
 
 /** Whether some lane has not ended with an event yet. However many are asked about, a lane's letters are read once: none may change meanwhile. */
-export function needs(work: Work): (event: EventRow) => boolean {
+export function needs(work: Work): (event: Pick<EventRow, 'seq' | 'lanes'>) => boolean {
   const { lanes, letters, places, marks } = work.tables
   const dead = new Map<LaneId, ReadonlySet<number>>()
   const isDead = (id: LaneId, seq: number): boolean => {
@@ -112,43 +75,51 @@ export function needs(work: Work): (event: EventRow) => boolean {
     }) || marks.ofEvent(seq).length > 0
 }
 
-function holds(letter: LetterRow, seq: number): boolean {
-  return letter.places.some((place) => place.event === seq)
-}
-
 /** The bytes go; the identity stays known, with what they hashed to (L10). */
 export function wipe(work: Work, event: EventRow): void {
   for (const mark of work.tables.marks.ofEvent(event.seq)) work.tables.marks.remove(mark.id)
   work.tables.events.wipe(event.seq, hashOf(event.body))
 }
 
-function leaveLane(work: Work, id: LaneId, seq: number): void {
-  const first = work.tables.lanes.get(id)
-  if (first === undefined) return
-  let lane = first
-  for (const { rank, place } of work.tables.places.of(lane, seq)) lane = leavePlace(work, lane, rank, place)
-  if (lane !== first) work.save(lane)
+function leaveLane(work: Work, id: LaneId, seqs: ReadonlySet<number>): void {
+  const lane = work.tables.lanes.get(id)
+  if (lane === undefined) return
+  const { places } = work.tables
+  const gone = [...seqs].flatMap((seq) => places.of(lane, seq))
+  if (gone.length === 0) return
+  for (const rank of RANKS) {
+    const positions = gone.flatMap((held) => (held.rank === rank ? held.place.pos : []))
+    if (positions.length > 0) places.remove(lane, rank, positions)
+  }
+  const { run } = lane
+  const isInRun = ({ rank, place }: (typeof gone)[number]): boolean =>
+    run !== undefined && !run.letter && run.rank === rank && place.pos <= run.upto
+  const waited = gone.filter((held) => !isInRun(held))
+  const live = waited.flatMap(({ rank, place }) => (rank === 0 ? place : []))
+  const less = { waiting: live.length, bytes: sizeOf(live), replays: waited.length - live.length }
+  const left = waited.length === 0 ? lane : withdraw(lane, less, work)
+  const taken = gone.filter(isInRun).map(({ place }) => place)
+  work.save(run === undefined || taken.length === 0 ? left : leaveRun(work, left, run, taken))
 }
 
-function leavePlace(work: Work, lane: Lane, rank: Rank, place: PlaceRow): Lane {
-  work.tables.places.remove(lane, rank, [place.pos])
-  const run = lane.run
-  const inRun = run !== undefined && !run.letter && run.rank === rank && place.pos <= run.upto
-  if (!inRun) {
-    const live = rank === 0
-    return withdraw(lane, { waiting: live ? 1 : 0, bytes: live ? place.size : 0, replays: live ? 0 : 1 }, work)
-  }
-  const less = { ...run, events: run.events - 1, bytes: run.bytes - place.size }
+const RANKS: readonly Rank[] = [0, 1]
+
+function leaveRun(work: Work, lane: Lane, run: Run, gone: readonly PlaceRow[]): Lane {
+  const less = { ...run, events: run.events - gone.length, bytes: run.bytes - sizeOf(gone) }
   if (isLive(run, work.now)) return { ...lane, run: { ...less, purged: true } }
   if (less.events > 0) return { ...lane, run: { ...less, id: work.runId(), parent: run.id } }
   record(work, lane, run, { kind: 'purged', reason: '', places: [] })
   return endRun(lane, END, work)
 }
 
-function leaveLetters(work: Work, lane: LaneId, seq: number): number {
-  const hit = work.tables.letters.ofLane(lane).filter((letter) => holds(letter, seq))
+function sizeOf(places: readonly PlaceRow[]): number {
+  return places.reduce((sum, place) => sum + place.size, 0)
+}
+
+function leaveLetters(work: Work, lane: LaneId, seqs: ReadonlySet<number>): number {
+  const hit = work.tables.letters.ofLane(lane).filter(({ places }) => places.some(({ event }) => seqs.has(event)))
   for (const letter of hit) {
-    const less = { ...letter, places: letter.places.filter((place) => place.event !== seq) }
+    const less = { ...letter, places: letter.places.filter((place) => !seqs.has(place.event)) }
     work.tables.letters.put(less)
     if (letter.state === 'running') interrupt(work, less)
     else if (less.places.length === 0) removeLetter(work, less, 'purged')
@@ -161,24 +132,19 @@ function interrupt(work: Work, letter: LetterRow): void {
   const lane = work.tables.lanes.get(letter.lane)
   const run = lane?.run
   if (lane === undefined || run === undefined) return
-  const bytes = letter.places.reduce((sum, place) => sum + place.size, 0)
-  const less = { ...run, events: letter.places.length, bytes }
+  const less = { ...run, events: letter.places.length, bytes: sizeOf(letter.places) }
   if (isLive(run, work.now)) work.save({ ...lane, run: { ...less, purged: true } })
   else work.save(endRun(backToDead(work, lane, less), END, work))
 }
 
-function forgetRuns(work: Work, lane: LaneId, seq: number): number {
+function forgetRuns(work: Work, lane: LaneId, seqs: ReadonlySet<number>): number {
   const { runs } = work.tables
-  const hit = runs.ofLane(lane, RUNS_LOOKED_AT).filter((run) => run.events.includes(seq))
+  const hit = runs.ofLane(lane, RUNS_LOOKED_AT).filter((run) => run.events.some((event) => seqs.has(event)))
   for (const run of hit) {
-    const events = run.events.filter((event) => event !== seq)
+    const events = run.events.filter((event) => !seqs.has(event))
     // What is left of it leads to its other events, should they be next.
     if (events.length > 0) runs.put({ ...run, events }, false)
     else runs.remove(run.id)
   }
   return hit.length
 }
-
-const RUNS_LOOKED_AT = 1_000
-/** Of these runs, in one call. */
-const EVENTS_LOOKED_AT = 5_000

@@ -186,14 +186,15 @@ function accept(work: Work, lane: Lane, run: Run, call: Settle): Lane {
   const { outcome } = call
   const places = placesOf(work, lane, run)
   const ids = new Map(work.tables.events.at(places).map((event) => [event.seq, event.id]))
-  const named = (list: readonly string[]): readonly PlaceRow[] =>
-    places.filter((place) => list.includes(ids.get(place.event) ?? ''))
-  const dead = named(outcome.dead)
-  const retry = named(outcome.retry).filter((place) => !dead.includes(place))
+  const nameOf = (place: PlaceRow): string => ids.get(place.event) ?? ''
+  const toBury = new Set(outcome.dead)
+  const toRetry = new Set(outcome.retry).difference(toBury)
+  const dead = places.filter((place) => toBury.has(nameOf(place)))
+  const retry = places.filter((place) => toRetry.has(nameOf(place)))
   if (dead.length + retry.length === 0) return finish(work, lane, run, { call, kind: 'done', reason: '' })
 
   const old = run.letter ? work.tables.letters.get(run.id) : undefined
-  const accepted = places.filter((place) => !dead.includes(place) && !retry.includes(place))
+  const accepted = places.filter((place) => !toBury.has(nameOf(place)) && !toRetry.has(nameOf(place)))
   const kind = accepted.length > 0 ? 'partial' : 'dropped'
   record(work, lane, run, { kind, reason: outcome.reason, places: accepted })
   const failed = { ...failedOnce(run, call.attempt, work.now), parent: run.id }
@@ -219,7 +220,7 @@ function accept(work: Work, lane: Lane, run: Run, call: Settle): Lane {
     work.tables.letters.put({ ...old, id: rest.id, parent: run.id, places: retry })
     if (old.blocks) next = { ...next, blocks: next.blocks + 1 }
   } else {
-    const gone = places.filter((place) => !retry.includes(place)).map((place) => place.pos)
+    const gone = places.filter((place) => !toRetry.has(nameOf(place))).map((place) => place.pos)
     work.tables.places.remove(lane, run.rank, gone)
   }
   return putOff(next, rest, later(work.now, outcome.after), work)

@@ -198,7 +198,8 @@ export class SqlitePlaces implements PlaceTable {
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
     this.#forgetHeld()
     const here = this.#live(lane, rank)
-    const goes = (place: PlaceRow): boolean => positions.includes(place.pos)
+    const gone = new Set(positions)
+    const goes = (place: PlaceRow): boolean => gone.has(place.pos)
     for (const { last, list } of this.#lists(lane, rank, here)) {
       const left = list.filter((place) => !goes(place))
       if (left.length === list.length && left.length > 0) continue
