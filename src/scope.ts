@@ -25,6 +25,8 @@ export interface RunScope {
   readonly standing: () => Standing
   /** Whether a slot that is too far away puts it off, rather than having it wait (M6). */
   readonly mayBePutOff: () => boolean
+  /** It has made a call under a limit. */
+  readonly hasCalled: boolean
   /** It has used a slot: put off from now on, it would make that call again. */
   readonly called: () => void
   /** One of its calls waits; the answer says that it no longer does. */
@@ -39,8 +41,9 @@ export class PutOff extends Error {
   readonly after: Millis
   readonly limit: string
 
-  constructor(limit: string, after: Millis) {
-    super(`The next slot of ${limit} is ${Math.ceil(after)} ms away: the run is put off until then.`)
+  constructor(limit: string, away: Millis, after: Millis) {
+    const until = after < away ? `and asks again in ${Math.ceil(after)} ms` : 'until then'
+    super(`The next slot of ${limit} is ${Math.ceil(away)} ms away: the run is put off ${until}.`)
     this.limit = limit
     this.after = after
   }

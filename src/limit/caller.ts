@@ -33,6 +33,11 @@ export class Caller {
     return this.#scope?.standing() === 'live' && this.#scope.mayBePutOff()
   }
 
+  /** Whether its run has made a call under any limit. */
+  get hasCalled(): boolean {
+    return this.#scope?.hasCalled === true
+  }
+
   /** It has used a slot. */
   called(): void {
     this.#scope?.called()

@@ -38,6 +38,8 @@ interface Refused {
 /** The next slot is further away than the caller would wait: it has none. */
 interface TooFar {
   readonly away: Millis
+  /** When to ask again, if that costs nothing. */
+  readonly again: Millis
 }
 
 interface Return {
@@ -112,7 +114,9 @@ export class Slots {
     const { results } = await store.reserve({ requests })
     return results.map((result) => {
       if (result.kind === 'refused') return result
-      return result.kind === 'far' ? { away: result.wait } : { wait: result.wait, freshFor: result.freshFor, sent }
+      return result.kind === 'far'
+        ? { away: result.wait, again: result.again }
+        : { wait: result.wait, freshFor: result.freshFor, sent }
     })
   }
 

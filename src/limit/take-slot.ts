@@ -9,6 +9,11 @@ import type { Slot, SlotRequest, Slots } from './slots.ts'
 /** The share of a slot's freshness that may go by before it is confirmed. */
 const GRACE = 0.1
 
+/** When to ask again for a slot that was moved far away. */
+const MOVED: Millis = 60_000
+/** Also a pause without end is looked at again. */
+const MIDWAY_MAX: Millis = 86_400_000
+
 export interface Wish {
   /** All limits of the call, for messages: the store does not say which of them is the far one. */
   readonly name: string
@@ -39,7 +44,7 @@ export function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
 
 async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
   const { slots } = parts
-  const { caller, limits, maxWait, name } = wish
+  const { caller, limits, maxWait } = wish
   const ticket = randomUUID()
   let isHeld = false
   try {
@@ -49,7 +54,7 @@ async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
       slots.check()
       caller.check()
       if ('away' in slot) {
-        if (caller.mayBePutOff) throw new PutOff(name, slot.away)
+        if (caller.mayBePutOff) throw putOff(wish, slot.away, slot.again)
       } else if (slot.wait === 0) {
         caller.called()
         return slot
@@ -62,9 +67,15 @@ async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
   }
 }
 
+/** Before its first call it loses nothing by asking again; after one it would make that in vain. */
+function putOff({ caller, name }: Wish, away: Millis, again: Millis): PutOff {
+  return new PutOff(name, away, caller.hasCalled ? Math.min(away, MIDWAY_MAX) : again)
+}
+
 async function sleepUntil({ clock, slots }: TakeParts, slot: Slot, wish: Wish): Promise<void> {
-  const { caller, limits, maxWait, name } = wish
-  if (caller.mayBePutOff && slot.wait > maxWait) throw new PutOff(name, slot.wait)
+  const { caller, limits, maxWait } = wish
+  // It was near enough when it was given: the limit was paused since, and that may be ended.
+  if (caller.mayBePutOff && slot.wait > maxWait) throw putOff(wish, slot.wait, Math.min(slot.wait, MOVED))
   // Counted from when it was asked, but for a little: a confirmation that comes a moment early has to be asked for twice,
   // one that comes late leaves its answer less time.
   const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * GRACE)

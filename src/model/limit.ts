@@ -65,6 +65,8 @@ const LOG_RESOLUTION = 1_000
 const LEAST_AT_HAND = 64
 /** Nobody is told to come later than this behind the first free slot: so much is lost if those before do not come. */
 const PROMISES_AHEAD = 60 * MINUTE
+/** A pause may be ended before its time: who loses nothing by it asks again this soon. */
+const ASKS_AGAIN_IN_PAUSE = MINUTE
 /** Whoever was told a moment is there this soon after it: a process that hears nothing looks once a second. */
 const COMES_WITHIN = 1_000
 
@@ -191,11 +193,12 @@ export function turnBack(state: LimitState, page: SlotPage | undefined): LimitSt
 }
 
 /**
- * When somebody whose slot is too far away is to come: one after the other, as the slots do. Nothing is kept for them, and
- * whoever finds a slot free gets it.
+ * When somebody whose slot is too far away is to come: one after the other, as the slots do, and in a long pause as if it ended
+ * in a minute. Nothing is kept for them, and whoever finds a slot free gets it.
  */
 export function promise(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
-  const first = earliest(state, numbers, now)
+  const soon = later(now, ASKS_AGAIN_IN_PAUSE)
+  const first = state.pausedUntil > soon ? soon : earliest(state, numbers, now)
   const next = state.promised > now ? state.promised + apart(state, numbers, first) : first
   return Math.min(Math.max(first, next), first + PROMISES_AHEAD)
 }

@@ -74,6 +74,43 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(told(t, 'run.retry')).toEqual([])
   })
 
+  test.each(['1h', Infinity] as const)(
+    'M3 M6 a pause of %s that is ended is over within a minute for the runs it put off',
+    async (duration) => {
+      const paused: Limit[] = []
+      const { t, calls } = await timed(store, three, (limit, { key }) => {
+        paused.push(limit)
+        return limit.run(() => calls.push([key, t.elapsed]))
+      })
+      await sendNow(t, ping('first'))
+      const [limit] = paused
+      await limit?.pause(duration)
+      await sendNow(t, ping('u'))
+      await t.advance('10m')
+      await limit?.resume()
+      await t.advance('61s')
+      expect(calls.map(([key]) => key)).toEqual(['first', 'u'])
+      expect(t.runs.every(({ attempt }) => attempt === 1)).toBe(true)
+    },
+  )
+
+  test('M3 M6 one that has made a call is put off to the end of the pause, and makes it once more', async () => {
+    let calls = 0
+    const t = await play(store, (app) => {
+      const [near, far] = [app.limit('near', three), app.limit('far', { ...three, maxWait: '1s' })]
+      const run = async (): Promise<void> => {
+        await near.run(() => void calls++)
+        if (calls === 1) await far.pause('1h')
+        await far.run(() => {})
+      }
+      app.flow('f', { on: 'ping', key: userOf, retry: [], run })
+    })
+    await sendNow(t, ping('u'))
+    await t.advance('2h')
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'done'])
+    expect(calls).toBe(2)
+  })
+
   test('M6 what a run put off left waiting makes no call, and gives its slot back', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '4s', maxWait: '5s' }, (limit, { key }) =>
       key === 'u'

@@ -114,6 +114,7 @@ export function inRun<T>(call: () => T, own: Partial<RunScope> = {}): T {
     signal: new AbortController().signal,
     standing: () => 'live',
     mayBePutOff: () => true,
+    hasCalled: false,
     called: () => {},
     waits: () => () => {},
     ...own,

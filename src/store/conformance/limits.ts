@@ -1,8 +1,8 @@
 // M1 and M2: in any window of `per` at most `rate` calls, over all processes, first come first served.
 import assert from 'node:assert/strict'
-import type { Millis } from '../../clock.ts'
+import { NEVER, type Millis } from '../../clock.ts'
 import type { Reservation } from '../contract/index.ts'
-import { far, wait } from './limit-words.ts'
+import { far, farAgain, wait } from './limit-words.ts'
 import { only, type Suite } from './stage.ts'
 import { calls, DAY, MINUTE, request, SECOND } from './vocabulary.ts'
 
@@ -15,7 +15,7 @@ export const limits: Suite = (rule) => {
     const ask = async (ticket: string, maxWait: Millis): Promise<Reservation> =>
       only((await t.store.reserve({ requests: [{ ...request(ticket, { api: numbers }), maxWait }] })).results)
     assert.equal((await ask('t1', 0)).kind, 'granted')
-    assert.deepEqual(await ask('t2', 1_099), { kind: 'far', wait: 1_100 })
+    assert.deepEqual(await ask('t2', 1_099), { kind: 'far', wait: 1_100, again: 1_100 })
     assert.equal((await ask('t3', 1_099)).kind, 'far')
     const patient = await ask('t4', 1_100)
     assert.ok(patient.kind === 'granted' && patient.wait === 1_100)
@@ -128,6 +128,19 @@ export const limits: Suite = (rule) => {
     t.clock.advance(1_100)
     assert.equal(await wait(t, 't2', api), 0)
     assert.equal(await far(t, 'f7', api), 1_100)
+  })
+
+  rule('M3 M6 in a pause, however long, those who lose nothing by it are told to ask again in a minute', async (t) => {
+    const api = { api: calls(1, SECOND) }
+    await t.store.regulate({ name: 'api', act: { kind: 'pause', for: DAY, slow: false } })
+    assert.equal(await wait(t, 'sleeps through it', api), DAY)
+    assert.deepEqual([await farAgain(t, 'f1', api), await farAgain(t, 'f2', api)], [MINUTE, MINUTE + 1_100])
+    assert.equal(await far(t, 'f3', api), DAY + 1_100)
+    t.clock.advance(MINUTE)
+    assert.equal(await farAgain(t, 'f1', api), MINUTE)
+    await t.store.regulate({ name: 'api', act: { kind: 'pause', for: NEVER, slow: false } })
+    assert.equal(await farAgain(t, 'f4', api), MINUTE)
+    assert.ok((await far(t, 'f5', api)) > 1_000 * DAY)
   })
 
   rule('M6 those who were told to come and do not hold up nobody', async (t) => {

@@ -328,9 +328,10 @@ export type Reservation =
   | { readonly kind: 'granted'; readonly wait: Millis; readonly freshFor: Millis; readonly epoch: number }
   /**
    * The next slot is beyond `maxWait`, and was not taken. When to ask again: those who are told this come one after the
-   * other, as slots are free. Nothing is kept for them: whoever asks when a slot is near enough gets it (M6).
+   * other, as slots are free. Nothing is kept for them: whoever asks when a slot is near enough gets it (M6). `again`: as
+   * `wait`, but in a long pause much sooner, for whom it costs nothing to ask in vain. The pause may be ended.
    */
-  | { readonly kind: 'far'; readonly wait: Millis }
+  | { readonly kind: 'far'; readonly wait: Millis; readonly again: Millis }
   | { readonly kind: 'refused'; readonly limit: string }
 
 export interface ReserveReply extends Reply {

@@ -37,7 +37,7 @@ function reserveOne(work: Work, limits: LimitsAtHand, request: Request): Reserva
   const known = table.ticket(request.ticket)
   const isNew = known === undefined || isOld(known, work)
   const away = isNew ? momentFor(work, limits, request) - work.now : 0
-  if (away > request.maxWait) return { kind: 'far', wait: putOff(work, limits, request) - work.now }
+  if (away > request.maxWait) return { kind: 'far', ...putOff(work, limits, request) }
   if (isNew && known !== undefined) table.removeTicket(known.ticket)
   const row = isNew ? give(work, limits, { ...request, order: work.draw() }) : known
   const isUsed = row.used || row.at <= work.now
@@ -63,16 +63,18 @@ function momentFor(work: Work, limits: LimitsAtHand, wanted: Wanted): Millis {
 }
 
 /** When to come again: the limits that make it wait each remember what they told, so that the next comes after it. */
-function putOff(work: Work, limits: LimitsAtHand, request: Request): Millis {
-  let moment = 0
+function putOff(work: Work, limits: LimitsAtHand, request: Request): { readonly wait: Millis; readonly again: Millis } {
+  let [moment, again] = [0, 0]
   for (const limit of request.limits) {
     const state = limits.next(limit)
-    if (earliest(state, limit, work.now) - work.now <= request.maxWait) continue
+    const first = earliest(state, limit, work.now)
+    if (first - work.now <= request.maxWait) continue
     const promised = promise(state, limit, work.now)
     limits.put(limit.name, { ...state, promised })
-    moment = Math.max(moment, promised)
+    moment = Math.max(moment, promised, first)
+    again = Math.max(again, promised)
   }
-  return Math.ceil(moment)
+  return { wait: Math.ceil(moment) - work.now, again: Math.ceil(again) - work.now }
 }
 
 /** The slot, in all its limits. Whether it is used already is for the caller to say. */
