@@ -258,8 +258,16 @@ export function pause(state: LimitState, duration: Millis, now: Millis, slow: bo
   return slow ? { ...raised, stretch: STRETCH_ON_PAUSE, stretchedAt: pausedUntil } : raised
 }
 
-export function resume(state: LimitState): LimitState {
-  return { ...state, epoch: state.epoch + 1, pausedUntil: 0, promised: 0, stretch: 1, stretchedAt: 0 }
+/**
+ * The pause is over, and what was used by a clock that was ahead counts as used now. That it was used later than that is
+ * impossible: the window holds, and nobody waits until the clock is there again.
+ */
+export function resume(state: LimitState, now: Millis): LimitState {
+  const past = state.slots.filter((slot) => slot.at <= now)
+  const ahead = state.slots.slice(past.length).reduce((sum, slot) => sum + slot.count, 0)
+  const slots = ahead === 0 ? past : [...past, { at: now, count: ahead }]
+  const used = { slots, debtAt: Math.min(state.debtAt, now), last: Math.min(state.last, now) }
+  return { ...state, ...used, epoch: state.epoch + 1, pausedUntil: 0, promised: 0, stretch: 1, stretchedAt: 0 }
 }
 
 /** What the other side says was used already counts as used now. */

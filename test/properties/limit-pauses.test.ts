@@ -6,6 +6,7 @@ import { bursts, Limit, requests, shape, worn } from './limit-driver.ts'
 import { START } from './support.ts'
 
 const MINUTE = 60_000
+const DAY = 1_440 * MINUTE
 describe('M3 pause', () => {
   it('nothing is handed out before it ends, a shorter one does not shorten it, and each raises the epoch', () => {
     const pauses = fc.array(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { minLength: 1, maxLength: 4 })
@@ -71,11 +72,27 @@ describe('M3 pause', () => {
       fc.property(shape, bursts, fc.integer({ min: 1, max: MINUTE }), (numbers, list, time) => {
         const { limit, now } = worn(numbers, list)
         const before = limit.state
-        const after = resume(pause(before, time, now, true))
+        // By then all of them are used: a store takes back those that are not, and gives them anew.
+        const used = Math.ceil(Math.max(now, before.last))
+        const after = resume(pause(before, time, now, true), used)
         expect(after.epoch).toBe(before.epoch + 2)
         const next = limit.numbers
         expect(earliest(after, next, now)).toBeGreaterThanOrEqual(earliest(before, next, now))
         if (numbers.burst === 0) expect(earliest(after, next, now)).toBe(earliest(before, next, now))
+      }),
+    )
+  })
+
+  it('resume counts what was used by a clock that was ahead as used now: the next waits as behind a full window', () => {
+    fc.assert(
+      fc.property(shape, bursts, fc.integer({ min: 0, max: 400 * DAY }), ({ rate, per }, list, step) => {
+        const numbers = { rate, per, burst: 0 }
+        const { limit, now } = worn(numbers, list)
+        const right = Math.max(0, now - step)
+        const after = new Limit(numbers, resume(limit.state, right))
+        const full = new Limit(numbers)
+        full.reserveAll(rate, right)
+        expect(after.reserve(right)).toBeLessThanOrEqual(full.reserve(right))
       }),
     )
   })

@@ -1,6 +1,7 @@
 // L21: only the store's clock is compared, and it may step: nothing is lost, run twice or handed out twice by a step.
 import assert from 'node:assert/strict'
-import { calls, done, LEASE, request, retry, SECOND } from './vocabulary.ts'
+import { NEVER, type Millis } from '../../clock.ts'
+import { calls, DAY, done, LEASE, request, retry, SECOND } from './vocabulary.ts'
 import { only, type Suite } from './stage.ts'
 
 export const time: Suite = (rule) => {
@@ -92,6 +93,29 @@ export const time: Suite = (rule) => {
     const second = only((await t.store.reserve({ requests: [request('t2', limits)] })).results)
     assert.ok(second.kind === 'granted' && second.wait >= SECOND && second.wait <= 12 * SECOND)
   })
+
+  for (const [shape, numbers] of [
+    ['window', calls(3, SECOND)],
+    ['window of many', calls(400, SECOND)],
+    ['bucket', calls(3, SECOND, { burst: 3 })],
+  ] as const) {
+    rule(`L21 M1 a ${shape} used by a clock that was ahead: after a resume that counts as used now`, async (t) => {
+      const { rate } = numbers
+      const limits = { api: numbers }
+      const reserved = async (name: string): Promise<readonly Millis[]> => {
+        const requests = Array.from({ length: rate }, (_, n) => request(`${name} ${n}`, limits))
+        return (await t.store.reserve({ requests })).results.map((one) => (one.kind === 'granted' ? one.wait : NEVER))
+      }
+      t.clock.set(t.clock.now() + DAY)
+      assert.equal(Math.max(...(await reserved('ahead'))), 0)
+      t.clock.set(t.clock.now() - DAY)
+      assert.ok(Math.min(...(await reserved('waits'))) >= DAY)
+      await t.store.regulate({ name: 'api', act: { kind: 'resume' } })
+      const after = await reserved('waits')
+      assert.ok(Math.min(...after) >= SECOND / 3, `not at once: ${Math.min(...after)}`)
+      assert.ok(Math.max(...after) <= 1_100, `within a window: ${Math.max(...after)}`)
+    })
+  }
 
   rule('L21 after a step back pressure stays within its bounds', async (t) => {
     const flows = [{ flow: 'flow', raise: true }]

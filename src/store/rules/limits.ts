@@ -98,7 +98,7 @@ export function regulate(work: Work, call: RegulateCall): Regulated {
       move(work, name, (limits) => pause(limits.get(name), act.for, work.now, act.slow))
       break
     case 'resume':
-      move(work, name, (limits) => resume(limits.get(name)))
+      move(work, name, (limits) => resume(limits.since(name, work.now), work.now))
       break
     case 'observe':
       heed(work, name, act)
