@@ -8,23 +8,28 @@ import type { AnyListener } from './observe/events.ts'
 import { replayPage, type ReplayPageParts } from './operate/replay-page.ts'
 import type { ReplayRecord } from './operate/replay-record.ts'
 import { REPLAY_FLOW } from './operate/replays.ts'
-import { DELAYED, dueAt, unwrapped } from './receive/delayed.ts'
+import { DELAYED, dueAt, idInside, unwrapped } from './receive/delayed.ts'
 import { placesIn, type Routes } from './receive/route.ts'
 import type { Run } from './run/run.ts'
 import { flow } from './schedule/flow.ts'
 import type { Store } from './store/contract/index.ts'
 
-/** Each in a lane of its own until its time, then published. */
+/** Each until its time in the lane of the id that it will have: by that a purge finds it. Then it is published. */
 export function delayedFlow(now: () => Millis): Flow {
   const window = (event: FlowEvent): { quiet: Millis; max: Millis } => {
     const wait = Math.max(0, dueAt(event) - now())
     return { quiet: wait, max: wait }
   }
-  return { ...flow<Run>(DELAYED, { on: (event) => event.source === DELAYED, window, run: publishIt }), internal: true }
+  return { ...flow<Run>(DELAYED, { on: isDelayed, key: idInside, window, run: publishIt }), internal: true }
 }
 
+function isDelayed(event: FlowEvent): boolean {
+  return event.source === DELAYED
+}
+
+/** An id that was given twice is one event: that of the earlier moment. */
 function publishIt(run: Run): void {
-  run.publish(run.events.map(unwrapped))
+  run.publish(run.events.toSorted((one, other) => dueAt(one) - dueAt(other)).map(unwrapped))
 }
 
 /** Those of an alert. The globs are for other processes: they ask no predicate, and would keep every event of theirs for it. */

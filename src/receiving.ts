@@ -10,6 +10,7 @@ import type { AnyListener } from './observe/events.ts'
 import type { Traces } from './observe/traces.ts'
 import { provedKey } from './operate/keys.ts'
 import { declaredSource, type DeclaredSource, type SourceOptions } from './receive/declared-source.ts'
+import { DELAYED } from './receive/delayed.ts'
 import { Intake } from './receive/intake.ts'
 import type { Publisher } from './receive/publisher.ts'
 import { Receiver } from './receive/receiver.ts'
@@ -121,7 +122,8 @@ export class Receiving {
   }
 
   isSealed(source: string): boolean {
-    return this.#receiver.sources.some((one) => one.encrypt && one.name === source)
+    // What waits for its time has its own source inside.
+    return this.#receiver.sources.some((one) => one.encrypt && (one.name === source || source === DELAYED))
   }
 
   /** How many requests this process has refused, by source and reason. */

@@ -64,6 +64,11 @@ export function addressedTo(event: EventInput): ReadonlySet<string> | undefined 
   return to === undefined ? undefined : new Set(to)
 }
 
+/** The id that the event will have. */
+export function idInside({ subject, id }: FlowEvent): string {
+  return subject ?? id
+}
+
 export function dueAt(event: FlowEvent): Millis {
   return (event.data as Wrapped).at
 }

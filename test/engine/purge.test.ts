@@ -1,9 +1,17 @@
 // L15: what is purged is gone at once; a run that had it is told, settles nothing, and only then can its lane go on.
 import { describe, expect, test } from 'vitest'
-import { Gate, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import type { PurgeWhat } from '../../src/operate/purge.ts'
+import type { TestApp } from '../../src/testing/index.ts'
+import { Gate, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
 
 const windowed: Declare = (app) =>
   app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, retry: [], run: () => {} })
+
+/** How many events have their data still, with those of the engine's own in which others wait. */
+async function withData(t: TestApp): Promise<number> {
+  const { items } = await t.app.stored.list({ own: true })
+  return items.filter(({ purged }) => !purged).length
+}
 
 describe.each(STORES)('L15 purge on %s', (store) => {
   test('L15 by key: what waits there is gone, others run', async () => {
@@ -36,6 +44,31 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect(await t.app.purge({ event: kept?.id ?? '' })).toMatchObject({ events: 1 })
     await t.advance('1m')
     expect(numbersOf(t)).toEqual([[4]])
+  })
+
+  test.each([
+    ['event', (id: string): PurgeWhat => ({ event: id })],
+    ['tenant', (): PurgeWhat => ({ tenant: 't' })],
+  ])('L15 by %s: what waits for its time is gone, and never runs', async (_by, what) => {
+    const t = await play(store, windowed)
+    const [later] = await t.send({ ...ping('a', 1), tenant: 't' }, { at: START + 60_000 })
+    expect(await t.app.purge(what(later?.id ?? ''))).toMatchObject({ events: 1 })
+    expect(await withData(t)).toBe(0)
+    await t.advance('5m')
+    expect(t.runs).toEqual([])
+  })
+
+  test.each([
+    ['event', (id: string): PurgeWhat => ({ event: id })],
+    ['key', (): PurgeWhat => ({ flow: 'f', key: 'a' })],
+  ])('L15 by %s: of what has waited for its time no copy is left', async (_by, what) => {
+    const t = await play(store, windowed)
+    const [later] = await t.send(ping('a', 1), { at: START + 60_000 })
+    await t.send(ping('b', 2), { at: START + 60_000 })
+    await t.advance('5m')
+    expect(await withData(t)).toBe(4)
+    await t.app.purge(what(later?.id ?? ''))
+    expect(await withData(t)).toBe(2)
   })
 
   test('L15 a live run: its signal aborts, it settles nothing, and then the lane goes on', async () => {

@@ -36,6 +36,27 @@ describe('encrypt: true', () => {
     for (const word of ['nobody reads this', 'one-of-a-kind']) expect(bytes).not.toContain(word)
   })
 
+  it('keeps what waits for its time unreadable as well, and publishes it then', async () => {
+    const folder = ownFolder()
+    const app = new Sluice({ store: `sqlite:${join(folder, 'later.db')}`, key: KEY, log: false })
+    const texts: string[] = []
+    sealed(app).flow('f', { on: 'github/**', run: ({ events }) => void texts.push(events[0]?.text ?? '') })
+    const event = { type: 'push', source: 'github', data: 'nobody reads this' }
+    await app.publish(event, { at: Date.now() + 3_600_000 })
+    await app.publish({ ...event, data: 'nor this' }, { at: Date.now() + 1 })
+    const done = Promise.withResolvers<void>()
+    app.events.on('run.done', ({ flow }) => flow === 'f' && done.resolve())
+    await app.start()
+    await done.promise
+    await app.stop()
+    expect(texts).toEqual(['"nor this"'])
+    const bytes = Buffer.concat(readdirSync(folder).map((file) => readFileSync(join(folder, file)))).toString('latin1')
+    for (const word of ['"nobody reads this"', '"nor this"']) {
+      expect(bytes).not.toContain(word)
+      expect(bytes).not.toContain(Buffer.from(word).toString('base64'))
+    }
+  })
+
   it('tells a duplicate from a conflict all the same', async () => {
     const { app } = await opened(sealed, { key: KEY })
     const kinds: string[] = []
