@@ -97,12 +97,12 @@ function ofPartial(list: readonly { id: string; reason: string; permanent?: bool
     return failed(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
   const delay = delayOf(at, 0)
   const lastTry = delay === undefined
-  const gone = list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id)
-  const retry = list.map(({ id }) => id).filter((id) => !gone.includes(id))
+  const gone = new Set(list.filter(({ permanent }) => lastTry || permanent === true).map(({ id }) => id))
+  const retry = list.map(({ id }) => id).filter((id) => !gone.has(id))
   const reason = cut([...new Set(list.map((one) => one.reason))].join('; '))
   const block = at.flow.onDead === 'block'
   return {
-    outcome: { kind: 'partial', retry, after: delay ?? 0, dead: gone, reason, block },
+    outcome: { kind: 'partial', retry, after: delay ?? 0, dead: [...gone], reason, block },
     error: reason,
     publishes: true,
   }
