@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Store } from '../../src/store/contract/index.ts'
+import { sessionOf } from '../../src/store/postgres/connections.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
@@ -32,8 +33,10 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   beforeEach(async () => {
     const schema = `figures_${process.pid}_${opened++}`
     store = await openPostgresStore({ url, schema, connections: 2, acceptLoss: true })
-    client = new pg.Client({ connectionString: url, options: `-c search_path=${schema}` })
+    client = new pg.Client({ connectionString: url })
     await client.connect()
+    // Plans as the sessions of the store have them.
+    await client.query(sessionOf({ schema, acceptLoss: true }))
   })
 
   afterEach(async () => {
