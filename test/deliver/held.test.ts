@@ -11,6 +11,16 @@ import { delivery, subscriber } from './subscriber.ts'
 
 const EVENT = { type: 'version.new', data: 1 } as const
 
+/** An endpoint that is paused, and for which an event waits. */
+async function waitingFor(url: string, app: Sluice): Promise<string> {
+  const { id } = await app.endpoints.add({ url })
+  await app.endpoints.pause(id)
+  const back = app.events.once('run.again')
+  await app.publish({ ...EVENT, id: 'a' })
+  await back
+  return id
+}
+
 it('one that is disabled for days and answers 410 again once it is enabled has lost nothing', async () => {
   const to = await subscriber({ status: 410 }, { status: 410 })
   const t = await underClock({ retry: [] })
@@ -34,11 +44,7 @@ it('a lane that somebody unholds while its endpoint is paused is held again, and
   const to = await subscriber()
   const t = await underClock({ retry: [] })
   const { app } = t
-  const { id } = await app.endpoints.add({ url: to.url })
-  await app.endpoints.pause(id)
-  const back = app.events.once('run.again')
-  await app.publish({ ...EVENT, id: 'a' })
-  await back
+  const id = await waitingFor(to.url, app)
   await t.advance('30h')
   const backAgain = app.events.once('run.again')
   await app.lanes.unhold('versions', id)
@@ -142,11 +148,7 @@ it('what waited for days before its first try has its 75 hours from then on', as
   const to = await subscriber({ status: 503 }, { status: 503 })
   const t = await underClock({})
   const { app } = t
-  const { id } = await app.endpoints.add({ url: to.url })
-  await app.endpoints.pause(id)
-  const back = app.events.once('run.again')
-  await app.publish({ ...EVENT, id: 'a' })
-  await back
+  const id = await waitingFor(to.url, app)
   await t.advance('100h')
   const retried = app.events.once('run.retry')
   await app.endpoints.resume(id)

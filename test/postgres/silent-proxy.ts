@@ -1,7 +1,8 @@
 // Stands between a process and its PostgreSQL, and can fall silent as a network does that has forgotten a connection: what is sent
 // is lost, and neither side is told. Connections made after that work.
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenInPlaceOf } from './in-its-place.ts'
 
 export interface SilentProxy {
   /** As that of the server, but by way of the proxy. */
@@ -25,12 +26,8 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
     client.on('close', end).pipe(upstream)
     upstream.on('close', end).pipe(client)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const own = new URL(url)
-  own.port = String((server.address() as AddressInfo).port)
   return {
-    url: own.href,
+    url: await listenInPlaceOf(url, server),
     fallSilent() {
       for (const socket of sockets) {
         socket.unpipe()

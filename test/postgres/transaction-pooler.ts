@@ -1,7 +1,8 @@
 // As much of a pooler in transaction mode as it takes: clients are given a session for each transaction, the one that was used last
 // first, and what they set in it stays there for the next.
 import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenInPlaceOf } from './in-its-place.ts'
 
 export interface TransactionPooler {
   readonly url: string
@@ -18,12 +19,8 @@ export async function transactionPooler(url: string): Promise<TransactionPooler>
     // It ends in whatever way the client does.
     serve(socket, sessions, () => loggedIn(new URL(url))).catch(() => {})
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const own = new URL(url)
-  own.port = String((server.address() as AddressInfo).port)
   return {
-    url: own.href,
+    url: await listenInPlaceOf(url, server),
     async close() {
       const closed = once(server, 'close')
       server.close()

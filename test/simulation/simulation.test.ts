@@ -7,7 +7,7 @@ import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
 /** On SQLite 10,000 in `npm run prove -- simulation`. */
-const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 4_000, sqlite: 1_200 }
+const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 8_000, sqlite: 2_000 }
 const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
 const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
 const SEED = 20_260_801

@@ -1,7 +1,7 @@
 // Stands between a process and its PostgreSQL, and now and then lets a commit through and keeps its answer: the connection
 // is cut instead, so that nobody knows whether it was done.
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenInPlaceOf } from '../in-its-place.ts'
 
 export interface CuttingProxy {
   /** As that of the server, but by way of the proxy. */
@@ -47,12 +47,8 @@ export async function cuttingProxy(url: string, chance: () => number): Promise<C
       else if (whole.length > 0) client.write(whole)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const own = new URL(url)
-  own.port = String((server.address() as AddressInfo).port)
   return {
-    url: own.href,
+    url: await listenInPlaceOf(url, server),
     cut(times, every) {
       left = times
       share = 1 / every

@@ -1,0 +1,81 @@
+// What goes wrong on our side costs the endpoint nothing: no POST that should not be, no try, and somebody is told (D4).
+import { randomBytes } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { openStore } from '../../src/store/open.ts'
+import { delivery, subscriber } from './subscriber.ts'
+
+it('a failure of ours costs the endpoint no try, and is told to whoever looks why nothing comes', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const one = await delivery({ retry: [] }, store)
+  const { id } = await one.endpoint({ url: to.url })
+  await one.app.stop()
+  // It cannot open the secrets.
+  const other = await delivery({ retry: [] }, store, randomBytes(32).toString('base64'))
+  const again = other.app.events.once('run.again')
+  await other.send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  expect(to.got).toEqual([])
+  expect((await other.app.deadLetters.list()).items).toEqual([])
+  const error = "Not the endpoint's fault: SEAL_UNKNOWN; the log says more."
+  await expect
+    .poll(() => other.app.endpoints.deliveries(id))
+    .toMatchObject([{ status: 'PENDING', attemptCount: 0, lastError: error, attempts: [{ error }] }])
+  expect((await other.app.endpoints.get(id))?.health).toMatchObject({
+    status: 'degraded',
+    why: error,
+    consecutiveFailures: 0,
+    attempts: 0,
+    failedBatches: 0,
+  })
+})
+
+it('what could not be signed is not sent, and costs the endpoint no try', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const { app, endpoint, send } = await delivery({ retry: [] }, store)
+  const { id } = await endpoint({ url: to.url })
+  // As another version may have written it.
+  const [doc] = (await store.readDocs({ kind: 'endpoint', ids: [id], after: '', n: 1 })).docs
+  const kept = JSON.parse(Buffer.from(doc?.body ?? '').toString()) as object
+  const body = Buffer.from(JSON.stringify({ ...kept, signing: { kind: 'none' } }))
+  const writes = [{ kind: 'endpoint', id, ifRev: doc?.rev ?? 0, body }]
+  await store.writeDocs({ writes, raiseRoutes: true, audit: undefined })
+  const again = app.events.once('run.again')
+  await send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  expect(to.got).toEqual([])
+  expect((await app.deadLetters.list()).items).toEqual([])
+})
+
+it('what was delivered is not sent again because the store could not note how the endpoint has fared', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber()
+  const isFaring = ({ writes }: Parameters<typeof store.writeDocs>[0]): boolean =>
+    writes.some(({ kind }) => kind === 'endpoint-fared')
+  const writeDocs = store.writeDocs.bind(store)
+  store.writeDocs = (call) => (isFaring(call) ? Promise.reject(new Error('no disk')) : writeDocs(call))
+  const { app, endpoint, send } = await delivery({ retry: ['30ms', '30ms'] }, store)
+  await endpoint({ url: to.url })
+  to.answers.push({ status: 500 })
+  const done = app.events.once('run.done')
+  await send(['a'])
+  await done
+  expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
+})
+
+it('one that is gone is asked again a little later while the store cannot note that it is', async () => {
+  const store = await openStore('memory:')
+  const to = await subscriber({ status: 410 })
+  const writeDocs = store.writeDocs.bind(store)
+  store.writeDocs = (call) =>
+    call.writes.some(({ kind }) => kind === 'endpoint-fared') ? Promise.reject(new Error('no disk')) : writeDocs(call)
+  const { app, endpoint, send } = await delivery({}, store)
+  const { id } = await endpoint({ url: to.url })
+  const again = app.events.once('run.again')
+  await send(['a'])
+  expect(await again).toMatchObject({ after: 5_000 })
+  await expect.poll(async () => (await app.lanes.get('versions', id))?.run?.state).toBe('again')
+  expect((await app.lanes.get('versions', id))?.hold).toBeUndefined()
+  expect(to.got).toHaveLength(1)
+})
