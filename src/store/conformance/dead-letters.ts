@@ -81,6 +81,17 @@ export const deadLetters: Suite = (rule) => {
     },
   )
 
+  rule('L4 L9 of two that are queued the first is dropped: the lane keeps its place', async (t) => {
+    const [one, two] = [await died(t, 'a'), await died(t, 'b')]
+    await t.steerDead(one.run, 'retry')
+    t.clock.advance(10)
+    await t.append('c', { key: 'other' })
+    t.clock.advance(10)
+    await t.steerDead(two.run, 'retry')
+    await t.steerDead(one.run, 'drop')
+    assert.deepEqual(keys(await t.claim()), ['k', 'other'])
+  })
+
   rule('L9 retry runs the same id with the same events before what waits, tries and lapses at zero', async (t) => {
     await t.append('a')
     const run = await t.next()

@@ -69,6 +69,20 @@ export const shares: Suite = (rule) => {
     assert.deepEqual(keys(await t.claim()), ['a0', 'a1', 'a2', 'b0'])
   })
 
+  rule(
+    'L5g a lane from before the flow had shares runs past a group that is full, and nobody loses a turn by it',
+    async (t) => {
+      await fill(t, 'a', 2)
+      await t.append('old', { key: 'old' })
+      await t.append('older', { key: 'older', quiet: 10 })
+      assert.deepEqual(keys(await t.claim({ slots: 2, perGroup: 1 })), ['a0', 'old'])
+      // And by a process of the version before.
+      assert.deepEqual(keys(await t.claim({ process: 'p2' })), ['a1'])
+      t.clock.advance(10)
+      assert.deepEqual(keys(await t.claim({ perGroup: 2 })), ['older'])
+    },
+  )
+
   rule('L5g a group with perGroup live runs is passed over, in one claim and over processes', async (t) => {
     await fill(t, 'a', 5)
     await fill(t, 'b', 1)

@@ -63,7 +63,7 @@ export interface Letter {
   tries: number
   lapses: number
   blocks: boolean
-  /** When it was queued by hand, or when a run that it had to wait for ended. */
+  /** Since when one of the lane's has been queued by hand, or when a run that they had to wait for ended. */
   due: Millis
 }
 

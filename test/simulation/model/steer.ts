@@ -1,7 +1,7 @@
 // What a person does to lanes, letters, marks and flows, in the reference model (L9, L14).
 import { later } from '../../../src/clock.ts'
 import type { LaneSteer, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
-import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
+import { canBeCancelled, isLive, least, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane } from './state.ts'
 
 export type Steered = SteerReply['results'][number]
@@ -96,8 +96,10 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
     setDeadline(model, lane, false)
   } else if (letter.state === 'queued') return 'already'
   else {
+    // It stands where those stand that are queued already, and goes on doing so when they are dropped.
+    const queued = lane.letters.filter(({ state }) => state === 'queued')
+    letter.due = least([model.now, ...queued.map(({ due }) => due)])
     letter.state = 'queued'
-    letter.due = model.now
   }
   setDeadline(model, lane, false)
   return 'ok'
