@@ -370,13 +370,4 @@ export const MUTANTS: readonly Mutant[] = [
     'if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)',
     '',
   ),
-  {
-    ...mutant(
-      'lanes begin out of line and are counted as if first',
-      TURN,
-      'const isFirstInLine = caps.perGroup === undefined',
-      'const isFirstInLine = true',
-    ),
-    hunt: 'sqlite',
-  },
 ]
