@@ -2,7 +2,9 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What is measured against the clock has the machine to itself. */
-const ALONE = ['test/figures/**/*.test.ts']
+const MEASURED = ['test/figures/**/*.test.ts']
+/** But for what does next to nothing for seconds: a few calls under a limit, or none at all. These wait beside each other. */
+const PACED = ['limit-rate', 'limit-flood', 'shared-limit', 'idle'].map((name) => `test/figures/${name}.test.ts`)
 
 /** What leaves its process as it found it: many files share one, and what they import is loaded once. */
 const LIGHT = ['api', 'deliver', 'engine', 'limit', 'observe', 'properties', 'receive', 'sources'].map(
@@ -22,7 +24,14 @@ const stores = chosenStores(process.env['STORES'] ?? '')
 const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) => OF_STORE[name])
 
 /** What begins last must not be what takes longest: half of the machine would have nothing to do. */
-const LONG = ['test/simulation/simulation.test.ts', 'test/mutants/mutants.test.ts', 'test/stores/postgres.test.ts']
+const LONG = [
+  'test/simulation/simulation.test.ts',
+  'test/stores/postgres.test.ts',
+  'test/simulation/postgres.test.ts',
+  'test/sqlite/kill.test.ts',
+  'test/engine-kill/kill-engine.test.ts',
+  'test/postgres/kill/processes.test.ts',
+]
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -70,7 +79,7 @@ export default defineConfig({
           // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
           name: 'apart',
           include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [...ALONE, ...LIGHT, ...OF_STORE.postgres],
+          exclude: [...MEASURED, ...LIGHT, ...OF_STORE.postgres],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
         },
@@ -88,10 +97,20 @@ export default defineConfig({
       {
         test: {
           ...common,
-          name: 'alone',
-          include: stores === undefined ? ALONE : [],
-          maxWorkers: 1,
+          name: 'paced',
+          include: stores === undefined ? PACED : [],
+          maxWorkers: PACED.length,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'alone',
+          include: stores === undefined ? MEASURED : [],
+          exclude: PACED,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],
