@@ -1,17 +1,16 @@
 // Who wants an event, in memory for whoever routes: as old as the epoch it was read at, and no event is routed by an old list
 // (L18).
 import type { FlowEvent } from '../model/flow-event.ts'
-import { wantedBy, type Endpoint } from './endpoint.ts'
+import { wantedBy } from './endpoint.ts'
 import type { EndpointDocs, KeptEndpoint } from './endpoint-docs.ts'
-
-interface Wanting extends Pick<Endpoint, 'id' | 'tenant'> {
-  wants(event: FlowEvent): boolean
-}
+import { TenantEndpoints, type Wanting } from './tenant-endpoints.ts'
 
 export class Subscriptions {
   readonly #docs: EndpointDocs
   /** By tenant: there may be thousands of them with a few endpoints each, and an event is of one. */
-  #wanting: ReadonlyMap<string, readonly Wanting[]> = new Map()
+  #tenants: ReadonlyMap<string, TenantEndpoints> = new Map()
+  /** A delivery asks whether anybody wants an event, and then who does; so does the next one. */
+  #latest: { readonly event: FlowEvent; readonly ids: readonly string[] } | undefined
   /** As long as the document is at hand, so is what was made of it. */
   readonly #made = new WeakMap<KeptEndpoint, Wanting>()
   /** Of the routes, when the list above was read. */
@@ -24,11 +23,17 @@ export class Subscriptions {
   }
 
   of(event: FlowEvent): readonly string[] {
+    if (this.#latest?.event !== event) this.#latest = { event, ids: this.#found(event) }
+    return this.#latest.ids
+  }
+
+  #found(event: FlowEvent): readonly string[] {
     const { addressee, tenant = '' } = event
-    const all = this.#wanting.get(tenant) ?? []
+    const endpoints = this.#tenants.get(tenant)
+    if (endpoints === undefined) return []
     // Its sender chose it: it is not asked whether it wants it, but nothing of one tenant ever reaches another.
-    if (addressee !== undefined) return all.some(({ id }) => id === addressee) ? [addressee] : []
-    return all.filter((one) => one.wants(event)).map(({ id }) => id)
+    if (addressee !== undefined) return endpoints.has(addressee) ? [addressee] : []
+    return endpoints.thatWant(event)
   }
 
   /** Whoever asks while it is being read shares the next reading: one that begins after what they know of. */
@@ -45,15 +50,18 @@ export class Subscriptions {
   async #read(): Promise<void> {
     const { kept, routes } = await this.#docs.all()
     const proven = kept.filter(({ proof }) => proof !== 'pending')
-    this.#wanting = Map.groupBy(
+    const byTenant = Map.groupBy(
       proven.map((one) => this.#wantingOf(one)),
       ({ tenant }) => tenant,
     )
+    this.#tenants = new Map(Array.from(byTenant, ([tenant, endpoints]) => [tenant, new TenantEndpoints(endpoints)]))
+    this.#latest = undefined
     this.epoch = routes
   }
 
   #wantingOf(kept: KeptEndpoint): Wanting {
-    const made = this.#made.get(kept) ?? { id: kept.id, tenant: kept.tenant, wants: wantedBy(kept) }
+    const { id, tenant, eventFilter } = kept
+    const made = this.#made.get(kept) ?? { id, tenant, eventFilter, wants: wantedBy(kept) }
     this.#made.set(kept, made)
     return made
   }
