@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import type { Spread } from './figures.ts'
-import type { Asked, BenchResult, Deliver, Ingest, WorkersResult } from './results.ts'
+import type { Asked, BenchResult, Deliver, Floor, Ingest, WorkersResult } from './results.ts'
 import type { Settings } from './sides.ts'
 
 const HEADINGS = ['bench', 'side', 'median', 'spread', 'ratio', 'asked', 'verdict'] as const
@@ -83,6 +83,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
     case 'ingest':
       return [
         ...besideRows(result),
+        floorRow(bench, result.floor),
         {
           bench,
           side: `answers at ${result.calm.perSecond.toLocaleString('en')}/s`,
@@ -94,6 +95,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
     case 'deliver':
       return [
         ...besideRows(result),
+        floorRow(bench, result.floor),
         ...result.cpu.map(({ side, micros }) => ({
           bench,
           side: `${side}, CPU of a POST`,
@@ -117,6 +119,10 @@ function besideRows({ bench, rates, ratios }: Ingest | Deliver | WorkersResult):
         : { ratio: ratioText(against.spread), asked: askedText(against.asked), verdict: against.verdict }
     return { bench, side, ...figures(perSecond, (value) => `${Math.round(value).toLocaleString('en')}/s`), ...judged }
   })
+}
+
+function floorRow(bench: string, { side, of, spread }: Floor): Row {
+  return { bench, side: `${side}, of ${of}`, ratio: ratioText(spread) }
 }
 
 function figures(spread: Spread, text: (value: number) => string): Row {

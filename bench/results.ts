@@ -53,11 +53,19 @@ export interface LaneGrowth {
   readonly memory: { readonly megabytes: Spread; readonly asked: Asked; readonly verdict: Verdict }
 }
 
+/** The least that anybody's durable code must do, against a side that keeps nothing: what is asked of Sluice cannot be more. */
+export interface Floor {
+  readonly side: string
+  readonly of: string
+  readonly spread: Spread
+}
+
 export interface Ingest {
   readonly kind: 'ingest'
   readonly bench: 'ingest'
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
+  readonly floor: Floor
   /** At a part of the rate it can take: how long an answer takes, in milliseconds. */
   readonly calm: {
     readonly perSecond: number
@@ -74,6 +82,7 @@ export interface Deliver {
   readonly bench: 'deliver'
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
+  readonly floor: Floor
   /** Of one POST, all threads of the side together: steadier than the rate where others use the machine. */
   readonly cpu: readonly { readonly side: string; readonly micros: Spread }[]
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { spreadOf } from '../figures.ts'
+import { spreadOf, type Spread } from '../figures.ts'
 import { startRedis } from '../redis.ts'
 import { judge, type Asked, type Deliver } from '../results.ts'
 import type { SideName, Work } from './sides.ts'
@@ -19,7 +19,7 @@ export interface DeliverPlan {
 
 type Progress = (line: string) => void
 
-const ASKED: Readonly<Record<Exclude<SideName, 'sluice'>, Asked>> = {
+const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'bare queue'>, Asked>> = {
   undici: { kind: 'at least', bound: 0.6, hope: 0.75 },
   bullmq: { kind: 'at least', bound: 1 },
 }
@@ -27,12 +27,17 @@ const ASKED: Readonly<Record<Exclude<SideName, 'sluice'>, Asked>> = {
 export async function measureDeliver(folder: string, plan: DeliverPlan, progress: Progress): Promise<Deliver> {
   const redis = await startRedis(join(folder, 'redis-deliver'), 'everysec')
   if (redis === undefined) progress('there is no redis-server on this machine: BullMQ is left out')
-  const names: readonly SideName[] = ['sluice', 'undici', ...(redis === undefined ? [] : (['bullmq'] as const))]
+  const names: readonly SideName[] = [
+    'sluice',
+    'undici',
+    'bare queue',
+    ...(redis === undefined ? [] : (['bullmq'] as const)),
+  ]
   const all = new Map<SideName, Measured[]>(names.map((name) => [name, []]))
   try {
     for (let round = 1; round <= plan.rounds; round++) {
       for (const name of names) {
-        const own = join(folder, `deliver-${name}-${round}`)
+        const own = join(folder, `deliver-${name.replaceAll(' ', '-')}-${round}`)
         await mkdir(own, { recursive: true })
         const one = await measured(name, { ...plan, folder: own, service: redis?.url ?? '' })
         const text = `${Math.round(one.perSecond).toLocaleString('en')}/s, ${one.cpuMicros.toFixed(0)} µs of CPU each`
@@ -44,17 +49,19 @@ export async function measureDeliver(folder: string, plan: DeliverPlan, progress
     await redis?.stop()
   }
   const ratesOf = (name: SideName): readonly number[] => (all.get(name) ?? []).map(({ perSecond }) => perSecond)
-  const own = ratesOf('sluice')
+  const ratioOf = (one: SideName, other: SideName): Spread =>
+    spreadOf(ratesOf(other).map((rate, at) => (ratesOf(one)[at] ?? 0) / rate))
   return {
     kind: 'deliver',
     bench: 'deliver',
     rates: names.map((side) => ({ side, perSecond: spreadOf(ratesOf(side)) })),
     ratios: names
-      .filter((name) => name !== 'sluice')
+      .filter((name) => name !== 'sluice' && name !== 'bare queue')
       .map((side) => {
-        const spread = spreadOf(ratesOf(side).map((rate, at) => (own[at] ?? 0) / rate))
+        const spread = ratioOf('sluice', side)
         return { side, spread, asked: ASKED[side], verdict: judge(spread.median, ASKED[side]) }
       }),
+    floor: { side: 'bare queue', of: 'undici', spread: ratioOf('bare queue', 'undici') },
     cpu: names.map((side) => ({
       side,
       micros: spreadOf((all.get(side) ?? []).map(({ cpuMicros }) => cpuMicros)),

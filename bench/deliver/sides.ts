@@ -3,7 +3,8 @@
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { Sluice } from '../../src/sluice.ts'
-import { bodyOf, postOf, SECRET, signedBy, TYPE } from './posts.ts'
+import { BareQueue } from './bare-queue.ts'
+import { bodyOf, KEY, postOf, SECRET, signedBy, TYPE } from './posts.ts'
 
 export interface Work {
   readonly url: string
@@ -26,10 +27,12 @@ type DeliverSide = (work: Work) => Promise<Ready>
 
 export type SideName = keyof typeof sides
 
-export const sides = { sluice: sluiceSide, undici: undiciSide, bullmq: bullmqSide } satisfies Record<
-  string,
-  DeliverSide
->
+export const sides = {
+  sluice: sluiceSide,
+  undici: undiciSide,
+  'bare queue': bareSide,
+  bullmq: bullmqSide,
+} satisfies Record<string, DeliverSide>
 
 const FLOW = 'versions'
 const PUBLISHED_AT_ONCE = 500
@@ -79,6 +82,20 @@ async function undiciSide({ url, posts, atOnce }: Work): Promise<Ready> {
   await all(made(WARM_UP))
   const work = made(posts)
   return { run: () => all(work), close: () => agent.close() }
+}
+
+/** The least that a durable queue can do: leased, signed, posted, deleted; no lane, no order, no record. */
+async function bareSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
+  const agent = new Agent({ connections: atOnce })
+  const queue = new BareQueue(join(folder, 'bare.db'))
+  const post = async (n: number, data: string): Promise<void> => {
+    const body = bodyOf(JSON.parse(data) as ReturnType<typeof postOf>, Date.now())
+    await posted(agent, url, { body, headers: signedBy(body, `post-${n}`, KEY) })
+  }
+  queue.fill(Array.from({ length: WARM_UP }, (_, n) => JSON.stringify(postOf(n))))
+  await queue.workedOff(atOnce, post)
+  queue.fill(Array.from({ length: posts }, (_, n) => JSON.stringify(postOf(n))))
+  return { run: () => queue.workedOff(atOnce, post), close: () => agent.close() }
 }
 
 /** What one writes today: a job for each, signed and posted by a worker. */

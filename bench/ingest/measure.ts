@@ -1,7 +1,7 @@
 // Ingest: signed webhooks over HTTP until they are durable, Sluice beside its peers in one run, in turns.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { spreadOf } from '../figures.ts'
+import { spreadOf, type Spread } from '../figures.ts'
 import { startServer } from '../../test/postgres/server.ts'
 import { startRedis } from '../redis.ts'
 import { judge, type Asked, type Ingest } from '../results.ts'
@@ -19,7 +19,7 @@ export interface IngestPlan {
 
 type Progress = (line: string) => void
 
-const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'verifies only'>, Asked>> = {
+const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'verifies only' | 'inserts only'>, Asked>> = {
   bullmq: { kind: 'at least', bound: 1.3 },
   'bullmq, synced': { kind: 'at least', bound: 1.3 },
   'pg-boss': { kind: 'at least', bound: 5 },
@@ -46,7 +46,12 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
     'pg-boss': postgres.url,
     'graphile-worker': postgres.url,
   }
-  const names: readonly SideName[] = ['sluice', 'verifies only', ...(Object.keys(services) as SideName[])]
+  const names: readonly SideName[] = [
+    'sluice',
+    'verifies only',
+    'inserts only',
+    ...(Object.keys(services) as SideName[]),
+  ]
   // '' is a file in the folder of the run.
   const ownStore = (name: SideName, round: number): string =>
     plan.store === 'sqlite' ? '' : `${postgres.url}&schema=ingest_${name.length}_${round}`
@@ -64,6 +69,8 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
       }
     }
     const own = rates.get('sluice') ?? []
+    const ratioOf = (one: SideName, other: SideName): Spread =>
+      spreadOf((rates.get(other) ?? []).map((rate, at) => (rates.get(one)?.[at] ?? 0) / rate))
     const calm = Math.floor(spreadOf(own).median * CALM_SHARE)
     const last = plan.rounds + 1
     const paced = await sendTo('sluice', { folder, service: ownStore('sluice', last), round: last, ...plan }, calm)
@@ -75,12 +82,13 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
       bench: 'ingest',
       rates: names.map((side) => ({ side, perSecond: spreadOf(rates.get(side) ?? []) })),
       ratios: names
-        .filter((name) => name !== 'sluice')
+        .filter((name) => name !== 'sluice' && name !== 'inserts only')
         .map((name) => {
-          const spread = spreadOf((rates.get(name) ?? []).map((rate, at) => (own[at] ?? 0) / rate))
+          const spread = ratioOf('sluice', name)
           const asked = name === 'verifies only' ? STORING[plan.store] : ASKED[name]
           return { side: name, spread, asked, verdict: judge(spread.median, asked) }
         }),
+      floor: { side: 'inserts only', of: 'verifies only', spread: ratioOf('inserts only', 'verifies only') },
       calm: {
         perSecond: calm,
         p50: paced.p50,

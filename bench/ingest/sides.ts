@@ -8,11 +8,12 @@ import { serve } from '../../src/http/server.ts'
 import { systemClock } from '../../src/index.ts'
 import { Traces } from '../../src/observe/traces.ts'
 import { declaredSource } from '../../src/receive/declared-source.ts'
-import { Intake } from '../../src/receive/intake.ts'
+import { Intake, type IntakeParts } from '../../src/receive/intake.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
 import { RefusedRequests } from '../../src/receive/refused-requests.ts'
 import { Sluice } from '../../src/sluice.ts'
 import { github } from '../../src/sources/index.ts'
+import { BareTable } from './bare-table.ts'
 import { EVENT, PATH, SECRET } from './webhooks.ts'
 
 interface Served {
@@ -28,6 +29,7 @@ const EVERYBODY = { rate: Infinity, per: 60_000 } as const
 export const sides = {
   sluice: sluiceSide,
   'verifies only': verifyingSide,
+  'inserts only': insertingSide,
   bullmq: bullmqSide,
   'bullmq, synced': bullmqSide,
   'pg-boss': pgBossSide,
@@ -50,14 +52,24 @@ async function sluiceSide(folder: string, service: string): Promise<Served> {
   return { port: portOf(url), close: () => app.stop() }
 }
 
+const stored = 'stored' as const
+
 /** The same server, source and steps up to the store. */
-async function verifyingSide(): Promise<Served> {
-  const stored = 'stored' as const
-  const intake = new Intake({
-    store: (events) => Promise.resolve(events.map(({ id }) => ({ id, kind: stored, of: undefined }))),
-    maxEvents: 20_000,
-    maxBytes: 1e9,
+function verifyingSide(): Promise<Served> {
+  return serverThat((events) => Promise.resolve(events.map(({ id }) => ({ id, kind: stored, of: undefined }))))
+}
+
+/** The least that storing can be: each request becomes a row of one table, synced before it is answered. */
+function insertingSide(folder: string): Promise<Served> {
+  const table = new BareTable(join(folder, 'bare.db'))
+  return serverThat(async (events) => {
+    await table.insert(events)
+    return events.map(({ id }) => ({ id, kind: stored, of: undefined }))
   })
+}
+
+async function serverThat(store: IntakeParts['store']): Promise<Served> {
+  const intake = new Intake({ store, maxEvents: 20_000, maxBytes: 1e9 })
   const receiver = new Receiver({
     clock: systemClock,
     now: () => systemClock.now(),
