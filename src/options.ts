@@ -108,6 +108,8 @@ export function settingsOf(options: SluiceOptions): Settings {
   }
   onlyKnown(options, OPTIONS, 'new Sluice: ')
   mustBeLogOptions(options.log, 'new Sluice: ')
+  if (options.clock !== undefined && !isClock(options.clock))
+    throw invalid('clock is none; leave it out, or give one with now, monotonic and after.')
   const time = (option: 'lease' | 'heartbeat' | 'poll' | 'grace' | 'dedupe' | 'lateAfter'): Millis =>
     millis(options[option] ?? DEFAULTS[option], `Sluice.${option}`)
   const lease = time('lease')
@@ -178,6 +180,11 @@ function addressRateOf(addressRate: SluiceOptions['addressRate'] = DEFAULTS.addr
 function openMetricsOf(openMetrics: unknown): boolean {
   if (typeof openMetrics === 'boolean') return openMetrics
   throw invalid('openMetrics is neither true nor false.')
+}
+
+function isClock(clock: unknown): boolean {
+  if (typeof clock !== 'object' || clock === null) return false
+  return ['now', 'monotonic', 'after'].every((name) => typeof Reflect.get(clock, name) === 'function')
 }
 
 function isStore(store: unknown): boolean {

@@ -124,6 +124,10 @@ export function masterKeys(
   given: string | readonly string[] | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given]
+  if (given !== undefined && !list.every((key) => typeof key === 'string')) {
+    throw new SluiceError('CONFIG_INVALID', `key is neither a text nor a list of texts: ${HOW_TO_GIVE_A_KEY}.`)
+  }
   if (Array.isArray(given) && given.length === 0) {
     throw new SluiceError('CONFIG_INVALID', `key is an empty list: ${HOW_TO_GIVE_A_KEY}, or leave it out.`)
   }

@@ -21,11 +21,16 @@ interface Arrived {
 const LINKS_MAX = 100
 const NAMES: readonly (keyof TraceApi)[] = ['context', 'trace', 'ROOT_CONTEXT', 'SpanKind', 'SpanStatusCode']
 
+/** A module is an object, however it came. */
+function isApi(api: unknown): boolean {
+  return typeof api === 'object' && api !== null && NAMES.every((name) => name in api)
+}
+
 export class Traces {
   readonly #api: TraceApi | undefined
 
   constructor(api: TraceApi | undefined) {
-    if (api !== undefined && !NAMES.every((name) => name in api)) {
+    if (api !== undefined && !isApi(api)) {
       throw new SluiceError(
         'CONFIG_INVALID',
         'new Sluice: traces is the module @opentelemetry/api: import * as traces from it.',

@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { DEPTH_MAX, isTooDeep } from '../model/depth.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { ID_LENGTH_MAX, isId, isTime, newEventId, SEALED, type Event } from '../model/event.ts'
+import { EVENT_BYTES_MAX, ID_LENGTH_MAX, isId, isTime, newEventId, SEALED, type Event } from '../model/event.ts'
 import { identity } from '../model/identity.ts'
 import type { NewEvent } from '../store/contract/index.ts'
 
@@ -50,6 +50,9 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
     subject,
     attributes: attributesOf(input.attributes),
     body: bodyOf(input),
+  }
+  if (event.body.length + event.attributes.length > EVENT_BYTES_MAX) {
+    throw invalid('body or data', 'at most 100 MB with its attributes (publish where the rest can be found)')
   }
   return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
 }

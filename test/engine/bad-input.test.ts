@@ -125,6 +125,15 @@ describe('bad input: apps, limits and schedules', () => {
     ['delivery', { delivery: [] }],
     ['delivery', { delivery: { deadline: ['5s'] } }],
     ['lateAfter', { lateAfter: 'x' }],
+    ['traces', { traces: null }],
+    ['traces', { traces: true }],
+    ['traces', { traces: {} }],
+    ['key', { key: null }],
+    ['key', { key: 5 }],
+    ['key', { key: ['', null] }],
+    ['clock', { clock: null }],
+    ['clock', { clock: 5 }],
+    ['clock', { clock: { now: () => 0 } }],
     ['concurrency', { concurrency: 5 }],
   ])('new Sluice: %s: %j', (option, options) => {
     const error = refusal(() => app(options))
@@ -260,6 +269,7 @@ describe.each(STORES)('bad input: events on %s', (store) => {
     ['data', { type: 'ping', data: () => {} }],
     ['attributes', { type: 'ping', attributes: { n: 10n } }],
     ['body', { type: 'ping', data: 1, body: 'x' }],
+    ['body', { type: 'ping', body: Buffer.alloc(100 * 1024 * 1024 + 1) }],
   ])('%s (case %#) is refused by name, and nothing is stored', async (field, event) => {
     const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
     const error = await t.send([{ type: 'good' }, event as EventInput]).catch((thrown: unknown) => thrown)

@@ -229,6 +229,7 @@ describe('a source', () => {
     ['a', strava({ verifyToken: 't', subscriptionId: 1, secret: SECRET }), { dedupe: '1s' }],
     ['a', source, anything({ maxbody: 1 })],
     ['a', source, { maxBody: 0 }],
+    ['a', source, { maxBody: 104_857_601 }],
     ['a', source, { maxBody: Infinity }],
     ['a', source, { rate: { rate: 0, per: '1s' } }],
     ['a', source, { rate: { rate: 1, per: '0s' } }],
