@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What is measured against the clock has the machine to itself. */
 const MEASURED = ['test/figures/**/*.test.ts']
-/** But for what does next to nothing for seconds: a few calls under a limit, or none at all. These wait beside each other. */
+/** But for what waits most of its time: for slots of a limit, or for nothing to happen. These do so beside each other. */
 const PACED = ['limit-rate', 'limit-flood', 'shared-limit', 'idle'].map((name) => `test/figures/${name}.test.ts`)
 
 /** What leaves its process as it found it: many files share one, and what they import is loaded once. */

@@ -83,7 +83,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
     case 'ingest':
       return [
         ...besideRows(result),
-        floorRow(bench, result.floor),
+        ...(result.floor === undefined ? [] : [floorRow(bench, result.floor)]),
         {
           bench,
           side: `answers at ${result.calm.perSecond.toLocaleString('en')}/s`,

@@ -53,7 +53,7 @@ export interface LaneGrowth {
   readonly memory: { readonly megabytes: Spread; readonly asked: Asked; readonly verdict: Verdict }
 }
 
-/** The least that anybody's durable code must do, against a side that keeps nothing: what is asked of Sluice cannot be more. */
+/** Plain durable code that does none of what Sluice is for, against a side that keeps nothing: what is left to be had. */
 export interface Floor {
   readonly side: string
   readonly of: string
@@ -65,7 +65,8 @@ export interface Ingest {
   readonly bench: 'ingest'
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
-  readonly floor: Floor
+  /** Of the same store; undefined where there is none. */
+  readonly floor: Floor | undefined
   /** At a part of the rate it can take: how long an answer takes, in milliseconds. */
   readonly calm: {
     readonly perSecond: number

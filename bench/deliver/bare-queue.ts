@@ -1,12 +1,13 @@
 // What nobody who works off a queue in SQLite can do without: a lease that is written before the work, a row that goes after it, and
-// one sync for all of a moment. No lanes, no order, no records, no retries: what is above the time of this is ours.
+// one sync for all of a moment. Nothing is leased ahead of its slot, as in Sluice, where it would lose its place. No lanes, no order, no
+// records, no retries.
 import { fdatasync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 
 const synced = promisify(fdatasync)
 const LEASE = 30_000
-/** So many that have ended share a commit; more or fewer change nothing. */
+/** So many that have ended share a commit. */
 const GATHERED = 16
 
 export class BareQueue {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { Sluice } from '../../src/sluice.ts'
 import { BareQueue } from './bare-queue.ts'
-import { bodyOf, KEY, postOf, SECRET, signedBy, TYPE } from './posts.ts'
+import { bodyOf, postOf, SECRET, signedBy, TYPE } from './posts.ts'
 
 export interface Work {
   readonly url: string
@@ -90,7 +90,7 @@ async function bareSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
   const queue = new BareQueue(join(folder, 'bare.db'))
   const post = async (n: number, data: string): Promise<void> => {
     const body = bodyOf(JSON.parse(data) as ReturnType<typeof postOf>, Date.now())
-    await posted(agent, url, { body, headers: signedBy(body, `post-${n}`, KEY) })
+    await posted(agent, url, { body, headers: signedBy(body, `post-${n}`) })
   }
   queue.fill(Array.from({ length: WARM_UP }, (_, n) => JSON.stringify(postOf(n))))
   await queue.workedOff(atOnce, post)

@@ -5,6 +5,8 @@ import { wantedBy } from './endpoint.ts'
 import type { EndpointDocs, KeptEndpoint } from './endpoint-docs.ts'
 import { TenantEndpoints, type Wanting } from './tenant-endpoints.ts'
 
+const REMEMBERED_BODY = 65_536
+
 export class Subscriptions {
   readonly #docs: EndpointDocs
   /** By tenant: there may be thousands of them with a few endpoints each, and an event is of one. */
@@ -23,6 +25,8 @@ export class Subscriptions {
   }
 
   of(event: FlowEvent): readonly string[] {
+    // What is remembered is kept alive with its body.
+    if (event.body.length > REMEMBERED_BODY) return this.#found(event)
     if (this.#latest?.event !== event) this.#latest = { event, ids: this.#found(event) }
     return this.#latest.ids
   }

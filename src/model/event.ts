@@ -19,8 +19,9 @@ export interface Event {
   readonly arrived: Millis
 }
 
-/** Of body and attributes together: what is larger belongs elsewhere, and where it is into the event. Stores hold a few at a time. */
-export const EVENT_BYTES_MAX: number = 100 * 1024 * 1024
+/** What is larger belongs elsewhere, and where it is into the event: stores hold a few at a time. */
+export const BODY_BYTES_MAX: number = 100 * 1024 * 1024
+export const ATTRIBUTES_BYTES_MAX: number = 1024 * 1024
 
 /** Stores index ids as they are. */
 export const ID_LENGTH_MAX = 128

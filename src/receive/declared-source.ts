@@ -3,7 +3,7 @@ import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../config.ts'
 import { SluiceError } from '../errors.ts'
 import { millis, type Duration } from '../model/duration.ts'
-import { EVENT_BYTES_MAX } from '../model/event.ts'
+import { BODY_BYTES_MAX } from '../model/event.ts'
 import { onlyKnown } from '../model/options.ts'
 import type { Source, SourceAnswer } from './source.ts'
 
@@ -80,8 +80,8 @@ export function declaredSource(name: string, source: Source, options: SourceOpti
   }
   if (TAKEN.test(path)) refuse(`path is ${JSON.stringify(path)}, which the server itself answers; choose another.`)
   const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
-  if (!Number.isSafeInteger(maxBody) || maxBody < 1 || maxBody > EVENT_BYTES_MAX)
-    refuse(`maxBody is ${maxBody}; it is a number of bytes up to ${EVENT_BYTES_MAX}.`)
+  if (!Number.isSafeInteger(maxBody) || maxBody < 1 || maxBody > BODY_BYTES_MAX)
+    refuse(`maxBody is ${maxBody}; it is a number of bytes up to ${BODY_BYTES_MAX}.`)
   const per = options.rate === undefined ? 0 : millis(options.rate.per, `source ${name}.rate.per`)
   if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0)) refuse('rate and per of rate are above 0.')
   const maxEvents = source.maxEvents ?? EVENTS_MAX

@@ -3,7 +3,16 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { DEPTH_MAX, isTooDeep } from '../model/depth.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { EVENT_BYTES_MAX, ID_LENGTH_MAX, isId, isTime, newEventId, SEALED, type Event } from '../model/event.ts'
+import {
+  ATTRIBUTES_BYTES_MAX,
+  BODY_BYTES_MAX,
+  ID_LENGTH_MAX,
+  isId,
+  isTime,
+  newEventId,
+  SEALED,
+  type Event,
+} from '../model/event.ts'
 import { identity } from '../model/identity.ts'
 import type { NewEvent } from '../store/contract/index.ts'
 
@@ -51,8 +60,11 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
     attributes: attributesOf(input.attributes),
     body: bodyOf(input),
   }
-  if (event.body.length + event.attributes.length > EVENT_BYTES_MAX) {
-    throw invalid('body or data', 'at most 100 MB with its attributes (publish where the rest can be found)')
+  if (event.body.length > BODY_BYTES_MAX) {
+    throw invalid('body or data', 'at most 100 MB (publish where the rest can be found)')
+  }
+  if (event.attributes !== '' && Buffer.byteLength(event.attributes) > ATTRIBUTES_BYTES_MAX) {
+    throw invalid('attributes', 'at most 1 MB as JSON')
   }
   return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
 }

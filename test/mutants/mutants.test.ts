@@ -30,12 +30,25 @@ const SEEDS: Readonly<Record<string, string>> = {
   'who comes to stand among those that have begun is passed over': '52',
 }
 
-async function hunt(mutant: Mutant): Promise<{ readonly code: number | null; readonly said: string }> {
-  const what = mutant.hunt ?? 'memory'
-  const program = here('../simulation/hunt.ts')
-  const seed = SEEDS[mutant.name] ?? SEED
-  const child = spawn(process.execPath, ['--import', here('plant.ts'), program, what, HISTORIES[what], seed], {
-    env: { ...process.env, SLUICE_MUTANT: mutant.name, SLUICE_SHRINK: '0' },
+type Hunted = keyof typeof HISTORIES
+
+interface Hunt {
+  readonly what: Hunted
+  readonly seed: string
+  readonly runs: string
+  /** Undefined: the code as it is. */
+  readonly mutant?: string
+}
+
+async function hunt({
+  what,
+  seed,
+  runs,
+  mutant,
+}: Hunt): Promise<{ readonly code: number | null; readonly said: string }> {
+  const planted = mutant === undefined ? [] : ['--import', here('plant.ts')]
+  const child = spawn(process.execPath, [...planted, here('../simulation/hunt.ts'), what, runs, seed], {
+    env: { ...process.env, ...(mutant !== undefined && { SLUICE_MUTANT: mutant }), SLUICE_SHRINK: '0' },
   })
   let said = ''
   for (const stream of [child.stdout, child.stderr])
@@ -51,9 +64,26 @@ describe('planted bugs', () => {
     expect(Object.keys(SEEDS).filter((name) => !MUTANTS.some((one) => one.name === name))).toEqual([])
   })
 
-  it.concurrent.each(MUTANTS)('$name: found', { timeout: 120_000 }, async (mutant) => {
-    const { code, said } = await hunt(mutant)
+  /** By hunt and seed, how many histories it took for all that were found there. */
+  const found = new Map<string, { readonly what: Hunted; readonly seed: string; readonly runs: number }>()
+
+  it.concurrent.each(MUTANTS)('$name: found', { timeout: 120_000 }, async ({ name, hunt: of }: Mutant) => {
+    const what = of ?? 'memory'
+    const seed = SEEDS[name] ?? SEED
+    const { code, said } = await hunt({ what, seed, runs: HISTORIES[what], mutant: name })
     expect(said).toContain('violation (seed')
     expect(code).toBe(1)
+    const runs = Math.max(Number(/: (\d+) histories/.exec(said)?.[1]), found.get(`${what} ${seed}`)?.runs ?? 0)
+    found.set(`${what} ${seed}`, { what, seed, runs })
+  })
+
+  // A fault of the simulation itself would find every one of them.
+  it('the code as it is survives the same hunts', { timeout: 120_000 }, async () => {
+    expect(found.size).toBeGreaterThan(3)
+    for (const { what, seed, runs } of found.values()) {
+      const { code, said } = await hunt({ what, seed, runs: String(runs) })
+      expect(said).toContain(`${runs} histories`)
+      expect([what, seed, code]).toEqual([what, seed, 0])
+    }
   })
 })

@@ -14,8 +14,10 @@ async function cycles(options: Omit<KillOptions, 'folder' | 'seed'>): Promise<Ki
   return killCycles({ ...options, folder: mkdtempSync(join(folder, 'f-')), seed: 20_261_115 })
 }
 
+type Meddled = KillReport & { readonly planted: boolean }
+
 /** Changes the file behind the store's back, once, as soon as there is something to change; or after every cycle. */
-async function meddled(count: number, sql: string, often: 'once' | 'always' = 'once'): Promise<KillReport> {
+async function meddled(count: number, sql: string, often: 'once' | 'always' = 'once'): Promise<Meddled> {
   let changed = 0
   const between = (file: string, cycle: number): void => {
     if (cycle < 3 || (changed > 0 && often === 'once')) return
@@ -23,7 +25,8 @@ async function meddled(count: number, sql: string, often: 'once' | 'always' = 'o
     changed += Number(db.prepare(sql).run().changes)
     db.close()
   }
-  return cycles({ cycles: count, between })
+  const report = await cycles({ cycles: count, between })
+  return { ...report, planted: changed > 0 }
 }
 
 describe('kill -9', () => {

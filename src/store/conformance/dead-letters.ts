@@ -92,6 +92,18 @@ export const deadLetters: Suite = (rule) => {
     assert.deepEqual(keys(await t.claim()), ['k', 'other'])
   })
 
+  rule(
+    'L9 L21 of two that are queued the second, after the clock was set back, is dropped: the lane keeps that moment',
+    async (t) => {
+      const [one, two] = [await died(t, 'a'), await died(t, 'b')]
+      await t.steerDead(one.run, 'retry')
+      t.clock.set(t.clock.now() - 50)
+      await t.steerDead(two.run, 'retry')
+      await t.steerDead(two.run, 'drop')
+      assert.equal((await t.next()).run, one.run)
+    },
+  )
+
   rule('L9 retry runs the same id with the same events before what waits, tries and lapses at zero', async (t) => {
     await t.append('a')
     const run = await t.next()

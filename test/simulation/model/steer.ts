@@ -96,10 +96,12 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
     setDeadline(model, lane, false)
   } else if (letter.state === 'queued') return 'already'
   else {
-    // It stands where those stand that are queued already, and goes on doing so when they are dropped.
-    const queued = lane.letters.filter(({ state }) => state === 'queued')
-    letter.due = least([model.now, ...queued.map(({ due }) => due)])
     letter.state = 'queued'
+    letter.due = model.now
+    // They stand where the first of them stands, and go on doing so when that one is dropped.
+    const queued = lane.letters.filter(({ state }) => state === 'queued')
+    const first = least(queued.map(({ due }) => due))
+    for (const one of queued) one.due = first
   }
   setDeadline(model, lane, false)
   return 'ok'
