@@ -3,7 +3,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 export const KEY_BYTES: Buffer = Buffer.alloc(32, 'key of the bench')
 /** The same, made once: of plain bytes Node makes one for each signature, which takes several times as long as the signature. */
-export const KEY: KeyObject = createSecretKey(KEY_BYTES)
+const KEY: KeyObject = createSecretKey(KEY_BYTES)
 export const SECRET: string = `whsec_${KEY_BYTES.toString('base64')}`
 export const TYPE = 'version.new'
 const TEXT = 'x'.repeat(470)
