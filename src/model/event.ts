@@ -21,7 +21,7 @@ export interface Event {
 
 /** What is larger belongs elsewhere, and where it is into the event: stores hold a few at a time. */
 export const BODY_BYTES_MAX: number = 100 * 1024 * 1024
-export const ATTRIBUTES_BYTES_MAX: number = 1024 * 1024
+export const ATTRIBUTES_BYTES_MAX: number = 16 * 1024 * 1024
 
 /** Stores index ids as they are. */
 export const ID_LENGTH_MAX = 128

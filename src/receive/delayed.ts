@@ -28,7 +28,7 @@ interface Addressed extends EventInput {
 }
 
 /** It waits as text, which is a third longer, in an event that has a bound of its own. */
-const BYTES_MAX = 70 * 1024 * 1024
+const BYTES_MAX = 60 * 1024 * 1024
 
 /** Its subject and time are the id and the time that the event inside will have. */
 export function wrapped(event: EventInput, at: Millis, now: Millis, to?: ReadonlySet<string>): EventInput {
@@ -36,7 +36,7 @@ export function wrapped(event: EventInput, at: Millis, now: Millis, to?: Readonl
   // As it will be named then: what is wrong with it is said now.
   const { id, body: bytes, time, source, tenant } = newEvent(event, { now, dedupeFor: 0 })
   if (bytes.length > BYTES_MAX) {
-    throw new SluiceError('EVENT_INVALID', 'body or data must be at most 70 MB with at; nothing was stored.')
+    throw new SluiceError('EVENT_INVALID', 'body or data must be at most 60 MB with at; nothing was stored.')
   }
   const said = Object.fromEntries(SAID.map((name) => [name, event[name]])) as unknown as Said
   const inside: Wrapped = {

@@ -64,7 +64,7 @@ export function newEvent(input: EventInput, { now, dedupeFor }: Naming): Unroute
     throw invalid('body or data', 'at most 100 MB (publish where the rest can be found)')
   }
   if (event.attributes !== '' && Buffer.byteLength(event.attributes) > ATTRIBUTES_BYTES_MAX) {
-    throw invalid('attributes', 'at most 1 MB as JSON')
+    throw invalid('attributes', 'at most 16 MB as JSON')
   }
   return { ...event, identity: identity(source, tenant, dedupeId), dedupeFor, request: NO_BYTES }
 }
