@@ -91,6 +91,10 @@ describe('of lives side by side', () => {
     const late = [entered(100), again(1_950), at(2_000, 1), told(2_010, 'run.lost')]
     const settled = life(1, [...late, again(2_100), told(2_110, 'run.again')], stopped)
     expect(complaintsOf(settled, others(2))).toBe('')
+    // It may have ended before the other had it, and wait to be told: its settlement was on its way, or yet to be sent.
+    const waiting = [entered(100), again(150), at(2_000, 1), told(2_010, 'run.lost')]
+    const waited = life(1, [...waiting, again(2_100), told(2_110, 'run.again')], stopped)
+    expect(complaintsOf(waited, others(2))).toBe('')
     // It says nothing of an attempt that was not settled.
     expect(complaintsOf(settled, others(3))).toContain('step 3')
     expect(complaintsOf(settled, others(1))).toContain('lost')

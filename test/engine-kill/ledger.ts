@@ -236,7 +236,11 @@ export class Ledger {
     const isSame = known.life === life
     const late = isSame ? known.late + Number(known.how !== undefined) : (known.untold.get(life) ?? 0)
     known.untold.delete(life)
-    if (!isSame) this.#unknown(known)
+    if (!isSame) {
+      const isUntold = known.how !== undefined && known.how !== 'at work'
+      if (isUntold) known.untold.set(known.life, (known.untold.get(known.life) ?? 0) + 1)
+      this.#unknown(known)
+    }
     this.#between(`attempt ${attempt} of ${id}`, attempt - 1, known.retries, known.maybeRetries)
     this.#between(`step ${step} of ${id}`, step, known.agains, known.maybeAgains)
     if (!isSame) this.complaints.counts.resumed++
