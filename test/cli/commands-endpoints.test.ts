@@ -11,7 +11,7 @@ app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
 export default app
 `
 
-test('the life of an endpoint', { timeout: 120_000 }, async () => {
+test('the life of an endpoint', async () => {
   const folder = folderWith({ 'sluice.config.ts': APP })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
   const added = await sluice('add', 'https://hook.example.com/in', '--types=version.new,version.old', '--name=Ada')
@@ -44,7 +44,7 @@ test('the life of an endpoint', { timeout: 120_000 }, async () => {
   expect((await sluice('add', 'http://10.0.0.1/')).stderr).toContain('url')
 })
 
-test('the subscriber of the seed, by the command line alone', { timeout: 120_000 }, async () => {
+test('the subscriber of the seed, by the command line alone', async () => {
   const to = await subscriber()
   const folder = folderWith({ 'sluice.config.ts': APP, headers: 'authorization: Bearer a:b\n\nx-team: a\n' })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])

@@ -127,7 +127,7 @@ describe('the checker', { timeout: 120_000 }, () => {
 
   it('sees that a known event is no longer known', async () => {
     await mustSee(
-      () => meddled(4, 'update events set identity = null'),
+      () => meddled(8, 'update events set identity = null'),
       ({ complaints }) => complaints.join().includes('stored a second time'),
     )
   })
