@@ -1,17 +1,17 @@
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** What is measured against the clock has the machine to itself. */
-const MEASURED = ['test/figures/**/*.test.ts']
-/** But for what waits most of its time: for slots of a limit, or for nothing to happen. These do so beside each other. */
-const PACED = ['limit-rate', 'limit-flood', 'shared-limit', 'idle'].map((name) => `test/figures/${name}.test.ts`)
+/** Kills, races, planted bugs and what needs real seconds: `npm run test:faults`. */
+const FAULTS = '**/*.faults.test.ts'
+/** Whatever is held against a figure, in time or in memory: `npm run bench -- figures`. */
+const FIGURES = '**/*.figures.test.ts'
 
-/** What leaves its process as it found it: many files share one, and what they import is loaded once. */
+/** Tests that leave their process as they found it. Many files share one process, so imports are loaded once. */
 const LIGHT = ['api', 'deliver', 'engine', 'limit', 'observe', 'properties', 'receive', 'sources'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 )
 
-/** What is about one store. `STORES=sqlite,postgres` runs these files of the stores it names, and no others. */
+/** The tests of one store. `STORES=sqlite,postgres` runs only the files of the stores it names. */
 const OF_STORE = {
   memory: ['test/stores/memory*.test.ts', 'test/simulation/simulation.test.ts'],
   sqlite: ['test/stores/sqlite*.test.ts', 'test/sqlite/**/*.test.ts', 'test/simulation/simulation.test.ts'],
@@ -23,14 +23,15 @@ type StoreName = keyof typeof OF_STORE
 const stores = chosenStores(process.env['STORES'] ?? '')
 const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) => OF_STORE[name])
 
-/** What begins last must not be what takes longest: half of the machine would have nothing to do. */
+/** The longest files start first: a long file that starts last would leave the other cores idle. */
 const LONG = [
   'test/simulation/simulation.test.ts',
   'test/stores/postgres.test.ts',
   'test/simulation/postgres.test.ts',
-  'test/sqlite/kill.test.ts',
-  'test/engine-kill/kill-engine.test.ts',
-  'test/postgres/kill/processes.test.ts',
+  'test/mutants/mutants.faults.test.ts',
+  'test/engine-kill/kill-engine.faults.test.ts',
+  'test/sqlite/kill.faults.test.ts',
+  'test/postgres/kill/processes.faults.test.ts',
 ]
 
 class LongFirst extends BaseSequencer {
@@ -46,19 +47,22 @@ function placeOf({ moduleId }: TestSpecification): number {
   return found === -1 ? LONG.length : found
 }
 
-/** More than there are cores: many wait for a disk, a server, or a process that they have started. */
+/** More workers than cores, because many tests wait for a disk, a server or a child process. */
 const WORKERS = 3
 
 const common = {
   pool: 'forks',
-  testTimeout: 30_000,
-  // On a busy machine a second is not long.
-  expect: { poll: { timeout: 10_000 } },
-  hookTimeout: 30_000,
+  testTimeout: 120_000,
+  // A busy machine can take seconds for what usually takes milliseconds.
+  expect: { poll: { timeout: 60_000 } },
+  hookTimeout: 120_000,
   // A test that passes only at the second try is a failing test.
   retry: 0,
+  maxWorkers: WORKERS,
 } as const
 
+// The scripts choose a tier by its projects: `light`, `apart` and `postgres` are `npm test`; `faults`, `faults-postgres`
+// and `postgres-15` are `npm run test:faults`; `figures` is `npm run bench -- figures`.
 export default defineConfig({
   test: {
     sequence: { sequencer: LongFirst },
@@ -68,20 +72,17 @@ export default defineConfig({
           ...common,
           name: 'light',
           include: stores === undefined ? LIGHT : [],
+          exclude: [FAULTS, FIGURES],
           isolate: false,
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           ...common,
-          // A process for each file: tests that kill, fork or block a worker must not reach their neighbours.
+          // One process per file: tests that kill, fork or block a worker must not reach their neighbours.
           name: 'apart',
           include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [...MEASURED, ...LIGHT, ...OF_STORE.postgres],
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
+          exclude: [FAULTS, FIGURES, ...LIGHT, ...OF_STORE.postgres],
         },
       },
       {
@@ -89,39 +90,57 @@ export default defineConfig({
           ...common,
           name: 'postgres',
           include: stores?.includes('postgres') === false ? [] : [...OF_STORE.postgres],
+          exclude: [FAULTS, FIGURES],
           globalSetup: 'test/postgres/global-setup.ts',
-          maxWorkers: WORKERS,
-          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           ...common,
-          name: 'paced',
-          include: stores === undefined ? PACED : [],
-          maxWorkers: PACED.length,
-          sequence: { groupOrder: 1 },
+          name: 'faults',
+          include: [FAULTS, 'test/simulation/simulation.test.ts'],
+          exclude: ['node_modules/**', ...OF_STORE.postgres],
+          env: { SIMULATION: 'long' },
         },
       },
       {
         test: {
           ...common,
-          name: 'alone',
-          include: stores === undefined ? MEASURED : [],
-          exclude: PACED,
+          name: 'faults-postgres',
+          include: ['test/postgres/**/*.faults.test.ts', 'test/simulation/postgres.test.ts'],
+          globalSetup: 'test/postgres/global-setup.ts',
+          env: { SIMULATION: 'long' },
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'postgres-15',
+          include: [...OF_STORE.postgres],
+          exclude: [FAULTS, FIGURES, 'test/simulation/postgres.test.ts'],
+          globalSetup: 'test/postgres/global-setup.ts',
+        },
+      },
+      {
+        test: {
+          ...common,
+          name: 'figures',
+          include: [FIGURES],
+          exclude: ['node_modules/**'],
+          globalSetup: 'test/postgres/global-setup.ts',
+          // Each figure has the machine to itself.
           maxWorkers: 1,
-          sequence: { groupOrder: 2 },
         },
       },
     ],
   },
 })
 
-/** Undefined: every test there is. */
+/** `chosenStores` returns undefined when every test is wanted. */
 function chosenStores(list: string): readonly StoreName[] | undefined {
   if (list === '') return undefined
   return list.split(',').map((name) => {
     if (Object.hasOwn(OF_STORE, name)) return name as StoreName
-    throw new Error(`STORES is a list of ${Object.keys(OF_STORE).join(', ')}, with commas between; not ${name}.`)
+    throw new Error(`STORES must be a list of ${Object.keys(OF_STORE).join(', ')}; got ${name}.`)
   })
 }

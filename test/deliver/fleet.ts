@@ -1,5 +1,5 @@
 // One life of the fleet: events are published and delivered to twenty endpoints while workers are killed; then the judge has
-// its say. `npm test` does it with 2,000 events, `npm run prove -- deliver-fleet` with 50,000.
+// its say. `npm run test:faults` does it with 2,000 events, `npm run prove -- deliver-fleet` with 50,000.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

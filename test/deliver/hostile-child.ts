@@ -1,7 +1,7 @@
 // An app that delivers one event to each of these endpoints at once, and says what that cost: attempts, bytes kept, memory.
 import { randomBytes } from 'node:crypto'
 import { Sluice } from '../../src/index.ts'
-import type { HostileReport } from './hostile-delivery.test.ts'
+import type { HostileReport } from './hostile-delivery.faults.test.ts'
 
 const [friendly = '', ...hostile] = process.argv.slice(2)
 const app = new Sluice({

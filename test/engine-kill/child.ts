@@ -1,6 +1,6 @@
 // The process that is killed: waits until the file is free, works on what its predecessors left, and publishes without end.
-// Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the life, planted
-// fault, `work` or `drain`, and the name of the process or nothing.
+// Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the life, the number
+// of lines after which it asks to be killed (0: it drains the file and ends), and the name of the process or nothing.
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { appOn } from './app.ts'
 import { drained } from './drained.ts'
 import { inputOf, ledgerFile, linesOf, now, type Line } from './load.ts'
 
-const [folder = '', seed = '', number = '0', fault = 'none', task = 'work', called = ''] = process.argv.slice(2)
+const [folder = '', seed = '', number = '0', most = '0', called = ''] = process.argv.slice(2)
 const life = Number(number)
 const PUBLISHERS = 3
 const MOST_AT_ONCE = 4
@@ -22,17 +22,19 @@ const UNTIL_FREE_MS = 3
 const ledger = openSync(ledgerFile(folder, life), 'a')
 const chanceOf = (name: string): Chance => new Chance(seedOf(`${seed} ${number} ${name}`))
 let labels = 0
+let told = 0
 
 function tell(line: Line): void {
   // The system has it when this returns: what was told stays told, though the process dies at once.
   writeSync(ledger, `${JSON.stringify(line)}\n`)
+  if (++told === Number(most)) process.send?.('enough')
 }
 
 /** The lock of the file is all that tells it that its predecessor is dead. */
 async function opened(): Promise<Sluice> {
   for (;;) {
     const options = { store: `sqlite:${join(folder, 'killed.db')}`, ...(called === '' ? {} : { process: called }) }
-    const app = appOn(options, chanceOf('handlers'), fault === 'early-dones' ? tellEarly : tell)
+    const app = appOn(options, chanceOf('handlers'), tell)
     app.events.onAny((name, what) => {
       if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
     })
@@ -46,20 +48,12 @@ async function opened(): Promise<Sluice> {
   }
 }
 
-function tellEarly(line: Line): void {
-  tell(line)
-  if (line.kind === 'left' && line.how === 'done') tell({ kind: 'told', at: now(), name: 'run.done', run: line.run })
-}
-
 async function publishForEver(app: Sluice, chance: Chance): Promise<never> {
   for (;;) {
     const batch = Array.from({ length: 1 + chance.below(MOST_AT_ONCE) }, () => `${life}-${labels++}`)
     tell({ kind: 'sending', labels: batch })
-    if (fault === 'early-acks') tell({ kind: 'acked', answers: batch.map((label) => [label, 'stored']) })
     const answers = await app.publish(batch.map((label) => inputOf(label)))
-    if (fault !== 'early-acks') {
-      tell({ kind: 'acked', answers: batch.map((label, at) => [label, answers[at]?.kind ?? '']) })
-    }
+    tell({ kind: 'acked', answers: batch.map((label, at) => [label, answers[at]?.kind ?? '']) })
     await setTimeout(chance.next() * LONGEST_PAUSE_MS)
   }
 }
@@ -95,9 +89,9 @@ flushCompileCache()
 // Whoever watches may be killed, too.
 process.once('disconnect', () => process.exit())
 const app = await opened()
-tell({ kind: 'opened', at: now() })
 process.send?.('opened')
-if (task === 'drain') {
+tell({ kind: 'opened', at: now() })
+if (most === '0') {
   await drained(app, tell)
   await app.stop()
   process.disconnect()

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../src/index.ts'
 import type { Line } from './load.ts'
 
-const STUCK_AFTER_MS = 15_000
+const STUCK_AFTER_MS = 60_000
 
 /** Resolves when nothing is left to be done, or nothing has happened for long. */
 export async function drained(app: Sluice, tell: (line: Line) => void): Promise<void> {

@@ -39,6 +39,12 @@ export class Life {
     this.#child.send(what)
   }
 
+  /** `said` resolves when the process says something after it has opened the file; it rejects if the process ends. */
+  async said(): Promise<void> {
+    await this.opened
+    await Promise.race([once(this.#child, 'message'), this.#exit])
+  }
+
   /** For whatever it says later on. */
   hear(said: () => void): void {
     this.#child.on('message', said)

@@ -8,9 +8,6 @@ export const LEASE = 300
 export const LEASE_OF_MANY = 1_000
 export const HEARTBEAT = 100
 
-/** Acknowledgements before the commit are the planted faults: the checker must see what they lose. */
-export type Fault = 'none' | 'early-acks' | 'early-dones'
-
 /** By type of event, the flows that want it. */
 export const FLOWS_OF = {
   note: ['gather'],

@@ -4,8 +4,8 @@ import { Chance, seedOf } from '../sqlite/kill-load.ts'
 
 export const SECRET = 'of the server that is killed'
 
-/** An answer before the commit is the planted fault: the checker must see what it loses. */
-export type Fault = 'none' | 'early-answers'
+/** The planted fault: the server answers its first webhook and dies before it stores it. */
+export type Fault = 'none' | 'early-answer'
 
 /** One in fifty is big. */
 export function bodyOf(label: string): Buffer {

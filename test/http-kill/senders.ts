@@ -12,20 +12,21 @@ export class Senders {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   readonly #port: number
   readonly #heard: Heard
-  readonly #all: Promise<unknown>
+  /** `all` resolves when every connection has found the server dead. */
+  readonly all: Promise<unknown>
   #isOver = false
 
   /** `labels` is what to send next, without end. */
   constructor(port: number, labels: () => string, heard: Heard) {
     this.#port = port
     this.#heard = heard
-    this.#all = Promise.all(Array.from({ length: CONNECTIONS }, () => this.#sendOn(labels)))
+    this.all = Promise.all(Array.from({ length: CONNECTIONS }, () => this.#sendOn(labels)))
   }
 
   /** The server is dead: all that had no answer has none. */
   async over(): Promise<void> {
     this.#isOver = true
-    await this.#all
+    await this.all
     this.#agent.destroy()
   }
 

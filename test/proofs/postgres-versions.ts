@@ -1,4 +1,4 @@
-// Every release of PostgreSQL that is promised, not only the first and the last that `npm test` runs on.
+// Every release of PostgreSQL that is promised, not only the first and the last that the tests run on.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -7,7 +7,7 @@ import { programsOf, VERSIONS, type Version } from '../postgres/programs.ts'
 import { runSuite, type SuiteResult } from '../postgres/suite-run.ts'
 
 export const title: string =
-  'PostgreSQL 15, 16, 17 and 18 pass the same conformance suite, none of it skipped; on 16 and 17, which `npm test` does not run ' +
+  'PostgreSQL 15, 16, 17 and 18 pass the same conformance suite, none of it skipped; on 16 and 17, which the tests do not run ' +
   'on, 500 random histories keep every rule besides'
 
 const SUITES = {

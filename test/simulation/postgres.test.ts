@@ -8,7 +8,7 @@ import { simulateLimits } from './limits/simulate.ts'
 import { simulate, type Opened, type SimulationReport } from './simulate.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
-const HISTORIES = Number(process.env['HISTORIES'] ?? 500)
+const HISTORIES = Number(process.env['HISTORIES'] ?? (process.env['SIMULATION'] === 'long' ? 500 : 100))
 const SEED = Number(process.env['SEED'] ?? 20_260_801)
 const PATIENCE = 3_600_000
 

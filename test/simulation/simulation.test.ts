@@ -6,9 +6,14 @@ import { saturated, simulateLimits } from './limits/simulate.ts'
 import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
-/** On SQLite 10,000 in `npm run prove -- simulation`. */
-const HISTORIES: Readonly<Record<StoreName, number>> = { memory: 8_000, sqlite: 2_000 }
-const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = { memory: 5_000, sqlite: 200 }
+/** `npm run test:faults` plays more histories than `npm test`; `npm run prove -- simulation` plays 10,000 on SQLite. */
+const IS_LONG = process.env['SIMULATION'] === 'long'
+const HISTORIES: Readonly<Record<StoreName, number>> = IS_LONG
+  ? { memory: 8_000, sqlite: 2_000 }
+  : { memory: 1_000, sqlite: 300 }
+const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = IS_LONG
+  ? { memory: 5_000, sqlite: 200 }
+  : { memory: 1_000, sqlite: 50 }
 const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
 const SEED = 20_260_801
 const PATIENCE = 480_000

@@ -10,8 +10,6 @@ import { NOW, receive, requestOf } from './faults.ts'
 const MOST = 10_000
 const TOKEN = 'token'
 const FORM = 'application/x-www-form-urlencoded'
-/** Of a machine that is busy with other tests; one pass over them takes a few. */
-const SOON = 250
 
 function fields(n: number): string {
   return Array.from({ length: n }, (_, at) => `a${at}=`).join('&')
@@ -37,19 +35,15 @@ describe.each<readonly [string, Source, (body: string) => ReceivedRequest, strin
   ['slack, signed', slack({ secret: TOKEN }), toSlack, 'accepted'],
   ['unverified', unverified({ verify: 'none' }), toAnybody, 'accepted'],
 ])('%s', (_, source, sent, usual) => {
-  test(`a form of ${MOST} names is read in one pass`, () => {
+  test(`a form of ${MOST} names is read`, () => {
     const request = sent(`command=x&${fields(MOST - 1)}`)
-    const began = performance.now()
     expect(receive(source, request, TOKEN).outcome).toBe(usual)
-    expect(performance.now() - began).toBeLessThan(SOON)
   })
 
-  test('one field more, or a hundred thousand, is refused at once', () => {
+  test('one field more, or a hundred thousand, is refused', () => {
     for (const n of [MOST + 1, 100_000]) {
       const request = sent(fields(n))
-      const began = performance.now()
       expect(receive(source, request, TOKEN).outcome).toBe('BODY_NOT_UNDERSTOOD')
-      expect(performance.now() - began).toBeLessThan(SOON)
     }
   })
 })

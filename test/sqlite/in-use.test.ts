@@ -7,20 +7,18 @@ import type { Opening } from './open-child.ts'
 import { connect, event, firstLine, freshFile, freshFolder, open, send, start } from './scratch.ts'
 
 const NOBODY = 65_534
-const AT_ONCE_MS = 1_000
 
 async function elsewhere(file: string, how: 'read' | 'work', user: number | '' = ''): Promise<Opening> {
   return firstLine<Opening>(start('open-child.ts', [file, String(user), how, 'leave']))
 }
 
 describe('a second working process', () => {
-  it('is refused within a second by a message that names the file', async () => {
+  it('is refused by a message that names the file', async () => {
     const file = freshFile()
     await send(await open(file), event('a'))
-    const { code, message, ms } = await elsewhere(file, 'work')
+    const { code, message } = await elsewhere(file, 'work')
     expect(code).toBe('STORE_IN_USE')
     expect(message).toContain(file)
-    expect(ms).toBeLessThan(AT_ONCE_MS)
   })
 
   it('is refused in the same process too', async () => {
@@ -53,9 +51,7 @@ describe('a second working process', () => {
     await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
     holder.kill('SIGKILL')
     await once(holder, 'exit')
-    const begin = performance.now()
     const store = await open(file)
-    expect(performance.now() - begin).toBeLessThan(AT_ONCE_MS)
     expect((await store.get({ kind: 'events', id: 'held' })).item?.id).toBe('held')
   })
 })

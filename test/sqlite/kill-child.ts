@@ -1,12 +1,12 @@
 // The process that is killed: appends, claims and settles as fast as it can, and says so, line by line, before each call
-// and after each answer. Arguments: file, seed, number of the cycle, planted fault, known events to be sent again.
+// and after each answer. Arguments: file, seed, number of the cycle, known events to be sent again.
 import { writeSync } from 'node:fs'
 import { claimOf, done, partial, released, retry } from '../../src/store/conformance/vocabulary.ts'
 import type { Lease, NewEvent, Settle, TurnCall, TurnReply } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { Chance, eventOf, FLOW, LEASE, seedOf, sent, type Ended, type Line } from './kill-load.ts'
 
-const [file = '', seed = '', cycle = '', fault = 'none', ...known] = process.argv.slice(2)
+const [file = '', seed = '', cycle = '', ...known] = process.argv.slice(2)
 const APPENDERS = 8
 /** Nobody ever wakes who waits here. */
 const BEHIND = new Int32Array(new SharedArrayBuffer(4))
@@ -65,11 +65,9 @@ async function appendForEver(chance: Chance): Promise<never> {
     const fresh = items.filter((item) => item.of === undefined)
     const n = calls++
     tell({ kind: 'appending', n, events: fresh.map((item) => sent(item.event)) })
-    const early = fault === 'early-appends'
-    if (early) tell({ kind: 'appended', n, answers: fresh.map(() => 'stored') })
     const { results } = await store.append({ routes, events: items.map((item) => item.event) })
     const answers = items.flatMap((item, at) => (item.of === undefined ? [results[at]?.kind ?? ''] : []))
-    if (!early) tell({ kind: 'appended', n, answers })
+    tell({ kind: 'appended', n, answers })
     for (const [at, { event, of }] of items.entries()) {
       if (of !== undefined) tell({ kind: 'sent-again', of, as: event.id, answer: results[at]?.kind ?? '' })
     }
@@ -140,13 +138,11 @@ async function workForEver(name: string, chance: Chance): Promise<never> {
   for (let request = 1; ; request++) {
     const ends = leases.flatMap((lease) => endOf(lease, chance))
     const n = calls++
-    const early = fault === 'early-settlements'
     tell({ kind: 'settling', n, ends: ends.map(([, ended]) => ended) })
-    if (early) tell({ kind: 'settled', n, answers: ends.map(() => 'ok') })
     const settle = ends.map(([settlement]) => settlement)
     const call: TurnCall = { process: name, request, routes, settle, claim, budget: 1_000_000 }
     const reply = await store.turn(call)
-    if (!early) tell({ kind: 'settled', n, answers: reply.settled })
+    tell({ kind: 'settled', n, answers: reply.settled })
     tellClaimed(reply)
     if (chance.happens(0.03)) await repeat(call, reply)
     leases = reply.claimed

@@ -1,27 +1,25 @@
-// Starts a process that works on one file, kills it at a random moment, looks, and starts the next one; at the end all
-// that is left has to run. `npm test` does it 50 times, `npm run prove -- kill-sqlite` a thousand times.
+// Starts a process that works on one file, kills it after a random number of the lines that it writes, checks the file,
+// and starts the next one; at the end everything that is left has to run. `npm run test:faults` does it 50 times,
+// `npm run prove -- kill-sqlite` a thousand times.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { systemClock } from '../../src/clock.ts'
-import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
-import { openStore } from '../../src/store/open.ts'
-import { Chance, FLOW, LEASE, seedOf, type Ended, type Fault, type Line } from './kill-load.ts'
+import { Chance, seedOf, type Line } from './kill-load.ts'
 import { Checker } from './kill-check.ts'
 import type { KillCounts } from './kill-counts.ts'
+import { drain } from './kill-drain.ts'
 import { Ledger } from './kill-ledger.ts'
-import { Look } from './kill-look.ts'
+import { inspect } from './kill-look.ts'
 
 export interface KillOptions {
   /** An empty folder for the file and what goes with it. */
   readonly folder: string
   readonly cycles: number
   readonly seed: number
-  readonly fault?: Fault
-  /** Between two cycles, with the number of the first. */
-  readonly between?: (file: string, cycle: number) => void
+  /** Called after each cycle with its number. */
+  readonly progress?: (cycle: number) => void
 }
 
 export interface KillReport {
@@ -31,33 +29,32 @@ export interface KillReport {
 }
 
 const CHILD = fileURLToPath(new URL('./kill-child.ts', import.meta.url))
-const LATEST_KILL_MS = 60
+/** A life ends after at most so many lines; at about 60 lines it has appended and settled hundreds of events. */
+const MOST_LINES = 120
 /** One in twenty dies while it opens the file. */
 const KILLED_AT_START = 0.05
 const LATEST_START_MS = 80
 const SAMPLE = 12
-/** More than all that a thousand lives leave behind can take. */
-const MOST_TURNS = 5_000
 const LOOK_AT_ALL_EVERY = 25
 
 export async function killCycles(options: KillOptions): Promise<KillReport> {
-  const { folder, cycles, seed, fault = 'none', between } = options
+  const { folder, cycles, seed, progress } = options
   const file = join(folder, 'killed.db')
   const ledger = new Ledger()
   const checker = new Checker(ledger)
   const { counts } = ledger.complaints
-  await new Life(folder, [file, '', 'warm', fault]).over
+  await new Life(folder, [file, '', 'warm']).over
   for (let cycle = 1; cycle <= cycles; cycle++) {
     const chance = new Chance(seedOf(`${seed} kill ${cycle}`))
     const sample = ledger.sample((n) => chance.below(n), SAMPLE)
-    const life = new Life(folder, [file, String(seed), String(cycle), fault, ...sample])
+    const life = new Life(folder, [file, String(seed), String(cycle), ...sample])
     await life.kill(chance, (line) => ledger.hear(line))
     counts.cycles++
     inspect(file, (look) => {
       checker.check(look)
       if (cycle % LOOK_AT_ALL_EVERY === 0) checker.checkAll(look)
     })
-    between?.(file, cycle)
+    progress?.(cycle)
   }
   await drain(file, ledger)
   inspect(file, (look) => {
@@ -66,15 +63,6 @@ export async function killCycles(options: KillOptions): Promise<KillReport> {
     checker.checkDrained()
   })
   return { counts, complaints: ledger.complaints.first }
-}
-
-function inspect(file: string, act: (look: Look) => void): void {
-  const look = new Look(file)
-  try {
-    act(look)
-  } finally {
-    look.close()
-  }
 }
 
 /** One life of the process. */
@@ -97,17 +85,22 @@ class Life {
     })
   }
 
-  /** Lets it work for a random time. What it wrote before it died is heard, to the last whole line. */
+  /**
+   * `kill` lets the process write a random number of lines first, so that how much it has done does not depend on the
+   * machine's speed. Everything that it wrote before it died is heard, to the last whole line.
+   */
   async kill(chance: Chance, hear: (line: Line) => void): Promise<void> {
     const kill = (): void => void this.#child.kill('SIGKILL')
     const atStart = chance.happens(KILLED_AT_START)
-    const delay = chance.next() * (atStart ? LATEST_START_MS : LATEST_KILL_MS)
-    let timer = atStart ? setTimeout(kill, delay) : undefined
+    const timer = atStart ? setTimeout(kill, chance.next() * LATEST_START_MS) : undefined
+    let left = 1 + chance.below(MOST_LINES)
+    let hasAppended = false
     this.#lines.on('line', (text) => {
       const line = parsed(text)
       if (line === undefined) return
       hear(line)
-      if (line.kind === 'appended') timer ??= setTimeout(kill, delay)
+      hasAppended ||= line.kind === 'appended'
+      if (hasAppended && --left === 0) kill()
     })
     await Promise.all([this.over, once(this.#lines, 'close')])
     clearTimeout(timer)
@@ -121,36 +114,4 @@ function parsed(text: string): Line | undefined {
   } catch {
     return undefined
   }
-}
-
-/** All that is left runs, here: by a clock that is ahead, so that no window and no lease has to be waited for. */
-async function drain(file: string, ledger: Ledger): Promise<void> {
-  let ahead = 0
-  const store = await openStore(`sqlite:${file}`, { clock: { ...systemClock, now: () => Date.now() + ahead } })
-  const claim = [claimOf({ flow: FLOW, lease: 60_000 })]
-  const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
-  let ends: readonly (Ended & { readonly token: number })[] = []
-  for (let request = 1; ; request++) {
-    // A lane that never empties is an offence too, not a reason to wait for ever.
-    if (request > MOST_TURNS) {
-      ledger.complaints.add('wrong', `after ${MOST_TURNS} turns there is still something to do`)
-      break
-    }
-    ledger.hear({ kind: 'settling', n: -request, ends })
-    const settle = ends.map(({ lane, token }) => ({ ...end, lane, token }))
-    const call = { process: 'drain', request, routes: 1, settle, claim, budget: 0 }
-    const { settled, claimed, crashed, heads } = await store.turn(call)
-    ledger.hear({ kind: 'settled', n: -request, answers: settled })
-    ends = claimed.map(({ run, lane, token, tries, lapses, events: batch }) => {
-      const events = batch.map((event) => event.id)
-      ledger.hear({ kind: 'claimed', runs: [{ run, lane, token, tries, lapses, events }], crashed: [] })
-      return { run, lane, token, kind: 'done', events, retry: [], dead: [], publish: [] }
-    })
-    ledger.hear({ kind: 'claimed', runs: [], crashed: crashed.map(({ run }) => run) })
-    if (claimed.length === 0 && crashed.length === 0) {
-      if (heads[0]?.due === undefined) break
-      ahead += LEASE
-    }
-  }
-  await store.close()
 }

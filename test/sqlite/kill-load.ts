@@ -9,9 +9,6 @@ export const LEASE = 200
 /** An event and the lanes it goes to. */
 export type Sent = readonly [id: string, lanes: readonly LaneId[]]
 
-/** Acknowledgements before the commit are the planted faults: the checker must see what they lose. */
-export type Fault = 'none' | 'early-appends' | 'early-settlements'
-
 export interface Ended {
   readonly run: string
   readonly lane: LaneId

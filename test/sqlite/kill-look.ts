@@ -125,6 +125,16 @@ export class Look {
   }
 }
 
+/** `inspect` opens the file for one look at it. */
+export function inspect(file: string, act: (look: Look) => void): void {
+  const look = new Look(file)
+  try {
+    act(look)
+  } finally {
+    look.close()
+  }
+}
+
 /** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,…` */
 function near(here: string): readonly number[] {
   return eventsIn(here.split(';')[2] ?? '')

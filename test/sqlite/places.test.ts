@@ -114,24 +114,20 @@ describe('places on SQLite', () => {
     scene.do({ kind: 'add', rank: 0, count: 20_000 })
     scene.do({ kind: 'read again' })
     const lists = scene.listed
-    const began = performance.now()
     for (let run = 0; run < 3_000; run++) {
       scene.places.first(scene.lane, 0, 1)
       scene.do({ kind: 'take', rank: 0, count: 1 })
     }
     // Of each list one delete, and nothing else.
     expect(lists - scene.listed).toBe(Math.floor(3_000 / 32))
-    expect(performance.now() - began).toBeLessThan(3_000)
   })
 
-  it('removes all of a long line but the last in no more time than it is long', () => {
+  it('removes all of a long line but the last', () => {
     const scene = new Scene()
     scene.do({ kind: 'add', rank: 0, count: 100_000 })
     const [last, ...others] = scene.waiting[0].toReversed()
     const positions = others.map(({ pos }) => pos)
-    const began = performance.now()
     scene.places.remove(scene.lane, 0, positions)
-    expect(performance.now() - began).toBeLessThan(3_000)
     expect(scene.places.first(scene.lane, 0, 10)).toEqual([last])
   })
 })

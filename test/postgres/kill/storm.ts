@@ -1,6 +1,6 @@
 // Four workers and two receivers on one PostgreSQL, all under load, while workers are killed and stopped past their leases,
 // the server is killed, and answers of commits are cut off; at the end all that is left has to run, and the ledger judges.
-// `npm test` does it in short, `npm run prove -- postgres-processes` at length.
+// `npm run test:faults` does it in short, `npm run prove -- postgres-processes` at length.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'

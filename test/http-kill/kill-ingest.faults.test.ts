@@ -1,4 +1,4 @@
-// R2 under `kill -9`, in the short form: whatever was answered 2xx is in the store; and whoever watches would notice if not.
+// Rule R2 under `kill -9`, in its short form: every webhook that was answered 2xx is in the store.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,23 +34,19 @@ describe('kill -9 of a server under 64 connections', () => {
       const { counts, complaints } = await killed({ cycles: 20 })
       expect(complaints).toEqual([])
       expect(counts).toMatchObject({ cycles: 20, lost: 0, twice: 0, wrong: 0 })
-      // It was not idle.
+      // The servers were at work when they died.
       expect(counts.acked).toBeGreaterThan(300)
-      expect(counts.unanswered).toBeGreaterThan(200)
+      expect(counts.unanswered).toBeGreaterThan(100)
       expect(counts.resent).toBeGreaterThan(5)
-      console.log(JSON.stringify(counts))
     },
   )
 })
 
 describe('the checker', () => {
-  it('sees a loss when a webhook is answered before the commit', { timeout: 120_000 }, async () => {
-    // A kill has to fall between the two, which takes luck: it is tried until it does.
-    let lost = 0
-    for (let tries = 0; lost === 0 && tries < 10; tries++) {
-      lost = (await killed({ cycles: 6, fault: 'early-answers' })).counts.lost
-    }
-    expect(lost).toBeGreaterThan(0)
+  it('sees a webhook that was answered before it was stored', async () => {
+    const { counts } = await killed({ cycles: 1, fault: 'early-answer' })
+    expect(counts.acked).toBeGreaterThan(0)
+    expect(counts.lost).toBe(counts.acked)
   })
 
   it('sees what is gone', async () => {

@@ -3,7 +3,7 @@
 // as true as it was punctual. The full form allows it nothing.
 import { expect, test } from 'vitest'
 import { inFolder } from './folder.ts'
-import { exactCalls, gaps, mostInAWindow, PER, RATE, underLimit, type LimitLoad } from './limit-load.ts'
+import { PER, RATE, underLimit, type LimitLoad } from './limit-load.ts'
 
 const LEAST_SHARE = 0.85
 const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
@@ -21,17 +21,3 @@ test.each(Object.entries(LOADS))(
     expect(figure.made + RATE, JSON.stringify(figure)).toBeGreaterThanOrEqual(LEAST_SHARE * figure.allowed)
   },
 )
-
-test('the reckoning: what an exact limiter could have made', () => {
-  const asked = Array.from({ length: 100 }, () => 0)
-  expect(exactCalls(asked, [], 3_500)).toBe(12)
-  expect(exactCalls(asked, [{ from: 500, to: 2_500 }], 3_600)).toBe(9)
-  expect(exactCalls([0, 0, 0, 0, 200], [], 900)).toBe(3)
-})
-
-test('the check sees a fourth call within a second, and none that is a second later', () => {
-  expect(mostInAWindow([0, 10, 20, 1_000, 1_009.9])).toBe(4)
-  expect(gaps([0, 10, 20, 1_000, 1_009])).toEqual([1_000, 999])
-  expect(mostInAWindow([0, 10, 20, 1_000, 1_010, 1_020])).toBe(3)
-  expect(gaps([0, 10, 20, 1_000, 1_010, 1_020])).toEqual([1_000, 1_000, 1_000])
-})

@@ -1,0 +1,45 @@
+// The memory that a refused body of hundreds of megabytes takes.
+import { once } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { unverified } from '../../src/sources/none.ts'
+import { withGithub } from '../receive/scene.ts'
+import { listening, onTheWire, Wire } from './rig.ts'
+
+const MEGABYTE = 1024 * 1024
+const CHUNK = Buffer.alloc(64 * 1024, 'x')
+
+/** Writes so many bytes, in chunks of HTTP or plain, no faster than they are taken. Answers how large the process grew. */
+async function streamed(wire: Wire, bytes: number, isChunked: boolean): Promise<number> {
+  let largest = 0
+  const head = isChunked ? 'transfer-encoding: chunked' : `content-length: ${bytes}`
+  wire.write(`POST /in/open HTTP/1.1\r\nhost: x\r\n${head}\r\n\r\n`)
+  for (let sent = 0; sent < bytes; sent += CHUNK.length) {
+    if (isChunked) wire.socket.write(`${CHUNK.length.toString(16)}\r\n`)
+    wire.socket.write(CHUNK)
+    if (isChunked) wire.socket.write('\r\n')
+    if (wire.socket.writableNeedDrain) await once(wire.socket, 'drain')
+    if (sent % (5 * MEGABYTE) === 0) largest = Math.max(largest, process.memoryUsage().rss)
+  }
+  if (isChunked) wire.write('0\r\n\r\n')
+  return largest
+}
+
+describe('a body', () => {
+  it.each([
+    ['that says so', false],
+    ['in chunks', true],
+  ])(
+    'of 50 MB, or four times that, %s is answered 413, takes no memory, and the sender comes to read it',
+    async (_, isChunked) => {
+      const { port } = await listening({}, (app) => withGithub(app).source('open', unverified({ verify: 'none' })))
+      const wire = new Wire(port)
+      const once50 = await streamed(wire, 50 * MEGABYTE, isChunked)
+      expect((await streamed(wire, 200 * MEGABYTE, isChunked)) - once50).toBeLessThan(100 * MEGABYTE)
+      await wire.answers(2)
+      expect(wire.status).toBe(413)
+      // And it can go on with something better.
+      await wire.write(onTheWire('{}')).answers(3)
+      expect(wire.status).toBe(202)
+    },
+  )
+})
