@@ -1,15 +1,14 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { BaseSequencer, type TestSpecification, type Vite } from 'vitest/node'
 
 /** Kills, races, planted bugs and what needs real seconds: `npm run test:faults`. */
 const FAULTS = '**/*.faults.test.ts'
 /** Whatever is held against a figure, in time or in memory: `npm run bench -- figures`. */
 const FIGURES = '**/*.figures.test.ts'
 
-/** Tests that leave their process as they found it. Many files share one process, so imports are loaded once. */
-const LIGHT = ['api', 'deliver', 'engine', 'limit', 'observe', 'properties', 'receive', 'sources'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-)
+/** Tests that a process needs for itself: thousands of connections, and handlers of the whole process. */
+const APART = ['test/http/**/*.test.ts']
 
 /** The tests of one store. `STORES=sqlite,postgres` runs only the files of the stores it names. */
 const OF_STORE = {
@@ -25,13 +24,17 @@ const embedded = stores?.filter((name) => name !== 'postgres').flatMap((name) =>
 
 /** The longest files start first: a long file that starts last would leave the other cores idle. */
 const LONG = [
-  'test/simulation/simulation.test.ts',
   'test/stores/postgres.test.ts',
+  'test/stores/sqlite.test.ts',
+  'test/cli/commands.test.ts',
+  'test/cli/commands-live.test.ts',
+  'test/simulation/simulation.test.ts',
   'test/simulation/postgres.test.ts',
   'test/mutants/mutants.faults.test.ts',
   'test/engine-kill/kill-engine.faults.test.ts',
   'test/sqlite/kill.faults.test.ts',
   'test/postgres/kill/processes.faults.test.ts',
+  'test/postgres/torture/torture.faults.test.ts',
 ]
 
 class LongFirst extends BaseSequencer {
@@ -61,6 +64,15 @@ const common = {
   maxWorkers: WORKERS,
 } as const
 
+const SEEDED = fileURLToPath(new URL('test/seeded-fast-check.ts', import.meta.url))
+
+/** `seeded` gives each test that imports fast-check the one with a fixed seed. */
+const seeded: Vite.Plugin = {
+  name: 'seeded-fast-check',
+  enforce: 'pre',
+  resolveId: (source, importer) => (source === 'fast-check' && importer !== SEEDED ? SEEDED : undefined),
+}
+
 // The scripts choose a tier by its projects: `light`, `apart` and `postgres` are `npm test`; `faults`, `faults-postgres`
 // and `postgres-15` are `npm run test:faults`; `figures` is `npm run bench -- figures`.
 export default defineConfig({
@@ -68,26 +80,30 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     projects: [
       {
+        plugins: [seeded],
         test: {
           ...common,
+          // Many files share a process, so that imports are loaded once: each leaves it as it was.
           name: 'light',
-          include: stores === undefined ? LIGHT : [],
-          exclude: [FAULTS, FIGURES],
+          include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+          exclude: [FAULTS, FIGURES, ...APART, ...OF_STORE.postgres],
           isolate: false,
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
-          // One process per file: tests that kill, fork or block a worker must not reach their neighbours.
           name: 'apart',
-          include: embedded ?? ['test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [FAULTS, FIGURES, ...LIGHT, ...OF_STORE.postgres],
+          include: stores === undefined ? APART : [],
+          exclude: [FAULTS, FIGURES],
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
+          isolate: false,
           name: 'postgres',
           include: stores?.includes('postgres') === false ? [] : [...OF_STORE.postgres],
           exclude: [FAULTS, FIGURES],
@@ -95,6 +111,7 @@ export default defineConfig({
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
           name: 'faults',
@@ -104,6 +121,7 @@ export default defineConfig({
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
           name: 'faults-postgres',
@@ -113,6 +131,7 @@ export default defineConfig({
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
           name: 'postgres-15',
@@ -122,6 +141,7 @@ export default defineConfig({
         },
       },
       {
+        plugins: [seeded],
         test: {
           ...common,
           name: 'figures',

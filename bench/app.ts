@@ -43,7 +43,7 @@ export async function appendByApp(store: string, work: AppendWork): Promise<Meas
 
 /** Events without a key: each is a lane of its own, as each job of the peer is. The handler looks at its event, and does nothing. */
 export function drainingApp(store: string, concurrency: number, called: (n: number) => void = () => {}): Sluice {
-  const app = new Sluice({ store, log: false, runsAtOnce: concurrency })
+  const app = new Sluice({ store, log: false, maxConcurrentRuns: concurrency })
   app.flow(FLOW, {
     on: TYPE,
     // A peer has the data of a job parsed before it calls; here that is done when it is asked for.
@@ -73,18 +73,18 @@ export async function drainByApp(store: string, work: DrainWork, calm: () => Pro
     if (started === 0) started = performance.now()
   })
   // Told once the settlement is durable.
-  app.events.on('run.done', () => {
+  app.on('run.done', () => {
     settled += 1
     if (settled === work.count) all.resolve()
   })
   for (const ending of ['run.retry', 'run.lost', 'run.dead'] as const)
-    app.events.on(ending, () => all.reject(new Error(`There was a ${ending} among the runs.`)))
+    app.on(ending, () => all.reject(new Error(`There was a ${ending} among the runs.`)))
   await app.start()
   try {
-    await app.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
+    await app.admin.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
     await fillApp(app, work.count)
     await calm()
-    await app.flows.resume(FLOW)
+    await app.admin.flows.resume(FLOW)
     await all.promise
     return { count: work.count, millis: performance.now() - started }
   } finally {

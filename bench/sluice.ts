@@ -3,22 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
-import {
-  identity,
-  laneId,
-  newEventId,
-  openStore,
-  ownLaneId,
-  systemClock,
-  type Clock,
-  type LaneId,
-  type Lease,
-  type Millis,
-  type NewEvent,
-  type Place,
-  type Settle,
-  type Store,
-} from 'sluice'
+import { systemClock, type Clock, type Millis } from '../src/clock.ts'
+import { newEventId } from '../src/model/event.ts'
+import { computeIdentity, keylessLaneId, laneId, type LaneId } from '../src/model/identity.ts'
+import { openStore } from '../src/store/open.ts'
+import type { EventToStore, LeasedRun, Placement, Settlement, Store } from '../src/store/contract/index.ts'
 import { startServer } from '../test/postgres/server.ts'
 import { appendByApp, drainByApp } from './app.ts'
 import type { DueOrder, LaneSide, Measurement, Settings, Side, SubjectOptions } from './sides.ts'
@@ -88,7 +77,7 @@ interface Window {
   readonly max: Millis
 }
 
-function placed(lane: LaneId, key: string, { quiet, max }: Window): Place {
+function placed(lane: LaneId, key: string, { quiet, max }: Window): Placement {
   return {
     lane,
     flow: FLOW,
@@ -104,10 +93,10 @@ function placed(lane: LaneId, key: string, { quiet, max }: Window): Place {
   }
 }
 
-function event(id: string, n: number, place: Place): NewEvent {
+function event(id: string, n: number, place: Placement): EventToStore {
   return {
     id,
-    identity: identity(FLOW, '', id),
+    identity: computeIdentity(FLOW, '', id),
     dedupeFor: 7 * DAY,
     source: FLOW,
     type: 'changed',
@@ -117,8 +106,8 @@ function event(id: string, n: number, place: Place): NewEvent {
     attributes: '',
     body: Buffer.from(JSON.stringify(payload(n))),
     request: NO_BYTES,
-    places: [place],
-    marks: [],
+    placements: [place],
+    unrouted: [],
   }
 }
 
@@ -154,20 +143,28 @@ async function fillStore(store: Store, count: number, quiet: (n: number) => Mill
     const events = Array.from({ length }, (_, index) => {
       const id = newEventId(now)
       const due = quiet(first + index)
-      return event(id, first + index, placed(ownLaneId(FLOW, id), id, { quiet: due, max: due }))
+      return event(id, first + index, placed(keylessLaneId(FLOW, id), id, { quiet: due, max: due }))
     })
     await store.append({ routes: 1, events })
   }
 }
 
-function claim(slots: number): Parameters<Store['turn']>[0]['claim'][number] {
+function claim(slots: number): Parameters<Store['settleAndClaim']>[0]['claim'][number] {
   const caps = { maxEvents: 1000, maxBytes: 4_194_304, lease: LEASE, take: 'all' } as const
   const failing = Math.max(1, Math.floor(slots / 4))
-  return { ...caps, flow: FLOW, slots, failing, suspects: 1, perGroup: undefined, block: false }
+  return {
+    ...caps,
+    flow: FLOW,
+    maxRuns: slots,
+    maxFailing: failing,
+    maxSuspects: 1,
+    maxPerGroup: undefined,
+    blockOnCrash: false,
+  }
 }
 
 /** Does nothing, as the peer's does. */
-async function handler(_lease: Lease): Promise<void> {}
+async function handler(_lease: LeasedRun): Promise<void> {}
 
 async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promise<Measurement> {
   await fillStore(store, work.count, () => 0)
@@ -193,14 +190,21 @@ interface Draining {
 
 /** Turn after turn, as the engine has them. */
 async function drainStore(store: Store, { concurrency, process, isOver }: Draining): Promise<void> {
-  let settle: readonly Settle[] = []
+  let settle: readonly Settlement[] = []
   for (let request = 1; ; request++) {
-    const reply = await store.turn({ process, request, routes: 1, settle, claim: [claim(concurrency)], budget: 1e9 })
+    const reply = await store.settleAndClaim({
+      process,
+      request,
+      routes: 1,
+      settle,
+      claim: [claim(concurrency)],
+      budget: 1e9,
+    })
     if (reply.settled.some((answer) => answer !== 'ok')) throw new Error('A run was lost.')
     if (isOver(settle.length)) return
     if (reply.claimed.length === 0) await sleep(1)
     settle = await Promise.all(
-      reply.claimed.map(async (lease): Promise<Settle> => {
+      reply.claimed.map(async (lease): Promise<Settlement> => {
         await handler(lease)
         const { lane, token } = lease
         return {
@@ -232,7 +236,7 @@ export async function openLanes(folder: string): Promise<LaneSide> {
     },
     async claim(limit) {
       const call = { process: 'bench', request: ++request, routes: 1, settle: [], claim: [claim(limit)], budget: 1e9 }
-      const { claimed } = await store.turn(call)
+      const { claimed } = await store.settleAndClaim(call)
       return claimed.length
     },
     close: () => store.close(),

@@ -1,4 +1,4 @@
-// The README's example: edits of a user's tasks are debounced into one run per user, under a shared limit.
+// Edits of a user's tasks are debounced into one run per user, under a shared limit.
 import { Sluice } from 'sluice'
 
 const app = new Sluice({ store: process.env['SLUICE_STORE'] ?? 'memory:', log: false })
@@ -7,7 +7,7 @@ const api = app.limit('tasks-api', { rate: 3, per: '1s' })
 app.flow('rank-user', {
   on: 'task.*',
   key: (event) => (event.data as { user?: string }).user,
-  window: { quiet: '200ms', max: '2s' },
+  debounce: { quiet: '200ms', max: '2s' },
   whileRunning: 'requeue',
   concurrency: 1,
   retry: ['250ms', '1s', '2s'],
@@ -17,10 +17,8 @@ app.flow('rank-user', {
 })
 
 await app.start()
-for (const user of ['ada', 'bob', 'ada', 'ada']) {
-  await app.publish({ type: 'task.edited', data: { user } })
-}
+await app.publish(['ada', 'bob', 'ada', 'ada'].map((user) => ({ type: 'task.edited', data: { user } })))
 console.log((await app.explain('rank-user', 'ada')).state)
-await app.events.once('run.done')
-await app.events.once('run.done')
+await app.once('run.done')
+await app.once('run.done')
 await app.stop()

@@ -9,7 +9,7 @@ app.source('github', github({ secret }))
 app.flow('build', {
   on: 'github/push',
   key: (event) => event.subject,
-  window: { quiet: '200ms', max: '2s' },
+  debounce: { quiet: '10s', maxEvents: 2 }, // due at once when two pushes wait
   run: ({ key, events }) => console.log(`build ${key} after ${events.length} pushes`),
 })
 await app.start()
@@ -18,6 +18,8 @@ const { url } = await app.listen({ port: 0 })
 // What GitHub would send: two pushes, the second one twice, and something that is not from GitHub.
 const body = JSON.stringify({ repository: { full_name: 'octo/app' } })
 const signature = `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+const statuses: string[] = []
+const built = app.once('run.done')
 for (const [delivery, sent] of Object.entries({
   first: signature,
   second: signature,
@@ -31,8 +33,9 @@ for (const [delivery, sent] of Object.entries({
     'x-hub-signature-256': sent,
   }
   const response = await fetch(`${url}/in/github`, { method: 'POST', headers, body })
-  console.log(delivery, response.status)
+  statuses.push(`${delivery} ${response.status}`)
 }
-await app.events.once('run.done')
-console.log((await app.refused('github'))[0]?.code)
+await built
+console.log(statuses.join('\n'))
+console.log((await app.admin.sources.refused('github'))[0]?.code)
 await app.stop()

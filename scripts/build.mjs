@@ -1,9 +1,9 @@
 // Compiles src/ to dist/, only if something that goes into it has changed since the last time.
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { dirname, extname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { cache, filesUnder, main, root, run, Stop } from './lib.mjs'
+import { cache, filesIn, filesUnder, main, readJson, root, run, Stop } from './lib.mjs'
 import { setup } from './setup.mjs'
 
 const dist = join(root, 'dist')
@@ -20,6 +20,7 @@ export async function build() {
     if (code !== 0) throw new Stop('The build failed; the compiler says why above. dist/ is as it was.')
     // SQL and other texts that the code reads at run time.
     cpSync(join(root, 'src'), next, { recursive: true, filter: (path) => extname(path) !== '.ts' })
+    removeUnused(next)
     rmSync(dist, { recursive: true, force: true })
     renameSync(next, dist)
   } finally {
@@ -29,9 +30,46 @@ export async function build() {
   writeFileSync(stamp, inputs)
 }
 
+/** `removeUnused` removes modules that have only types, and declarations that no entry of the package leads to. */
+function removeUnused(folder) {
+  const entries = Object.values(readJson('package.json').exports).flatMap((entry) => entry.types ?? [])
+  const typed = declarationsFrom(entries.map((entry) => join(folder, relative('dist', entry))))
+  for (const file of filesIn(folder)) {
+    const isUnused = file.endsWith('.d.ts') ? !typed.has(file) : file.endsWith('.js') && isEmpty(file)
+    if (isUnused) rmSync(file)
+  }
+}
+
+function declarationsFrom(entries) {
+  const found = new Set()
+  const waiting = [...entries]
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file)) continue
+    found.add(file)
+    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
+      waiting.push(join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts')))
+    }
+  }
+  return found
+}
+
+function isEmpty(file) {
+  return (
+    readFileSync(file, 'utf8')
+      .replaceAll(/^\s*\/\/.*$/gm, '')
+      .trim() === 'export {};'
+  )
+}
+
 function fingerprint() {
   const hash = createHash('sha256')
-  const settings = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'].map((file) => join(root, file))
+  const settings = [
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package.json',
+    'package-lock.json',
+    'scripts/build.mjs',
+  ].map((file) => join(root, file))
   for (const file of [...settings, ...filesUnder('src')]) hash.update(`${file}\0`).update(readFileSync(file))
   return hash.digest('hex')
 }

@@ -14,9 +14,11 @@ export const pinnedNode = join(root, 'node_modules', 'node', 'bin', windows ? 'n
 
 export const readJson = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'))
 
-/** Every file under a folder of the project, as paths from the root, in a fixed order. */
-export const filesUnder = (folder) =>
-  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+/** Every file under a folder of the project, in a fixed order. */
+export const filesUnder = (folder) => filesIn(join(root, folder))
+
+export const filesIn = (folder) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .toSorted()

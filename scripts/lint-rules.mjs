@@ -3,57 +3,54 @@
 import { dirname, posix, relative, sep } from 'node:path'
 import { root } from './lib.mjs'
 
-const stages = ['receive', 'schedule', 'run', 'deliver', 'upkeep']
-const assembly = [
-  'index.ts',
-  'sluice.ts',
-  'engine.ts',
-  'housekeeping.ts',
-  'working.ts',
-  'receiving.ts',
-  'opening.ts',
-  'under-test.ts',
-  'alerting.ts',
-  'delivering.ts',
-  'operating.ts',
-  'own-flows.ts',
-  'options.ts',
-  'api',
-  'http',
-  'cli',
-  'demo',
-  'testing',
-]
-const stage = (own) => ({
-  never: [...stages.filter((name) => name !== own), ...assembly],
-  why: 'stages meet only in the store, and do not know what they are assembled into',
-})
+const base = ['clock.ts', 'errors.ts', 'defaults.ts', 'churn-map.ts']
+const nouns = ['model', 'store', 'observe', 'flow', 'limit', 'crypto', 'validate']
+const stages = ['receive', 'publish', 'dispatch', 'run', 'deliver', 'maintain']
 
-/** For each folder, the parts of src/ it may import (`only`) or may not (`never`), and the packages, if not all. */
+/**
+ * For each folder of src/, the other folders it may import. An import that is not listed is an error. The stages (receive,
+ * publish, dispatch, run, deliver, maintain) never import each other: they meet in the store, and app/ connects them.
+ */
 const layers = {
-  model: {
-    only: ['model', 'errors.ts', 'clock.ts'],
-    packages: ['node:crypto'],
-    why: 'the model is types and pure functions',
-  },
-  store: {
-    only: ['store', 'model', 'errors.ts', 'clock.ts', 'busy-map.ts'],
-    why: 'a store knows only its contract and the model',
-  },
-  ...Object.fromEntries(stages.map((name) => [name, stage(name)])),
+  model: ['clock.ts', 'errors.ts'],
+  validate: [...base],
+  store: [...base, 'model'],
+  crypto: [...base, 'model', 'store'],
+  observe: [...base, 'model', 'store', 'validate'],
+  limit: [...base, 'model', 'store', 'observe', 'validate'],
+  flow: [...base, 'model', 'store', 'limit', 'validate'],
+  receive: [...base, 'model', 'store', 'observe', 'crypto', 'validate'],
+  sources: [...base, 'model', 'receive', 'validate'],
+  publish: [...base, 'model', 'store', 'observe', 'flow', 'validate'],
+  dispatch: [...base, 'model', 'store', 'flow'],
+  run: [...base, 'model', 'store', 'observe', 'limit'],
+  deliver: [...base, ...nouns],
+  maintain: [...base, 'model', 'store', 'observe'],
+  admin: [...base, ...nouns, 'receive', 'publish', 'run', 'deliver', 'maintain'],
+  http: [...base, 'model', 'observe', 'receive', 'sources', 'crypto', 'store', 'validate'],
+  api: [...base, ...nouns, ...stages, 'admin', 'http'],
+  app: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api'],
+  cli: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api', 'app'],
+  testing: [...base, ...nouns, ...stages, 'app'],
 }
+
+/** The model may use only this package: it is types and pure functions. */
+const packagesOfModel = ['node:crypto']
 
 const pathIn = (folder, file) => relative(folder, file).split(sep).join('/')
 
-/** Says what is wrong with an import, or nothing. */
+/** `objection` says why a file may not have an import; undefined when it may. */
 function objection(file, specifier) {
-  const layer = layers[file.split('/')[1]]
-  if (!file.startsWith('src/') || layer === undefined) return undefined
+  const folder = file.split('/')[1]
+  const allowed = layers[folder]
+  if (!file.startsWith('src/') || allowed === undefined) return undefined
+  if (!specifier.startsWith('.')) {
+    if (folder !== 'model' || packagesOfModel.includes(specifier)) return undefined
+    return `model/ may not import "${specifier}": the model is types and pure functions.`
+  }
   const [top, part] = posix.join(dirname(file), specifier).split('/')
-  const allowed = specifier.startsWith('.')
-    ? top === 'src' && (layer.only?.includes(part) ?? !layer.never.includes(part))
-    : (layer.packages?.includes(specifier) ?? true)
-  return allowed ? undefined : `${file.split('/')[1]}/ may not import "${specifier}": ${layer.why}.`
+  if (top === 'src' && (part === folder || allowed.includes(part))) return undefined
+  return `${folder}/ may not import "${specifier}". It may import ${allowed.join(', ')} (scripts/lint-rules.mjs).`
 }
 
 const layerRule = {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { main, pinnedNode, root, run } from './lib.mjs'
 
 const file = join(root, 'docs', 'openapi.json')
-const print = `import { openApi } from './src/api/openapi.ts'; process.stdout.write(JSON.stringify(openApi()))`
+const print = `import { buildOpenApi } from './src/api/openapi.ts'; process.stdout.write(JSON.stringify(buildOpenApi()))`
 
 await main(async () => {
   const { code, output } = await run(pinnedNode, ['--input-type=module', '--eval', print], { capture: true })

@@ -6,6 +6,6 @@ import { setup } from './setup.mjs'
 await main(async (args) => {
   await setup()
   await build()
-  const { code } = await run(pinnedNode, ['dist/demo/main.js', ...args])
+  const { code } = await run(pinnedNode, ['--no-warnings', 'examples/demo/main.ts', ...args])
   return code
 })

@@ -2,7 +2,7 @@
 // does nothing but post. Each side is given its work off the clock, and ends when the last is settled.
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
-import { Sluice } from '../../src/sluice.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { BareQueue } from './bare-queue.ts'
 import { bodyOf, postOf, SECRET, signedBy, TYPE } from './posts.ts'
 
@@ -43,13 +43,19 @@ const ENDPOINTS = 500
 async function sluiceSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
   const key = Buffer.alloc(32, 'master').toString('base64')
   const store = `sqlite:${join(folder, 'deliver.db')}`
-  const app = new Sluice({ store, key, log: false, runsAtOnce: atOnce, delivery: { allowLoopback: true } })
+  const app = new Sluice({
+    store,
+    encryptionKey: key,
+    log: false,
+    maxConcurrentRuns: atOnce,
+    delivery: { allowLoopback: true },
+  })
   app.delivery(FLOW, { on: `${TYPE}.*`, window: { every: 0, maxEvents: 1 } })
   await app.start()
   for (let at = 0; at < ENDPOINTS; at++)
-    await app.endpoints.add({ url: `${url}${at}`, secret: SECRET, eventFilter: [`${TYPE}.${at}`] })
+    await app.endpoints.create({ url: `${url}${at}`, secret: SECRET, eventFilter: [`${TYPE}.${at}`] })
   const done = counter()
-  app.events.on('run.done', done.add)
+  app.on('run.done', done.add)
   const publish = async (from: number, to: number): Promise<void> => {
     for (let first = from; first < to; first += PUBLISHED_AT_ONCE) {
       const some = Array.from({ length: Math.min(PUBLISHED_AT_ONCE, to - first) }, (_, at) => postOf(first + at))
@@ -58,11 +64,11 @@ async function sluiceSide({ url, posts, atOnce, folder }: Work): Promise<Ready> 
   }
   await publish(0, WARM_UP)
   await done.reached(WARM_UP)
-  await app.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
+  await app.admin.flows.pause(FLOW, { reason: 'It is being filled.', by: 'bench' })
   await publish(WARM_UP, WARM_UP + posts)
   return {
     run: async () => {
-      await app.flows.resume(FLOW)
+      await app.admin.flows.resume(FLOW)
       await done.reached(WARM_UP + posts)
     },
     close: () => app.stop(),

@@ -3,15 +3,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
 import { fastify, type FastifyInstance } from 'fastify'
-import { Inbound } from '../../src/http/inbound.ts'
+import { RequestRouter } from '../../src/http/request-router.ts'
 import { serve } from '../../src/http/server.ts'
 import { systemClock } from '../../src/index.ts'
-import { Traces } from '../../src/observe/traces.ts'
-import { declaredSource } from '../../src/receive/declared-source.ts'
-import { Intake, type IntakeParts } from '../../src/receive/intake.ts'
+import { Traces } from '../../src/observe/trace/spans.ts'
+import { createDeclaredSource } from '../../src/receive/source-options.ts'
+import { Intake, type IntakeDependencies } from '../../src/publish/intake.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
 import { RefusedRequests } from '../../src/receive/refused-requests.ts'
-import { Sluice } from '../../src/sluice.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { github } from '../../src/sources/index.ts'
 import { BareTable } from './bare-table.ts'
 import { EVENT, PATH, SECRET } from './webhooks.ts'
@@ -39,7 +39,8 @@ export const sides = {
 /** Durable, signed, deduplicated, into a thousand lanes whose windows are open. */
 async function sluiceSide(folder: string, service: string): Promise<Served> {
   const store = service === '' ? `sqlite:${join(folder, 'ingest.db')}` : service
-  const app = new Sluice({ store, log: false, addressRate: EVERYBODY })
+  // Whoever looks on does it from this machine.
+  const app = new Sluice({ store, log: false, addressRate: EVERYBODY, admin: { open: 'loopback' } })
   app.source('github', github({ secret: SECRET }))
   app.flow(FLOW, {
     on: `github/${EVENT}`,
@@ -68,25 +69,25 @@ function insertingSide(folder: string): Promise<Served> {
   })
 }
 
-async function serverThat(store: IntakeParts['store']): Promise<Served> {
+async function serverThat(store: IntakeDependencies['store']): Promise<Served> {
   const intake = new Intake({ store, maxEvents: 20_000, maxBytes: 1e9 })
   const receiver = new Receiver({
     clock: systemClock,
     now: () => systemClock.now(),
     intake,
-    refused: new RefusedRequests(),
-    secrets: () => Promise.resolve([SECRET]),
-    learn: () => Promise.resolve(false),
+    refusedRequests: new RefusedRequests(),
+    readSecrets: () => Promise.resolve([SECRET]),
+    saveSecret: () => Promise.resolve(false),
     addressRate: EVERYBODY,
     emit: () => {},
   })
-  receiver.declare(declaredSource('github', github({ secret: SECRET }), {}))
+  receiver.declare(createDeclaredSource('github', github({ secret: SECRET }), {}))
   const serving = await serve(
-    new Inbound({
+    new RequestRouter({
       receiver,
       clock: systemClock,
       routes: [],
-      unready: () => Promise.resolve(undefined),
+      findUnreadyReason: () => Promise.resolve(undefined),
       api: nobody,
       traces: new Traces(undefined),
     }),

@@ -19,9 +19,9 @@ export interface UserFigures {
 /** As far back as a page of the records goes: the last hundred. */
 export async function figuresOf(app: Sluice, user: string, now: Millis): Promise<UserFigures> {
   const of = { flow: FLOW, key: user }
-  const lane = await app.lanes.get(FLOW, user)
-  const { items: runs } = await app.runs.list(of)
-  const arrivals = new Map((await app.stored.list(of)).items.map(({ id, arrived }) => [id, arrived]))
+  const lane = await app.admin.lanes.get(FLOW, user)
+  const { items: runs } = await app.admin.runs.list(of)
+  const arrivals = new Map((await app.admin.events.list(of)).items.map(({ id, arrived }) => [id, arrived]))
   const firstOf = (events: readonly string[]): Millis => Math.min(...events.map((id) => arrivals.get(id) ?? Infinity))
   const [last] = runs
   return {
@@ -49,7 +49,7 @@ export const GLOBAL_FIGURES = {
 } as const
 
 export async function globalFigures(app: Sluice): Promise<ReadonlyMap<string, number>> {
-  const text = await app.metrics()
+  const text = await app.admin.metrics()
   const values = new Map(
     text.split('\n').map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
   )

@@ -37,23 +37,22 @@ const LINES: Lines = {
       ...(updated === 0 ? [{ what: 'skipped', user: key, more: 'no changes' } as const] : []),
     ]
   },
-  'run.again': ({ key, why, after }) => [
-    { what: 'requeued', user: key, more: why === '' ? `more to write, after ${seconds(after)}` : why },
-  ],
+  'run.snoozed': ({ key, after }) => [{ what: 'requeued', user: key, more: `more to write, after ${seconds(after)}` }],
+  'run.deferred': ({ key, why }) => [{ what: 'requeued', user: key, more: why }],
   'run.retry': ({ key, error, after }) => [{ what: 'retries', user: key, more: `after ${seconds(after)}: ${error}` }],
   'run.dead': ({ key, error }) => [{ what: 'dead', user: key, more: error }],
 }
 
 /** Also when the app has yet to start. */
 export function lifeLog(app: Sluice, tell: (line: LifeLine) => void): void {
-  app.events.onAny((name, what) => {
+  app.onAny((name, what) => {
     if ('flow' in what && what.flow !== FLOW && name !== 'event.skipped') return
     for (const line of LINES[name]?.(what) ?? []) tell(line)
   })
   // What came during a run is in the line again when that ends.
-  app.events.on('run.done', async ({ flow, key }) => {
+  app.on('run.done', async ({ flow, key }) => {
     if (flow !== FLOW) return
-    const lane = await app.lanes.get(FLOW, key)
+    const lane = await app.admin.lanes.get(FLOW, key)
     if (lane !== undefined && lane.waiting > 0)
       tell({ what: 'requeued', user: key, more: `${lane.waiting} new events` })
   })

@@ -26,7 +26,8 @@ interface Surroundings {
 
 export async function serve({ env, isReal, port, say }: ServeOptions): Promise<void> {
   const { settings, hints, close } = await (isReal ? ofNotion(env) : ofStandIn(env))
-  const app = nextUp(settings, { log: { level: 'warn', format: 'pretty-lines' } })
+  // The hints below ask it by `sluice`, from this machine.
+  const app = nextUp(settings, { log: { level: 'warn', format: 'pretty-lines' }, admin: { open: 'loopback' } })
   lifeLog(app, ({ what, user, more }) =>
     say(`${new Date(systemClock.now()).toISOString()}  ${what.padEnd(9)} ${user}  ${more}`),
   )
@@ -62,10 +63,10 @@ async function ofNotion(env: ServeOptions['env']): Promise<Surroundings> {
 function madeUp(env: ServeOptions['env']): Readonly<Record<string, string>> {
   const made: Record<string, string> = {}
   if ((env['NOTION_ACTION_SECRET'] ?? '') === '') made['NOTION_ACTION_SECRET'] = randomBytes(18).toString('base64url')
-  if ((env['NOTION_VERIFICATION_TOKEN'] ?? '') === '' && (env['SLUICE_MASTER_KEY'] ?? '') === '') {
+  if ((env['NOTION_VERIFICATION_TOKEN'] ?? '') === '' && (env['SLUICE_ENCRYPTION_KEY'] ?? '') === '') {
     // A token that comes by handshake is kept under it; the engine reads it by this name.
-    made['SLUICE_MASTER_KEY'] = randomBytes(32).toString('base64')
-    process.env['SLUICE_MASTER_KEY'] = made['SLUICE_MASTER_KEY']
+    made['SLUICE_ENCRYPTION_KEY'] = randomBytes(32).toString('base64')
+    process.env['SLUICE_ENCRYPTION_KEY'] = made['SLUICE_ENCRYPTION_KEY']
   }
   return made
 }

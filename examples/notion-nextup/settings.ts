@@ -16,7 +16,7 @@ export interface Settings extends ClientSettings {
   readonly notion: NotionSettings
   /** The header `x-secret` of the "Send webhook" action. */
   readonly actionSecret: string
-  /** Of the integration's webhooks; undefined: it comes by handshake, and is kept under SLUICE_MASTER_KEY. */
+  /** Of the integration's webhooks; undefined: it comes by handshake, and is kept under SLUICE_ENCRYPTION_KEY. */
   readonly verificationToken: string | undefined
   readonly debounce: Debounce
   readonly ranking: Ranking

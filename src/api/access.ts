@@ -1,115 +1,130 @@
-// Who may call the admin API: whoever has a key of the role; and, until there is one, only who is on the machine itself.
+// `Access` authenticates the callers of the admin API: by key, by endpoint token, or by loopback address while no key
+// exists.
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { Connection } from '../http/inbound.ts'
-import { LOOPBACK, type Key, type Keys } from '../operate/keys.ts'
-import { networkOf, RequestRate } from '../receive/request-rate.ts'
+import type { ConnectionInfo } from '../http/request-router.ts'
+import { LOOPBACK_ACTOR, type ApiKey, type Keys } from '../admin/keys.ts'
+import { toNetwork, RequestRateLimiter } from '../receive/rate.ts'
 import type { RequestHead } from '../receive/receiver.ts'
-import { CallLater } from './call-later.ts'
+import { TooManyRequestsError } from './too-many-requests.ts'
 import type { Role } from './route.ts'
 
-export interface AccessParts {
+export interface AccessDependencies {
   readonly keys: Keys
-  /** The subscriber whose own token it is; undefined: nobody's. */
-  readonly ownerOf: (token: string) => Promise<string | undefined>
+  /** Whether calls from this machine need no key while no key exists. */
+  readonly isOpen: boolean
+  /** Returns the endpoint that has this token, or undefined. */
+  readonly findTokenOwner: (token: string) => Promise<string | undefined>
   readonly monotonic: () => Millis
-  /** Somebody at this address tried a key that nobody has. */
-  readonly refused: (address: string) => void
+  /** A caller at this address used an unknown key. */
+  readonly onRefused: (address: string) => void
 }
 
-export { LOOPBACK } from '../operate/keys.ts'
+export { LOOPBACK_ACTOR } from '../admin/keys.ts'
 
-const CALLS = { rate: 1_200, per: 60_000 }
-/** Of keys that were wrong: guessing is hopeless anyway, and shall be quiet as well. */
-const FAILURES = { rate: 20, per: 60_000 }
+/** The prefix of the caller's name when the caller has an endpoint's token and no key. */
+export const SUBSCRIBER_PREFIX = 'subscriber:'
+const CALL_RATE = { rate: 1_200, per: 60_000 }
+/** The limit for wrong keys. Guessing is hopeless anyway, but it must not flood the log and the store either. */
+const FAILURE_RATE = { rate: 20, per: 60_000 }
 
-/** Keys and tokens; the one that was used longest ago makes room. */
-const REMEMBERED = 10_000
+/** How many keys and tokens are remembered. The least recently used one makes room. */
+const MAX_REMEMBERED = 10_000
 
 export class Access {
-  readonly #parts: AccessParts
-  readonly #byKey = new RequestRate(CALLS.rate, CALLS.per)
-  readonly #byAddress = new RequestRate(CALLS.rate, CALLS.per)
-  readonly #unproven = new RequestRate(CALLS.rate, CALLS.per)
-  /** Hashes of what opened something lately: whoever has it gets in, whatever others of the address try. */
-  readonly #good = new Set<string>()
-  readonly #failures = new RequestRate(FAILURES.rate, FAILURES.per)
+  readonly #deps: AccessDependencies
+  readonly #callsByKey = new RequestRateLimiter(CALL_RATE.rate, CALL_RATE.per)
+  readonly #callsByAddress = new RequestRateLimiter(CALL_RATE.rate, CALL_RATE.per)
+  readonly #unverifiedCalls = new RequestRateLimiter(CALL_RATE.rate, CALL_RATE.per)
+  /** Hashes of keys and tokens that worked lately. Wrong keys from the same address do not lock these callers out. */
+  readonly #knownCredentials = new Set<string>()
+  readonly #failures = new RequestRateLimiter(FAILURE_RATE.rate, FAILURE_RATE.per)
 
-  constructor(parts: AccessParts) {
-    this.#parts = parts
+  constructor(parts: AccessDependencies) {
+    this.#deps = parts
   }
 
-  /** Who it is, or an error that says why not. `own`: the subscriber whose own token will do. */
-  async check(head: RequestHead, connection: Connection, role: Role, own?: string): Promise<string> {
+  /** `check` returns the caller's name or throws the reason. `own` is the endpoint whose token is also accepted. */
+  async check(head: RequestHead, connection: ConnectionInfo, role: Role, own?: string): Promise<string> {
     refuseCrossSite(head)
-    const given = bearerOf(head.headers['authorization'])
-    if (given === undefined) return this.#stranger(head, connection)
-    const key = await this.#found(given, networkOf(head.address))
+    const given = parseBearer(head.headers['authorization'])
+    if (given === undefined) return this.#checkAnonymous(head, connection)
+    const key = await this.#identifyCaller(given, toNetwork(head.address))
     if (key === undefined) return this.#refuse(head)
-    if (typeof key === 'string') return this.#subscriber(key, own)
-    // By its own name: what others of the same address do is not held against it.
-    this.#count(this.#byKey, key.name, `The key ${key.name}`)
+    if (typeof key === 'string') return this.#checkSubscriber(key, own)
+    // Counted per key, so that other callers at the same address do not use up this key's limit.
+    this.#countCall(this.#callsByKey, key.name, `The key ${key.name}`)
     if (role === 'operate' && key.role !== 'operate') {
-      throw new SluiceError('ROLE_TOO_LOW', `The key ${key.name} may only read.`)
+      throw new SluiceError(
+        'ROLE_TOO_LOW',
+        `The key ${key.name} has the role read, and this call needs the role operate.`,
+      )
     }
     return key.name
   }
 
-  /** The key, or the subscriber whose token it is. Counted before the store is asked: what nobody has costs it no more than calls without a key do. */
-  async #found(given: string, network: string): Promise<Key | string | undefined> {
-    const { keys, ownerOf } = this.#parts
+  /**
+   * Returns the key, or the endpoint whose token it is. Unknown credentials count before the store is read, so that
+   * they cost the store no more than calls without a key.
+   */
+  async #identifyCaller(given: string, network: string): Promise<ApiKey | string | undefined> {
+    const { keys, findTokenOwner: ownerOf } = this.#deps
     const hashed = hash('sha256', given, 'base64url')
-    if (!this.#good.has(hashed)) this.#count(this.#unproven, network, 'This address')
-    const key = await keys.find(given)
+    if (!this.#knownCredentials.has(hashed)) this.#countCall(this.#unverifiedCalls, network, 'This address')
+    const key = await keys.authenticate(given)
     const owner = key === undefined ? await ownerOf(given) : undefined
-    this.#good.delete(hashed)
+    this.#knownCredentials.delete(hashed)
     if (key === undefined && owner === undefined) return undefined
-    this.#good.add(hashed)
-    if (this.#good.size > REMEMBERED) this.#good.delete(this.#good.values().next().value ?? '')
+    this.#knownCredentials.add(hashed)
+    if (this.#knownCredentials.size > MAX_REMEMBERED)
+      this.#knownCredentials.delete(this.#knownCredentials.values().next().value ?? '')
     return key ?? owner
   }
 
-  #subscriber(owner: string, own: string | undefined): string {
-    // No key can be called so.
-    const who = `subscriber:${owner}`
-    this.#count(this.#byKey, who, 'This token')
-    if (owner !== own) throw new SluiceError('NOT_YOURS', 'The token of a subscriber does not open this.')
+  #checkSubscriber(owner: string, own: string | undefined): string {
+    // No key can have this name.
+    const who = `${SUBSCRIBER_PREFIX}${owner}`
+    this.#countCall(this.#callsByKey, who, 'This token')
+    if (owner !== own) throw new SluiceError('TOKEN_NOT_ALLOWED', 'The token of an endpoint does not allow this call.')
     return who
   }
 
-  /** Of one who was let in before. */
-  async isStillIn({ headers }: RequestHead): Promise<boolean> {
-    const { keys } = this.#parts
-    const given = bearerOf(headers['authorization'])
-    return given === undefined ? !(await keys.isAny()) : (await keys.find(given)) !== undefined
+  /** `isStillAllowed` checks a caller again whom `check` accepted before. */
+  async isStillAllowed({ headers }: RequestHead): Promise<boolean> {
+    const { keys } = this.#deps
+    const given = parseBearer(headers['authorization'])
+    return given === undefined ? this.#isOpen() : (await keys.authenticate(given)) !== undefined
   }
 
   #refuse({ address }: RequestHead): never {
-    this.#count(this.#failures, networkOf(address), 'This address')
-    this.#parts.refused(address)
-    throw new SluiceError('KEY_WRONG', 'Nobody has this key.')
+    this.#countCall(this.#failures, toNetwork(address), 'This address')
+    this.#deps.onRefused(address)
+    throw new SluiceError('KEY_INVALID', 'The key is unknown or revoked.')
   }
 
-  async #stranger(head: RequestHead, connection: Connection): Promise<string> {
-    this.#count(this.#byAddress, networkOf(head.address), 'This address')
-    if (await this.#parts.keys.isAny()) throw new SluiceError('KEY_MISSING', 'The API is called with a key.')
-    if (isOnTheMachine(head, connection)) return LOOPBACK
-    throw new SluiceError('KEY_MISSING', 'Without any key the API answers only direct calls from the machine itself.')
+  async #checkAnonymous(head: RequestHead, connection: ConnectionInfo): Promise<string> {
+    this.#countCall(this.#callsByAddress, toNetwork(head.address), 'This address')
+    if (isLocalCaller(head, connection) && (await this.#isOpen())) return LOOPBACK_ACTOR
+    throw new SluiceError('KEY_MISSING', 'The call needs an API key.')
   }
 
-  #count(rate: RequestRate, who: string, said: string): void {
-    const after = rate.refuses(who, this.#parts.monotonic())
-    if (after !== undefined) throw new CallLater(`${said} calls too often.`, after)
+  async #isOpen(): Promise<boolean> {
+    return this.#deps.isOpen && !(await this.#deps.keys.hasAny())
+  }
+
+  #countCall(rate: RequestRateLimiter, who: string, said: string): void {
+    const after = rate.count(who, this.#deps.monotonic())
+    if (after !== undefined) throw new TooManyRequestsError(`${said} makes too many calls.`, after)
   }
 }
 
-function bearerOf(authorization: string | undefined): string | undefined {
+function parseBearer(authorization: string | undefined): string | undefined {
   return authorization === undefined ? undefined : (/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? '')
 }
 
-/** What a browser is made to send by somebody else's page says where it comes from. */
+/** Browsers mark the requests that a page of another origin makes. */
 function refuseCrossSite({ headers }: RequestHead): void {
   const site = headers['sec-fetch-site']
   const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none'
@@ -118,15 +133,15 @@ function refuseCrossSite({ headers }: RequestHead): void {
   throw new SluiceError('CROSS_SITE', 'The call was made by a page of another origin.')
 }
 
-/** What proxies add to what they pass on. */
-const PASSED_ON =
+/** Headers that proxies add to requests they forward. */
+const PROXY_HEADERS =
   /^(?:x-forwarded-|x-original-|x-envoy-|forwarded$|via$|cdn-loop$|(?:cf-connecting|true-client|x-real|x-client|x-cluster-client)-ip$)/
 const LOCAL_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 
-/** A name that a stranger's page made point here, or a proxy on the same machine, is not the machine itself. */
-function isOnTheMachine({ address, headers }: RequestHead, { isDirect }: Connection): boolean {
+/** A DNS name that a foreign page rebinds to this address, or a proxy on the same machine, is not a local caller. */
+function isLocalCaller({ address, headers }: RequestHead, { isDirect }: ConnectionInfo): boolean {
   if (!isDirect || !isLoopback(address) || !LOCAL_HOST.test(headers['host'] ?? '')) return false
-  return !Object.keys(headers).some((name) => PASSED_ON.test(name))
+  return !Object.keys(headers).some((name) => PROXY_HEADERS.test(name))
 }
 
 function isLoopback(address: string): boolean {

@@ -1,195 +1,263 @@
-// The admin API: finds the route, looks who is asking and what for, writes the audit log, answers. Never fails: whatever goes
-// wrong is a problem with a code of the one catalogue (RFC 9457).
+// `Api` finds the route, authenticates the caller, checks the input and writes the audit log. It never throws:
+// every error becomes a problem response (RFC 9457) with a code from `errors.ts`.
 import type { z } from 'zod'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { ReadBody } from '../receive/bounds.ts'
+import type { ReadBody } from '../receive/body.ts'
 import type { RequestHead } from '../receive/receiver.ts'
-import type { SourceAnswer } from '../receive/source.ts'
-import type { AdminApi, Connection } from '../http/inbound.ts'
-import type { Keys } from '../operate/keys.ts'
-import { Access } from './access.ts'
-import { HEADERS, json, problem } from './answers.ts'
-import { audited } from './audited.ts'
-import type { AnyListener } from '../observe/events.ts'
-import { scrubbed } from '../observe/log-secrets.ts'
-import { METRICS_TYPE } from '../observe/metrics.ts'
-import { MethodWrong } from './method-wrong.ts'
-import type { Operated } from './operated.ts'
-import { openApi } from './openapi.ts'
-import { Registrations } from './registrations.ts'
-import type { ApiRoute, Counted } from './route.ts'
+import type { SourceResponse } from '../receive/source.ts'
+import type { AdminApi, ConnectionInfo } from '../http/request-router.ts'
+import type { Keys } from '../admin/keys.ts'
+import { Access, SUBSCRIBER_PREFIX } from './access.ts'
+import { SECURITY_HEADERS, jsonResponse, problemResponse } from './responses.ts'
+import { runAudited } from './audited-action.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import { redact } from '../observe/log/redact.ts'
+import { METRICS_TYPE } from '../observe/metrics/metrics.ts'
+import { MethodNotAllowedError } from './method-not-allowed.ts'
+import { RequestRateLimiter } from '../receive/rate.ts'
+import { TooManyRequestsError } from './too-many-requests.ts'
+import type { ApiTarget } from './api-target.ts'
+import { buildOpenApi } from './openapi.ts'
+import { RegistrationLimiter } from './registration-limiter.ts'
+import type { ApiRoute, RateLimitedAction } from './route.ts'
 import { ROUTES } from './routes/index.ts'
-import { Stream, type StreamParts } from './stream.ts'
+import { Stream, type StreamDependencies } from './stream.ts'
 
-const BODY_MAX = 1024 * 1024
+const MAX_BODY = 1024 * 1024
+/** How many tests, replays and rotations the token of one endpoint may do in an hour. */
+const SUBSCRIBER_ACTION_RATE = { rate: 30, per: 3_600_000 }
 const OPENAPI_PATH = '/openapi.json'
 const METRICS_PATH = '/metrics'
 
-interface Found {
+/** The caller's name is set as soon as the caller is authenticated. */
+interface Caller {
+  name: string | undefined
+}
+
+interface MatchedRoute {
   readonly route: ApiRoute
   readonly params: Readonly<Record<string, string>>
 }
 
-export interface ApiParts extends StreamParts {
+export interface ApiDependencies extends StreamDependencies {
   readonly keys: Keys
-  /** Whoever reaches the server may read the metrics. */
-  readonly metricsAreOpen?: boolean
+  /** Whether anyone who reaches the server may read the metrics. */
+  readonly isMetricsPublic?: boolean
+  /** Whether calls from this machine need no key while no key exists. */
+  readonly isOpen?: boolean
   readonly emit?: AnyListener
 }
 
 export class Api implements AdminApi {
-  readonly #app: Operated
+  readonly #app: ApiTarget
   readonly #access: Access
-  readonly #counted: Readonly<Record<Counted, Registrations>>
+  readonly #limiters: Readonly<Record<RateLimitedAction, RegistrationLimiter>>
   readonly #stream: Stream
-  readonly #metricsAreOpen: boolean
+  readonly #subscriberActions = new RequestRateLimiter(SUBSCRIBER_ACTION_RATE.rate, SUBSCRIBER_ACTION_RATE.per)
+  readonly #monotonic: () => Millis
+  readonly #isMetricsPublic: boolean
   readonly #emit: AnyListener | undefined
-  readonly #routes = ROUTES.map((route) => ({ route, pattern: patternOf(route.path) }))
+  readonly #routes = ROUTES.map((route) => ({ route, pattern: toPattern(route.path) }))
 
-  constructor(app: Operated, { keys, metricsAreOpen = false, emit, ...parts }: ApiParts) {
+  constructor(
+    app: ApiTarget,
+    { keys, isMetricsPublic: metricsAreOpen = false, isOpen = false, emit, ...parts }: ApiDependencies,
+  ) {
     this.#app = app
-    this.#metricsAreOpen = metricsAreOpen
+    this.#isMetricsPublic = metricsAreOpen
     this.#emit = emit
     const refused = (address: string): void => emit?.('key.refused', { address })
     const monotonic = (): Millis => parts.clock.monotonic()
-    const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.ownerOf(token)
-    this.#access = new Access({ keys, ownerOf, monotonic, refused })
+    this.#monotonic = monotonic
+    const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.findTokenOwner(token)
+    this.#access = new Access({ keys, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
     const { registrations: rate } = app.endpoints
-    this.#counted = {
-      registrations: new Registrations('registrations', rate, monotonic),
-      tests: new Registrations('tests', rate, monotonic),
+    this.#limiters = {
+      registrations: new RegistrationLimiter('registrations', rate, monotonic),
+      tests: new RegistrationLimiter('tests', rate, monotonic),
     }
     this.#stream = new Stream(parts)
-    keys.listen(() => this.#stream.checkSoon())
+    keys.onChange(() => this.#stream.recheckAccess())
   }
 
-  async answer(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
+  async handle(head: RequestHead, connection: ConnectionInfo, read: ReadBody): Promise<SourceResponse> {
+    const caller: Caller = { name: undefined }
     try {
       if (head.method === 'GET' && head.url.pathname === OPENAPI_PATH) {
-        await this.#access.check(head, connection, 'read')
-        return json(200, openApi())
+        caller.name = await this.#access.check(head, connection, 'read')
+        return jsonResponse(200, buildOpenApi())
       }
       if (head.method === 'GET' && head.url.pathname === METRICS_PATH) {
-        if (!this.#metricsAreOpen) await this.#access.check(head, connection, 'read')
-        return { status: 200, headers: { 'content-type': METRICS_TYPE, ...HEADERS }, body: await this.#app.metrics() }
+        if (!this.#isMetricsPublic) caller.name = await this.#access.check(head, connection, 'read')
+        return {
+          status: 200,
+          headers: { 'content-type': METRICS_TYPE, ...SECURITY_HEADERS },
+          body: await this.#app.admin.metrics(),
+        }
       }
-      return await this.#call(head, connection, read)
+      return await this.#callRoute(head, connection, read, caller)
     } catch (error) {
-      return this.#failed(head, error)
+      return this.#toProblem(head, error, caller)
     }
   }
 
-  async stream(head: RequestHead, connection: Connection): Promise<Response> {
+  async stream(head: RequestHead, connection: ConnectionInfo): Promise<Response> {
+    const caller: Caller = { name: undefined }
     try {
-      await this.#access.check(head, connection, 'read')
-      return await this.#stream.open(head.headers['last-event-id'] ?? '', () => this.#access.isStillIn(head))
+      caller.name = await this.#access.check(head, connection, 'read')
+      const watcher = { name: caller.name, isStillAllowed: () => this.#access.isStillAllowed(head) }
+      return await this.#stream.open(head.headers['last-event-id'] ?? '', watcher)
     } catch (error) {
-      const { status, headers, body } = this.#failed(head, error)
+      const { status, headers, body } = this.#toProblem(head, error, caller)
       return new Response(body ?? '', { status, headers: { ...headers } })
     }
   }
 
-  /** When the app stops: whoever watches would keep it. */
-  end(): void {
-    this.#stream.end()
+  /** `close` ends all streams when the app stops; open ones would keep the server from closing. */
+  close(): void {
+    this.#stream.close()
   }
 
-  /** What has no code is told to whoever runs the process: the caller is told no more than where to look. */
-  #failed({ method, url }: RequestHead, error: unknown): SourceAnswer {
-    if (!(error instanceof SluiceError)) {
+  /**
+   * Emits as `api.failed` what the caller must not see: errors without a code and, unless the caller is an operator,
+   * store errors.
+   */
+  #toProblem({ method, url }: RequestHead, error: unknown, caller: Caller): SourceResponse {
+    const response = isOperator(caller) ? error : withoutDetails(error)
+    if (!(error instanceof SluiceError) || response !== error) {
       const text = error instanceof Error ? `${error.name}: ${error.message}` : `It threw ${typeof error}.`
-      this.#emit?.('api.failed', { method, path: url.pathname.slice(0, 200), error: scrubbed(text) })
+      this.#emit?.('api.failed', { method, path: url.pathname.slice(0, 200), error: redact(text) })
     }
-    return problem(error)
+    return problemResponse(response)
   }
 
-  async #call(head: RequestHead, connection: Connection, read: ReadBody): Promise<SourceAnswer> {
-    const { route, params } = this.#find(head)
-    const who = await this.#access.check(head, connection, route.role, route.own === true ? params['id'] : undefined)
-    const count = (what: Counted | undefined): void => {
-      if (what !== undefined) this.#counted[what].count(head.address, who)
+  async #callRoute(
+    head: RequestHead,
+    connection: ConnectionInfo,
+    read: ReadBody,
+    caller: Caller,
+  ): Promise<SourceResponse> {
+    const found = this.#matchRoute(head)
+    // A caller without access must not learn which routes exist, and unknown paths count against the same limits.
+    if (found instanceof SluiceError) caller.name = await this.#access.check(head, connection, 'read')
+    if (found instanceof SluiceError) throw found
+    const { route, params } = found
+    const who = await this.#access.check(
+      head,
+      connection,
+      route.role,
+      route.allowsOwnToken === true ? params['id'] : undefined,
+    )
+    caller.name = who
+    const count = (what: RateLimitedAction | undefined): void => {
+      if (what !== undefined) this.#limiters[what].count(head.address, who)
     }
-    if (typeof route.counted !== 'function') count(route.counted)
+    if (typeof route.rateLimited !== 'function') count(route.rateLimited)
+    if (route.auditText !== undefined && who.startsWith(SUBSCRIBER_PREFIX)) this.#limitSubscriberActions(who)
     const asked = {
-      who,
-      params: checked(route.params, params, 'path'),
-      query: checked(route.query, queryOf(head.url), 'query'),
-      body: route.method === 'GET' ? undefined : checked(route.body, await jsonBody(head, read), 'body'),
+      actor: who,
+      params: parseInput(route.params, params, 'path'),
+      query: parseInput(route.query, parseQuery(head.url), 'query'),
+      body: route.method === 'GET' ? undefined : parseInput(route.body, await readJsonBody(head, read), 'body'),
     } as never
-    if (typeof route.counted === 'function') count(route.counted(asked))
+    if (typeof route.rateLimited === 'function') count(route.rateLimited(asked))
     const status = route.status ?? 200
-    if (typeof route.audited !== 'function') return json(status, await route.handle(this.#app, asked))
-    const act = { who, what: route.audited(asked), do: () => route.handle(this.#app, asked) }
-    return json(status, await audited(this.#app.audit, act))
+    if (typeof route.auditText !== 'function') return jsonResponse(status, await route.handle(this.#app, asked))
+    const act = { who, what: route.auditText(asked), do: () => route.handle(this.#app, asked) }
+    return jsonResponse(status, await runAudited(this.#app.admin.audit, act))
   }
 
-  #find({ method, url }: RequestHead): Found {
+  /** The audit log keeps every action forever, so the number of actions per endpoint token is bounded. */
+  #limitSubscriberActions(who: string): void {
+    const after = this.#subscriberActions.count(who, this.#monotonic())
+    if (after !== undefined) throw new TooManyRequestsError('This token makes too many actions.', after)
+  }
+
+  #matchRoute({ method, url }: RequestHead): MatchedRoute | SluiceError {
     const matching = this.#routes.flatMap(({ route, pattern }) => {
       const found = pattern.exec(url.pathname)
       return found === null ? [] : { route, params: found.groups ?? {} }
     })
     const found = matching.find(({ route }) => route.method === method)
-    if (found !== undefined) return { route: found.route, params: mapped(found.params) }
-    if (matching.length === 0) throw new SluiceError('NOT_FOUND', `There is nothing at ${url.pathname.slice(0, 200)}.`)
-    throw new MethodWrong(matching.map(({ route }) => route.method))
+    if (found !== undefined) return { route: found.route, params: decodeParams(found.params) }
+    if (matching.length === 0) {
+      const what = `No route matches ${url.pathname.slice(0, 200)}.`
+      return new SluiceError('NOT_FOUND', what, undefined, 'See /openapi.json for the addresses there are.')
+    }
+    return new MethodNotAllowedError(matching.map(({ route }) => route.method))
   }
 }
 
-/** `{id}` is one part of the path. */
-function patternOf(path: string): RegExp {
+function isOperator({ name }: Caller): boolean {
+  return name !== undefined && !name.startsWith(SUBSCRIBER_PREFIX)
+}
+
+/** `withoutDetails` hides the addresses, paths and statements that the texts of store errors contain. */
+function withoutDetails(error: unknown): unknown {
+  if (!(error instanceof SluiceError) || !error.code.startsWith('STORE_')) return error
+  return new SluiceError(error.code, 'The store is unavailable right now.', error)
+}
+
+/** `{id}` matches one segment of the path. */
+function toPattern(path: string): RegExp {
   return new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, '(?<$1>[^/]+)')}$`)
 }
 
-function mapped(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decoded(text)]))
+function decodeParams(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(params).map(([name, text]) => [name, decodePathPart(text)]))
 }
 
-function decoded(text: string): string {
+function decodePathPart(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw new SluiceError('REQUEST_INVALID', `The path has ${JSON.stringify(text.slice(0, 40))}, which is no text.`)
+    throw new SluiceError(
+      'REQUEST_INVALID',
+      `The path must be percent-encoded UTF-8; got ${JSON.stringify(text.slice(0, 40))}.`,
+    )
   }
 }
 
-/** A name that is there twice is a mistake, and which one counts would be a guess. */
-function queryOf({ searchParams }: URL): Readonly<Record<string, string>> {
+/** A repeated name is an error, because choosing one of its values would be a guess. */
+function parseQuery({ searchParams }: URL): Readonly<Record<string, string>> {
   const query: Record<string, string> = {}
   for (const [name, value] of searchParams) {
-    if (Object.hasOwn(query, name)) throw new SluiceError('REQUEST_INVALID', `query: ${name} is there twice.`)
+    if (Object.hasOwn(query, name))
+      throw new SluiceError('REQUEST_INVALID', `query: ${name} must be given once; got two values.`)
     Object.defineProperty(query, name, { value, enumerable: true })
   }
   return query
 }
 
-async function jsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
-  const body = await read(BODY_MAX)
-  if (body === 'too-large') throw new SluiceError('BODY_TOO_LONG', 'The body is longer than 1 MB.')
-  if (body === 'cut-off' || body === 'no-room') throw new SluiceError('REQUEST_INVALID', 'body: it ended too early.')
+async function readJsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
+  const body = await read(MAX_BODY)
+  if (body === 'too-large') throw new SluiceError('BODY_TOO_LARGE', 'The body must have at most 1 MB.')
+  if (body === 'cut-off' || body === 'no-room')
+    throw new SluiceError('REQUEST_INVALID', 'body: the request ended before the whole body arrived.')
   if (body.length === 0) return {}
-  // A form that a browser sends by itself has another one.
+  // HTML forms cannot send this content type, so a form of a foreign page cannot call the API.
   if (!/^application\/json\b/i.test(head.headers['content-type'] ?? '')) {
-    throw new SluiceError('BODY_NOT_JSON', 'The body is taken as JSON only.')
+    throw new SluiceError('BODY_NOT_JSON', 'The content type of the body must be application/json.')
   }
   try {
-    return JSON.parse(Buffer.from(body).toString(), whole)
+    return JSON.parse(Buffer.from(body).toString(), assertWellFormed)
   } catch (error) {
-    throw error instanceof SluiceError ? error : new SluiceError('REQUEST_INVALID', 'body: it is no JSON.')
+    throw error instanceof SluiceError ? error : new SluiceError('REQUEST_INVALID', 'body: it must be valid JSON.')
   }
 }
 
-/** JSON can escape half a character (a lone surrogate), which nothing can keep as text. */
-function whole(name: string, value: unknown): unknown {
+/** JSON can escape a lone surrogate, which no store can keep as text. */
+function assertWellFormed(name: string, value: unknown): unknown {
   if (name.isWellFormed() && (typeof value !== 'string' || value.isWellFormed())) return value
   const where = name.slice(0, 100).toWellFormed()
-  throw new SluiceError('REQUEST_INVALID', `body: ${where}: it is no text: one of its characters is only half there.`)
+  throw new SluiceError('REQUEST_INVALID', `body: ${where}: it must be well-formed Unicode; got a lone surrogate.`)
 }
 
-function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
+function parseInput(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  const { path = [], message = 'it is not understood' } = result.error.issues[0] ?? {}
+  const { path = [], message = 'the value is invalid' } = result.error.issues[0] ?? {}
   const field = path.length === 0 ? where : `${where}: ${path.join('.')}`
   throw new SluiceError('REQUEST_INVALID', `${field}: ${message}.`)
 }

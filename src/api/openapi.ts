@@ -1,8 +1,8 @@
-// The OpenAPI document, made of the routes themselves.
+// Builds the OpenAPI document from the routes themselves.
 import { z } from 'zod'
 import type { ApiRoute } from './route.ts'
 import { ROUTES } from './routes/index.ts'
-import { KINDS } from './stream.ts'
+import { CHANGE_KINDS } from './stream.ts'
 
 const PROBLEM = {
   type: 'object',
@@ -15,8 +15,7 @@ const PROBLEM = {
     code: { type: 'string', description: 'Stable: codes are added, never renamed.' },
     fix: {
       type: 'string',
-      description:
-        'Not there where the request was refused before anybody looked what it was for, such as by HEADERS_TOO_LARGE.',
+      description: 'Missing if the request was rejected before routing, e.g. with HEADERS_TOO_LARGE.',
     },
   },
 } as const
@@ -25,64 +24,65 @@ const CHANGE = {
   type: 'object',
   required: ['kind', 'at', 'flow', 'id', 'detail'],
   properties: {
-    kind: { type: 'string', enum: KINDS },
+    kind: { type: 'string', enum: CHANGE_KINDS },
     at: { type: 'integer', description: 'Milliseconds since 1970.' },
-    flow: { type: 'string', description: 'Empty where none is concerned.' },
-    id: { type: 'string', description: 'Of the event, the run, the dead letter, the lane or the flow.' },
-    detail: { type: 'string', description: 'The type of an event, how a run ended, what a person did.' },
-    lane: { type: 'string', description: 'Where one is concerned and known, and so is its key.' },
+    flow: { type: 'string', description: 'Empty if no flow is involved.' },
+    id: { type: 'string', description: 'The id of the event, run, dead letter, lane or flow.' },
+    detail: { type: 'string', description: 'The type of an event, how a run ended, or the action of an operator.' },
+    lane: { type: 'string', description: 'Present, with `key`, if one lane is involved and known.' },
     key: { type: 'string' },
-    source: { type: 'string', description: 'Of an event.' },
+    source: { type: 'string', description: 'The source of an event.' },
+    note: { type: 'string', description: 'Why some flow, or every flow, does not take the event.' },
   },
 } as const
 
 const STREAM = {
   operationId: 'stream',
   tags: ['stream'],
-  summary: 'What happens, as it happens, as server-sent events.',
+  summary: 'Streams changes live as server-sent events.',
   description:
-    'Each has an `id`, the kind as `event`, and a Change as `data`. `begun` comes first; `skipped` says that some were missed.',
+    'Each message has an `id`, the kind as `event`, and a Change as `data`. `begun` comes first; `skipped` reports missed changes.',
   parameters: [
     {
       name: 'last-event-id',
       in: 'header',
       required: false,
-      description: 'Of the last one that came, to go on from there.',
+      description: 'The id of the last message received, to resume after it.',
       schema: { type: 'string' },
     },
   ],
   responses: {
     200: {
-      description: 'For as long as it is read.',
+      description: 'Open until the client closes it.',
       content: { 'text/event-stream': { schema: { type: 'string' } } },
     },
     default: { $ref: '#/components/responses/Problem' },
   },
 } as const
 
-export function openApi(): object {
+export function buildOpenApi(): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of ROUTES) {
     const at = (paths[route.path] ??= {})
-    at[route.method.toLowerCase()] = operationOf(route)
+    at[route.method.toLowerCase()] = toOperation(route)
   }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Sluice admin API',
       version: '1',
-      description: 'What people and programs that operate an app can ask of it. Times are milliseconds since 1970.',
+      description: 'The API to operate an app, for people and programs. Times are milliseconds since 1970.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
     security: [{ key: [] }],
     paths: { ...paths, '/v1/stream': { get: STREAM } },
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys make` gives one.' } },
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys make` creates one.' } },
       schemas: { Problem: PROBLEM, Change: CHANGE },
       responses: {
         Problem: {
-          description: 'It was not done; `code` and `fix` say why, and what to do.',
+          description: 'The call failed; `code` and `fix` say why and what to do.',
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
         },
       },
@@ -90,33 +90,45 @@ export function openApi(): object {
   }
 }
 
-const OPERATES = 'Needs a key of the role `operate`; is written to the audit log.'
-const OWN = 'The own token of the subscriber will do.'
+const OPERATE_NOTE = 'Needs a key with the role `operate`. Writes to the audit log.'
+const OWN_TOKEN_NOTE = 'The token of the endpoint also works.'
 
-function operationOf(route: ApiRoute): object {
-  const { name, tag, summary, role, own, status = 200, params, query, body, answer, method } = route
-  const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
+function toOperation(route: ApiRoute): object {
+  const {
+    name,
+    tag,
+    summary,
+    role,
+    allowsOwnToken: own,
+    status = 200,
+    params,
+    query,
+    body,
+    response: answer,
+    method,
+  } = route
+  const parameters = [...toParameters(params, 'path'), ...toParameters(query, 'query')]
   return {
     operationId: name,
     tags: [tag],
     summary,
-    description: [role === 'operate' ? OPERATES : [], own === true ? OWN : []].flat().join(' '),
+    description: [role === 'operate' ? OPERATE_NOTE : [], own === true ? OWN_TOKEN_NOTE : []].flat().join(' '),
     ...(parameters.length > 0 && { parameters }),
     ...(method !== 'GET' && {
       requestBody: {
         required: !body.safeParse({}).success,
-        content: { 'application/json': { schema: schemaOf(body, 'input') } },
+        content: { 'application/json': { schema: toJsonSchema(body, 'input') } },
       },
     }),
     responses: {
-      [status]: { description: 'Done.', content: { 'application/json': { schema: schemaOf(answer, 'output') } } },
+      [status]: { description: 'Done.', content: { 'application/json': { schema: toJsonSchema(answer, 'output') } } },
       default: { $ref: '#/components/responses/Problem' },
     },
   }
 }
 
-function parametersOf(schema: z.ZodObject, where: 'path' | 'query'): object[] {
-  const { properties = {}, required = [] } = schemaOf(schema, 'input')
+function toParameters(schema: z.ZodObject, where: 'path' | 'query'): object[] {
+  const { properties = {}, required = [] } = toJsonSchema(schema, 'input')
   return Object.entries(properties).map(([name, of]) => {
     const { description, ...rest } = of
     return {
@@ -129,13 +141,13 @@ function parametersOf(schema: z.ZodObject, where: 'path' | 'query'): object[] {
   })
 }
 
-interface Schema {
-  readonly properties?: Readonly<Record<string, Schema>>
+interface JsonSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
   readonly description?: string
 }
 
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Schema {
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _dialect, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
-  return made as Schema
+  return made as JsonSchema
 }

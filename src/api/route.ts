@@ -1,54 +1,61 @@
-// One route of the admin API as data: what it takes, what it answers, who may, and what it does. The server, the OpenAPI
-// document, the command line and the tests all read the same declaration.
+// `route` declares one route of the admin API as data: input, output, role, audit text and handler. The server, the
+// OpenAPI document, the command line and the tests all read the same declaration.
 import type { z } from 'zod'
-import type { Operated } from './operated.ts'
+import type { ApiTarget } from './api-target.ts'
 
-/** `operate` may all that `read` may. */
+/** The role `operate` includes all that `read` may do. */
 export type Role = 'read' | 'operate'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-export type Counted = 'registrations' | 'tests'
+export type RateLimitedAction = 'registrations' | 'tests'
 
-interface Asked<P, Q, B> {
+interface RouteInput<P, Q, B> {
   readonly params: P
   readonly query: Q
   readonly body: B
-  /** Whose key it was; `loopback` without one. */
-  readonly who: string
+  /** The name of the caller's key; `loopback` without a key. */
+  readonly actor: string
 }
 
-interface Declared<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType> {
+interface RouteDeclaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType> {
   readonly method: Method
-  /** `/v1/flows/{flow}/pause` */
+  /** e.g. `/v1/flows/{flow}/pause` */
   readonly path: string
-  /** Unique: generated clients call it so. */
+  /** Unique: generated clients use it as the method name. */
   readonly name: string
   readonly tag: string
   readonly summary: string
   readonly role: Role
-  /** Whoever has the own token of the subscriber that `{id}` names may, too. */
-  readonly own?: true
-  /** Has us post to somebody: counted by address and key, apart from all other calls. Where that is up to what is asked, by that. */
-  readonly counted?: Counted | ((asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => Counted | undefined)
-  /** Of what is done; 200 unless said. */
+  /** The token of the endpoint that `{id}` names also opens this route. */
+  readonly allowsOwnToken?: true
+  /**
+   * Set if the route makes Sluice send requests to other servers. Such calls have their own limit per address and key.
+   * A function decides per request.
+   */
+  readonly rateLimited?:
+    | RateLimitedAction
+    | ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => RateLimitedAction | undefined)
+  /** The status of success; the default is 200. */
   readonly status?: 202
   readonly params: P
   readonly query: Q
   readonly body: B
-  readonly answer: A
-  /** The act as the audit log says it: `pause the flow f`. `in its commit`: it writes its own entry, if it is done. */
-  readonly audited?: ((asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
-  readonly handle: (app: Operated, asked: Asked<z.output<P>, z.output<Q>, z.output<B>>) => Promise<z.input<A>>
+  readonly response: A
+  /**
+   * The text for the audit log, e.g. `pause the flow f`. `in its commit` means that the action writes its own entry.
+   */
+  readonly auditText?: ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
+  readonly handle: (app: ApiTarget, asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => Promise<z.input<A>>
 }
 
-/** Of any types: what they are is checked where the request is. */
-export type ApiRoute = Declared<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>
+/** `ApiRoute` is a route of any types. Each request is checked against the schemas of its route. */
+export type ApiRoute = RouteDeclaration<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>
 
 export function route<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType>(
-  declared: Declared<P, Q, B, A>,
+  declared: RouteDeclaration<P, Q, B, A>,
 ): ApiRoute {
-  if ((declared.role === 'operate') !== (declared.audited !== undefined)) {
+  if ((declared.role === 'operate') !== (declared.auditText !== undefined)) {
     throw new TypeError(`${declared.method} ${declared.path}: what operates is audited, and nothing else.`)
   }
   return declared

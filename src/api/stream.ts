@@ -1,32 +1,35 @@
-// What happens, live, for whoever watches: arrivals, claims, ends, acts of people. One look at the store serves all readers;
-// one who reads too slowly is cut off, and can go on from where he was.
+// `Stream` sends changes (arrivals, claims, settlements, actions of operators) live as server-sent events. One poll of
+// the store serves all readers. A reader that is too slow is disconnected and can resume from its last event.
 import { randomBytes } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
-import type { Change, FeedReply, Store } from '../store/contract/index.ts'
-import { CallLater } from './call-later.ts'
+import type { FeedEntry, ReadFeedReply, Store } from '../store/contract/index.ts'
+import { TooManyRequestsError } from './too-many-requests.ts'
 
-export interface StreamParts {
+export interface StreamDependencies {
   readonly store: () => Promise<Store>
   readonly clock: Clock
 }
 
 interface Reader {
   readonly controller: ReadableStreamDefaultController<Uint8Array>
-  /** Up to where it has been told. */
-  after: number
-  quietSince: Millis
-  readonly isStillIn: () => Promise<boolean>
-  /** When that was looked at. */
-  checked: Millis
+  /** The last position sent to this reader. */
+  sentUpTo: number
+  lastSentAt: Millis
+  readonly name: string
+  readonly isStillAllowed: () => Promise<boolean>
+  /** When that was last checked. */
+  checkedAt: Millis
 }
 
-const LOOK_EVERY: Millis = 250
-const STILL_THERE_EVERY: Millis = 15_000
-const AT_ONCE = 1_000
-/** Of one reader; what it has not taken by then is not kept for it. */
-const BYTES_UNREAD = 256 * 1024
-const MOST_READERS = 100
-const ROOM_AFTER: Millis = 5_000
+const POLL_EVERY: Millis = 250
+const HEARTBEAT_EVERY: Millis = 15_000
+const FEED_BATCH = 1_000
+/** The buffer of one reader. A reader that falls further behind is disconnected. */
+const MAX_UNREAD_BYTES = 256 * 1024
+const MAX_READERS = 100
+/** How many of these readers one key may have, so that it cannot keep out the others. */
+const MAX_READERS_PER_KEY = 20
+const RETRY_WHEN_FULL: Millis = 5_000
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -36,171 +39,181 @@ const HEADERS = {
 } as const
 
 const encoder = new TextEncoder()
-const ANYBODY = (): Promise<boolean> => Promise.resolve(true)
 
-/** Names of what is told. */
-export const KINDS = ['event', 'alert', 'claimed', 'settled', 'dead', 'steered', 'purged'] as const
+/** `Watcher` is the caller of a stream: the name of its key, and whether that key may still read. */
+export interface Watcher {
+  readonly name: string
+  readonly isStillAllowed: () => Promise<boolean>
+}
+
+/** `CHANGE_KINDS` are the event names of the stream. */
+export const CHANGE_KINDS = ['event', 'alert', 'claimed', 'settled', 'dead', 'steered', 'purged'] as const
 
 export class Stream {
-  readonly #parts: StreamParts
-  /** Numbers begin anew with the process: those of another mean nothing here. */
+  readonly #deps: StreamDependencies
+  /** Positions restart with the process, so an id contains the process it is from. */
   readonly #era = randomBytes(4).toString('hex')
   readonly #readers = new Set<Reader>()
-  /** Those for whom the store is being asked have a place already. */
-  #coming = 0
+  /** The names of the readers that are being opened. Each already counts against the maximum. */
+  readonly #opening: string[] = []
   #cancel: (() => void) | undefined
 
-  constructor(parts: StreamParts) {
-    this.#parts = parts
+  constructor(parts: StreamDependencies) {
+    this.#deps = parts
   }
 
   get readers(): number {
     return this.#readers.size
   }
 
-  /** `lastEventId`: of the last one that the reader got, '' for from now on. `isStillIn`: whether it may still be told. */
-  async open(lastEventId: string, isStillIn: () => Promise<boolean> = ANYBODY): Promise<Response> {
-    if (this.#readers.size + this.#coming >= MOST_READERS) {
-      throw new CallLater(`${MOST_READERS} are watching.`, ROOM_AFTER)
+  /**
+   * `open` starts a stream after `lastEventId`, the last event that the reader got; `''` starts with the next event.
+   */
+  async open(lastEventId: string, watcher: Watcher): Promise<Response> {
+    const names = [...Array.from(this.#readers, ({ name }) => name), ...this.#opening]
+    if (names.length >= MAX_READERS) throw new TooManyRequestsError(`${MAX_READERS} are watching.`, RETRY_WHEN_FULL)
+    const { name } = watcher
+    if (names.filter((one) => one === name).length >= MAX_READERS_PER_KEY) {
+      throw new TooManyRequestsError(`${name} has ${MAX_READERS_PER_KEY} streams open.`, RETRY_WHEN_FULL)
     }
-    this.#coming++
+    this.#opening.push(name)
     try {
-      return this.#begun(lastEventId, await newest(await this.#parts.store()), isStillIn)
+      return this.#startStream(lastEventId, await readNewestPosition(await this.#deps.store()), watcher)
     } finally {
-      this.#coming--
+      this.#opening.splice(this.#opening.indexOf(name), 1)
     }
   }
 
-  #begun(lastEventId: string, last: number, isStillIn: Reader['isStillIn']): Response {
-    const seen = this.#seenBy(lastEventId, last)
+  #startStream(lastEventId: string, last: number, { name, isStillAllowed }: Watcher): Response {
+    const seen = this.#parsePosition(lastEventId, last)
     const after = seen ?? last
     let reader: Reader | undefined
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
-          const now = this.#parts.clock.monotonic()
-          reader = { controller, after, quietSince: now, isStillIn, checked: now }
+          const now = this.#deps.clock.monotonic()
+          reader = { controller, sentUpTo: after, lastSentAt: now, name, isStillAllowed, checkedAt: now }
           this.#readers.add(reader)
-          const hello = `retry: 1000\nid: ${this.#idOf(after)}\n`
-          tell(
+          const hello = `retry: 1000\nid: ${this.#eventId(after)}\n`
+          enqueue(
             reader,
             seen === undefined && lastEventId !== ''
               ? `${hello}event: skipped\ndata: {}\n\n`
               : `${hello}event: begun\ndata: {}\n\n`,
           )
-          this.#look(0)
+          this.#schedulePoll(0)
         },
-        cancel: () => this.#leave(reader),
+        cancel: () => this.#removeReader(reader),
       },
-      { highWaterMark: BYTES_UNREAD, size: (chunk) => chunk.byteLength },
+      { highWaterMark: MAX_UNREAD_BYTES, size: (chunk) => chunk.byteLength },
     )
     return new Response(body, { headers: HEADERS })
   }
 
-  /** When the app stops. */
-  end(): void {
+  /** `close` ends all streams when the app stops. */
+  close(): void {
     for (const reader of this.#readers) reader.controller.close()
     this.#readers.clear()
     this.#cancel?.()
     this.#cancel = undefined
   }
 
-  /** Before anybody is told anything more, it is looked at who still may. */
-  checkSoon(): void {
-    for (const reader of this.#readers) reader.checked = -Infinity
+  /** `recheckAccess` makes the stream check each reader's access again before it sends anything more. */
+  recheckAccess(): void {
+    for (const reader of this.#readers) reader.checkedAt = -Infinity
   }
 
-  /** One that lies ahead of all that happened is none that we gave. */
-  #seenBy(lastEventId: string, last: number): number | undefined {
+  /** A position beyond the newest change is not one that this process gave out. */
+  #parsePosition(lastEventId: string, last: number): number | undefined {
     const [era, seq] = lastEventId.split('-')
     const isOurs = era === this.#era && seq !== undefined && /^\d{1,15}$/.test(seq) && Number(seq) <= last
     return isOurs ? Number(seq) : undefined
   }
 
-  #idOf(seq: number): string {
+  #eventId(seq: number): string {
     return `${this.#era}-${seq}`
   }
 
-  #leave(reader: Reader | undefined): void {
+  #removeReader(reader: Reader | undefined): void {
     if (reader !== undefined) this.#readers.delete(reader)
   }
 
-  #look(after: Millis): void {
+  #schedulePoll(after: Millis): void {
     if (this.#cancel !== undefined || this.#readers.size === 0) return
-    this.#cancel = this.#parts.clock.after(after, () => {
-      void this.#tellAll()
+    this.#cancel = this.#deps.clock.after(after, () => {
+      void this.#sendToAll()
         .catch(() => {
-          // A store that does not answer is looked at again.
+          // The store is unavailable: the next poll retries.
         })
         .finally(() => {
           this.#cancel = undefined
-          this.#look(LOOK_EVERY)
+          this.#schedulePoll(POLL_EVERY)
         })
     })
   }
 
-  async #tellAll(): Promise<void> {
-    const store = await this.#parts.store()
-    // Most are at the same place: one look is enough for all of these.
-    const pages = new Map<number, FeedReply>()
+  async #sendToAll(): Promise<void> {
+    const store = await this.#deps.store()
+    // Most readers are at the same position, so one read serves them all.
+    const pages = new Map<number, ReadFeedReply>()
     for (const reader of this.#readers) {
-      if (!(await this.#keeps(reader))) continue
-      const page = pages.get(reader.after) ?? (await store.feed({ after: reader.after, n: AT_ONCE }))
-      pages.set(reader.after, page)
-      this.#tellOne(reader, page)
+      if (!(await this.#checkAccess(reader))) continue
+      const page = pages.get(reader.sentUpTo) ?? (await store.readFeed({ after: reader.sentUpTo, n: FEED_BATCH }))
+      pages.set(reader.sentUpTo, page)
+      this.#sendTo(reader, page)
     }
   }
 
-  /** False: it may no longer be told anything, and has ended. */
-  async #keeps(reader: Reader): Promise<boolean> {
-    const now = this.#parts.clock.monotonic()
-    if (now - reader.checked < STILL_THERE_EVERY) return true
-    if (await reader.isStillIn()) {
-      reader.checked = now
+  /** Returns false if the reader has lost access; its stream has then ended. */
+  async #checkAccess(reader: Reader): Promise<boolean> {
+    const now = this.#deps.clock.monotonic()
+    if (now - reader.checkedAt < HEARTBEAT_EVERY) return true
+    if (await reader.isStillAllowed()) {
+      reader.checkedAt = now
       return true
     }
     if (this.#readers.delete(reader)) reader.controller.close()
     return false
   }
 
-  #tellOne(reader: Reader, { changes, next, skipped }: FeedReply): void {
-    const now = this.#parts.clock.monotonic()
-    if (changes.length === 0 && !skipped && now - reader.quietSince < STILL_THERE_EVERY) return
-    if ((reader.controller.desiredSize ?? 0) <= 0) return this.#cutOff(reader)
-    reader.after = next
-    reader.quietSince = now
+  #sendTo(reader: Reader, { changes, next, skipped }: ReadFeedReply): void {
+    const now = this.#deps.clock.monotonic()
+    if (changes.length === 0 && !skipped && now - reader.lastSentAt < HEARTBEAT_EVERY) return
+    if ((reader.controller.desiredSize ?? 0) <= 0) return this.#disconnect(reader)
+    reader.sentUpTo = next
+    reader.lastSentAt = now
     const missed = skipped ? 'event: skipped\ndata: {}\n\n' : ''
-    const text = changes.map((change) => this.#textOf(change)).join('')
-    tell(reader, missed + text === '' ? ': still there\n\n' : missed + text)
+    const text = changes.map((change) => this.#format(change)).join('')
+    enqueue(reader, missed + text === '' ? ': still there\n\n' : missed + text)
   }
 
-  /** It can come back with the last id it got. */
-  #cutOff(reader: Reader): void {
-    this.#leave(reader)
+  /** The client can reconnect with the last id it received. */
+  #disconnect(reader: Reader): void {
+    this.#removeReader(reader)
     reader.controller.error(new Error('The reader is too slow.'))
   }
 
-  #textOf({ seq, ...change }: Change): string {
+  #format({ seq, ...change }: FeedEntry): string {
     const told = { ...change, kind: kindOf(change) }
-    return `id: ${this.#idOf(seq)}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`
+    return `id: ${this.#eventId(seq)}\nevent: ${told.kind}\ndata: ${JSON.stringify(told)}\n\n`
   }
 }
 
-/** What people wait for has a name of its own. */
-function kindOf({ kind, detail, source }: Omit<Change, 'seq'>): (typeof KINDS)[number] {
+/** Changes that people wait for, i.e. dead letters and alerts, have kinds of their own. */
+function kindOf({ kind, detail, source }: Omit<FeedEntry, 'seq'>): (typeof CHANGE_KINDS)[number] {
   if (kind === 'settled' && detail === 'dead') return 'dead'
   return kind === 'event' && source === 'sluice' && detail.startsWith('alert.') ? 'alert' : kind
 }
 
-function tell({ controller }: Reader, text: string): void {
+function enqueue({ controller }: Reader, text: string): void {
   controller.enqueue(encoder.encode(text))
 }
 
-/** From here on: what was before is not told again. */
-async function newest(store: Store): Promise<number> {
+/** New readers start here: older changes are not sent. */
+async function readNewestPosition(store: Store): Promise<number> {
   let after = 0
   for (;;) {
-    const { changes, next } = await store.feed({ after, n: AT_ONCE })
+    const { changes, next } = await store.readFeed({ after, n: FEED_BATCH })
     if (changes.length === 0) return next
     after = next
   }

@@ -1,38 +1,50 @@
-// What a command is given: options by name and words by place, read by its own declaration. Nothing else is taken.
+// Parses options and positional arguments by the declaration of the command. Anything else is rejected.
 import { parseArgs } from 'node:util'
 
 export interface Option {
   readonly type: 'string' | 'boolean'
-  readonly says: string
-  /** What stands for the value in the usage: `--flow=FLOW`. */
-  readonly value?: string
+  readonly description: string
+  /** The placeholder of the value in the usage: `--flow=FLOW`. */
+  readonly placeholder?: string
   /** May be given several times. */
   readonly multiple?: boolean
 }
 
 export type Options = Readonly<Record<string, Option>>
 
-/** Of every command. */
-export const COMMON: Options = {
-  json: { type: 'boolean', says: 'print the answer of the API as it is' },
-  url: { type: 'string', value: 'URL', says: 'of the running server; SLUICE_URL, or where the configuration listens' },
-  'api-key': { type: 'string', value: 'KEY', says: 'of the API; SLUICE_KEY is safer: others see what is typed here' },
-  config: { type: 'string', value: 'FILE', says: 'another file than ./sluice.config.ts' },
-  verbose: { type: 'boolean', says: 'say who is asked' },
-  help: { type: 'boolean', says: 'say this' },
+/** The options that every command has. */
+export const COMMON_OPTIONS: Options = {
+  json: { type: 'boolean', description: 'print the API response as JSON' },
+  url: {
+    type: 'string',
+    placeholder: 'URL',
+    description: 'URL of the running server; default SLUICE_URL, or the address in the configuration',
+  },
+  'api-key': {
+    type: 'string',
+    placeholder: 'KEY',
+    description: 'API key; prefer SLUICE_KEY: other users can see command lines',
+  },
+  config: { type: 'string', placeholder: 'FILE', description: 'configuration file; default ./sluice.config.ts' },
+  verbose: { type: 'boolean', description: 'print which server or store is used' },
+  help: { type: 'boolean', description: 'print this help' },
 }
 
-export class Given {
+export class ParsedArguments {
   readonly words: readonly string[]
   readonly #values: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>
 
   constructor(args: readonly string[], options: Options) {
-    const { values, positionals } = parseArgs({ args: [...args], options: parsed(options), allowPositionals: true })
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: toParseOptions(options),
+      allowPositionals: true,
+    })
     this.words = positionals
     this.#values = values
   }
 
-  is(name: string): boolean {
+  has(name: string): boolean {
     return this.#values[name] === true
   }
 
@@ -46,17 +58,17 @@ export class Given {
     return Array.isArray(value) ? value.map(String) : []
   }
 
-  /** Those of these names that were given, under the names that the API has for them. */
+  /** `texts` returns the given options among these names, under the names that the API has for them. */
   texts(names: readonly string[]): Readonly<Record<string, string>> {
-    return Object.fromEntries(names.flatMap((name) => [[name, this.text(name)] as const]).filter(isGiven))
+    return Object.fromEntries(names.flatMap((name) => [[name, this.text(name)] as const]).filter(isPresent))
   }
 }
 
-function isGiven(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
+function isPresent(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
   return entry[1] !== undefined
 }
 
-function parsed(options: Options): Record<string, { type: 'string' | 'boolean'; multiple: boolean }> {
+function toParseOptions(options: Options): Record<string, { type: 'string' | 'boolean'; multiple: boolean }> {
   return Object.fromEntries(
     Object.entries(options).map(([name, { type, multiple = false }]) => [name, { type, multiple }]),
   )

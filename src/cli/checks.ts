@@ -1,84 +1,93 @@
-// What can be wrong with the set-up of an app, looked at one after the other: each says how it is, and what to do.
+// The checks of `sluice doctor`: each looks at one part of the set-up and returns its state and the fix.
 import { SluiceError } from '../errors.ts'
 import type { ListenOptions } from '../http/server.ts'
-import type { Caller, Unreached } from './caller.ts'
-import { ask, type Scene } from './command.ts'
-import { configFile, configured } from './config-file.ts'
-import { many, span } from './output.ts'
+import type { ApiClient, UnreachableApi } from './api-client.ts'
+import { callApi, type CommandContext } from './command.ts'
+import { findConfigPath, loadConfig } from './config-file.ts'
+import { formatCount, formatDuration } from './output.ts'
 
-/** `look`: it works, but somebody should know. */
+/** `look` means: it works, but needs attention. */
 export interface Check {
   readonly name: string
   readonly state: 'ok' | 'look' | 'wrong'
   readonly what: string
-  /** What to do. */
+  /** The fix. */
   readonly fix?: string
 }
 
-export interface StoreSafety {
+export interface StoreStatus {
   readonly durable: boolean
   readonly because: string
   readonly bytes: number
   readonly now: number
 }
 
-/** Less is the way there and back. */
-const OFFSET_MOST = 2_000
+/** A smaller offset may just be the round trip. */
+const MAX_CLOCK_OFFSET = 2_000
 
-export async function allChecks(scene: Scene): Promise<readonly Check[]> {
-  const { config, listen } = await configuration(scene)
-  const server = await reachability(scene)
-  const store = await storeChecks(scene)
+export async function runChecks(scene: CommandContext): Promise<readonly Check[]> {
+  const { config, exposure } = await checkConfiguration(scene)
+  const server = await checkServer(scene)
+  const store = await checkStore(scene)
   const checks = [config, server, ...store]
-  // Of a store that cannot be opened nothing more can be asked.
+  // A store that cannot be opened answers no further checks.
   if (store.some(({ state }) => state === 'wrong')) return checks
   return [
     ...checks,
-    await keysCheck(scene, listen),
-    await count(scene, '/v1/sources', unverified),
-    await count(scene, '/v1/limits', limitsCheck, { limit: '1000' }),
-    await count(scene, '/v1/alerts', alertsCheck),
-    await auditCheck(scene),
+    await checkKeys(scene, exposure),
+    await checkItems(scene, '/v1/sources', checkUnverifiedSources),
+    await checkItems(scene, '/v1/limits', checkLimits, { limit: '1000' }),
+    await checkItems(scene, '/v1/alerts', checkAlerts),
+    await checkAudit(scene),
   ]
 }
 
-async function configuration({ where }: Scene): Promise<{ readonly config: Check; readonly listen: ListenOptions }> {
+/** Who may call the admin API without a key while no key exists. */
+type Exposure = 'nobody' | 'this machine' | 'proxies'
+
+interface Configuration {
+  readonly config: Check
+  readonly exposure: Exposure
+}
+
+async function checkConfiguration({ target: where }: CommandContext): Promise<Configuration> {
   try {
-    const file = configFile(where.folder, where.config)
-    const { listen } = await configured(file)
-    return { config: { name: 'configuration', state: 'ok', what: `${file} loads.` }, listen }
+    const file = findConfigPath(where.folder, where.config)
+    const { app, listen } = await loadConfig(file)
+    const exposure = app.productionSetup().isAdminOpen ? exposureOf(listen) : 'nobody'
+    return { config: { name: 'configuration', state: 'ok', what: `${file} loads.` }, exposure }
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
     const isElsewhere = error.code === 'CONFIG_MISSING' && (where.url ?? where.env['SLUICE_URL']) !== undefined
     const state = isElsewhere ? 'look' : 'wrong'
-    return { config: { name: 'configuration', state, what: error.message }, listen: {} }
+    return { config: { name: 'configuration', state, what: error.message }, exposure: 'nobody' }
   }
 }
 
-async function reachability(scene: Scene): Promise<Check> {
+async function checkServer(scene: CommandContext): Promise<Check> {
   const name = 'server'
-  const caller = await found(scene)
+  const caller = await findApi(scene)
   if (caller?.kind === 'none') {
-    const { why, fix } = (await caller.call({ method: 'GET', path: '/v1/store' })) as Unreached
+    const { why, fix } = (await caller.call({ method: 'GET', path: '/v1/store' })) as UnreachableApi
     return { name, state: 'wrong', what: why, ...(fix !== undefined && { fix }) }
   }
   if (caller?.kind !== 'server') {
-    const fix = 'sluice start begins one; --url names one elsewhere.'
-    return { name, state: 'look', what: 'No server answers.', fix }
+    const fix = 'sluice start starts one; --url names one elsewhere.'
+    return { name, state: 'look', what: 'No server responds.', fix }
   }
   try {
-    const response = await fetch(`${caller.where}/readyz`)
-    const { ready = false, why = `it answered ${response.status}` } = (await response.json()) as Readiness
-    if (ready) return { name, state: 'ok', what: `${caller.where} is ready.` }
-    return { name, state: 'wrong', what: `${caller.where} is not ready: ${why}`, fix: 'See its log.' }
+    const response = await fetch(`${caller.location}/readyz`)
+    const { ready = false, why = `it returned ${response.status}` } = (await response.json()) as Readiness
+    if (ready) return { name, state: 'ok', what: `${caller.location} is ready.` }
+    return { name, state: 'wrong', what: `${caller.location} is not ready: ${why}`, fix: 'See its log.' }
   } catch {
-    const fix = 'Compare --url or SLUICE_URL with what sluice start says.'
-    return { name, state: 'wrong', what: `${caller.where} does not answer as Sluice does.`, fix }
+    const fix = 'Compare --url or SLUICE_URL with the address that sluice start prints.'
+    return { name, state: 'wrong', what: `${caller.location} does not respond as Sluice does.`, fix }
   }
 }
 
-/** Why there is nobody is said by the check of the configuration. */
-async function found({ api }: Scene): Promise<Caller | undefined> {
+/** The check of the configuration reports why there is no API. */
+async function findApi({ connect: api }: CommandContext): Promise<ApiClient | undefined> {
   try {
     return await api()
   } catch (error) {
@@ -92,34 +101,34 @@ interface Readiness {
   readonly why?: string
 }
 
-async function storeChecks(scene: Scene): Promise<readonly Check[]> {
+async function checkStore(scene: CommandContext): Promise<readonly Check[]> {
   const sent = scene.clock.now()
-  const answer = await storeOf(scene)
+  const answer = await readStoreStatus(scene)
   const received = scene.clock.now()
   if ('name' in answer) return [answer]
   const safe: Check = answer.durable
-    ? { name: 'store', state: 'ok', what: `What is acknowledged survives a crash: ${answer.because}.` }
+    ? { name: 'store', state: 'ok', what: `Acknowledged events survive a crash: ${answer.because}.` }
     : {
         name: 'store',
         state: 'wrong',
-        what: `It does not survive a crash: ${answer.because}.`,
+        what: `Acknowledged events do not survive a crash: ${answer.because}.`,
         fix: "Give the app store: 'sqlite:sluice.db'.",
       }
   const offset = Math.abs(answer.now - (sent + received) / 2)
-  const isFar = offset > OFFSET_MOST
+  const isFar = offset > MAX_CLOCK_OFFSET
   const clock: Check = {
     name: 'clock',
     state: isFar ? 'wrong' : 'ok',
-    what: `The clock here is ${isFar ? '' : 'less than '}${span(isFar ? offset : OFFSET_MOST)} from that of the store.`,
-    ...(isFar && { fix: 'Set both clocks by NTP: signed times are refused when they are off.' }),
+    what: `The clock here is ${isFar ? '' : 'less than '}${formatDuration(isFar ? offset : MAX_CLOCK_OFFSET)} from that of the store.`,
+    ...(isFar && { fix: 'Synchronize both clocks with NTP: wrong clocks make signed timestamps invalid.' }),
   }
   return [safe, clock]
 }
 
-async function storeOf(scene: Scene): Promise<StoreSafety | Check> {
+async function readStoreStatus(scene: CommandContext): Promise<StoreStatus | Check> {
   try {
-    const answer = await ask(scene, { method: 'GET', path: '/v1/store' })
-    if (answer.kind === 'done') return answer.value as StoreSafety
+    const answer = await callApi(scene, { method: 'GET', path: '/v1/store' })
+    if (answer.kind === 'done') return answer.value as StoreStatus
     const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
     const fix = answer.kind === 'problem' ? answer.problem.fix : (answer.fix ?? 'Start it with sluice start.')
     return { name: 'store', state: 'wrong', what, fix }
@@ -131,13 +140,13 @@ async function storeOf(scene: Scene): Promise<StoreSafety | Check> {
 
 type Items = readonly Readonly<Record<string, unknown>>[]
 
-async function count(
-  scene: Scene,
+async function checkItems(
+  scene: CommandContext,
   path: string,
   judge: (items: Items) => Check,
   query: Readonly<Record<string, string>> = {},
 ): Promise<Check> {
-  const answer = await ask(scene, { method: 'GET', path, query })
+  const answer = await callApi(scene, { method: 'GET', path, query })
   if (answer.kind === 'done') return judge((answer.value as { readonly items: Items }).items)
   const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
   return { name: path, state: 'wrong', what, ...(answer.kind === 'problem' && { fix: answer.problem.fix }) }
@@ -145,53 +154,68 @@ async function count(
 
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|::1)$/
 
-function keysCheck(scene: Scene, { host = '127.0.0.1', trustProxy = [] }: ListenOptions): Promise<Check> {
-  const isOpen = !LOOPBACK.test(host) || trustProxy.length > 0
-  return count(scene, '/v1/keys', (items) => {
-    if (items.length > 0) return { name: 'keys', state: 'ok', what: `${many(items.length, 'key')} to the API.` }
-    const fix = 'sluice keys make <name> --role=operate gives one.'
-    if (isOpen) return { name: 'keys', state: 'wrong', what: `It listens on ${host}, and nobody has a key.`, fix }
-    return { name: 'keys', state: 'look', what: 'None: the API answers whoever is on the machine itself.', fix }
+/** A proxy on the same machine may look like a local caller. */
+function exposureOf({ host = '127.0.0.1', trustProxy = [] }: ListenOptions): Exposure {
+  return LOOPBACK.test(host) && trustProxy.length === 0 ? 'this machine' : 'proxies'
+}
+
+const WITHOUT_KEY: Readonly<Record<Exposure, string>> = {
+  nobody: 'There is no key yet: the admin API rejects every call.',
+  'this machine': 'There is no key yet: the admin API accepts calls from this machine.',
+  proxies:
+    'There is no key yet: the admin API accepts calls from this machine, also those that a proxy on it forwards.',
+}
+
+function checkKeys(scene: CommandContext, exposure: Exposure): Promise<Check> {
+  return checkItems(scene, '/v1/keys', (items) => {
+    if (items.length > 0) return { name: 'keys', state: 'ok', what: `${formatCount(items.length, 'API key')}.` }
+    const state = exposure === 'proxies' ? 'wrong' : 'look'
+    return {
+      name: 'keys',
+      state,
+      what: WITHOUT_KEY[exposure],
+      fix: 'sluice keys make <name> --role=operate creates one.',
+    }
   })
 }
 
-function unverified(items: Items): Check {
+function checkUnverifiedSources(items: Items): Check {
   const open = items.filter(({ scheme }) => scheme === 'none').map(({ name }) => String(name))
-  if (open.length === 0) return declared('sources', items.length, 'app.source is a way in')
-  const fix = 'Give each a secret that its sender has.'
-  return { name: 'sources', state: 'look', what: `Everybody can send to ${open.join(', ')}.`, fix }
+  if (open.length === 0) return checkDeclared('sources', items.length, 'app.source declares a source')
+  const fix = 'Give each source a secret that its sender has.'
+  return { name: 'sources', state: 'look', what: `Anyone can send to ${open.join(', ')}.`, fix }
 }
 
-/** Those that keys have of their own, `<limit>/<key>`, are declared with it. */
-function limitsCheck(items: Items): Check {
+/** Limits per key, `<limit>/<key>`, are declared with their parent. */
+function checkLimits(items: Items): Check {
   const own = items.filter((limit) => limit['declared'] === true && !String(limit['name']).includes('/'))
-  return declared('limits', own.length, 'app.limit keeps calls under a rate')
+  return checkDeclared('limits', own.length, 'app.limit keeps calls under a rate')
 }
 
-function alertsCheck(items: Items): Check {
+function checkAlerts(items: Items): Check {
   const name = 'alerts'
   const broken = items.filter((alert) => alert['broken'] !== undefined)
   if (broken.length > 0) {
     const what = broken.map((alert) => `${String(alert['name'])} throws: ${String(alert['broken'])}`).join(' ')
-    return { name, state: 'look', what, fix: 'Mend its when: until then nobody is told.' }
+    return { name, state: 'look', what, fix: 'Correct its when; until then it notifies nobody.' }
   }
   const raised = items
     .filter(({ state }) => state === 'raised')
     .map((alert) => `${String(alert['name'])}: ${String(alert['text'])}`)
-  if (raised.length === 0) return declared(name, items.length, 'app.alert tells people when something is wrong')
+  if (raised.length === 0) return checkDeclared(name, items.length, 'app.alert notifies people when something is wrong')
   return { name, state: 'look', what: raised.join(' '), fix: 'sluice alerts, then sluice explain.' }
 }
 
-function declared(name: string, howMany: number, why: string): Check {
+function checkDeclared(name: string, howMany: number, why: string): Check {
   if (howMany > 0) return { name, state: 'ok', what: `${howMany} declared.` }
   return { name, state: 'look', what: 'None are declared.', fix: `${why}.` }
 }
 
-async function auditCheck(scene: Scene): Promise<Check> {
-  const answer = await ask(scene, { method: 'GET', path: '/v1/audit/verify' })
+async function checkAudit(scene: CommandContext): Promise<Check> {
+  const answer = await callApi(scene, { method: 'GET', path: '/v1/audit/verify' })
   if (answer.kind !== 'done') return { name: 'audit', state: 'look', what: 'The audit log could not be read.' }
   const { kind, entries } = answer.value as { readonly kind: string; readonly entries: number }
   if (kind === 'whole')
-    return { name: 'audit', state: 'ok', what: `The chain is whole: ${many(entries, 'entry', 'entries')}.` }
+    return { name: 'audit', state: 'ok', what: `The chain is whole: ${formatCount(entries, 'entry', 'entries')}.` }
   return { name: 'audit', state: 'wrong', what: 'An entry was changed or is missing.', fix: 'sluice audit verify.' }
 }

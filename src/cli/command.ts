@@ -1,83 +1,97 @@
-// A command of the command line as data: the usage, the completion, the docs and the program read the same declaration.
+// `Command` is a command as data: the usage, the completion, the docs and the program read the same declaration.
 import type { Clock } from '../clock.ts'
-import type { Where } from './api-call.ts'
-import type { Given, Option, Options } from './arguments.ts'
-import type { Answer, Call, Caller } from './caller.ts'
-import { EXIT, type Exit } from './exit.ts'
-import { plain, type Output } from './output.ts'
-import { ended, refuse } from './problem.ts'
+import type { ConnectOptions } from './find-client.ts'
+import type { ParsedArguments, Option, Options } from './arguments.ts'
+import type { ApiResult, ApiCall, ApiClient } from './api-client.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { escapeText, type Output } from './output.ts'
+import { reportFailure, reportCliError } from './problem.ts'
 
 export interface Command {
-  /** `'dead retry'` */
-  readonly words: string
-  /** By place: `'<id>'`, or `'[id]'` where it can be left out. */
-  readonly takes?: readonly string[]
-  readonly says: string
+  /** e.g. `'dead retry'` */
+  readonly name: string
+  /** In order: `'<id>'`, or `'[id]'` if it is optional. */
+  readonly positionals?: readonly string[]
+  readonly description: string
   readonly options?: Options
-  /** Runs the app itself, until it is told to stop. */
-  readonly isLasting?: boolean
-  readonly run: (scene: Scene) => Promise<Exit>
+  /** The command runs the app until it is asked to stop. */
+  readonly isLongRunning?: boolean
+  readonly run: (scene: CommandContext) => Promise<ExitCode>
 }
 
-export interface Scene {
-  readonly given: Given
-  readonly out: Output
-  readonly where: Where
+export interface CommandContext {
+  readonly args: ParsedArguments
+  readonly output: Output
+  readonly target: ConnectOptions
   readonly clock: Clock
-  /** Aborted when it is to stop. */
+  /** Aborted when the command must stop. */
   readonly signal: AbortSignal
-  /** Whoever answers the API: looked for once, and only if somebody asks. */
-  readonly api: () => Promise<Caller>
+  /** Returns the client of the API. It is looked up once, and only if a command needs it. */
+  readonly connect: () => Promise<ApiClient>
 }
 
-export const YES: Option = { type: 'boolean', says: 'do not ask' }
+export const YES_OPTION: Option = { type: 'boolean', description: 'skip the confirmation' }
 
-export const PAGE: Options = {
-  limit: { type: 'string', value: 'N', says: 'how many at most, 1 to 1000; 100 unless said' },
-  cursor: { type: 'string', value: 'NEXT', says: 'go on where the page before ended' },
+export const PAGE_OPTIONS: Options = {
+  limit: { type: 'string', placeholder: 'N', description: 'maximum number of items, 1 to 1000; default 100' },
+  cursor: { type: 'string', placeholder: 'NEXT', description: 'continue after the previous page' },
 }
 
-export function texts(says: Readonly<Record<string, string>>): Options {
+export function textOptions(descriptions: Readonly<Record<string, string>>): Options {
   return Object.fromEntries(
-    Object.entries(says).map(([name, what]) => [name, { type: 'string', value: name.toUpperCase(), says: what }]),
+    Object.entries(descriptions).map(([name, what]) => [
+      name,
+      { type: 'string', placeholder: name.toUpperCase(), description: what },
+    ]),
   )
 }
 
-/** A long export makes more calls in a minute than one address may: told to come later, it comes later. */
-export async function ask({ api, clock }: Scene, call: Call): Promise<Answer> {
+/** `callApi` waits and retries on 429: a long export makes more calls in a minute than one address may. */
+export async function callApi({ connect: api, clock }: CommandContext, call: ApiCall): Promise<ApiResult> {
   const caller = await api()
   for (let tries = 1; ; tries++) {
     const answer = await caller.call(call)
     const later = answer.kind === 'problem' ? answer.retryAfter : undefined
-    if (later === undefined || tries > PATIENCE) return answer
+    if (later === undefined || tries > MAX_CALLS) return answer
     await new Promise<void>((resolve) => clock.after(later, resolve))
   }
 }
 
-const PATIENCE = 20
+const MAX_CALLS = 20
 
-/** Asks, shows the answer, and says how the program ends. What a route answers is the business of who calls it. */
-export async function show(scene: Scene, call: Call, print: (value: never) => void): Promise<Exit> {
-  const answer = await ask(scene, call)
-  if (answer.kind !== 'done') return ended(scene.out, answer)
-  if (scene.out.asJson) scene.out.answer(answer.value)
+/**
+ * `callAndPrint` calls the API, prints the result and returns the exit code. The caller knows the route's response
+ * type.
+ */
+export async function callAndPrint(
+  scene: CommandContext,
+  call: ApiCall,
+  print: (value: never) => void,
+): Promise<ExitCode> {
+  const answer = await callApi(scene, call)
+  if (answer.kind !== 'done') return reportFailure(scene.output, answer)
+  if (scene.output.asJson) scene.output.printJson(answer.value)
   else print(answer.value as never)
   return EXIT.done
 }
 
-export interface Page<T> {
+export interface ListPage<T> {
   readonly items: readonly T[]
   readonly next?: string
 }
 
-/** A list: one page of it, and how to get the next. */
-export function showPage(scene: Scene, call: Call, print: (items: never) => void): Promise<Exit> {
-  return show(scene, call, ({ items, next }: Page<unknown>) => {
+/** `callAndPrintPage` prints one page of a list and how to get the next. */
+export function callAndPrintPage(
+  scene: CommandContext,
+  call: ApiCall,
+  print: (items: never) => void,
+): Promise<ExitCode> {
+  return callAndPrint(scene, call, ({ items, next }: ListPage<unknown>) => {
     print(items as never)
-    if (next !== undefined) scene.out.note(`There are more: --cursor=${plain(next)}`)
+    if (next !== undefined) scene.output.note(`More items: --cursor=${escapeText(next)}`)
   })
 }
 
-export function misused({ out }: Scene, what: string): Exit {
-  return refuse(out, 'USAGE_WRONG', what)
+export function reportMisuse({ output: out }: CommandContext, what: string): ExitCode {
+  return reportCliError(out, 'USAGE_WRONG', what)
 }

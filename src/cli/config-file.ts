@@ -1,14 +1,14 @@
-// Finds and loads the app: `sluice.config.ts`, run as it is. Node itself takes the types away; nothing is built.
+// Finds and loads the app from `sluice.config.ts`. Node itself strips the types; no build step is needed.
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SluiceError } from '../errors.ts'
 import type { ListenOptions } from '../http/server.ts'
-import type { Sluice } from '../sluice.ts'
+import type { Sluice } from '../app/sluice.ts'
 
-const NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
+const FILE_NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
-/** Whether one is meant: one that was named is, also if it is not there. */
+/** `hasConfig` is also true for a named file that does not exist, so that its absence is reported. */
 export function hasConfig({
   folder,
   config,
@@ -16,48 +16,54 @@ export function hasConfig({
   readonly folder: string
   readonly config: string | undefined
 }): boolean {
-  return config !== undefined || found(folder, config) !== undefined
+  return config !== undefined || findExisting(folder, config) !== undefined
 }
 
-/** `given` is a file; without it the folder is looked through. */
-export function configFile(folder: string, given: string | undefined): string {
-  const file = found(folder, given)
+/** `findConfigPath` returns the file `given`, or searches the folder if none is given. */
+export function findConfigPath(folder: string, given: string | undefined): string {
+  const file = findExisting(folder, given)
   if (file !== undefined) return file
-  const what = given === undefined ? `There is no ${NAMES[0]} in ${folder}` : `There is no file ${given}`
-  throw new SluiceError('CONFIG_MISSING', `${what}.`)
+  if (given === undefined) throw new SluiceError('CONFIG_MISSING', `There is no ${FILE_NAMES[0]} in ${folder}.`)
+  throw new SluiceError('CONFIG_MISSING', `There is no file ${given}.`, undefined, 'Correct the path after --config.')
 }
 
-function found(folder: string, given: string | undefined): string | undefined {
-  const candidates = given === undefined ? NAMES.map((name) => join(folder, name)) : [resolve(folder, given)]
+function findExisting(folder: string, given: string | undefined): string | undefined {
+  const candidates = given === undefined ? FILE_NAMES.map((name) => join(folder, name)) : [resolve(folder, given)]
   return candidates.find((file) => existsSync(file))
 }
 
-export interface Configured {
+const EXPORT_APP_FIX = 'End it with: export default app.'
+const LISTEN_FIX = 'Export an object, e.g. export const listen = { port: 8787 }.'
+
+export interface LoadedConfig {
   readonly app: Sluice
-  /** How it is served, where the file says so. */
+  /** The listen options, if the file exports them. */
   readonly listen: ListenOptions
 }
 
-export async function configured(file: string): Promise<Configured> {
+export async function loadConfig(file: string): Promise<LoadedConfig> {
   let loaded: { readonly default?: unknown; readonly listen?: unknown }
   try {
     loaded = (await import(pathToFileURL(file).href)) as typeof loaded
   } catch (error) {
     if (error instanceof SluiceError) throw error
     const why = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    throw new SluiceError('CONFIG_INVALID', `${file} cannot be loaded: ${why}.`, error)
+    throw new SluiceError('CONFIG_INVALID', `${file} cannot be loaded: ${why}.`, error, 'Correct the file.')
   }
   const { default: app, listen = {} } = loaded
   if (!isApp(app)) {
-    throw new SluiceError('CONFIG_INVALID', `${file} does not export an app as its default: export default app.`)
+    throw new SluiceError('CONFIG_INVALID', `${file} has no app as its default export.`, undefined, EXPORT_APP_FIX)
   }
   if (typeof listen !== 'object' || listen === null) {
-    throw new SluiceError('CONFIG_INVALID', `${file} exports a listen that is no object, as { port: 8787 } is.`)
+    throw new SluiceError('CONFIG_INVALID', `${file} exports a listen that is not an object.`, undefined, LISTEN_FIX)
   }
   return { app, listen }
 }
 
-/** By its shape: one of another copy of this package is an app as well, and who only asks a server needs none. */
+/**
+ * Checks the shape: an app of another copy of this package is fine, and a command that only calls a server needs no app
+ * class.
+ */
 function isApp(value: unknown): value is Sluice {
   return typeof value === 'object' && value !== null && 'listen' in value && 'start' in value && 'stop' in value
 }

@@ -1,24 +1,27 @@
-// Asks the person at the terminal before something that cannot be undone. Where nobody is, only --yes will do.
+// Asks for confirmation before an action that cannot be undone. Without a terminal, only `--yes` confirms it.
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
-import { plain } from './output.ts'
-import type { Scene } from './command.ts'
-import type { Exit } from './exit.ts'
-import { refuse } from './problem.ts'
+import { escapeText } from './output.ts'
+import type { CommandContext } from './command.ts'
+import type { ExitCode } from './exit.ts'
+import { reportCliError } from './problem.ts'
 
-/** Undefined: go on. Else how the program ends. */
-export async function unconfirmed({ given, out }: Scene, question: string): Promise<Exit | undefined> {
-  if (given.is('yes')) return undefined
+/** `confirmOrExit` returns undefined to go on, or the exit code. */
+export async function confirmOrExit(
+  { args: given, output: out }: CommandContext,
+  question: string,
+): Promise<ExitCode | undefined> {
+  if (given.has('yes')) return undefined
   if (!process.stdin.isTTY) {
-    return refuse(out, 'YES_NEEDED', plain(question), 'Nobody is here to be asked: say --yes.')
+    return reportCliError(out, 'YES_NEEDED', escapeText(question), 'There is no terminal to ask on: pass --yes.')
   }
   const asking = createInterface({ input: process.stdin, output: out.stderr })
   try {
-    // Who ends the question by Ctrl-C or Ctrl-D has not said yes.
+    // Ctrl-C or Ctrl-D at the question means no.
     const closed = once(asking, 'close').then(() => '')
-    const said = await Promise.race([asking.question(`${plain(question)} [y/N] `).catch(() => ''), closed])
+    const said = await Promise.race([asking.question(`${escapeText(question)} [y/N] `).catch(() => ''), closed])
     if (/^y(?:es)?$/i.test(said.trim())) return undefined
-    return refuse(out, 'NOT_CONFIRMED', 'Nothing was done.')
+    return reportCliError(out, 'NOT_CONFIRMED', 'Nothing was done.')
   } finally {
     asking.close()
   }

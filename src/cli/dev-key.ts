@@ -1,13 +1,13 @@
-// The master key of somebody who only tries things out: a file beside the configuration, made once, for its owner alone.
+// The encryption key of `sluice dev`: a file beside the configuration, created once and readable by its owner only.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SluiceError } from '../errors.ts'
-import { MASTER_KEY } from '../seal.ts'
+import { ENCRYPTION_KEY_VARIABLE } from '../crypto/keyring.ts'
 
-const NAME = '.sluice-master-key'
-const OWNER_ALONE = 0o600
-const ANYBODY_ELSE = 0o077
+const KEY_FILE = '.sluice-encryption-key'
+const OWNER_ONLY = 0o600
+const OTHERS_MASK = 0o077
 
 export interface DevKey {
   readonly key: string
@@ -15,27 +15,37 @@ export interface DevKey {
   readonly isNew: boolean
 }
 
-export function devKey(folder: string): DevKey {
-  const file = join(folder, NAME)
-  const isNew = isMade(file)
-  if ((statSync(file).mode & ANYBODY_ELSE) !== 0 && process.platform !== 'win32') {
-    throw new SluiceError('CONFIG_INVALID', `${file} can be read by others than its owner: chmod 600 it.`)
+export function loadDevKey(folder: string): DevKey {
+  const file = join(folder, KEY_FILE)
+  const isNew = createKeyFile(file)
+  if ((statSync(file).mode & OTHERS_MASK) !== 0 && process.platform !== 'win32') {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `Others than its owner can read ${file}.`,
+      undefined,
+      `Run chmod 600 ${file}.`,
+    )
   }
   return { key: readFileSync(file, 'utf8').trim(), file, isNew }
 }
 
-/** For a command that opens the app beside it: what `sluice dev` has sealed there, it can open. */
+/** `useDevKey` lets a command that opens the app beside `sluice dev` decrypt what `sluice dev` encrypted. */
 export function useDevKey(folder: string): void {
-  if (process.env[MASTER_KEY] !== undefined || !existsSync(join(folder, NAME))) return
-  process.env[MASTER_KEY] = devKey(folder).key
+  if (process.env[ENCRYPTION_KEY_VARIABLE] !== undefined || !existsSync(join(folder, KEY_FILE))) return
+  process.env[ENCRYPTION_KEY_VARIABLE] = loadDevKey(folder).key
 }
 
-function isMade(file: string): boolean {
+function createKeyFile(file: string): boolean {
   try {
-    writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { flag: 'wx', mode: OWNER_ALONE })
+    writeFileSync(file, `${randomBytes(32).toString('base64')}\n`, { flag: 'wx', mode: OWNER_ONLY })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw new SluiceError('CONFIG_INVALID', `${file} cannot be written; set ${MASTER_KEY} instead.`, error)
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${file} cannot be written.`,
+      error,
+      `Set ${ENCRYPTION_KEY_VARIABLE} instead.`,
+    )
   }
 }

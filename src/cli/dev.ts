@@ -1,29 +1,30 @@
-// `sluice dev`: the same in a process of its own, begun anew whenever a file of the project changes.
+// `sluice dev` runs `sluice start` in a child process and restarts it when a file of the project changes.
 import { spawn, type ChildProcess } from 'node:child_process'
-import { watch } from 'node:fs'
-import { basename, extname, sep } from 'node:path'
+import { basename, extname } from 'node:path'
 import { systemClock } from '../clock.ts'
-import { MASTER_KEY } from '../seal.ts'
-import { devKey } from './dev-key.ts'
+import { ENCRYPTION_KEY_VARIABLE } from '../crypto/keyring.ts'
+import { DEV } from '../app/dev-mode.ts'
+import { loadDevKey } from './dev-key.ts'
+import { FolderWatcher } from './folder-watch.ts'
 
-export interface DevParts {
+export interface DevOptions {
   /** The arguments of `start`. */
   readonly args: readonly string[]
-  /** The file that is run with them. */
+  /** The file to run with these arguments. */
   readonly main: string
   readonly folder: string
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
   readonly signal: AbortSignal
 }
 
-const CODE: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.json'])
+const CODE_EXTENSIONS: ReadonlySet<string> = new Set(['.ts', '.mts', '.js', '.mjs', '.json'])
 const IGNORED: ReadonlySet<string> = new Set(['node_modules', '.git', 'dist', 'coverage'])
-/** Editors write a file in several steps, and formatters after them. */
-const SETTLED_AFTER = 150
+/** Editors write a file in several steps, and formatters run after them. */
+const DEBOUNCE_MS = 150
 
-export async function dev({ args, main, folder, env: given, say, signal }: DevParts): Promise<void> {
-  const env = { ...given, ...ownKey(folder, given, say) }
+export async function runDev({ args, main, folder, env: given, print: say, signal }: DevOptions): Promise<void> {
+  const env = { ...given, ...devKeyEnv(folder, given, say), [DEV]: String(process.pid) }
   let child: ChildProcess | undefined
   let pending: (() => void) | undefined
   let turn = Promise.resolve()
@@ -35,38 +36,42 @@ export async function dev({ args, main, folder, env: given, say, signal }: DevPa
   }
   const again = (name: string): void => {
     pending?.()
-    pending = systemClock.after(SETTLED_AFTER, () => {
+    pending = systemClock.after(DEBOUNCE_MS, () => {
       say(`sluice dev: ${name} has changed`)
-      turn = turn.then(() => ended(child)).then(begin)
+      turn = turn.then(() => stopChild(child)).then(begin)
     })
   }
   begin()
-  const watcher = watch(folder, { recursive: true }, (_kind, name) => {
-    if (name !== null && isCode(name)) again(name)
+  const watcher = new FolderWatcher({
+    folder,
+    isIgnored: (name) => IGNORED.has(name),
+    onChange: (path) => {
+      if (isCode(path)) again(path)
+    },
+    onError: (unseen, error) => say(`sluice dev: does not see changes in ${unseen}: ${String(error)}`),
   })
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   watcher.close()
   pending?.()
   await turn
-  await ended(child)
+  await stopChild(child)
 }
 
-/** Whoever tries it out has a key from the first minute on, and keeps what was sealed under it. */
-function ownKey(folder: string, env: DevParts['env'], say: DevParts['say']): Readonly<Record<string, string>> {
-  if (env[MASTER_KEY] !== undefined) return {}
-  const { key, file, isNew } = devKey(folder)
-  if (isNew) say(`sluice dev: made a master key, ${file}; keep it, and keep it out of version control`)
-  return { [MASTER_KEY]: key }
+/** A developer has a master key from the start, so encrypted data stays readable after a restart. */
+function devKeyEnv(folder: string, env: DevOptions['env'], say: DevOptions['print']): Readonly<Record<string, string>> {
+  if (env[ENCRYPTION_KEY_VARIABLE] !== undefined) return {}
+  const { key, file, isNew } = loadDevKey(folder)
+  if (isNew) say(`sluice dev: made an encryption key, ${file}; keep it, and keep it out of version control`)
+  return { [ENCRYPTION_KEY_VARIABLE]: key }
 }
 
 function isCode(name: string): boolean {
-  // `.env` and its like are all name, and no extension.
-  const isRead = CODE.has(extname(name)) || basename(name).startsWith('.env')
-  return isRead && !name.split(sep).some((part) => IGNORED.has(part))
+  // `extname` is empty for `.env` and similar names.
+  return CODE_EXTENSIONS.has(extname(name)) || basename(name).startsWith('.env')
 }
 
-/** Told to stop, it lets its runs end first. */
-async function ended(child: ChildProcess | undefined): Promise<void> {
+/** The child finishes its runs before it stops. */
+async function stopChild(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   child.kill('SIGTERM')

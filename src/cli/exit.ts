@@ -1,17 +1,17 @@
-// What the program ends with. Scripts go by these numbers: they are documented in docs/cli.md and keep their meaning.
+// The exit codes. Scripts depend on these numbers: docs/cli.md documents them and they keep their meaning.
 
-interface Exits {
+interface ExitCodes {
   readonly done: 0
   readonly failed: 1
-  /** It was asked something it does not understand. */
+  /** The arguments are wrong. */
   readonly usage: 2
   readonly missing: 3
-  /** By the key, or by its role. */
+  /** The key or its role does not allow the call. */
   readonly refused: 4
-  /** Neither a server nor a store that can be opened. */
+  /** Neither a server nor a store can be reached. */
   readonly unreached: 5
 }
 
-export const EXIT: Exits = { done: 0, failed: 1, usage: 2, missing: 3, refused: 4, unreached: 5 }
+export const EXIT: ExitCodes = { done: 0, failed: 1, usage: 2, missing: 3, refused: 4, unreached: 5 }
 
-export type Exit = Exits[keyof Exits]
+export type ExitCode = ExitCodes[keyof ExitCodes]

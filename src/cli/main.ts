@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-// The command line. How it ends is in exit.ts: 0 done, 1 it failed, 2 it was asked something it does not know.
-import { leave } from './answer-stream.ts'
+// The entry point of the command line. exit.ts lists the exit codes.
+import { exitAfterFlush } from './output-stream.ts'
+import { EXIT } from './exit.ts'
 import { runCommand } from './run-command.ts'
 
 try {
-  const { exit, isLasting } = await runCommand(process.argv.slice(2))
+  const { exit, isLongRunning: isLasting } = await runCommand(process.argv.slice(2))
   process.exitCode = exit
-  // What the configuration has opened for its handlers would keep a command that only asked.
-  if (isLasting !== true) leave(exit)
+  // Open handles of the configuration would keep a command alive that only made a call, or an app that failed to start.
+  if (isLasting !== true || exit !== EXIT.done) exitAfterFlush(exit)
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exitCode = 1
+  exitAfterFlush(EXIT.failed)
 }

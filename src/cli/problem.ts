@@ -1,13 +1,13 @@
-// What went wrong, told in one way: a line for people, the problem as JSON for programs, and how the program ends by it.
+// Reports an error in one way: a line for people, the problem as JSON for programs, and the exit code.
 import { SluiceError, type ErrorCode } from '../errors.ts'
-import type { Answer, Problem } from './caller.ts'
-import { EXIT, type Exit } from './exit.ts'
-import { plainLines, type Output } from './output.ts'
+import type { ApiResult, ApiProblem } from './api-client.ts'
+import { EXIT, type ExitCode } from './exit.ts'
+import { escapeLines, type Output } from './output.ts'
 
-type OwnCode = 'UNREACHED' | 'USAGE_WRONG' | 'YES_NEEDED' | 'NOT_CONFIRMED' | 'FILE_FAILED'
+type CliErrorCode = 'UNREACHED' | 'USAGE_WRONG' | 'YES_NEEDED' | 'NOT_CONFIRMED' | 'FILE_FAILED'
 
-/** Beside the codes of the API and of the package, those of the command line itself. docs/cli.md lists them. */
-const OWN: Readonly<Record<OwnCode, { readonly status: number; readonly exit: Exit }>> = {
+/** The command line's own codes, beside those of the API and of the package. docs/cli.md lists them. */
+const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly status: number; readonly exit: ExitCode }>> = {
   UNREACHED: { status: 503, exit: EXIT.unreached },
   USAGE_WRONG: { status: 400, exit: EXIT.usage },
   YES_NEEDED: { status: 400, exit: EXIT.usage },
@@ -15,51 +15,61 @@ const OWN: Readonly<Record<OwnCode, { readonly status: number; readonly exit: Ex
   FILE_FAILED: { status: 500, exit: EXIT.failed },
 }
 
-export const OWN_CODES: readonly string[] = Object.keys(OWN)
+export const CLI_ERROR_CODES: readonly string[] = Object.keys(CLI_ERRORS)
 
 const START_IT = 'Start the server with sluice start, or say where it is with --url.'
 
-/** Of an answer that is none. */
-export function ended(out: Output, answer: Exclude<Answer, { readonly kind: 'done' }>): Exit {
-  if (answer.kind === 'unreached') return refuse(out, 'UNREACHED', answer.why, answer.fix ?? START_IT)
+/** `reportFailure` reports a call that returned no result. */
+export function reportFailure(out: Output, answer: Exclude<ApiResult, { readonly kind: 'done' }>): ExitCode {
+  if (answer.kind === 'unreached') return reportCliError(out, 'UNREACHED', answer.why, answer.fix ?? START_IT)
   const { problem } = answer
-  return told(out, problem, `${problem.code}: ${sentence(problem)}`, exitOf(problem.code, problem.status))
+  return reportProblem(
+    out,
+    problem,
+    `${problem.code}: ${formatProblem(problem)}`,
+    toExitCode(problem.code, problem.status),
+  )
 }
 
-/** What the command line itself finds wrong: people need no code for it. */
-export function refuse(out: Output, code: OwnCode, detail: string, fix = ''): Exit {
-  const { status, exit } = OWN[code]
+/** `reportCliError` reports an error of the command line itself. People get no code for it. */
+export function reportCliError(out: Output, code: CliErrorCode, detail: string, fix = ''): ExitCode {
+  const { status, exit } = CLI_ERRORS[code]
   const problem = { status, code, detail, fix }
-  return told(out, problem, sentence(problem), exit)
+  return reportProblem(out, problem, formatProblem(problem), exit)
 }
 
-/** What nobody foresaw is thrown on. */
-export function failed(out: Output, error: unknown): Exit {
+/** `reportError` throws unexpected errors on. */
+export function reportError(out: Output, error: unknown): ExitCode {
   if (error instanceof SluiceError) {
     const { code, status, fix, message } = error
     const detail = message.slice(code.length + 2, message.length - fix.length).trim()
-    return told(out, { status, code, detail, fix }, message, exitOf(code, status))
+    return reportProblem(out, { status, code, detail, fix }, message, toExitCode(code, status))
   }
-  // Of the system, such as a file that cannot be written.
-  if (error instanceof Error && 'code' in error) return refuse(out, 'FILE_FAILED', error.message)
+  // A system error, such as a file that cannot be written.
+  if (error instanceof Error && 'code' in error) return reportCliError(out, 'FILE_FAILED', error.message)
   throw error
 }
 
-function told(out: Output, problem: Problem, text: string, exit: Exit): Exit {
-  if (out.asJson) out.answer(problem)
-  out.note(plainLines(text))
-  if (problem.code === 'STORE_IN_USE') out.note('If it is a server on another port, say where with --url.')
+function reportProblem(out: Output, problem: ApiProblem, text: string, exit: ExitCode): ExitCode {
+  if (out.asJson) out.printJson(problem)
+  out.note(escapeLines(text))
+  if (problem.code === 'STORE_IN_USE') out.note('If a server on another port uses it, pass its --url.')
   return exit
 }
 
-function sentence({ detail, fix }: Problem): string {
+function formatProblem({ detail, fix }: ApiProblem): string {
   return fix === '' ? detail : `${detail} ${fix}`
 }
 
-const UNREACHED: ReadonlySet<string> = new Set<ErrorCode>(['STORE_IN_USE', 'CONFIG_MISSING'])
+const UNREACHED_CODES: ReadonlySet<string> = new Set<ErrorCode>([
+  'STORE_IN_USE',
+  'STORE_REFUSED',
+  'STORE_UNREACHABLE',
+  'CONFIG_MISSING',
+])
 
-function exitOf(code: string, status: number): Exit {
-  if (UNREACHED.has(code)) return EXIT.unreached
+function toExitCode(code: string, status: number): ExitCode {
+  if (UNREACHED_CODES.has(code)) return EXIT.unreached
   if (status === 404 || code === 'STORE_MISSING') return EXIT.missing
   if (status === 401 || status === 403) return EXIT.refused
   return status === 400 ? EXIT.usage : EXIT.failed

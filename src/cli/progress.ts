@@ -1,4 +1,4 @@
-// How far something long has come: a bar with rate and end on a terminal, and a line now and then anywhere else.
+// Shows the progress of a long operation: a bar with rate and remaining time on a terminal, occasional lines elsewhere.
 import type { Clock, Millis } from '../clock.ts'
 
 interface ProgressStream {
@@ -7,7 +7,7 @@ interface ProgressStream {
   write(text: string): unknown
 }
 
-export interface ProgressParts {
+export interface ProgressOptions {
   readonly stream: ProgressStream
   readonly clock: Clock
   readonly what: string
@@ -15,69 +15,69 @@ export interface ProgressParts {
 }
 
 const DRAWN_EVERY: Millis = 100
-const SAID_EVERY: Millis = 5_000
+const PRINTED_EVERY: Millis = 5_000
 const BAR = 24
 
 export class Progress {
-  readonly #parts: ProgressParts
-  readonly #began: Millis
-  #shown: Millis | undefined
+  readonly #deps: ProgressOptions
+  readonly #startedAt: Millis
+  #shownAt: Millis | undefined
   #done = 0
 
-  constructor(parts: ProgressParts) {
-    this.#parts = parts
-    this.#began = parts.clock.monotonic()
+  constructor(parts: ProgressOptions) {
+    this.#deps = parts
+    this.#startedAt = parts.clock.monotonic()
   }
 
-  at(done: number): void {
-    const { clock, stream } = this.#parts
+  update(done: number): void {
+    const { clock, stream } = this.#deps
     const now = clock.monotonic()
     this.#done = done
-    const since = now - (this.#shown ?? (stream.isTTY === true ? -Infinity : this.#began))
-    if (since < (stream.isTTY === true ? DRAWN_EVERY : SAID_EVERY)) return
-    this.#shown = now
+    const since = now - (this.#shownAt ?? (stream.isTTY === true ? -Infinity : this.#startedAt))
+    if (since < (stream.isTTY === true ? DRAWN_EVERY : PRINTED_EVERY)) return
+    this.#shownAt = now
     this.#show(stream.isTTY === true)
   }
 
-  /** The last word, whatever was shown before. */
+  /** `end` always prints the final state. */
   end(): void {
-    const isDrawn = this.#parts.stream.isTTY === true
+    const isDrawn = this.#deps.stream.isTTY === true
     this.#show(isDrawn)
-    if (isDrawn) this.#parts.stream.write('\n')
+    if (isDrawn) this.#deps.stream.write('\n')
   }
 
   #show(isDrawn: boolean): void {
-    const { stream } = this.#parts
-    const text = isDrawn ? `${this.#bar()}  ${this.#figures()}` : this.#figures()
+    const { stream } = this.#deps
+    const text = isDrawn ? `${this.#bar()}  ${this.#summary()}` : this.#summary()
     if (isDrawn) stream.write(`\r\u001b[K${text.slice(0, (stream.columns ?? 100) - 1)}`)
     else stream.write(`${text}\n`)
   }
 
   #bar(): string {
-    const { total } = this.#parts
+    const { total } = this.#deps
     const full = total === 0 ? BAR : Math.min(BAR, Math.floor((this.#done / total) * BAR))
     return `[${'#'.repeat(full)}${'.'.repeat(BAR - full)}]`
   }
 
-  #figures(): string {
-    const { what, total, clock } = this.#parts
-    const seconds = Math.max(1, clock.monotonic() - this.#began) / 1_000
+  #summary(): string {
+    const { what, total, clock } = this.#deps
+    const seconds = Math.max(1, clock.monotonic() - this.#startedAt) / 1_000
     const rate = this.#done / seconds
     const percent = total === 0 ? 100 : Math.floor((Math.min(this.#done, total) / total) * 100)
-    const so = `${what}  ${percent} %  ${grouped(this.#done)} of ${grouped(total)}  ${grouped(Math.round(rate))}/s`
-    if (this.#done >= total) return `${so}  took ${clocked(seconds)}`
+    const so = `${what}  ${percent} %  ${formatNumber(this.#done)} of ${formatNumber(total)}  ${formatNumber(Math.round(rate))}/s`
+    if (this.#done >= total) return `${so}  took ${formatSeconds(seconds)}`
     if (rate === 0) return so
     const left = (total - this.#done) / rate
     const ends = new Date(clock.now() + left * 1_000)
-    return `${so}  ends ${ends.toISOString().slice(11, 19)}Z, in ${clocked(left)}`
+    return `${so}  ends ${ends.toISOString().slice(11, 19)}Z, in ${formatSeconds(left)}`
   }
 }
 
-function grouped(count: number): string {
+function formatNumber(count: number): string {
   return count.toLocaleString('en')
 }
 
-function clocked(seconds: number): string {
+function formatSeconds(seconds: number): string {
   const whole = Math.ceil(seconds)
   if (whole < 60) return `${whole} s`
   if (whole < 3_600) return `${Math.floor(whole / 60)} m ${whole % 60} s`

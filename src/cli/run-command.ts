@@ -1,84 +1,87 @@
-// Finds the command that is meant, reads what it is given, runs it, and says how it ended. Never throws what is expected.
+// Finds the command, parses its arguments, runs it and returns the exit code. Expected errors never throw.
 import { systemClock } from '../clock.ts'
-import { endWhenUnwritten, writeAnswer } from './answer-stream.ts'
-import { findCaller } from './api-call.ts'
-import { COMMON, Given } from './arguments.ts'
-import type { Caller } from './caller.ts'
-import type { Command, Scene } from './command.ts'
+import { exitOnWriteError, writeOutput } from './output-stream.ts'
+import { findClient } from './find-client.ts'
+import { COMMON_OPTIONS, ParsedArguments } from './arguments.ts'
+import type { ApiClient } from './api-client.ts'
+import type { Command, CommandContext } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
-import { EXIT, type Exit } from './exit.ts'
+import { EXIT, type ExitCode } from './exit.ts'
 import { Output } from './output.ts'
-import { failed, refuse } from './problem.ts'
-import { overview, overviewOfAll, usageOf } from './usage.ts'
+import { reportError, reportCliError } from './problem.ts'
+import { formatCommands, formatOverview, formatUsage } from './usage.ts'
 
-export interface Ended {
-  readonly exit: Exit
-  /** It ran the app itself: what that has opened is its own to close. */
-  readonly isLasting?: boolean
+export interface CommandResult {
+  readonly exit: ExitCode
+  /** The command ran the app itself, which closes what it has opened. */
+  readonly isLongRunning?: boolean
 }
 
-export async function runCommand(args: readonly string[]): Promise<Ended> {
-  endWhenUnwritten()
-  const at = leading(args)
-  const [before, [first = 'help', second = '', ...more]] = [args.slice(0, at), args.slice(at)]
-  if (first === 'help') return helped(overviewOfAll(COMMANDS))
-  const command = find(first, second)
+export async function runCommand(args: readonly string[]): Promise<CommandResult> {
+  exitOnWriteError()
+  const at = countLeadingOptions(args)
+  const words = args.slice(at)
+  const [first = 'help', second = ''] = words
+  if (first === 'help') return printUsage(formatOverview(COMMANDS))
+  const command = findCommand(words)
   if (command === undefined) {
-    const group = COMMANDS.filter(({ words }) => words.startsWith(`${first} `))
-    const usage = group.length > 0 ? overview(group) : overviewOfAll(COMMANDS)
-    if (args.includes('--help')) return helped(usage)
-    return notUnderstood(args, `There is no command ${`${first} ${second}`.trimEnd()}.`, usage)
+    const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `))
+    const usage = group.length > 0 ? formatCommands(group) : formatOverview(COMMANDS)
+    if (args.includes('--help')) return printUsage(usage)
+    return reportUsageError(args, `There is no command ${`${first} ${second}`.trimEnd()}.`, usage)
   }
-  const isSecond = command.words === `${first} ${second}`
-  const rest = [...before, ...(isSecond || args[at + 1] === undefined ? [] : [second]), ...more]
-  const given = read(command, rest)
-  if (typeof given === 'string') return notUnderstood(args, given, usageOf(command))
-  if (given.is('help')) return helped(usageOf(command))
-  return { exit: await run(command, given), isLasting: command.isLasting === true }
+  const length = command.name.split(' ').length
+  const typed = words.slice(0, length).join(' ') === command.name ? length : 1
+  const given = parseArguments(command, [...args.slice(0, at), ...words.slice(typed)])
+  if (typeof given === 'string') return reportUsageError(args, given, formatUsage(command))
+  if (given.has('help')) return printUsage(formatUsage(command))
+  return { exit: await execute(command, given), isLongRunning: command.isLongRunning === true }
 }
 
-function helped(usage: string): Ended {
-  writeAnswer(`${usage}\n`)
+function printUsage(usage: string): CommandResult {
+  writeOutput(`${usage}\n`)
   return { exit: EXIT.done }
 }
 
-/** Of what could not be read: whether a program reads the answer is plain to see all the same. */
-function notUnderstood(args: readonly string[], what: string, usage: string): Ended {
+/** The arguments could not be parsed, but `--json` among them is still recognised. */
+function reportUsageError(args: readonly string[], what: string, usage: string): CommandResult {
   const { stdout, stderr } = process
   const out = new Output({ stdout, stderr, asJson: args.includes('--json'), isVerbose: false })
-  const exit = refuse(out, 'USAGE_WRONG', what)
+  const exit = reportCliError(out, 'USAGE_WRONG', what)
   out.note(`\n${usage}`)
   return { exit }
 }
 
-/** How many of them are options of every command, which may stand before it. */
-function leading(args: readonly string[]): number {
+/** Returns how many arguments are common options, which may precede the command. */
+function countLeadingOptions(args: readonly string[]): number {
   let at = 0
   for (let arg = args[at]; arg?.startsWith('--') === true; arg = args[at]) {
-    at += COMMON[arg.slice(2)]?.type === 'string' ? 2 : 1
+    at += COMMON_OPTIONS[arg.slice(2)]?.type === 'string' ? 2 : 1
   }
   return at
 }
 
-/** `sluice lanes` is `sluice lanes list`. */
-function find(first: string, second: string): Command | undefined {
-  const isWord = second !== '' && !second.startsWith('-')
-  return (
-    named(first) ?? (isWord ? named(`${first} ${second}`) : second === '--help' ? undefined : named(`${first} list`))
-  )
+/** `findCommand` returns the command with the longest matching name. `sluice lanes` is short for `sluice lanes list`. */
+function findCommand(words: readonly string[]): Command | undefined {
+  for (const length of [3, 2, 1]) {
+    const found = commandNamed(words.slice(0, length).join(' '))
+    if (found !== undefined) return found
+  }
+  const [first = '', second = '--'] = words
+  return second.startsWith('-') && second !== '--help' ? commandNamed(`${first} list`) : undefined
 }
 
-function named(words: string): Command | undefined {
-  return COMMANDS.find((one) => one.words === words)
+function commandNamed(words: string): Command | undefined {
+  return COMMANDS.find((one) => one.name === words)
 }
 
-/** A text says what is wrong. */
-function read(command: Command, args: readonly string[]): Given | string {
+/** Returns a text if the arguments are wrong. */
+function parseArguments(command: Command, args: readonly string[]): ParsedArguments | string {
   try {
-    const given = new Given(args, { ...COMMON, ...command.options })
-    const { takes = [] } = command
+    const given = new ParsedArguments(args, { ...COMMON_OPTIONS, ...command.options })
+    const { positionals: takes = [] } = command
     const least = takes.filter((name) => name.startsWith('<')).length
-    if (given.is('help') || (given.words.length >= least && given.words.length <= takes.length)) return given
+    if (given.has('help') || (given.words.length >= least && given.words.length <= takes.length)) return given
     return given.words.length < least
       ? `${takes[given.words.length]} is missing.`
       : `${given.words[takes.length]} is too much.`
@@ -88,43 +91,43 @@ function read(command: Command, args: readonly string[]): Given | string {
   }
 }
 
-async function run(command: Command, given: Given): Promise<Exit> {
+async function execute(command: Command, given: ParsedArguments): Promise<ExitCode> {
   const out = new Output({
     stdout: process.stdout,
     stderr: process.stderr,
-    asJson: given.is('json'),
-    isVerbose: given.is('verbose'),
+    asJson: given.has('json'),
+    isVerbose: given.has('verbose'),
   })
   const [url, key, config] = [given.text('url'), given.text('api-key'), given.text('config')]
   const where = { url, key, config, folder: process.cwd(), env: process.env, clock: systemClock }
-  let caller: Promise<Caller> | undefined
-  const api = async (): Promise<Caller> => {
-    const found = await findCaller(where)
-    out.tell(`Asks ${found.where}`)
+  let caller: Promise<ApiClient> | undefined
+  const api = async (): Promise<ApiClient> => {
+    const found = await findClient(where)
+    out.printVerbose(`Asks ${found.location}`)
     return found
   }
-  const stop = stopping()
-  const scene: Scene = {
-    given,
-    out,
-    where,
+  const stop = lazyStopSignal()
+  const scene: CommandContext = {
+    args: given,
+    output: out,
+    target: where,
     clock: systemClock,
     get signal() {
       return stop()
     },
-    api: () => (caller ??= api()),
+    connect: () => (caller ??= api()),
   }
   try {
     return await command.run(scene)
   } catch (error) {
-    return failed(out, error)
+    return reportError(out, error)
   } finally {
     await (await caller?.catch(() => undefined))?.close()
   }
 }
 
-/** Only who asks for the signal gets to end by itself; anybody else ends at once, as programs do. */
-function stopping(): () => AbortSignal {
+/** A command that reads the signal shuts down by itself. Any other command ends at once, as programs do by default. */
+function lazyStopSignal(): () => AbortSignal {
   let stop: AbortController | undefined
   return () => {
     if (stop !== undefined) return stop.signal

@@ -1,4 +1,4 @@
-// Server-sent events out of the bytes of an answer, as the standard writes them.
+// Parses server-sent events from the bytes of a response, by the WHATWG standard.
 
 export interface ServerEvent {
   readonly id: string
@@ -15,14 +15,14 @@ export async function* serverEvents(body: ReadableStream<Uint8Array> | null): As
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''
     for (const block of blocks) {
-      const event = eventOf(block)
+      const event = parseEvent(block)
       if (event !== undefined) yield event
     }
   }
 }
 
-/** Undefined: a comment, by which the server says that it is still there. */
-function eventOf(block: string): ServerEvent | undefined {
+/** Returns undefined for a comment, which the server sends as a heartbeat. */
+function parseEvent(block: string): ServerEvent | undefined {
   const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line))
   const valuesOf = (name: string): readonly string[] =>
     fields.flatMap((field) => (field?.[1] === name ? (field[2] ?? '') : []))

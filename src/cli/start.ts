@@ -1,23 +1,35 @@
-// `sluice start`: loads the app, begins its work, serves it, says where, and stops when it is told to.
+// `sluice start` starts the app, serves it, prints its address, and stops when it is asked to.
 import type { ListenOptions } from '../http/server.ts'
-import { mustBeFit } from '../set-up.ts'
-import { configured } from './config-file.ts'
+import { assertProductionReady } from '../app/production-checks.ts'
+import type { Sluice } from '../app/sluice.ts'
+import type { LoadedConfig } from './config-file.ts'
+import { escapeText } from './output.ts'
 
-export interface StartParts {
-  readonly file: string
-  /** What was asked for on the command line: it goes before what the file says. */
+export interface StartOptions {
+  readonly configured: LoadedConfig
+  /** The options of the command line, which override those of the file. */
   readonly listen: ListenOptions
-  /** Endpoints on this machine, in so many words. */
+  /** Whether deliveries may post to endpoints on this machine. */
   readonly allowLoopback: boolean
-  readonly say: (line: string) => void
-  /** Aborted when it is to stop. */
+  /** Whether `sluice dev` started the app. */
+  readonly isDev: boolean
+  readonly print: (line: string) => void
+  /** Aborted when the app must stop. */
   readonly signal: AbortSignal
 }
 
-export async function start({ file, listen, allowLoopback, say, signal }: StartParts): Promise<void> {
-  const { app, listen: ofFile } = await configured(file)
+export async function startApp({
+  configured,
+  listen,
+  allowLoopback,
+  isDev,
+  print: say,
+  signal,
+}: StartOptions): Promise<void> {
+  const { app, listen: ofFile } = configured
   try {
-    mustBeFit(app.setUp(), { allowLoopback })
+    assertProductionReady(app.productionSetup(), { allowLoopback })
+    if (isDev) printUntaken(app, say)
     await app.start()
     const { url, sources } = await app.listen({ ...ofFile, ...listen })
     say(`sluice listens on ${url}`)
@@ -25,14 +37,25 @@ export async function start({ file, listen, allowLoopback, say, signal }: StartP
     for (const { name, scheme, path } of sources) say(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)
     if (sources.length === 0) say("  no sources yet: app.source('name', …) in the configuration adds one")
     say(`  health  ${url}/healthz  ready  ${url}/readyz`)
-    await aborted(signal)
+    if (!isDev && (await app.admin.keys.list()).length === 0) say(NO_KEY)
+    await waitForAbort(signal)
     say('sluice stops: what runs is given time to end')
   } finally {
     await app.stop()
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+const NO_KEY =
+  '  no key to the admin API yet: before the server starts, sluice keys make <name> --role=operate makes one'
+
+/** During development, shows why an event did nothing, whatever the log level is. */
+function printUntaken(app: Sluice, say: StartOptions['print']): void {
+  for (const name of ['event.skipped', 'event.unwanted'] as const) {
+    app.on(name, ({ event, source, type, text }) => say(escapeText(`event ${event} (${source}/${type}): ${text}`)))
+  }
+}
+
+function waitForAbort(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })

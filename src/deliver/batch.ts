@@ -1,51 +1,46 @@
-// The body of a delivery: the same events give the same bytes at every try.
+// `batchBody` builds the body of a delivery. The same events give the same bytes on every attempt.
 import type { Millis } from '../clock.ts'
-import { jsonOf, type Event } from '../model/event.ts'
+import { parseJson, type Event } from '../model/event.ts'
 
 export type DeliveredEvent = Pick<Event, 'id' | 'source' | 'type' | 'time' | 'subject' | 'body'>
 
 export type BatchForm =
-  /** As Standard Webhooks advises. */
+  /** The envelope that Standard Webhooks recommends. */
   | { readonly kind: 'standard'; readonly type: string }
-  /** `{ events: […] }` and nothing around it. */
+  /** `{ events: […] }` without an envelope. */
   | { readonly kind: 'events' }
 
-/** By time, then by id (D2): arrival decides what is in a batch, not how it is read. */
-export function inOrder<E extends Pick<Event, 'id' | 'time'>>(events: readonly E[]): readonly E[] {
-  return events.toSorted((one, other) => one.time - other.time || (one.id < other.id ? -1 : 1))
-}
-
-/** `events` in their order, at least one. */
+/** `batchBody` returns the body for at least one event. The events keep their order, which is that of their positions (D2). */
 export function batchBody(form: BatchForm, events: readonly DeliveredEvent[]): Buffer {
-  if (form.kind === 'events') return Buffer.from(`{"events":[${events.map(plain).join(',')}]}`)
+  if (form.kind === 'events') return Buffer.from(`{"events":[${events.map(toPlainEvent).join(',')}]}`)
   const latest = events.reduce((time, event) => Math.max(time, event.time), 0)
-  const head = `"type":${JSON.stringify(form.type)},"timestamp":${JSON.stringify(instant(latest))}`
-  return Buffer.from(`{${head},"data":{"events":[${events.map(named).join(',')}]}}`)
+  const head = `"type":${JSON.stringify(form.type)},"timestamp":${JSON.stringify(formatTime(latest))}`
+  return Buffer.from(`{${head},"data":{"events":[${events.map(toStandardEvent).join(',')}]}}`)
 }
 
-/** With the names of CloudEvents. */
-function named({ id, source, type, time, subject, body }: DeliveredEvent): string {
-  const attributes = { id, source, type, time: instant(time), ...(subject === '' ? {} : { subject }) }
-  return withData(attributes, body)
+/** The attributes have their CloudEvents names. */
+function toStandardEvent({ id, source, type, time, subject, body }: DeliveredEvent): string {
+  const attributes = { id, source, type, time: formatTime(time), ...(subject === '' ? {} : { subject }) }
+  return appendData(attributes, body)
 }
 
-function plain({ id, type, time, body }: DeliveredEvent): string {
-  return withData({ id, eventType: type, createdAt: instant(time) }, body)
+function toPlainEvent({ id, type, time, body }: DeliveredEvent): string {
+  return appendData({ id, eventType: type, createdAt: formatTime(time) }, body)
 }
 
-/** Data goes out as it came in: parsed and written anew, long numbers would lose digits. */
-function withData(attributes: object, body: Uint8Array): string {
+/** The data is copied as received. Parsing and serializing it again would lose digits of long numbers. */
+function appendData(attributes: object, body: Uint8Array): string {
   const head = JSON.stringify(attributes).slice(0, -1)
   if (body.length === 0) return `${head}}`
-  const json = jsonOf(body)
+  const json = parseJson(body)
   if (json !== undefined) return `${head},"data":${json.text}}`
   return `${head},"data_base64":${JSON.stringify(Buffer.from(body).toString('base64'))}}`
 }
 
-/** That of the batch is that of its latest event. */
-const last = { time: -1, text: '' }
+/** A cache of one entry, because the timestamp of a batch is that of its latest event. */
+const lastFormatted = { time: -1, text: '' }
 
-function instant(time: Millis): string {
-  if (time !== last.time) Object.assign(last, { time, text: new Date(time).toISOString() })
-  return last.text
+function formatTime(time: Millis): string {
+  if (time !== lastFormatted.time) Object.assign(lastFormatted, { time, text: new Date(time).toISOString() })
+  return lastFormatted.text
 }

@@ -1,30 +1,31 @@
-// What was delivered to an endpoint, and what is under way: its runs and its lanes, in the words of subscribers.
+// `listDeliveries` shows subscribers what was delivered to an endpoint and what is in progress, from its runs and
+// lanes.
 import type { Millis } from '../clock.ts'
 import { laneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
 import type { RunRecord, Store } from '../store/contract/index.ts'
-import { isOurs, type KeptAttempt } from './history.ts'
+import { isOwnFailure, type PostAttempt } from './health/history.ts'
 
 export interface DeliveryRecord {
-  /** Of the run. */
+  /** The id of the run. */
   readonly id: string
   /** The name of the delivery. */
   readonly delivery: string
   /** The id of the endpoint. */
   readonly subscriber: string
   readonly status: 'PENDING' | 'DELIVERING' | 'SUCCESS' | 'FAILED'
-  /** How many events; of what was partly accepted, those that were. */
+  /** The number of events. For a partly accepted batch, the number of accepted events. */
   readonly events: number
   readonly attemptCount: number
   readonly maxAttempts: number
   readonly createdAt: Millis
   readonly deliveredAt?: Millis
   readonly nextRetryAt?: Millis
-  /** Empty: there was none. */
+  /** Empty if no attempt failed. */
   readonly lastError: string
   /**
-   * Of the last 50 to the endpoint all there is to know; of those before, when and how they failed, of the last 20 failures of the run.
-   * And that it could not be posted by a fault of ours, which is no attempt.
+   * The details of the last 50 attempts to the endpoint. For older attempts, only the time and the error of the run's
+   * last 20 failures. Sluice's own failures are listed too, although they are not attempts.
    */
   readonly attempts: readonly DeliveryAttempt[]
 }
@@ -32,32 +33,32 @@ export interface DeliveryRecord {
 export interface DeliveryAttempt {
   readonly at: Millis
   readonly ms: Millis
-  /** Of its answer. */
+  /** The HTTP status of the response. */
   readonly status?: number
-  /** The first 1,000 characters. */
+  /** The first 1,000 characters of the response body. */
   readonly answer?: string
-  /** Empty: it was delivered. */
+  /** Empty if the batch was delivered. */
   readonly error: string
 }
 
-export interface AskedDeliveries {
-  /** Of the endpoint. */
+export interface DeliveriesQuery {
+  /** The id of the endpoint. */
   readonly id: string
-  /** By name: how often each tries. */
-  readonly deliveries: ReadonlyMap<string, { readonly tries: number }>
-  /** To the endpoint, as far as they are kept. */
-  readonly attempts: readonly KeptAttempt[]
+  /** The deliveries by name, with their maximum number of attempts. */
+  readonly deliveries: ReadonlyMap<string, { readonly maxAttempts: number }>
+  /** The stored attempts to this endpoint. */
+  readonly attempts: readonly PostAttempt[]
   readonly n: number
 }
 
-/** What its run says by itself. */
-type OfRun = Omit<DeliveryRecord, 'subscriber' | 'maxAttempts'>
+/** The fields that come from the run alone. */
+type RunDelivery = Omit<DeliveryRecord, 'subscriber' | 'maxAttempts'>
 
-const GOOD: ReadonlySet<RunRecord['kind']> = new Set(['done', 'partial'])
+const SUCCESSFUL_KINDS: ReadonlySet<RunRecord['kind']> = new Set(['done', 'partial'])
 
-/** What is under way first, then the newest. */
-export async function deliveriesTo(
-  { id, deliveries, attempts, n }: AskedDeliveries,
+/** `listDeliveries` returns the runs in progress first, then the ended runs, newest first. */
+export async function listDeliveries(
+  { id, deliveries, attempts, n }: DeliveriesQuery,
   store: Store,
 ): Promise<readonly DeliveryRecord[]> {
   const byRun = Map.groupBy(attempts, ({ run }) => run)
@@ -68,32 +69,35 @@ export async function deliveriesTo(
         store.get({ kind: 'lanes', id: lane }),
         store.find({ kind: 'runs', filter: { lane }, cursor: '', n }),
       ])
-      return { underWay: item === undefined ? [] : underWay(item), ended: items.map(ended) }
+      return { underWay: item === undefined ? [] : fromLane(item), ended: items.map(fromRunRecord) }
     }),
   )
   const past = found.flatMap((one) => one.ended).toSorted((one, other) => other.createdAt - one.createdAt)
   const all = [...found.flatMap((one) => one.underWay), ...past].slice(0, n)
   return all.map((record) => {
-    const made = inFull(record, byRun.get(record.id) ?? [])
+    const made = withAttemptDetails(record, byRun.get(record.id) ?? [])
     return {
       ...record,
       subscriber: id,
-      maxAttempts: deliveries.get(record.delivery)?.tries ?? record.attemptCount,
+      maxAttempts: deliveries.get(record.delivery)?.maxAttempts ?? record.attemptCount,
       lastError: isUnderWay(record) ? (made.at(-1)?.error ?? '') : record.lastError,
       attempts: made,
     }
   })
 }
 
-function isUnderWay({ status }: OfRun): boolean {
+function isUnderWay({ status }: RunDelivery): boolean {
   return status === 'PENDING' || status === 'DELIVERING'
 }
 
-/** A run notes its own failures; what is kept of the same attempts, by their numbers, says more. */
-function inFull(record: OfRun, kept: readonly KeptAttempt[]): readonly DeliveryAttempt[] {
+/**
+ * Merges the failures that the run stores with the history of the endpoint, which has more details of the same
+ * attempts.
+ */
+function withAttemptDetails(record: RunDelivery, kept: readonly PostAttempt[]): readonly DeliveryAttempt[] {
   const { attempts, attemptCount, status } = record
   const failures = status === 'SUCCESS' || status === 'DELIVERING' ? attemptCount - 1 : attemptCount
-  const isKept = new Set(kept.filter((one) => !isOurs(one)).map(({ attempt }) => attempt))
+  const isKept = new Set(kept.filter((one) => !isOwnFailure(one)).map(({ attempt }) => attempt))
   const others = attempts.filter((_, n) => !isKept.has(failures - attempts.length + 1 + n))
   const all = kept.map(({ at, ms, status: answered, answer, error }): DeliveryAttempt => {
     return answered === undefined ? { at, ms, error } : { at, ms, status: answered, answer, error }
@@ -101,7 +105,7 @@ function inFull(record: OfRun, kept: readonly KeptAttempt[]): readonly DeliveryA
   return [...others, ...all].toSorted((one, other) => one.at - other.at)
 }
 
-function underWay({ flow, run, hold }: Lane): readonly OfRun[] {
+function fromLane({ flow, run, hold }: Lane): readonly RunDelivery[] {
   if (run === undefined) return []
   const { id, state, started, tries, events, attempts, until } = run
   const common = { id, delivery: flow, events, createdAt: started, lastError: attempts.at(-1)?.error ?? '', attempts }
@@ -110,8 +114,18 @@ function underWay({ flow, run, hold }: Lane): readonly OfRun[] {
     : [{ ...common, status: 'PENDING', attemptCount: tries, ...(hold === undefined && { nextRetryAt: until }) }]
 }
 
-function ended({ id, flow, kind, reason, started, ended: at, tries, events, attempts }: RunRecord): OfRun {
-  const isGood = GOOD.has(kind)
+function fromRunRecord({
+  id,
+  flow,
+  kind,
+  reason,
+  started,
+  ended: at,
+  tries,
+  events,
+  attempts,
+}: RunRecord): RunDelivery {
+  const isGood = SUCCESSFUL_KINDS.has(kind)
   return {
     id,
     delivery: flow,

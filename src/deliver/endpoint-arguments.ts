@@ -1,24 +1,24 @@
-// What each member of `app.endpoints` takes.
-import type { Members } from '../model/arguments.ts'
+// `ENDPOINT_ARGUMENTS` describes the arguments that each member of `app.endpoints` takes.
+import type { ArgumentShapes } from '../validate/arguments.ts'
 import type { Endpoints } from './endpoints.ts'
 
 const byId = { id: 'text', 'by?': 'text' } as const
 
-export const ENDPOINTS: Members<Endpoints> = {
-  // What is registered is checked where it is understood.
-  add: { endpoint: 'anything', 'by?': 'text' },
+export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
+  // `parseEndpointFields` checks the endpoint itself.
+  create: { endpoint: 'anything', 'by?': 'text' },
   get: { id: 'text' },
-  change: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
+  update: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
   pause: byId,
   resume: byId,
   enable: { id: 'text', how: { 'from?': 'anything', 'by?': 'text' } },
   rotateSecret: { id: 'text', 'how?': { 'by?': 'text' } },
-  remove: byId,
+  delete: byId,
   deliveries: { id: 'text', 'n?': 'count' },
   prove: byId,
   test: { id: 'text' },
   replay: { id: 'text', 'which?': { 'letter?': 'text' } },
-  makeToken: byId,
+  createToken: byId,
   revokeToken: byId,
-  ownerOf: { token: 'text' },
+  findTokenOwner: { token: 'text' },
 }

@@ -1,22 +1,23 @@
-// Endpoints as they are kept: one document each, with a part that is sealed. Written against the revision that was read.
+// `EndpointDocs` stores each endpoint as one document with an encrypted part. Each write names the revision that was
+// read.
 import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
-import { AtHand, type ReaderParts } from './at-hand.ts'
-import { namesOf, type SealedPart } from './confidential.ts'
+import { RecentCache, type ReaderDependencies } from './endpoint-cache.ts'
+import type { EncryptedFields } from './endpoint-secrets.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
 
-export interface KeptEndpoint extends Omit<Endpoint, 'headers'>, SealedPart {}
+export interface EndpointDoc extends Omit<Endpoint, 'headers'>, EncryptedFields {}
 
-export interface Read<T> {
-  readonly kept: T
+export interface ReadResult<T> {
+  readonly value: T
   readonly now: Millis
-  /** The epoch of the routes, no newer than what was read. */
+  /** The epoch of the routes; not newer than the value. */
   readonly routes: number
 }
 
-/** As the audit log has it. */
-export interface Done {
+/** An entry of the audit log. */
+export interface AuditNote {
   readonly by: string
   readonly what: string
 }
@@ -27,115 +28,123 @@ const TRIES = 10
 
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
-  /** Those that are posted to. Of any other it is asked each time: somebody may just have let it go. */
-  readonly #atHand: AtHand<KeptEndpoint>
-  /** As they were when all were last read: of thousands one has changed since, and the others are not parsed again. */
-  #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: KeptEndpoint }> = new Map()
+  /**
+   * Only endpoints that are posted to. Any other is read each time, because it may just have been resumed or proven.
+   */
+  readonly #cache: RecentCache<EndpointDoc>
+  /** The last read of all endpoints. When one of thousands has changed, the others are not parsed again. */
+  #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: EndpointDoc }> = new Map()
 
-  constructor({ store, clock, routesHeard }: ReaderParts) {
+  constructor({ store, clock, knownRoutesEpoch: routesHeard }: ReaderDependencies) {
     this.#store = store
-    this.#atHand = new AtHand(clock, routesHeard)
+    this.#cache = new RecentCache(clock, routesHeard)
   }
 
-  /** No older than the last word of the store. */
-  async lately(id: string): Promise<KeptEndpoint | undefined> {
-    const atHand = this.#atHand.get(id)
-    if (atHand !== undefined) return atHand
-    const { kept, routes } = await this.one(id)
-    if (kept?.active === true && kept.proof !== 'pending') this.#atHand.keep(id, kept, routes)
+  /** `readCached` returns an endpoint that is no older than the newest known epoch of the routes. */
+  async readCached(id: string): Promise<EndpointDoc | undefined> {
+    const cached = this.#cache.get(id)
+    if (cached !== undefined) return cached
+    const { value: kept, routes } = await this.read(id)
+    if (kept?.active === true && kept.proof !== 'pending') this.#cache.set(id, kept, routes)
     return kept
   }
 
-  async all(): Promise<Read<readonly KeptEndpoint[]>> {
-    const { docs, now, routes } = await this.#all()
+  async readAll(): Promise<ReadResult<readonly EndpointDoc[]>> {
+    const { docs, now, routes } = await this.#readDocs()
     const before = this.#lastRead
     const read = docs.map((doc) => {
       const known = before.get(doc.id)
-      return [doc.id, known?.rev === doc.rev ? known : { rev: doc.rev, kept: keptIn(doc) }] as const
+      return [doc.id, known?.rev === doc.rev ? known : { rev: doc.rev, kept: parseEndpoint(doc) }] as const
     })
     this.#lastRead = new Map(read)
-    return { kept: read.map(([, { kept }]) => kept), now, routes }
+    return { value: read.map(([, { kept }]) => kept), now, routes }
   }
 
   async count(): Promise<{ readonly count: number; readonly now: Millis }> {
-    const { docs, now } = await this.#all()
+    const { docs, now } = await this.#readDocs()
     return { count: docs.length, now }
   }
 
-  /** Those of them that are not there. */
-  async gone(ids: readonly string[]): Promise<readonly string[]> {
+  /** `findMissing` returns the ids that have no document. */
+  async findMissing(ids: readonly string[]): Promise<readonly string[]> {
     const store = await this.#store()
     const { docs } = await store.readDocs({ kind: KIND, ids, after: '', n: ids.length })
     const there = new Set(docs.map(({ id }) => id))
     return ids.filter((id) => !there.has(id))
   }
 
-  async one(id: string): Promise<Read<KeptEndpoint | undefined>> {
-    const { doc, now, routes } = await this.#one(id)
-    return { kept: doc === undefined ? undefined : keptIn(doc), now, routes }
+  async read(id: string): Promise<ReadResult<EndpointDoc | undefined>> {
+    const { doc, now, routes } = await this.#readDoc(id)
+    return { value: doc === undefined ? undefined : parseEndpoint(doc), now, routes }
   }
 
-  async add(kept: KeptEndpoint, { by, what }: Done): Promise<void> {
+  async add(kept: EndpointDoc, { by, what }: AuditNote): Promise<void> {
     const store = await this.#store()
-    const writes = [{ kind: KIND, id: kept.id, ifRev: 0, body: bodyOf(kept) }]
+    const writes = [{ kind: KIND, id: kept.id, ifRev: 0, body: serializeEndpoint(kept) }]
     await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
   }
 
-  /** Raises the routes, so that no process goes by what it has at hand. */
-  async change(id: string, done: Done, change: (kept: KeptEndpoint, now: Millis) => KeptEndpoint): Promise<Endpoint> {
+  /** `change` raises the epoch of the routes, so that no process uses its cached copy. */
+  async change(
+    id: string,
+    done: AuditNote,
+    change: (kept: EndpointDoc, now: Millis) => EndpointDoc,
+  ): Promise<Endpoint> {
     const store = await this.#store()
     for (let tries = 0; tries < TRIES; tries++) {
-      const { doc, now } = await this.#one(id)
-      if (doc === undefined) throw missing(id)
-      const kept = change(keptIn(doc), now)
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: bodyOf(kept) }]
+      const { doc, now } = await this.#readDoc(id)
+      if (doc === undefined) throw endpointNotFound(id)
+      const kept = change(parseEndpoint(doc), now)
+      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: serializeEndpoint(kept) }]
       const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: done.by, what: done.what } })
-      this.#atHand.forget(id)
-      if (reply.kind === 'written') return shown(kept)
+      this.#cache.delete(id)
+      if (reply.kind === 'written') return toEndpoint(kept)
     }
-    throw tooOften(id)
+    throw tooManyConflicts(id)
   }
 
-  async remove(id: string, { by, what }: Done): Promise<void> {
+  async remove(id: string, { by, what }: AuditNote): Promise<void> {
     const store = await this.#store()
     for (let tries = 0; tries < TRIES; tries++) {
-      const { doc } = await this.#one(id)
-      if (doc === undefined) throw missing(id)
+      const { doc } = await this.#readDoc(id)
+      if (doc === undefined) throw endpointNotFound(id)
       const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
       const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
-      this.#atHand.forget(id)
+      this.#cache.delete(id)
       if (reply.kind === 'written') return
     }
-    throw tooOften(id)
+    throw tooManyConflicts(id)
   }
 
-  async #all(): Promise<{ readonly docs: readonly Doc[]; readonly now: Millis; readonly routes: number }> {
+  async #readDocs(): Promise<{ readonly docs: readonly Doc[]; readonly now: Millis; readonly routes: number }> {
     const store = await this.#store()
     const docs: Doc[] = []
     let after = ''
     for (let routes: number | undefined; ;) {
       const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
       docs.push(...reply.docs)
-      // Whoever changed them after the first page has raised it.
+      // A change after the first page has raised the epoch, so the epoch of the first page is safe.
       routes ??= reply.routes
       if (reply.next === undefined) return { docs, now: reply.now, routes }
       after = reply.next
     }
   }
 
-  async #one(id: string): Promise<{ readonly doc: Doc | undefined; readonly now: Millis; readonly routes: number }> {
+  async #readDoc(
+    id: string,
+  ): Promise<{ readonly doc: Doc | undefined; readonly now: Millis; readonly routes: number }> {
     const store = await this.#store()
     const { docs, now, routes } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
     return { doc: docs[0], now, routes }
   }
 }
 
-export function shown({ sealed64: _sealed, headers, ...endpoint }: KeptEndpoint): Endpoint {
-  return { ...endpoint, headers: namesOf(headers) }
+export function toEndpoint({ sealed64: _sealed, ...endpoint }: EndpointDoc): Endpoint {
+  return endpoint
 }
 
-/** All but what is sealed. */
-export function fieldsOf({
+/** Every field except the encrypted ones. */
+export function toFields({
   id: _id,
   createdAt: _at,
   active: _active,
@@ -143,25 +152,25 @@ export function fieldsOf({
   sealed64: _sealed,
   headers: _headers,
   ...fields
-}: KeptEndpoint): Omit<NewEndpoint, 'headers'> {
+}: EndpointDoc): Omit<NewEndpoint, 'headers'> {
   return fields
 }
 
-export function missing(id: string): SluiceError {
-  return new SluiceError('NOT_FOUND', `There is no endpoint ${JSON.stringify(id.slice(0, 100))}.`)
+export function endpointNotFound(id: string): SluiceError {
+  return new SluiceError('NOT_FOUND', `Endpoint ${JSON.stringify(id.slice(0, 100))} does not exist.`)
 }
 
-function tooOften(id: string): SluiceError {
-  return new SluiceError('NOT_POSSIBLE', `Others change endpoint ${id} all the time; try again.`)
+function tooManyConflicts(id: string): SluiceError {
+  return new SluiceError('CONFLICT', `Other processes keep changing endpoint ${id}. Try again.`)
 }
 
-function keptIn(doc: Doc): KeptEndpoint {
-  return { ...UNSAID_BEFORE, ...(JSON.parse(Buffer.from(doc.body).toString()) as KeptEndpoint) }
+function parseEndpoint(doc: Doc): EndpointDoc {
+  return { ...LEGACY_DEFAULTS, ...(JSON.parse(Buffer.from(doc.body).toString()) as EndpointDoc) }
 }
 
-/** Of those that an earlier version has written. */
-const UNSAID_BEFORE = { rate: null, proof: 'none' } as const
+/** For documents that an earlier version wrote. */
+const LEGACY_DEFAULTS = { rate: null, proof: 'none' } as const
 
-function bodyOf(kept: KeptEndpoint): Buffer {
+function serializeEndpoint(kept: EndpointDoc): Buffer {
   return Buffer.from(JSON.stringify(kept))
 }

@@ -1,31 +1,32 @@
-// One subscriber: where its batches go, what it asked for, and how it knows that they are from us. Checked when it is given,
-// with one message that names the field and the fix.
+// The fields of an endpoint: its URL, filter and signing. `parseEndpointFields` checks them and reports the first
+// invalid field with its fix.
 import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import { limitSettings } from '../limit/options.ts'
+import { parseLimitOptions } from '../limit/options.ts'
 import type { Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
-import { matcher } from '../model/globs.ts'
-import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './addresses.ts'
-import { headersFault, joined, type Headers, type HeadersChange } from './headers.ts'
-import { mayHear } from './news.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import { createMatcher } from '../flow/globs.ts'
+import { parseEventFilter } from './event-filter.ts'
+import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './http/addresses.ts'
+import { headersFault, mergeHeaders, type HeaderMap, type HeadersChange } from './http/headers.ts'
+import { mayReceive } from './endpoint-events.ts'
 import { secretFaultFor, signingFault, type Signing } from './signing.ts'
 
 export interface EndpointFields {
-  /** For people. */
+  /** A display name. */
   readonly name: string
   readonly url: string
-  /** Globs over types of events; all unless said. */
+  /** Globs over event types; by default all. A glob without a slash matches only events that the app published. */
   readonly eventFilter: readonly string[]
-  /** Only its own events reach it; '' is for events of no tenant. */
+  /** The endpoint receives only events of this tenant; `''` means events without a tenant. */
   readonly tenant: string
   readonly description: string
-  readonly headers: Headers
+  readonly headers: HeaderMap
   readonly signing: Signing
-  /** Standard: `{ type, timestamp, data: { events } }`; events: `{ events }`. */
+  /** `standard` sends `{ type, timestamp, data: { events } }`; `events` sends `{ events }`. */
   readonly form: 'standard' | 'events'
-  /** So many POSTs in any stretch of time as long as `per`, over all processes; null for no such limit. */
+  /** At most `rate` POSTs in any window of length `per`, over all processes. Null means no limit. */
   readonly rate: EndpointRate | null
 }
 
@@ -36,30 +37,33 @@ export interface EndpointRate {
 
 export interface Endpoint extends Omit<EndpointFields, 'headers'> {
   readonly id: string
-  /** Their names: values are sealed like secrets, and not shown. */
+  /** Only the names, because the values are encrypted like secrets and never shown. */
   readonly headers: readonly string[]
   readonly createdAt: Millis
-  /** False: its events wait. */
+  /** If false, the endpoint is paused and its events wait. */
   readonly active: boolean
-  /** Whether its owner has proven it. While that is pending nothing is routed to it; `none` was not asked of it. */
+  /** The proof of ownership. Nothing is routed to a `pending` endpoint. `none` means that no proof was required. */
   readonly proof: 'none' | 'pending' | 'proven'
 }
 
-export type NewEndpoint = Pick<EndpointFields, 'url'> & Partial<Omit<EndpointFields, 'eventFilter'>> & Given
+export type NewEndpoint = Pick<EndpointFields, 'url'> & Partial<Omit<EndpointFields, 'eventFilter'>> & EndpointInput
 
-interface Given {
-  /** Null, or an empty list, is all. */
+interface EndpointInput {
+  /** Null or an empty list means all events. */
   readonly eventFilter?: readonly string[] | null
-  /** False: it is paused. */
+  /** False pauses the endpoint. */
   readonly active?: boolean
-  /** At least 16 bytes, or `whsec_` and base64. A new endpoint without one is given one; another than it has is rotated in. */
+  /**
+   * At least 16 bytes, or `whsec_` and base64. By default, a new endpoint gets a generated secret. A changed secret
+   * starts a rotation.
+   */
   readonly secret?: string
 }
 
-/** The tenant is for good: what waits for one must not reach another. */
-export type EndpointChange = Partial<Omit<EndpointFields, 'tenant' | 'headers' | 'eventFilter'>> &
-  Given & {
-    /** What is not named stays. */
+/** The tenant never changes, because the waiting events of one tenant must not reach another. */
+export type EndpointUpdate = Partial<Omit<EndpointFields, 'tenant' | 'headers' | 'eventFilter'>> &
+  EndpointInput & {
+    /** Headers that are not named stay. */
     readonly headers?: HeadersChange
   }
 
@@ -77,10 +81,9 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'active',
 ])
 const TEXT_MAX = 1_024
-const FILTERS_MAX = 100
-const SECRET_BEFORE = 'the secret before, which counts until its day is over or it is ended by force,'
+const PREVIOUS_SECRET = 'the previous secret, which stays active until its day is over or force ends it,'
 
-const UNSAID: Omit<EndpointFields, 'url' | 'eventFilter'> = {
+const DEFAULT_FIELDS: Omit<EndpointFields, 'url' | 'eventFilter'> = {
   name: '',
   tenant: '',
   description: '',
@@ -90,62 +93,61 @@ const UNSAID: Omit<EndpointFields, 'url' | 'eventFilter'> = {
   rate: null,
 }
 
-/** `secrets`: all that are active. The one before the newest is sent as well, or even alone. */
-export function endpointFields(given: NewEndpoint, secrets: readonly string[], rules: GuardRules): EndpointFields {
-  if (typeof given !== 'object' || given === null) throw invalid('url', 'missing; it is where batches are posted to')
-  onlyKnown(given, FIELDS, 'endpoint: ')
-  const { secret: _secret, active = true, eventFilter, ...said } = given
-  const fields: EndpointFields = { ...UNSAID, ...said, eventFilter: filterOf(eventFilter) }
+/**
+ * `parseEndpointFields` checks the fields against all active secrets, because a rotation also sends the previous
+ * secret, and some signings send only that one.
+ */
+export function parseEndpointFields(given: NewEndpoint, secrets: readonly string[], rules: GuardRules): EndpointFields {
+  if (typeof given !== 'object' || given === null)
+    throw invalid('url', 'is missing. It is the address for the batches.')
+  assertKnownOptions(given, FIELDS, 'endpoint: ')
+  const { secret: _secret, active = true, eventFilter, ...rest } = given
+  const fields: EndpointFields = { ...DEFAULT_FIELDS, ...rest, eventFilter: parseEventFilter(eventFilter) }
   for (const field of ['name', 'tenant', 'description', 'url'] as const) {
     const text: unknown = fields[field]
     const most = field === 'url' ? URL_LENGTH_MAX : TEXT_MAX
     if (typeof text !== 'string' || !text.isWellFormed() || text.length > most) {
-      throw invalid(field, `no text of at most ${most} characters`)
+      throw invalid(field, `must be a string of at most ${most} characters.`)
     }
   }
   const checked = checkUrl(fields.url, rules)
-  if (checked.kind === 'forbidden') throw invalid('url', `not one that is posted to (${checked.why})`)
-  if (typeof active !== 'boolean') throw invalid('active', 'neither true nor false')
+  if (checked.kind === 'forbidden') throw invalid('url', `is not allowed: ${checked.why}`)
+  if (typeof active !== 'boolean') throw invalid('active', 'must be true or false.')
   const badHeaders = headersFault(fields.headers)
-  if (badHeaders !== undefined) throw invalid('headers', `refused: ${badHeaders}`)
+  if (badHeaders !== undefined) throw invalid('headers', `are invalid: ${badHeaders}`)
   const badSigning = signingFault(fields.signing)
-  if (badSigning !== undefined) throw invalid('signing', `refused: ${badSigning}`)
+  if (badSigning !== undefined) throw invalid('signing', `is invalid: ${badSigning}`)
   for (const [at, secret] of secrets.entries()) {
     const fault = secretFaultFor(fields.signing, secret)
-    if (fault !== undefined) throw invalid(at === 0 ? 'secret' : SECRET_BEFORE, `refused: ${fault}`)
+    if (fault !== undefined) throw invalid(at === 0 ? 'secret' : PREVIOUS_SECRET, `is invalid: ${fault}`)
   }
-  if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `neither 'standard' nor 'events'`)
-  mustBeRate(fields.rate)
-  return { ...fields, headers: joined(fields.headers) }
+  if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `must be 'standard' or 'events'.`)
+  assertRate(fields.rate)
+  return { ...fields, headers: mergeHeaders(fields.headers) }
 }
 
-/** What no limit could keep is no rate. */
-function mustBeRate(rate: unknown): void {
+/** A rate must be valid as a limit. */
+function assertRate(rate: unknown): void {
   if (rate === null) return
   try {
-    limitSettings('rate', rate as EndpointRate)
+    parseLimitOptions('rate', rate as EndpointRate)
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
-    throw invalid('rate', `refused: ${error.message}`)
+    throw invalid('rate', `is invalid: ${error.message}`)
   }
 }
 
-function filterOf(asked: NewEndpoint['eventFilter']): readonly string[] {
-  const filter = asked ?? []
-  if (!Array.isArray(filter) || filter.length > FILTERS_MAX) {
-    throw invalid('eventFilter', `no list of at most ${FILTERS_MAX} types; leave it out for all`)
-  }
-  if (filter.length === 0) return ['**']
-  matcher(filter, 'endpoint: eventFilter')
-  return filter as readonly string[]
-}
-
-/** Which of them get an event. */
-export function wantedBy(endpoint: Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'>): (event: FlowEvent) => boolean {
-  const wants = matcher(endpoint.eventFilter, 'eventFilter')
-  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event) && mayHear(endpoint, event)
+/**
+ * `createEventMatcher` returns whether the endpoint receives an event: its tenant and filter match, and the event is
+ * not about itself.
+ */
+export function createEventMatcher(
+  endpoint: Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'>,
+): (event: FlowEvent) => boolean {
+  const wants = createMatcher(endpoint.eventFilter, 'eventFilter', 'published')
+  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event) && mayReceive(endpoint, event)
 }
 
 function invalid(field: string, what: string): SluiceError {
-  return new SluiceError('ENDPOINT_INVALID', `endpoint: ${field} is ${what}; nothing was stored.`)
+  return new SluiceError('ENDPOINT_INVALID', `endpoint: ${field} ${what} Nothing was stored.`)
 }

@@ -1,197 +1,215 @@
-// Subscribers, as people and programs act on them. A change of who gets what raises the epoch of the routes (L18).
+// `Endpoints` implements `app.endpoints`. Every change of the recipients of an event raises the epoch of the routes
+// (L18).
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { Seal } from '../seal.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
-import type { GuardRules } from './addresses.ts'
-import type { Breakers } from './breakers.ts'
-import { openConfidential, sealConfidential, type Confidential } from './confidential.ts'
-import { deliveriesTo, type AskedDeliveries, type DeliveryRecord } from './deliveries.ts'
-import { endpointFields, type Endpoint, type EndpointChange, type NewEndpoint } from './endpoint.ts'
-import { fieldsOf, missing, shown, type EndpointDocs, type KeptEndpoint } from './endpoint-docs.ts'
-import { changedHeaders, type Headers } from './headers.ts'
-import { healthOf, type EndpointHealth, type Fared } from './health.ts'
-import type { History } from './history.ts'
-import type { OwnTokens } from './own-tokens.ts'
-import type { PostingParts } from './posting.ts'
-import type { ProvenEndpoint, Proving } from './proving.ts'
-import { activeSecrets, firstSecret, newSecret, rotated, type EndpointSecrets } from './secrets.ts'
+import type { GuardRules } from './http/addresses.ts'
+import type { BreakerStore } from './health/breaker-store.ts'
+import { decryptConfidential, encryptConfidential, type ConfidentialFields } from './endpoint-secrets.ts'
+import { listDeliveries, type DeliveriesQuery, type DeliveryRecord } from './deliveries.ts'
+import { parseEndpointFields, type Endpoint, type EndpointUpdate, type NewEndpoint } from './endpoint.ts'
+import { toFields, endpointNotFound, toEndpoint, type EndpointDocs, type EndpointDoc } from './endpoint-docs.ts'
+import { applyHeadersChange, type HeaderMap } from './http/headers.ts'
+import { computeHealth, type EndpointHealth, type HealthInputs } from './health/health.ts'
+import type { PostHistory } from './health/history.ts'
+import type { EndpointTokens } from './endpoint-tokens.ts'
+import type { SendDependencies } from './send-batch.ts'
+import type { ProvenEndpoint, EndpointProver } from './endpoint-prover.ts'
+import { activeSecrets, firstSecret, newSecret, rotateSecret, type EndpointSecrets } from './secrets.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import { sendTest, type TestResult } from './test-event.ts'
+import { sendTestEvent, type TestResult } from './test-event.ts'
 
-export interface EndpointsParts {
+export interface EndpointsDependencies {
   readonly store: () => Promise<Store>
-  /** The store's time. */
+  /** The time of the store. */
   readonly now: () => Millis
   readonly docs: EndpointDocs
   readonly subscriptions: Subscriptions
-  readonly seal: Seal
-  readonly rules: GuardRules
-  /** What waits for it is due, held or dropped; the number of events that were. */
+  readonly keyring: Keyring
+  readonly guardRules: GuardRules
+  /** Acts on the lanes of an endpoint. `drop` returns the number of dropped events. */
   readonly lanes: {
     hold(id: string, reason: string, by: string): Promise<void>
-    letGo(id: string): Promise<void>
+    resume(id: string): Promise<void>
     drop(id: string): Promise<number>
-    /** Of all endpoints: those whose window is open are due. How many. */
+    /** Makes each open window of a delivery due, for all endpoints, and returns their number. */
     runAll(): Promise<number>
-    /** Its dead letters, or this one of them, are tried again: how many. Undefined: it has no such letter. */
+    /**
+     * Retries all dead letters of the endpoint, or one, and returns their number. Undefined: the dead letter does not
+     * exist.
+     */
     replay(id: string, letter: string | undefined): Promise<number | undefined>
   }
-  readonly tokens: OwnTokens
-  readonly proving: Proving
-  /** How many may be registered over the API, of one address and of one key. */
+  readonly tokens: EndpointTokens
+  readonly prover: EndpointProver
+  /** How many endpoints one address, and one key, may register over the API. */
   readonly registrations: { readonly rate: number; readonly per: Millis }
-  readonly breakers: Pick<Breakers, 'of'>
-  /** By name: how often each tries. */
-  readonly deliveries: AskedDeliveries['deliveries']
-  readonly fared: (ids: readonly string[], now: Millis) => Promise<(id: string) => Fared>
-  readonly histories: { of(ids: readonly string[]): Promise<ReadonlyMap<string, History>> }
-  readonly posting: () => PostingParts
-  /** How it fared goes with it. */
-  readonly forget: (id: string) => Promise<void>
+  readonly breakers: Pick<BreakerStore, 'get'>
+  /** The deliveries by name, with their maximum number of attempts. */
+  readonly deliveries: DeliveriesQuery['deliveries']
+  readonly readHealthInputs: (ids: readonly string[], now: Millis) => Promise<(id: string) => HealthInputs>
+  readonly histories: { getAll(ids: readonly string[]): Promise<ReadonlyMap<string, PostHistory>> }
+  readonly sendDependencies: () => SendDependencies
+  /** Removes the breaker and the history of a deleted endpoint. */
+  readonly forgetHealth: (id: string) => Promise<void>
 }
 
-/** Its secret is shown now, and never again. */
-export type AddedEndpoint = ProvenEndpoint & { readonly secret: string }
+/** The secret is returned once and never shown again. */
+export type CreatedEndpoint = ProvenEndpoint & { readonly secret: string }
 
-/** With how it fares. */
-export interface SeenEndpoint extends Endpoint {
+/** An endpoint with its health. */
+export interface EndpointWithHealth extends Endpoint {
   readonly lastSuccessfulDeliveryAt?: Millis
   readonly health: EndpointHealth
 }
 
-/** An endpoint as its deliveries need it. */
-export interface Addressed {
+/** What a delivery needs to post to an endpoint. */
+export interface EndpointTarget {
   readonly endpoint: Endpoint
-  /** The newest first. */
+  /** The newest secret first. */
   readonly secrets: readonly string[]
-  /** Its own. */
-  readonly headers: Headers
+  /** The endpoint's own headers. */
+  readonly headers: HeaderMap
 }
 
-const MOST = 10_000
+const MAX_ENDPOINTS = 10_000
 
 export class Endpoints {
-  readonly #parts: EndpointsParts
-  /** As long as the document is at hand, so is what was made of it. */
-  readonly #made = new WeakMap<KeptEndpoint, { readonly endpoint: Endpoint } & Confidential>()
+  readonly #deps: EndpointsDependencies
+  /** The parsed form of a document lives as long as the cached document. */
+  readonly #targets = new WeakMap<EndpointDoc, { readonly endpoint: Endpoint } & ConfidentialFields>()
 
-  constructor(parts: EndpointsParts) {
-    this.#parts = parts
+  constructor(deps: EndpointsDependencies) {
+    this.#deps = deps
   }
 
-  get registrations(): EndpointsParts['registrations'] {
-    return this.#parts.registrations
+  get registrations(): EndpointsDependencies['registrations'] {
+    return this.#deps.registrations
   }
 
-  async add(given: NewEndpoint, by = ''): Promise<AddedEndpoint> {
-    const { seal, rules, docs, subscriptions, proving } = this.#parts
+  async create(given: NewEndpoint, by = ''): Promise<CreatedEndpoint> {
+    const { keyring, guardRules: rules, docs, subscriptions, prover } = this.#deps
     const active = given?.active ?? true
-    if (!seal.hasKey) throw new SluiceError('NOT_POSSIBLE', 'Secrets are kept sealed: give the app a key first.')
+    if (!keyring.hasKey)
+      throw new SluiceError(
+        'CONFLICT',
+        'Secrets are stored encrypted, and the app has no encryption key. Set encryptionKey first.',
+      )
     const secret = given?.secret ?? newSecret()
-    const fields = endpointFields(given, [secret], rules)
+    const fields = parseEndpointFields(given, [secret], rules)
     const { count, now } = await docs.count()
-    if (count >= MOST) throw new SluiceError('ENDPOINT_INVALID', `endpoint: there are ${MOST}; remove one first.`)
+    if (count >= MAX_ENDPOINTS) throw tooManyEndpoints()
     const id = `ep_${randomBytes(9).toString('base64url')}`
-    const { isAsked } = proving
-    const endpoint = { id, ...fields, createdAt: now, active, proof: isAsked ? 'pending' : 'none' } as const
-    const kept = this.#sealed(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
+    const { isRequired: isProofRequired } = prover
+    const endpoint = { id, ...fields, createdAt: now, active, proof: isProofRequired ? 'pending' : 'none' } as const
+    const kept = this.#encrypt(endpoint, { secrets: firstSecret(secret, now), headers: fields.headers })
     await docs.add(kept, { by, what: `added endpoint ${id}` })
-    if (isAsked) return { ...(await this.prove(id, by)), secret }
+    if (isProofRequired) return { ...(await this.prove(id, by)), secret }
     await subscriptions.refresh()
-    return { ...shown(kept), secret }
+    return { ...toEndpoint(kept), secret }
   }
 
-  /** The oldest first. */
-  async list(): Promise<readonly SeenEndpoint[]> {
-    const { kept, now } = await this.#parts.docs.all()
-    const all = kept.map(shown).toSorted((one, other) => one.createdAt - other.createdAt)
-    return this.#seen(all, now)
+  /** `list` returns the oldest endpoint first. */
+  async list(): Promise<readonly EndpointWithHealth[]> {
+    const { value: kept, now } = await this.#deps.docs.readAll()
+    const all = kept.map(toEndpoint).toSorted((one, other) => one.createdAt - other.createdAt)
+    return this.#withHealth(all, now)
   }
 
-  async get(id: string): Promise<SeenEndpoint | undefined> {
-    const { kept, now } = await this.#parts.docs.one(id)
-    return kept === undefined ? undefined : (await this.#seen([shown(kept)], now))[0]
+  async get(id: string): Promise<EndpointWithHealth | undefined> {
+    const { value: kept, now } = await this.#deps.docs.read(id)
+    return kept === undefined ? undefined : (await this.#withHealth([toEndpoint(kept)], now))[0]
   }
 
-  /** What is not named stays as it is. `active` pauses or resumes it, `secret` is rotated in. */
-  async change(id: string, change: EndpointChange, by = ''): Promise<Endpoint> {
-    const { rules, docs, subscriptions } = this.#parts
-    if ('tenant' in change) throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant is for good; add another.')
-    if (change.active === true) await this.#mustBeEnabled(id)
-    const changing = (kept: KeptEndpoint, now: Millis): KeptEndpoint => {
+  /** `update` changes the given fields. `active` pauses or resumes the endpoint; a new `secret` starts a rotation. */
+  async update(id: string, change: EndpointUpdate, by = ''): Promise<Endpoint> {
+    const { guardRules: rules, docs, subscriptions } = this.#deps
+    if ('tenant' in change)
+      throw new SluiceError('ENDPOINT_INVALID', 'endpoint: tenant cannot be changed. Create another endpoint.')
+    if (change.active === true) await this.#assertEnabled(id)
+    const changing = (kept: EndpointDoc, now: Millis): EndpointDoc => {
       const { active = kept.active, secret } = change
-      const before = this.#opened(kept)
-      const secrets = secret === undefined ? before.secrets : rotatedOf(before.secrets, { secret }, now)
-      const headers = change.headers === undefined ? before.headers : changedHeaders(before.headers, change.headers)
-      const said = { ...fieldsOf(kept), ...change, headers }
-      const fields = endpointFields(said, activeSecrets(secrets, now), rules)
-      return this.#sealed({ ...kept, ...fields, active }, { secrets, headers: fields.headers })
+      const before = this.#decrypt(kept)
+      const secrets = secret === undefined ? before.secrets : rotateSecrets(before.secrets, { secret }, now)
+      const headers = change.headers === undefined ? before.headers : applyHeadersChange(before.headers, change.headers)
+      const merged = { ...toFields(kept), ...change, headers }
+      const fields = parseEndpointFields(merged, activeSecrets(secrets, now), rules)
+      return this.#encrypt({ ...kept, ...fields, active }, { secrets, headers: fields.headers })
     }
-    const proven = await this.#provenFor(id, changing)
+    const proven = await this.#proveChange(id, changing)
     const done = { by, what: `changed ${Object.keys(change).join(', ') || 'nothing'} of endpoint ${id}` }
     const changed = await docs.change(id, done, (kept, now) => ({ ...changing(kept, now), ...proven }))
     await subscriptions.refresh()
-    if (change.active !== undefined) await this.#steer(id, change.active, by)
+    if (change.active !== undefined) await this.#steerLanes(id, change.active, by)
     return changed
   }
 
-  /** Its events wait. */
+  /** `pause` makes the events of the endpoint wait. */
   async pause(id: string, by = ''): Promise<Endpoint> {
     const done = { by, what: `paused endpoint ${id}` }
-    const endpoint = await this.#parts.docs.change(id, done, (kept) => ({ ...kept, active: false }))
-    await this.#steer(id, false, by)
+    const endpoint = await this.#deps.docs.change(id, done, (kept) => ({ ...kept, active: false }))
+    await this.#steerLanes(id, false, by)
     return endpoint
   }
 
-  /** What waits is due at once. One that is disabled is enabled first: what is to become of its backlog has to be said. */
+  /**
+   * `resume` makes the waiting events due at once. It rejects a disabled endpoint: `enable` asks what to do with the
+   * backlog.
+   */
   async resume(id: string, by = ''): Promise<Endpoint> {
-    await this.#mustBeEnabled(id)
+    await this.#assertEnabled(id)
     const done = { by, what: `resumed endpoint ${id}` }
-    const endpoint = await this.#parts.docs.change(id, done, (kept) => ({ ...kept, active: true }))
-    await this.#steer(id, true, by)
+    const endpoint = await this.#deps.docs.change(id, done, (kept) => ({ ...kept, active: true }))
+    await this.#steerLanes(id, true, by)
     return endpoint
   }
 
-  /** After it was disabled. `backlog`: what waits goes at once. `now`: what waits is dropped, and how many events is told. */
-  async enable(id: string, { from, by = '' }: Enabling): Promise<Endpoint & { readonly dropped: number }> {
-    const { docs, lanes, breakers } = this.#parts
+  /**
+   * `enable` ends the disabled state. With `backlog` the waiting events are due at once. With `now` they are dropped,
+   * and `dropped` is their number.
+   */
+  async enable(id: string, { from, by = '' }: EnableOptions): Promise<Endpoint & { readonly dropped: number }> {
+    const { docs, lanes, breakers } = this.#deps
     if (from !== 'backlog' && from !== 'now') {
-      const text = `endpoints.enable: from is ${JSON.stringify(from)}; say 'backlog' to deliver what waits, or 'now' to drop it.`
+      const text = `endpoints.enable: from must be 'backlog' (deliver the waiting events) or 'now' (drop them); got ${JSON.stringify(from)}.`
       throw new SluiceError('CONFIG_INVALID', text)
     }
-    const { kept: found } = await docs.one(id)
-    if (found === undefined) throw missing(id)
-    if ((await breakers.of(id)).kind !== 'disabled') {
-      if (from === 'backlog') return { ...shown(found), dropped: 0 }
-      throw new SluiceError('NOT_POSSIBLE', `Endpoint ${id} is not disabled: what waits for it is not dropped.`)
+    const { value: found } = await docs.read(id)
+    if (found === undefined) throw endpointNotFound(id)
+    if ((await breakers.get(id)).kind !== 'disabled') {
+      if (from === 'backlog') return { ...toEndpoint(found), dropped: 0 }
+      throw new SluiceError('CONFLICT', `Endpoint ${id} is not disabled, so its waiting events are not dropped.`)
     }
     const done = { by, what: `enabled endpoint ${id}, ${from === 'now' ? 'from now on' : 'with its backlog'}` }
     const endpoint = await docs.change(id, done, (kept) => kept)
     const dropped = from === 'now' ? await lanes.drop(id) : 0
-    await lanes.letGo(id)
+    await lanes.resume(id)
     return { ...endpoint, dropped }
   }
 
-  /** The one before goes on for a day: beside the new one, or where there is room for one only, alone. `force` ends it at once. */
+  /**
+   * `rotateSecret` keeps the previous secret active for a day. Signings with room for one signature use only the
+   * previous one meanwhile. `force` ends it at once.
+   */
   async rotateSecret(
     id: string,
-    { secret = newSecret(), force = false, by = '' }: Partial<Rotation> = {},
-  ): Promise<AddedEndpoint> {
-    const { docs, rules } = this.#parts
+    { secret = newSecret(), force = false, by = '' }: Partial<RotateSecretOptions> = {},
+  ): Promise<CreatedEndpoint> {
+    const { docs, guardRules: rules } = this.#deps
     const done = { by, what: `rotated the secret of endpoint ${id}` }
     const endpoint = await docs.change(id, done, (kept, now) => {
-      const { secrets, headers } = this.#opened(kept)
-      endpointFields({ ...fieldsOf(kept), secret }, [secret], rules)
-      return this.#sealed(kept, { secrets: rotatedOf(secrets, { secret, force }, now), headers })
+      const { secrets, headers } = this.#decrypt(kept)
+      parseEndpointFields({ ...toFields(kept), secret }, [secret], rules)
+      return this.#encrypt(kept, { secrets: rotateSecrets(secrets, { secret, force }, now), headers })
     })
     return { ...endpoint, secret }
   }
 
-  /** What waits for it is dropped; how many events that were. */
-  async remove(id: string, by = ''): Promise<{ readonly dropped: number }> {
-    const { docs, lanes, subscriptions, forget } = this.#parts
+  /** `delete` drops the waiting events and returns their number. */
+  async delete(id: string, by = ''): Promise<{ readonly dropped: number }> {
+    const { docs, lanes, subscriptions, forgetHealth: forget } = this.#deps
     await docs.remove(id, { by, what: `removed endpoint ${id}` })
     await subscriptions.refresh()
     const dropped = await lanes.drop(id)
@@ -199,144 +217,162 @@ export class Endpoints {
     return { dropped }
   }
 
-  /** Every open window is over; what waits for another try, or is paused, waits on. How many batches that makes due. */
+  /**
+   * `trigger` ends every open window and returns the number of batches that became due. Retries and paused endpoints
+   * keep waiting.
+   */
   async trigger(): Promise<{ readonly triggered: number }> {
-    return { triggered: await this.#parts.lanes.runAll() }
+    return { triggered: await this.#deps.lanes.runAll() }
   }
 
-  /** What is under way, then what has ended, the newest first. */
+  /** `deliveries` returns what is in progress, then what has ended, newest first. */
   async deliveries(id: string, n = 100): Promise<readonly DeliveryRecord[]> {
-    const { docs, histories, deliveries, store } = this.#parts
-    if ((await docs.one(id)).kept === undefined) throw missing(id)
-    const attempts = (await histories.of([id])).get(id)?.attempts ?? []
-    return deliveriesTo({ id, deliveries, attempts, n }, await store())
+    const { docs, histories, deliveries, store } = this.#deps
+    if ((await docs.read(id)).value === undefined) throw endpointNotFound(id)
+    const attempts = (await histories.getAll([id])).get(id)?.attempts ?? []
+    return listDeliveries({ id, deliveries, attempts, n }, await store())
   }
 
-  /** Asks it whether it is its owner's, as at its registration. */
+  /** `prove` requests the proof of ownership again. */
   async prove(id: string, by = ''): Promise<ProvenEndpoint> {
-    const { lanes, proving, subscriptions } = this.#parts
-    const addressed = await this.addressed(id)
-    if (addressed === undefined) throw missing(id)
-    const proven = await proving.prove(addressed, by)
-    if (addressed.endpoint.proof !== 'pending' || proven.proof === 'pending') return proven
+    const { lanes, prover, subscriptions } = this.#deps
+    const target = await this.findTarget(id)
+    if (target === undefined) throw endpointNotFound(id)
+    const proven = await prover.prove(target, by)
+    if (target.endpoint.proof !== 'pending' || proven.proof === 'pending') return proven
     await subscriptions.refresh()
-    await lanes.letGo(id)
+    await lanes.resume(id)
     return proven
   }
 
-  /** One signed event to it alone, and what came of it. Also to one that is paused or disabled: is it mended? */
+  /**
+   * `test` sends one signed test event to this endpoint alone, even if it is paused or disabled, so that an operator
+   * can check a repair.
+   */
   async test(id: string): Promise<TestResult> {
-    const addressed = await this.addressed(id)
-    if (addressed === undefined) throw missing(id)
-    if (addressed.endpoint.proof === 'pending') {
-      throw new SluiceError('NOT_POSSIBLE', `Endpoint ${id} is not proven, and gets nothing before it is.`)
+    const target = await this.findTarget(id)
+    if (target === undefined) throw endpointNotFound(id)
+    if (target.endpoint.proof === 'pending') {
+      throw new SluiceError('CONFLICT', `Endpoint ${id} is not proven and gets no event before the proof.`)
     }
-    return sendTest(this.#parts.posting(), addressed)
+    return sendTestEvent(this.#deps.sendDependencies(), target)
   }
 
-  /** What could not be delivered to it, or one dead letter of it, is tried again before what waits. */
+  /** `replay` retries the dead letters of the endpoint, or one of them, before its waiting events. */
   async replay(id: string, { letter }: { readonly letter?: string } = {}): Promise<{ readonly count: number }> {
-    const { docs, lanes } = this.#parts
-    if ((await docs.one(id)).kept === undefined) throw missing(id)
+    const { docs, lanes } = this.#deps
+    if ((await docs.read(id)).value === undefined) throw endpointNotFound(id)
     const count = await lanes.replay(id, letter)
     if (count !== undefined) return { count }
     throw new SluiceError('NOT_FOUND', `The endpoint has no dead letter ${JSON.stringify(letter?.slice(0, 100))}.`)
   }
 
-  /** For the subscriber: its deliveries, test, replay and rotation, and nothing else. Shown now, and never again. */
-  async makeToken(id: string, by = ''): Promise<{ readonly token: string }> {
-    const { docs, tokens } = this.#parts
-    if ((await docs.one(id)).kept === undefined) throw missing(id)
-    return { token: await tokens.make(id, by) }
+  /**
+   * `createToken` returns a token for the subscriber, once. The token permits the deliveries, test, replay and
+   * rotation of this endpoint only.
+   */
+  async createToken(id: string, by = ''): Promise<{ readonly token: string }> {
+    const { docs, tokens } = this.#deps
+    if ((await docs.read(id)).value === undefined) throw endpointNotFound(id)
+    return { token: await tokens.create(id, by) }
   }
 
   revokeToken(id: string, by = ''): Promise<'ok' | 'missing'> {
-    return this.#parts.tokens.revoke(id, by)
+    return this.#deps.tokens.revoke(id, by)
   }
 
-  /** The endpoint that a subscriber's own token is for; undefined: nobody has it. */
-  ownerOf(token: string): Promise<string | undefined> {
-    return this.#parts.tokens.ownerOf(token)
+  /** `findTokenOwner` returns the endpoint id of a subscriber's token, or undefined. */
+  findTokenOwner(token: string): Promise<string | undefined> {
+    return this.#deps.tokens.findOwner(token)
   }
 
-  /** As it was a moment ago, for one delivery. */
-  async addressed(id: string): Promise<Addressed | undefined> {
-    const kept = await this.#parts.docs.lately(id)
+  /** `findTarget` returns the cached endpoint for one delivery. */
+  async findTarget(id: string): Promise<EndpointTarget | undefined> {
+    const kept = await this.#deps.docs.readCached(id)
     if (kept === undefined) return undefined
-    let made = this.#made.get(kept)
-    if (made === undefined) this.#made.set(kept, (made = { endpoint: shown(kept), ...this.#opened(kept) }))
-    return { ...made, secrets: activeSecrets(made.secrets, this.#parts.now()) }
+    let made = this.#targets.get(kept)
+    if (made === undefined) this.#targets.set(kept, (made = { endpoint: toEndpoint(kept), ...this.#decrypt(kept) }))
+    return { ...made, secrets: activeSecrets(made.secrets, this.#deps.now()) }
   }
 
-  async #seen(endpoints: readonly Endpoint[], now: Millis): Promise<readonly SeenEndpoint[]> {
+  async #withHealth(endpoints: readonly Endpoint[], now: Millis): Promise<readonly EndpointWithHealth[]> {
     const ids = endpoints.map(({ id }) => id)
-    const fared = await this.#parts.fared(ids, now)
+    const healthInputsOf = await this.#deps.readHealthInputs(ids, now)
     return endpoints.map((endpoint) => {
-      const how = fared(endpoint.id)
-      const { lastSuccess } = how.history
+      const inputs = healthInputsOf(endpoint.id)
+      const { lastSuccess } = inputs.history
       return {
         ...endpoint,
         ...(lastSuccess > 0 && { lastSuccessfulDeliveryAt: lastSuccess }),
-        health: healthOf(how),
+        health: computeHealth(inputs),
       }
     })
   }
 
-  async #provenFor(
+  async #proveChange(
     id: string,
-    changing: (kept: KeptEndpoint, now: Millis) => KeptEndpoint,
+    changing: (kept: EndpointDoc, now: Millis) => EndpointDoc,
   ): Promise<Partial<Endpoint>> {
-    const { docs, proving } = this.#parts
-    const { kept, now } = await docs.one(id)
-    if (kept === undefined || !proving.isAsked) return {}
+    const { docs, prover } = this.#deps
+    const { value: kept, now } = await docs.read(id)
+    if (kept === undefined || !prover.isRequired) return {}
     const changed = changing(kept, now)
     if (changed.url === kept.url) return {}
-    const { secrets, headers } = this.#opened(changed)
-    return proving.before({ endpoint: shown(changed), secrets: activeSecrets(secrets, now), headers })
+    const { secrets, headers } = this.#decrypt(changed)
+    return prover.proveBeforeChange({ endpoint: toEndpoint(changed), secrets: activeSecrets(secrets, now), headers })
   }
 
-  async #mustBeEnabled(id: string): Promise<void> {
-    if ((await this.#parts.breakers.of(id)).kind !== 'disabled') return
-    const text = `Endpoint ${id} is disabled: enable it, and say whether from 'backlog' or from 'now' on.`
-    throw new SluiceError('NOT_POSSIBLE', text)
+  async #assertEnabled(id: string): Promise<void> {
+    if ((await this.#deps.breakers.get(id)).kind !== 'disabled') return
+    const text = `Endpoint ${id} is disabled. Enable it from 'backlog' or from 'now'.`
+    throw new SluiceError('CONFLICT', text)
   }
 
-  /** What waits for it, as it now is. */
-  #steer(id: string, active: boolean, by: string): Promise<void> {
-    const { lanes } = this.#parts
-    return active ? lanes.letGo(id) : lanes.hold(id, PAUSED, by)
+  /** Applies the new `active` value to the waiting events. */
+  #steerLanes(id: string, active: boolean, by: string): Promise<void> {
+    const { lanes } = this.#deps
+    return active ? lanes.resume(id) : lanes.hold(id, PAUSED, by)
   }
 
-  #opened(kept: KeptEndpoint): Confidential {
-    return openConfidential(this.#parts.seal, kept)
+  #decrypt(kept: EndpointDoc): ConfidentialFields {
+    return decryptConfidential(this.#deps.keyring, kept)
   }
 
-  #sealed(endpoint: Omit<KeptEndpoint, 'sealed64'>, what: Confidential): KeptEndpoint {
-    const sealed64 = sealConfidential(this.#parts.seal, what, endpoint)
+  #encrypt(endpoint: Omit<EndpointDoc, 'sealed64' | 'headers'>, what: ConfidentialFields): EndpointDoc {
+    const sealed64 = encryptConfidential(this.#deps.keyring, what, endpoint)
     return { ...endpoint, headers: Object.keys(what.headers), sealed64 }
   }
 }
 
 export const PAUSED = 'The endpoint is paused.'
 
-export interface Enabling {
+export interface EnableOptions {
   readonly from: 'backlog' | 'now'
   readonly by?: string
 }
 
-export interface Rotation {
+export interface RotateSecretOptions {
   readonly secret: string
   readonly force: boolean
   readonly by: string
 }
 
-function rotatedOf(
+function rotateSecrets(
   before: EndpointSecrets,
-  { secret, force = false }: Pick<Rotation, 'secret'> & Partial<Rotation>,
+  { secret, force = false }: Pick<RotateSecretOptions, 'secret'> & Partial<RotateSecretOptions>,
   now: Millis,
 ): EndpointSecrets {
-  const next = rotated(before, secret, now, force)
+  const next = rotateSecret(before, secret, now, force)
   if (next.kind === 'rotated') return next.secrets
   const until = new Date(next.until).toISOString()
-  throw new SluiceError('NOT_POSSIBLE', `The secret before the last counts until ${until}; use force to end that.`)
+  throw new SluiceError('CONFLICT', `The previous secret stays active until ${until}. Use force to end it now.`)
+}
+
+function tooManyEndpoints(): SluiceError {
+  return new SluiceError(
+    'ENDPOINT_INVALID',
+    `endpoint: there are already ${MAX_ENDPOINTS} endpoints.`,
+    undefined,
+    'Delete one first.',
+  )
 }

@@ -1,26 +1,34 @@
-// What becomes of a batch after a POST: pure, from what the other side did to what happens next (D4).
+// `decideOutcome` maps the result of a POST to what happens next with the batch. It is pure (D4).
 import type { Millis } from '../clock.ts'
-import { refusedFor } from '../limit/retry-after.ts'
-import { dataOf } from '../model/event.ts'
-import { ANSWER_MAX, type Answered, type Posted } from './post.ts'
+import { refusalDelay } from '../limit/retry-after.ts'
+import { parseData } from '../model/event.ts'
+import { MAX_RESPONSE_BYTES } from './http/exchange.ts'
+import type { PostResponse, PostResult } from './http/post.ts'
 
 export type DeliveryOutcome =
   | { readonly kind: 'delivered' }
-  /** All others were accepted. */
+  /** Every other event of the batch was accepted. */
   | { readonly kind: 'partly'; readonly failed: readonly string[]; readonly reason: string }
-  /** On the schedule, or later if the other side asked for that. */
-  | { readonly kind: 'retry'; readonly after: Millis | undefined; readonly reason: string }
-  /** Not tried again: a dead letter at once. */
+  /** Retried on the schedule, or later if the endpoint asks for it. */
+  | {
+      readonly kind: 'retry'
+      readonly after: Millis | undefined
+      readonly reason: string
+      /** Only for the operator's log. */
+      readonly detail?: string
+    }
+  /** Not retried; the batch becomes a dead letter at once. */
   | { readonly kind: 'dead'; readonly reason: string }
-  /** The endpoint wants nothing any more; what waits for it waits on. */
+  /** The endpoint wants no more events; its waiting events stay. */
   | { readonly kind: 'disable'; readonly reason: string }
-  /** It was us, and costs the subscriber nothing: no try is used. */
+  /** Sluice's own failure. It uses no attempt. */
   | { readonly kind: 'ours'; readonly reason: string }
 
 const GONE = 410
 
-export function outcomeOf(posted: Posted, events: readonly string[], now: Millis): DeliveryOutcome {
-  if (posted.kind === 'answered') return ofAnswer(posted, events, now)
+export function decideOutcome(posted: PostResult, events: readonly string[], now: Millis): DeliveryOutcome {
+  if (posted.kind === 'answered') return decideByResponse(posted, events, now)
+  const { detail } = posted
   const reason = `${posted.why}: ${posted.error}`
   switch (posted.why) {
     case 'guarded':
@@ -34,38 +42,38 @@ export function outcomeOf(posted: Posted, events: readonly string[], now: Millis
     case 'timeout':
     case 'cut-off':
     case 'malformed':
-      return { kind: 'retry', after: undefined, reason }
+      return { kind: 'retry', after: undefined, reason, ...(detail !== undefined && { detail }) }
   }
 }
 
-/** Bytes of an answer that are worth reading: a list of all events of the batch fits into it, however it is laid out. */
-export function answerRoom(events: readonly string[]): number {
-  return events.reduce((bytes, id) => bytes + Buffer.byteLength(id) + BETWEEN_IDS, ANSWER_MAX)
+/** `responseBudget` returns how many response bytes are read: enough to list all events of the batch in any layout. */
+export function responseBudget(events: readonly string[]): number {
+  return events.reduce((bytes, id) => bytes + Buffer.byteLength(id) + SEPARATOR_BYTES, MAX_RESPONSE_BYTES)
 }
 
-const BETWEEN_IDS = 24
+const SEPARATOR_BYTES = 24
 
-function ofAnswer(answer: Answered, events: readonly string[], now: Millis): DeliveryOutcome {
-  const { status } = answer
-  if (status >= 200 && status < 300) return accepted(answer, events)
+function decideByResponse(response: PostResponse, events: readonly string[], now: Millis): DeliveryOutcome {
+  const { status } = response
+  if (status >= 200 && status < 300) return decideAccepted(response, events)
   if (status === GONE) return { kind: 'disable', reason: 'It answered 410: it is gone.' }
   const isElsewhere = status >= 300 && status < 400
   const reason = isElsewhere
     ? `It answered ${status}; redirects are not followed, give the address it leads to.`
     : `It answered ${status}.`
-  return { kind: 'retry', after: askedFor(answer, now), reason }
+  return { kind: 'retry', after: retryDelayOf(response, now), reason }
 }
 
-function askedFor({ status, retryAfter, date }: Answered, now: Millis): Millis | undefined {
+function retryDelayOf({ status, retryAfter, date }: PostResponse, now: Millis): Millis | undefined {
   const said = new Map([
     ['retry-after', retryAfter],
     ['date', date],
   ])
-  return refusedFor({ status, headers: { get: (name) => said.get(name) ?? null } }, now)
+  return refusalDelay({ status, headers: { get: (name) => said.get(name) ?? null } }, now)
 }
 
-function accepted(answer: Answered, events: readonly string[]): DeliveryOutcome {
-  const failed = failedIn(answer, events)
+function decideAccepted(response: PostResponse, events: readonly string[]): DeliveryOutcome {
+  const failed = parseFailedEvents(response, events)
   if (failed.length === 0) return { kind: 'delivered' }
   const reason = `It accepted ${events.length - failed.length} of ${events.length} events.`
   return failed.length === events.length
@@ -73,18 +81,20 @@ function accepted(answer: Answered, events: readonly string[]): DeliveryOutcome 
     : { kind: 'partly', failed, reason }
 }
 
-/** None, unless the answer is about the events of this batch: many a server has a word for every caller. */
-function failedIn({ body, isWhole }: Answered, events: readonly string[]): readonly string[] {
-  const data = isWhole && body.length > 0 ? dataOf(body) : undefined
+/**
+ * Returns no event unless the response is about this batch, because many servers send the same text to every caller.
+ */
+function parseFailedEvents({ body, isComplete }: PostResponse, events: readonly string[]): readonly string[] {
+  const data = isComplete && body.length > 0 ? parseData(body) : undefined
   if (typeof data !== 'object' || data === null) return []
-  const taken = idsIn(data, 'accepted')
-  const left = idsIn(data, 'failed')
-  // A list of names that are not ours is of something else.
+  const taken = parseIds(data, 'accepted')
+  const left = parseIds(data, 'failed')
+  // A list without any of our ids is about something else.
   const isAboutUs = taken !== undefined && (taken.size === 0 || events.some((id) => taken.has(id)))
   return events.filter((id) => left?.has(id) === true || (isAboutUs && !taken.has(id)))
 }
 
-function idsIn(data: object, name: string): ReadonlySet<unknown> | undefined {
+function parseIds(data: object, name: string): ReadonlySet<unknown> | undefined {
   const list: unknown = Object.hasOwn(data, name) ? data[name as keyof typeof data] : undefined
   return Array.isArray(list) ? new Set<unknown>(list) : undefined
 }

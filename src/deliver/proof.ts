@@ -1,58 +1,58 @@
-// Whether a URL belongs to who registers it: before anything else is posted there, it has to echo a challenge, or to say by the
-// handshake of CloudEvents that we may.
+// `proveOwnership` checks that a URL belongs to the person who registers it. The endpoint must echo a challenge, or
+// grant permission in the CloudEvents handshake.
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
-import { dataOf } from '../model/event.ts'
-import type { Addressed } from './endpoints.ts'
+import { parseData } from '../model/event.ts'
+import type { EndpointTarget } from './endpoints.ts'
 import type { EndpointRate } from './endpoint.ts'
-import { askLeave, perMinuteOf } from './handshake.ts'
-import { postSigned, type PostingParts } from './posting.ts'
-import type { Posted } from './post.ts'
+import { requestPermission, toPerMinute } from './proof-handshake.ts'
+import { postSigned, type SendDependencies } from './send-batch.ts'
+import type { PostResult } from './http/post.ts'
 
-export type Proof =
+export type OwnershipProof =
   | { readonly kind: 'none' }
   | { readonly kind: 'challenge' }
-  /** `origin`: the name of the host that we are. */
+  /** `origin` is the host name of this app. */
   | { readonly kind: 'cloudevents'; readonly origin: string }
 
-export type Proved =
-  /** `rate`: what the other side allows, if it is less than was thought. */
+export type ProofResult =
+  /** `rate` is the rate that the endpoint allows, if it is lower than the stored one. */
   | { readonly proven: true; readonly ms: Millis; readonly rate?: EndpointRate }
   | { readonly proven: false; readonly ms: Millis; readonly error: string }
 
-export async function proveOwner(
-  proof: Exclude<Proof, { kind: 'none' }>,
-  parts: PostingParts,
-  to: Addressed,
-): Promise<Proved> {
-  if (proof.kind === 'challenge') return challenge(parts, to)
+export async function proveOwnership(
+  proof: Exclude<OwnershipProof, { kind: 'none' }>,
+  deps: SendDependencies,
+  to: EndpointTarget,
+): Promise<ProofResult> {
+  if (proof.kind === 'challenge') return sendChallenge(deps, to)
   const { endpoint } = to
-  const leave = await askLeave(parts, to, proof.origin)
-  if (leave.kind === 'refused') return { proven: false, ms: leave.ms, error: leave.error }
-  const { perMinute, ms } = leave
-  const isLess = perMinute !== undefined && (endpoint.rate === null || perMinute < perMinuteOf(endpoint.rate))
+  const permission = await requestPermission(deps, to, proof.origin)
+  if (permission.kind === 'refused') return { proven: false, ms: permission.ms, error: permission.error }
+  const { perMinute, ms } = permission
+  const isLess = perMinute !== undefined && (endpoint.rate === null || perMinute < toPerMinute(endpoint.rate))
   return { proven: true, ms, ...(isLess && { rate: { rate: perMinute, per: '1m' } }) }
 }
 
-async function challenge(parts: PostingParts, to: Addressed): Promise<Proved> {
-  const said = randomBytes(24).toString('base64url')
-  const head = { type: 'endpoint.challenge', timestamp: new Date(parts.now()).toISOString() }
-  const body = Buffer.from(JSON.stringify({ ...head, data: { challenge: said } }))
+async function sendChallenge(deps: SendDependencies, to: EndpointTarget): Promise<ProofResult> {
+  const challenge = randomBytes(24).toString('base64url')
+  const head = { type: 'endpoint.challenge', timestamp: new Date(deps.now()).toISOString() }
+  const body = Buffer.from(JSON.stringify({ ...head, data: { challenge } }))
   const id = `msg_${randomBytes(24).toString('base64url')}`
-  const posted = await postSigned(parts, to, { id, body, signal: undefined })
+  const posted = await postSigned(deps, to, { id, body, signal: undefined })
   const ms = Math.round(posted.ms)
-  const error = faultOf(posted, said)
+  const error = challengeFault(posted, challenge)
   return error === undefined ? { proven: true, ms } : { proven: false, ms, error }
 }
 
-function faultOf(posted: Posted, said: string): string | undefined {
+function challengeFault(posted: PostResult, challenge: string): string | undefined {
   if (posted.kind === 'failed') return `${posted.why}: ${posted.error}`
-  const { status, body, isWhole } = posted
+  const { status, body, isComplete } = posted
   if (status < 200 || status >= 300) return `It answered ${status}.`
-  if (isWhole && (body.toString().trim() === said || echoIn(dataOf(body)) === said)) return undefined
-  return 'It did not echo the challenge: answer with { "challenge": <that of data> }.'
+  if (isComplete && (body.toString().trim() === challenge || parseEcho(parseData(body)) === challenge)) return undefined
+  return 'It did not echo the challenge. Respond with { "challenge": <data.challenge> }.'
 }
 
-function echoIn(answer: unknown): unknown {
+function parseEcho(answer: unknown): unknown {
   return typeof answer === 'object' && answer !== null && 'challenge' in answer ? answer.challenge : undefined
 }

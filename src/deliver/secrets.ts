@@ -1,43 +1,43 @@
-// The secrets of an endpoint: made or given, two of them while they are exchanged (D1).
+// The secrets of an endpoint, generated or given. During a rotation, two secrets are active (D1).
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
 
 interface EndpointSecret {
   readonly text: string
   readonly since: Millis
-  /** Undefined is that of the newest: it has no end yet. */
+  /** Undefined for the newest secret, which has no end yet. */
   readonly until: Millis | undefined
 }
 
-/** The newest first. */
+/** The newest secret first. */
 export type EndpointSecrets = readonly [EndpointSecret, ...EndpointSecret[]]
 
-export type Rotated =
+export type RotationResult =
   | { readonly kind: 'rotated'; readonly secrets: EndpointSecrets }
-  /** Who rotates twice would end a secret that the other side may still go by. */
+  /** A second rotation would end a secret that the other side may still use. */
   | { readonly kind: 'rotating'; readonly until: Millis }
 
 const PREFIX = 'whsec_'
-const MADE_BYTES = 32
-const LEAST_BYTES = 16
-const MOST_BYTES = 1_024
+const NEW_SECRET_BYTES = 32
+const MIN_BYTES = 16
+const MAX_BYTES = 1_024
 const OVERLAP: Millis = 24 * 3_600_000
-/** Only in this one way: what is lenient here is read otherwise by the other side. */
+/** Only strict base64, because the other side may read a lenient form differently. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 export function newSecret(): string {
-  return PREFIX + randomBytes(MADE_BYTES).toString('base64')
+  return PREFIX + randomBytes(NEW_SECRET_BYTES).toString('base64')
 }
 
-/** What is wrong with a secret that somebody has given. */
+/** `secretFault` returns what is wrong with a given secret. */
 export function secretFault(secret: string): string | undefined {
-  if (typeof secret !== 'string') return 'It is no text.'
+  if (typeof secret !== 'string') return 'It must be a string.'
   if (secret.startsWith(PREFIX) && !BASE64.test(secret.slice(PREFIX.length)))
-    return `What follows ${PREFIX} is no base64.`
-  if (!secret.isWellFormed()) return 'It is no text.'
+    return `The text after ${PREFIX} must be base64.`
+  if (!secret.isWellFormed()) return 'It must be a string.'
   const { length } = keyBytes(secret)
-  if (length < LEAST_BYTES) return `It has ${length} bytes; ${LEAST_BYTES} are the least.`
-  return length > MOST_BYTES ? `It has ${length} bytes; ${MOST_BYTES} are the most.` : undefined
+  if (length < MIN_BYTES) return `It must have at least ${MIN_BYTES} bytes; got ${length}.`
+  return length > MAX_BYTES ? `It must have at most ${MAX_BYTES} bytes; got ${length}.` : undefined
 }
 
 export function keyBytes(secret: string): Buffer {
@@ -48,21 +48,21 @@ export function firstSecret(text: string, now: Millis): EndpointSecrets {
   return [{ text, since: now, until: undefined }]
 }
 
-/** The newest first. */
+/** `activeSecrets` returns the newest secret first. */
 export function activeSecrets(secrets: EndpointSecrets, now: Millis): readonly string[] {
-  return active(secrets, now).map(({ text }) => text)
+  return filterActive(secrets, now).map(({ text }) => text)
 }
 
-/** The one before goes on for a day; with `force` the new one is alone at once. */
-export function rotated(secrets: EndpointSecrets, text: string, now: Millis, force = false): Rotated {
+/** `rotateSecret` keeps the previous secret active for a day. With `force`, only the new secret is active. */
+export function rotateSecret(secrets: EndpointSecrets, text: string, now: Millis, force = false): RotationResult {
   if (force) return { kind: 'rotated', secrets: firstSecret(text, now) }
-  const [newest, previous] = active(secrets, now)
+  const [newest, previous] = filterActive(secrets, now)
   if (text === newest.text) return { kind: 'rotated', secrets }
   if (previous?.until !== undefined) return { kind: 'rotating', until: previous.until }
   const left = { ...newest, until: now + OVERLAP }
   return { kind: 'rotated', secrets: [{ text, since: now, until: undefined }, left] }
 }
 
-function active([newest, ...older]: EndpointSecrets, now: Millis): EndpointSecrets {
+function filterActive([newest, ...older]: EndpointSecrets, now: Millis): EndpointSecrets {
   return [newest, ...older.filter(({ until }) => until !== undefined && now < until)]
 }

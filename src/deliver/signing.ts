@@ -1,32 +1,35 @@
-// How a subscriber knows that a batch is from us: the headers that prove it (D1).
+// `createSignatureHeaders` makes the headers that prove to a subscriber who sent a batch (D1).
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
-import { headersFault, type Headers } from './headers.ts'
+import { headersFault, type HeaderMap } from './http/headers.ts'
 import { keyBytes, secretFault } from './secrets.ts'
 
 export type Signing =
-  /** Standard Webhooks: id, time and body, a signature for each active secret. */
+  /** Standard Webhooks: id, time and body, with one signature per active secret. */
   | { readonly kind: 'standard' }
-  /** The body alone, under a name of one's own. While two secrets are active, the older one's; the newer one's is in `<header>-next`. */
+  /**
+   * An HMAC of the body in a custom header. During a rotation the header has the older secret's signature, and
+   * `<header>-next` the newer one's.
+   */
   | {
       readonly kind: 'hmac'
       readonly header: string
       readonly encoding: 'hex' | 'base64'
       readonly prefix?: string
     }
-  /** Nothing is signed; the secret itself is shown. While two are active, the older. */
+  /** The secret itself as a bearer token, without a signature. During a rotation, the older secret. */
   | { readonly kind: 'bearer' }
 
-export interface ToSign {
-  /** The same over all tries. */
+export interface SigningInput {
+  /** The same for all attempts. */
   readonly id: string
-  /** Of this try, in milliseconds. */
+  /** The time of this attempt, in milliseconds. */
   readonly at: number
   readonly body: Uint8Array
-  /** All that are active, the newest first; at least one. */
+  /** All active secrets, newest first; at least one. */
   readonly secrets: readonly string[]
 }
 
-/** The specification leaves open where the id ends if it has a dot itself. */
+/** No dots: the specification does not define where an id with a dot ends. */
 const ID = /^[A-Za-z0-9_-]{1,200}$/
 const TOKEN = /^[\x21-\x7e]+$/
 const ENCODINGS: ReadonlySet<string> = new Set(['hex', 'base64'])
@@ -36,72 +39,73 @@ const OPTIONS: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['bearer', ['kind']],
 ])
 
-export function signedHeaders(signing: Signing, { id, at, body, secrets }: ToSign): Headers {
+export function createSignatureHeaders(signing: Signing, { id, at, body, secrets }: SigningInput): HeaderMap {
   const newest = secrets[0]
-  // Where there is room for one only, it is the one that the other side has for sure: the oldest, until it ends.
+  // A header with room for one secret has the oldest one, which the other side surely knows, until it ends.
   const oldest = secrets.at(-1)
   if (newest === undefined || oldest === undefined) throw new Error('There is no secret to sign with.')
   switch (signing.kind) {
     case 'standard': {
       if (!ID.test(id)) throw new Error(`${JSON.stringify(id)} cannot be signed as an id.`)
       const time = String(Math.floor(at / 1_000))
-      const signatures = secrets.map((secret) => `v1,${mac(secret, [`${id}.${time}.`, body], 'base64')}`)
+      const signatures = secrets.map((secret) => `v1,${computeMac(secret, [`${id}.${time}.`, body], 'base64')}`)
       return { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signatures.join(' ') }
     }
     case 'hmac': {
-      const signed = (secret: string): string => `${signing.prefix ?? ''}${mac(secret, [body], signing.encoding)}`
+      const signed = (secret: string): string =>
+        `${signing.prefix ?? ''}${computeMac(secret, [body], signing.encoding)}`
       const next = newest === oldest ? {} : { [`${signing.header}-next`]: signed(newest) }
       return { 'webhook-id': id, [signing.header]: signed(oldest), ...next }
     }
     case 'bearer':
       return { 'webhook-id': id, authorization: `Bearer ${oldest}` }
     default:
-      throw unsigned(signing)
+      throw unknownSigning(signing)
   }
 }
 
-/** What is wrong with a way to sign that somebody has chosen: types end where JavaScript begins. */
+/** `signingFault` checks a signing at runtime, because JavaScript callers have no types. */
 export function signingFault(signing: Signing): string | undefined {
   const known = OPTIONS.get(signing?.kind)
-  if (known === undefined) return `Its kind is one of ${[...OPTIONS.keys()].join(', ')}.`
+  if (known === undefined) return `Its kind must be one of ${[...OPTIONS.keys()].join(', ')}.`
   const unknown = Object.keys(signing).find((option) => !known.includes(option))
-  if (unknown !== undefined) return `${unknown} is no option of it; there are ${known.join(', ')}.`
+  if (unknown !== undefined) return `${unknown} is not an option of it; its options are ${known.join(', ')}.`
   if (signing.kind !== 'hmac') return undefined
   const { header, encoding, prefix = '' } = signing
-  if (!ENCODINGS.has(encoding)) return `Its encoding is one of ${[...ENCODINGS].join(', ')}.`
+  if (!ENCODINGS.has(encoding)) return `Its encoding must be one of ${[...ENCODINGS].join(', ')}.`
   return typeof header === 'string' ? headersFault({ [header]: prefix }) : 'Its header is missing.'
 }
 
-/** What is wrong with a secret, where it is used like that. */
+/** `secretFaultFor` returns what is wrong with a secret for this signing. */
 export function secretFaultFor({ kind }: Signing, secret: string): string | undefined {
   const fault = secretFault(secret)
   if (fault !== undefined || kind !== 'bearer' || TOKEN.test(secret)) return fault
-  return 'A bearer token is of printable characters without spaces.'
+  return 'A bearer token must consist of printable characters without spaces.'
 }
 
-/** It may be of a version to come, or of one before this was checked: what is not signed is not sent. */
-function unsigned(how: never): Error {
-  return new Error(`Nobody here knows how to sign as ${JSON.stringify(how)}; nothing was sent.`)
+/** The stored signing may be of a newer version, or of an old one without checks. An unsigned batch is never sent. */
+function unknownSigning(how: never): Error {
+  return new Error(`This version cannot sign as ${JSON.stringify(how)}. Nothing was sent.`)
 }
 
-function mac(secret: string, parts: readonly (string | Uint8Array)[], encoding: 'hex' | 'base64'): string {
-  if (!ENCODINGS.has(encoding)) throw unsigned(encoding as never)
-  const hmac = createHmac('sha256', keyOf(secret))
+function computeMac(secret: string, parts: readonly (string | Uint8Array)[], encoding: 'hex' | 'base64'): string {
+  if (!ENCODINGS.has(encoding)) throw unknownSigning(encoding as never)
+  const hmac = createHmac('sha256', hmacKey(secret))
   for (const part of parts) hmac.update(part)
   return hmac.digest(encoding)
 }
 
-/** Made once: to make one takes as long as to sign a short body. */
-const made = new Map<string, KeyObject>()
-const MOST_MADE = 10_000
+/** Key objects are cached, because creating one takes as long as signing a short body. */
+const keyCache = new Map<string, KeyObject>()
+const MAX_CACHED_KEYS = 10_000
 
-function keyOf(secret: string): KeyObject {
-  const known = made.get(secret)
+function hmacKey(secret: string): KeyObject {
+  const known = keyCache.get(secret)
   if (known !== undefined) return known
-  // Of plain bytes Node makes a key in eight times the time.
+  // Passing plain bytes to `createHmac` makes Node create the key in eight times the time.
   const key = createSecretKey(keyBytes(secret))
-  const [oldest] = made.keys()
-  if (made.size >= MOST_MADE && oldest !== undefined) made.delete(oldest)
-  made.set(secret, key)
+  const [oldest] = keyCache.keys()
+  if (keyCache.size >= MAX_CACHED_KEYS && oldest !== undefined) keyCache.delete(oldest)
+  keyCache.set(secret, key)
   return key
 }

@@ -1,72 +1,75 @@
-// Who wants an event, in memory for whoever routes: as old as the epoch it was read at, and no event is routed by an old list
-// (L18).
+// `Subscriptions` keeps in memory which endpoints want an event. The list has the epoch at which it was read, and no
+// event is routed by an old list (L18).
 import type { FlowEvent } from '../model/flow-event.ts'
-import { wantedBy } from './endpoint.ts'
-import type { EndpointDocs, KeptEndpoint } from './endpoint-docs.ts'
-import { TenantEndpoints, type Wanting } from './tenant-endpoints.ts'
+import { createEventMatcher } from './endpoint.ts'
+import type { EndpointDocs, EndpointDoc } from './endpoint-docs.ts'
+import { TenantEndpoints, type EndpointSubscription } from './tenant-endpoints.ts'
 
-const REMEMBERED_BODY = 65_536
+const MAX_REMEMBERED_BODY = 65_536
 
 export class Subscriptions {
   readonly #docs: EndpointDocs
-  /** By tenant: there may be thousands of them with a few endpoints each, and an event is of one. */
+  /** By tenant, because thousands of tenants may have a few endpoints each. */
   #tenants: ReadonlyMap<string, TenantEndpoints> = new Map()
-  /** A delivery asks whether anybody wants an event, and then who does; so does the next one. */
-  #latest: { readonly event: FlowEvent; readonly ids: readonly string[] } | undefined
-  /** As long as the document is at hand, so is what was made of it. */
-  readonly #made = new WeakMap<KeptEndpoint, Wanting>()
-  /** Of the routes, when the list above was read. */
+  /** The result for the last event, because each delivery asks twice: whether any endpoint matches, and which ones. */
+  #lastMatch: { readonly event: FlowEvent; readonly ids: readonly string[] } | undefined
+  /** The parsed form of a document lives as long as the cached document. */
+  readonly #parsed = new WeakMap<EndpointDoc, EndpointSubscription>()
+  /** The epoch of the routes at which the list was read. */
   epoch = 0
   #reading: Promise<void> = Promise.resolve()
-  #next: Promise<void> | undefined
+  #queuedRead: Promise<void> | undefined
 
   constructor(docs: EndpointDocs) {
     this.#docs = docs
   }
 
-  of(event: FlowEvent): readonly string[] {
-    // What is remembered is kept alive with its body.
-    if (event.body.length > REMEMBERED_BODY) return this.#found(event)
-    if (this.#latest?.event !== event) this.#latest = { event, ids: this.#found(event) }
-    return this.#latest.ids
+  matching(event: FlowEvent): readonly string[] {
+    // The cache keeps its event alive, so events with a large body are not cached.
+    if (event.body.length > MAX_REMEMBERED_BODY) return this.#findMatching(event)
+    if (this.#lastMatch?.event !== event) this.#lastMatch = { event, ids: this.#findMatching(event) }
+    return this.#lastMatch.ids
   }
 
-  #found(event: FlowEvent): readonly string[] {
-    const { addressee, tenant = '' } = event
+  #findMatching(event: FlowEvent): readonly string[] {
+    const { targetEndpoint: addressee, tenant = '' } = event
     const endpoints = this.#tenants.get(tenant)
     if (endpoints === undefined) return []
-    // Its sender chose it: it is not asked whether it wants it, but nothing of one tenant ever reaches another.
+    // The publisher chose this endpoint, so its filter does not count. Its tenant still does.
     if (addressee !== undefined) return endpoints.has(addressee) ? [addressee] : []
-    return endpoints.thatWant(event)
+    return endpoints.matching(event)
   }
 
-  /** Whoever asks while it is being read shares the next reading: one that begins after what they know of. */
+  /**
+   * `refresh` reads the list again. Calls during a read share the next read, which starts after the changes they know
+   * of.
+   */
   refresh(): Promise<void> {
-    this.#next ??= this.#reading.then(() => {
-      this.#next = undefined
+    this.#queuedRead ??= this.#reading.then(() => {
+      this.#queuedRead = undefined
       const reading = this.#read()
       this.#reading = reading.catch(() => {})
       return reading
     })
-    return this.#next
+    return this.#queuedRead
   }
 
   async #read(): Promise<void> {
-    const { kept, routes } = await this.#docs.all()
+    const { value: kept, routes } = await this.#docs.readAll()
     const proven = kept.filter(({ proof }) => proof !== 'pending')
     const byTenant = Map.groupBy(
-      proven.map((one) => this.#wantingOf(one)),
+      proven.map((one) => this.#toSubscription(one)),
       ({ tenant }) => tenant,
     )
     this.#tenants = new Map(Array.from(byTenant, ([tenant, endpoints]) => [tenant, new TenantEndpoints(endpoints)]))
-    this.#latest = undefined
+    this.#lastMatch = undefined
     this.epoch = routes
   }
 
-  #wantingOf(kept: KeptEndpoint): Wanting {
+  #toSubscription(kept: EndpointDoc): EndpointSubscription {
     const { id, tenant, eventFilter } = kept
-    const made = this.#made.get(kept) ?? { id, tenant, eventFilter, wants: wantedBy(kept) }
-    this.#made.set(kept, made)
+    const made = this.#parsed.get(kept) ?? { id, tenant, eventFilter, wants: createEventMatcher(kept) }
+    this.#parsed.set(kept, made)
     return made
   }
 }

@@ -1,22 +1,22 @@
-// The endpoints of one tenant, of which there may be thousands. Most name the types that they want, and are found by these: only the
-// others are asked one by one whether they want an event.
+// `TenantEndpoints` finds the endpoints of one tenant that match an event. Endpoints without globs are indexed by
+// type, so only the others are tried one by one.
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { Endpoint } from './endpoint.ts'
 
-export interface Wanting extends Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'> {
+export interface EndpointSubscription extends Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'> {
   wants(event: FlowEvent): boolean
 }
 
 export class TenantEndpoints {
   readonly #ids: ReadonlySet<string>
-  readonly #byName = new Map<string, Wanting[]>()
-  readonly #byGlob: Wanting[] = []
+  readonly #byName = new Map<string, EndpointSubscription[]>()
+  readonly #byGlob: EndpointSubscription[] = []
 
-  constructor(endpoints: readonly Wanting[]) {
+  constructor(endpoints: readonly EndpointSubscription[]) {
     this.#ids = new Set(endpoints.map(({ id }) => id))
     for (const one of endpoints) {
       if (one.eventFilter.some((glob) => glob.includes('*'))) this.#byGlob.push(one)
-      else for (const name of new Set(one.eventFilter)) this.#named(name).push(one)
+      else for (const name of new Set(one.eventFilter)) this.#listFor(name).push(one)
     }
   }
 
@@ -24,18 +24,18 @@ export class TenantEndpoints {
     return this.#ids.has(id)
   }
 
-  thatWant(event: FlowEvent): readonly string[] {
+  matching(event: FlowEvent): readonly string[] {
     const { source, type } = event
-    const asked = [this.#byName.get(type) ?? [], this.#byName.get(`${source}/${type}`) ?? [], this.#byGlob].flat()
-    const wanting = asked.filter((one) => one.wants(event)).map(({ id }) => id)
-    // One may name the type, and the type of that source as well.
+    const candidates = [this.#byName.get(type) ?? [], this.#byName.get(`${source}/${type}`) ?? [], this.#byGlob].flat()
+    const wanting = candidates.filter((one) => one.wants(event)).map(({ id }) => id)
+    // An endpoint may name both `type` and `source/type`.
     return wanting.length < 2 ? wanting : [...new Set(wanting)]
   }
 
-  #named(name: string): Wanting[] {
+  #listFor(name: string): EndpointSubscription[] {
     const known = this.#byName.get(name)
     if (known !== undefined) return known
-    const made: Wanting[] = []
+    const made: EndpointSubscription[] = []
     this.#byName.set(name, made)
     return made
   }

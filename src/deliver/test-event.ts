@@ -1,41 +1,41 @@
-// One event to one endpoint, to see whether it gets there: signed and guarded as all others, in no lane, tried once. It counts
-// neither for the health of the endpoint nor for its breaker.
+// `sendTestEvent` posts one test event to one endpoint, signed and guarded like any other. It uses no lane and no
+// retry, and counts neither for the health nor for the breaker.
 import type { Millis } from '../clock.ts'
 import { newEventId } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
-import type { Addressed } from './endpoints.ts'
-import { kept } from './history.ts'
-import { outcomeOf } from './outcome.ts'
-import { impatiently, postBatch, type PostingParts } from './posting.ts'
+import type { EndpointTarget } from './endpoints.ts'
+import { cleanText } from './health/history.ts'
+import { decideOutcome } from './outcome.ts'
+import { withinDeadline, postBatch, type SendDependencies } from './send-batch.ts'
 
 export interface TestResult {
-  /** The id of the event that was sent. */
+  /** The id of the test event. */
   readonly event: string
   readonly delivered: boolean
   readonly ms: Millis
-  /** Of the answer; not there if there was none. */
+  /** The HTTP status; missing if there was no response. */
   readonly status?: number
-  /** The first 1,000 characters. */
+  /** The first 1,000 characters of the response body. */
   readonly answer?: string
-  /** Empty: it was delivered. */
+  /** Empty if the event was delivered. */
   readonly error: string
 }
 
 const TYPE = 'endpoint.test'
 
-export async function sendTest(parts: PostingParts, to: Addressed): Promise<TestResult> {
-  const now = parts.now()
+export async function sendTestEvent(deps: SendDependencies, to: EndpointTarget): Promise<TestResult> {
+  const now = deps.now()
   const { id: endpoint, tenant } = to.endpoint
   const body = Buffer.from(JSON.stringify({ endpoint, text: 'This is a test: nothing has happened.' }))
   const named = { id: newEventId(now), source: 'sluice', type: TYPE, time: now, tenant, subject: endpoint }
   const event = new FlowEvent({ ...named, attributes: '', body })
-  const { posted, ids } = await impatiently(parts, (some) => postBatch(some, to, { type: TYPE, events: [event] }))
-  const outcome = outcomeOf(posted, ids, now)
+  const { posted, ids } = await withinDeadline(deps, (some) => postBatch(some, to, { type: TYPE, events: [event] }))
+  const outcome = decideOutcome(posted, ids, now)
   return {
     event: event.id,
     delivered: outcome.kind === 'delivered',
     ms: Math.round(posted.ms),
-    ...(posted.kind === 'answered' && { status: posted.status, answer: kept(posted.body.toString()) }),
+    ...(posted.kind === 'answered' && { status: posted.status, answer: cleanText(posted.body.toString()) }),
     error: 'reason' in outcome ? outcome.reason : '',
   }
 }

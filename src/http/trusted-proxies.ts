@@ -1,11 +1,12 @@
-// Which proxies are listed: one answer for whose forwarded headers are believed and for whose connections are not counted.
+// `trustedProxies` decides whose forwarded headers are trusted and whose connections are not bounded, with one rule for
+// both.
 import { SluiceError } from '../errors.ts'
-import { addressList } from '../sources/address-list.ts'
+import { createAddressTest } from '../sources/address-list.ts'
 
-/** Undefined is the address of a connection that is gone. */
+/** `IsTrusted` gets undefined for a closed connection. */
 export type IsTrusted = (address: string | undefined) => boolean
 
-/** Names that proxies are commonly listed by. */
+/** The common names of proxy networks. */
 const NETWORKS: ReadonlyMap<string, readonly string[]> = new Map([
   ['loopback', ['127.0.0.0/8', '::1']],
   ['linklocal', ['169.254.0.0/16', 'fe80::/10']],
@@ -14,20 +15,23 @@ const NETWORKS: ReadonlyMap<string, readonly string[]> = new Map([
 
 export function trustedProxies(listed: readonly string[] = []): IsTrusted {
   if (!Array.isArray(listed)) {
-    throw new SluiceError('CONFIG_INVALID', "listen: trustProxy is a list of addresses and networks: ['10.0.0.0/8'].")
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      "listen: trustProxy must be a list of addresses and networks, e.g. ['10.0.0.0/8'].",
+    )
   }
-  // An empty list lets nobody in here, and is refused there.
+  // Here an empty list trusts no proxy; `createAddressTest` would reject it.
   if (listed.length === 0) return () => false
-  const isListed = addressList(
+  const isListed = createAddressTest(
     'listen: trustProxy',
     listed.flatMap((entry: string) => NETWORKS.get(entry) ?? entry),
   )
   return (address) => address !== undefined && isListed(withoutPort(address))
 }
 
-/** Some proxies forward the port as well: 203.0.113.7:4711, [2001:db8::1]:4711. */
+/** `withoutPort` removes a port: some proxies forward 203.0.113.7:4711 or [2001:db8::1]:4711. */
 export function withoutPort(address: string): string {
-  // Before anything is looked for: an address of IPv4 without a port is the usual one.
+  // The common case first: an IPv4 address without a port.
   if (!address.includes(':')) return address
   return (
     PORT.exec(address)

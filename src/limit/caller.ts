@@ -1,66 +1,67 @@
-// On whose behalf a call is made: a run that is over, or a caller who gave up, must not use a slot (M4).
+// `LimitCaller` is the run or the caller behind a call. An ended run and an aborted caller must not use a slot (M4).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { runScope, type RunScope } from '../scope.ts'
+import { runContext, type RunContext } from './run-context.ts'
 
-/** The run this call belongs to is no longer this process's: somebody else may be doing the same work already. */
-export class RunLost extends SluiceError {
+/** `RunLostError` means that the run of the call is no longer live here; another process may already repeat its work. */
+export class RunLostError extends SluiceError {
   readonly run: string
   readonly limit: string
 
   constructor(run: string, limit: string, why: string) {
-    super('RUN_LOST', `The run ${run} ${why}, so that its call under ${limit} was not made.`)
+    super('RUN_LOST', `The run ${run} ${why}; its call under ${limit} was not made.`)
     this.run = run
     this.limit = limit
   }
 }
 
-export class Caller {
-  /** The run's own signal and that of the call: either ends it. */
+export class LimitCaller {
+  /** Aborts when the run's signal or the call's signal aborts. */
   readonly signal: AbortSignal | undefined
-  readonly #scope: RunScope | undefined
+  readonly #context: RunContext | undefined
   readonly #limit: string
 
-  constructor(limit: string, own: AbortSignal | undefined) {
+  constructor(limit: string, callSignal: AbortSignal | undefined) {
     this.#limit = limit
-    this.#scope = liveScope()
-    const signals = [this.#scope?.signal, own].filter((signal) => signal !== undefined)
+    this.#context = liveRunContext()
+    const signals = [this.#context?.signal, callSignal].filter((signal) => signal !== undefined)
     this.signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0]
   }
 
-  /** Nobody else can be: outside a run a call waits as long as it takes. */
-  get mayBePutOff(): boolean {
-    return this.#scope?.standing() === 'live' && this.#scope.mayBePutOff()
+  /** Only a live run can be deferred. A call outside a run waits as long as it takes. */
+  get mayBeDeferred(): boolean {
+    return this.#context?.status() === 'live' && this.#context.mayBeDeferred()
   }
 
-  /** Whether its run has made a call under any limit. */
+  /** Whether the run has made a call under any limit. */
   get hasCalled(): boolean {
-    return this.#scope?.hasCalled === true
+    return this.#context?.hasCalled === true
   }
 
-  /** It has used a slot. */
-  called(): void {
-    this.#scope?.called()
+  /** `markCalled` records that the run has used a slot. */
+  markCalled(): void {
+    this.#context?.markCalled()
   }
 
-  /** What the run waits for, for whoever asks why it takes so long. The answer says that it no longer does. */
-  waits(until: Millis, wake: () => void): () => void {
-    return this.#scope?.waits({ limit: this.#limit, until, wake }) ?? (() => {})
+  /** `trackWait` records what the run waits for, so that `explain` can show it. It returns a function that removes the record. */
+  trackWait(until: Millis, wake: () => void): () => void {
+    return this.#context?.trackWait({ limit: this.#limit, until, wake }) ?? (() => {})
   }
 
-  /** Throws if the call must not be made any more. */
-  check(): void {
-    const scope = this.#scope
-    const standing = scope?.standing()
-    if (scope !== undefined && standing === 'lost') throw new RunLost(scope.run, this.#limit, 'has lost its lease')
-    if (scope !== undefined && standing === 'undone') throw new RunLost(scope.run, this.#limit, 'has ended')
+  /** `assertLive` throws if the call must not be made any more. */
+  assertLive(): void {
+    const context = this.#context
+    const status = context?.status()
+    if (context !== undefined && status === 'lost')
+      throw new RunLostError(context.run, this.#limit, 'has lost its lease')
+    if (context !== undefined && status === 'undone') throw new RunLostError(context.run, this.#limit, 'has ended')
     this.signal?.throwIfAborted()
   }
 }
 
-/** What was begun in a run, and calls when that has ended (a client that refreshes its token), belongs to no run. */
-export function liveScope(): RunScope | undefined {
-  const scope = runScope.getStore()
-  const standing = scope?.standing()
-  return standing === 'done' || standing === 'undone' ? undefined : scope
+/** Code that a run started may call after the run ended, e.g. a client that refreshes its token. Such a call is outside of any run. */
+export function liveRunContext(): RunContext | undefined {
+  const context = runContext.getStore()
+  const status = context?.status()
+  return status === 'done' || status === 'undone' ? undefined : context
 }

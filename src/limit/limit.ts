@@ -1,147 +1,154 @@
-// The limit as an app uses it: a rate that all flows and processes share, around any call (M1 to M7).
+// `Limit` is a rate that all flows and processes share; it wraps any call (M1 to M7).
 import { NEVER, type Clock } from '../clock.ts'
-import { millis, type Duration } from '../model/duration.ts'
-import { tooCostly } from '../model/limit.ts'
-import { onlyKnown } from '../model/options.ts'
-import type { AnyListener } from '../observe/events.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import { isTooCostly } from '../model/limit.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { AnyListener } from '../observe/emitter.ts'
 import type { Store } from '../store/contract/index.ts'
-import { Caller } from './caller.ts'
-import { HandOver } from './hand-over.ts'
+import { LimitCaller } from './caller.ts'
+import { StallGuard } from './stall-guard.ts'
 import { limitedFetch } from './limited-fetch.ts'
-import { invalid, limitSettings, titleOf, whole, type LimitOptions, type LimitSettings } from './options.ts'
-import { observeLimit, pauseLimit, resumeLimit, type RegulateParts, type Seen } from './regulate.ts'
-import { askedFor } from './retry-after.ts'
-import { Slots, type SlotRequest } from './slots.ts'
-import { SlotsMissed, takeSlot } from './take-slot.ts'
-import { ToldPauses } from './told-pauses.ts'
+import {
+  invalid,
+  parseLimitOptions,
+  limitTitle,
+  assertWholeNumber,
+  type LimitOptions,
+  type LimitSettings,
+} from './options.ts'
+import { observeLimit, pauseLimit, resumeLimit, type RegulateDependencies, type ObservedUsage } from './regulate.ts'
+import { retryAfterDelay } from './retry-after.ts'
+import { SlotReservations, type SlotRequest } from './reservations.ts'
+import { SlotsMissedError, takeSlot } from './take-slot.ts'
+import { PauseEvents } from './pause-events.ts'
 
 export type { LimitOptions } from './options.ts'
 
 interface CallOptions {
-  /** How many calls it counts as, in each of its limits; 1 unless said. */
+  /** How many calls this one counts as, in each of its limits (default 1). */
   cost?: number
-  /** Further limits of the same app that this call is under; all are reserved in one step. */
+  /** Further limits of the same app for this call. The store reserves slots of all of them in one step. */
   with?: readonly Limit[]
-  /** Ends the wait for a slot, and is handed to the call. */
+  /** Aborts the wait for a slot. The call receives it as well. */
   signal?: AbortSignal
 }
 
 export interface Limit {
   readonly name: string
-  /** As declared. */
+  /** The declared rate. */
   readonly numbers: Pick<LimitSettings, 'rate' | 'per' | 'burst'>
-  /** Makes the call as soon as it has a slot. Inside a run, a slot beyond `maxWait` puts the run off instead. */
+  /** `run` makes the call as soon as it has a slot. Inside a run, a slot further away than `maxWait` defers the run instead. */
   run<T>(call: (signal: AbortSignal | undefined) => T | Promise<T>, options?: CallOptions): Promise<T>
-  /** A drop-in fetch: each request is under this limit, and a refusal with Retry-After pauses it. */
+  /** `fetch` is a drop-in replacement: each request is under this limit, and a rejection with Retry-After pauses the limit. */
   readonly fetch: typeof globalThis.fetch
   /**
-   * For every process: for so long, or for as long as the response asks in Retry-After, whatever its status. One without
-   * that header pauses nothing, unless it is a 429: then for a second.
+   * `pause` pauses the limit in every process, for the duration or for the Retry-After of the response, of any status. A response
+   * without that header pauses nothing, except a 429, which pauses the limit for a second.
    */
   pause(why: Response | Duration): Promise<void>
-  /** Ends a pause, and the slowness after one. */
+  /** `resume` ends a pause and the reduced rate after it. */
   resume(): Promise<void>
-  /** Corrects the limit by what the other side has counted. */
-  observe(seen: Seen): Promise<void>
-  /** A limit with the same numbers for each key. */
+  /** `observe` corrects the limit with the usage that the API reports. */
+  observe(seen: ObservedUsage): Promise<void>
+  /** `per` returns a separate limit with the same numbers for each key. */
   per(key: string): Limit
 }
 
-/** One object for all limits of an app: those that share it share their calls to the store. */
-export interface LimitParts {
+/** `LimitDependencies` is one object for all limits of an app: limits with the same object share their calls to the store. */
+export interface LimitDependencies {
   readonly store: () => Promise<Store>
   readonly clock: Clock
   readonly emit: AnyListener
   readonly fetch: typeof globalThis.fetch
 }
 
-export function makeLimit(name: string, options: LimitOptions, parts: LimitParts): Limit {
-  return new SharedLimit(name, limitSettings(name, options), parts)
+export function createLimit(name: string, options: LimitOptions, deps: LimitDependencies): Limit {
+  return new SharedLimit(name, parseLimitOptions(name, options), deps)
 }
 
 export function isLimit(value: unknown): value is Limit {
   return value instanceof SharedLimit
 }
 
-/** When the app stops: nobody waits for a slot any more, and slots nobody will use are given back. */
-export async function endLimits(parts: LimitParts): Promise<void> {
-  const { slots, regulating } = sharedFor(parts)
-  regulating.pauses.end()
-  await slots.end()
+/** `closeLimits` ends all waits when the app stops and returns the unused slots. */
+export async function closeLimits(deps: LimitDependencies): Promise<void> {
+  const { slots, regulating } = sharedStateFor(deps)
+  regulating.pauses.stop()
+  await slots.close()
 }
 
-interface Shared {
-  readonly slots: Slots
-  readonly handOver: HandOver
-  readonly regulating: RegulateParts
+interface SharedLimitState {
+  readonly slots: SlotReservations
+  readonly handOver: StallGuard
+  readonly regulating: RegulateDependencies
 }
 
-const sharedOf = new WeakMap<LimitParts, Shared>()
+const sharedStates = new WeakMap<LimitDependencies, SharedLimitState>()
 
-function sharedFor(parts: LimitParts): Shared {
-  const known = sharedOf.get(parts)
+function sharedStateFor(deps: LimitDependencies): SharedLimitState {
+  const known = sharedStates.get(deps)
   if (known !== undefined) return known
-  const { store, clock, emit } = parts
-  const regulating = { store, clock, emit, pauses: new ToldPauses(parts) }
-  const shared = { slots: new Slots(parts), handOver: new HandOver(regulating), regulating }
-  sharedOf.set(parts, shared)
+  const { store, clock, emit } = deps
+  const regulating = { store, clock, emit, pauses: new PauseEvents(deps) }
+  const shared = { slots: new SlotReservations(deps), handOver: new StallGuard(regulating), regulating }
+  sharedStates.set(deps, shared)
   return shared
 }
 
 const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'with', 'signal'] satisfies (keyof CallOptions)[])
 
-const MOST_MISSED = 10
+const MAX_MISSED = 10
 
 class SharedLimit implements Limit {
   readonly name: string
   readonly fetch: typeof globalThis.fetch
   readonly numbers: Limit['numbers']
   readonly #settings: LimitSettings
-  readonly #parts: LimitParts
-  readonly #shared: Shared
+  readonly #deps: LimitDependencies
+  readonly #shared: SharedLimitState
 
-  constructor(name: string, settings: LimitSettings, parts: LimitParts) {
+  constructor(name: string, settings: LimitSettings, deps: LimitDependencies) {
     this.name = name
     this.#settings = settings
     this.numbers = { rate: settings.rate, per: settings.per, burst: settings.burst }
-    this.#parts = parts
-    this.#shared = sharedFor(parts)
+    this.#deps = deps
+    this.#shared = sharedStateFor(deps)
     this.fetch = limitedFetch(
       { name, retries: settings.retries, run: (call, options) => this.run(call, options) },
-      { ...this.#shared.regulating, fetch: parts.fetch },
+      { ...this.#shared.regulating, fetch: deps.fetch },
     )
   }
 
   async run<T>(call: (signal: AbortSignal | undefined) => T | Promise<T>, options: CallOptions = {}): Promise<T> {
-    const limits = this.#limitsOf(options)
+    const limits = this.#requestedLimits(options)
     const { slots, handOver } = this.#shared
-    const name = listed(limits.map((limit) => limit.name))
-    const caller = new Caller(name, options.signal)
-    caller.check()
-    const wish = { name, limits, maxWait: this.#settings.maxWait, caller }
-    for (let missed = 0; missed < MOST_MISSED; missed++) {
-      const slot = await takeSlot({ slots, clock: this.#parts.clock }, wish)
-      caller.check()
-      // The answer may have taken long, or this process stood still: then the slot goes by, and another is taken (M1).
+    const name = joinNames(limits.map((limit) => limit.name))
+    const caller = new LimitCaller(name, options.signal)
+    caller.assertLive()
+    const request = { name, limits, maxWait: this.#settings.maxWait, caller }
+    for (let missed = 0; missed < MAX_MISSED; missed++) {
+      const slot = await takeSlot({ slots, clock: this.#deps.clock }, request)
+      caller.assertLive()
+      // If the reply was slow or the event loop was blocked, the slot is no longer fresh, and the call takes another one (M1).
       if (!slots.isFresh(slot)) continue
-      const held = handOver.heldFor(limits)
+      const held = handOver.holdTime(limits)
       if (held === 0) {
-        handOver.handed(limits)
+        handOver.trackCall(limits)
         return call(caller.signal)
       }
-      await slots.sleepers.sleep(held, caller.signal, []).over
-      caller.check()
+      await slots.sleepers.sleep(held, caller.signal, []).done
+      caller.assertLive()
     }
-    throw new SlotsMissed(name, MOST_MISSED)
+    throw new SlotsMissedError(name, MAX_MISSED)
   }
 
   async pause(why: Response | Duration): Promise<void> {
     if (typeof why !== 'object') {
-      // Somebody's wish says nothing about the rate.
-      const duration = Math.min(millis(why, `${titleOf(this.name)}.pause`), NEVER)
+      // A pause by hand says nothing about the rate, so it does not slow the limit afterwards.
+      const duration = Math.min(parseDuration(why, `${limitTitle(this.name)}.pause`), NEVER)
       return pauseLimit(this.#shared.regulating, this.name, duration, false)
     }
-    const asked = askedFor(why, this.#parts.clock.now())
+    const asked = retryAfterDelay(why, this.#deps.clock.now())
     if (asked !== undefined) await pauseLimit(this.#shared.regulating, this.name, asked, true)
   }
 
@@ -149,63 +156,64 @@ class SharedLimit implements Limit {
     await resumeLimit(this.#shared.regulating, this.name)
   }
 
-  async observe(seen: Seen): Promise<void> {
-    await observeLimit(this.#shared.regulating, { ...this.#numbers(1), title: titleOf(this.name) }, seen)
+  async observe(seen: ObservedUsage): Promise<void> {
+    await observeLimit(this.#shared.regulating, { ...this.#toRequestedLimit(1), title: limitTitle(this.name) }, seen)
   }
 
   per(key: string): Limit {
     if (typeof key !== 'string' || key === '') {
       throw invalid(
-        `${titleOf(this.name)}.per was given ${JSON.stringify(key) ?? 'undefined'}; a key is text, and not empty.`,
+        `${limitTitle(this.name)}.per: the key must be a non-empty string; got ${JSON.stringify(key) ?? 'undefined'}.`,
       )
     }
-    return new SharedLimit(`${this.name}/${key}`, this.#settings, this.#parts)
+    return new SharedLimit(`${this.name}/${key}`, this.#settings, this.#deps)
   }
 
-  #numbers(cost: number): SlotRequest['limits'][number] {
+  #toRequestedLimit(cost: number): SlotRequest['limits'][number] {
     const { rate, per, burst } = this.#settings
     return { name: this.name, rate, per, burst, cost }
   }
 
-  #limitsOf(options: CallOptions): SlotRequest['limits'] {
-    const title = `${titleOf(this.name)}.run`
-    onlyKnown(options, CALL_OPTIONS, `${title}: `)
-    const cost = whole(options.cost ?? 1, 1, `${title}: cost`)
-    const limits = [this.#numbers(cost)]
+  #requestedLimits(options: CallOptions): SlotRequest['limits'] {
+    const title = `${limitTitle(this.name)}.run`
+    assertKnownOptions(options, CALL_OPTIONS, `${title}: `)
+    const cost = assertWholeNumber(options.cost ?? 1, 1, `${title}: cost`)
+    const limits = [this.#toRequestedLimit(cost)]
     const others: unknown = options.with ?? []
-    if (!Array.isArray(others))
-      throw invalid(`${title}: with is ${kindOf(others)}, not a list of limits; put it in [ ].`)
+    if (!Array.isArray(others)) throw invalid(`${title}: with must be a list of limits; got ${describeKind(others)}.`)
     for (const other of others as readonly unknown[]) {
-      if (!(other instanceof SharedLimit) || other.#parts !== this.#parts) {
-        const what = other instanceof SharedLimit ? JSON.stringify(other.name) : kindOf(other)
-        throw invalid(`${title}: with has ${what}, which is no limit of the same app.`)
+      if (!(other instanceof SharedLimit) || other.#deps !== this.#deps) {
+        const what = other instanceof SharedLimit ? JSON.stringify(other.name) : describeKind(other)
+        throw invalid(`${title}: with must contain limits of the same app; got ${what}.`)
       }
-      limits.push(other.#numbers(cost))
+      limits.push(other.#toRequestedLimit(cost))
     }
-    this.#checkLimits(limits, title)
+    this.#assertLimits(limits, title)
     return limits
   }
 
-  #checkLimits(limits: SlotRequest['limits'], title: string): void {
-    // The store looks for a moment that suits each entry by itself: twice the same would be given room for one.
+  #assertLimits(limits: SlotRequest['limits'], title: string): void {
+    // The store finds a time for each entry by itself, so the same limit twice would get room for one call only.
     const names = limits.map((limit) => limit.name)
     const twice = names.find((name, n) => names.indexOf(name) !== n)
     if (twice !== undefined)
-      throw invalid(`${title}: ${JSON.stringify(twice)} is there twice; say it once, with a cost.`)
-    const costly = limits.find((limit) => tooCostly(limit))
+      throw invalid(
+        `${title}: ${JSON.stringify(twice)} must occur only once. Use cost to count the call more than once.`,
+      )
+    const costly = limits.find((limit) => isTooCostly(limit))
     if (costly === undefined) return
     const [bound, most] = costly.burst > 0 ? ['burst', costly.burst] : ['rate', costly.rate]
-    const fix = `make it cost less, or raise the ${bound} of ${titleOf(costly.name)}`
-    throw invalid(`${title}: cost is ${costly.cost}, above the ${bound} of ${most}; ${fix}.`)
+    const fix = `Lower the cost, or raise the ${bound} of ${limitTitle(costly.name)}`
+    throw invalid(`${title}: cost must be at most the ${bound} of ${most}; got ${costly.cost}. ${fix}.`)
   }
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-function listed(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }
 
-function kindOf(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === undefined || value === null) return String(value)
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

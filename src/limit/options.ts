@@ -1,19 +1,19 @@
-// What an app may say about a limit, checked when the app is built: a limit that could not hold is refused, not bent.
+// `parseLimitOptions` checks the options of a limit when the app is built. It rejects a limit that it cannot enforce.
 import { NEVER, type Millis } from '../clock.ts'
-import { DEFAULTS } from '../config.ts'
+import { DEFAULTS } from '../defaults.ts'
 import { SluiceError } from '../errors.ts'
-import { millis, type Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 
 export interface LimitOptions {
-  /** So many calls in any stretch of time as long as `per`, over all processes. */
+  /** The maximum number of calls in any period of length `per`, over all processes. */
   rate: number
   per: Duration
-  /** A token bucket of this capacity that fills by `rate` in `per`, instead of the exact window. */
+  /** Uses a token bucket of this capacity, refilled with `rate` tokens per `per`, instead of the exact window. */
   burst?: number
-  /** A run whose slot is further away is put off; 10 s unless said. Calls outside of runs wait as long as it takes. */
+  /** A run whose slot is further away is deferred (default 10 s). Calls outside of runs wait as long as it takes. */
   maxWait?: Duration
-  /** How often `fetch` repeats a request that was refused with a time to wait; 0 unless said. */
+  /** How often `fetch` repeats a request that was rejected with a time to wait (default 0). */
   retries?: number
 }
 
@@ -26,55 +26,55 @@ export interface LimitSettings {
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>(['rate', 'per', 'burst', 'maxWait', 'retries'])
-/** A slot stays fresh for a tenth of `per`; below this a store on a disk could not answer in time, ever. */
-export const SHORTEST_PER: Millis = 100
+/** A slot stays fresh for a tenth of `per`. With a shorter `per`, a store on disk could never answer in time. */
+export const MIN_PER: Millis = 100
 
-/** How a limit is called in messages. */
-export function titleOf(name: string): string {
+/** `limitTitle` names a limit in messages. */
+export function limitTitle(name: string): string {
   return `limit(${JSON.stringify(name)})`
 }
 
-export function limitSettings(name: string, options: LimitOptions): LimitSettings {
-  const title = titleOf(name)
+export function parseLimitOptions(name: string, options: LimitOptions): LimitSettings {
+  const title = limitTitle(name)
   if (typeof name !== 'string' || name === '') {
-    throw invalid(`${title} has no name; give it one that all processes share.`)
+    throw invalid(`${title} must have a name that all processes share.`)
   }
   if (name.includes('/')) {
-    const twin = `${titleOf(name.slice(0, name.indexOf('/')))}.per(${JSON.stringify(name.slice(name.indexOf('/') + 1))})`
-    throw invalid(`${title} has a slash in its name; ${twin} is called the same, and would share its slots.`)
+    const twin = `${limitTitle(name.slice(0, name.indexOf('/')))}.per(${JSON.stringify(name.slice(name.indexOf('/') + 1))})`
+    throw invalid(`${title} must not have a slash in its name: ${twin} has the same name and would share its slots.`)
   }
   if (typeof options !== 'object' || options === null) {
-    throw invalid(`${title} has no options; say rate and per: { rate: 3, per: '1s' }.`)
+    throw invalid(`${title} must have options with rate and per, e.g. { rate: 3, per: '1s' }.`)
   }
-  onlyKnown(options, KNOWN, `${title}.`)
-  const burst = whole(options.burst ?? 0, 0, `${title}.burst`)
+  assertKnownOptions(options, KNOWN, `${title}.`)
+  const burst = assertWholeNumber(options.burst ?? 0, 0, `${title}.burst`)
   return {
-    rate: rateOf(options.rate, burst, `${title}.rate`),
-    per: perOf(options.per, `${title}.per`),
+    rate: parseRate(options.rate, burst, `${title}.rate`),
+    per: parsePer(options.per, `${title}.per`),
     burst,
-    maxWait: Math.min(millis(options.maxWait ?? DEFAULTS.maxWait, `${title}.maxWait`), NEVER),
-    retries: whole(options.retries ?? 0, 0, `${title}.retries`),
+    maxWait: Math.min(parseDuration(options.maxWait ?? DEFAULTS.maxWait, `${title}.maxWait`), NEVER),
+    retries: assertWholeNumber(options.retries ?? 0, 0, `${title}.retries`),
   }
 }
 
-/** A bucket may fill by a fraction; in an exact window a fraction would never be given. */
-function rateOf(rate: number, burst: number, option: string): number {
-  if (burst === 0) return whole(rate, 1, option, ' (fewer: lengthen per)')
+/** A bucket may have a fractional rate. An exact window would never grant a fraction of a call. */
+function parseRate(rate: number, burst: number, option: string): number {
+  if (burst === 0) return assertWholeNumber(rate, 1, option, ' (for fewer calls, raise per)')
   if (Number.isFinite(rate) && rate > 0) return rate
-  throw invalid(`${option} is ${String(rate)}; it is a number above 0.`)
+  throw invalid(`${option} must be a number above 0; got ${String(rate)}.`)
 }
 
-function perOf(per: Duration, option: string): Millis {
-  const length = millis(per, option)
-  if (length >= SHORTEST_PER && length < NEVER) return length
-  const fix = `it is from '${SHORTEST_PER}ms' up: a rate of 5 in '10ms' is one of 50 in '100ms'`
-  throw invalid(`${option} is ${length} ms; ${fix}.`)
+function parsePer(per: Duration, option: string): Millis {
+  const length = parseDuration(per, option)
+  if (length >= MIN_PER && length < NEVER) return length
+  const fix = `A rate of 5 in '10ms' is a rate of 50 in '100ms'`
+  throw invalid(`${option} must be finite and at least '${MIN_PER}ms'; got ${length} ms. ${fix}.`)
 }
 
-/** Also of a single call: what `cost` may be. */
-export function whole(value: number, least: number, option: string, hint = ''): number {
+/** `assertWholeNumber` also checks the `cost` of a single call. */
+export function assertWholeNumber(value: number, least: number, option: string, hint = ''): number {
   if (Number.isSafeInteger(value) && value >= least) return value
-  throw invalid(`${option} is ${String(value)}; it is a whole number of at least ${least}${hint}.`)
+  throw invalid(`${option} must be a whole number of at least ${least}${hint}; got ${String(value)}.`)
 }
 
 export function invalid(what: string): SluiceError {

@@ -1,75 +1,80 @@
-// What the other side, or a person, says about a limit is told to the store, and then to whoever listens (M3).
+// These functions write a pause, its end, or observed usage of a limit to the store and emit the events for it (M3).
 import type { Clock, Millis } from '../clock.ts'
-import type { LimitNumbers } from '../model/limit.ts'
-import type { AnyListener } from '../observe/events.ts'
+import type { LimitParameters } from '../model/limit.ts'
+import type { AnyListener } from '../observe/emitter.ts'
 import type { RegulateCall, RegulateReply, Store } from '../store/contract/index.ts'
 import { invalid } from './options.ts'
-import type { ToldPauses } from './told-pauses.ts'
+import type { PauseEvents } from './pause-events.ts'
 
-export interface RegulateParts {
+export interface RegulateDependencies {
   readonly store: () => Promise<Store>
   readonly clock: Clock
   readonly emit: AnyListener
-  readonly pauses: ToldPauses
+  readonly pauses: PauseEvents
 }
 
-/** What the headers of the other side say. */
-export interface Seen {
-  /** How many calls of its window are used. */
+/** `ObservedUsage` is the usage that an API reports, e.g. in its headers. */
+export interface ObservedUsage {
+  /** The number of used calls in its window. */
   used: number
-  /** How many it allows; `rate`, unless said. */
+  /** The number of calls it allows (default: `rate`). */
   of?: number
-  /** When its window begins anew: a date, or milliseconds since 1970. */
+  /** When its next window starts: a date, or milliseconds since 1970. */
   resetsAt: Date | number
 }
 
-/** Any number of milliseconds before this is one of seconds that somebody forgot to multiply. */
+/** An earlier time is almost certainly a number of seconds instead of milliseconds. */
 const EARLIEST: Millis = Date.UTC(2000, 0, 1)
 
-export async function pauseLimit(parts: RegulateParts, name: string, duration: Millis, slow: boolean): Promise<void> {
-  const { pausedFor } = await regulate(parts, { name, act: { kind: 'pause', for: duration, slow } })
-  parts.pauses.paused(name, pausedFor)
-  if (slow) parts.emit('limit.slowed', { limit: name })
+export async function pauseLimit(
+  deps: RegulateDependencies,
+  name: string,
+  duration: Millis,
+  slow: boolean,
+): Promise<void> {
+  const { pausedFor } = await regulate(deps, { name, act: { kind: 'pause', for: duration, slow } })
+  deps.pauses.emitPaused(name, pausedFor)
+  if (slow) deps.emit('limit.slowed', { limit: name })
 }
 
-export async function resumeLimit(parts: RegulateParts, name: string): Promise<void> {
-  await regulate(parts, { name, act: { kind: 'resume' } })
-  parts.pauses.resumed(name)
+export async function resumeLimit(deps: RegulateDependencies, name: string): Promise<void> {
+  await regulate(deps, { name, act: { kind: 'resume' } })
+  deps.pauses.emitResumed(name)
 }
 
 export async function observeLimit(
-  parts: RegulateParts,
-  limit: LimitNumbers & { readonly name: string; readonly title: string },
-  seen: Seen,
+  deps: RegulateDependencies,
+  limit: LimitParameters & { readonly name: string; readonly title: string },
+  seen: ObservedUsage,
 ): Promise<void> {
   const { name, title, ...numbers } = limit
-  const resetsIn = resetsAtOf(seen, title) - parts.clock.now()
-  // That window is over: what was used in it says nothing about the next.
+  const resetsIn = parseResetsAt(seen, title) - deps.clock.now()
+  // A window that is over says nothing about the next one.
   if (resetsIn <= 0) return
-  const used = usedOf(seen, numbers.rate, title)
-  const { pausedFor } = await regulate(parts, { name, act: { kind: 'observe', numbers, used, resetsIn } })
-  if (used >= numbers.rate) parts.pauses.paused(name, pausedFor)
+  const used = parseUsed(seen, numbers.rate, title)
+  const { pausedFor } = await regulate(deps, { name, act: { kind: 'observe', numbers, used, resetsIn } })
+  if (used >= numbers.rate) deps.pauses.emitPaused(name, pausedFor)
 }
 
-/** What counts is how many the other side will still take: it may allow more, or fewer, than our rate. */
-function usedOf({ used, of: allowed }: Seen, rate: number, title: string): number {
+/** The number of calls that the API still accepts counts, because it may allow more or fewer calls than our rate. */
+function parseUsed({ used, of: allowed }: ObservedUsage, rate: number, title: string): number {
   for (const [option, value] of Object.entries({ used, of: allowed ?? rate })) {
     if (!Number.isFinite(value) || value < 0) {
-      throw invalid(`${title}.observe: ${option} is ${String(value)}; it is a number of calls.`)
+      throw invalid(`${title}.observe: ${option} must be a number of calls; got ${String(value)}.`)
     }
   }
   return Math.max(0, rate - Math.max(0, (allowed ?? rate) - used))
 }
 
-function resetsAtOf({ resetsAt }: Seen, title: string): Millis {
+function parseResetsAt({ resetsAt }: ObservedUsage, title: string): Millis {
   const at = Number(resetsAt)
   if (at >= EARLIEST && Number.isFinite(at)) return at
   throw invalid(
-    `${title}.observe: resetsAt is ${String(resetsAt)}; it is a Date, or milliseconds (not seconds) since 1970.`,
+    `${title}.observe: resetsAt must be a Date or milliseconds (not seconds) since 1970; got ${String(resetsAt)}.`,
   )
 }
 
-async function regulate(parts: RegulateParts, call: RegulateCall): Promise<RegulateReply> {
-  const store = await parts.store()
+async function regulate(deps: RegulateDependencies, call: RegulateCall): Promise<RegulateReply> {
+  const store = await deps.store()
   return store.regulate(call)
 }

@@ -1,9 +1,9 @@
-// Who waits for a slot sleeps until its time comes, unless there is news: the limit has changed, or the app ends.
+// `Sleepers` holds the calls that wait for the time of their slot. A changed limit and the end of the app wake them early.
 import type { Clock, Millis } from '../clock.ts'
 
-interface Sleep {
-  /** Resolves when it is over, however that came. */
-  readonly over: Promise<void>
+interface SleepHandle {
+  /** Resolves when the wait is over, however it ended. */
+  readonly done: Promise<void>
   readonly wake: () => void
 }
 
@@ -14,33 +14,33 @@ interface Sleeper {
 
 export class Sleepers {
   readonly #clock: Clock
-  readonly #asleep = new Set<Sleeper>()
+  readonly #sleeping = new Set<Sleeper>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  /** Until then, or until the signal is aborted, or until there is news of one of these limits. */
-  sleep(delay: Millis, signal: AbortSignal | undefined, limits: readonly string[]): Sleep {
+  /** `sleep` waits until the delay is over, the signal aborts, or any of the limits changes. */
+  sleep(delay: Millis, signal: AbortSignal | undefined, limits: readonly string[]): SleepHandle {
     const { promise: over, resolve } = Promise.withResolvers<void>()
     const wake = (): void => {
       cancel()
       signal?.removeEventListener('abort', wake)
-      this.#asleep.delete(sleeper)
+      this.#sleeping.delete(sleeper)
       resolve()
     }
     const sleeper = { limits, wake }
     const cancel = this.#clock.after(Math.max(0, delay), wake)
     signal?.addEventListener('abort', wake, { once: true })
-    this.#asleep.add(sleeper)
-    return { over, wake }
+    this.#sleeping.add(sleeper)
+    return { done: over, wake }
   }
 
-  news(limit: string): void {
-    for (const { limits, wake } of this.#asleep) if (limits.includes(limit)) wake()
+  wakeLimit(limit: string): void {
+    for (const { limits, wake } of this.#sleeping) if (limits.includes(limit)) wake()
   }
 
   wakeAll(): void {
-    for (const { wake } of this.#asleep) wake()
+    for (const { wake } of this.#sleeping) wake()
   }
 }

@@ -1,65 +1,65 @@
-// How one call gets its moment: it reserves, sleeps, and has the store confirm before use (M1, M2, M6, M7).
+// `takeSlot` gets one call its slot: it reserves, sleeps, and lets the store confirm the slot before use (M1, M2, M6, M7).
 import { randomUUID } from 'node:crypto'
 import { NEVER, type Clock, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { PutOff } from '../scope.ts'
-import type { Caller } from './caller.ts'
-import type { Slot, SlotRequest, Slots } from './slots.ts'
+import { RateLimitDeferred } from './run-context.ts'
+import type { LimitCaller } from './caller.ts'
+import type { Slot, SlotRequest, SlotReservations } from './reservations.ts'
 
-/** The share of a slot's freshness that may go by before it is confirmed. */
-const GRACE = 0.1
+/** The share of a slot's freshness that may pass before the confirmation. */
+const CONFIRM_SHARE = 0.1
 
-/** When to ask again for a slot that was moved far away. */
-const MOVED: Millis = 60_000
-/** Also a pause without end is looked at again. */
+/** The delay until the next request for a slot that was moved far away. */
+const MOVED_RETRY: Millis = 60_000
+/** Even an endless pause is checked again after this time. */
 const MIDWAY_MAX: Millis = 86_400_000
 
-export interface Wish {
-  /** All limits of the call, for messages: the store does not say which of them is the far one. */
+export interface TakeSlotRequest {
+  /** All limits of the call, for messages: the store does not report which of them has the distant slot. */
   readonly name: string
   readonly limits: SlotRequest['limits']
   readonly maxWait: Millis
-  readonly caller: Caller
+  readonly caller: LimitCaller
 }
 
-/** A store, or an event loop, this slow would use up the slots of all others and never make a call. */
-export class SlotsMissed extends SluiceError {
+/** `SlotsMissedError` ends a call whose slots all expired: so slow a store or event loop would waste the slots of others. */
+export class SlotsMissedError extends SluiceError {
   readonly limit: string
 
   constructor(limit: string, times: number) {
-    super('LIMIT_TOO_SLOW', `${times} slots of ${limit} in a row were old when the store had answered.`)
+    super('LIMIT_TOO_SLOW', `${times} slots of ${limit} in a row had expired when the reply of the store arrived.`)
     this.limit = limit
   }
 }
 
-export interface TakeParts {
-  readonly slots: Slots
+export interface TakeSlotDependencies {
+  readonly slots: SlotReservations
   readonly clock: Clock
 }
 
-/** Resolves when the slot's time has come. Whether it is still fresh is to be looked at right before the call. */
-export function takeSlot(parts: TakeParts, wish: Wish): Promise<Slot> {
-  return parts.slots.tracked(taken(parts, wish))
+/** `takeSlot` resolves at the time of the slot. The caller must check right before the call that the slot is still fresh. */
+export function takeSlot(deps: TakeSlotDependencies, request: TakeSlotRequest): Promise<Slot> {
+  return deps.slots.track(reserveAndSleep(deps, request))
 }
 
-async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
-  const { slots } = parts
-  const { caller, limits, maxWait } = wish
+async function reserveAndSleep(deps: TakeSlotDependencies, request: TakeSlotRequest): Promise<Slot> {
+  const { slots } = deps
+  const { caller, limits, maxWait } = request
   const ticket = randomUUID()
   let isHeld = false
   try {
     for (;;) {
-      const slot = await slots.reserve({ ticket, limits, maxWait: caller.mayBePutOff ? maxWait : NEVER })
+      const slot = await slots.reserve({ ticket, limits, maxWait: caller.mayBeDeferred ? maxWait : NEVER })
       isHeld ||= 'wait' in slot && slot.wait > 0
-      slots.check()
-      caller.check()
+      slots.assertOpen()
+      caller.assertLive()
       if ('away' in slot) {
-        if (caller.mayBePutOff) throw putOff(wish, slot.away, slot.again)
+        if (caller.mayBeDeferred) throw createDeferral(request, slot.away, slot.again)
       } else if (slot.wait === 0) {
-        caller.called()
+        caller.markCalled()
         return slot
-      } else await sleepUntil(parts, slot, wish)
-      // The same ticket even after a long stall: a pause may have moved its slot, and it keeps its place in the line.
+      } else await sleepUntil(deps, slot, request)
+      // The loop keeps the ticket even after a long block, so a slot that a pause moved keeps its order.
     }
   } catch (error) {
     if (isHeld) await slots.release(limits, ticket)
@@ -67,23 +67,24 @@ async function taken(parts: TakeParts, wish: Wish): Promise<Slot> {
   }
 }
 
-/** Before its first call it loses nothing by asking again; after one it would make that in vain. */
-function putOff({ caller, name }: Wish, away: Millis, again: Millis): PutOff {
-  return new PutOff(name, away, caller.hasCalled ? Math.min(away, MIDWAY_MAX) : again)
+/** Before its first call, a run loses nothing by asking again early. After a call, each deferral repeats that call without progress. */
+function createDeferral({ caller, name }: TakeSlotRequest, away: Millis, again: Millis): RateLimitDeferred {
+  return new RateLimitDeferred(name, away, caller.hasCalled ? Math.min(away, MIDWAY_MAX) : again)
 }
 
-async function sleepUntil({ clock, slots }: TakeParts, slot: Slot, wish: Wish): Promise<void> {
-  const { caller, limits, maxWait } = wish
-  // It was near enough when it was given: the limit was paused since, and that may be ended.
-  if (caller.mayBePutOff && slot.wait > maxWait) throw putOff(wish, slot.wait, Math.min(slot.wait, MOVED))
-  // Counted from when it was asked, but for a little: a confirmation that comes a moment early has to be asked for twice,
-  // one that comes late leaves its answer less time.
-  const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * GRACE)
-  const left = slot.wait - late
+async function sleepUntil({ clock, slots }: TakeSlotDependencies, slot: Slot, request: TakeSlotRequest): Promise<void> {
+  const { caller, limits, maxWait } = request
+  // The slot was near enough when it was reserved. A pause has moved it since, and the pause may end early.
+  if (caller.mayBeDeferred && slot.wait > maxWait)
+    throw createDeferral(request, slot.wait, Math.min(slot.wait, MOVED_RETRY))
+  // The wait counts from the request, plus a small share: too early a confirmation must be repeated, and a late one leaves less
+  // time for its reply.
+  const late = Math.max(0, clock.monotonic() - slot.sent - slot.freshFor * CONFIRM_SHARE)
+  const delay = slot.wait - late
   const names = limits.map((limit) => limit.name)
-  const { over, wake } = slots.sleepers.sleep(left, caller.signal, names)
-  const noLonger = caller.waits(clock.monotonic() + left, wake)
+  const { done: over, wake } = slots.sleepers.sleep(delay, caller.signal, names)
+  const removeWait = caller.trackWait(clock.monotonic() + delay, wake)
   await over
-  noLonger()
-  caller.check()
+  removeWait()
+  caller.assertLive()
 }

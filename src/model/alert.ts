@@ -1,97 +1,100 @@
-// An alert: a condition over the figures of an app that must hold for a while before anybody is told, and be over for as long
-// before it is called off. Its course is a pure function.
+// An alert is a condition over the stats of an app. It is raised after the condition has held for a while, and cleared after it has
+// not held for as long. `advanceAlert` is a pure function.
 import type { Millis } from '../clock.ts'
 import type { Duration } from './duration.ts'
-import type { SnapshotHolder } from './hygiene.ts'
+import type { SnapshotHolder } from './vacuum-stats.ts'
 
-/** What a condition can ask. Of the last 24 hours unless it says otherwise; `undefined` where nothing has happened yet. */
-export interface AlertFigures {
+/**
+ * `AlertStats` is what a condition can read. Values cover the last 24 hours where nothing else is noted; `undefined` means no data
+ * yet.
+ */
+export interface AlertStats {
   readonly now: Millis
   readonly deadLetters: number
-  /** From arrival to done, of 95 in a hundred. */
+  /** The 95th percentile of the time from arrival to done. */
   readonly p95: Millis | undefined
-  /** Events that failed or died and have not recovered, of all whose run ended: 0 to 1. */
+  /** The share of events with an ended run that failed or died and have not recovered: 0 to 1. */
   readonly failureRate: number | undefined
-  /** The same of the last so much, from a minute to a day. */
-  readonly over: (window: Duration) => AlertWindow
-  /** Lanes whose window is over and that wait for their turn, now, of flows that are not paused. */
+  /** The same stats over another window, from a minute to a day. */
+  readonly over: (window: Duration) => AlertWindowStats
+  /** How many lanes are ready now, in flows that are not paused. */
   readonly depth: number
-  /** How long the first lane in line has been due, of the flow where that is longest. */
+  /** How long the first ready lane has been due, in the flow where that is longest. */
   readonly oldest: Millis
   readonly storeBytes: number
-  /** Of 0 to 1: how full the disk is that the store's file lies on; undefined if it is no file. */
+  /** How full the disk of the store's file is, from 0 to 1; undefined if the store is not a file. */
   readonly diskUsed: number | undefined
-  /** `keep.bytes`, if that was said. */
+  /** The option `keep.bytes`, if it is set. */
   readonly keepBytes: number | undefined
-  /** How long each limit is paused from now on, and how long the last of those waits who want a slot. */
+  /** How long each limit stays paused, and how long the last caller waits for its slot. */
   readonly limits: readonly { readonly name: string; readonly pausedFor: Millis; readonly waitsFor: Millis }[]
-  /** How far the clock of this process is from that of the store. */
+  /** The difference between the clock of this process and that of the store. */
   readonly clockOffset: Millis
-  /** PostgreSQL: rows of the store that are done with and not cleared away yet; undefined where nobody can say. */
+  /** PostgreSQL: dead rows that the server has not vacuumed yet; undefined if unknown. */
   readonly deadRows: number | undefined
-  /** PostgreSQL: whose open transaction or snapshot keeps them from being cleared away for longest. */
+  /** PostgreSQL: the oldest open transaction or snapshot, which keeps dead rows from being vacuumed. */
   readonly snapshot: SnapshotHolder | undefined
 }
 
-export interface AlertWindow {
+export interface AlertWindowStats {
   readonly p95: Millis | undefined
   readonly failureRate: number | undefined
-  /** Events that are done. */
+  /** How many events are done. */
   readonly done: number
-  /** Events of which the failure rate is. */
+  /** How many events have ended: the denominator of the failure rate. */
   readonly ended: number
 }
 
 export interface AlertRule {
   readonly name: string
-  /** Whether it is so; a text says what is. */
-  readonly when: (figures: AlertFigures) => boolean | string
+  /** Whether the condition holds; a text describes what holds. */
+  readonly when: (stats: AlertStats) => boolean | string
   readonly for: Millis
 }
 
 export type AlertState =
   | { readonly kind: 'clear' }
-  /** It holds, but not yet for long enough. */
+  /** The condition holds, but not for long enough yet. */
   | { readonly kind: 'pending'; readonly since: Millis }
-  /** The text is that of the last look. */
+  /** `text` is that of the last check. */
   | { readonly kind: 'raised'; readonly since: Millis; readonly text: string }
-  /** It no longer holds, but not yet for long enough. */
+  /** The condition no longer holds, but not for long enough yet. */
   | { readonly kind: 'easing'; readonly since: Millis; readonly text: string; readonly easedAt: Millis }
 
-/** As it is kept. `broken`: what its condition threw when it was last asked. */
+/** `AlertRecord` is an alert as it is stored. `broken` is the error that its condition threw at the last check. */
 export type AlertRecord = AlertState & { readonly broken?: string }
 
-export const CLEAR: AlertState = { kind: 'clear' }
+export const CLEAR_ALERT: AlertState = { kind: 'clear' }
 
-export interface Look {
+export interface AlertCheck {
   readonly now: Millis
-  /** What is so; undefined: it is not. */
+  /** The description of what holds; undefined if the condition does not hold. */
   readonly text: string | undefined
   readonly for: Millis
 }
 
-/** `told`: what people are to hear of it, once each. */
-export interface Course {
+/** `AlertTransition` is the next state. `change` is the notification to send, once each. */
+export interface AlertTransition {
   readonly state: AlertState
-  readonly told: 'raised' | 'cleared' | undefined
+  readonly change: 'raised' | 'cleared' | undefined
 }
 
-export function next(state: AlertState, look: Look): Course {
-  return look.text === undefined ? eased(state, look) : held(state, look, look.text)
+export function advanceAlert(state: AlertState, look: AlertCheck): AlertTransition {
+  return look.text === undefined ? advanceWhileFalse(state, look) : advanceWhileTrue(state, look, look.text)
 }
 
-function held(state: AlertState, { now, for: least }: Look, text: string): Course {
+function advanceWhileTrue(state: AlertState, { now, for: least }: AlertCheck, text: string): AlertTransition {
   if (state.kind === 'raised' || state.kind === 'easing') {
-    return { state: { kind: 'raised', since: state.since, text }, told: undefined }
+    return { state: { kind: 'raised', since: state.since, text }, change: undefined }
   }
   const since = state.kind === 'pending' ? state.since : now
-  if (now - since < least) return { state: { kind: 'pending', since }, told: undefined }
-  return { state: { kind: 'raised', since, text }, told: 'raised' }
+  if (now - since < least) return { state: { kind: 'pending', since }, change: undefined }
+  return { state: { kind: 'raised', since, text }, change: 'raised' }
 }
 
-function eased(state: AlertState, { now, for: least }: Look): Course {
-  if (state.kind === 'clear' || state.kind === 'pending') return { state: CLEAR, told: undefined }
+function advanceWhileFalse(state: AlertState, { now, for: least }: AlertCheck): AlertTransition {
+  if (state.kind === 'clear' || state.kind === 'pending') return { state: CLEAR_ALERT, change: undefined }
   const easedAt = state.kind === 'easing' ? state.easedAt : now
-  if (now - easedAt >= least) return { state: CLEAR, told: 'cleared' }
-  return { state: { kind: 'easing', since: state.since, text: state.text, easedAt }, told: undefined }
+  if (now - easedAt >= least) return { state: CLEAR_ALERT, change: 'cleared' }
+  return { state: { kind: 'easing', since: state.since, text: state.text, easedAt }, change: undefined }
 }

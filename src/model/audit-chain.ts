@@ -1,4 +1,4 @@
-// How entries of the audit log hang together: each carries the hash of itself and of the one before.
+// `computeChainHash` links the entries of the audit log: each entry carries the hash of itself and of the one before.
 import { hash } from 'node:crypto'
 
 export interface AuditEntry {
@@ -8,7 +8,10 @@ export interface AuditEntry {
   readonly what: string
 }
 
-/** The newest entry, as a document that the store writes with it: without its last entries the chain would look whole. */
+/**
+ * `AUDIT_HEAD` is the document with the newest entry, which the store writes with that entry. Without it, a log whose last entries
+ * were removed would look complete.
+ */
 export const AUDIT_HEAD = { kind: 'audit-head', id: 'head' } as const
 
 export interface AuditHead {
@@ -16,11 +19,11 @@ export interface AuditHead {
   readonly chain: string
 }
 
-export function headOf(doc: { readonly body: Uint8Array } | undefined): AuditHead | undefined {
+export function parseAuditHead(doc: { readonly body: Uint8Array } | undefined): AuditHead | undefined {
   return doc === undefined ? undefined : (JSON.parse(Buffer.from(doc.body).toString()) as AuditHead)
 }
 
-/** `before`: the chain of the entry before, '' for the first. */
-export function chainOf(before: string, { id, at, who, what }: AuditEntry): string {
+/** `computeChainHash` returns the hash of an entry. `before` is the hash of the previous entry, '' for the first. */
+export function computeChainHash(before: string, { id, at, who, what }: AuditEntry): string {
   return hash('sha256', JSON.stringify([before, id, at, who, what]), 'base64url')
 }

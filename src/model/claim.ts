@@ -1,12 +1,12 @@
-// Transition 2 of 4: a ready lane gets its turn. A lapsed run comes back whole; otherwise a new run takes what waits
-// (L1, L7, L8, L12, L16). Which lane is next is the order of the index; this says what its turn is.
-import { later, NEVER, type Millis } from '../clock.ts'
-import { arm, type Lane, type Moment, type Rank, type Run } from './lane.ts'
+// `decideNextClaim` and `beginRun` are transition 2 of 4: a ready lane is claimed. A lapsed run comes back whole; otherwise a new
+// run takes waiting events (L1, L7, L8, L12, L16). The index decides which lane is next; this file decides what it runs.
+import { addDelay, NEVER, type Millis } from '../clock.ts'
+import { scheduleLane, type Lane, type TransitionContext, type Rank, type RunState } from './lane.ts'
 
-/** The lapse that makes a run a dead letter `crashed`. */
+/** `LAPSES_MAX` is the lapse that makes a run a dead letter with the reason `crashed`. */
 export const LAPSES_MAX = 4
-/** Every ninth turn of a lane goes to replays while they wait. */
-const LIVE_TURNS_BEFORE_REPLAY = 8
+/** Every ninth claim of a lane takes replays while they wait. */
+const LIVE_CLAIMS_BEFORE_REPLAY = 8
 
 export interface ClaimCaps {
   readonly maxEvents: number
@@ -15,46 +15,53 @@ export interface ClaimCaps {
   readonly take: 'all' | 'first' | 'last'
 }
 
-/** One turn that is being given out. */
-export interface Turn extends Moment {
+/** `ClaimContext` is one claim in progress. */
+export interface ClaimContext extends TransitionContext {
   readonly token: number
   readonly caps: ClaimCaps
 }
 
-/** What a due lane's turn is. */
-export type Next =
-  | { readonly kind: 'crashed'; readonly run: Run }
-  | { readonly kind: 'resume'; readonly run: Run }
+/** `NextClaim` is what the claim of a due lane runs. */
+export type NextClaim =
+  | { readonly kind: 'crashed'; readonly run: RunState }
+  | { readonly kind: 'resume'; readonly run: RunState }
   | { readonly kind: 'letter' }
   | { readonly kind: 'take'; readonly rank: Rank }
 
-export function nextTurn(lane: Lane, now: Millis): Next {
+export function decideNextClaim(lane: Lane, now: Millis): NextClaim {
   const run = lane.run
   if (run !== undefined) {
     if (run.state !== 'running') return { kind: 'resume', run }
-    const lapsed: Run = { ...run, lapses: run.lapses + 1, first: false, cancel: false }
+    const lapsed: RunState = { ...run, lapses: run.lapses + 1, first: false, cancel: false }
     return lapsed.lapses >= LAPSES_MAX ? { kind: 'crashed', run: lapsed } : { kind: 'resume', run: lapsed }
   }
   if (lane.letters > 0) return { kind: 'letter' }
   const replayReady = lane.replays > 0 && lane.replayDue <= now
   const liveReady = lane.waiting > 0 && lane.window <= now
-  const replayTurn = replayReady && (!liveReady || lane.passed >= LIVE_TURNS_BEFORE_REPLAY)
+  const replayTurn = replayReady && (!liveReady || lane.passed >= LIVE_CLAIMS_BEFORE_REPLAY)
   return { kind: 'take', rank: replayTurn ? 1 : 0 }
 }
 
-/** The same run, the same events, a new token. */
-export function resume(lane: Lane, run: Run, turn: Turn): Lane {
-  const live: Run = { ...run, state: 'running', token: turn.token, until: later(turn.now, turn.caps.lease) }
-  return arm({ ...freed(lane), run: live }, turn.draw, 'anew')
+/** `resumeRun` starts the same run again, with the same events and a new token. */
+export function resumeRun(lane: Lane, run: RunState, context: ClaimContext): Lane {
+  const live: RunState = {
+    ...run,
+    state: 'running',
+    token: context.token,
+    until: addDelay(context.now, context.caps.lease),
+  }
+  return scheduleLane({ ...clearHold(lane), run: live }, context.draw, 'anew')
 }
 
-export interface WaitingRow {
+export interface PlacementToTake {
   readonly pos: number
   readonly size: number
+  /** The arrival + max of the event. */
+  readonly cap: Millis
 }
 
-/** How many of the rows a run takes: at most the caps, at least one (L7). */
-export function cut(rows: readonly WaitingRow[], caps: ClaimCaps): number {
+/** `countEventsToTake` returns how many rows a run takes: at most the caps, and at least one (L7). */
+export function countEventsToTake(rows: readonly Pick<PlacementToTake, 'size'>[], caps: ClaimCaps): number {
   if (caps.take !== 'all') return 1
   let bytes = 0
   let taken = 0
@@ -66,82 +73,88 @@ export function cut(rows: readonly WaitingRow[], caps: ClaimCaps): number {
   return taken
 }
 
-export interface Taken {
+export interface TakenPlacements {
   readonly rank: Rank
   /** The rows of the run, in order. */
-  readonly rows: readonly WaitingRow[]
-  /** Rows that `take` passed over: they end as superseded. */
-  readonly superseded: readonly WaitingRow[]
+  readonly rows: readonly PlacementToTake[]
+  /** The rows that `take` passed over. They end as superseded. */
+  readonly superseded: readonly PlacementToTake[]
 }
 
-/** A new run takes these rows. */
-export function begin(lane: Lane, id: string, taken: Taken, turn: Turn): Lane {
+/** `beginRun` starts a new run with these rows. */
+export function beginRun(lane: Lane, id: string, taken: TakenPlacements, context: ClaimContext): Lane {
   const size = taken.rows.reduce((sum, row) => sum + row.size, 0)
-  const run: Run = {
-    ...newRun(id, turn),
+  const run: RunState = {
+    ...createRun(id, context),
     rank: taken.rank,
     upto: taken.rows.at(-1)?.pos ?? 0,
     events: taken.rows.length,
     bytes: size,
-    cap: taken.rank === 0 ? lane.cap : NEVER,
+    cap: taken.rank === 0 ? computeRunCap(taken.rows, lane, context.caps) : NEVER,
   }
   const gone = taken.rows.length + taken.superseded.length
   const goneBytes = size + taken.superseded.reduce((sum, row) => sum + row.size, 0)
   const next: Lane =
     taken.rank === 0
       ? {
-          ...freed(lane),
+          ...clearHold(lane),
           waiting: lane.waiting - gone,
           bytes: lane.bytes - goneBytes,
           window: NEVER,
-          // Whose cap it was is not known: those left over keep it.
-          cap: lane.waiting > gone ? lane.cap : NEVER,
+          // Events left over are due when the run ends. The next window belongs to later events.
+          cap: NEVER,
           left: lane.waiting > gone,
           passed: lane.replays > 0 ? lane.passed + 1 : 0,
           run,
         }
-      : { ...freed(lane), replays: lane.replays - gone, replayDue: NEVER, passed: 0, run }
-  return arm(next, turn.draw, 'anew')
+      : { ...clearHold(lane), replays: lane.replays - gone, replayDue: NEVER, passed: 0, run }
+  return scheduleLane(next, context.draw, 'anew')
 }
 
-export interface QueuedLetter {
+/** With `take`, the run keeps the cap of all events that waited. Otherwise each cancellation would restart the wait. */
+function computeRunCap(rows: readonly PlacementToTake[], lane: Lane, { take }: ClaimCaps): Millis {
+  return take === 'all' ? rows.reduce((least, row) => Math.min(least, row.cap), NEVER) : lane.cap
+}
+
+export interface QueuedDeadLetter {
   readonly id: string
   readonly parent: string
   readonly events: number
   readonly bytes: number
 }
 
-/** A dead letter that was queued by hand runs again under its own id, tries and lapses at zero (L9). */
-export function beginLetter(lane: Lane, letter: QueuedLetter, turn: Turn): Lane {
-  const run: Run = {
-    ...newRun(letter.id, turn),
+/** `beginDeadLetterRun` starts a queued dead letter under its own id, with tries and lapses at zero (L9). */
+export function beginDeadLetterRun(lane: Lane, letter: QueuedDeadLetter, context: ClaimContext): Lane {
+  const run: RunState = {
+    ...createRun(letter.id, context),
     parent: letter.parent,
     letter: true,
     events: letter.events,
     bytes: letter.bytes,
   }
-  return arm({ ...freed(lane), letters: lane.letters - 1, run }, turn.draw, 'anew')
+  return scheduleLane({ ...clearHold(lane), letters: lane.letters - 1, run }, context.draw, 'anew')
 }
 
-function newRun(id: string, turn: Turn): Run {
+function createRun(id: string, context: ClaimContext): RunState {
   return {
     id,
     parent: '',
     state: 'running',
-    token: turn.token,
-    until: later(turn.now, turn.caps.lease),
+    token: context.token,
+    until: addDelay(context.now, context.caps.lease),
     rank: 0,
     upto: 0,
     letter: false,
     events: 0,
     bytes: 0,
     cap: NEVER,
-    started: turn.now,
+    started: context.now,
     tries: 0,
     lapses: 0,
     failed: false,
     first: true,
     cancel: false,
+    full: false,
     committed: false,
     purged: false,
     failingSince: 0,
@@ -151,7 +164,7 @@ function newRun(id: string, turn: Turn): Run {
   }
 }
 
-/** A hold that kept the lane out until now has ended. */
-function freed(lane: Lane): Lane {
+/** Removes the hold, which has ended. */
+function clearHold(lane: Lane): Lane {
   return lane.hold === undefined ? lane : { ...lane, hold: undefined }
 }

@@ -1,9 +1,9 @@
-// One thing that happened: stored once, never changed. Its body is bytes to everything but the code that reads it.
+// `Event` is one thing that happened. It is stored once and never changed. Only code that reads the body interprets its bytes.
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
-import { isTooDeep } from './depth.ts'
+import { isTooDeep } from './json-depth.ts'
 
-/** An event as a handler sees it. Attribute names are those of CloudEvents. */
+/** `Event` is an event as a store keeps it. Its attributes have the CloudEvents names. */
 export interface Event {
   readonly id: string
   readonly source: string
@@ -15,58 +15,95 @@ export interface Event {
   /** Further CloudEvents attributes as a JSON object, '' for none. */
   readonly attributes: string
   readonly body: Uint8Array
-  /** When the store took it in. */
+  /** The time at which the store stored the event. */
   readonly arrived: Millis
 }
 
-/** What is larger belongs elsewhere, and where it is into the event: stores hold a few at a time. */
+/** `OWN_SOURCES` is the prefix of the source of each event that the engine publishes to itself. No other flow gets these. */
+export const OWN_SOURCES = 'sluice.'
+
+/**
+ * `BODY_BYTES_MAX` bounds a body, because stores hold a few bodies in memory at a time. Larger data belongs elsewhere, with its
+ * location in the event.
+ */
 export const BODY_BYTES_MAX: number = 100 * 1024 * 1024
 export const ATTRIBUTES_BYTES_MAX: number = 16 * 1024 * 1024
 
-/** Stores index ids as they are. */
+/** `ID_LENGTH_MAX` is bounded because stores index ids unchanged. */
 export const ID_LENGTH_MAX = 128
 
-/** Characters, as PostgreSQL counts them: one outside the Basic Multilingual Plane is one. */
-export function isId(id: string): boolean {
+/** `isEventId` counts characters as PostgreSQL does: one outside the Basic Multilingual Plane counts once. */
+export function isEventId(id: string): boolean {
   return (
     id !== '' &&
     (id.length <= ID_LENGTH_MAX || (id.length <= 2 * ID_LENGTH_MAX && Array.from(id).length <= ID_LENGTH_MAX))
   )
 }
 
-/** As far from 1970 as a Date can be: what is further cannot be written down in a delivery. */
+/** The largest distance from 1970 that a Date can hold. A delivery could not format a later time. */
 const TIME_MAX: Millis = 8.64e15
 
-export function isTime(at: Millis): boolean {
+export function isEventTime(at: Millis): boolean {
   return Number.isInteger(at) && Math.abs(at) <= TIME_MAX
 }
 
-/** The attribute that says of an event that its bytes are sealed in the store. Nobody else may say so. */
-export const SEALED = 'sluicesealed'
+/** `ENCRYPTED_ATTRIBUTE` marks an event whose bytes are encrypted in the store. Only the engine may set it. */
+export const ENCRYPTED_ATTRIBUTE = 'sluicesealed'
 
-/** The attribute that names the one endpoint an event is for. No extension of CloudEvents can be called so. */
-export const ADDRESSEE = 'sluice-to'
+/** `TARGET_ENDPOINT_ATTRIBUTE` names the one endpoint that an event is for. No CloudEvents extension can have this name. */
+export const TARGET_ENDPOINT_ATTRIBUTE = 'sluice-to'
+
+/** `RECEIVED_ATTRIBUTE` marks an event that a source received. An event that the app published does not have it. */
+export const RECEIVED_ATTRIBUTE = 'sluice-received'
+const RECEIVED_PREFIX = `{"${RECEIVED_ATTRIBUTE}":true`
+const OWN_ATTRIBUTES = [ENCRYPTED_ATTRIBUTE, TARGET_ENDPOINT_ATTRIBUTE, RECEIVED_ATTRIBUTE] as const
+
+/** `markReceived` adds the attribute in front of the others, so that `isReceived` need not parse them. */
+export function markReceived(attributes: string): string {
+  if (attributes === '' || attributes === '{}') return `${RECEIVED_PREFIX}}`
+  return `${RECEIVED_PREFIX},${attributes.slice(1)}`
+}
+
+export function isReceived(attributes: string): boolean {
+  return attributes.startsWith(RECEIVED_PREFIX)
+}
+
+/** `isEncrypted` returns whether the body and the request of an event are encrypted in the store. */
+export function isEncrypted(attributes: string): boolean {
+  return (
+    attributes.includes(ENCRYPTED_ATTRIBUTE) &&
+    (JSON.parse(attributes) as Record<string, unknown>)[ENCRYPTED_ATTRIBUTE] === true
+  )
+}
+
+/** `parseAttributes` returns the attributes that the sender named, without those that the engine added. */
+export function parseAttributes(attributes: string): Readonly<Record<string, unknown>> {
+  if (attributes === '') return {}
+  const all = JSON.parse(attributes) as Record<string, unknown>
+  for (const name of OWN_ATTRIBUTES) delete all[name]
+  return all
+}
 
 const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 const TIME_LENGTH = 10
-const CHANCE_LENGTH = 16
+const RANDOM_LENGTH = 16
 
-// One visit to the system's source of randomness, and to the calendar, serves many ids.
-const chance = { bytes: Buffer.alloc(0), used: 0 }
-const latest = { now: -1, text: '' }
+// One read of the system's randomness, and one formatted time, serve many ids.
+const entropy = { bytes: Buffer.alloc(0), used: 0 }
+const latestTime = { now: -1, text: '' }
 
-/** A fresh event id: 10 characters of time, 16 of chance. Ids sort by time, which keeps indexes appending. */
+/** `newEventId` returns 10 characters of time and 16 random ones. Ids sort by time, so indexes grow at their end. */
 export function newEventId(now: Millis): string {
-  if (now !== latest.now) Object.assign(latest, { now, text: timeText(now) })
-  if (chance.used + CHANCE_LENGTH > chance.bytes.length) {
-    chance.bytes = randomBytes(CHANCE_LENGTH * 256).map((byte) => ALPHABET[byte % 32] ?? 0) as typeof chance.bytes
-    chance.used = 0
+  if (now !== latestTime.now) Object.assign(latestTime, { now, text: encodeTime(now) })
+  if (entropy.used + RANDOM_LENGTH > entropy.bytes.length) {
+    entropy.bytes = randomBytes(RANDOM_LENGTH * 256).map((byte) => ALPHABET[byte % 32] ?? 0) as typeof entropy.bytes
+    entropy.used = 0
   }
-  chance.used += CHANCE_LENGTH
-  return latest.text + chance.bytes.toString('latin1', chance.used - CHANCE_LENGTH, chance.used)
+  entropy.used += RANDOM_LENGTH
+  return latestTime.text + entropy.bytes.toString('latin1', entropy.used - RANDOM_LENGTH, entropy.used)
 }
 
-function timeText(now: Millis): string {
+function encodeTime(now: Millis): string {
   const digits = Buffer.alloc(TIME_LENGTH)
   for (let rest = now, digit = TIME_LENGTH - 1; digit >= 0; digit--, rest = Math.floor(rest / 32)) {
     digits[digit] = ALPHABET[rest % 32] ?? 0
@@ -76,30 +113,30 @@ function timeText(now: Millis): string {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-export function textOf(body: Uint8Array): string {
+export function decodeText(body: Uint8Array): string {
   return decoder.decode(body)
 }
 
-/** The body as JSON. `undefined` when it is not JSON, or nested deeper than 64: the bytes are still there. */
-export function dataOf(body: Uint8Array): unknown {
-  return jsonOf(body)?.value
+/** `parseData` returns the body as JSON, or undefined if it is not JSON or is nested deeper than 64. The bytes remain available. */
+export function parseData(body: Uint8Array): unknown {
+  return parseJson(body)?.value
 }
 
-/** With its text, as it came. */
-export function jsonOf(body: Uint8Array): { readonly text: string; readonly value: unknown } | undefined {
+/** `parseJson` returns the JSON value and its original text. */
+export function parseJson(body: Uint8Array): { readonly text: string; readonly value: unknown } | undefined {
   if (isTooDeep(body)) return undefined
-  const text = textOf(body)
+  const text = decodeText(body)
   try {
-    return { text, value: PROTOTYPE.test(text) ? JSON.parse(text, withoutPrototype) : JSON.parse(text) }
+    return { text, value: PROTO_KEY_PATTERN.test(text) ? JSON.parse(text, dropProtoKey) : JSON.parse(text) }
   } catch {
     return undefined
   }
 }
 
-/** However it is written. */
-const PROTOTYPE = /__proto__|\\u00(?:5f|6f|70|72|74)/i
+/** Matches the name in every spelling that JSON allows. */
+const PROTO_KEY_PATTERN = /__proto__|\\u00(?:5f|6f|70|72|74)/i
 
-/** A member of that name is of no use to anybody but who wants a careless copy of it to change what all objects are. */
-function withoutPrototype(name: string, value: unknown): unknown {
+/** A member with this name serves only to change the prototype of all objects through a careless copy. */
+function dropProtoKey(name: string, value: unknown): unknown {
   return name === '__proto__' ? undefined : value
 }

@@ -1,6 +1,14 @@
-// An event as code sees it: the bytes are kept as they came, text and JSON are made when somebody asks.
+// `FlowEvent` is an event as user code sees it. It keeps the bytes as received, and decodes text and JSON on demand.
 import type { Millis } from '../clock.ts'
-import { ADDRESSEE, dataOf, textOf, type Event } from './event.ts'
+import {
+  TARGET_ENDPOINT_ATTRIBUTE,
+  parseAttributes,
+  parseData,
+  isEncrypted,
+  isReceived,
+  decodeText,
+  type Event,
+} from './event.ts'
 
 export class FlowEvent {
   readonly id: string
@@ -9,7 +17,7 @@ export class FlowEvent {
   readonly time: Millis
   readonly tenant: string | undefined
   readonly subject: string | undefined
-  /** When the store took it in; undefined until then. */
+  /** The time at which the store stored the event; undefined before. */
   readonly arrived: Millis | undefined
   readonly body: Uint8Array
   readonly #attributes: string
@@ -27,31 +35,42 @@ export class FlowEvent {
     this.#attributes = event.attributes
   }
 
-  /** The body as JSON; undefined when it is not JSON. */
+  /** The body as JSON; undefined if it is not JSON. */
   get data(): unknown {
-    this.#data ??= { value: dataOf(this.body) }
+    this.#data ??= { value: parseData(this.body) }
     return this.#data.value
   }
 
   get text(): string {
-    return textOf(this.body)
+    return decodeText(this.body)
   }
 
   /** Further CloudEvents attributes. */
   get attributes(): Readonly<Record<string, unknown>> {
-    return this.#attributes === '' ? {} : (JSON.parse(this.#attributes) as Record<string, unknown>)
+    return parseAttributes(this.#attributes)
   }
 
-  /** The one endpoint it is for; undefined: whoever asked for it. */
-  get addressee(): string | undefined {
-    // Of very many hardly one has it: a look is cheaper than to read them.
-    const named = this.#attributes.includes(ADDRESSEE) ? this.attributes[ADDRESSEE] : undefined
+  /** Whether its bytes are encrypted in the store, because its source has `encrypt`. */
+  get encrypted(): boolean {
+    return isEncrypted(this.#attributes)
+  }
+
+  /** Whether a source received the event; false for an event that the app published. */
+  get received(): boolean {
+    return isReceived(this.#attributes)
+  }
+
+  /** The one endpoint that the event is for; undefined: every endpoint whose filter matches. */
+  get targetEndpoint(): string | undefined {
+    // Very few events have this attribute, so a search of the text is cheaper than parsing it.
+    if (!this.#attributes.includes(TARGET_ENDPOINT_ATTRIBUTE)) return undefined
+    const named = (JSON.parse(this.#attributes) as Record<string, unknown>)[TARGET_ENDPOINT_ATTRIBUTE]
     return typeof named === 'string' ? named : undefined
   }
 
   toJSON(): Readonly<Record<string, unknown>> {
     const { id, source, type, time, tenant, subject, data, attributes } = this
-    // Names of a sender's own come first: none of them takes the place of ours.
+    // The sender's attributes come first, so they cannot replace the engine's fields.
     return { ...attributes, id, source, type, time, tenant, subject, data: data ?? this.text }
   }
 }

@@ -1,55 +1,57 @@
-// A flow as the stages know it: which events, by what key, after what window, at what pace, how often, and the code.
-// Made from what the user wrote by schedule/flow.ts, which has checked it.
+// `Flow` is a flow as the stages use it: which events it takes, their key, window, rate and retries, and the handler.
+// flow/options.ts builds it from the user's options, after it has checked them.
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from './flow-event.ts'
-import type { WindowNumbers } from './place.ts'
+import type { WindowParameters } from './place.ts'
 
-/** What a routed event can be asked; each may throw, for it is the user's (L2a). */
-interface Routing {
-  wants(event: FlowEvent): boolean
+/** `FlowRouting` holds the user's functions that route an event. Each may throw (L2a). */
+interface FlowRouting {
+  matches(event: FlowEvent): boolean
   /** Undefined: the flow has no `key`, and each event is a lane of its own. */
-  readonly keysOf: ((event: FlowEvent) => unknown) | undefined
-  windowOf(event: FlowEvent, level: number): WindowNumbers
+  readonly selectKeys: ((event: FlowEvent) => unknown) | undefined
+  computeWindow(event: FlowEvent, level: number): WindowParameters
 }
 
-export interface FailedTry {
-  /** So far, this one included. */
+export interface FailedAttempt {
+  /** The number of failures so far, including this one. */
   readonly failures: number
-  /** Since the first of them. */
+  /** The time since the first failure. */
   readonly elapsed: Millis
-  /** In [0, 1). */
-  readonly chance: number
-  /** The other side may ask for more patience, never for less. */
-  readonly asked?: Millis | undefined
+  /** A random number in [0, 1). */
+  readonly random: number
+  /** The delay that the other side asked for. It can make the delay longer, but never shorter. */
+  readonly requestedDelay?: Millis | undefined
 }
 
-export interface Flow extends Routing {
+export interface Flow extends FlowRouting {
   readonly name: string
-  /** What other processes know of what it wants: the globs it was declared with; undefined for a predicate. */
+  /** The globs of the flow's events, which other processes use for routing; undefined for a predicate. */
   readonly globs: readonly string[] | undefined
-  /** Lanes of a tenant take turns with those of others (L5g). */
+  /** The flow is a delivery. It gets a received event only if one of its globs names the event's source. */
+  readonly isDelivery: boolean
+  /** The lanes of a tenant take turns with those of others (L5g). */
   readonly share: 'tenant' | undefined
-  /** Over all processes (L20); for shares, of one group. Infinity for none. */
+  /** The most live runs over all processes (L20), or of one group with `share`. Infinity: unbounded. */
   readonly concurrency: number
   readonly take: 'all' | 'first' | 'last'
   readonly maxEvents: number
   readonly maxBytes: number
   readonly whileRunning: 'window' | 'requeue' | 'cancel'
-  /** How long a lane remembers when these last ran: the quiet of a `leading` window. */
-  readonly keepFor: (events: readonly FlowEvent[]) => Millis
-  /** Declared by the engine for itself: it gets what no other flow does. */
-  readonly internal: boolean
+  /** How long a lane remembers the end of its last run: the `quiet` of a `leading` window. */
+  readonly rememberFor: (events: readonly FlowEvent[]) => Millis
+  /** The engine declared the flow for itself. It gets events that no other flow gets. */
+  readonly isInternal: boolean
   readonly timeout: Millis
-  /** Undefined: no further try. */
-  readonly delay: (failed: FailedTry) => Millis | undefined
-  readonly tries: number
+  /** Undefined: no further attempt. */
+  readonly retryDelay: (failed: FailedAttempt) => Millis | undefined
+  readonly maxAttempts: number
   readonly onDead: 'continue' | 'block'
-  /** The `quiet` of an adaptive window at no pressure (L22). */
-  readonly adaptiveFrom: Millis | undefined
+  /** The `quiet` of an adaptive window at level 0 (L22). */
+  readonly adaptiveBaseQuiet: Millis | undefined
   readonly retention: Millis
   readonly maxLanesPerTenant: number
   readonly run: (run: never) => unknown
 }
 
-/** Why an event waits for a flow: the sender chose it, and who stored the event does not serve it. */
-export const WAS_NAMED = 'It was named by the sender; this process does not serve it.'
+/** `NOT_SERVED_HERE` is the error of an event whose sender named a flow that the storing process does not serve. */
+export const NOT_SERVED_HERE = 'It was named by the sender; this process does not serve it.'

@@ -1,30 +1,30 @@
-// The state machine of a lane as one table: which states there are, and where each transition can lead from each.
-// ARCHITECTURE.md shows it; a test walks the real transitions at random and finds every arrow here and no other.
+// `LANE_TRANSITIONS` is the state machine of a lane as one table. ARCHITECTURE.md shows it. A test walks the real transitions at
+// random, and finds every arrow here and no other.
 import { NEVER, type Millis } from '../clock.ts'
-import { isLive, type Lane } from './lane.ts'
+import { isLiveRun, type Lane } from './lane.ts'
 
 export type LaneState =
-  /** Nothing to do; kept only if `leading` may ask, otherwise gone. */
+  /** Nothing to do. The lane is kept only if `leading` needs it. */
   | 'idle'
-  /** Its window is open. */
+  /** The window is open. */
   | 'waiting'
-  /** Its deadline has passed: it stands in line. */
+  /** The deadline has passed. */
   | 'ready'
   | 'running'
-  /** Its lease is over and nobody has taken the run up again. */
+  /** The lease has expired and no process has claimed the run again. */
   | 'lapsed'
-  /** Its run failed and waits for the next attempt. */
+  /** The run failed and waits for the next attempt. */
   | 'retrying'
-  /** Its run asked to be called again, or was given back. */
-  | 'again'
-  /** It waits for a dead letter. */
+  /** The run was snoozed or given back. */
+  | 'snoozed'
+  /** The lane waits for a dead letter. */
   | 'blocked'
-  /** Somebody holds it. */
+  /** An operator, an endpoint, a breaker or a limit holds the lane. */
   | 'held'
 
-export function stateOf(lane: Lane, now: Millis): LaneState {
+export function getLaneState(lane: Lane, now: Millis): LaneState {
   const { run } = lane
-  if (run !== undefined && isLive(run, now)) return 'running'
+  if (run !== undefined && isLiveRun(run, now)) return 'running'
   if (lane.hold !== undefined && lane.hold.until > now) return 'held'
   if (run !== undefined) return run.state === 'running' ? 'lapsed' : run.state
   if (lane.due <= now) return 'ready'
@@ -32,13 +32,13 @@ export function stateOf(lane: Lane, now: Millis): LaneState {
   return lane.blocks > 0 ? 'blocked' : 'idle'
 }
 
-export type Transition =
+export type LaneTransition =
   | 'place'
   | 'claim'
   | 'crash'
   | 'done'
   | 'retry'
-  | 'again'
+  | 'snoozed'
   | 'cancelled'
   | 'dead'
   | 'run-now'
@@ -48,11 +48,11 @@ export type Transition =
   | 'drop-letter'
   | 'time'
 
-type Arrows = Readonly<Partial<Record<LaneState, readonly LaneState[]>>>
+type TargetStates = Readonly<Partial<Record<LaneState, readonly LaneState[]>>>
 
-const AFTER_A_RUN: readonly LaneState[] = ['idle', 'waiting', 'ready', 'held']
+const STATES_AFTER_RUN: readonly LaneState[] = ['idle', 'waiting', 'ready', 'held']
 
-export const LANE_TABLE: Readonly<Record<Transition, Arrows>> = {
+export const LANE_TRANSITIONS: Readonly<Record<LaneTransition, TargetStates>> = {
   place: {
     idle: ['waiting', 'ready'],
     waiting: ['waiting', 'ready'],
@@ -60,23 +60,23 @@ export const LANE_TABLE: Readonly<Record<Transition, Arrows>> = {
     running: ['running'],
     lapsed: ['lapsed'],
     retrying: ['retrying'],
-    again: ['again'],
+    snoozed: ['snoozed'],
     blocked: ['blocked'],
     held: ['held'],
   },
-  claim: { ready: ['running'], lapsed: ['running'], retrying: ['running'], again: ['running'] },
-  /** The lapse that is one too many. */
+  claim: { ready: ['running'], lapsed: ['running'], retrying: ['running'], snoozed: ['running'] },
+  /** The fourth lapse. */
   crash: { lapsed: ['idle', 'waiting', 'ready', 'blocked'] },
-  done: { running: [...AFTER_A_RUN, 'blocked'] },
+  done: { running: [...STATES_AFTER_RUN, 'blocked'] },
   retry: { running: ['retrying', 'held'] },
-  again: { running: ['again', 'held'] },
-  cancelled: { running: ['waiting', 'ready', 'again', 'held'] },
-  dead: { running: [...AFTER_A_RUN, 'blocked'] },
+  snoozed: { running: ['snoozed', 'held'] },
+  cancelled: { running: ['waiting', 'ready', 'snoozed', 'held'] },
+  dead: { running: [...STATES_AFTER_RUN, 'blocked'] },
   'run-now': {
     waiting: ['ready'],
     ready: ['ready'],
     retrying: ['retrying'],
-    again: ['again'],
+    snoozed: ['snoozed'],
     blocked: ['blocked'],
     held: ['held'],
   },
@@ -87,20 +87,20 @@ export const LANE_TABLE: Readonly<Record<Transition, Arrows>> = {
     running: ['running'],
     lapsed: ['held'],
     retrying: ['held'],
-    again: ['held'],
+    snoozed: ['held'],
     blocked: ['held'],
     held: ['held'],
   },
-  /** Also of a hold that is over, which changes nothing. */
+  /** Also for an expired hold, which changes nothing. */
   unhold: {
-    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'again', 'blocked'],
+    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked'],
     idle: ['idle'],
     waiting: ['waiting'],
     ready: ['ready'],
     running: ['running'],
     lapsed: ['lapsed'],
     retrying: ['retrying'],
-    again: ['again'],
+    snoozed: ['snoozed'],
     blocked: ['blocked'],
   },
   'retry-letter': {
@@ -110,7 +110,7 @@ export const LANE_TABLE: Readonly<Record<Transition, Arrows>> = {
     running: ['running'],
     lapsed: ['lapsed'],
     retrying: ['retrying'],
-    again: ['again'],
+    snoozed: ['snoozed'],
     blocked: ['ready'],
     held: ['held'],
   },
@@ -121,13 +121,13 @@ export const LANE_TABLE: Readonly<Record<Transition, Arrows>> = {
     running: ['running'],
     lapsed: ['lapsed'],
     retrying: ['retrying'],
-    again: ['again'],
+    snoozed: ['snoozed'],
     blocked: ['idle', 'waiting', 'ready', 'blocked'],
     held: ['held'],
   },
   time: {
     waiting: ['ready'],
     running: ['lapsed', 'held'],
-    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'again', 'blocked'],
+    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked'],
   },
 }

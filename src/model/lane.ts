@@ -1,16 +1,16 @@
-// A lane is one flow and one key: the place where events wait. This is its state; the four transitions that change it
-// are place, claim, settle and steer, one file each, all pure.
+// `Lane` is one flow and one key: the queue in which events wait. Four pure transitions change it: place, claim, settle and steer,
+// with one file each.
 import { NEVER, type Millis } from '../clock.ts'
 import type { LaneId } from './identity.ts'
 
-/** Live events go before replayed ones (L16). */
+/** `Rank` 0 is for live events, which go before replayed events with rank 1 (L16). */
 export type Rank = 0 | 1
 
-/** Which line a lane stands in when it is ready: failing (L24) and suspect (L12) ones have slots of their own. */
-export type Line = 0 | 1 | 2
-export const HEALTHY: Line = 0
-export const FAILING: Line = 1
-export const SUSPECT: Line = 2
+/** `LaneHealth` divides the ready lanes of a flow. Failing (L24) and suspect (L12) lanes have slots of their own. */
+export type LaneHealth = 0 | 1 | 2
+export const HEALTHY: LaneHealth = 0
+export const FAILING: LaneHealth = 1
+export const SUSPECT: LaneHealth = 2
 
 export interface Attempt {
   readonly at: Millis
@@ -18,86 +18,91 @@ export interface Attempt {
   readonly error: string
 }
 
-/** One turn of a lane. While it is in the lane its events are fixed: they stand at positions up to `upto`. */
-export interface Run {
+/** `RunState` is the run of a lane. While the run exists its events are fixed: their positions go up to `upto`. */
+export interface RunState {
   readonly id: string
   readonly parent: string
-  readonly state: 'running' | 'retrying' | 'again'
+  readonly state: 'running' | 'retrying' | 'snoozed'
   readonly token: number
-  /** When the lease ends (running), or when the next attempt is due (retrying, again). */
+  /** When the lease ends (running), or when the next attempt is due (retrying, snoozed). */
   readonly until: Millis
-  /** Its events: waiting rows of this rank up to this position, or those of the dead letter of the same id. */
+  /** The events of the run: waiting rows of this rank up to this position, or those of the dead letter with the same id. */
   readonly rank: Rank
   readonly upto: number
   readonly letter: boolean
   readonly events: number
   readonly bytes: number
-  /** The least arrival + max of its events: past it nothing cancels the run. */
+  /**
+   * The earliest arrival + max of its events and of the events that `take` passed over for it. After this time nothing cancels the
+   * run.
+   */
   readonly cap: Millis
   readonly started: Millis
   readonly tries: number
   readonly lapses: number
   readonly failed: boolean
-  /** False once it has failed, lapsed, been given back or said `again`: from then on it is frozen (L8). */
+  /** False once the run has failed, lapsed, been given back or snoozed. From then on it is frozen (L8). */
   readonly first: boolean
   readonly cancel: boolean
+  /** Whether its events and the later ones fill a window. If the run is then cancelled, the lane is due at once (L3). */
+  readonly full: boolean
   readonly committed: boolean
   readonly purged: boolean
-  /** When its first attempt failed, 0 before. */
+  /** The time at which the first attempt failed; 0 before. */
   readonly failingSince: Millis
-  /** When it first said `again`, 0 before. */
+  /** The time of the first snooze; 0 before. */
   readonly againSince: Millis
-  /** What the handler keeps from one `again` to the next, base64; '' for nothing. */
+  /** What the handler keeps from one snooze to the next, in base64; '' for nothing. */
   readonly state64: string
   readonly attempts: readonly Attempt[]
 }
 
-export interface Hold {
+export interface HoldState {
   readonly reason: string
   readonly by: string
   readonly until: Millis
 }
 
 export interface Lane {
-  /** The store's own handle; 0 until stored. */
+  /** The store's own handle; 0 until the lane is stored. */
   readonly row: number
   readonly id: LaneId
   readonly flow: string
   readonly key: string
   readonly tenant: string
   readonly group: string
-  /** The last position drawn. */
+  /** The last position that was drawn. */
   readonly tail: number
-  /** Live events that wait, without those of the run. */
+  /** How many live events wait, without those of the run. */
   readonly waiting: number
   readonly bytes: number
-  /** The deadline of their window (L3); NEVER when it is not set. */
+  /** The deadline of the window of the waiting events (L3); NEVER if not set. */
   readonly window: Millis
-  /** The least arrival + max of them. */
+  /** The latest end of that window: the earliest arrival + max of the events for which the window is open. */
   readonly cap: Millis
-  /** A claim left some of them over: they are due when the run ends (L7). */
+  /** A claim left some waiting events over. They are due when the run ends (L7). */
   readonly left: boolean
   readonly replays: number
   readonly replayDue: Millis
-  /** Live turns taken while replays waited. */
+  /** How many claims took live events while replays waited. */
   readonly passed: number
-  /** Dead letters of this lane that were queued by hand. */
+  /** How many dead letters of this lane an operator has queued. */
   readonly letters: number
   readonly letterDue: Millis
-  /** Dead letters of this lane that block it. */
+  /** How many dead letters block this lane. */
   readonly blocks: number
-  readonly hold: Hold | undefined
-  /** When the last run ended, 0 if nobody asked to keep that (`leading` does, L3). */
+  readonly hold: HoldState | undefined
+  /** The time at which the last run ended; 0 if nothing needs it (`leading` does, L3). */
   readonly ended: Millis
   readonly keepUntil: Millis
-  readonly run: Run | undefined
-  /** The place in the index of deadlines: timer and queue at once (L5). NEVER: not in it. */
+  readonly run: RunState | undefined
+  /** The deadline in the index, which is timer and queue at once (L5). NEVER: the lane is not in it. */
   readonly due: Millis
   readonly ticket: number
-  readonly line: Line
+  readonly line: LaneHealth
 }
 
-export interface LaneName {
+export interface LaneIdentity {
   readonly id: LaneId
   readonly flow: string
   readonly key: string
@@ -105,7 +110,7 @@ export interface LaneName {
   readonly group: string
 }
 
-export function emptyLane(name: LaneName): Lane {
+export function createLane(name: LaneIdentity): Lane {
   return {
     row: 0,
     id: name.id,
@@ -135,68 +140,67 @@ export function emptyLane(name: LaneName): Lane {
   }
 }
 
-/** The counter of the store: tickets, tokens and run numbers come from it and never repeat (L1, L5). */
-export type Draw = () => number
+/** `DrawNumber` draws from the counter of the store. Tickets, tokens and run numbers come from it and never repeat (L1, L5). */
+export type DrawNumber = () => number
 
-/** What every transition needs from the store it runs in. */
-export interface Moment {
+/** `TransitionContext` is what every transition needs from its store. */
+export interface TransitionContext {
   readonly now: Millis
-  readonly draw: Draw
+  readonly draw: DrawNumber
 }
 
-/** When the lane has to be looked at next, whatever for. */
-function dueOf(lane: Lane): Millis {
-  const natural = naturalDue(lane)
+/** Returns when the lane needs attention next, for any reason. */
+function computeDue(lane: Lane): Millis {
+  const natural = computeDueWithoutHold(lane)
   return lane.hold === undefined ? natural : Math.max(natural, lane.hold.until)
 }
 
-function naturalDue(lane: Lane): Millis {
+function computeDueWithoutHold(lane: Lane): Millis {
   if (lane.run !== undefined) return lane.run.until
   if (lane.letters > 0) return lane.letterDue
   if (lane.blocks > 0) return NEVER
   return Math.min(lane.window, lane.replayDue)
 }
 
-function lineOf(run: Run | undefined): Line {
+function computeHealth(run: RunState | undefined): LaneHealth {
   if (run === undefined) return HEALTHY
-  // A live run is looked at again only if it lapses: it then stands where that lapse puts it.
+  // A live run needs attention only if it lapses, so it already has the health that the lapse would give it.
   const lapses = run.state === 'running' ? run.lapses + 1 : run.lapses
   if (lapses >= 2) return SUSPECT
   return run.failed ? FAILING : HEALTHY
 }
 
 /**
- * Puts the lane where its state says in the index. A deadline that is set anew draws a new ticket. The lane is one that a
- * transition has just made and nobody else has: it is completed, for another copy of so many fields would cost as much
- * as the transition.
+ * `scheduleLane` gives the lane its place in the index. A deadline that is set anew draws a new ticket. The function changes its
+ * argument, which a transition has just created: another copy of so many fields would cost as much as the transition.
  */
-export function arm(made: Lane, draw: Draw, set: 'if-moved' | 'anew'): Lane {
-  const lane: { -readonly [Field in keyof Lane]: Lane[Field] } = made
-  const due = dueOf(lane)
+export function scheduleLane(changed: Lane, draw: DrawNumber, set: 'if-moved' | 'anew'): Lane {
+  const lane: { -readonly [Field in keyof Lane]: Lane[Field] } = changed
+  const due = computeDue(lane)
   if (due !== NEVER && (set === 'anew' || due !== lane.due)) lane.ticket = draw()
   lane.due = due
-  lane.line = lineOf(lane.run)
+  lane.line = computeHealth(lane.run)
   return lane
 }
 
-/** Nothing waits, runs, blocks or is held, and nobody asks when it last ran. */
-export function isEmpty(lane: Lane, now: Millis): boolean {
-  return isIdle(lane) && !isHeld(lane, now) && lane.keepUntil <= now
+/** `isEmptyLane` returns whether nothing waits, runs, blocks or is held, and `leading` does not need the end of the last run. */
+export function isEmptyLane(lane: Lane, now: Millis): boolean {
+  return isIdleLane(lane) && !isHeldLane(lane, now) && lane.keepUntil <= now
 }
 
-/** Of a lane in which nothing is left a hold that is over stays so, should the clock be set back. */
-export function withoutPastHold(lane: Lane, now: Millis): Lane {
-  return lane.hold !== undefined && isIdle(lane) && !isHeld(lane, now) ? { ...lane, hold: undefined } : lane
+/** `dropExpiredHold` removes an expired hold from an idle lane, so that it stays expired if the clock is set back. */
+export function dropExpiredHold(lane: Lane, now: Millis): Lane {
+  return lane.hold !== undefined && isIdleLane(lane) && !isHeldLane(lane, now) ? { ...lane, hold: undefined } : lane
 }
 
-function isHeld({ hold }: Lane, now: Millis): boolean {
+function isHeldLane({ hold }: Lane, now: Millis): boolean {
   return hold !== undefined && hold.until > now
 }
 
-function isIdle({ run, waiting, replays, letters, blocks }: Lane): boolean {
+function isIdleLane({ run, waiting, replays, letters, blocks }: Lane): boolean {
   return run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
 }
 
-export function isLive(run: Run, now: Millis): boolean {
+export function isLiveRun(run: RunState, now: Millis): boolean {
   return run.state === 'running' && run.until > now
 }

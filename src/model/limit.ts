@@ -1,46 +1,46 @@
-// A limit is a rate that flows and processes share. It hands out slots: moments at which a call may be made (M1 to M5).
-// Pure: the state goes in, the state comes out; a store keeps it in one row.
-import { later, type Millis } from '../clock.ts'
+// A limit is a rate that flows and processes share. It gives out slots: times at which a call may be made (M1 to M5). All functions
+// are pure; a store keeps the state in one row.
+import { addDelay, type Millis } from '../clock.ts'
 
-export interface LimitNumbers {
+export interface LimitParameters {
   readonly rate: number
   readonly per: Millis
-  /** 0: the exact window of M1. Above: a token bucket of this capacity. */
+  /** 0: the exact window of M1. Above 0: a token bucket of this capacity. */
   readonly burst: number
   readonly cost: number
 }
 
-/** `count` calls were given the moment `at`. */
-interface Slot {
+/** `SlotEntry`: `count` calls were given the time `at`. */
+interface SlotEntry {
   readonly at: Millis
   readonly count: number
 }
 
 export interface LimitState {
-  /** Raised by every pause: a reservation of an older epoch is void (M2). */
+  /** Every pause raises it. A reservation of an older epoch is void (M2). */
   readonly epoch: number
-  /** The newest, in order: at least `rate` of them, or all there are. Older ones that may yet matter lie in pages. */
-  readonly slots: readonly Slot[]
+  /** The newest slots in order: at least `rate` of them, or all. Older slots that may still matter are in pages. */
+  readonly slots: readonly SlotEntry[]
   readonly pages: number
-  /** Token bucket only: how many tokens it lacks at a moment; slots after it are in `slots`. */
+  /** Token bucket only: how many tokens are missing at `debtAt`. Later slots are in `slots`. */
   readonly debt: number
   readonly debtAt: Millis
-  /** The last slot given: slots never go back, so that first come is first served. */
+  /** The last slot given. Slot times never decrease, so calls are first come, first served. */
   readonly last: Millis
-  /** The last moment that was told to somebody whose slot was too far away (M6). */
+  /** The last time promised to a caller whose slot was too far away (M6). */
   readonly promised: Millis
   readonly pausedUntil: Millis
-  /** `per` is stretched by this factor, which was set at `stretchedAt` and comes back (M3). */
+  /** The factor on `per`, set at `stretchedAt`. It returns to 1 over time (M3). */
   readonly stretch: number
   readonly stretchedAt: Millis
-  /** When nothing of this can matter any more. */
+  /** The time after which this state no longer matters. */
   readonly idleAt: Millis
 }
 
-/** Older slots, which matter again only if newer ones are given back, and what the bucket lacked before them. */
+/** `SlotPage` holds older slots, which matter again only if newer ones are returned, and the debt of the bucket before them. */
 export type SlotPage = Pick<LimitState, 'slots' | 'debt' | 'debtAt'>
 
-export const FRESH_LIMIT: LimitState = {
+export const INITIAL_LIMIT_STATE: LimitState = {
   epoch: 1,
   slots: [],
   pages: 0,
@@ -55,168 +55,184 @@ export const FRESH_LIMIT: LimitState = {
 }
 
 const STRETCH_ON_PAUSE = 2
-const STRETCH_KEPT_PER_MINUTE = 0.9
+const STRETCH_DECAY_PER_MINUTE = 0.9
 const MINUTE = 60_000
-/** By then a stretch is back to 1. */
-const STRETCH_BACK = 10 * MINUTE
-/** A log of slots never has more than about this many entries: above, moments are rounded up together. */
+/** After this time, a stretch is back to 1. */
+const STRETCH_RECOVERY = 10 * MINUTE
+/** The slot log has at most about this many entries per window. At higher rates, slot times are rounded up and merged. */
 const LOG_RESOLUTION = 1_000
-/** So many slots at least are at hand, so that a page is turned once for many calls. */
-const LEAST_AT_HAND = 64
-/** Nobody is told to come later than this behind the first free slot: so much is lost if those before do not come. */
-const PROMISES_AHEAD = 60 * MINUTE
-/** A pause may be ended before its time: who loses nothing by it asks again this soon. */
-const ASKS_AGAIN_IN_PAUSE = MINUTE
-/** Whoever was told a moment is there this soon after it: a process that hears nothing looks once a second. */
-const COMES_WITHIN = 1_000
+/** At least so many slots stay loaded, so that one page read serves many calls. */
+const MIN_LOADED_SLOTS = 64
+/** No promised time is later than this after the first free slot. It bounds the loss if the earlier callers do not come. */
+const MAX_PROMISE_AHEAD = 60 * MINUTE
+/** A pause may be ended early. A caller that can ask at no cost asks again this soon. */
+const RETRY_DURING_PAUSE = MINUTE
+/** A caller comes at most this long after its promised time: a process without wake-ups polls once a second. */
+const PROMISE_GRACE = 1_000
 
-/** How old a slot may be when it is used, and how much longer than `per` the window is, so that it still holds. */
-export function slack(per: Millis): Millis {
+/**
+ * `computeSlack` returns how old a slot may be when it is used. The window is longer than `per` by the same time, so the rate still
+ * holds.
+ */
+export function computeSlack(per: Millis): Millis {
   return Math.min(100, per / 10)
 }
 
-/** A cost that can never be granted: above the rate, or above the bucket (M5). */
-export function tooCostly(numbers: LimitNumbers): boolean {
+/** `isTooCostly` returns whether a cost can never be granted: it is above the rate, or above the bucket (M5). */
+export function isTooCostly(numbers: LimitParameters): boolean {
   return numbers.cost > (numbers.burst > 0 ? numbers.burst : numbers.rate)
 }
 
-export function stretchAt(state: Pick<LimitState, 'stretch' | 'stretchedAt'>, now: Millis): number {
+export function computeStretch(state: Pick<LimitState, 'stretch' | 'stretchedAt'>, now: Millis): number {
   const minutes = Math.max(0, now - state.stretchedAt) / MINUTE
-  return Math.max(1, state.stretch * STRETCH_KEPT_PER_MINUTE ** minutes)
+  return Math.max(1, state.stretch * STRETCH_DECAY_PER_MINUTE ** minutes)
 }
 
-/** The first moment at which the call may be made. */
-export function earliest(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
+/** `findEarliestSlot` returns the first time at which the call may be made. */
+export function findEarliestSlot(state: LimitState, numbers: LimitParameters, now: Millis): Millis {
   const floor = Math.max(now, state.pausedUntil, state.last)
-  return numbers.burst > 0 ? fromBucket(state, numbers, floor) : fromWindow(state, numbers, floor)
+  return numbers.burst > 0 ? findSlotInBucket(state, numbers, floor) : findSlotInWindow(state, numbers, floor)
 }
 
-function reachOf(numbers: LimitNumbers, stretch: number): Millis {
-  return numbers.per * stretch + slack(numbers.per)
+function computeWindowLength(numbers: LimitParameters, stretch: number): Millis {
+  return numbers.per * stretch + computeSlack(numbers.per)
 }
 
 /** The n-th slot lies at least `per` + slack after the (n − rate)-th. */
-function fromWindow(state: LimitState, numbers: LimitNumbers, floor: Millis): Millis {
+function findSlotInWindow(state: LimitState, numbers: LimitParameters, floor: Millis): Millis {
   let free = numbers.rate - numbers.cost
   const full = state.slots.findLast((slot) => (free -= slot.count) < 0)
-  return full === undefined ? floor : Math.max(floor, later(full.at, reachOf(numbers, stretchAt(state, floor))))
+  return full === undefined
+    ? floor
+    : Math.max(floor, addDelay(full.at, computeWindowLength(numbers, computeStretch(state, floor))))
 }
 
-/** As soon as no more tokens are missing than may be. */
-function fromBucket(state: LimitState, numbers: LimitNumbers, floor: Millis): Millis {
-  const owed = owedAfter(state, numbers, state.slots)
-  const each = perToken(state, numbers, floor)
-  return Math.max(floor, later(owed.debtAt, Math.max(0, owed.debt - (numbers.burst - numbers.cost)) * each))
+/** Returns the first time at which enough tokens are in the bucket. */
+function findSlotInBucket(state: LimitState, numbers: LimitParameters, floor: Millis): Millis {
+  const owed = computeDebt(state, numbers, state.slots)
+  const each = computeTokenInterval(state, numbers, floor)
+  return Math.max(floor, addDelay(owed.debtAt, Math.max(0, owed.debt - (numbers.burst - numbers.cost)) * each))
 }
 
-/** What the bucket lacks once these slots are used, one after the other. Slots still to come may yet be given back. */
-function owedAfter(state: LimitState, numbers: LimitNumbers, slots: readonly Slot[]): { debt: number; debtAt: Millis } {
+/** Returns the debt of the bucket after these slots are used, one after the other. Future slots may still be returned. */
+function computeDebt(
+  state: LimitState,
+  numbers: LimitParameters,
+  slots: readonly SlotEntry[],
+): { debt: number; debtAt: Millis } {
   let { debt, debtAt } = state
   for (const slot of slots) {
-    debt = Math.max(0, debt - (slot.at - debtAt) / perToken(state, numbers, slot.at)) + slot.count
+    debt = Math.max(0, debt - (slot.at - debtAt) / computeTokenInterval(state, numbers, slot.at)) + slot.count
     debtAt = slot.at
   }
   return { debt, debtAt }
 }
 
-function perToken(state: LimitState, numbers: LimitNumbers, at: Millis): Millis {
-  return (numbers.per * stretchAt(state, at)) / numbers.rate
+function computeTokenInterval(state: LimitState, numbers: LimitParameters, at: Millis): Millis {
+  return (numbers.per * computeStretch(state, at)) / numbers.rate
 }
 
-/** The slot `at` is given. */
-export function take(state: LimitState, numbers: LimitNumbers, at: Millis, now: Millis): LimitState {
-  const promised = wasMissed(state, numbers, now) ? 0 : state.promised
+/** `takeSlot` records that the slot `at` is given. */
+export function takeSlot(state: LimitState, numbers: LimitParameters, at: Millis, now: Millis): LimitState {
+  const promised = isPromiseMissed(state, numbers, now) ? 0 : state.promised
   if (numbers.burst > 0) {
     const slots = [...state.slots, { at, count: numbers.cost }]
-    const owed = owedAfter(state, numbers, slots)
-    const idleAt = Math.max(state.idleAt, later(at, owed.debt * perToken(state, numbers, at)))
-    const past = slots.filter((slot) => slot.at < now - slack(numbers.per))
-    const left = { ...owedAfter(state, numbers, past), slots: slots.slice(past.length) }
+    const owed = computeDebt(state, numbers, slots)
+    const idleAt = Math.max(state.idleAt, addDelay(at, owed.debt * computeTokenInterval(state, numbers, at)))
+    const past = slots.filter((slot) => slot.at < now - computeSlack(numbers.per))
+    const left = { ...computeDebt(state, numbers, past), slots: slots.slice(past.length) }
     return { ...state, ...left, last: at, promised, idleAt, pages: past.length > 0 ? 0 : state.pages }
   }
-  const kept = needed(state, numbers, now)
+  const kept = pruneSlots(state, numbers, now)
   const pages = kept.length < state.slots.length ? 0 : state.pages
-  const idleAt = Math.max(state.idleAt, later(at, reachOf(numbers, STRETCH_ON_PAUSE)))
-  return { ...state, slots: logged(kept, numbers, at), pages, last: at, promised, idleAt }
+  const idleAt = Math.max(state.idleAt, addDelay(at, computeWindowLength(numbers, STRETCH_ON_PAUSE)))
+  return { ...state, slots: appendSlot(kept, numbers, at), pages, last: at, promised, idleAt }
 }
 
-/** Slots out of reach, and those before the newest `rate` that can no longer be given back, never matter again. */
-function needed(state: LimitState, numbers: LimitNumbers, now: Millis): readonly Slot[] {
+/**
+ * Removes slots that no longer matter: those before the horizon, and those before the newest `rate` slots that can no longer be
+ * returned.
+ */
+function pruneSlots(state: LimitState, numbers: LimitParameters, now: Millis): readonly SlotEntry[] {
   const { slots } = state
-  const outOfReach = horizon(state, numbers, now)
+  const outOfReach = computeHorizon(state, numbers, now)
   let held = 0
   let from = slots.length
   while (from > 0 && held < numbers.rate) {
     const slot = slots[from - 1]
     if (slot === undefined || slot.at < outOfReach) break
-    if (slot.at < now - slack(numbers.per)) held += slot.count
+    if (slot.at < now - computeSlack(numbers.per)) held += slot.count
     from--
   }
   return slots.slice(from)
 }
 
-/** What lies before it is out of reach. */
-export function horizon(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
-  return now - reachOf(numbers, stretchAt(state, now))
+/** `computeHorizon` returns the time before which slots no longer matter. */
+export function computeHorizon(state: LimitState, numbers: LimitParameters, now: Millis): Millis {
+  return now - computeWindowLength(numbers, computeStretch(state, now))
 }
 
-/** Whether the slots at hand are too few to say what comes next. */
-export function lacksPage(state: LimitState, numbers: LimitNumbers): boolean {
+/** `needsSlotPage` returns whether too few slots are loaded to compute the next one. */
+export function needsSlotPage(state: LimitState, numbers: LimitParameters): boolean {
   if (state.pages === 0 || numbers.burst > 0) return false
   let lacking = numbers.rate
   return state.slots.findLast((slot) => (lacking -= slot.count) <= 0) === undefined
 }
 
-/** The slots at hand are too many: the older half of them goes into a page. */
-export function layAside(
+/** `moveSlotsToPage` moves the older half of the slots to a page if too many are loaded. */
+export function moveSlotsToPage(
   state: LimitState,
-  numbers: LimitNumbers,
+  numbers: LimitParameters,
 ): { readonly state: LimitState; readonly page: SlotPage } | undefined {
   const { slots, debt, debtAt } = state
-  if (slots.length < 2 * LEAST_AT_HAND) return undefined
+  if (slots.length < 2 * MIN_LOADED_SLOTS) return undefined
   let lacking = numbers.burst > 0 ? 0 : numbers.rate
   const first = slots.findLastIndex((slot) => (lacking -= slot.count) <= 0)
-  const from = Math.min(first, slots.length - LEAST_AT_HAND)
+  const from = Math.min(first, slots.length - MIN_LOADED_SLOTS)
   if (from < slots.length / 2) return undefined
   const older = slots.slice(0, from)
-  const left = numbers.burst > 0 ? owedAfter(state, numbers, older) : { debt, debtAt }
+  const left = numbers.burst > 0 ? computeDebt(state, numbers, older) : { debt, debtAt }
   return {
     state: { ...state, ...left, slots: slots.slice(from), pages: state.pages + 1 },
     page: { slots: older, debt, debtAt },
   }
 }
 
-/** The last page is at hand again. Undefined: it was out of reach, and so are those before it. */
-export function turnBack(state: LimitState, page: SlotPage | undefined): LimitState {
+/** `restoreSlotPage` loads the last page again. Undefined: the page was removed, and so were all pages before it. */
+export function restoreSlotPage(state: LimitState, page: SlotPage | undefined): LimitState {
   if (page === undefined) return { ...state, pages: 0 }
   return { ...state, ...page, slots: [...page.slots, ...state.slots], pages: state.pages - 1 }
 }
 
 /**
- * When somebody whose slot is too far away is to come: one after the other, as the slots do, and in a long pause as if it ended
- * in a minute. Nothing is kept for them, and whoever finds a slot free gets it.
+ * `promiseRetryTime` returns when a caller whose slot is too far away is to ask again: one caller after the other, at the pace of
+ * the slots. In a long pause, it assumes that the pause ends in a minute. No slot is kept for these callers: any caller that finds
+ * a free slot gets it.
  */
-export function promise(state: LimitState, numbers: LimitNumbers, now: Millis): Millis {
-  const soon = later(now, ASKS_AGAIN_IN_PAUSE)
-  const first = state.pausedUntil > soon ? soon : earliest(state, numbers, now)
-  const next = state.promised > now ? state.promised + apart(state, numbers, first) : first
-  return Math.min(Math.max(first, next), first + PROMISES_AHEAD)
+export function promiseRetryTime(state: LimitState, numbers: LimitParameters, now: Millis): Millis {
+  const soon = addDelay(now, RETRY_DURING_PAUSE)
+  const first = state.pausedUntil > soon ? soon : findEarliestSlot(state, numbers, now)
+  const next = state.promised > now ? state.promised + computeSlotSpacing(state, numbers, first) : first
+  return Math.min(Math.max(first, next), first + MAX_PROMISE_AHEAD)
 }
 
-/** How long the limit is busy with such a call. */
-function apart(state: LimitState, numbers: LimitNumbers, at: Millis): Millis {
-  if (numbers.burst > 0) return numbers.cost * perToken(state, numbers, at)
-  return (numbers.cost * reachOf(numbers, stretchAt(state, at))) / numbers.rate
+/** Returns how long the limit is busy with one such call. */
+function computeSlotSpacing(state: LimitState, numbers: LimitParameters, at: Millis): Millis {
+  if (numbers.burst > 0) return numbers.cost * computeTokenInterval(state, numbers, at)
+  return (numbers.cost * computeWindowLength(numbers, computeStretch(state, at))) / numbers.rate
 }
 
-/** A slot was free so long that whoever was promised one would have taken it: they do not come, and hold up nobody. */
-function wasMissed(state: LimitState, numbers: LimitNumbers, now: Millis): boolean {
+/**
+ * Returns whether a slot was free for so long that the promised caller would have taken it. That caller does not come, so it must
+ * not delay others.
+ */
+function isPromiseMissed(state: LimitState, numbers: LimitParameters, now: Millis): boolean {
   if (state.promised <= now) return false
-  return now - earliest(state, numbers, 0) > Math.max(COMES_WITHIN, apart(state, numbers, now))
+  return now - findEarliestSlot(state, numbers, 0) > Math.max(PROMISE_GRACE, computeSlotSpacing(state, numbers, now))
 }
 
-function logged(slots: readonly Slot[], numbers: LimitNumbers, at: Millis): readonly Slot[] {
-  const entry = entryAt(numbers, at)
+function appendSlot(slots: readonly SlotEntry[], numbers: LimitParameters, at: Millis): readonly SlotEntry[] {
+  const entry = roundSlotTime(numbers, at)
   const newest = slots.at(-1)
   if (newest !== undefined && newest.at >= entry) {
     return [...slots.slice(0, -1), { at: newest.at, count: newest.count + numbers.cost }]
@@ -224,25 +240,25 @@ function logged(slots: readonly Slot[], numbers: LimitNumbers, at: Millis): read
   return [...slots, { at: entry, count: numbers.cost }]
 }
 
-/** Rounded up, never down: a later entry only makes others wait longer. */
-function entryAt(numbers: LimitNumbers, at: Millis): Millis {
+/** Slot times are rounded up, never down: a later entry only makes other callers wait longer. */
+function roundSlotTime(numbers: LimitParameters, at: Millis): Millis {
   const grain = numbers.rate > LOG_RESOLUTION ? Math.max(1, Math.floor(numbers.per / LOG_RESOLUTION)) : 1
   return Math.ceil(at / grain) * grain
 }
 
-/** Where the slot is among those at hand; -1: in a page, or no longer known. */
-function indexOf(state: LimitState, numbers: LimitNumbers, at: Millis): number {
-  const entry = numbers.burst > 0 ? at : entryAt(numbers, at)
+/** Returns the index of a loaded slot; -1: it is in a page, or unknown. */
+function findSlotIndex(state: LimitState, numbers: LimitParameters, at: Millis): number {
+  const entry = numbers.burst > 0 ? at : roundSlotTime(numbers, at)
   return state.slots.findLastIndex((slot) => slot.at === entry && slot.count >= numbers.cost)
 }
 
-export function isAtHand(state: LimitState, numbers: LimitNumbers, at: Millis): boolean {
-  return indexOf(state, numbers, at) >= 0
+export function isSlotLoaded(state: LimitState, numbers: LimitParameters, at: Millis): boolean {
+  return findSlotIndex(state, numbers, at) >= 0
 }
 
-/** A slot that nobody used is taken out again. `last` is then the last of those that are left. */
-export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, last: Millis): LimitState {
-  const index = indexOf(state, numbers, at)
+/** `returnSlot` removes an unused slot. `last` is the last of the remaining slots. */
+export function returnSlot(state: LimitState, numbers: LimitParameters, at: Millis, last: Millis): LimitState {
+  const index = findSlotIndex(state, numbers, at)
   const slot = state.slots[index]
   if (slot === undefined) return { ...state, last }
   const count = slot.count - numbers.cost
@@ -250,19 +266,19 @@ export function giveBack(state: LimitState, numbers: LimitNumbers, at: Millis, l
   return { ...state, slots, last }
 }
 
-/** Nothing is handed out until the pause ends; then `per` is twice as long and comes back (M3). */
-export function pause(state: LimitState, duration: Millis, now: Millis, slow: boolean): LimitState {
-  const pausedUntil = Math.max(state.pausedUntil, later(now, duration))
-  const idleAt = Math.max(state.idleAt, later(pausedUntil, STRETCH_BACK))
+/** `pauseLimit` gives out no slot until the pause ends. With `slow`, `per` is doubled afterwards and then recovers (M3). */
+export function pauseLimit(state: LimitState, duration: Millis, now: Millis, slow: boolean): LimitState {
+  const pausedUntil = Math.max(state.pausedUntil, addDelay(now, duration))
+  const idleAt = Math.max(state.idleAt, addDelay(pausedUntil, STRETCH_RECOVERY))
   const raised = { ...state, epoch: state.epoch + 1, pausedUntil, promised: 0, idleAt }
   return slow ? { ...raised, stretch: STRETCH_ON_PAUSE, stretchedAt: pausedUntil } : raised
 }
 
 /**
- * The pause is over, and what was used by a clock that was ahead counts as used now. That it was used later than that is
- * impossible: the window holds, and nobody waits until the clock is there again.
+ * `resumeLimit` ends a pause. Slots that were used by a clock that was ahead count as used now. They cannot have been used later
+ * than now, so the window still holds, and no caller waits until the clock reaches that time again.
  */
-export function resume(state: LimitState, now: Millis): LimitState {
+export function resumeLimit(state: LimitState, now: Millis): LimitState {
   const past = state.slots.filter((slot) => slot.at <= now)
   const ahead = state.slots.slice(past.length).reduce((sum, slot) => sum + slot.count, 0)
   const slots = ahead === 0 ? past : [...past, { at: now, count: ahead }]
@@ -270,33 +286,33 @@ export function resume(state: LimitState, now: Millis): LimitState {
   return { ...state, ...used, epoch: state.epoch + 1, pausedUntil: 0, promised: 0, stretch: 1, stretchedAt: 0 }
 }
 
-/** What the other side says was used already counts as used now. */
-export function observe(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): LimitState {
-  return charge(state, { ...numbers, cost: unknownOf(state, numbers, used, now) }, now)
+/** `observeUsage` counts the usage that the other side reports as used now. */
+export function observeUsage(state: LimitState, numbers: LimitParameters, used: number, now: Millis): LimitState {
+  return chargeUsage(state, { ...numbers, cost: computeUnknownUsage(state, numbers, used, now) }, now)
 }
 
-/** How much of it we did not know of. Slots that are still to come the other side cannot have seen. */
-export function unknownOf(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
-  return numbers.burst > 0 ? tokensTooMany(state, numbers, used, now) : unknownCalls(state, numbers, used, now)
+/** `computeUnknownUsage` returns how much of the reported usage is not ours. The report cannot include future slots. */
+export function computeUnknownUsage(state: LimitState, numbers: LimitParameters, used: number, now: Millis): number {
+  return numbers.burst > 0 ? countExcessTokens(state, numbers, used, now) : countUnknownCalls(state, numbers, used, now)
 }
 
-/** Others used so much. What was given before is void: it is to come behind this (M2). */
-export function charge(state: LimitState, numbers: LimitNumbers, now: Millis): LimitState {
+/** `chargeUsage` records usage by others. Earlier reservations become void and move behind it (M2). */
+export function chargeUsage(state: LimitState, numbers: LimitParameters, now: Millis): LimitState {
   if (numbers.cost <= 0) return state
-  return { ...take(state, numbers, Math.max(now, state.last), now), epoch: state.epoch + 1 }
+  return { ...takeSlot(state, numbers, Math.max(now, state.last), now), epoch: state.epoch + 1 }
 }
 
-function unknownCalls(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
-  const upto = entryAt(numbers, now)
+function countUnknownCalls(state: LimitState, numbers: LimitParameters, used: number, now: Millis): number {
+  const upto = roundSlotTime(numbers, now)
   const known = state.slots.filter((slot) => slot.at > now - numbers.per && slot.at <= upto)
   return Math.min(used, numbers.rate) - known.reduce((sum, slot) => sum + slot.count, 0)
 }
 
-/** A bucket does not know when its calls were: it holds no more tokens than the other side will still take calls. */
-function tokensTooMany(state: LimitState, numbers: LimitNumbers, used: number, now: Millis): number {
+/** A bucket does not know when its calls were made. It keeps no more tokens than calls that the other side still accepts. */
+function countExcessTokens(state: LimitState, numbers: LimitParameters, used: number, now: Millis): number {
   if (used <= 0) return 0
   const past = state.slots.filter((slot) => slot.at <= now)
-  const { debt, debtAt } = owedAfter(state, numbers, past)
-  const lacks = Math.max(0, debt - Math.max(0, now - debtAt) / perToken(state, numbers, now))
+  const { debt, debtAt } = computeDebt(state, numbers, past)
+  const lacks = Math.max(0, debt - Math.max(0, now - debtAt) / computeTokenInterval(state, numbers, now))
   return numbers.burst - lacks - Math.max(0, numbers.rate - used)
 }

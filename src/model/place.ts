@@ -1,9 +1,9 @@
-// Transition 1 of 4: an event takes its place in a lane, and the lane its deadline (L3, L4, L6c, L16).
-import { later, type Millis } from '../clock.ts'
-import { arm, isLive, type Lane, type Moment, type Rank, type Run } from './lane.ts'
+// `placeEvent` is transition 1 of 4: an event enters a lane, and the lane gets its deadline (L3, L4, L6c, L16).
+import { addDelay, type Millis } from '../clock.ts'
+import { scheduleLane, isLiveRun, type Lane, type TransitionContext, type Rank, type RunState } from './lane.ts'
 
-/** A window in numbers, as it was computed for one event when it was routed (L2a). */
-export interface WindowNumbers {
+/** `WindowParameters` is the window that was computed for one event when it was routed (L2a). */
+export interface WindowParameters {
   readonly quiet: Millis
   readonly max: Millis
   readonly maxEvents: number
@@ -13,68 +13,88 @@ export interface WindowNumbers {
   readonly leading: boolean
 }
 
-export interface Placement extends WindowNumbers {
+export interface PlacementParameters extends WindowParameters {
   readonly rank: Rank
   readonly size: number
-  /** Whether this event asks a run in progress to give up (L6c). */
+  /** Whether this event asks a run in progress to cancel (L6c). */
   readonly cancel: boolean
 }
 
-/** The event stands at position `lane.tail` of the lane that is answered. */
-export function place(lane: Lane, placement: Placement, at: Moment): Lane {
+/** `placeEvent` returns the lane with the event at position `lane.tail`. */
+export function placeEvent(lane: Lane, placement: PlacementParameters, at: TransitionContext): Lane {
   const placed = placement.rank === 1 ? placeReplay(lane, at.now) : placeLive(lane, placement, at)
-  return arm(placed, at.draw, 'if-moved')
+  return scheduleLane(placed, at.draw, 'if-moved')
+}
+
+/** `computeCap` returns the time at which the event's own wait ends, regardless of the windows of its neighbours. */
+export function computeCap({ max }: WindowParameters, now: Millis): Millis {
+  return addDelay(now, max)
 }
 
 function placeReplay(lane: Lane, now: Millis): Lane {
   return { ...lane, tail: lane.tail + 1, replays: lane.replays + 1, replayDue: Math.min(lane.replayDue, now) }
 }
 
-function placeLive(lane: Lane, placement: Placement, at: Moment): Lane {
+function placeLive(lane: Lane, placement: PlacementParameters, at: TransitionContext): Lane {
   const now = at.now
   const waiting = lane.waiting + 1
   const bytes = lane.bytes + placement.size
-  const cap = Math.min(lane.cap, later(now, placement.max))
-  const full = waiting >= placement.maxEvents || bytes >= placement.maxBytes
+  const cap = Math.min(lane.cap, computeCap(placement, now))
+  const full = isWindowFull(placement, waiting, bytes)
   const passed = lane.waiting > 0 && lane.window <= now
+  const deadline = (): Millis =>
+    full || isLeading(lane, placement, now) ? now : computeDeadline(lane, placement, cap, at)
   return {
     ...lane,
     tail: lane.tail + 1,
     waiting,
     bytes,
     cap,
-    window: passed ? lane.window : full || leads(lane, placement, now) ? now : windowEnd(lane, placement, cap, at),
-    run: lane.run === undefined ? undefined : asked(lane.run, placement, now),
+    window: passed ? lane.window : deadline(),
+    run: lane.run === undefined ? undefined : updateRun(lane.run, placement, { waiting, bytes, now }),
   }
 }
 
-function windowEnd(lane: Lane, placement: Placement, cap: Millis, at: Moment): Millis {
-  if (placement.jitter === 0 || placement.quiet === Infinity) return Math.min(later(at.now, placement.quiet), cap)
-  const factor = 1 + placement.jitter * (2 * chance(lane.id, at.draw()) - 1)
-  return Math.min(later(at.now, placement.quiet * factor), cap)
+function computeDeadline(lane: Lane, placement: PlacementParameters, cap: Millis, at: TransitionContext): Millis {
+  if (placement.jitter === 0 || placement.quiet === Infinity) return Math.min(addDelay(at.now, placement.quiet), cap)
+  const factor = 1 + placement.jitter * (2 * hashToUnitInterval(lane.id, at.draw()) - 1)
+  return Math.min(addDelay(at.now, placement.quiet * factor), cap)
 }
 
-/** The first event of a lane that has been still for `quiet` is due at once. */
-function leads(lane: Lane, placement: Placement, now: Millis): boolean {
+/** The first event of a lane is due at once if no run ended within the last `quiet`. */
+function isLeading(lane: Lane, placement: PlacementParameters, now: Millis): boolean {
   return (
     placement.leading &&
     lane.waiting === 0 &&
     lane.run === undefined &&
-    (lane.ended === 0 || later(lane.ended, placement.quiet) <= now)
+    (lane.ended === 0 || addDelay(lane.ended, placement.quiet) <= now)
   )
 }
 
-function asked(run: Run, placement: Placement, now: Millis): Run {
-  const may = placement.cancel && cancellable(run, now) && run.cap > now
-  return may ? { ...run, cancel: true } : run
+function isWindowFull({ maxEvents, maxBytes }: WindowParameters, events: number, bytes: number): boolean {
+  return events >= maxEvents || bytes >= maxBytes
 }
 
-export function cancellable(run: Run, now: Millis): boolean {
-  return isLive(run, now) && run.first && run.rank === 0 && !run.letter && !run.committed && !run.purged
+interface WaitingTotals {
+  readonly waiting: number
+  readonly bytes: number
+  readonly now: Millis
 }
 
-/** A number in [0, 1) that is the same for the same lane and ticket. */
-function chance(id: string, ticket: number): number {
+/** Applies the event to the run: it may request a cancellation, after which it would wait together with the run's events. */
+function updateRun(run: RunState, placement: PlacementParameters, { waiting, bytes, now }: WaitingTotals): RunState {
+  if (!isCancellable(run, now)) return run
+  const cancel = run.cancel || (placement.cancel && run.cap > now)
+  const full = run.full || isWindowFull(placement, waiting + run.events, bytes + run.bytes)
+  return cancel === run.cancel && full === run.full ? run : { ...run, cancel, full }
+}
+
+export function isCancellable(run: RunState, now: Millis): boolean {
+  return isLiveRun(run, now) && run.first && run.rank === 0 && !run.letter && !run.committed && !run.purged
+}
+
+/** Returns a number in [0, 1) that depends only on the lane and the ticket. */
+function hashToUnitInterval(id: string, ticket: number): number {
   let mixed = 0x811c9dc5
   for (const part of [id, String(ticket)]) {
     for (let at = 0; at < part.length; at++) mixed = Math.imul(mixed ^ part.charCodeAt(at), 0x01000193)

@@ -1,20 +1,20 @@
-// Transition 3 of 4: a run ends, or waits for its next attempt (L6, L6c, L8, L9, L13). Only the holder of the live
-// token gets here; the store answers `lost` to everybody else.
-import { later, NEVER, type Millis } from '../clock.ts'
-import { arm, type Attempt, type Lane, type Moment, type Run } from './lane.ts'
-import { cancellable } from './place.ts'
+// `endRun` and its neighbours are transition 3 of 4: a run ends, or waits for its next attempt (L6, L6c, L8, L9, L13). Only the
+// holder of the live token gets here; the store returns `lost` to all others.
+import { addDelay, NEVER, type Millis } from '../clock.ts'
+import { scheduleLane, type Attempt, type Lane, type TransitionContext, type RunState } from './lane.ts'
+import { isCancellable } from './place.ts'
 
-/** How an attempt ended. Delays are numbers that policy computed; a store adds them to its own clock. */
-export type Outcome =
+/** `RunOutcome` is how an attempt ended. The flow's policy computes the delays; a store adds them to its own clock. */
+export type RunOutcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly after: Millis }
-  | { readonly kind: 'again'; readonly after: Millis; readonly state64: string }
+  | { readonly kind: 'snoozed'; readonly after: Millis; readonly state64: string }
   | { readonly kind: 'dead'; readonly reason: string; readonly block: boolean }
   | { readonly kind: 'dropped'; readonly reason: string }
   | { readonly kind: 'cancelled' }
-  /** Given back, at no cost: its process stops, or its slot of a limit is far away (M6). */
+  /** The process gives the run back at no cost: it stops, or the slot of a limit is far away (M6). */
   | { readonly kind: 'released'; readonly after: Millis; readonly state64: string }
-  /** The events named are not accepted: some are tried again after a delay, some are dead. All others are done. */
+  /** The named events were not accepted: some are retried after a delay, some are dead. All others are done. */
   | {
       readonly kind: 'partial'
       readonly retry: readonly string[]
@@ -24,76 +24,84 @@ export type Outcome =
       readonly block: boolean
     }
 
-export interface LaneEnd {
-  /** What the events that came during the run wait for: their window, or only the end of the run. */
+export interface RunEndOptions {
+  /** What the events that arrived during the run wait for: their window, or only the end of the run. */
   readonly whileRunning: 'window' | 'requeue'
-  /** How long the lane remembers when it last ran (the `quiet` of a `leading` window). */
+  /** How long the lane remembers the end of its last run (the `quiet` of a `leading` window). */
   readonly keep: Millis
 }
 
-/** The lane after its run is over, however it ended. What waits gets its deadline and goes to the tail (L6, L7). */
-export function endRun(lane: Lane, end: LaneEnd, at: Moment): Lane {
+/** `endRun` returns the lane after its run is over, however it ended. Waiting events get their deadline and a new ticket (L6, L7). */
+export function endRun(lane: Lane, end: RunEndOptions, at: TransitionContext): Lane {
   const now = at.now
-  const tookTheLine = lane.run !== undefined && lane.run.rank === 0 && !lane.run.letter
-  const atOnce = lane.left || (end.whileRunning === 'requeue' && tookTheLine)
+  const tookWaiting = lane.run !== undefined && lane.run.rank === 0 && !lane.run.letter
+  const atOnce = lane.left || (end.whileRunning === 'requeue' && tookWaiting)
   const ended: Lane = {
     ...lane,
     run: undefined,
     left: false,
     window: lane.waiting === 0 ? NEVER : atOnce ? now : Math.max(lane.window, now),
-    cap: lane.waiting === 0 ? NEVER : lane.cap,
+    cap: lane.waiting === 0 ? NEVER : lane.left ? Math.min(lane.cap, now) : lane.cap,
     replayDue: lane.replays === 0 ? NEVER : now,
     letterDue: lane.letters === 0 ? NEVER : now,
-    ...remembered(lane, end, now),
+    ...rememberRunEnd(lane, end, now),
   }
-  return arm(ended, at.draw, 'anew')
+  return scheduleLane(ended, at.draw, 'anew')
 }
 
-/** That a run has ended, for as long as somebody asks to know it (`leading` does, L3). */
-export function remembered(lane: Lane, { keep }: LaneEnd, now: Millis): Pick<Lane, 'ended' | 'keepUntil'> {
-  return keep === 0 ? { ended: lane.ended, keepUntil: lane.keepUntil } : { ended: now, keepUntil: later(now, keep) }
+/** `rememberRunEnd` stores the time at which a run ended, for as long as `leading` needs it (L3). */
+export function rememberRunEnd(lane: Lane, { keep }: RunEndOptions, now: Millis): Pick<Lane, 'ended' | 'keepUntil'> {
+  return keep === 0 ? { ended: lane.ended, keepUntil: lane.keepUntil } : { ended: now, keepUntil: addDelay(now, keep) }
 }
 
-/** The events go back to their positions, into one window with what came meanwhile (L6c). */
-export function dissolve(lane: Lane, run: Run, end: LaneEnd, at: Moment): Lane {
+/** `dissolveRun` returns the events to their positions, in one window with the events that arrived meanwhile (L6c). */
+export function dissolveRun(lane: Lane, run: RunState, end: RunEndOptions, at: TransitionContext): Lane {
+  const dueNow = lane.left || lane.waiting === 0 || run.full
   const back: Lane = {
     ...endRun(lane, end, at),
     waiting: lane.waiting + run.events,
     bytes: lane.bytes + run.bytes,
-    cap: Math.min(lane.cap, run.cap),
-    // It was dissolved: it did not end.
+    cap: Math.min(lane.cap, run.cap, dueNow ? at.now : NEVER),
+    // A dissolved run does not count as ended.
     ended: lane.ended,
     keepUntil: lane.keepUntil,
-    window: lane.left || lane.waiting === 0 ? at.now : Math.max(at.now, Math.min(lane.window, run.cap)),
+    window: dueNow ? at.now : Math.max(at.now, Math.min(lane.window, run.cap)),
   }
-  return arm(back, at.draw, 'anew')
+  return scheduleLane(back, at.draw, 'anew')
 }
 
-/** Whether a run that says it was cancelled really was asked to; otherwise it is only given back. */
-export function mayDissolve(run: Run, now: Millis): boolean {
-  return run.cancel && cancellable(run, now)
+/** `canDissolveRun` returns whether a cancelled run was really asked to cancel. Otherwise it is only given back. */
+export function canDissolveRun(run: RunState, now: Millis): boolean {
+  return run.cancel && isCancellable(run, now)
 }
 
-/** The run waits for its next attempt, frozen. */
-export function putOff(lane: Lane, run: Run, until: Millis, at: Moment): Lane {
-  return arm({ ...lane, run: { ...run, until, token: 0, cancel: false, first: false } }, at.draw, 'anew')
+/** `scheduleNextAttempt` returns the lane with its run frozen until the next attempt. */
+export function scheduleNextAttempt(lane: Lane, run: RunState, until: Millis, at: TransitionContext): Lane {
+  return scheduleLane({ ...lane, run: { ...run, until, token: 0, cancel: false, first: false } }, at.draw, 'anew')
 }
 
-const ATTEMPTS_KEPT = 20
+const MAX_ATTEMPTS_KEPT = 20
 
-function noted(run: Run, attempt: Attempt | undefined): readonly Attempt[] {
-  return attempt === undefined ? run.attempts : [...run.attempts, attempt].slice(-ATTEMPTS_KEPT)
+function appendAttempt(run: RunState, attempt: Attempt | undefined): readonly Attempt[] {
+  return attempt === undefined ? run.attempts : [...run.attempts, attempt].slice(-MAX_ATTEMPTS_KEPT)
 }
 
-export function failedOnce(run: Run, attempt: Attempt | undefined, now: Millis): Run {
+export function failAttempt(run: RunState, attempt: Attempt | undefined, now: Millis): RunState {
   const failingSince = run.failingSince === 0 ? now : run.failingSince
-  return { ...run, state: 'retrying', tries: run.tries + 1, failed: true, failingSince, attempts: noted(run, attempt) }
+  return {
+    ...run,
+    state: 'retrying',
+    tries: run.tries + 1,
+    failed: true,
+    failingSince,
+    attempts: appendAttempt(run, attempt),
+  }
 }
 
-export function saidAgain(run: Run, state64: string, now: Millis): Run {
-  return { ...run, state: 'again', state64, failed: false, againSince: run.againSince === 0 ? now : run.againSince }
+export function snoozeRun(run: RunState, state64: string, now: Millis): RunState {
+  return { ...run, state: 'snoozed', state64, failed: false, againSince: run.againSince === 0 ? now : run.againSince }
 }
 
-export function givenBack(run: Run, state64: string): Run {
-  return { ...run, state: 'again', state64 }
+export function deferRun(run: RunState, state64: string): RunState {
+  return { ...run, state: 'snoozed', state64 }
 }

@@ -1,61 +1,62 @@
-// Transition 4 of 4: a person, or upkeep, acts on a lane (L9, L14, L15). None of it touches a live run's events.
+// `steer` is transition 4 of 4: an operator or maintenance acts on a lane (L9, L14, L15). It never touches the events of a live
+// run.
 import { NEVER } from '../clock.ts'
-import { arm, isLive, type Hold, type Lane, type Moment } from './lane.ts'
-import { cancellable } from './place.ts'
+import { scheduleLane, isLiveRun, type HoldState, type Lane, type TransitionContext } from './lane.ts'
+import { isCancellable } from './place.ts'
 
-export type LaneAct =
+export type SteerAction =
   | { readonly kind: 'run-now' }
   | { readonly kind: 'cancel' }
-  | { readonly kind: 'hold'; readonly hold: Hold }
+  | { readonly kind: 'hold'; readonly hold: HoldState }
   | { readonly kind: 'unhold' }
 
-/** The lane after the act, or undefined when there is nothing to change. */
-export function steer(lane: Lane, act: LaneAct, at: Moment): Lane | undefined {
+/** `steer` returns the lane after the action, or undefined if nothing changes. */
+export function steer(lane: Lane, act: SteerAction, at: TransitionContext): Lane | undefined {
   switch (act.kind) {
     case 'run-now':
       return runNow(lane, at)
     case 'cancel':
-      return lane.run !== undefined && cancellable(lane.run, at.now)
+      return lane.run !== undefined && isCancellable(lane.run, at.now)
         ? { ...lane, run: { ...lane.run, cancel: true } }
         : undefined
     case 'hold':
-      return arm({ ...lane, hold: act.hold }, at.draw, 'if-moved')
+      return scheduleLane({ ...lane, hold: act.hold }, at.draw, 'if-moved')
     case 'unhold':
-      return lane.hold === undefined ? undefined : arm({ ...lane, hold: undefined }, at.draw, 'if-moved')
+      return lane.hold === undefined ? undefined : scheduleLane({ ...lane, hold: undefined }, at.draw, 'if-moved')
   }
 }
 
-function runNow(lane: Lane, at: Moment): Lane | undefined {
+function runNow(lane: Lane, at: TransitionContext): Lane | undefined {
   const now = at.now
   if (lane.run !== undefined) {
-    if (isLive(lane.run, now) || lane.run.until <= now) return undefined
-    return arm({ ...lane, run: { ...lane.run, until: now } }, at.draw, 'if-moved')
+    if (isLiveRun(lane.run, now) || lane.run.until <= now) return undefined
+    return scheduleLane({ ...lane, run: { ...lane.run, until: now } }, at.draw, 'if-moved')
   }
   if (lane.waiting === 0 || lane.window <= now) return undefined
-  return arm({ ...lane, window: now }, at.draw, 'if-moved')
+  return scheduleLane({ ...lane, window: now }, at.draw, 'if-moved')
 }
 
-/** A dead letter of this lane was queued by hand: it runs before what waits (L9). */
-export function queueLetter(lane: Lane, at: Moment): Lane {
+/** `queueDeadLetter` counts a dead letter that an operator queued. It runs before the waiting events (L9). */
+export function queueDeadLetter(lane: Lane, at: TransitionContext): Lane {
   const due = lane.letters === 0 ? at.now : Math.min(lane.letterDue, at.now)
-  return arm({ ...lane, letters: lane.letters + 1, letterDue: due }, at.draw, 'if-moved')
+  return scheduleLane({ ...lane, letters: lane.letters + 1, letterDue: due }, at.draw, 'if-moved')
 }
 
-export function unqueueLetter(lane: Lane, at: Moment): Lane {
+export function unqueueDeadLetter(lane: Lane, at: TransitionContext): Lane {
   const letters = lane.letters - 1
-  return arm({ ...lane, letters, letterDue: letters === 0 ? NEVER : lane.letterDue }, at.draw, 'if-moved')
+  return scheduleLane({ ...lane, letters, letterDue: letters === 0 ? NEVER : lane.letterDue }, at.draw, 'if-moved')
 }
 
-/** A dead letter that blocked the lane is gone; what waited behind it is due by its own deadline. */
-export function unblock(lane: Lane, at: Moment): Lane {
-  return arm({ ...lane, blocks: lane.blocks - 1 }, at.draw, 'if-moved')
+/** `unblockLane` removes one block. The events behind it are due by their own deadline. */
+export function unblockLane(lane: Lane, at: TransitionContext): Lane {
+  return scheduleLane({ ...lane, blocks: lane.blocks - 1 }, at.draw, 'if-moved')
 }
 
-/** Waiting events left the lane without a run: dropped or purged. */
-export function withdraw(lane: Lane, gone: Withdrawn, at: Moment): Lane {
+/** `withdrawEvents` removes waiting events from the counts of a lane: they were dropped or purged without a run. */
+export function withdrawEvents(lane: Lane, gone: WithdrawnCounts, at: TransitionContext): Lane {
   const waiting = lane.waiting - gone.waiting
   const replays = lane.replays - gone.replays
-  return arm(
+  return scheduleLane(
     {
       ...lane,
       waiting,
@@ -72,7 +73,7 @@ export function withdraw(lane: Lane, gone: Withdrawn, at: Moment): Lane {
   )
 }
 
-export interface Withdrawn {
+export interface WithdrawnCounts {
   readonly waiting: number
   readonly bytes: number
   readonly replays: number

@@ -1,8 +1,8 @@
-// Bad input gets a reply that a program and a person can read: RFC 9457, with a stable code and what to do about it (R5).
+// A `Problem` is the response to bad input, for programs and people: RFC 9457, with a stable code and a fix (R5).
 import type { Millis } from '../clock.ts'
-import type { RefusalCode, SourceAnswer } from './source.ts'
+import type { RefusalCode, SourceResponse } from './source.ts'
 
-/** What can be wrong before a source has been asked, or after. */
+/** `ProblemCode` lists all faults, including those found before or after the source checks the request. */
 export type ProblemCode =
   | RefusalCode
   | 'SOURCE_UNKNOWN'
@@ -17,6 +17,7 @@ export type ProblemCode =
   | 'EVENT_INVALID'
   | 'APP_STOPPED'
   | 'REQUEST_BROKEN'
+  | 'PATH_AMBIGUOUS'
   | 'REQUEST_TOO_SLOW'
   | 'HEADERS_TOO_LARGE'
   | 'ROUTE_FAILED'
@@ -47,6 +48,7 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   EVENT_INVALID: 400,
   APP_STOPPED: 503,
   REQUEST_BROKEN: 400,
+  PATH_AMBIGUOUS: 400,
   REQUEST_TOO_SLOW: 408,
   HEADERS_TOO_LARGE: 431,
   ROUTE_FAILED: 500,
@@ -56,25 +58,26 @@ export interface Problem {
   readonly code: ProblemCode
   readonly what: string
   readonly fix: string
-  /** When it makes sense to try again. */
-  readonly after?: Millis
+  /** After how long a retry makes sense. */
+  readonly retryAfter?: Millis
   readonly headers?: Readonly<Record<string, string>>
-  /** What was sent brings a secret: nothing of the body is kept. */
-  readonly bringsSecret?: boolean
+  /** The request contains a secret: nothing of the body is kept. */
+  readonly containsSecret?: boolean
 }
 
-/** The fix is for the owner of the source, who finds it with the refused requests; a stranger is told what and why. */
-export function problemAnswer({ code, what, after, headers }: Problem): SourceAnswer {
+/** `toProblemResponse` leaves out the fix, which is for the owner of the source and is kept with the refused
+    request. The sender, a stranger, gets the code and the reason. */
+export function toProblemResponse({ code, what, retryAfter: after, headers }: Problem): SourceResponse {
   const status = STATUS[code]
   const later = after === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(after / 1_000))) }
   return {
     status,
     headers: { 'content-type': 'application/problem+json', ...headers, ...later },
-    body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: titleOf(code), status, detail: what, code }),
+    body: JSON.stringify({ type: `urn:sluice:problem:${code}`, title: toTitle(code), status, detail: what, code }),
   }
 }
 
-function titleOf(code: ProblemCode): string {
+function toTitle(code: ProblemCode): string {
   const words = code.toLowerCase().replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

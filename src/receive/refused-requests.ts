@@ -1,4 +1,5 @@
-// The last requests that each source refused, with the reason and the fix: a wrong secret is found in a minute (R5).
+// `RefusedRequests` keeps the last requests that each source rejected, with the reason and the fix, so that a wrong
+// secret is found in a minute (R5).
 import type { Millis } from '../clock.ts'
 import type { Problem, ProblemCode } from './problem.ts'
 
@@ -12,40 +13,40 @@ export interface RefusedRequest {
   readonly method: string
   readonly path: string
   readonly address: string
-  /** Without what could be a secret. */
+  /** The headers, without values that could be secrets. */
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: number
-  /** The beginning of the body, as text: whoever shows it must not take it for anything else. */
+  /** The beginning of the body, as text from a stranger: anything that shows it must escape it. */
   readonly excerpt: string
 }
 
 type Headers = Readonly<Record<string, string>>
 
-export const KEPT = 50
-const EXCERPT = 500
-/** Of sources that do not exist: anybody can make up names. */
+export const MAX_KEPT = 50
+const MAX_EXCERPT = 500
+/** The name under which requests to unknown sources are kept: anybody can make up names. */
 export const NO_SOURCE = ''
 
 export class RefusedRequests {
   readonly #kept = new Map<string, readonly RefusedRequest[]>()
   readonly #counts = new Map<string, Map<ProblemCode, number>>()
-  readonly #added: (source: string) => void
+  readonly #onAdded: (source: string) => void
 
   constructor(added: (source: string) => void = () => {}) {
-    this.#added = added
+    this.#onAdded = added
   }
 
-  /** Newest first. */
-  of(source: string): readonly RefusedRequest[] {
+  /** `list` returns the newest first. */
+  list(source: string): readonly RefusedRequest[] {
     return this.#kept.get(source) ?? []
   }
 
-  /** Since the process began, by reason. */
+  /** `counts` returns the number of refused requests by reason, since the process started. */
   counts(source: string): Readonly<Partial<Record<ProblemCode, number>>> {
     return Object.fromEntries(this.#counts.get(source) ?? [])
   }
 
-  /** The same of all sources; '' is none. */
+  /** `allCounts` returns the counts of all sources; '' means unknown sources. */
   allCounts(): readonly { readonly source: string; readonly reason: ProblemCode; readonly count: number }[] {
     return [...this.#counts].flatMap(([source, counts]) =>
       Array.from(counts, ([reason, count]) => ({ source, reason, count })),
@@ -53,15 +54,15 @@ export class RefusedRequests {
   }
 
   add(refused: RefusedRequest): void {
-    this.#kept.set(refused.source, [refused, ...this.of(refused.source)].slice(0, KEPT))
+    this.#kept.set(refused.source, [refused, ...this.list(refused.source)].slice(0, MAX_KEPT))
     const counts = this.#counts.get(refused.source) ?? new Map<ProblemCode, number>()
     counts.set(refused.code, (counts.get(refused.code) ?? 0) + 1)
     this.#counts.set(refused.source, counts)
-    this.#added(refused.source)
+    this.#onAdded(refused.source)
   }
 }
 
-export interface Refused {
+export interface RefusedInput {
   readonly at: Millis
   readonly request: string
   readonly source: string
@@ -72,8 +73,8 @@ export interface Refused {
   readonly body: Uint8Array | undefined
 }
 
-/** `secrets` are those of the source, by which a header or a body is known that carries one. */
-export function refusedRequest(refused: Refused, problem: Problem, secrets: readonly string[]): RefusedRequest {
+/** `toRefusedRequest` uses `secrets`, those of the source, to detect headers and bodies that contain one. */
+export function toRefusedRequest(refused: RefusedInput, problem: Problem, secrets: readonly string[]): RefusedRequest {
   const { body, headers, ...rest } = refused
   const { code, what, fix } = problem
   return {
@@ -81,24 +82,27 @@ export function refusedRequest(refused: Refused, problem: Problem, secrets: read
     code,
     what,
     fix,
-    headers: SIGNED.has(code) ? withoutSecrets(headers, secrets) : onlyHarmless(headers),
+    headers: SIGNATURE_CODES.has(code) ? withoutSecrets(headers, secrets) : redactUnlessHarmless(headers),
     bytes: body?.length ?? 0,
-    excerpt: excerptOf(body, problem, secrets),
+    excerpt: createExcerpt(body, problem, secrets),
   }
 }
 
-/** What a handshake brings is a secret, whoever sent it. */
-function excerptOf(body: Uint8Array | undefined, { code, bringsSecret }: Problem, secrets: readonly string[]): string {
+/** `createExcerpt` treats the body of a handshake as a secret, even from a stranger. */
+function createExcerpt(
+  body: Uint8Array | undefined,
+  { code, containsSecret: bringsSecret }: Problem,
+  secrets: readonly string[],
+): string {
   if (body === undefined || code === 'HANDSHAKE_REFUSED' || bringsSecret === true) return ''
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
-  return secrets.some((secret) => bytes.includes(secret)) ? '' : bytes.toString('utf8', 0, EXCERPT)
+  return secrets.some((secret) => bytes.includes(secret)) ? '' : bytes.toString('utf8', 0, MAX_EXCERPT)
 }
 
-/**
- * Headers help to find what is wrong with a signature, or with what was signed. Of any other request nobody knows which
- * one has a secret that the source has not, and that may open another door: an old one, or one sent to a wrong path.
- */
-const SIGNED: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
+/** For these codes, headers help to find what is wrong with a signature or with the signed content. In any other
+    request, an unknown header may hold a secret that is not the source's and opens another door, e.g. an old secret,
+    or one sent to a wrong path. */
+const SIGNATURE_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'SIGNATURE_MISSING',
   'SIGNATURE_WRONG',
   'TIMESTAMP_MISSING',
@@ -110,54 +114,54 @@ const SIGNED: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'EVENT_INVALID',
 ])
 
-/** Signatures are kept, for they help to find what is wrong; what would open a door is not. */
+/** Signatures are kept, because they help to find the fault. Credentials are not. */
 const SECRET = /^(?:authorization|proxy-authorization|cookie|set-cookie)$|secret|token|password|api-?key/i
 
-/** The same names come with every request. */
-const sounding = new Map<string, boolean>()
-const REMEMBERED = 1_000
+/** A cache, because the same header names come with every request. */
+const secretNameCache = new Map<string, boolean>()
+const MAX_CACHED = 1_000
 
-function soundsSecret(name: string): boolean {
-  let does = sounding.get(name)
+function isSecretName(name: string): boolean {
+  let does = secretNameCache.get(name)
   if (does !== undefined) return does
-  if (sounding.size >= REMEMBERED) sounding.clear()
-  sounding.set(name, (does = SECRET.test(name)))
+  if (secretNameCache.size >= MAX_CACHED) secretNameCache.clear()
+  secretNameCache.set(name, (does = SECRET.test(name)))
   return does
 }
 
-/** A header of any name can carry the secret of a source: such a one is known by its value. */
+/** `withoutSecrets` also checks values: a header of any name can carry the secret of a source. */
 export function withoutSecrets(headers: Headers, secrets: readonly string[] = []): Headers {
-  return hidden(headers, (name, value) => isSecret(name, value, secrets))
+  return redactValues(headers, (name, value) => isSecret(name, value, secrets))
 }
 
-/** The same for the query of an address, which stays as it was sent when there is none in it. */
+/** `queryWithoutSecrets` does the same for a query. A query without secrets stays as it was sent. */
 export function queryWithoutSecrets(url: URL, secrets: readonly string[]): string {
   const { search } = url
   if (search === '') return ''
   const query = [...url.searchParams]
   if (!query.some(([name, value]) => isSecret(name, value, secrets))) return search
   const shown = query.map(([name, value]): [string, string] =>
-    isSecret(name, value, secrets) ? [nameOnly(name, secrets), ''] : [name, value],
+    isSecret(name, value, secrets) ? [redactName(name, secrets), ''] : [name, value],
   )
   return `?${new URLSearchParams(shown).toString()}`
 }
 
 function isSecret(name: string, value: string, secrets: readonly string[]): boolean {
-  return soundsSecret(name) || secrets.some((secret) => value.includes(secret) || name.includes(secret))
+  return isSecretName(name) || secrets.some((secret) => value.includes(secret) || name.includes(secret))
 }
 
-/** A key without a name of its own stands where names do. */
-function nameOnly(name: string, secrets: readonly string[]): string {
+/** `redactName` covers a key in the query without a name: it is parsed as a name. */
+function redactName(name: string, secrets: readonly string[]): string {
   return secrets.some((secret) => name.includes(secret)) ? `(${name.length} characters)` : name
 }
 
-function onlyHarmless(headers: Headers): Headers {
-  return hidden(headers, (name) => !HARMLESS.test(name))
+function redactUnlessHarmless(headers: Headers): Headers {
+  return redactValues(headers, (name) => !HARMLESS.test(name))
 }
 
 const HARMLESS = /^(?:host|user-agent|date|via|connection|content-.*|accept.*|x-forwarded-.*|x-request-id)$/
 
-function hidden(headers: Headers, isHidden: (name: string, value: string) => boolean): Headers {
+function redactValues(headers: Headers, isHidden: (name: string, value: string) => boolean): Headers {
   const shown: Record<string, string> = {}
   for (const name in headers) {
     const value = headers[name] ?? ''

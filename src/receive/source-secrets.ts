@@ -1,98 +1,100 @@
-// The secret of a source that gets it by handshake: kept in the store, sealed, so that all processes verify by it.
+// `SourceSecrets` stores the secret that a source gets by handshake, encrypted, so that all processes verify with it.
 import type { Clock, Millis } from '../clock.ts'
-import type { Seal, SealedDocs } from '../seal.ts'
+import type { Keyring, EncryptedDocs } from '../crypto/keyring.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
-import type { DeclaredSource } from './declared-source.ts'
+import type { DeclaredSource } from './source-options.ts'
 
 const KIND = 'source-secret'
-/** Another process may have forgotten it: how long one goes by what it has read. */
-const KNOWN_FOR: Millis = 5_000
+/** How long a process uses the secret it has read: another process may have forgotten it. */
+const CACHE_FOR: Millis = 5_000
 
-export const SOURCE_SECRET_DOCS: SealedDocs = {
+export const SOURCE_SECRET_DOCS: EncryptedDocs = {
   kind: KIND,
-  resealed: (seal, { id, body }) => seal.resealed(body, purposeOf(id)),
+  reencrypt: (keyring, { id, body }) => keyring.reencrypt(body, sourceSecretPurpose(id)),
 }
 
-export interface SourceSecretsParts {
+export interface SourceSecretsDependencies {
   readonly store: () => Promise<Store>
-  readonly seal: Seal
+  readonly keyring: Keyring
   readonly clock: Clock
 }
 
-interface Known {
+interface CachedSecrets {
   readonly secrets: readonly string[]
-  /** On the monotonic clock. */
+  /** A time on the monotonic clock. */
   readonly until: Millis
 }
 
 export class SourceSecrets {
-  readonly #parts: SourceSecretsParts
-  readonly #known = new Map<string, Known>()
-  /** How often this process has forgotten something: what was being read meanwhile may be old. */
-  #forgotten = 0
+  readonly #deps: SourceSecretsDependencies
+  readonly #cache = new Map<string, CachedSecrets>()
+  /** The number of times this process has forgotten a secret. A read that overlaps with it may return the old
+      secret. */
+  #forgetCount = 0
 
-  constructor(parts: SourceSecretsParts) {
-    this.#parts = parts
+  constructor(parts: SourceSecretsDependencies) {
+    this.#deps = parts
   }
 
-  /** Empty while it waits for its handshake. */
-  async of({ name, source }: DeclaredSource): Promise<readonly string[]> {
+  /** `read` returns an empty list while the source waits for its handshake. */
+  async read({ name, source }: DeclaredSource): Promise<readonly string[]> {
     if (source.secrets !== 'by-handshake') return source.secrets
-    const { clock, seal } = this.#parts
-    const known = this.#known.get(name)
+    const { clock, keyring } = this.#deps
+    const known = this.#cache.get(name)
     if (known !== undefined && clock.monotonic() < known.until) return known.secrets
-    const before = this.#forgotten
-    const until = clock.monotonic() + KNOWN_FOR
-    const doc = await read(await this.#parts.store(), name)
-    this.#known.delete(name)
+    const before = this.#forgetCount
+    const until = clock.monotonic() + CACHE_FOR
+    const doc = await readDoc(await this.#deps.store(), name)
+    this.#cache.delete(name)
     if (doc === undefined) return []
-    const secrets = [seal.open(doc.body, purposeOf(name)).toString()]
-    if (before === this.#forgotten) this.#known.set(name, { secrets, until })
+    const secrets = [keyring.decrypt(doc.body, sourceSecretPurpose(name)).toString()]
+    if (before === this.#forgetCount) this.#cache.set(name, { secrets, until })
     return secrets
   }
 
-  /** False: it has one already, and nobody but its owner may change that. */
-  async learn({ name }: DeclaredSource, secret: string): Promise<boolean> {
-    const store = await this.#parts.store()
-    const body = this.#parts.seal.seal(Buffer.from(secret), purposeOf(name))
+  /** `save` returns false if the source already has a secret: only its owner may change that. */
+  async save({ name }: DeclaredSource, secret: string): Promise<boolean> {
+    const store = await this.#deps.store()
+    const body = this.#deps.keyring.encrypt(Buffer.from(secret), sourceSecretPurpose(name))
     const writes = [{ kind: KIND, id: name, ifRev: 0, body }]
     const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
     return reply.kind !== 'conflict'
   }
 
-  /** What came by handshake, for the eyes of the owner. Undefined: nothing has come. */
-  async shown(name: string, by: string): Promise<string | undefined> {
-    const store = await this.#parts.store()
-    const doc = await read(store, name)
+  /** `reveal` shows the owner the secret that came by handshake. Undefined if none has come. */
+  async reveal(name: string, by: string): Promise<string | undefined> {
+    const store = await this.#deps.store()
+    const doc = await readDoc(store, name)
     if (doc === undefined) return undefined
-    const secret = this.#parts.seal.open(doc.body, purposeOf(name)).toString()
-    // Before it is seen: nobody sees it without an entry.
+    const secret = this.#deps.keyring.decrypt(doc.body, sourceSecretPurpose(name)).toString()
+    // The audit entry is written first: no one sees the secret without an entry.
     await store.writeDocs({ writes: [], raiseRoutes: false, audit: { who: by, what: `show secret of source ${name}` } })
     return secret
   }
 
-  /** The source is pending again. Needs no key: also a secret that nobody can open any more is forgotten. */
+  /** `forget` makes the source pending again. It needs no key: a secret that nobody can decrypt any more can be
+      forgotten too. */
   async forget(name: string, by: string): Promise<'forgotten' | 'none'> {
-    const store = await this.#parts.store()
+    const store = await this.#deps.store()
     const audit = { who: by, what: `forget secret of source ${name}` }
     for (;;) {
-      const doc = await read(store, name)
+      const doc = await readDoc(store, name)
       const writes = [{ kind: KIND, id: name, ifRev: doc?.rev ?? 0, body: undefined }]
       const isGone =
         doc === undefined || (await store.writeDocs({ writes, raiseRoutes: false, audit })).kind === 'written'
-      // Somebody was faster, and a new one may have come since.
+      // Another process was faster, and a new secret may have come since.
       if (!isGone) continue
-      this.#forgotten++
-      this.#known.delete(name)
+      this.#forgetCount++
+      this.#cache.delete(name)
       return doc === undefined ? 'none' : 'forgotten'
     }
   }
 }
 
-async function read(store: Store, name: string): Promise<Doc | undefined> {
+async function readDoc(store: Store, name: string): Promise<Doc | undefined> {
   return (await store.readDocs({ kind: KIND, ids: [name], after: '', n: 1 })).docs[0]
 }
 
-function purposeOf(source: string): string {
+function sourceSecretPurpose(source: string): string {
   return `secret of source ${source}`
 }

@@ -1,23 +1,23 @@
-// A way in for requests: how one proves where it comes from, how a handshake is answered, and what events are in it.
-// Sources are data and pure functions; the steps of receiving call them, in order (R1).
+// A `Source` says how a request is verified, how a handshake is answered, and which events a request contains. Sources
+// are data and pure functions; the receiver calls them in order (R1).
 import type { Millis } from '../clock.ts'
 import type { Duration } from '../model/duration.ts'
 
-/** A request as it came. The body is what was sent: nobody has parsed it yet. */
+/** `ReceivedRequest` is a request as it arrived. The body holds the sent bytes, not parsed. */
 export interface ReceivedRequest {
   readonly method: string
-  /** As the sender called it: behind a listed proxy, with the public scheme and host. */
+  /** The URL that the sender called: behind a trusted proxy, with the public scheme and host. */
   readonly url: URL
-  /** The same letter by letter, where the server knows it: a URL spells some of them anew. */
-  readonly called?: string
-  /** Names are lower case; one that came twice is joined by ', '. */
+  /** The same URL, character by character, where the server knows it: `URL` normalizes some spellings. */
+  readonly calledUrl?: string
+  /** Names are lower case. The values of a repeated header are joined by ', '. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Of the sender, or of the last proxy that is not listed. */
+  /** The address of the sender, or of the last proxy that is not trusted. */
   readonly address: string
 }
 
-/** Why a request is not accepted, as a value: `fix` tells the owner of the source what to look at. */
+/** `Refusal` says why a request is rejected; `fix` tells the owner of the source what to check. */
 export interface Refusal {
   readonly code: RefusalCode
   readonly what: string
@@ -39,68 +39,73 @@ export type RefusalCode =
   | 'BODY_NOT_UNDERSTOOD'
   | 'METHOD_NOT_ALLOWED'
 
-/** What a request is held against. */
+/** `VerifyContext` is what a request is verified against. */
 export interface VerifyContext {
   readonly now: Millis
-  /** All that are active now: while one is exchanged for another, both count. */
+  /** All active secrets: during a rotation, the old and the new one. */
   readonly secrets: readonly string[]
 }
 
-/** One event of a request, named. */
+/** `SourceEvent` is one event of a request. */
 export interface SourceEvent {
   readonly type: string
-  /** The same one again is a duplicate (L10). Undefined: nothing in it tells a re-send from a new event. */
+  /** An event with the same id is a duplicate (L10). Undefined: nothing in the request tells a re-send from a new
+      event. */
   readonly dedupeId: string | undefined
-  /** The whole body of the request unless there are several events in it. */
+  /** The whole body of the request, unless it contains several events. */
   readonly body: Uint8Array
   readonly subject?: string
   readonly tenant?: string
-  /** When it happened, if it says so. */
+  /** When the event happened, if the request says so. */
   readonly time?: Millis
   /** Further CloudEvents attributes. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
-export interface SourceAnswer {
+export interface SourceResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
 export interface Source {
-  /** The kind, as docs and errors call it: 'stripe'. */
+  /** The scheme as docs and errors call it, e.g. 'stripe'. */
   readonly scheme: string
-  /** Empty only if there is nothing to hold a request against: then `verify` is 'none', in so many words. */
+  /** Empty only if there is nothing to verify with; `verify` is then 'none'. */
   readonly secrets: readonly string[] | 'by-handshake'
-  /** Undefined: it is who it says it is. */
+  /** Returns undefined if the request is genuine. */
   readonly verify: 'none' | ((request: ReceivedRequest, context: VerifyContext) => Refusal | undefined)
-  /** Requests that are no events. Undefined: it is none of those. Called before `verify` unless `verified` is set. */
+  /** Handles requests that are not events. Returns undefined for any other request. Called before `verify`, unless
+      `verified` is set. */
   readonly handshake?: Handshake
-  /** After `verify`. Throws nothing: what it cannot read is a refusal. An empty list is a request without events. */
+  /** Called after `verify`. Must not throw: a request that cannot be read is a refusal. An empty list is a request
+      without events. */
   readonly events: (request: ReceivedRequest) => readonly SourceEvent[] | Refusal
-  /** How long an identity is known: longer where nothing that is signed says when (L10). */
+  /** How long an identity is remembered: longer for schemes that do not sign a timestamp (L10). */
   readonly dedupeFor?: Duration
-  /** How old, or how far ahead, a signed time may be: for twice as long the same request can be sent again. */
+  /** How far a signed time may be in the past or future: for twice that long, the same request can be sent again. */
   readonly tolerance?: Millis
   readonly maxBody?: number
-  /** Of one request; 10,000 unless said. */
+  /** The most events in one request. The default is 10,000. */
   readonly maxEvents?: number
-  /** Undefined: the secret is all. */
+  /** Undefined if a sender needs only the secret. */
   readonly sender?: Sender
-  /** 'POST' unless said. */
+  /** The default is 'POST'. */
   readonly methods?: readonly string[]
-  /** What an accepted request is answered: 2xx, for anything else is sent again. 202 with the ids unless said. */
-  readonly answer?: SourceAnswer
+  /** The response to an accepted request. It must be 2xx, because senders repeat anything else. The default is 202
+      with the event ids. */
+  readonly answer?: SourceResponse
 }
 
-/** What a sender has to know beside the secret. For test requests (`sluice send`): nothing is verified by it. */
+/** `Sender` is what a sender must know beside the secret. It is used for test requests (`sluice send`), never to
+    verify. */
 export interface Sender {
   readonly proof?: SenderProof
-  /** Where the type is looked for: a path into the body, or `header:x-name`. */
+  /** Where the type is read from: a path into the body, or `header:x-name`. */
   readonly type?: string
-  /** Of Strava. */
+  /** For Strava. */
   readonly subscription?: { readonly id: string; readonly isSigned: boolean }
-  /** Of Twilio: the address as it is set there. */
+  /** For Twilio: the address as configured there. */
   readonly url?: string
 }
 
@@ -118,19 +123,19 @@ export type SenderProof =
         readonly encoding: 'hex' | 'base64'
         readonly prefix?: string
       }
-      /** The header that has the time. */
+      /** The header with the timestamp. */
       readonly timestamp: string | undefined
       readonly content: (request: ReceivedRequest) => readonly (string | Uint8Array)[] | Refusal
     }
 
 export interface Handshake {
-  /** Whether its signature is looked at first. */
+  /** Whether the request is verified first. */
   readonly verified: boolean
   readonly answer: (request: ReceivedRequest) => HandshakeResult | undefined
 }
 
 export type HandshakeResult =
-  | { readonly kind: 'answer'; readonly answer: SourceAnswer }
-  /** The secret by which requests are verified from now on. Taken only while the source has none. */
-  | { readonly kind: 'secret'; readonly secret: string; readonly answer: SourceAnswer }
+  | { readonly kind: 'answer'; readonly answer: SourceResponse }
+  /** The secret that verifies requests from now on. Accepted only while the source has none. */
+  | { readonly kind: 'secret'; readonly secret: string; readonly answer: SourceResponse }
   | { readonly kind: 'refused'; readonly refusal: Refusal }

@@ -1,197 +1,233 @@
-// One turn of a lane: calls the handler with a timeout and a signal, and says what the store is to be told.
+// `runAttempt` makes one attempt of a run: it calls the handler with a timeout and a signal and returns the settlement.
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
+import { isEncrypted } from '../model/event.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { runScope } from '../scope.ts'
-import type { KeptOut, Lease, NewEvent, Settle } from '../store/contract/index.ts'
-import { keptAs, notPutOff } from './kept.ts'
+import { runContext } from '../limit/run-context.ts'
+import type { UnstoredPublish, LeasedRun, EventToStore, Settlement } from '../store/contract/index.ts'
+import { serializeRunState, clearDeferral } from './stored-state.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunLog } from '../observe/log.ts'
-import { HandledRun, type Left, type LeftSoFar } from './run.ts'
-import { verdictOf, type Circumstances, type HowItEnded, type Verdict } from './verdict.ts'
+import type { RunLog } from '../observe/log/log.ts'
+import { HandledRun, type HandlerOutput, type OutputCollector } from './run.ts'
+import { decideVerdict, type VerdictContext, type CommitState, type HandlerResult, type Verdict } from './verdict.ts'
 
-/** Events with their places, and how to tell of them once they are stored. */
-export interface ToPublish {
-  readonly events: readonly NewEvent[]
-  /** The epoch by which they were routed. */
-  readonly routes: number
-  readonly tell: (keptOut: readonly KeptOut[]) => void
+/** `AttemptPublication` is the events that an attempt publishes, with their placements. */
+export interface AttemptPublication {
+  readonly events: readonly EventToStore[]
+  /** The epoch of the routes that routed the events. */
+  readonly routesEpoch: number
+  readonly onSettled: (keptOut: readonly UnstoredPublish[]) => void
 }
 
-const NOTHING: ToPublish = { events: [], routes: Infinity, tell: () => {} }
+const NO_PUBLICATION: AttemptPublication = { events: [], routesEpoch: Infinity, onSettled: () => {} }
 
-export interface AttemptParts {
+export interface AttemptDependencies {
   readonly clock: Clock
-  /** The store's time, as far as it is known here. */
-  readonly storeNow: () => Millis
-  readonly againFor: Millis
-  readonly chance: () => number
+  /** Returns the estimated time of the store. */
+  readonly storeTime: () => Millis
+  readonly snoozeLimit: Millis
+  readonly random: () => number
   readonly log: (live: LiveRun) => RunLog
   readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
-  readonly bodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
-  /** Routed and named `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
-  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => ToPublish
+  readonly readBodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
+  /** Routes the events and names them `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
+  readonly preparePublication: (events: readonly EventInput[], run: string, from: number) => AttemptPublication
 }
 
-export type Attempted =
-  /** Nothing this process says of the run counts any more. */
+export type AttemptResult =
+  /** The lease is lost: no write of this process to the run counts any more. */
   | { readonly kind: 'lost'; readonly handler: Promise<unknown> }
   | {
       readonly kind: 'ended'
-      readonly settle: Settle
+      readonly settle: Settlement
       readonly verdict: Verdict
       readonly ms: Millis
-      readonly counts: Left['counts']
-      /** Tells of what it published, once that is stored. */
-      readonly tell: ToPublish['tell']
-      readonly routes: ToPublish['routes']
-      /** Of a handler that did not return in time: its lane must not start again here while it lives. */
+      readonly counts: HandlerOutput['counts']
+      /** Emits the published events once they are stored. */
+      readonly onSettled: AttemptPublication['onSettled']
+      readonly routesEpoch: AttemptPublication['routesEpoch']
+      /** The handler that did not return in time. Its lane must not start again in this process before it returns. */
       readonly handler: Promise<unknown> | undefined
     }
 
-export async function attempt(live: LiveRun, flow: Flow, parts: AttemptParts): Promise<Attempted> {
-  const { clock } = parts
+export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDependencies): Promise<AttemptResult> {
+  const { clock } = deps
   const { lease } = live
-  const timer = new Timer(clock, () => live.abort('timeout'))
-  const bodies = await bodiesOf(live, parts)
-  // The claim was answered too late: the store may have given the lane to somebody else by now.
-  if (live.isPast) {
+  const timer = new AttemptTimer(clock, () => live.abort('timeout'))
+  const bodies = await readBodies(live, deps)
+  // The reply to the claim came too late: the store may have given the lane to another process by now.
+  if (live.isLapsed) {
     live.abort('lost')
     return { kind: 'lost', handler: Promise.resolve() }
   }
-  const left: LeftSoFar = { published: [], counts: Object.create(null) as Record<string, number>, isOver: false }
+  const output: OutputCollector = {
+    published: [],
+    counts: Object.create(null) as Record<string, number>,
+    isClosed: false,
+  }
+  const commits: Promise<unknown>[] = []
   const run = new HandledRun(
     {
       live,
       bodies,
-      log: parts.log(live),
-      commit: () => parts.commit(live),
+      log: deps.log(live),
+      commit: () => {
+        const result = deps.commit(live)
+        commits.push(result)
+        return result
+      },
       extend: (by) => timer.set(by),
     },
-    left,
+    output,
   )
   timer.set(flow.timeout)
-  const handler = runScope.run(live, () => called(() => flow.run(run as never)))
-  const first = await Promise.race([handler, live.over])
+  const handler = runContext.run(live, () => callHandler(() => flow.run(run as never), commits))
+  const first = await Promise.race([handler, live.finished])
   timer.clear()
-  // A handler that kept the event loop busy gets here before any timer could tell.
-  if (first === 'lost' || live.isPast) {
+  // A handler that blocked the event loop gets here before any timer fires.
+  if (first === 'lost' || live.isLapsed) {
     live.abort('lost')
     return { kind: 'lost', handler }
   }
-  const ended: HowItEnded = first === 'timed-out' ? { kind: 'timed-out' } : first
-  left.isOver = true
-  const { verdict, publish } = judged(ended, new AtItsEnd(live, flow, left, parts))
-  // One that is out of time may still be at work: its signal ends what it does.
-  if (first !== 'timed-out') live.end(verdict.publishes ? 'done' : 'undone')
-  const ms = clock.monotonic() - live.began
-  const settle: Settle = {
+  const ended: HandlerResult = first === 'timed-out' ? { kind: 'timed-out' } : first
+  output.isClosed = true
+  const { verdict, publish } = judgeAttempt(ended, new EndedAttempt(live, flow, output, deps))
+  // A handler that timed out may still work; the aborted signal ends its calls.
+  if (first !== 'timed-out') live.markEnded(verdict.publishes ? 'done' : 'undone')
+  const ms = clock.monotonic() - live.startedAt
+  const settle: Settlement = {
     lane: lease.lane,
     token: lease.token,
     outcome: verdict.outcome,
     attempt:
-      verdict.error === undefined ? undefined : { at: parts.storeNow(), ms: Math.round(ms), error: verdict.error },
+      verdict.error === undefined ? undefined : { at: deps.storeTime(), ms: Math.round(ms), error: verdict.error },
     publish: publish.events,
     whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
-    keep: flow.keepFor(run.events),
+    keep: flow.rememberFor(run.events),
+    ...(lease.events.some(({ attributes }) => isEncrypted(attributes)) && { confidential: true }),
   }
   const stillRuns = first === 'timed-out' ? handler : undefined
-  const { tell, routes } = publish
-  return { kind: 'ended', settle, verdict, ms, counts: left.counts, tell, routes, handler: stillRuns }
+  const { onSettled, routesEpoch } = publish
+  return {
+    kind: 'ended',
+    settle,
+    verdict,
+    ms,
+    counts: output.counts,
+    onSettled,
+    routesEpoch,
+    handler: stillRuns,
+  }
 }
 
-interface Judged {
+interface JudgedAttempt {
   readonly verdict: Verdict
-  readonly publish: ToPublish
+  readonly publish: AttemptPublication
 }
 
-function judged(ended: HowItEnded, circumstances: AtItsEnd): Judged {
-  const verdict = verdictIn(ended, circumstances)
-  if (!verdict.publishes) return { verdict, publish: NOTHING }
+function judgeAttempt(ended: HandlerResult, context: EndedAttempt): JudgedAttempt {
+  const verdict = decideSafely(ended, context)
+  if (!verdict.publishes) return { verdict, publish: NO_PUBLICATION }
   try {
-    return { verdict, publish: circumstances.toPublish() }
+    return { verdict, publish: context.preparePublication() }
   } catch (error) {
-    // What it published is no event: that is its own failure.
-    return { verdict: verdictOf({ kind: 'threw', error }, circumstances), publish: NOTHING }
+    // An invalid published event is a failure of the handler.
+    return { verdict: decideVerdict({ kind: 'threw', error }, context), publish: NO_PUBLICATION }
   }
 }
 
-/** What was thrown may throw when it is looked at. */
-function verdictIn(ended: HowItEnded, circumstances: AtItsEnd): Verdict {
+/** The thrown value may itself throw when it is read. */
+function decideSafely(ended: HandlerResult, context: EndedAttempt): Verdict {
   try {
-    return verdictOf(ended, circumstances)
+    return decideVerdict(ended, context)
   } catch {
-    return verdictOf({ kind: 'threw', error: new Error('It ended with what cannot be read.') }, circumstances)
+    return decideVerdict(
+      { kind: 'threw', error: new Error('The handler ended with a value that cannot be read.') },
+      context,
+    )
   }
 }
 
-class AtItsEnd implements Circumstances {
+class EndedAttempt implements VerdictContext {
   readonly flow: Flow
   readonly now: Millis
   readonly #live: LiveRun
-  readonly #left: Left
-  readonly #parts: AttemptParts
+  readonly #output: HandlerOutput
+  readonly #deps: AttemptDependencies
 
-  constructor(live: LiveRun, flow: Flow, left: Left, parts: AttemptParts) {
+  constructor(live: LiveRun, flow: Flow, output: HandlerOutput, deps: AttemptDependencies) {
     this.flow = flow
-    this.now = parts.storeNow()
+    this.now = deps.storeTime()
     this.#live = live
-    this.#left = left
-    this.#parts = parts
+    this.#output = output
+    this.#deps = deps
   }
 
-  get lease(): Lease {
+  get lease(): LeasedRun {
     return this.#live.lease
   }
 
-  get cause(): LiveRun['cause'] {
-    return this.#live.cause
+  get abortCause(): LiveRun['abortCause'] {
+    return this.#live.abortCause
   }
 
-  get committed(): boolean {
-    return this.#live.committed
+  get commit(): CommitState {
+    return this.#live.commit
   }
 
-  get againFor(): Millis {
-    return this.#parts.againFor
+  get snoozeLimit(): Millis {
+    return this.#deps.snoozeLimit
   }
 
-  get mayBePutOff(): boolean {
-    return this.#live.mayBePutOff()
+  get mayBeDeferred(): boolean {
+    return this.#live.mayBeDeferred()
   }
 
-  chance(): number {
-    return this.#parts.chance()
+  random(): number {
+    return this.#deps.random()
   }
 
-  keep(state: unknown): string {
-    return keptAs({ published: this.#live.kept.published + this.#left.published.length, state })
+  toSnoozedState(state: unknown): string {
+    return serializeRunState({ published: this.#live.storedState.published + this.#output.published.length, state })
   }
 
-  givenBack(): string {
-    return notPutOff(this.lease.state64)
+  toReleasedState(): string {
+    return clearDeferral(this.lease.stateBase64)
   }
 
-  putOff(limit: string): string {
-    return keptAs({ ...this.#live.kept, putOffBy: limit, ...(this.#live.hasCalled ? { midway: true } : {}) })
+  toDeferredState(limit: string): string {
+    return serializeRunState({
+      ...this.#live.storedState,
+      putOffBy: limit,
+      ...(this.#live.hasCalled ? { midway: true } : {}),
+    })
   }
 
-  toPublish(): ToPublish {
-    const { published } = this.#left
+  preparePublication(): AttemptPublication {
+    const { published } = this.#output
     return published.length === 0
-      ? NOTHING
-      : this.#parts.toPublish(published, this.lease.run, this.#live.kept.published)
+      ? NO_PUBLICATION
+      : this.#deps.preparePublication(published, this.lease.runId, this.#live.storedState.published)
   }
 }
 
-/** Bodies that did not fit into the answer of the claim. */
-async function bodiesOf(live: LiveRun, parts: AttemptParts): Promise<readonly (Uint8Array | undefined)[]> {
+/** `readBodies` reads the bodies that did not fit into the reply of the claim. */
+async function readBodies(live: LiveRun, deps: AttemptDependencies): Promise<readonly (Uint8Array | undefined)[]> {
   const { events } = live.lease
   if (events.every((event) => event.body !== undefined)) return []
-  return parts.bodies(events.map((event) => event.id))
+  return deps.readBodies(events.map((event) => event.id))
 }
 
-async function called(call: () => unknown): Promise<Exclude<HowItEnded, { kind: 'timed-out' }>> {
+type HandlerEnd = Exclude<HandlerResult, { kind: 'timed-out' }>
+
+/** A handler that did not wait for its commits ends once they are answered, because their results decide how it ended (L6c). */
+async function callHandler(call: () => unknown, commits: readonly Promise<unknown>[]): Promise<HandlerEnd> {
+  const ended = await awaitHandler(call)
+  if (commits.length > 0) await Promise.allSettled(commits)
+  return ended
+}
+
+async function awaitHandler(call: () => unknown): Promise<HandlerEnd> {
   try {
     return { kind: 'returned', value: await call() }
   } catch (error) {
@@ -199,7 +235,7 @@ async function called(call: () => unknown): Promise<Exclude<HowItEnded, { kind: 
   }
 }
 
-class Timer {
+class AttemptTimer {
   readonly #clock: Clock
   readonly #fire: () => void
   #cancel: () => void = () => {}
@@ -210,7 +246,7 @@ class Timer {
     this.#fire = fire
   }
 
-  /** A handler that is no longer waited for may still ask for more time. */
+  /** After `clear`, a handler that still works may call `extend`; it has no effect. */
   set(after: Millis): void {
     if (this.#isOver) return
     this.#cancel()

@@ -1,33 +1,33 @@
-// Keeps the leases of live runs, hears of cancels and purges, and tells a run in good time that its lease is over (L1, L6c).
-import { BusyMap } from '../busy-map.ts'
+// `Heartbeat` renews the leases of live runs, learns of cancels and purges, and aborts a run before its lease expires (L1, L6c).
+import { ChurnMap } from '../churn-map.ts'
 import type { Clock, Millis } from '../clock.ts'
 import type { RenewReply, WorkStore } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 
-export interface HeartbeatParts {
+export interface HeartbeatDependencies {
   readonly store: Pick<WorkStore, 'renew'>
   readonly clock: Clock
   readonly lease: Millis
   readonly every: Millis
-  /** Before runs are renewed: what they run under must last longer than they do. */
-  readonly before: () => Promise<void>
-  /** Whether what it runs under lasts as long as it would. */
+  /** Runs before each renewal: it renews the permits, which must outlast the runs. */
+  readonly beforeRenew: () => Promise<void>
+  /** Returns whether the permit of the run outlasts a renewed lease. */
   readonly mayRenew: (run: LiveRun) => boolean
 }
 
-/** A run is told so long before the store may give its lane away. */
-export function marginOf(lease: Millis): Millis {
+/** `leaseMargin` returns how long before the lease expires the run is aborted. */
+export function leaseMargin(lease: Millis): Millis {
   return Math.min(lease / 10, 2_000)
 }
 
 export class Heartbeat {
-  readonly #parts: HeartbeatParts
-  readonly #live = new BusyMap<number, LiveRun>()
-  #beating: (() => void) | undefined
-  #watching: (() => void) | undefined
+  readonly #deps: HeartbeatDependencies
+  readonly #live = new ChurnMap<number, LiveRun>()
+  #beatTimer: (() => void) | undefined
+  #watchTimer: (() => void) | undefined
 
-  constructor(parts: HeartbeatParts) {
-    this.#parts = parts
+  constructor(deps: HeartbeatDependencies) {
+    this.#deps = deps
   }
 
   get live(): Iterable<LiveRun> {
@@ -39,84 +39,86 @@ export class Heartbeat {
   }
 
   add(run: LiveRun): void {
-    const { clock, every } = this.#parts
+    const { clock, every } = this.#deps
     this.#live.set(run.lease.token, run)
-    this.#beating ??= clock.after(every, () => void this.#beat())
-    // The answer to its claim was on its way for most of the lease: no beat comes in time.
+    this.#beatTimer ??= clock.after(every, () => void this.#beat())
+    // The reply to the claim took most of the lease, so the next beat would be too late.
     if (run.endsAt < clock.monotonic() + every) this.#watch()
   }
 
   remove(run: LiveRun): void {
     this.#live.delete(run.lease.token)
     if (this.#live.size > 0) return
-    this.#beating?.()
-    this.#watching?.()
-    this.#beating = undefined
-    this.#watching = undefined
+    this.#beatTimer?.()
+    this.#watchTimer?.()
+    this.#beatTimer = undefined
+    this.#watchTimer = undefined
   }
 
-  /** It may have been cancelled: the store knows. Whoever says so may be anybody. */
-  mayBeCancelled(token: number): void {
+  /** `checkCancelled` asks the store whether the run was cancelled. The hint alone is not trusted. */
+  checkCancelled(token: number): void {
     const run = this.#live.get(token)
-    // Should it not answer, the next beat hears of it.
+    // If this call fails, the next beat learns of the cancel.
     if (run !== undefined) this.#renew(this.#renewable([run]), false).catch(() => {})
   }
 
-  /** The point of no return: asks the store, which knows whether somebody was first (L6c). */
+  /** `commit` is the point of no return. The store decides whether a cancel came first (L6c). */
   async commit(run: LiveRun): Promise<'ok' | 'cancelled'> {
-    const answer = await this.#renew([run], true)
-    if (answer[0] === 'ok') {
-      run.committed = true
-      return 'ok'
-    }
-    if (answer[0] !== 'cancel') throw run.signal.reason
-    return 'cancelled'
+    if (run.commit === 'not-called') run.commit = 'unanswered'
+    const [result] = await this.#renew([run], true)
+    if (result !== 'ok' && result !== 'cancel') throw run.signal.reason
+    run.commit = result === 'ok' ? 'ok' : 'cancelled'
+    return run.commit
   }
 
   async #beat(): Promise<void> {
-    // The store may not answer at all: leases end all the same, and the next beat asks again.
-    this.#beating = this.#parts.clock.after(this.#parts.every, () => void this.#beat())
+    // The next beat is set first, because the store may never result this one. Leases expire all the same.
+    this.#beatTimer = this.#deps.clock.after(this.#deps.every, () => void this.#beat())
     this.#watch()
     try {
-      await this.#parts.before()
+      await this.#deps.beforeRenew()
       await this.#renew(this.#renewable(this.#live.values()), false)
     } catch {
-      // The next beat tries again; until then the watch below counts the time.
+      // The next beat tries again. Until then, the watch below aborts runs whose lease expires.
     }
     this.#watch()
   }
 
   #renewable(runs: Iterable<LiveRun>): readonly LiveRun[] {
-    return [...runs].filter((run) => run.cause !== 'lost' && this.#parts.mayRenew(run))
+    return [...runs].filter((run) => run.abortCause !== 'lost' && this.#deps.mayRenew(run))
   }
 
   async #renew(runs: readonly LiveRun[], commit: boolean): Promise<RenewReply['results']> {
     if (runs.length === 0) return []
-    const { clock, store, lease } = this.#parts
+    const { clock, store, lease } = this.#deps
     const sent = clock.monotonic()
     const asked = runs.map((run) => ({ lane: run.lease.lane, token: run.lease.token, commit }))
     const { results } = await store.renew({ lease, runs: asked })
     for (const [at, run] of runs.entries()) {
-      const answer = results[at]
-      if (answer === 'lost') run.abort('lost')
-      else run.endsAt = sent + lease - marginOf(lease)
-      if (answer === 'cancel') run.abort('cancel')
-      if (answer === 'purged') run.abort('purged')
+      const result = results[at]
+      if (result === 'lost') run.abort('lost')
+      else run.endsAt = sent + lease - leaseMargin(lease)
+      if (result === 'cancel') run.abort('cancel')
+      if (result === 'purged') run.abort('purged')
     }
     return results
   }
 
-  /** Wakes when the first lease is over, should it not be renewed by then. */
+  /** `#watch` sets a timer for the first lease to expire without a renewal. */
   #watch(): void {
-    this.#watching?.()
-    this.#watching = undefined
-    const first = Math.min(...Array.from(this.#live.values(), (run) => (run.cause === 'lost' ? Infinity : run.endsAt)))
+    this.#watchTimer?.()
+    this.#watchTimer = undefined
+    const first = Math.min(
+      ...Array.from(this.#live.values(), (run) => (run.abortCause === 'lost' ? Infinity : run.endsAt)),
+    )
     if (first === Infinity) return
-    this.#watching = this.#parts.clock.after(Math.max(0, first - this.#parts.clock.monotonic()), () => this.#lapse())
+    this.#watchTimer = this.#deps.clock.after(Math.max(0, first - this.#deps.clock.monotonic()), () =>
+      this.#abortLapsed(),
+    )
   }
 
-  #lapse(): void {
-    const now = this.#parts.clock.monotonic()
+  #abortLapsed(): void {
+    const now = this.#deps.clock.monotonic()
     for (const run of this.#live.values()) if (run.endsAt <= now) run.abort('lost')
     this.#watch()
   }

@@ -1,35 +1,36 @@
-// A run that this process holds: its lease on the monotonic clock, its signal, and why it was aborted. It is also what the code
-// that it calls may know of it.
+// `LiveRun` is a run whose lease this process holds: its expiry on the monotonic clock, its signal, and why it was aborted. It is also
+// the `RunContext` of the code that its handler calls.
 import type { Clock, Millis } from '../clock.ts'
-import type { RunScope, SlotWait, Standing } from '../scope.ts'
-import type { Lease } from '../store/contract/index.ts'
-import { keptIn, type Kept } from './kept.ts'
-import type { AbortCause } from './verdict.ts'
+import type { RunContext, SlotWait, RunStatus } from '../limit/run-context.ts'
+import type { LeasedRun } from '../store/contract/index.ts'
+import { parseRunState, type StoredRunState } from './stored-state.ts'
+import type { AbortCause, CommitState } from './verdict.ts'
 
-/** Only the last of these is worth less than those before it. */
-const WEIGHT: Readonly<Record<AbortCause, number>> = { lost: 4, purged: 3, timeout: 2, cancel: 1, stop: 0 }
+/** A cause replaces one of lower weight. */
+const CAUSE_WEIGHTS: Readonly<Record<AbortCause, number>> = { lost: 4, purged: 3, timeout: 2, cancel: 1, stop: 0 }
 
-export class LiveRun implements RunScope {
-  readonly lease: Lease
+export class LiveRun implements RunContext {
+  readonly lease: LeasedRun
   readonly #clock: Clock
   /** When the attempt began, on the monotonic clock. */
-  readonly began: Millis
+  readonly startedAt: Millis
   readonly #abort = new AbortController()
-  readonly #over = Promise.withResolvers<'timed-out' | 'lost'>()
-  /** On the monotonic clock: from here on the store may have given the lane to somebody else. */
+  readonly #finished = Promise.withResolvers<'timed-out' | 'lost'>()
+  /** On the monotonic clock: after this, the store may give the lane to another process. */
   endsAt: Millis
-  cause: AbortCause | undefined
-  committed = false
-  /** It has made a call under a limit. */
+  abortCause: AbortCause | undefined
+  /** The result of the `commit()` calls (L6c). */
+  commit: CommitState = 'not-called'
+  /** Whether the run has made a call under a limit. */
   hasCalled = false
-  #waits: Set<SlotWait> | undefined
-  #ended: 'done' | 'undone' | undefined
-  #kept: Kept | undefined
+  #slotWaits: Set<SlotWait> | undefined
+  #endedAs: 'done' | 'undone' | undefined
+  #storedState: StoredRunState | undefined
 
-  constructor(lease: Lease, clock: Clock, endsAt: Millis) {
+  constructor(lease: LeasedRun, clock: Clock, endsAt: Millis) {
     this.lease = lease
     this.#clock = clock
-    this.began = clock.monotonic()
+    this.startedAt = clock.monotonic()
     this.endsAt = endsAt
   }
 
@@ -38,72 +39,72 @@ export class LiveRun implements RunScope {
   }
 
   get run(): string {
-    return this.lease.run
+    return this.lease.runId
   }
 
-  /** What it left for itself the last time. */
-  get kept(): Kept {
-    return (this.#kept ??= keptIn(this.lease.state64))
+  /** The state that the previous attempt stored. */
+  get storedState(): StoredRunState {
+    return (this.#storedState ??= parseRunState(this.lease.stateBase64))
   }
 
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** Resolves when the handler is no longer waited for. */
-  get over(): Promise<'timed-out' | 'lost'> {
-    return this.#over.promise
+  /** Resolves when the attempt stops waiting for the handler. */
+  get finished(): Promise<'timed-out' | 'lost'> {
+    return this.#finished.promise
   }
 
-  /** Of the slots it waits for, the one that comes last: before that it cannot go on. */
+  /** The last slot the run waits for: the run cannot continue before it. */
   get longestWait(): SlotWait | undefined {
-    return [...(this.#waits ?? [])].reduce<SlotWait | undefined>(
+    return [...(this.#slotWaits ?? [])].reduce<SlotWait | undefined>(
       (last, wait) => (last === undefined || wait.until > last.until ? wait : last),
       undefined,
     )
   }
 
-  /** The answer ends it. */
-  waits(wait: SlotWait): () => void {
-    const waits = (this.#waits ??= new Set())
+  /** `trackWait` registers a call that waits for a slot. It returns a function that removes the call. */
+  trackWait(wait: SlotWait): () => void {
+    const waits = (this.#slotWaits ??= new Set())
     waits.add(wait)
     return () => void waits.delete(wait)
   }
 
-  called(): void {
+  markCalled(): void {
     this.hasCalled = true
   }
 
-  standing(): Standing {
-    if (this.#ended !== undefined) return this.#ended
-    return this.cause === 'lost' || this.isPast ? 'lost' : 'live'
+  status(): RunStatus {
+    if (this.#endedAs !== undefined) return this.#endedAs
+    return this.abortCause === 'lost' || this.isLapsed ? 'lost' : 'live'
   }
 
-  /** The store may have given the lane to somebody else by now. */
-  get isPast(): boolean {
+  /** Whether the store may have given the lane to another process by now. */
+  get isLapsed(): boolean {
     return this.#clock.monotonic() >= this.endsAt
   }
 
-  /** Once put off in the middle, it waits for its slots from its first call on: else it might make the same calls for ever. */
-  mayBePutOff(): boolean {
-    return !(this.hasCalled && this.kept.midway === true)
+  /** A run that was deferred after a call waits for all later slots; otherwise it might repeat the same calls for ever. */
+  mayBeDeferred(): boolean {
+    return !(this.hasCalled && this.storedState.midway === true)
   }
 
-  /** Its handler has returned. What it left waiting looks whether it may go on. */
-  end(how: 'done' | 'undone'): void {
-    this.#ended = how
-    if (how === 'undone') for (const { wake } of this.#waits ?? []) wake()
+  /** `markEnded` records that the handler returned. Its waiting calls check whether they may continue. */
+  markEnded(how: 'done' | 'undone'): void {
+    this.#endedAs = how
+    if (how === 'undone') for (const { wake } of this.#slotWaits ?? []) wake()
   }
 
   abort(cause: AbortCause): void {
-    if (this.cause === undefined || WEIGHT[cause] > WEIGHT[this.cause]) this.cause = cause
-    this.#abort.abort(new DOMException(TEXTS[cause], 'AbortError'))
-    if (cause === 'timeout') this.#over.resolve('timed-out')
-    if (cause === 'lost') this.#over.resolve('lost')
+    if (this.abortCause === undefined || CAUSE_WEIGHTS[cause] > CAUSE_WEIGHTS[this.abortCause]) this.abortCause = cause
+    this.#abort.abort(new DOMException(ABORT_TEXTS[cause], 'AbortError'))
+    if (cause === 'timeout') this.#finished.resolve('timed-out')
+    if (cause === 'lost') this.#finished.resolve('lost')
   }
 }
 
-const TEXTS: Readonly<Record<AbortCause, string>> = {
+const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   timeout: 'The run took longer than its timeout.',
   cancel: 'A newer event cancelled the run.',
   stop: 'The process stops.',

@@ -1,42 +1,45 @@
-// What a handler is given: the events of its run, and what it may ask for while it works.
+// `Run` is what a handler receives: the events of its run and the functions it may call while it works.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { EventInput } from '../model/event-input.ts'
-import { millis, type Duration } from '../model/duration.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
 import { FlowEvent } from '../model/flow-event.ts'
-import type { RunLog } from '../observe/log.ts'
+import type { RunLog } from '../observe/log/log.ts'
 import type { LiveRun } from './live-run.ts'
 
 export interface Run {
   readonly flow: string
   readonly key: string
   readonly tenant: string | undefined
-  /** The same over all attempts: the key for whatever must not happen twice. */
+  /** The same in all attempts. Use it as the idempotency key of side effects. */
   readonly id: string
   /** Counted from 1. */
   readonly attempt: number
   readonly events: readonly FlowEvent[]
-  /** What `again` kept the last time. */
+  /** The state that the last `snooze` stored. */
   readonly state: unknown
-  /** Aborted when the run is cancelled, out of time, stopped, purged, or has lost its lease. */
+  /** Aborts when the run is cancelled, times out, is stopped or purged, or loses its lease. */
   readonly signal: AbortSignal
   readonly log: RunLog
-  /** Before an effect that cannot be taken back: from `ok` on no newer event cancels the run. */
+  /**
+   * `commit` marks the run's point of no return, before a side effect that cannot be undone. After `ok`, no newer event cancels the run.
+   * After `cancelled`, the run gives its events back, however the handler ends.
+   */
   commit(): Promise<'ok' | 'cancelled'>
-  /** Stored together with the run's good end, or not at all. */
+  /** `publish` stores the events in the commit that settles the run, and only if the attempt ends well. */
   publish(event: EventInput | readonly EventInput[]): void
   count(name: string, by?: number): void
-  /** More time than the flow's timeout, from now on. */
+  /** `extend` restarts the timeout of the attempt with this duration. */
   extend(by: Duration): void
 }
 
-/** What a handler left behind, beside its ending. */
-export interface Left {
+/** `HandlerOutput` is what a handler produced besides its ending. */
+export interface HandlerOutput {
   readonly published: readonly EventInput[]
   readonly counts: Readonly<Record<string, number>>
 }
 
-interface RunParts {
+interface RunDependencies {
   readonly live: LiveRun
   readonly bodies: readonly (Uint8Array | undefined)[]
   readonly log: RunLog
@@ -45,8 +48,8 @@ interface RunParts {
 }
 
 /**
- * A class, though it has no methods: V8 comes to make literals of which many live at once where nothing is collected until all is,
- * and everything that they point to stays with them (decision 13).
+ * `HandledRun` is a class although it has no methods. If many object literals live at once, V8 allocates them in the old generation, where
+ * they and everything they reference stay until a full collection (decision 13).
  */
 export class HandledRun implements Run {
   readonly flow: string
@@ -56,7 +59,7 @@ export class HandledRun implements Run {
   readonly attempt: number
   readonly events: readonly FlowEvent[]
   readonly state: unknown
-  /** When its first attempt failed; 0: none has. */
+  /** When the first attempt failed; 0 if none has. */
   readonly failingSince: Millis
   readonly signal: AbortSignal
   readonly log: RunLog
@@ -65,39 +68,44 @@ export class HandledRun implements Run {
   readonly count: Run['count']
   readonly extend: Run['extend']
 
-  constructor({ live, bodies, log, commit, extend }: RunParts, left: LeftSoFar) {
+  constructor({ live, bodies, log, commit, extend }: RunDependencies, output: OutputCollector) {
     const { lease } = live
     this.flow = lease.flow
     this.key = lease.key
     this.tenant = lease.tenant === '' ? undefined : lease.tenant
-    this.id = lease.run
+    this.id = lease.runId
     this.attempt = lease.tries + 1
     this.events = lease.events.flatMap((event, at) => {
       const body = event.body ?? bodies[at]
       return body === undefined ? [] : new FlowEvent({ ...event, body })
     })
-    this.state = live.kept.state
+    this.state = live.storedState.state
     this.failingSince = lease.failingSince
     this.signal = live.signal
     this.log = log
     this.commit = commit
-    // Handlers take them out of their run.
+    // These are own properties, because handlers destructure their run.
     this.publish = (event) => {
-      if (left.isOver) throw new SluiceError('NOT_POSSIBLE', 'run.publish: the run is over; nothing was published.')
-      for (const one of isList(event) ? event : [event]) left.published.push(one)
+      if (output.isClosed) throw publishedTooLate()
+      for (const one of isList(event) ? event : [event]) output.published.push(one)
     }
-    this.count = (name, by = 1) => void (left.counts[name] = (left.counts[name] ?? 0) + by)
-    this.extend = (by) => extend(millis(by, 'run.extend'))
+    this.count = (name, by = 1) => void (output.counts[name] = (output.counts[name] ?? 0) + by)
+    this.extend = (by) => extend(parseDuration(by, 'run.extend'))
   }
 }
 
-export interface LeftSoFar {
+export interface OutputCollector {
   readonly published: EventInput[]
   readonly counts: Record<string, number>
-  /** Whatever is published from now on would be stored with nothing. */
-  isOver: boolean
+  /** After the attempt, no settlement would store further events. */
+  isClosed: boolean
 }
 
 function isList(event: EventInput | readonly EventInput[]): event is readonly EventInput[] {
   return Array.isArray(event)
+}
+
+function publishedTooLate(): SluiceError {
+  const what = 'run.publish: the run is over; nothing was published.'
+  return new SluiceError('CONFLICT', what, undefined, 'Publish before the handler returns.')
 }

@@ -1,36 +1,39 @@
-// Basic authentication: a user name and a password with each request. It proves who sends, not what.
+// `basic` verifies Basic authentication: a user name and a password with each request. They prove who sends, not what.
 import { SluiceError } from '../errors.ts'
-import { onlyKnown } from '../model/options.ts'
-import type { Source, SourceAnswer } from '../receive/source.ts'
-import { authorizationOf, credentialsFault } from './credentials.ts'
-import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
-import { secretsOf } from './signature.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { Source, SourceResponse } from '../receive/source.ts'
+import { parseAuthorization, credentialsFault } from './credentials.ts'
+import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
+import { parseSecrets } from './signature.ts'
 
 export interface BasicOptions extends NamingOptions {
   readonly username: string
   /** The password. */
   readonly secret: string | readonly string[]
-  readonly answer?: SourceAnswer
+  readonly answer?: SourceResponse
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof BasicOptions>(['username', 'secret', 'answer', ...NAMING])
+const KNOWN: ReadonlySet<string> = new Set<keyof BasicOptions>(['username', 'secret', 'answer', ...NAMING_OPTIONS])
 
 export function basic(options: BasicOptions): Source {
-  onlyKnown(options, KNOWN, 'basic: ')
+  assertKnownOptions(options, KNOWN, 'basic: ')
   const { username, answer } = options
   if (typeof username !== 'string' || username === '' || username.includes(':')) {
-    throw new SluiceError('CONFIG_INVALID', 'basic: username is missing, or has a colon, which ends it on the wire.')
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      'basic: username must be a text without a colon, which would end it in the header.',
+    )
   }
   return {
     scheme: 'basic',
-    secrets: secretsOf('basic', options.secret),
+    secrets: parseSecrets('basic', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => {
       const wanted = secrets.map((secret) => Buffer.from(`${username}:${secret}`).toString('base64'))
-      return credentialsFault('authorization header of kind Basic', authorizationOf(headers, 'basic'), wanted)
+      return credentialsFault('authorization header of kind Basic', parseAuthorization(headers, 'basic'), wanted)
     },
-    sender: { proof: { kind: 'basic', username }, ...typeAt(options) },
-    events: eventsNamedBy('basic', options),
+    sender: { proof: { kind: 'basic', username }, ...findTypeSelector(options) },
+    events: createNamedEventParser('basic', options),
     ...(answer !== undefined && { answer }),
   }
 }

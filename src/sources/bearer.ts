@@ -1,28 +1,28 @@
-// A bearer token in the authorization header. It proves who sends, not what.
-import { onlyKnown } from '../model/options.ts'
-import type { Source, SourceAnswer } from '../receive/source.ts'
-import { authorizationOf, bearerSecretsOf, credentialsFault } from './credentials.ts'
-import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
+// `bearer` verifies a bearer token in the authorization header. The token proves who sends, not what.
+import { assertKnownOptions } from '../validate/options.ts'
+import type { Source, SourceResponse } from '../receive/source.ts'
+import { parseAuthorization, parseBearerSecrets, credentialsFault } from './credentials.ts'
+import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
 
 export interface BearerOptions extends NamingOptions {
   /** The token. */
   readonly secret: string | readonly string[]
-  readonly answer?: SourceAnswer
+  readonly answer?: SourceResponse
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof BearerOptions>(['secret', 'answer', ...NAMING])
+const KNOWN: ReadonlySet<string> = new Set<keyof BearerOptions>(['secret', 'answer', ...NAMING_OPTIONS])
 
 export function bearer(options: BearerOptions): Source {
-  onlyKnown(options, KNOWN, 'bearer: ')
+  assertKnownOptions(options, KNOWN, 'bearer: ')
   const { answer } = options
   return {
     scheme: 'bearer',
-    secrets: bearerSecretsOf('bearer', options.secret),
+    secrets: parseBearerSecrets('bearer', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) =>
-      credentialsFault('authorization header of kind Bearer', authorizationOf(headers, 'bearer'), secrets),
-    sender: { proof: { kind: 'bearer' }, ...typeAt(options) },
-    events: eventsNamedBy('bearer', options),
+      credentialsFault('authorization header of kind Bearer', parseAuthorization(headers, 'bearer'), secrets),
+    sender: { proof: { kind: 'bearer' }, ...findTypeSelector(options) },
+    events: createNamedEventParser('bearer', options),
     ...(answer !== undefined && { answer }),
   }
 }

@@ -1,9 +1,10 @@
-// The body of a form as names and values, and as the JSON that handlers get: nobody wants to decode a form in a handler.
+// This file parses a form body into names and values, and into the JSON that handlers get, so that no handler decodes
+// forms.
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import type { JsonObject } from './json-body.ts'
 import { refusal } from './signature.ts'
 
-/** No form of any provider has a hundred. */
+/** No form of any provider has a hundred fields. */
 const FIELDS_MAX = 10_000
 const AMPERSAND = 0x26
 
@@ -11,19 +12,19 @@ export function isForm({ headers }: ReceivedRequest): boolean {
   return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(headers['content-type'] ?? '')
 }
 
-/** Its fields are counted in the bytes, before anything is made of them (R4). */
-export function formOf({ body }: ReceivedRequest): URLSearchParams | Refusal {
-  if (hasTooMany(body)) return TOO_MANY
+/** `parseForm` counts the fields in the bytes before it parses them (R4). */
+export function parseForm({ body }: ReceivedRequest): URLSearchParams | Refusal {
+  if (hasTooManyFields(body)) return TOO_MANY
   return new URLSearchParams(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
 }
 
 const TOO_MANY: Refusal = refusal(
   'BODY_NOT_UNDERSTOOD',
   `The form has more than ${FIELDS_MAX} fields.`,
-  'Look at the body that was sent.',
+  'Check the body that was sent.',
 )
 
-function hasTooMany(body: Uint8Array): boolean {
+function hasTooManyFields(body: Uint8Array): boolean {
   let fields = 1
   for (let at = body.indexOf(AMPERSAND); at !== -1; at = body.indexOf(AMPERSAND, at + 1)) {
     if (++fields > FIELDS_MAX) return true
@@ -31,7 +32,7 @@ function hasTooMany(body: Uint8Array): boolean {
   return false
 }
 
-/** In one pass: to ask the form for each name would be to look through all of its fields each time. */
+/** `valuesByName` needs one pass: a lookup in the form scans all of its fields. */
 export function valuesByName(form: URLSearchParams): ReadonlyMap<string, readonly string[]> {
   const byName = new Map<string, string[]>()
   for (const [name, value] of form) {
@@ -42,8 +43,9 @@ export function valuesByName(form: URLSearchParams): ReadonlyMap<string, readonl
   return byName
 }
 
-/** What comes once is a text, what comes several times a list. As in JSON bodies, nothing can become the prototype. */
-export function fieldsOf(form: URLSearchParams): JsonObject {
+/** `toFields` returns a text for a name that occurs once, and a list for a repeated name. As in JSON bodies, no
+    field can become the prototype. */
+export function toFields(form: URLSearchParams): JsonObject {
   const fields = new Map<string, string | readonly string[]>()
   for (const [name, values] of valuesByName(form)) {
     if (name !== '__proto__') fields.set(name, values.length === 1 && values[0] !== undefined ? values[0] : values)

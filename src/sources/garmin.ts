@@ -1,20 +1,29 @@
-// Garmin's Health API: unsigned, items of many people in one body, and an item that comes again with more in it is new data.
+// `garmin` receives Garmin's Health API: unsigned, with the items of many people in one body. An item that comes again
+// with more data is a new event.
 import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { addressList } from './address-list.ts'
-import { credentialsFault, headerSecretsOf } from './credentials.ts'
-import { instantOfSeconds } from './instant.ts'
-import { elementsOf, isWrittenList, isWrittenObject, membersOf, wordIn, writtenOf, type Written } from './json-text.ts'
+import { createAddressTest } from './address-list.ts'
+import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
+import { parseUnixSeconds } from './instant.ts'
+import {
+  readElements,
+  isArraySlice,
+  isObjectSlice,
+  readMembers,
+  readWord,
+  parseJsonSlice,
+  type JsonSlice,
+} from './json-slices.ts'
 import { refusal } from './signature.ts'
 
 export interface GarminOptions {
-  /** The consumer key of the app: Garmin sends it with each request, and nothing else that proves anything. */
+  /** The consumer key of the app. Garmin sends it with each request, and sends no other proof. */
   readonly clientId: string | readonly string[]
-  /** Addresses and networks that may send. Garmin publishes none; left out, all may. */
+  /** The addresses and networks that may send. Garmin publishes none. Without this option, all may send. */
   readonly addresses?: readonly string[]
-  /** In bytes, 10 MB unless said, up to 100 MB, which Garmin asks for if activity details are pushed. */
+  /** In bytes. The default is 10 MB; the maximum is 100 MB, which Garmin requires for pushed activity details. */
   readonly maxBody?: number
 }
 
@@ -22,17 +31,18 @@ const KNOWN: ReadonlySet<string> = new Set<keyof GarminOptions>(['clientId', 'ad
 const HEADER = 'garmin-client-id'
 const MEGABYTE = 1024 * 1024
 const TYPE_MAX = 100
-/** Far above what fits into a body of real items; without it, a body of empty ones would be events without end (R4). */
+/** Far more than a body of real items holds. Without this bound, a body of empty items would be an unbounded number
+    of events (R4). */
 const ITEMS_MAX = 100_000
 
 export function garmin(options: GarminOptions): Source {
-  onlyKnown(options, KNOWN, 'garmin: ')
-  const isAllowed = addressList('garmin', options.addresses)
+  assertKnownOptions(options, KNOWN, 'garmin: ')
+  const isAllowed = createAddressTest('garmin', options.addresses)
   return {
     scheme: 'garmin',
-    secrets: headerSecretsOf('garmin', options.clientId, 'clientId'),
+    secrets: parseHeaderSecrets('garmin', options.clientId, 'clientId'),
     dedupeFor: '30d',
-    maxBody: maxBodyOf(options.maxBody ?? 10 * MEGABYTE),
+    maxBody: parseMaxBody(options.maxBody ?? 10 * MEGABYTE),
     maxEvents: ITEMS_MAX,
     verify: ({ headers, address }, { secrets }) => {
       if (isAllowed(address)) return credentialsFault(`${HEADER} header`, headers[HEADER], secrets)
@@ -42,57 +52,57 @@ export function garmin(options: GarminOptions): Source {
         'Add it to addresses if it is Garmin.',
       )
     },
-    events: eventsOf,
-    // Anything but 200 is sent again, for seven days.
+    events: parseEvents,
+    // Garmin sends again after any status but 200, for seven days.
     answer: { status: 200 },
   }
 }
 
-function maxBodyOf(bytes: number): number {
+function parseMaxBody(bytes: number): number {
   if (Number.isSafeInteger(bytes) && bytes > 0 && bytes <= 100 * MEGABYTE) return bytes
   throw new SluiceError(
     'CONFIG_INVALID',
-    `garmin: maxBody is ${String(bytes)}, not a number of bytes up to ${100 * MEGABYTE}.`,
+    `garmin: maxBody must be a whole number of bytes from 1 to ${100 * MEGABYTE}; got ${String(bytes)}.`,
   )
 }
 
-function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const json = writtenOf(body)
+function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  const json = parseJsonSlice(body)
   if ('code' in json) return json
   const events: SourceEvent[] = []
   let lists = 0
-  for (const [type, value] of membersOf(json.value)) {
-    // A list as a rule; one receiver has seen the object alone. What is neither is no data.
-    if (!isWrittenList(value) && !isWrittenObject(value)) continue
+  for (const [type, value] of readMembers(json.value)) {
+    // The value is usually a list; one receiver has seen a single object. Anything else is not data.
+    if (!isArraySlice(value) && !isObjectSlice(value)) continue
     lists++
-    for (const item of isWrittenList(value) ? elementsOf(value) : [value]) {
+    for (const item of isArraySlice(value) ? readElements(value) : [value]) {
       if (events.length >= ITEMS_MAX) return TOO_MANY
-      if (type === '' || type.length > TYPE_MAX || !type.isWellFormed() || !isWrittenObject(item)) return STRANGE
-      events.push(itemEvent(type, item))
+      if (type === '' || type.length > TYPE_MAX || !type.isWellFormed() || !isObjectSlice(item)) return UNKNOWN_SHAPE
+      events.push(toItemEvent(type, item))
     }
   }
-  return lists === 0 ? STRANGE : events
+  return lists === 0 ? UNKNOWN_SHAPE : events
 }
 
-const STRANGE: Refusal = refusal(
+const UNKNOWN_SHAPE: Refusal = refusal(
   'BODY_NOT_UNDERSTOOD',
-  'The body is no object with a list of items under each type.',
-  'Only Garmin is to call this address.',
+  'The body must be an object with a list of items under each type.',
+  'Make sure that only Garmin calls this URL.',
 )
 
 const TOO_MANY: Refusal = refusal(
   'BODY_NOT_UNDERSTOOD',
-  `There are more than ${ITEMS_MAX} items in it.`,
-  'Only Garmin is to call this address.',
+  `The body has more than ${ITEMS_MAX} items.`,
+  'Make sure that only Garmin calls this URL.',
 )
 
-function itemEvent(type: string, item: Written): SourceEvent {
-  const members = membersOf(item)
-  const [user, summary] = [wordIn(members.get('userId')), wordIn(members.get('summaryId'))]
-  const time = timeOf(members)
+function toItemEvent(type: string, item: JsonSlice): SourceEvent {
+  const members = readMembers(item)
+  const [user, summary] = [readWord(members.get('userId')), readWord(members.get('summaryId'))]
+  const time = parseTime(members)
   return {
     type,
-    dedupeId: isBare(members)
+    dedupeId: isDeregistration(members)
       ? undefined
       : [type, user ?? '', summary ?? '', hash('sha256', item, 'base64url')].join('/'),
     body: item,
@@ -101,12 +111,12 @@ function itemEvent(type: string, item: Written): SourceEvent {
   }
 }
 
-/** A deregistration names the person and nothing else: who leaves, comes back and leaves again sends the same bytes twice. */
-function isBare(members: ReadonlyMap<string, Written>): boolean {
+/** A deregistration names only the person. A person who leaves, returns and leaves again sends the same bytes twice. */
+function isDeregistration(members: ReadonlyMap<string, JsonSlice>): boolean {
   return [...members.keys()].every((name) => name === 'userId' || name === 'userAccessToken')
 }
 
-function timeOf(members: ReadonlyMap<string, Written>): number | undefined {
-  const started = members.get('startTimeInSeconds') ?? membersOf(members.get('summary')).get('startTimeInSeconds')
-  return instantOfSeconds(wordIn(started ?? members.get('changeTimeInSeconds')))
+function parseTime(members: ReadonlyMap<string, JsonSlice>): number | undefined {
+  const started = members.get('startTimeInSeconds') ?? readMembers(members.get('summary')).get('startTimeInSeconds')
+  return parseUnixSeconds(readWord(started ?? members.get('changeTimeInSeconds')))
 }

@@ -1,28 +1,44 @@
-// Any scheme by which a sender signs with a shared secret: which MAC, in which header, over what, is said in options.
+// `hmac` receives from any sender that signs with a shared secret. Options say which MAC, in which header, over which
+// content.
 import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
-import type { Source, SourceAnswer } from '../receive/source.ts'
-import { eventsNamedBy, NAMING, typeAt, type NamingOptions } from './named-by.ts'
-import { FORGED, isSigned, secretsOf, timeFault, toleranceOf, unsigned, type Algorithm } from './signature.ts'
-import { signedContent, type SignedContent } from './signed-content.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { Source, SourceResponse } from '../receive/source.ts'
+import {
+  createNamedEventParser,
+  NAMING_OPTIONS,
+  findTypeSelector,
+  type NameSelector,
+  type NamingOptions,
+} from './event-names.ts'
+import {
+  WRONG_SIGNATURE,
+  hasValidMac,
+  parseSecrets,
+  timestampFault,
+  parseTolerance,
+  missingSignature,
+  type Algorithm,
+} from './signature.ts'
+import { createSignedContent, type SignedContent } from './signed-content.ts'
 
+/** With a `timestamp`, `id` defaults to the signature. */
 export interface HmacOptions extends NamingOptions {
   readonly secret: string | readonly string[]
-  /** Of the signature. */
+  /** The header of the signature. */
   readonly header: string
-  /** 'sha256' unless said. */
+  /** The default is 'sha256'. */
   readonly algorithm?: Algorithm
-  /** 'hex' unless said, in either case. */
+  /** The default is 'hex', in either case. */
   readonly encoding?: 'hex' | 'base64'
-  /** Before the signature in its header: 'sha256='. */
+  /** The text before the signature in its header, e.g. 'sha256='. */
   readonly prefix?: string
-  /** A header with the time at which it was signed, in seconds since 1970; milliseconds are understood too. */
+  /** The header with the time of signing, in seconds since 1970; milliseconds are accepted too. */
   readonly timestamp?: string
   readonly tolerance?: Duration
-  /** `'{body}'`, with a timestamp `'{timestamp}.{body}'`, unless said; or a function. */
+  /** A pattern or a function. The default is `'{body}'`, or `'{timestamp}.{body}'` with a timestamp. */
   readonly signed?: SignedContent
-  readonly answer?: SourceAnswer
+  readonly answer?: SourceResponse
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof HmacOptions>([
@@ -35,57 +51,63 @@ const KNOWN: ReadonlySet<string> = new Set<keyof HmacOptions>([
   'tolerance',
   'signed',
   'answer',
-  ...NAMING,
+  ...NAMING_OPTIONS,
 ])
 const ALGORITHMS: readonly unknown[] = ['sha1', 'sha256', 'sha384', 'sha512'] satisfies Algorithm[]
 
 export function hmac(options: HmacOptions): Source {
-  onlyKnown(options, KNOWN, 'hmac: ')
+  assertKnownOptions(options, KNOWN, 'hmac: ')
   const { algorithm = 'sha256', encoding = 'hex', prefix = '', answer } = options
-  const header = nameOfHeader(options.header, 'header')
-  const timestamp = options.timestamp === undefined ? undefined : nameOfHeader(options.timestamp, 'timestamp')
-  if (!ALGORITHMS.includes(algorithm)) throw invalid(`algorithm is one of ${ALGORITHMS.join(', ')}.`)
-  if (encoding !== 'hex' && encoding !== 'base64') throw invalid("encoding is 'hex' or 'base64'.")
+  const header = parseHeaderName(options.header, 'header')
+  const timestamp = options.timestamp === undefined ? undefined : parseHeaderName(options.timestamp, 'timestamp')
+  if (!ALGORITHMS.includes(algorithm)) throw invalid(`algorithm must be one of ${ALGORITHMS.join(', ')}.`)
+  if (encoding !== 'hex' && encoding !== 'base64') throw invalid("encoding must be 'hex' or 'base64'.")
   if (timestamp === undefined && options.tolerance !== undefined)
-    throw invalid('tolerance is of a timestamp; name its header.')
-  const tolerance = toleranceOf('hmac', options.tolerance)
-  const content = signedContent(options.signed, timestamp)
-  // Some write their hex in capitals.
-  const asWritten = (signature: string): string => (encoding === 'hex' ? signature.toLowerCase() : signature)
+    throw invalid('tolerance needs a timestamp. Set timestamp to its header.')
+  const tolerance = parseTolerance('hmac', options.tolerance)
+  const content = createSignedContent(options.signed, timestamp)
+  // Some senders write hex in capitals.
+  const signatureIn = (given: string | undefined): string => {
+    const signature = given?.slice(prefix.length) ?? ''
+    return encoding === 'hex' ? signature.toLowerCase() : signature
+  }
+  // If the time is signed, two requests with the same signature are one request that was sent again. Without a time,
+  // two events with the same content have the same signature.
+  const bySignature: NameSelector = ({ headers }) => signatureIn(headers[header])
+  const naming = timestamp === undefined || options.id !== undefined ? options : { ...options, id: bySignature }
   return {
     scheme: 'hmac',
-    secrets: secretsOf('hmac', options.secret),
+    secrets: parseSecrets('hmac', options.secret),
     dedupeFor: timestamp === undefined ? '30d' : '7d',
     ...(timestamp !== undefined && { tolerance }),
     verify: (request, { now, secrets }) => {
       const given = request.headers[header]
-      if (given === undefined) return unsigned(header)
-      const time = timestamp === undefined ? undefined : secondsOf(request.headers[timestamp])
-      if (time === '') return timeFault(time, now, tolerance)
+      if (given === undefined) return missingSignature(header)
+      const time = timestamp === undefined ? undefined : toSeconds(request.headers[timestamp])
+      if (time === '') return timestampFault(time, now, tolerance)
       const parts = content(request)
       if ('code' in parts) return parts
-      if (!given.startsWith(prefix)) return FORGED
-      const signature = asWritten(given.slice(prefix.length))
-      if (!isSigned([signature], parts, secrets, { algorithm, encoding })) return FORGED
-      return time === undefined ? undefined : timeFault(time, now, tolerance)
+      if (!given.startsWith(prefix)) return WRONG_SIGNATURE
+      if (!hasValidMac([signatureIn(given)], parts, secrets, { algorithm, encoding })) return WRONG_SIGNATURE
+      return time === undefined ? undefined : timestampFault(time, now, tolerance)
     },
     sender: {
       proof: { kind: 'mac', header, mac: { algorithm, encoding, prefix }, timestamp, content },
-      ...typeAt(options),
+      ...findTypeSelector(options),
     },
-    events: eventsNamedBy('hmac', options),
+    events: createNamedEventParser('hmac', naming),
     ...(answer !== undefined && { answer }),
   }
 }
 
-/** Milliseconds have three digits more. '' if there is none. */
-function secondsOf(time: string = ''): string {
+/** `toSeconds` cuts the three last digits of milliseconds, and returns '' for a missing time. */
+function toSeconds(time: string = ''): string {
   return /^\d{13,15}$/.test(time) ? time.slice(0, -3) : time
 }
 
-function nameOfHeader(name: unknown, option: string): string {
+function parseHeaderName(name: unknown, option: string): string {
   if (typeof name === 'string' && /^[\w-]+$/.test(name)) return name.toLowerCase()
-  throw invalid(`${option} is the name of a header, such as 'x-signature'.`)
+  throw invalid(`${option} must be the name of a header, such as 'x-signature'.`)
 }
 
 function invalid(what: string): SluiceError {

@@ -1,39 +1,40 @@
-// The GET by which Meta and Strava ask whether an address wants their events: both send the token, each wants another answer.
-import type { Handshake, HandshakeResult, ReceivedRequest, SourceAnswer } from '../receive/source.ts'
+// `createHubHandshake` answers the GET with which Meta and Strava verify an address. Both send the token; each expects
+// another response.
+import type { Handshake, HandshakeResult, ReceivedRequest, SourceResponse } from '../receive/source.ts'
 import { isSameSecret, refusal } from './signature.ts'
 
-/** What they send is shorter; what is longer is echoed to nobody. */
+/** Meta and Strava send shorter challenges. A longer one is not echoed. */
 const CHALLENGE_MAX = 1_000
 
-export function hubHandshake(verifyTokens: readonly string[], answer: (challenge: string) => SourceAnswer): Handshake {
+export function createHubHandshake(
+  verifyTokens: readonly string[],
+  answer: (challenge: string) => SourceResponse,
+): Handshake {
   return {
     verified: false,
-    answer: (request) => (request.method === 'GET' ? greeting(request, verifyTokens, answer) : undefined),
+    answer: (request) => (request.method === 'GET' ? handleChallenge(request, verifyTokens, answer) : undefined),
   }
 }
 
-function greeting(
+function handleChallenge(
   { url }: ReceivedRequest,
   verifyTokens: readonly string[],
-  answer: (challenge: string) => SourceAnswer,
+  answer: (challenge: string) => SourceResponse,
 ): HandshakeResult {
-  const asked = url.searchParams
-  const challenge = asked.get('hub.challenge') ?? ''
-  if (asked.get('hub.mode') !== 'subscribe' || challenge === '' || challenge.length > CHALLENGE_MAX) {
-    return refused(
-      'A GET is for the handshake: hub.mode, hub.challenge, hub.verify_token.',
-      'Only the provider is to call this address.',
+  const query = url.searchParams
+  const challenge = query.get('hub.challenge') ?? ''
+  if (query.get('hub.mode') !== 'subscribe' || challenge === '' || challenge.length > CHALLENGE_MAX) {
+    return refuseHandshake(
+      'A GET must be a handshake with hub.mode, hub.challenge and hub.verify_token.',
+      'Make sure that only the provider calls this URL.',
     )
   }
-  if (!isSameSecret(asked.get('hub.verify_token') ?? '', verifyTokens)) {
-    return refused(
-      'The verify token is not that of the source.',
-      'Compare verifyToken with what was given to the provider.',
-    )
+  if (!isSameSecret(query.get('hub.verify_token') ?? '', verifyTokens)) {
+    return refuseHandshake('The verify token is wrong.', 'Compare verifyToken with the one set at the provider.')
   }
   return { kind: 'answer', answer: answer(challenge) }
 }
 
-function refused(what: string, fix: string): HandshakeResult {
+function refuseHandshake(what: string, fix: string): HandshakeResult {
   return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', what, fix) }
 }

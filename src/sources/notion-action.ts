@@ -1,13 +1,14 @@
-// Notion's "Send webhook" action of buttons and automations: nothing signs it, so a header of one's own carries a secret.
+// `notionAction` receives the "Send webhook" action of Notion buttons and automations. Notion does not sign it, so a
+// custom header carries a secret.
 import { SluiceError } from '../errors.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { credentialsFault, headerSecretsOf } from './credentials.ts'
-import { isWrittenObject, membersOf, objectText, wordIn, writtenOf, type Written } from './json-text.ts'
+import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
+import { isObjectSlice, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
 import { refusal } from './signature.ts'
 
 export interface NotionActionOptions {
-  /** The name of the header that the action was told to send. */
+  /** The name of the header configured in the action. */
   readonly header: string
   readonly secret: string | readonly string[]
 }
@@ -15,58 +16,60 @@ export interface NotionActionOptions {
 const KNOWN: ReadonlySet<string> = new Set<keyof NotionActionOptions>(['header', 'secret'])
 
 export function notionAction(options: NotionActionOptions): Source {
-  onlyKnown(options, KNOWN, 'notionAction: ')
-  const header = headerOf(options.header)
+  assertKnownOptions(options, KNOWN, 'notionAction: ')
+  const header = parseHeaderName(options.header)
   return {
     scheme: 'notion-action',
-    secrets: headerSecretsOf('notionAction', options.secret),
+    secrets: parseHeaderSecrets('notionAction', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
     sender: { proof: { kind: 'header', header } },
-    events: eventsOf,
+    events: parseEvents,
     answer: { status: 200 },
   }
 }
 
-function headerOf(header: unknown): string {
+function parseHeaderName(header: unknown): string {
   if (typeof header === 'string' && /^[\w-]{1,100}$/.test(header)) return header.toLowerCase()
   throw new SluiceError(
     'CONFIG_INVALID',
-    `notionAction: header is ${JSON.stringify(header)}, not the name of a header such as 'x-secret'.`,
+    `notionAction: header must be the name of a header such as 'x-secret'; got ${JSON.stringify(header)}.`,
   )
 }
 
 /** Most bodies are an envelope of source and page; some are the page alone. */
-function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const json = writtenOf(body)
+function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  const json = parseJsonSlice(body)
   if ('code' in json) return json
-  const members = membersOf(json.value)
+  const members = readMembers(json.value)
   const data = members.get('data')
-  const page = membersOf(isWrittenObject(data) ? data : json.value)
-  const subject = wordIn(page.get('id'))
+  const page = readMembers(isObjectSlice(data) ? data : json.value)
+  const subject = readWord(page.get('id'))
   if (subject === undefined) {
-    const fix = 'Only the "Send webhook" action of Notion is to call this address; an integration is notion.'
-    return refusal('BODY_NOT_UNDERSTOOD', 'There is no page in it.', fix)
+    const fix =
+      'Make sure that only the "Send webhook" action of Notion calls this URL; for an integration, use notion().'
+    return refusal('BODY_NOT_UNDERSTOOD', 'The body has no page.', fix)
   }
-  const source = membersOf(members.get('source'))
-  const attempt = wordIn(source.get('attempt'))
+  const source = readMembers(members.get('source'))
+  const attempt = readWord(source.get('attempt'))
   const named = {
-    type: `${wordIn(page.get('object')) ?? 'page'}.updated`,
-    dedupeId: dedupeIdOf(source),
+    type: `${readWord(page.get('object')) ?? 'page'}.updated`,
+    dedupeId: toDedupeId(source),
     body: attempt === undefined ? json.value : withoutAttempt(members, source),
     subject,
   }
   return [attempt === undefined ? named : { ...named, attributes: { attempt } }]
 }
 
-/** One event can set off several actions, each of which is a request of its own. */
-function dedupeIdOf(source: ReadonlyMap<string, Written>): string | undefined {
-  const [event, action] = [wordIn(source.get('event_id')), wordIn(source.get('action_id'))]
+/** One event can trigger several actions, each with its own request. */
+function toDedupeId(source: ReadonlyMap<string, JsonSlice>): string | undefined {
+  const [event, action] = [readWord(source.get('event_id')), readWord(source.get('action_id'))]
   return event === undefined || action === undefined ? event : `${event}/${action}`
 }
 
-/** The count of tries is all in which a re-send differs: with it each would be a conflict, not a duplicate (L10). */
-function withoutAttempt(members: ReadonlyMap<string, Written>, source: ReadonlyMap<string, Written>): Uint8Array {
-  const steady = objectText([...source].filter(([name]) => name !== 'attempt'))
-  return objectText([...members].map(([name, value]) => [name, name === 'source' ? steady : value] as const))
+/** A re-send differs only in the attempt count: with it, each re-send would be a conflict instead of a duplicate
+    (L10). */
+function withoutAttempt(members: ReadonlyMap<string, JsonSlice>, source: ReadonlyMap<string, JsonSlice>): Uint8Array {
+  const steady = buildObject([...source].filter(([name]) => name !== 'attempt'))
+  return buildObject([...members].map(([name, value]) => [name, name === 'source' ? steady : value] as const))
 }

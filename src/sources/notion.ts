@@ -1,89 +1,97 @@
-// Notion's integration webhooks: signed with a token that Notion makes up and sends in its first request.
-import { onlyKnown } from '../model/options.ts'
+// `notion` receives Notion's integration webhooks. Notion signs them with a token that it generates and sends in its
+// first request.
+import { assertKnownOptions } from '../validate/options.ts'
 import type { HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { instantOfText } from './instant.ts'
-import { membersOf, objectText, textIn, wordIn, writtenOf, type Written } from './json-text.ts'
-import { FORGED, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
+import { parseTimestamp } from './instant.ts'
+import { readMembers, buildObject, readText, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
+import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
 
 export interface NotionOptions {
-  /** The verification token. Left out: the handshake brings it, and until then nothing else is taken. */
+  /** The verification token. Without this option, the handshake brings the token, and the source accepts nothing
+      else before it. */
   readonly secret?: string | readonly string[]
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof NotionOptions>(['secret'])
 const HEADER = 'x-notion-signature'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
-/** A handshake has nothing but the token in it: nobody makes us read more than this for nothing. */
+/** A handshake contains only the token: a longer body is not parsed before verification. */
 const HANDSHAKE_MAX = 2_000
 
 export function notion(options: NotionOptions = {}): Source {
-  onlyKnown(options, KNOWN, 'notion: ')
-  // An environment variable that is not set must not open the source to whoever sends a token first.
+  assertKnownOptions(options, KNOWN, 'notion: ')
+  // An unset environment variable must not open the source to a stranger who sends a token first.
   const isKeyed = 'secret' in options
   return {
     scheme: 'notion',
-    secrets: isKeyed ? secretsOf('notion', options.secret) : 'by-handshake',
+    secrets: isKeyed ? parseSecrets('notion', options.secret) : 'by-handshake',
     dedupeFor: '30d',
-    handshake: { verified: false, answer: (request) => greeting(request, isKeyed) },
+    handshake: { verified: false, answer: (request) => handleHandshake(request, isKeyed) },
     verify: ({ headers, body }, { secrets }) => {
       const given = headers[HEADER]
-      if (given === undefined) return unsigned(HEADER)
-      return isSigned([given], [body], secrets, MAC) ? undefined : FORGED
+      if (given === undefined) return missingSignature(HEADER)
+      return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
-    events: eventsOf,
+    events: parseEvents,
     answer: { status: 200 },
   }
 }
 
-/** Some saw it signed, with the very token it brings, others not: both are taken, a wrong signature is not. */
-function greeting({ method, headers, body }: ReceivedRequest, isKeyed: boolean): HandshakeResult | undefined {
+/** Receivers have seen the handshake both unsigned and signed with the token it brings. Both are accepted; a wrong
+    signature is not. */
+function handleHandshake({ method, headers, body }: ReceivedRequest, isKeyed: boolean): HandshakeResult | undefined {
   if (method !== 'POST' || body.length > HANDSHAKE_MAX) return undefined
-  const json = writtenOf(body)
+  const json = parseJsonSlice(body)
   if ('code' in json) return undefined
-  const members = membersOf(json.value)
+  const members = readMembers(json.value)
   if (!members.has('verification_token') || members.has('type')) return undefined
   if (isKeyed) {
-    return refused(
-      'The source was given its token; no request can change it.',
-      'Put the new token into secret, or leave secret out.',
+    return refuseHandshake(
+      'The token of the source is configured; no request can change it.',
+      'Set secret to the new token, or omit secret.',
     )
   }
-  const secret = textIn(members.get('verification_token')) ?? ''
+  const secret = readText(members.get('verification_token')) ?? ''
   if (secret.trim() === '' || !secret.isWellFormed())
-    return refused('The token is empty.', 'Have Notion send it again.')
+    return refuseHandshake('The token is empty.', 'Make Notion send the token again.')
   const given = headers[HEADER]
-  if (given !== undefined && !isSigned([given], [body], [secret], MAC)) {
-    return refused('The handshake is signed by another token than the one in it.', 'Have Notion send it again.')
+  if (given !== undefined && !hasValidMac([given], [body], [secret], MAC)) {
+    return refuseHandshake(
+      'The handshake is signed with another token than the one it contains.',
+      'Make Notion send the token again.',
+    )
   }
   return { kind: 'secret', secret, answer: { status: 200 } }
 }
 
-function refused(what: string, fix: string): HandshakeResult {
+function refuseHandshake(what: string, fix: string): HandshakeResult {
   return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', what, fix) }
 }
 
-function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const json = writtenOf(body)
+function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  const json = parseJsonSlice(body)
   if ('code' in json) return json
-  const members = membersOf(json.value)
-  const [type, dedupeId] = [wordIn(members.get('type')), wordIn(members.get('id'))]
+  const members = readMembers(json.value)
+  const [type, dedupeId] = [readWord(members.get('type')), readWord(members.get('id'))]
   if (type === undefined || dedupeId === undefined) {
-    const fix = 'Only an integration of Notion is to call this address; its "Send webhook" action is notionAction.'
+    const fix =
+      'Make sure that only an integration of Notion calls this URL; for the "Send webhook" action, use notionAction().'
     return refusal('BODY_NOT_UNDERSTOOD', 'The event has no type or no id.', fix)
   }
-  return [{ type, dedupeId, body: withoutAttempt(members), ...detailsOf(members) }]
+  return [{ type, dedupeId, body: withoutAttempt(members), ...parseDetails(members) }]
 }
 
-/** The count of tries is all in which a re-send differs: with it each would be a conflict, not a duplicate (L10). */
-function withoutAttempt(members: ReadonlyMap<string, Written>): Uint8Array {
-  return objectText([...members].filter(([name]) => name !== 'attempt_number'))
+/** A re-send differs only in the attempt count: with it, each re-send would be a conflict instead of a duplicate
+    (L10). */
+function withoutAttempt(members: ReadonlyMap<string, JsonSlice>): Uint8Array {
+  return buildObject([...members].filter(([name]) => name !== 'attempt_number'))
 }
 
-function detailsOf(members: ReadonlyMap<string, Written>): Omit<SourceEvent, 'type' | 'dedupeId' | 'body'> {
-  const subject = wordIn(membersOf(members.get('entity')).get('id'))
-  const tenant = wordIn(members.get('workspace_id'))
-  const time = instantOfText(wordIn(members.get('timestamp')))
-  const attempt = wordIn(members.get('attempt_number'))
+function parseDetails(members: ReadonlyMap<string, JsonSlice>): Omit<SourceEvent, 'type' | 'dedupeId' | 'body'> {
+  const subject = readWord(readMembers(members.get('entity')).get('id'))
+  const tenant = readWord(members.get('workspace_id'))
+  const time = parseTimestamp(readWord(members.get('timestamp')))
+  const attempt = readWord(members.get('attempt_number'))
   return {
     ...(subject !== undefined && { subject }),
     ...(tenant !== undefined && { tenant }),

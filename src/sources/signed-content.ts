@@ -1,44 +1,50 @@
-// What a generic HMAC is computed over: a pattern such as '{timestamp}.{body}', or a function where a pattern cannot say it.
+// This file defines what a generic HMAC covers: a pattern such as '{timestamp}.{body}', or a function where a pattern
+// is not enough.
 import { SluiceError } from '../errors.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import { refusal } from './signature.ts'
 
 type Bytes = string | Uint8Array
 
-/** In a pattern: {body}, {timestamp}, {method}, {url}, {path} (with its query) and {header:x-name}. */
+/** A pattern may contain {body}, {timestamp}, {method}, {url}, {path} (with its query) and {header:x-name}. */
 export type SignedContent = string | ((request: ReceivedRequest) => Bytes | readonly Bytes[])
 
-type Part = (request: ReceivedRequest) => Bytes | undefined
+type ContentPart = (request: ReceivedRequest) => Bytes | undefined
 
-/** The options are checked once. `timestamp` is the header that has the time, if there is one. */
-export function signedContent(
+/** `createSignedContent` checks the options once. `timestamp` is the header with the time, if there is one. */
+export function createSignedContent(
   signed: SignedContent | undefined,
   timestamp: string | undefined,
 ): (request: ReceivedRequest) => readonly Bytes[] | Refusal {
-  if (typeof signed === 'function') return (request) => byFunction(signed, request)
+  if (typeof signed === 'function') return (request) => callContentFunction(signed, request)
   const pattern = signed ?? (timestamp === undefined ? '{body}' : '{timestamp}.{body}')
   if (typeof pattern !== 'string' || !pattern.includes('{body}')) {
-    throw invalid('lacks {body}: anybody who has seen one request could send another body with its signature.')
+    throw invalid(
+      'must contain {body}: otherwise anybody who has seen one request can send another body with its signature.',
+    )
   }
   if (timestamp !== undefined && !pattern.includes('{timestamp}')) {
-    throw invalid('lacks {timestamp}: a time that is not signed proves nothing.')
+    throw invalid('must contain {timestamp}: an unsigned time proves nothing.')
   }
-  const parts = pattern.split(/(\{[^{}]*\})/).map((part) => partOf(part, timestamp))
-  return (request) => byPattern(parts, request)
+  const parts = pattern.split(/(\{[^{}]*\})/).map((part) => parsePart(part, timestamp))
+  return (request) => fillPattern(parts, request)
 }
 
-function byPattern(parts: readonly Part[], request: ReceivedRequest): readonly Bytes[] | Refusal {
+function fillPattern(parts: readonly ContentPart[], request: ReceivedRequest): readonly Bytes[] | Refusal {
   const content = parts.map((part) => part(request))
-  return content.every((bytes) => bytes !== undefined) ? content : LACKING
+  return content.every((bytes) => bytes !== undefined) ? content : MISSING_HEADER
 }
 
-const LACKING: Refusal = refusal(
+const MISSING_HEADER: Refusal = refusal(
   'SIGNATURE_MISSING',
-  'A header is missing that is signed along.',
+  'A signed header is missing.',
   'Compare the option signed of the source with the headers that were sent.',
 )
 
-function byFunction(signed: Exclude<SignedContent, string>, request: ReceivedRequest): readonly Bytes[] | Refusal {
+function callContentFunction(
+  signed: Exclude<SignedContent, string>,
+  request: ReceivedRequest,
+): readonly Bytes[] | Refusal {
   try {
     const content = signed(request)
     return typeof content === 'string' || content instanceof Uint8Array ? [content] : [...content]
@@ -48,7 +54,7 @@ function byFunction(signed: Exclude<SignedContent, string>, request: ReceivedReq
   }
 }
 
-function partOf(part: string, timestamp: string | undefined): Part {
+function parsePart(part: string, timestamp: string | undefined): ContentPart {
   if (!part.startsWith('{') || !part.endsWith('}')) return () => part
   const name = part.slice(1, -1)
   if (name === 'body') return ({ body }) => body
@@ -58,8 +64,8 @@ function partOf(part: string, timestamp: string | undefined): Part {
   const header = name.startsWith('header:') ? name.slice('header:'.length).toLowerCase() : undefined
   if (header !== undefined && header !== '') return ({ headers }) => headers[header]
   if (name === 'timestamp' && timestamp !== undefined) return ({ headers }) => headers[timestamp]
-  if (name === 'timestamp') throw invalid('has {timestamp}; name its header by the option timestamp.')
-  throw invalid(`has ${part}; there are {body}, {timestamp}, {method}, {url}, {path} and {header:x-name}.`)
+  if (name === 'timestamp') throw invalid('contains {timestamp}. Set the option timestamp to its header.')
+  throw invalid(`must contain only {body}, {timestamp}, {method}, {url}, {path} and {header:x-name}; got ${part}.`)
 }
 
 function invalid(what: string): SluiceError {

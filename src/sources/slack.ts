@@ -1,11 +1,20 @@
-// Slack: time and body signed. Events come as JSON, slash commands and clicks as forms; the address is proven by a signed challenge.
+// `slack` verifies the signed time and body. Events arrive as JSON, slash commands and clicks as forms. A signed
+// challenge proves the address.
 import type { Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { fieldsOf, formOf } from './form-body.ts'
-import { isObject, jsonOf, objectOf, type Json, type JsonObject } from './json-body.ts'
-import { eventNamed, momentOf, nameOf } from './named-by.ts'
-import { FORGED, isSigned, refusal, secretsOf, timeFault, toleranceOf, unsigned } from './signature.ts'
+import { toFields, parseForm } from './form-body.ts'
+import { isObject, parseJson, parseJsonObject, type Json, type JsonObject } from './json-body.ts'
+import { toNamedEvent, parseTime, toName } from './event-names.ts'
+import {
+  WRONG_SIGNATURE,
+  hasValidMac,
+  refusal,
+  parseSecrets,
+  timestampFault,
+  parseTolerance,
+  missingSignature,
+} from './signature.ts'
 
 export interface SlackOptions {
   /** The signing secret of the app. */
@@ -20,121 +29,123 @@ const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'v0=' } as const
 const SLASH_COMMAND = 'slash_command'
 
 export function slack(options: SlackOptions): Source {
-  onlyKnown(options, KNOWN, 'slack: ')
-  const tolerance = toleranceOf('slack', options.tolerance)
+  assertKnownOptions(options, KNOWN, 'slack: ')
+  const tolerance = parseTolerance('slack', options.tolerance)
   return {
     scheme: 'slack',
-    secrets: secretsOf('slack', options.secret),
+    secrets: parseSecrets('slack', options.secret),
     tolerance,
     verify: ({ headers, body }, { now, secrets }) => {
       const [given, time] = [headers[SIGNATURE], headers[TIMESTAMP]]
-      if (given === undefined) return unsigned(SIGNATURE)
-      if (time === undefined) return timeFault('', now, tolerance)
-      return isSigned([given], [`v0:${time}:`, body], secrets, MAC) ? timeFault(time, now, tolerance) : FORGED
+      if (given === undefined) return missingSignature(SIGNATURE)
+      if (time === undefined) return timestampFault('', now, tolerance)
+      return hasValidMac([given], [`v0:${time}:`, body], secrets, MAC)
+        ? timestampFault(time, now, tolerance)
+        : WRONG_SIGNATURE
     },
-    handshake: { verified: true, answer: greeting },
-    events: eventsOf,
-    // Without a body: what a slash command is answered is shown to the person.
+    handshake: { verified: true, answer: handleHandshake },
+    events: parseEvents,
+    // The response has no body, because Slack shows the response to a slash command to the person.
     answer: { status: 200 },
   }
 }
 
-/** The content type is not signed; the bytes are, and only JSON begins so. */
-function isForm({ body }: ReceivedRequest): boolean {
+/** The content type is not signed. The bytes are, and only JSON begins with a brace. */
+function isFormBody({ body }: ReceivedRequest): boolean {
   return body[0] !== 0x7b
 }
 
-function greeting(request: ReceivedRequest): HandshakeResult | undefined {
-  if (isForm(request)) {
-    const form = formOf(request)
+function handleHandshake(request: ReceivedRequest): HandshakeResult | undefined {
+  if (isFormBody(request)) {
+    const form = parseForm(request)
     if ('code' in form) return { kind: 'refused', refusal: form }
     return form.get('ssl_check') === '1' ? { kind: 'answer', answer: { status: 200 } } : undefined
   }
-  const json = objectOf(request)
+  const json = parseJsonObject(request)
   if ('code' in json || json.value['type'] !== 'url_verification') return undefined
   const { challenge } = json.value
   if (typeof challenge === 'string') {
     const headers = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' }
     return { kind: 'answer', answer: { status: 200, headers, body: JSON.stringify({ challenge }) } }
   }
-  const fix = 'Only Slack is to call this address.'
-  return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', 'The challenge is no text.', fix) }
+  const fix = 'Make sure that only Slack calls this URL.'
+  return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', 'The challenge must be a text.', fix) }
 }
 
-function eventsOf(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  if (!isForm(request)) {
-    const json = objectOf(request)
+function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  if (!isFormBody(request)) {
+    const json = parseJsonObject(request)
     return 'code' in json ? json : fromEventsApi(json.value, request)
   }
-  const form = formOf(request)
+  const form = parseForm(request)
   if ('code' in form) return form
   const payload = form.get('payload')
-  if (payload === null) return fromCommand(fieldsOf(form), request)
+  if (payload === null) return fromCommand(toFields(form), request)
   const body = Buffer.from(payload)
-  const json = jsonOf(body)
+  const json = parseJson(body)
   return 'code' in json ? json : fromInteraction(isObject(json.value) ? json.value : {}, body, request)
 }
 
 function fromEventsApi(json: JsonObject, request: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const event = inside(json['event'])
-  const type = nameOf(event['type']) ?? nameOf(json['type'])
+  const event = toObject(json['event'])
+  const type = toName(event['type']) ?? toName(json['type'])
   if (type === undefined) return NO_TYPE
-  const item = inside(event['item'])
+  const item = toObject(event['item'])
   const names = {
     type,
-    dedupeId: nameOf(json['event_id']) ?? signatureOf(request),
-    subject: idOf(event['channel']) ?? idOf(item['channel']) ?? idOf(event['user']),
-    tenant: nameOf(json['team_id']) ?? nameOf(json['enterprise_id']),
-    time: momentOf(nameOf(json['event_time'])),
+    dedupeId: toName(json['event_id']) ?? signatureOf(request),
+    subject: readId(event['channel']) ?? readId(item['channel']) ?? readId(event['user']),
+    tenant: toName(json['team_id']) ?? toName(json['enterprise_id']),
+    time: parseTime(toName(json['event_time'])),
   }
-  return [eventNamed(names, request.body)]
+  return [toNamedEvent(names, request.body)]
 }
 
 function fromCommand(fields: JsonObject, request: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  if (nameOf(fields['command']) === undefined) return NO_TYPE
+  if (toName(fields['command']) === undefined) return NO_TYPE
   const names = {
     type: SLASH_COMMAND,
-    dedupeId: nameOf(fields['trigger_id']) ?? signatureOf(request),
-    subject: nameOf(fields['channel_id']),
-    tenant: nameOf(fields['team_id']) ?? nameOf(fields['enterprise_id']),
+    dedupeId: toName(fields['trigger_id']) ?? signatureOf(request),
+    subject: toName(fields['channel_id']),
+    tenant: toName(fields['team_id']) ?? toName(fields['enterprise_id']),
   }
-  return [eventNamed(names, Buffer.from(JSON.stringify(fields)))]
+  return [toNamedEvent(names, Buffer.from(JSON.stringify(fields)))]
 }
 
-/** Buttons, menus, shortcuts and views: the JSON is in one field of a form. */
+/** The request comes from buttons, menus, shortcuts and views: the JSON is in one field of a form. */
 function fromInteraction(
   json: JsonObject,
   body: Uint8Array,
   request: ReceivedRequest,
 ): readonly SourceEvent[] | Refusal {
-  const type = nameOf(json['type'])
+  const type = toName(json['type'])
   if (type === undefined) return NO_TYPE
   const names = {
     type,
-    dedupeId: nameOf(json['trigger_id']) ?? signatureOf(request),
-    subject: idOf(json['channel']) ?? idOf(json['user']),
-    tenant: idOf(json['team']) ?? idOf(json['enterprise']),
-    time: momentOf(nameOf(json['action_ts'])),
+    dedupeId: toName(json['trigger_id']) ?? signatureOf(request),
+    subject: readId(json['channel']) ?? readId(json['user']),
+    tenant: readId(json['team']) ?? readId(json['enterprise']),
+    time: parseTime(toName(json['action_ts'])),
   }
-  return [eventNamed(names, body)]
+  return [toNamedEvent(names, body)]
 }
 
-/** A few kinds have no id. The time is signed, so that a signature comes again only if the request does. */
+/** A few kinds have no id. The time is signed, so a signature repeats only if the request does. */
 function signatureOf({ headers }: ReceivedRequest): string | undefined {
-  return nameOf(headers[SIGNATURE])
+  return toName(headers[SIGNATURE])
 }
 
-function inside(value: Json | undefined): JsonObject {
+function toObject(value: Json | undefined): JsonObject {
   return isObject(value) ? value : {}
 }
 
-/** Slack writes channels, users and teams as an id or as an object that has one. */
-function idOf(value: Json | undefined): string | undefined {
-  return isObject(value) ? nameOf(value['id']) : nameOf(value)
+/** Slack writes channels, users and teams as an id or as an object with an id. */
+function readId(value: Json | undefined): string | undefined {
+  return isObject(value) ? toName(value['id']) : toName(value)
 }
 
 const NO_TYPE: Refusal = refusal(
   'BODY_NOT_UNDERSTOOD',
-  'It is no event, command or interaction.',
-  'Only Slack is to call this address.',
+  'The request is not an event, command or interaction.',
+  'Make sure that only Slack calls this URL.',
 )

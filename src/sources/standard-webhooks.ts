@@ -1,14 +1,23 @@
-// Standard Webhooks, and Svix, where it comes from: id, time and body signed, by HMAC (v1) or by ed25519 (v1a).
+// `standardWebhooks` receives Standard Webhooks and Svix, their origin: id, time and body are signed with HMAC (v1) or
+// ed25519 (v1a).
 import { createPublicKey, verify as isSignedBy, type KeyObject } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Source, VerifyContext } from '../receive/source.ts'
-import { eventsNamedBy, type NamingOptions } from './named-by.ts'
-import { FORGED, isSigned, refusal, secretsOf, timeFault, toleranceOf, unsigned } from './signature.ts'
+import { createNamedEventParser, type NamingOptions } from './event-names.ts'
+import {
+  WRONG_SIGNATURE,
+  hasValidMac,
+  refusal,
+  parseSecrets,
+  timestampFault,
+  parseTolerance,
+  missingSignature,
+} from './signature.ts'
 
 export interface StandardWebhooksOptions extends Omit<NamingOptions, 'id'> {
-  /** `whsec_…`, or `whpk_…`, the public key of a sender that signs by ed25519. */
+  /** `whsec_…`, or `whpk_…`, the public key of a sender that signs with ed25519. */
   readonly secret: string | readonly string[]
   readonly tolerance?: Duration
 }
@@ -22,71 +31,83 @@ const KNOWN: ReadonlySet<string> = new Set<keyof StandardWebhooksOptions>([
   'time',
 ])
 const SCHEME = 'standardWebhooks'
-/** Each costs a computation of its own. */
-const PUBLIC_SIGNATURES_MAX = 10
+/** The bound for each key. A check reads the whole body; a sender that rotates its key sends two signatures. */
+const PUBLIC_SIGNATURES_MAX = 3
 const MAC = { algorithm: 'sha256', encoding: 'base64', prefix: 'v1,' } as const
 const PUBLIC_KEY_BYTES = 32
-/** 64 bytes, and in one way only: the last letter before the padding has no bits to spare. */
+/** 64 bytes in their only encoding: the last character before the padding has no spare bits. */
 const PUBLIC_SIGNATURE = /^v1a,[A-Za-z0-9+/]{85}[AQgw]==$/
 const BASE64 = /^(?:[a-z0-9+/]{4})*(?:[a-z0-9+/]{2}==|[a-z0-9+/]{3}=)?$/i
 
 export function standardWebhooks(options: StandardWebhooksOptions): Source {
-  onlyKnown(options, KNOWN, `${SCHEME}: `)
-  const secrets = secretsOf(SCHEME, options.secret)
-  for (const secret of secrets) if (keyOf(secret) === undefined) throw noKey(secret)
-  const tolerance = toleranceOf(SCHEME, options.tolerance)
+  assertKnownOptions(options, KNOWN, `${SCHEME}: `)
+  const secrets = parseSecrets(SCHEME, options.secret)
+  for (const secret of secrets) if (parseKey(secret) === undefined) throw invalidKey(secret)
+  const tolerance = parseTolerance(SCHEME, options.tolerance)
   return {
     scheme: SCHEME,
     secrets,
     tolerance,
     verify: (request, context) => {
-      const { family, id, time, signature } = signedBy(request)
-      if (signature === undefined) return unsigned(`${family}-signature`)
-      if (id === undefined) return unsigned(`${family}-id`)
-      if (time === undefined) return timeFault('', context.now, tolerance)
-      // A dot in the id would leave open where it ends and the time begins.
-      if (id.includes('.')) return refusal('SIGNATURE_WRONG', `${family}-id has a dot.`, 'Send it as the scheme says.')
+      const { family, id, time, signature } = readSignedNames(request)
+      if (signature === undefined) return missingSignature(`${family}-signature`)
+      if (id === undefined) return missingSignature(`${family}-id`)
+      if (time === undefined) return timestampFault('', context.now, tolerance)
+      // With a dot in the id, the boundary between id and time would be ambiguous.
+      if (id.includes('.'))
+        return refusal('SIGNATURE_WRONG', `${family}-id has a dot.`, 'Sign the request as the scheme requires.')
       const parts = [Buffer.from(`${id}.${time}.`), request.body]
-      return isGenuine(signature.split(' '), parts, context) ? timeFault(time, context.now, tolerance) : FORGED
+      return hasValidSignature(signature.split(' '), parts, context)
+        ? timestampFault(time, context.now, tolerance)
+        : WRONG_SIGNATURE
     },
-    events: eventsNamedBy(SCHEME, { time: 'timestamp', ...options, id: (request) => signedBy(request).id }),
+    events: createNamedEventParser(SCHEME, {
+      time: 'timestamp',
+      ...options,
+      id: (request) => readSignedNames(request).id,
+    }),
   }
 }
 
-interface Signed {
+interface SignedNames {
   readonly family: string
   readonly id: string | undefined
   readonly time: string | undefined
   readonly signature: string | undefined
 }
 
-/** Names of one family only: what is in the other one is not proven. */
-function signedBy({ headers }: Pick<ReceivedRequest, 'headers'>): Signed {
+/** `readSignedNames` reads headers of one family only: the other family is not verified. */
+function readSignedNames({ headers }: Pick<ReceivedRequest, 'headers'>): SignedNames {
   const isSvix = headers['webhook-signature'] === undefined && headers['svix-signature'] !== undefined
   const family = isSvix ? 'svix' : 'webhook'
   const [id, time, signature] = ['id', 'timestamp', 'signature'].map((name) => headers[`${family}-${name}`])
   return { family, id, time, signature }
 }
 
-function isGenuine(given: readonly string[], parts: readonly Uint8Array[], { secrets }: VerifyContext): boolean {
-  const keys = secrets.map(keyOf).filter((key) => key !== undefined)
-  const byMac = isSigned(
+function hasValidSignature(
+  given: readonly string[],
+  parts: readonly Uint8Array[],
+  { secrets }: VerifyContext,
+): boolean {
+  const keys = secrets.map(parseKey).filter((key) => key !== undefined)
+  const byMac = hasValidMac(
     given,
     parts,
     keys.filter((key) => key instanceof Uint8Array),
     MAC,
   )
   const signatures = given.filter((one) => PUBLIC_SIGNATURE.test(one)).slice(0, PUBLIC_SIGNATURES_MAX)
-  const byKey = keys.some(
+  if (byMac || signatures.length === 0) return byMac
+  const content = Buffer.concat(parts)
+  return keys.some(
     (key) =>
       !(key instanceof Uint8Array) &&
-      signatures.some((one) => isSignedBy(null, Buffer.concat(parts), key, Buffer.from(one.slice(4), 'base64'))),
+      signatures.some((one) => isSignedBy(null, content, key, Buffer.from(one.slice(4), 'base64'))),
   )
-  return byMac || byKey
 }
 
-/** Undefined if it is no secret of this scheme. */
-function keyOf(secret: string): Uint8Array | KeyObject | undefined {
+/** `parseKey` returns undefined if the text is no secret of this scheme. */
+function parseKey(secret: string): Uint8Array | KeyObject | undefined {
   const [, kind, text = ''] = /^(whsec_|whpk_|whsk_)?(.*)$/s.exec(secret.trim()) ?? []
   if (kind === 'whsk_' || text === '' || !BASE64.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64')
@@ -95,9 +116,9 @@ function keyOf(secret: string): Uint8Array | KeyObject | undefined {
   return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' })
 }
 
-function noKey(secret: string): SluiceError {
+function invalidKey(secret: string): SluiceError {
   const why = secret.startsWith('whsk_')
-    ? 'a secret begins with whsk_: that is the private key of the sending side; give its public one, whpk_….'
-    : 'a secret is no base64 after whsec_ or whpk_; copy it whole, as the sending side shows it.'
+    ? 'a secret begins with whsk_, which is the private key of the sender. Pass its public key, whpk_….'
+    : 'a secret must be base64 after whsec_ or whpk_. Copy it completely, as the sender shows it.'
   return new SluiceError('CONFIG_INVALID', `${SCHEME}: ${why}`)
 }

@@ -1,10 +1,19 @@
-// Stripe: time and body signed, by the secret as it is written (it is not decoded, though it begins with whsec_).
+// `stripe` verifies the signed time and body. The secret is used as text: unlike other whsec_ secrets, it is not
+// decoded.
 import type { Duration } from '../model/duration.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { isObject, objectOf, type JsonObject } from './json-body.ts'
-import { eventNamed, momentOf, nameOf } from './named-by.ts'
-import { FORGED, isSigned, refusal, secretsOf, timeFault, toleranceOf, unsigned } from './signature.ts'
+import { isObject, parseJsonObject, type JsonObject } from './json-body.ts'
+import { toNamedEvent, parseTime, toName } from './event-names.ts'
+import {
+  WRONG_SIGNATURE,
+  hasValidMac,
+  refusal,
+  parseSecrets,
+  timestampFault,
+  parseTolerance,
+  missingSignature,
+} from './signature.ts'
 
 export interface StripeOptions {
   readonly secret: string | readonly string[]
@@ -16,44 +25,46 @@ const HEADER = 'stripe-signature'
 const MAC = { algorithm: 'sha256', encoding: 'hex' } as const
 
 export function stripe(options: StripeOptions): Source {
-  onlyKnown(options, KNOWN, 'stripe: ')
-  const tolerance = toleranceOf('stripe', options.tolerance)
+  assertKnownOptions(options, KNOWN, 'stripe: ')
+  const tolerance = parseTolerance('stripe', options.tolerance)
   return {
     scheme: 'stripe',
-    secrets: secretsOf('stripe', options.secret),
+    secrets: parseSecrets('stripe', options.secret),
     tolerance,
     verify: ({ headers, body }, { now, secrets }) => {
       const given = headers[HEADER]
-      if (given === undefined) return unsigned(HEADER)
+      if (given === undefined) return missingSignature(HEADER)
       const entries = given.split(',').map((entry) => entry.trim())
-      const signatures = valuesOf('v1', entries)
-      if (signatures.length === 0) return unsigned(`v1 in the ${HEADER}`)
-      const time = valuesOf('t', entries)[0] ?? ''
-      return isSigned(signatures, [time, '.', body], secrets, MAC) ? timeFault(time, now, tolerance) : FORGED
+      const signatures = findValues('v1', entries)
+      if (signatures.length === 0) return missingSignature(`v1 in the ${HEADER}`)
+      const time = findValues('t', entries)[0] ?? ''
+      return hasValidMac(signatures, [time, '.', body], secrets, MAC)
+        ? timestampFault(time, now, tolerance)
+        : WRONG_SIGNATURE
     },
-    events: eventsOf,
+    events: parseEvents,
   }
 }
 
-function valuesOf(name: string, entries: readonly string[]): readonly string[] {
+function findValues(name: string, entries: readonly string[]): readonly string[] {
   return entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1))
 }
 
-/** Events with their object in them, and thin ones (v2), which only say what it is about. */
-function eventsOf(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const json = objectOf(request)
+/** `parseEvents` reads events that contain their object, and thin events (v2), which contain only a reference to it. */
+function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  const json = parseJsonObject(request)
   if ('code' in json) return json
   const event = json.value
-  const [type, id] = [nameOf(event['type']), nameOf(event['id'])]
+  const [type, id] = [toName(event['type']), toName(event['id'])]
   if (type === undefined || id === undefined) {
-    return refusal('BODY_NOT_UNDERSTOOD', 'The body has no id or type.', 'Only Stripe is to call this address.')
+    return refusal('BODY_NOT_UNDERSTOOD', 'The body has no id or type.', 'Make sure that only Stripe calls this URL.')
   }
-  const tenant = nameOf(event['account']) ?? nameOf(event['context'])
-  const time = momentOf(nameOf(event['created']))
-  return [eventNamed({ type, dedupeId: id, subject: subjectOf(event), tenant, time }, request.body)]
+  const tenant = toName(event['account']) ?? toName(event['context'])
+  const time = parseTime(toName(event['created']))
+  return [toNamedEvent({ type, dedupeId: id, subject: findSubject(event), tenant, time }, request.body)]
 }
 
-function subjectOf({ data, related_object: related }: JsonObject): string | undefined {
+function findSubject({ data, related_object: related }: JsonObject): string | undefined {
   const about = isObject(data) && isObject(data['object']) ? data['object'] : related
-  return isObject(about) ? nameOf(about['id']) : undefined
+  return isObject(about) ? toName(about['id']) : undefined
 }

@@ -1,48 +1,50 @@
-// What Twilio tells of: messages, calls and the like as fields, whose kind has to be read from what they are about; event streams as CloudEvents.
+// This file parses Twilio's messages and calls, which are fields whose event type must be derived, and event streams,
+// which are CloudEvents.
 import type { ReceivedRequest, Refusal, SourceEvent } from '../receive/source.ts'
-import { fieldsOf, formOf } from './form-body.ts'
-import { isObject, jsonOf, type Json, type JsonObject } from './json-body.ts'
-import { elementsOf, writtenOf } from './json-text.ts'
-import { eventNamed, momentOf, nameOf } from './named-by.ts'
+import { toFields, parseForm } from './form-body.ts'
+import { isObject, parseJson, type Json, type JsonObject } from './json-body.ts'
+import { readElements, parseJsonSlice } from './json-slices.ts'
+import { toNamedEvent, parseTime, toName } from './event-names.ts'
 import { refusal } from './signature.ts'
 
 const TOKEN = 'i-twilio-idempotency-token'
 const UNNAMED_TYPE = 'received'
 
-/** Which bytes are JSON is asked of them: the content type is not signed. */
-export function twilioEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+/** `parseTwilioEvents` detects JSON by the first byte, because the content type is not signed. */
+export function parseTwilioEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
   const [first] = request.body
   if (request.method !== 'GET' && first === 0x5b) return fromStream(request)
   if (request.method !== 'GET' && first === 0x7b) {
-    const json = jsonOf(request.body)
+    const json = parseJson(request.body)
     return 'code' in json ? json : [fromFields(isObject(json.value) ? json.value : {}, request.body, request)]
   }
-  const form = request.method === 'GET' ? request.url.searchParams : formOf(request)
+  const form = request.method === 'GET' ? request.url.searchParams : parseForm(request)
   if ('code' in form) return form
-  const fields = fieldsOf(form)
+  const fields = toFields(form)
   return [fromFields(fields, Buffer.from(JSON.stringify(fields)), request)]
 }
 
 function fromFields(fields: JsonObject, body: Uint8Array, { headers }: ReceivedRequest): SourceEvent {
-  const field = (name: string): string | undefined => nameOf(fields[name])
+  const field = (name: string): string | undefined => toName(fields[name])
   const message = field('MessageSid') ?? field('SmsSid')
   const status = field('MessageStatus') ?? field('SmsStatus')
-  // A message is in each state once, and that is signed; the token is not, but it is there for everything else.
+  // A message is in each state once, and that is signed. The token is not signed, but everything else has only the
+  // token.
   const isMessage = message !== undefined && status !== undefined && field('EventType') === undefined
-  return eventNamed(
+  return toNamedEvent(
     {
-      type: typeOf(field),
-      dedupeId: isMessage ? `${message}/${status}` : nameOf(headers[TOKEN]),
+      type: findType(field),
+      dedupeId: isMessage ? `${message}/${status}` : toName(headers[TOKEN]),
       subject: message ?? field('CallSid') ?? field('ConversationSid'),
       tenant: field('AccountSid'),
-      time: momentOf(field('DateCreated')),
+      time: parseTime(field('DateCreated')),
     },
     body,
   )
 }
 
-/** Some have a name of their own; of the others the state is told. */
-function typeOf(field: (name: string) => string | undefined): string {
+/** `findType` uses the event's own name, or else its state. */
+function findType(field: (name: string) => string | undefined): string {
   const own = field('EventType') ?? field('StatusCallbackEvent')
   if (own !== undefined) return own
   const [recording, call] = [field('RecordingStatus'), field('CallStatus')]
@@ -52,30 +54,30 @@ function typeOf(field: (name: string) => string | undefined): string {
   return call === undefined ? UNNAMED_TYPE : `call.${call}`
 }
 
-/** Several CloudEvents in one request. */
+/** A stream request holds several CloudEvents. */
 function fromStream({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const written = writtenOf(body)
+  const written = parseJsonSlice(body)
   if ('code' in written) return written
-  const events = elementsOf(written.value).map(fromCloudEvent)
+  const events = readElements(written.value).map(fromCloudEvent)
   return events.every((event) => event !== undefined) ? events : NO_EVENTS
 }
 
 function fromCloudEvent(written: Uint8Array): SourceEvent | undefined {
-  const json = jsonOf(written)
+  const json = parseJson(written)
   const event: Json = 'code' in json ? null : json.value
   if (!isObject(event)) return undefined
-  const [type, dedupeId] = [nameOf(event['type']), nameOf(event['id'])]
+  const [type, dedupeId] = [toName(event['type']), toName(event['id'])]
   if (type === undefined || dedupeId === undefined) return undefined
   const data = isObject(event['data']) ? event['data'] : {}
-  const tenant = nameOf(data['accountSid'])
-  return eventNamed(
-    { type, dedupeId, subject: nameOf(event['subject']), tenant, time: momentOf(nameOf(event['time'])) },
+  const tenant = toName(data['accountSid'])
+  return toNamedEvent(
+    { type, dedupeId, subject: toName(event['subject']), tenant, time: parseTime(toName(event['time'])) },
     written,
   )
 }
 
 const NO_EVENTS: Refusal = refusal(
   'BODY_NOT_UNDERSTOOD',
-  'The list has something that is no CloudEvent.',
-  'Only Twilio is to call this address.',
+  'The list must contain only CloudEvents.',
+  'Make sure that only Twilio calls this URL.',
 )

@@ -1,21 +1,21 @@
-// The address that Twilio signed is the one it called, but for its port and the spelling of some letters: all that
-// Twilio's own package tries are tried.
+// `listSignedUrls` lists the URLs that Twilio may have signed: the called one, with variants of port and escaping. It
+// tries every variant that Twilio's own package tries.
 import { parse, stringify } from 'node:querystring'
 import type { ReceivedRequest } from '../receive/source.ts'
 
-/** The public address may be given as text; the query is always that of the request. */
-export function calledUrls(
-  { url, called }: Pick<ReceivedRequest, 'url' | 'called'>,
+/** `fixed` is the configured public URL; the query is always that of the request. */
+export function listSignedUrls(
+  { url, calledUrl: called }: Pick<ReceivedRequest, 'url' | 'calledUrl'>,
   fixed?: string,
 ): readonly string[] {
   const written = called ?? url.href
-  const asCalled = fixed === undefined ? written : fixed + queryOf(written)
+  const asCalled = fixed === undefined ? written : fixed + findQuery(written)
   const spelledAnew = URL.parse(asCalled)?.href ?? asCalled
-  const spellings = [asCalled, spelledAnew, rewritten(spelledAnew)]
+  const spellings = [asCalled, spelledAnew, rewriteQuery(spelledAnew)]
   return [...new Set(spellings.flatMap((one) => [withoutPort(one), withPort(one)]))]
 }
 
-function queryOf(url: string): string {
+function findQuery(url: string): string {
   const start = url.indexOf('?')
   return start === -1 ? '' : url.slice(start)
 }
@@ -32,8 +32,8 @@ function withPort(url: string): string {
   )
 }
 
-/** As Node wrote queries before there was URL: some of Twilio's senders sign them so. */
-function rewritten(url: string): string {
-  const query = queryOf(url)
+/** `rewriteQuery` encodes a query as Node did before it had `URL`: some of Twilio's senders sign that form. */
+function rewriteQuery(url: string): string {
+  const query = findQuery(url)
   return query.length > 1 ? `${url.slice(0, -query.length)}?${stringify(parse(query.slice(1)))}` : url
 }

@@ -1,19 +1,27 @@
-// Twilio: the address it called and the fields of the form signed, by SHA-1; bodies that are no form are signed by their hash in the address.
+// `twilio` verifies SHA-1 signatures over the called URL and the form fields. For other bodies, the URL contains the
+// hash of the body.
 import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source } from '../receive/source.ts'
-import { formOf, isForm, valuesByName } from './form-body.ts'
-import { FORGED, isSame, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
-import { twilioEvents } from './twilio-events.ts'
-import { calledUrls } from './twilio-url.ts'
+import { parseForm, isForm, valuesByName } from './form-body.ts'
+import {
+  WRONG_SIGNATURE,
+  equalsConstantTime,
+  hasValidMac,
+  refusal,
+  parseSecrets,
+  missingSignature,
+} from './signature.ts'
+import { parseTwilioEvents } from './twilio-events.ts'
+import { listSignedUrls } from './twilio-url.ts'
 
 export interface TwilioOptions {
   /** The auth token of the account. */
   readonly secret: string | readonly string[]
-  /** The address as it is set at Twilio, without query: where a proxy that is not listed hides it. */
+  /** The address as configured at Twilio, without query. Set it behind a proxy that is not in `trustProxy`. */
   readonly url?: string
-  /** What is answered, `<Response></Response>` unless said: for a call, that hangs up. */
+  /** The response. The default is `<Response></Response>`, which ends a call. */
   readonly twiml?: string
 }
 
@@ -23,25 +31,25 @@ const MAC = { algorithm: 'sha1', encoding: 'base64' } as const
 const BODY_HASH = 'bodySHA256'
 
 export function twilio(options: TwilioOptions): Source {
-  onlyKnown(options, KNOWN, 'twilio: ')
-  const url = options.url === undefined ? undefined : publicUrl(options.url)
+  assertKnownOptions(options, KNOWN, 'twilio: ')
+  const url = options.url === undefined ? undefined : assertPublicUrl(options.url)
   return {
     scheme: 'twilio',
-    secrets: secretsOf('twilio', options.secret),
+    secrets: parseSecrets('twilio', options.secret),
     dedupeFor: '30d',
     methods: ['POST', 'GET'],
     verify: (request, { secrets }) => {
       const given = request.headers[HEADER]
-      if (given === undefined) return unsigned(HEADER)
+      if (given === undefined) return missingSignature(HEADER)
       const fields = signedFields(request)
       if (typeof fields !== 'string') return fields
-      const urls = calledUrls(request, url)
-      // All are computed, whichever fits.
-      const fits = urls.filter((one) => isSigned([given], [one, fields], secrets, MAC))
-      return fits.length > 0 ? undefined : FORGED
+      const urls = listSignedUrls(request, url)
+      // All are computed, even after a match.
+      const fits = urls.filter((one) => hasValidMac([given], [one, fields], secrets, MAC))
+      return fits.length > 0 ? undefined : WRONG_SIGNATURE
     },
     ...(url !== undefined && { sender: { url } }),
-    events: twilioEvents,
+    events: parseTwilioEvents,
     answer: {
       status: 200,
       headers: { 'content-type': 'text/xml' },
@@ -50,31 +58,36 @@ export function twilio(options: TwilioOptions): Source {
   }
 }
 
-/** What is signed after the address. Nothing of a body may be left that is neither in here nor hashed in the address. */
+/** `signedFields` returns the content signed after the URL. Every byte of the body must be in it, or in the hash in
+    the URL. */
 function signedFields(request: ReceivedRequest): string | Refusal {
   const bodyHash = request.url.searchParams.get(BODY_HASH)
-  if (bodyHash !== null) return isSame(bodyHash, hash('sha256', request.body, 'hex')) ? '' : FORGED
+  if (bodyHash !== null) return equalsConstantTime(bodyHash, hash('sha256', request.body, 'hex')) ? '' : WRONG_SIGNATURE
   if (request.body.length === 0) return ''
   if (!isForm(request)) {
-    const what = `The body is no form, and there is no ${BODY_HASH} in the address.`
-    return refusal('CONTENT_TYPE_WRONG', what, 'See that nothing in between changes the content type or the query.')
+    const what = `The body is not a form, and the URL has no ${BODY_HASH}.`
+    return refusal(
+      'CONTENT_TYPE_WRONG',
+      what,
+      'Make sure that nothing in between changes the content type or the query.',
+    )
   }
-  const form = formOf(request)
+  const form = parseForm(request)
   if ('code' in form) return form
   const text = Buffer.from(request.body).toString()
-  // The names and values are signed without anything between them: 'a=b' and 'ab' would be the same.
-  if (!text.split('&').every((field) => field.includes('='))) return FORGED
+  // The names and values are signed without separators: 'a=b' and 'ab' would have the same signature.
+  if (!text.split('&').every((field) => field.includes('='))) return WRONG_SIGNATURE
   return [...valuesByName(form)]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, values]) => [...new Set(values)].toSorted().map((value) => name + value))
     .join('')
 }
 
-function publicUrl(url: unknown): string {
+function assertPublicUrl(url: unknown): string {
   const isGood = typeof url === 'string' && /^https?:\/\/[^?#\s]+$/i.test(url) && URL.canParse(url)
   if (isGood) return url
   throw new SluiceError(
     'CONFIG_INVALID',
-    `twilio: url is ${JSON.stringify(url)}; give the address as it is set at Twilio, from https:// on, without ? and #.`,
+    `twilio: url must be the URL set at Twilio, from https:// on, without ? and #; got ${JSON.stringify(url)}.`,
   )
 }

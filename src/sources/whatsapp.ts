@@ -1,95 +1,97 @@
-// WhatsApp by Meta's Cloud API: one POST carries up to a thousand updates of many people, and each becomes an event of its own.
+// `whatsapp` receives Meta's Cloud API: one POST carries up to a thousand updates of many people, and each becomes one
+// event.
 import { hash } from 'node:crypto'
-import { onlyKnown } from '../model/options.ts'
+import { assertKnownOptions } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { hubHandshake } from './hub-handshake.ts'
-import { instantOfSeconds } from './instant.ts'
-import { elementsOf, membersOf, objectText, wordIn, writtenOf, type Written } from './json-text.ts'
-import { FORGED, isSigned, refusal, secretsOf, unsigned } from './signature.ts'
+import { createHubHandshake } from './hub-handshake.ts'
+import { parseUnixSeconds } from './instant.ts'
+import { readElements, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
+import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
 
 export interface WhatsappOptions {
   /** The app secret of the Meta app. */
   readonly secret: string | readonly string[]
-  /** What was typed into Meta's form beside the address. */
+  /** The token entered in Meta's form beside the address. */
   readonly verifyToken: string | readonly string[]
 }
 
 const KNOWN: ReadonlySet<string> = new Set<keyof WhatsappOptions>(['secret', 'verifyToken'])
 const HEADER = 'x-hub-signature-256'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
-/** The largest that Meta sends. */
+/** The largest body that Meta sends. */
 const MAX_BODY = 3 * 1024 * 1024
-/** The echo of a stranger's text must not be taken for a page. */
+/** A browser must not render the echoed challenge, which a stranger may have sent, as a page. */
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
 
 export function whatsapp(options: WhatsappOptions): Source {
-  onlyKnown(options, KNOWN, 'whatsapp: ')
-  const verifyTokens = secretsOf('whatsapp', options.verifyToken, 'verifyToken')
+  assertKnownOptions(options, KNOWN, 'whatsapp: ')
+  const verifyTokens = parseSecrets('whatsapp', options.verifyToken, 'verifyToken')
   return {
     scheme: 'whatsapp',
-    secrets: secretsOf('whatsapp', options.secret),
+    secrets: parseSecrets('whatsapp', options.secret),
     dedupeFor: '30d',
     maxBody: MAX_BODY,
-    handshake: hubHandshake(verifyTokens, (challenge) => ({ status: 200, headers: PLAIN, body: challenge })),
+    handshake: createHubHandshake(verifyTokens, (challenge) => ({ status: 200, headers: PLAIN, body: challenge })),
     verify: ({ headers, body }, { secrets }) => {
       const given = headers[HEADER]
-      if (given === undefined) return unsigned(HEADER)
-      return isSigned([given], [body], secrets, MAC) ? undefined : FORGED
+      if (given === undefined) return missingSignature(HEADER)
+      return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
-    events: eventsOf,
+    events: parseEvents,
     answer: { status: 200 },
   }
 }
 
-type Members = ReadonlyMap<string, Written>
+type Members = ReadonlyMap<string, JsonSlice>
 
-/** One change of one account: the updates in it share what the number and the people are called. */
+/** One change of one account: its updates share the phone number and the contacts. */
 interface Change {
   readonly field: string
-  readonly value: Written
+  readonly value: JsonSlice
   readonly account: string | undefined
   readonly time: string | undefined
 }
 
-function eventsOf({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
-  const json = writtenOf(body)
+function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+  const json = parseJsonSlice(body)
   if ('code' in json) return json
-  const top = membersOf(json.value)
-  if (wordIn(top.get('object')) !== 'whatsapp_business_account') {
+  const top = readMembers(json.value)
+  if (readWord(top.get('object')) !== 'whatsapp_business_account') {
     const fix = 'Subscribe this address to WhatsApp only, in the settings of the Meta app.'
-    return refusal('BODY_NOT_UNDERSTOOD', 'The object is no whatsapp_business_account.', fix)
+    return refusal('BODY_NOT_UNDERSTOOD', 'The object must be whatsapp_business_account.', fix)
   }
-  return elementsOf(top.get('entry')).flatMap((entry) => {
-    const members = membersOf(entry)
-    const [account, time] = [wordIn(members.get('id')), wordIn(members.get('time'))]
-    return elementsOf(members.get('changes')).flatMap((one) => {
-      const change = membersOf(one)
+  return readElements(top.get('entry')).flatMap((entry) => {
+    const members = readMembers(entry)
+    const [account, time] = [readWord(members.get('id')), readWord(members.get('time'))]
+    return readElements(members.get('changes')).flatMap((one) => {
+      const change = readMembers(one)
       const value = change.get('value')
-      const field = wordIn(change.get('field'))
-      return value === undefined || field === undefined ? [] : updatesOf({ field, value, account, time })
+      const field = readWord(change.get('field'))
+      return value === undefined || field === undefined ? [] : parseUpdates({ field, value, account, time })
     })
   })
 }
 
-function updatesOf(change: Change): readonly SourceEvent[] {
-  const value = membersOf(change.value)
+function parseUpdates(change: Change): readonly SourceEvent[] {
+  const value = readMembers(change.value)
   const metadata = value.get('metadata')
-  const contacts = contactsOf(elementsOf(value.get('contacts')))
-  const messages = elementsOf(value.get('messages')).map((message) => messageEvent(message, metadata, contacts))
-  const statuses = elementsOf(value.get('statuses')).map((status) => statusEvent(status, metadata, contacts))
-  const errors = elementsOf(value.get('errors')).map((error) => ({
+  const contacts = readContacts(readElements(value.get('contacts')))
+  const messages = readElements(value.get('messages')).map((message) => toMessageEvent(message, metadata, contacts))
+  const statuses = readElements(value.get('statuses')).map((status) => toStatusEvent(status, metadata, contacts))
+  const errors = readElements(value.get('errors')).map((error) => ({
     type: 'error',
     dedupeId: hashedId(change, error),
-    body: objectText([
+    body: buildObject([
       ['metadata', metadata],
       ['error', error],
     ]),
   }))
   const updates = [...messages, ...statuses, ...errors]
-  // Templates, calls, groups and what is still to come: the change as it is, for nothing is to be lost.
+  // Other changes (templates, calls, groups, future kinds) become one event with the unchanged value, so that nothing
+  // is lost.
   const all = updates.length > 0 ? updates : [{ type: change.field, dedupeId: hashedId(change), body: change.value }]
-  const tenant = wordIn(membersOf(metadata).get('phone_number_id'))
-  const time = instantOfSeconds(change.time)
+  const tenant = readWord(readMembers(metadata).get('phone_number_id'))
+  const time = parseUnixSeconds(change.time)
   const shared = {
     ...(tenant !== undefined && { tenant }),
     ...(time !== undefined && { time }),
@@ -98,98 +100,96 @@ function updatesOf(change: Change): readonly SourceEvent[] {
   return all.map((update) => ({ ...shared, ...update }))
 }
 
-function messageEvent(message: Written, metadata: Written | undefined, contacts: Contacts): SourceEvent {
-  const members = membersOf(message)
-  const from = wordIn(members.get('from'))
-  const userId = wordIn(members.get('from_user_id'))
-  const contact = contactOf(contacts, userId, from)
+function toMessageEvent(message: JsonSlice, metadata: JsonSlice | undefined, contacts: Contacts): SourceEvent {
+  const members = readMembers(message)
+  const from = readWord(members.get('from'))
+  const userId = readWord(members.get('from_user_id'))
+  const contact = findContact(contacts, userId, from)
   return {
-    type: `message.${wordIn(members.get('type')) ?? 'unknown'}`,
-    dedupeId: wordIn(members.get('id')),
-    body: objectText([
+    type: `message.${readWord(members.get('type')) ?? 'unknown'}`,
+    dedupeId: readWord(members.get('id')),
+    body: buildObject([
       ['metadata', metadata],
       ['contact', contact],
       ['message', message],
     ]),
-    ...happened(members, personOf(contact, userId, from)),
+    ...toSubjectAndTime(members, findPerson(contact, userId, from)),
   }
 }
 
-/**
- * In a group each member who reads a message makes a status of its own; pages of Meta spell the member in two ways. Of one
- * request for money there may be several payments in one state: what they differ in is the payment alone.
- */
-function statusEvent(status: Written, metadata: Written | undefined, contacts: Contacts): SourceEvent {
-  const members = membersOf(status)
-  const member = firstWord(members, 'recipient_participant_id', 'participant_recipient_id')
-  const userId = firstWord(members, 'recipient_participant_user_id', 'recipient_user_id')
-  const recipient = member ?? wordIn(members.get('recipient_id'))
-  const contact = contactOf(contacts, userId, recipient)
-  const id = wordIn(members.get('id'))
-  const state = wordIn(members.get('status')) ?? 'unknown'
-  const inGroup = firstWord(members, 'recipient_participant_user_id') ?? member
+/** In a group, each member who reads a message causes its own status; Meta's documentation spells the member in two
+    ways. One payment request may have several payments in the same state, which differ only in the payment. */
+function toStatusEvent(status: JsonSlice, metadata: JsonSlice | undefined, contacts: Contacts): SourceEvent {
+  const members = readMembers(status)
+  const member = readFirstWord(members, 'recipient_participant_id', 'participant_recipient_id')
+  const userId = readFirstWord(members, 'recipient_participant_user_id', 'recipient_user_id')
+  const recipient = member ?? readWord(members.get('recipient_id'))
+  const contact = findContact(contacts, userId, recipient)
+  const id = readWord(members.get('id'))
+  const state = readWord(members.get('status')) ?? 'unknown'
+  const inGroup = readFirstWord(members, 'recipient_participant_user_id') ?? member
   const payment = members.get('payment')
   const further = [inGroup, payment && hash('sha256', payment, 'base64url')].filter((part) => part !== undefined)
   return {
     type: `status.${state}`,
     dedupeId: id === undefined ? undefined : [id, state, ...further].join('/'),
-    body: objectText([
+    body: buildObject([
       ['metadata', metadata],
       ['contact', contact],
       ['status', status],
     ]),
-    ...happened(members, personOf(contact, userId, recipient)),
+    ...toSubjectAndTime(members, findPerson(contact, userId, recipient)),
   }
 }
 
-/** People by user id and by number: looked up for each of a thousand updates. */
+/** Contacts by user id and by number: they are looked up for each of a thousand updates. */
 interface Contacts {
-  readonly byName: ReadonlyMap<string, Written>
-  readonly only: Written | undefined
+  readonly byName: ReadonlyMap<string, JsonSlice>
+  readonly only: JsonSlice | undefined
 }
 
-function contactsOf(list: readonly Written[]): Contacts {
-  const byName = new Map<string, Written>()
+function readContacts(list: readonly JsonSlice[]): Contacts {
+  const byName = new Map<string, JsonSlice>()
   for (const contact of list) {
-    const members = membersOf(contact)
+    const members = readMembers(contact)
     for (const name of ['user_id', 'wa_id']) {
-      const word = wordIn(members.get(name))
+      const word = readWord(members.get(name))
       if (word !== undefined) byName.set(`${name} ${word}`, contact)
     }
   }
   return { byName, only: list.length === 1 ? list[0] : undefined }
 }
 
-/** The one that is meant; the only one there is, if it does not say. */
-function contactOf(
+/** `findContact` returns the contact with the given ids, or the only contact if no id is given. */
+function findContact(
   { byName, only }: Contacts,
   userId: string | undefined,
   phone: string | undefined,
-): Written | undefined {
+): JsonSlice | undefined {
   if (userId === undefined && phone === undefined) return only
   return byName.get(`user_id ${userId ?? ''}`) ?? byName.get(`wa_id ${phone ?? ''}`)
 }
 
-/** Who has a user name may show no number; the user id is there for all. */
-function personOf(
-  contact: Written | undefined,
+/** A person with a user name may hide the number. Everybody has a user id. */
+function findPerson(
+  contact: JsonSlice | undefined,
   userId: string | undefined,
   phone: string | undefined,
 ): string | undefined {
-  const members = membersOf(contact)
-  return wordIn(members.get('user_id')) ?? userId ?? wordIn(members.get('wa_id')) ?? phone
+  const members = readMembers(contact)
+  return readWord(members.get('user_id')) ?? userId ?? readWord(members.get('wa_id')) ?? phone
 }
 
-function happened(members: Members, subject: string | undefined): Pick<SourceEvent, 'subject' | 'time'> {
-  const time = instantOfSeconds(wordIn(members.get('timestamp')))
+function toSubjectAndTime(members: Members, subject: string | undefined): Pick<SourceEvent, 'subject' | 'time'> {
+  const time = parseUnixSeconds(readWord(members.get('timestamp')))
   return { ...(subject !== undefined && { subject }), ...(time !== undefined && { time }) }
 }
 
-function firstWord(members: Members, ...names: readonly string[]): string | undefined {
-  return names.map((name) => wordIn(members.get(name))).find((word) => word !== undefined)
+function readFirstWord(members: Members, ...names: readonly string[]): string | undefined {
+  return names.map((name) => readWord(members.get(name))).find((word) => word !== undefined)
 }
 
-/** Without a name of its own only the time of the entry tells a re-send from the same thing happening again. */
-function hashedId({ account = '', field, value, time }: Change, part: Written = value): string | undefined {
+/** Without an id, only the time of the entry distinguishes a re-send from a repeated change. */
+function hashedId({ account = '', field, value, time }: Change, part: JsonSlice = value): string | undefined {
   return time === undefined ? undefined : [account, field, time, hash('sha256', part, 'base64url')].join('/')
 }

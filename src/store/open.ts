@@ -1,47 +1,46 @@
-// A store by its address. Drivers that are not used are not loaded.
+// `openStore` opens a store by its address. It loads only the driver that the address needs.
 import type { Clock } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
+import { isServerAddress, POSTGRES, schemaOf, unknownAddress } from './address.ts'
 import type { Store } from './contract/index.ts'
 
-export interface OpenOptions {
+export interface OpenStoreOptions {
   readonly clock?: Clock
-  /** SQLite: reads while another process works on the file. */
+  /** SQLite: opens the file for reading while another process works on it. */
   readonly readOnly?: boolean
-  /** SQLite: the most the file may grow to. */
+  /** SQLite: the maximum size of the file. */
   readonly maxBytes?: number
-  /** PostgreSQL: the most connections of this process. */
+  /** PostgreSQL: the maximum number of connections of this process. */
   readonly connections?: number
-  /** PostgreSQL: a server that may forget what it has said yes to is refused, unless this says that it may. */
+  /** PostgreSQL: accepts a server that may lose acknowledged writes in a crash. Without this option, such a server is rejected. */
   readonly acceptLoss?: boolean
 }
 
-/** `memory:`, `sqlite:<file>`, or `postgres://…`. */
-export async function openStore(address: string, options: OpenOptions = {}): Promise<Store> {
+/** `openStore` opens `memory:`, `sqlite:<file>` or `postgres://…`. */
+export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
   if (address === 'memory:') return (await import('./memory/store.ts')).openMemoryStore(options)
   const file = address.startsWith('sqlite:') ? address.slice('sqlite:'.length) : ''
-  if (file !== '') return (await import('./sqlite/store.ts')).openSqliteStore({ ...options, file })
-  const schema = schemaIn(address)
+  if (file !== '' && !isServerAddress(file))
+    return (await import('./sqlite/store.ts')).openSqliteStore({ ...options, file })
+  const schema = parseSchema(address)
   if (schema !== undefined) {
     const { clock, connections, acceptLoss = false } = options
     const { openPostgresStore } = await import('./postgres/store.ts')
     const size = connections === undefined ? {} : { connections }
-    // Deadlines go by the server's clock, but for those of a test.
+    // Deadlines use the server's clock, except under the virtual clock of a test.
     return openPostgresStore({ url: address, schema, acceptLoss, ...size, ...(clock?.isVirtual === true && { clock }) })
   }
-  throw new SluiceError('STORE_UNKNOWN', `${JSON.stringify(address)} is no address of a store.`)
+  throw unknownAddress(address)
 }
 
-const SCHEMA = 'sluice'
+const DEFAULT_SCHEMA = 'sluice'
 
-/** Of a server: `?schema=` where it is not the usual one. */
-function schemaIn(address: string): string | undefined {
-  if (!/^postgres(ql)?:\/\//.test(address)) return undefined
-  const named = /[?&]schema=([^&]+)/.exec(address)?.[1]
-  return named === undefined ? SCHEMA : decodeURIComponent(named)
+/** Returns the schema of a server address: `?schema=`, or the default. */
+function parseSchema(address: string): string | undefined {
+  return POSTGRES.test(address) ? (schemaOf(address) ?? DEFAULT_SCHEMA) : undefined
 }
 
-/** The schema in which a transaction of somebody else's can publish; undefined where there are none. */
-export function outboxOf(store: string | Store): string | undefined {
-  if (typeof store === 'string') return schemaIn(store)
+/** `getOutboxSchema` returns the schema whose `publish` function a user's transaction can call; undefined if the store has none. */
+export function getOutboxSchema(store: string | Store): string | undefined {
+  if (typeof store === 'string') return parseSchema(store)
   return 'outbox' in store && typeof store.outbox === 'string' ? store.outbox : undefined
 }

@@ -1,28 +1,27 @@
-// An app under a clock of the test's own: an hour of debouncing passes in a moment, and always ends the same way.
+// `testApp` runs an app under a virtual clock: an hour of debouncing takes milliseconds and always ends the same way.
 import type { Millis } from '../clock.ts'
-import { millis, type Duration } from '../model/duration.ts'
-import type { EventInput } from '../model/event-input.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import type { EventInput, PublishResult } from '../model/event-input.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import { onlyKnown } from '../model/options.ts'
-import type { EventMap, EventName } from '../observe/events.ts'
-import type { Explanation } from '../observe/explain.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { EventMap, EventName } from '../observe/emitter.ts'
+import type { Explanation } from '../observe/explain/explain.ts'
 import type { Run } from '../run/run.ts'
-import type { Published } from '../receive/publisher.ts'
-import type { PublishOptions } from '../receive/publishing.ts'
-import { underTest, type Sluice } from '../sluice.ts'
+import type { PublishOptions } from '../publish/publish.ts'
+import { attachTest, type Sluice } from '../app/sluice.ts'
 import type { Store } from '../store/contract/index.ts'
 import { openStore } from '../store/open.ts'
-import { Quiet } from './quiet.ts'
+import { IdleTracker } from './idle-tracker.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 export interface TestOptions {
-  /** `memory:` unless said; `sqlite:<file>` or `sqlite::memory:` to try the real thing. */
+  /** The store (default `memory:`), e.g. `sqlite:<file>` or `sqlite::memory:` to test on SQLite. */
   readonly store?: string
-  /** What time it is when the test begins. */
+  /** The time at the start of the test. */
   readonly now?: Date | Millis
 }
 
-/** One attempt, as the test saw it. */
+/** One attempt, as observed by the test. */
 export interface TestRun {
   readonly flow: string
   readonly key: string
@@ -30,47 +29,57 @@ export interface TestRun {
   readonly attempt: number
   /** The data of its events, in order. */
   readonly events: readonly unknown[]
-  /** Since the test began. */
+  /** Milliseconds since the start of the test. */
   readonly at: Millis
-  /** `running` until it has ended. */
-  readonly ending: 'running' | 'done' | 'again' | 'retry' | 'partial' | 'cancelled' | 'lost' | 'dead' | 'dropped'
+  /** How the attempt ended; `running` until then. */
+  readonly ending:
+    | 'running'
+    | 'done'
+    | 'snoozed'
+    | 'deferred'
+    | 'retry'
+    | 'partial'
+    | 'cancelled'
+    | 'lost'
+    | 'dead'
+    | 'dropped'
   readonly error: string | undefined
 }
 
 export interface TestApp {
   readonly app: Sluice
-  /** All attempts so far, in the order in which they began. */
+  /** All attempts so far, in the order of their start. */
   readonly runs: readonly TestRun[]
-  /** What was emitted so far. */
+  /** All emitted events so far. */
   readonly emitted: readonly { readonly name: EventName; readonly what: EventMap[EventName] }[]
-  /** Since the test began. */
+  /** Milliseconds since the start of the test. */
   readonly elapsed: Millis
-  /** Publishes, and lets what is due at once run. */
-  send(event: EventInput | readonly EventInput[], options?: PublishOptions): Promise<readonly Published[]>
-  /** Lets time pass: every timer fires at its moment, and all that comes of it is done before the next. */
+  /** Publishes events and runs the lanes that are due at once. */
+  send(event: EventInput | readonly EventInput[], options?: PublishOptions): Promise<readonly PublishResult[]>
+  /** Advances the clock. Each timer fires at its time, and all its consequences complete before the next one. */
   advance(by: Duration): Promise<void>
-  /** Lets everything happen that needs no time. */
+  /** Completes everything that needs no clock advance. */
   settled(): Promise<void>
   explain(flow: string, key: string): Promise<Explanation>
-  /** The next so many attempts of the flow throw this instead of being run. */
+  /** Makes the next `times` attempts of the flow throw the error instead of calling the handler. */
   fail(flow: string, error: Error, times?: number): void
-  /** The process is killed: nothing is settled. `restart` begins another on the same store. */
+  /** Kills the process without settling anything. `restart` starts another one on the same store. */
   crash(): Promise<void>
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-const CALM = 3_600_000
+const MIN_POLL_INTERVAL = 3_600_000
 
 const KNOWN: ReadonlySet<string> = new Set<keyof TestOptions>(['store', 'now'])
 
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
-  onlyKnown(options, KNOWN, 'testApp: ')
+  assertKnownOptions(options, KNOWN, 'testApp: ')
   const { now } = options
   const clock = new VirtualClock(now instanceof Date ? now.getTime() : now)
-  const quiet = new Quiet()
+  const quiet = new IdleTracker()
   const opened = await openStore(options.store ?? 'memory:', { clock })
-  const store: Store = quiet.watched(opened)
+  const store: Store = quiet.watchStore(opened)
   const runs: TestRun[] = []
   const failures = new Map<string, Error[]>()
   const watch = (run: Run, handler: (run: never) => unknown): unknown => {
@@ -88,8 +97,8 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     if (failure !== undefined) throw failure
     return handler(run as never)
   }
-  const { crash, hasFlow } = underTest(app, { clock, store, calm: CALM, watch })
-  const emitted = listen(app, runs)
+  const { crash, hasFlow } = attachTest(app, { clock, store, minPollInterval: MIN_POLL_INTERVAL, watch })
+  const emitted = recordRuns(app, runs)
   await app.start()
   await quiet.settled()
   return {
@@ -104,7 +113,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
       return published
     },
-    advance: async (by: Duration) => quiet.pass(clock, millis(by, 'advance')),
+    advance: async (by: Duration) => quiet.advance(clock, parseDuration(by, 'advance')),
     settled: () => quiet.settled(),
     explain: (flow, key) => app.explain(flow, key),
     fail(flow, error, times = 1) {
@@ -120,19 +129,19 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
     },
     async stop() {
-      await quiet.awaited(clock, app.stop())
+      await quiet.advanceUntil(clock, app.stop())
       await opened.close()
     },
   }
 }
 
-const ENDINGS = ['done', 'again', 'retry', 'partial', 'cancelled', 'lost', 'dead', 'dropped'] as const
+const ENDINGS = ['done', 'snoozed', 'deferred', 'retry', 'partial', 'cancelled', 'lost', 'dead', 'dropped'] as const
 
-function listen(app: Sluice, runs: TestRun[]): { name: EventName; what: EventMap[EventName] }[] {
+function recordRuns(app: Sluice, runs: TestRun[]): { name: EventName; what: EventMap[EventName] }[] {
   const emitted: { name: EventName; what: EventMap[EventName] }[] = []
-  app.events.onAny((name, what) => void emitted.push({ name, what }))
+  app.onAny((name, what) => void emitted.push({ name, what }))
   for (const ending of ENDINGS) {
-    app.events.on(`run.${ending}`, (what) => {
+    app.on(`run.${ending}`, (what) => {
       const at = runs.findLastIndex((run) => run.id === what.run && run.ending === 'running')
       const run = runs[at]
       if (run !== undefined) runs[at] = { ...run, ending, error: 'error' in what ? what.error : undefined }

@@ -1,4 +1,4 @@
-// A clock that moves only when told to, so that an hour of waiting takes a millisecond and always ends the same way.
+// `VirtualClock` moves only when a test advances it, so that an hour of waiting takes a millisecond and is deterministic.
 import type { Clock, Millis } from '../clock.ts'
 
 interface Timer {
@@ -30,12 +30,12 @@ export class VirtualClock implements Clock {
     return () => void this.#timers.delete(timer)
   }
 
-  /** Steps the wall time, forward or back, as a wrong clock does when it is put right: no time passes, no timer fires. */
+  /** Steps the wall time forward or back, like a corrected clock. No time passes and no timer fires. */
   set(now: Millis): void {
     this.#now = now
   }
 
-  /** Lets time pass. Timers fire in order, each at its own moment, those that are set on the way included. */
+  /** Advances the clock. Timers fire in order at their own times, including those set on the way. */
   advance(by: Millis): void {
     const end = this.#passed + by
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
@@ -46,7 +46,7 @@ export class VirtualClock implements Clock {
     this.#pass(Math.max(0, end - this.#passed))
   }
 
-  /** When the next timer fires, on the monotonic clock. */
+  /** The time of the next timer, on the monotonic clock. */
   next(): Millis | undefined {
     return this.#next(Infinity)?.at
   }

@@ -1,7 +1,7 @@
-// Who gets in: a key of the role, or, until there is one, a direct call from the machine itself; and what is told to others.
+// Who gets in: a key of the role, or, in an app that is open, a direct call from the machine itself until there is one.
 import { describe, expect, test, vi } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
-import { rig, STORES, type Answer, type Rig } from './rig.ts'
+import { rig, STORES, type Answer, type CallOptions, type Rig } from './rig.ts'
 
 const declare = (app: Sluice): Sluice => app.flow('f', { on: 'ping', run: () => {} })
 
@@ -22,8 +22,8 @@ describe.each(STORES)('access on %s', (store) => {
     ['passed on via', { headers: { via: '1.1 proxy' } }, [401, 'KEY_MISSING']],
     ['by a name that was made to point here', { headers: { host: 'evil.example:8787' } }, [401, 'KEY_MISSING']],
     ['by a name that begins alike', { headers: { host: 'localhost.evil.example' } }, [401, 'KEY_MISSING']],
-    ['with a key that nobody has', { key: `slk_000000000000_${'a'.repeat(43)}` }, [401, 'KEY_WRONG']],
-    ['with nonsense for a key', { headers: { authorization: 'Basic YTpi' } }, [401, 'KEY_WRONG']],
+    ['with a key that nobody has', { key: `slk_000000000000_${'a'.repeat(43)}` }, [401, 'KEY_INVALID']],
+    ['with nonsense for a key', { headers: { authorization: 'Basic YTpi' } }, [401, 'KEY_INVALID']],
     ['by a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, [403, 'CROSS_SITE']],
     ['by a page of another origin', { headers: { origin: 'https://evil.example' } }, [403, 'CROSS_SITE']],
     [
@@ -55,7 +55,7 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('with a key: from anywhere, and nobody without one, not even the machine itself', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     expect(codeOf(await r.get('/v1/flows'))).toEqual([401, 'KEY_MISSING'])
     expect(codeOf(await r.get('/v1/flows', { key: secret, address: '10.0.0.7', isDirect: false }))).toEqual([
       200,
@@ -66,87 +66,87 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('one that may read may not operate, and nothing is done', async () => {
     const r = await opened()
-    await r.app.keys.make({ name: 'ada', role: 'operate' })
-    const { secret } = await r.app.keys.make({ name: 'bob', role: 'read' })
+    await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
     expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([200, undefined])
     expect(codeOf(await r.post('/v1/flows/f/pause', { reason: 'x' }, { key: secret }))).toEqual([403, 'ROLE_TOO_LOW'])
-    expect((await r.app.flows.list()).find(({ flow }) => flow === 'f')?.paused).toBeUndefined()
+    expect((await r.app.admin.flows.list()).find(({ flow }) => flow === 'f')?.paused).toBeUndefined()
   })
 
   test('revoked: nobody gets in with it any more', async () => {
     const r = await opened()
-    const other = await r.app.keys.make({ name: 'bob', role: 'operate' })
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'read' })
-    expect(await r.app.keys.revoke('ada')).toBe('ok')
-    expect(await r.app.keys.revoke('ada')).toBe('missing')
-    expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([401, 'KEY_WRONG'])
+    const other = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
+    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'read' })
+    expect(await r.app.admin.keys.revoke('ada')).toBe('ok')
+    expect(await r.app.admin.keys.revoke('ada')).toBe('missing')
+    expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([401, 'KEY_INVALID'])
     expect(codeOf(await r.get('/v1/flows', { key: other.secret }))).toEqual([200, undefined])
   })
 
   test('a key with one character changed is nobody’s', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const last = secret.endsWith('A') ? 'B' : 'A'
-    expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_WRONG'])
+    expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_INVALID'])
   })
 
   test('the store has no key in it, only its hash', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate' })
-    expect(JSON.stringify(await r.app.keys.list())).not.toContain(secret.slice(-20))
-    expect(await r.app.keys.list()).toMatchObject([{ name: 'ada', role: 'operate' }])
+    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    expect(JSON.stringify(await r.app.admin.keys.list())).not.toContain(secret.slice(-20))
+    expect(await r.app.admin.keys.list()).toMatchObject([{ name: 'ada', role: 'operate' }])
   })
 
   test('guessing is slowed down, and so is calling without end', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const guess = { key: `slk_000000000000_${'b'.repeat(43)}`, address: '10.0.0.9' }
     const codes = []
     for (let n = 0; n < 25; n++) codes.push((await r.get('/v1/flows', guess)).status)
     expect(codes.filter((status) => status === 401)).toHaveLength(20)
     const last = await r.get('/v1/flows', guess)
-    expect(codeOf(last)).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(codeOf(last)).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(Number(last.headers['retry-after'])).toBeGreaterThan(0)
     expect(codeOf(await r.get('/v1/flows', { key, address: guess.address }))).toEqual([200, undefined])
   })
 
   test('guessing without end: the store is asked no more often than by calls without a key; good keys get in', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
-    const { secret: revoked } = await r.app.keys.make({ name: 'bob', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: revoked } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
     const address = '10.0.0.9'
     for (const used of [key, revoked]) await r.get('/v1/flows', { key: used })
-    const find = vi.spyOn(r.app.keys, 'find')
+    const find = vi.spyOn(r.app.admin.keys, 'authenticate')
     const guesses = Array.from({ length: 1_500 }, (_, n) => `slk_${String(n).padStart(12, '0')}_${'b'.repeat(43)}`)
     const answers = await Promise.all(guesses.map((guess) => r.get('/v1/flows', { key: guess, address })))
     expect(answers.filter(({ status }) => status === 401)).toHaveLength(20)
     expect(find).toHaveBeenCalledTimes(1_200)
     expect(codeOf(await r.get('/v1/flows', { key, address }))).toEqual([200, undefined])
-    await r.app.keys.revoke('bob')
+    await r.app.admin.keys.revoke('bob')
     for (let n = 0; n < 2; n++)
-      expect(codeOf(await r.get('/v1/flows', { key: revoked, address }))).toEqual([429, 'TOO_MANY_CALLS'])
+      expect(codeOf(await r.get('/v1/flows', { key: revoked, address }))).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(find).toHaveBeenCalledTimes(1_202)
   })
 
   test('calling without end: a key counts for itself, everybody else by the address', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.keys.make({ name: 'ada', role: 'operate' })
-    const { secret: other } = await r.app.keys.make({ name: 'bob', role: 'read' })
+    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: other } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
     const address = '10.0.0.9'
     for (let n = 0; n < 1_200; n++) await r.get('/v1/flows', { address })
-    expect(codeOf(await r.get('/v1/flows', { address }))).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(codeOf(await r.get('/v1/flows', { address }))).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(codeOf(await r.get('/v1/flows', { address, key }))).toEqual([200, undefined])
     for (let n = 1; n < 1_200; n++) await r.get('/v1/flows', { address: `10.0.1.${n % 200}`, key })
-    expect(codeOf(await r.get('/v1/flows', { key }))).toEqual([429, 'TOO_MANY_CALLS'])
+    expect(codeOf(await r.get('/v1/flows', { key }))).toEqual([429, 'TOO_MANY_REQUESTS'])
     expect(codeOf(await r.get('/v1/flows', { address, key: other }))).toEqual([200, undefined])
   })
 
   test('every act is in the audit log, by the name of the key: that it was asked for, and what became of it', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'ada', role: 'operate', by: 'root' })
+    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate', by: 'root' })
     await r.post('/v1/flows/f/pause', { reason: 'deploy' }, { key: secret })
     await r.post('/v1/flows/none/pause', { reason: 'typo' }, { key: secret })
-    const { items } = await r.app.audit.list()
+    const { items } = await r.app.admin.audit.list()
     expect(items.map(({ who, what }) => [who, what])).toEqual([
       ['ada', 'not done (NOT_FOUND): pause the flow none: typo'],
       ['ada', 'asked: pause the flow none: typo'],
@@ -154,7 +154,7 @@ describe.each(STORES)('access on %s', (store) => {
       ['ada', 'asked: pause the flow f: deploy'],
       ['root', 'made the key ada of the role operate'],
     ])
-    expect(await r.app.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })
+    expect(await r.app.admin.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })
   })
 
   test('answers tell browsers to keep, frame, sniff and run nothing', async () => {
@@ -178,8 +178,8 @@ describe.each(STORES)('access on %s', (store) => {
   })
 
   test.each([
-    ['{"reason":"\\ud800 x"}', 'body: reason: it is no text: one of its characters is only half there.'],
-    ['{"reason":"x","\\udc00":1}', 'body: \ufffd: it is no text: one of its characters is only half there.'],
+    ['{"reason":"\\ud800 x"}', 'body: reason: it must be well-formed Unicode; got a lone surrogate.'],
+    ['{"reason":"x","\\udc00":1}', 'body: \ufffd: it must be well-formed Unicode; got a lone surrogate.'],
   ])('half a character is refused by name: %s', async (body, detail) => {
     const r = await opened()
     expect((await r.post('/v1/flows/f/pause', body)).body).toMatchObject({ code: 'REQUEST_INVALID', detail })
@@ -187,13 +187,57 @@ describe.each(STORES)('access on %s', (store) => {
   })
 
   test.each([
+    ['GET', '/v1/nothing', 404],
+    ['DELETE', '/v1/flows', 405],
+  ])('what there is not is asked for by key, and counted as anything else: %s %s', async (method, path, status) => {
+    const r = await opened()
+    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const answers = async (options: CallOptions): Promise<ReadonlyMap<number, number>> => {
+      const by = new Map<number, number>()
+      for (let n = 0; n < 1_210; n++) {
+        const answer = await r.call(method, path, options)
+        by.set(answer.status, (by.get(answer.status) ?? 0) + 1)
+      }
+      return by
+    }
+    expect(await answers({ key })).toEqual(
+      new Map([
+        [status, 1_200],
+        [429, 10],
+      ]),
+    )
+    expect(await answers({ address: '203.0.113.9' })).toEqual(
+      new Map([
+        [401, 1_200],
+        [429, 10],
+      ]),
+    )
+    expect(await answers({ key: 'wrong', address: '198.51.100.9' })).toEqual(
+      new Map([
+        [401, 20],
+        [429, 1_190],
+      ]),
+    )
+  })
+
+  test('the fix fits: an address that is none, and a flow that is none, are looked for elsewhere', async () => {
+    const r = await opened()
+    const fixOf = async (path: string): Promise<unknown> => ((await r.get(path)).body as { fix: string }).fix
+    expect(await fixOf('/v1/nothing')).toBe('See /openapi.json for the addresses there are.')
+    expect(await fixOf('/v1/events/nothing')).toContain('Look for it in the list')
+  })
+
+  test.each([
     ['GET', '/v1/nothing', {}, [404, 'NOT_FOUND']],
-    ['DELETE', '/v1/flows', {}, [405, 'METHOD_WRONG']],
+    ['DELETE', '/v1/flows', {}, [405, 'METHOD_NOT_ALLOWED']],
     ['GET', '/v1/flows?colour=red', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?limit=0', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?limit=1001', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?limit=1&limit=2', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?from=yesterday', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/events?cursor=9007199254740992', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/runs?cursor=99999999999999999999', {}, [400, 'REQUEST_INVALID']],
+    ['GET', '/v1/lanes?cursor=x', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?key=a', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters?__proto__=1', {}, [400, 'REQUEST_INVALID']],
     ['GET', '/v1/dead-letters/%ff', {}, [400, 'REQUEST_INVALID']],

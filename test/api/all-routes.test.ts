@@ -22,25 +22,25 @@ describe.each(STORES)('every route on %s', (store) => {
 
   test('that acts refuses a key that may read, and leaves nothing in the audit log', async () => {
     const r = await seeded(store)
-    const { items: before } = await r.app.audit.list()
+    const { items: before } = await r.app.admin.audit.list()
     const acts = titled.filter(([, { role }]) => role === 'operate')
     expect(acts.length).toBeGreaterThan(15)
     for (const [title, route] of acts) {
       const answer = await r.call(route.method, pathOf(route), { key: r.read, body: {} })
       expect([title, ...codeOf(answer)]).toEqual([title, 403, 'ROLE_TOO_LOW'])
     }
-    expect((await r.app.audit.list()).items).toEqual(before)
+    expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
   test('that reads lets both in, and writes nothing', async () => {
     const r = await seeded(store)
-    const { items: before } = await r.app.audit.list()
+    const { items: before } = await r.app.admin.audit.list()
     for (const [title, route] of titled.filter(([, { role }]) => role === 'read')) {
       const statuses = [r.read, r.operate].map(async (key) => (await r.call('GET', pathOf(route), { key })).status)
       for (const status of await Promise.all(statuses))
         expect([title, [200, 400, 404]]).toEqual([title, expect.arrayContaining([status])])
     }
-    expect((await r.app.audit.list()).items).toEqual(before)
+    expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
   test('takes nothing that it does not know', async () => {

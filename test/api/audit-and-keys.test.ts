@@ -40,7 +40,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     const { secret: key } = await made(r, 'bob', 'read', ada.secret)
     expect((await r.post('/v1/keys', { name: 'eve', role: 'operate' }, { key })).status).toBe(403)
     expect((await r.call('DELETE', `/v1/keys/${ada.id}`, { key })).status).toBe(403)
-    expect(await r.app.keys.list()).toHaveLength(2)
+    expect(await r.app.admin.keys.list()).toHaveLength(2)
   })
 
   test('revoked by id or by name, it opens nothing any more', async () => {
@@ -68,7 +68,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
   ])('refuses to make %j', async (body) => {
     const r = await opened()
     expect((await r.post('/v1/keys', body)).status).toBe(400)
-    expect(await r.app.keys.list()).toEqual([])
+    expect(await r.app.admin.keys.list()).toEqual([])
   })
 
   test('of two keys of one name that are asked for at once, one is made; revoked, the name is free', async () => {
@@ -78,14 +78,17 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     const statuses = (await Promise.all([ask(), ask(), ask()])).map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(1)
     expect(statuses.filter((status) => status === 400)).toHaveLength(2)
-    expect(await r.app.keys.list()).toHaveLength(2)
+    expect(await r.app.admin.keys.list()).toHaveLength(2)
     await r.call('DELETE', '/v1/keys/bob', { key })
     expect((await ask()).status).toBe(200)
   })
 
   test('keys lock nobody out: the first may operate, and the last that may goes last', async () => {
     const r = await opened()
-    const needed = { code: 'OPERATOR_NEEDED', fix: expect.stringContaining('Make a key of the role operate first') }
+    const needed = {
+      code: 'OPERATOR_KEY_REQUIRED',
+      fix: expect.stringContaining('Create a key with the role operate first'),
+    }
     const early = await r.post('/v1/keys', { name: 'bob', role: 'read' })
     expect([early.status, early.body]).toMatchObject([409, needed])
     const { secret: key } = await made(r, 'ada', 'operate')
@@ -102,12 +105,15 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     const { secret: key } = await made(r, 'ada', 'operate')
     await made(r, 'eve', 'operate', key)
     await made(r, 'bob', 'read', key)
-    await Promise.allSettled(['ada', 'eve'].map((name) => r.app.keys.revoke(name)))
-    expect((await r.app.keys.list()).filter(({ role }) => role === 'operate')).toHaveLength(1)
-    await r.app.keys.revoke('bob')
-    const [left] = await r.app.keys.list()
-    await Promise.allSettled([r.app.keys.make({ name: 'zoe', role: 'read' }), r.app.keys.revoke(left?.id ?? '')])
-    const roles = (await r.app.keys.list()).map(({ role }) => role)
+    await Promise.allSettled(['ada', 'eve'].map((name) => r.app.admin.keys.revoke(name)))
+    expect((await r.app.admin.keys.list()).filter(({ role }) => role === 'operate')).toHaveLength(1)
+    await r.app.admin.keys.revoke('bob')
+    const [left] = await r.app.admin.keys.list()
+    await Promise.allSettled([
+      r.app.admin.keys.make({ name: 'zoe', role: 'read' }),
+      r.app.admin.keys.revoke(left?.id ?? ''),
+    ])
+    const roles = (await r.app.admin.keys.list()).map(({ role }) => role)
     expect(roles.length === 0 || roles.includes('operate')).toBe(true)
   })
 
@@ -116,11 +122,12 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     const { secret: key } = await made(r, 'ada', 'operate')
     await r.post('/v1/flows/f/resume', {}, { key })
     await r.post('/v1/dead-letters/drop', { flow: 'f' }, { key })
-    const purge = vi.spyOn(r.app, 'purge').mockRejectedValueOnce(new Error('The disk is gone.'))
+    const purge = vi.spyOn(r.app.admin, 'purge').mockRejectedValueOnce(new Error('The disk is gone.'))
     await r.post('/v1/purge', { tenant: 'acme' }, { key })
     purge.mockReturnValueOnce(new Promise(() => {}))
     void r.post('/v1/purge', { tenant: 'other' }, { key })
-    const what = async (): Promise<readonly string[]> => (await r.app.audit.list()).items.map((entry) => entry.what)
+    const what = async (): Promise<readonly string[]> =>
+      (await r.app.admin.audit.list()).items.map((entry) => entry.what)
     await expect.poll(what).toHaveLength(8)
     expect(await what()).toEqual([
       'asked: purge {"tenant":"other"}',
@@ -141,7 +148,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
       (await r.get(`/v1/audit/verify${query}`)).body
     await r.post('/v1/flows/f/resume')
     const { head } = await verified()
-    expect(head).toMatchObject({ id: 2, chain: (await r.app.audit.list()).items[0]?.chain })
+    expect(head).toMatchObject({ id: 2, chain: (await r.app.admin.audit.list()).items[0]?.chain })
     await r.post('/v1/flows/f/resume')
     expect(await verified(`?head=${head.chain}`)).toMatchObject({ kind: 'whole', entries: 4, head: { id: 4 } })
     expect(await verified(`?head=${'A'.repeat(43)}`)).toMatchObject({ kind: 'broken', why: 'unknown' })

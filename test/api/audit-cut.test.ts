@@ -4,10 +4,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
-import { Audit, type Verified } from '../../src/operate/audit.ts'
+import { Audit, type AuditVerification } from '../../src/admin/audit.ts'
 import { ownFolder } from '../own-folder.ts'
 
-async function tampered(sql: string, more: readonly string[] = []): Promise<(known?: string) => Promise<Verified>> {
+async function tampered(
+  sql: string,
+  more: readonly string[] = [],
+): Promise<(known?: string) => Promise<AuditVerification>> {
   const folder = ownFolder()
   const file = join(folder, 'sluice.db')
   const written = await openStore(`sqlite:${file}`)

@@ -44,7 +44,7 @@ const dead = async (r: Rig, ...users: readonly string[]): Promise<readonly Lette
 }
 
 describe.each(STORES)('dead letters on %s', (store) => {
-  const opened = (): Promise<Rig> => rig(store, declare, { key: APP_KEY })
+  const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
   test('are listed and counted by flow, key, tenant, time and kind', async () => {
     const r = await seeded(store)
@@ -88,10 +88,10 @@ describe.each(STORES)('dead letters on %s', (store) => {
   test('retry: the same run again; drop: it is over', async () => {
     const r = await opened()
     const [second, first] = await dead(r, 'ada', 'bob')
-    await r.app.flows.pause('fails', { reason: 'a look first', by: 'test' })
+    await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
     expect((await r.post(`/v1/dead-letters/${first?.id ?? ''}/retry`)).body).toEqual({ result: 'ok' })
     expect((await r.post(`/v1/dead-letters/${first?.id ?? ''}/retry`)).body).toEqual({ result: 'already' })
-    await r.app.flows.resume('fails')
+    await r.app.admin.flows.resume('fails')
     await r.t.advance('1s')
     expect(r.t.runs.filter(({ id }) => id === first?.id)).toHaveLength(2)
     expect((await r.post(`/v1/dead-letters/${second?.id ?? ''}/drop`)).body).toEqual({ result: 'ok' })
@@ -105,7 +105,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.post('/v1/dead-letters/retry', { flow: 'blocks' })).body).toEqual({ count: 3 })
     expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 2 })
     expect((await r.post('/v1/dead-letters/drop', { key: 'ada' })).status).toBe(400)
-    expect((await r.app.audit.list()).items.map(({ what }) => what)).toEqual([
+    expect((await r.app.admin.audit.list()).items.map(({ what }) => what)).toEqual([
       'not done (REQUEST_INVALID): drop the dead letters of {"key":"ada"}',
       'asked: drop the dead letters of {"key":"ada"}',
       'done (count 3): retry the dead letters of {"flow":"blocks"}',
@@ -125,19 +125,19 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.post(`/v1/dead-letters/${act}`)).body).toMatchObject({
       detail: expect.stringContaining('{"all":true}'),
     })
-    expect((await r.app.audit.list()).items).toEqual([])
+    expect((await r.app.admin.audit.list()).items).toEqual([])
     expect((await r.post(`/v1/dead-letters/${act}`, { all: true })).body).toEqual({ count: 4 })
   })
 
   test('the count has what was retried and has not ended yet, and says so', async () => {
     const r = await opened()
     const [letter] = await dead(r, 'ada')
-    await r.app.flows.pause('fails', { reason: 'a look first', by: 'test' })
+    await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
     await r.post(`/v1/dead-letters/${letter?.id ?? ''}/retry`)
     expect((await r.get('/v1/dead-letters/count?flow=fails')).body).toEqual({ count: 1 })
     expect((await r.post('/v1/dead-letters/retry', { flow: 'fails' })).body).toEqual({ count: 0 })
     const said = OPERATIONS.find(({ operationId }) => operationId === 'countDeadLetters')?.summary
-    expect(said).toBe('How many the filter names, with those that were retried and have not ended yet.')
+    expect(said).toBe('Counts the dead letters that match a filter, including retried ones that have not ended yet.')
   })
 
   test('export has the events with their bytes, as much at a time as is asked for', async () => {
@@ -184,7 +184,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     const seen = await walked(r, '/v1/dead-letters?flow=fails')
     expect(seen.pages).toBeGreaterThan(1)
     expect(new Set(seen.ids).size).toBe(seen.ids.length)
-    expect(seen.ids).toHaveLength(await r.app.deadLetters.count({ flow: 'fails' }))
+    expect(seen.ids).toHaveLength(await r.app.admin.deadLetters.count({ flow: 'fails' }))
     const runs = await walked(r, '/v1/runs?flow=fails')
     expect(runs.pages).toBeGreaterThan(1)
     expect(new Set(runs.ids)).toEqual(new Set(seen.ids))

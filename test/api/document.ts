@@ -1,6 +1,6 @@
 // The OpenAPI document as a stranger reads it: a client made of nothing else, and a judge of answers that knows JSON Schema
 // and no zod. What the document says wrongly shows here.
-import { openApi } from '../../src/api/openapi.ts'
+import { buildOpenApi } from '../../src/api/openapi.ts'
 import type { Answer, CallOptions, Rig } from './rig.ts'
 
 export interface Schema {
@@ -59,7 +59,7 @@ export interface Operated extends Operation {
 }
 
 /** As it goes over the wire. */
-export const DOCUMENT = JSON.parse(JSON.stringify(openApi())) as Document
+export const DOCUMENT = JSON.parse(JSON.stringify(buildOpenApi())) as Document
 
 /** All that are answered at once. */
 export const OPERATIONS: readonly Operated[] = Object.entries(DOCUMENT.paths)

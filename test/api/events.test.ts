@@ -1,6 +1,6 @@
 // Stored events over the API: searched by what they have, looked at whole, run again.
 import { describe, expect, test } from 'vitest'
-import { newEventId } from '../../src/index.ts'
+import { newEventId } from '../../src/model/event.ts'
 import { cloudEvents, unverified } from '../../src/sources/index.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY, declare, order, ping, seeded } from './seeded.ts'
@@ -28,7 +28,7 @@ const found = async (r: Rig, query: string): Promise<Found['items']> => {
 }
 
 describe.each(STORES)('events on %s', (store) => {
-  const opened = (): Promise<Rig> => rig(store, declare, { key: APP_KEY })
+  const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
   test.each([
     ['', 5],
@@ -183,7 +183,7 @@ describe.each(STORES)('events on %s', (store) => {
   test('one that was purged is there, without its data', async () => {
     const r = await opened()
     await r.t.send({ ...ping('ada', 1, { subject: 'who' }), id: 'gone' })
-    await r.app.purge({ event: 'gone' })
+    await r.app.admin.purge({ event: 'gone' })
     expect((await r.get('/v1/events/gone')).body).toMatchObject({
       purged: true,
       subject: '',
@@ -205,7 +205,7 @@ describe.each(STORES)('events on %s', (store) => {
       [{ user: 'ada', n: 3 }],
       [{ user: 'ada', n: 3 }],
     ])
-    expect((await r.app.audit.list()).items).toMatchObject([
+    expect((await r.app.admin.audit.list()).items).toMatchObject([
       { who: 'loopback', what: expect.stringMatching(/^done \(id .+\): replay the event one$/) },
       { who: 'loopback', what: 'asked: replay the event one' },
     ])
@@ -220,7 +220,7 @@ describe.each(STORES)('events on %s', (store) => {
     const r = await opened()
     await r.t.send({ ...ping('ada'), id: 'one' })
     expect((await r.post(path, body)).status).toBe(status)
-    expect((await r.app.replays.list()).length).toBe(0)
+    expect((await r.app.admin.replays.list()).length).toBe(0)
   })
 
   test('what the engine published to itself is not replayed', async () => {
@@ -229,7 +229,7 @@ describe.each(STORES)('events on %s', (store) => {
     const { items } = (await r.get('/v1/events?own=true')).body as Found
     expect(items).toMatchObject([{ source: 'sluice.delayed' }])
     expect((await r.post(`/v1/events/${items[0]?.id ?? ''}/replay`)).status).toBe(400)
-    expect(await r.app.replays.list()).toEqual([])
+    expect(await r.app.admin.replays.list()).toEqual([])
   })
 
   test('an id that nothing has is no fault of the server', async () => {

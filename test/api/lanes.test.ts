@@ -1,6 +1,6 @@
 // Lanes over the API: where each is by the table of states, why, and what a person can do to one.
 import { describe, expect, test } from 'vitest'
-import { laneId, ownLaneId } from '../../src/index.ts'
+import { laneId, keylessLaneId } from '../../src/model/identity.ts'
 import { Gate } from '../engine/scene.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY, declare, ping, seeded } from './seeded.ts'
@@ -21,7 +21,7 @@ const late = (user: string): object => ({ ...ping(user), type: 'late' })
 const lane = laneId('waits', 'ada')
 
 describe.each(STORES)('lanes on %s', (store) => {
-  const opened = (): Promise<Rig> => rig(store, declare, { key: APP_KEY })
+  const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
   test('are listed with their states, newest first, by flow, key and tenant', async () => {
     const r = await seeded(store)
@@ -54,7 +54,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     const [event] = await r.t.send({ type: 'single' })
     const id = event?.id ?? ''
     const { items } = (await r.get(`/v1/lanes?flow=each&key=${id}`)).body as Found
-    expect(items).toMatchObject([{ id: ownLaneId('each', id), key: id, state: 'waiting' }])
+    expect(items).toMatchObject([{ id: keylessLaneId('each', id), key: id, state: 'waiting' }])
   })
 
   test('one is shown with its deadline, what waits, and its hold', async () => {
@@ -177,7 +177,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     const at = `/v1/lanes/${laneId('f', 'k')}`
     await r.t.send(ping('ada'))
     const { status, body } = await r.post(`${at}/cancel`)
-    expect([status, (body as { code: string }).code]).toEqual([409, 'NOT_POSSIBLE'])
+    expect([status, (body as { code: string }).code]).toEqual([409, 'CONFLICT'])
     await r.t.advance('11s')
     expect((await r.post(`${at}/run-now`)).body).toEqual({ result: 'running' })
     expect((await r.post(`${at}/cancel`)).body).toEqual({ result: 'ok' })
@@ -211,14 +211,14 @@ describe.each(STORES)('lanes on %s', (store) => {
 
 test('lanes of a flow that this process does not have are found and steered all the same', async () => {
   const file = ownFile()
-  const first = await rig(file, declare, { key: APP_KEY })
+  const first = await rig(file, declare, { encryptionKey: APP_KEY })
   await first.t.send(late('ada') as never)
   const [event] = await first.t.send({ type: 'single' })
   await first.t.stop()
   const r = await rig(file, () => {})
   for (const [flow, key, id] of [
     ['waits', 'ada', lane],
-    ['each', event?.id ?? '', ownLaneId('each', event?.id ?? '')],
+    ['each', event?.id ?? '', keylessLaneId('each', event?.id ?? '')],
   ] as const) {
     const { items } = (await r.get(`/v1/lanes?flow=${flow}&key=${key}`)).body as Found
     expect(items).toMatchObject([{ id, flow, key, state: 'waiting' }])

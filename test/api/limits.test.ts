@@ -72,7 +72,7 @@ describe.each(STORES)('limits on %s', (store) => {
       ['mail', undefined],
     ])
     expect(r.t.emitted.map(({ name }) => name)).toContain('limit.paused')
-    expect((await r.app.audit.list()).items).toMatchObject([
+    expect((await r.app.admin.audit.list()).items).toMatchObject([
       { who: 'loopback', what: 'done: pause the limit calls for 10m: they asked us to' },
       { who: 'loopback', what: 'asked: pause the limit calls for 10m: they asked us to' },
     ])
@@ -106,7 +106,7 @@ describe.each(STORES)('limits on %s', (store) => {
   test('the list goes on after the limit of a long key: where it is can be written into an address', async () => {
     const r = await opened()
     const names = ['a', 'b', 'c'].map((last) => `mail/${'\u{1F600}'.repeat(4_000)}${last}`)
-    for (const name of names) await r.app.limits.pause(name, { for: '1h' })
+    for (const name of names) await r.app.admin.limits.pause(name, { for: '1h' })
     const found: string[] = []
     for (let path: string | undefined = '/v1/limits?limit=1'; path !== undefined;) {
       expect(path.length).toBeLessThan(2_000)
@@ -122,7 +122,7 @@ describe.each(STORES)('limits on %s', (store) => {
   test('one that this app did not declare is known by its use, and can be paused', async () => {
     const r = await rig(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await r.t.send([{ type: 'ping' }, { type: 'ping' }, { type: 'ping' }])
-    await r.app.replays.start({}, { id: 'slow', rate: 1, per: '10s' })
+    await r.app.admin.replays.start({}, { id: 'slow', rate: 1, per: '10s' })
     await r.t.advance('1s')
     const name = 'sluice.replay%2Fslow'
     expect((await r.post(`/v1/limits/${name}/pause`, { for: '1h', reason: 'not now' })).body).toMatchObject({
@@ -131,10 +131,10 @@ describe.each(STORES)('limits on %s', (store) => {
       pausedUntil: START + 1_000 + 3_600_000,
     })
     await r.t.advance('30m')
-    expect(await r.app.replays.show('slow')).toMatchObject({ placed: 1 })
+    expect(await r.app.admin.replays.show('slow')).toMatchObject({ placed: 1 })
     expect((await r.post(`/v1/limits/${name}/resume`)).body).not.toHaveProperty('pausedUntil')
     await r.t.advance('2h')
-    expect(await r.app.replays.show('slow')).toMatchObject({ state: 'done', placed: 3 })
+    expect(await r.app.admin.replays.show('slow')).toMatchObject({ state: 'done', placed: 3 })
     expect(r.t.emitted.map(({ name: told }) => told)).toEqual(expect.arrayContaining(['limit.paused', 'limit.resumed']))
   })
 

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/api/routes/index.ts'
-import { KINDS } from '../../src/api/stream.ts'
+import { CHANGE_KINDS } from '../../src/api/stream.ts'
 import { call, DOCUMENT, OPERATIONS, type Operated, type Schema, type Told } from './document.ts'
 import { STORES } from './rig.ts'
 import { seeded, type Seeded } from './seeded.ts'
@@ -83,7 +83,7 @@ interface Listed {
 test('the stream is in it, with all kinds of what it tells', () => {
   const { get } = DOCUMENT.paths['/v1/stream'] ?? {}
   expect(Object.keys(get?.responses['200']?.content ?? {})).toEqual(['text/event-stream'])
-  expect(DOCUMENT.components.schemas['Change']?.properties?.['kind']?.enum).toEqual([...KINDS])
+  expect(DOCUMENT.components.schemas['Change']?.properties?.['kind']?.enum).toEqual([...CHANGE_KINDS])
 })
 
 describe.each(STORES)('a client made of the document, on %s', (store) => {
@@ -118,7 +118,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [lane = '', ...lanes] = await listed('listLanes', { flow: 'waits' })
   const [run = ''] = await listed('listRuns')
   const [letter = '', other = ''] = await listed('listDeadLetters')
-  const { secret: _secret, ...spare } = await r.app.keys.make({ name: 'spare', role: 'read' })
+  const { secret: _secret, ...spare } = await r.app.admin.keys.make({ name: 'spare', role: 'read' })
   const [subscriber = '', another = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
   return {

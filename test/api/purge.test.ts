@@ -22,7 +22,7 @@ describe.each(STORES)('purge on %s', (store) => {
     expect(new Set((await purged(r)).map(({ tenant }) => tenant))).toEqual(new Set(['acme']))
     expect((await r.get('/v1/dead-letters/count?tenant=acme', { key: r.read })).body).toEqual({ count: 0 })
     expect((await r.post('/v1/purge', { tenant: 'acme' }, { key: r.operate })).body).toMatchObject({ events: 0 })
-    expect((await r.app.audit.list()).items[0]).toMatchObject({
+    expect((await r.app.admin.audit.list()).items[0]).toMatchObject({
       who: 'operator',
       what: 'done (events 0, letters 0, runs 0): purge {"tenant":"acme"}',
     })

@@ -48,7 +48,7 @@ describe.each(STORES)('replays on %s', (store) => {
     await r.post('/v1/replays', { filter: { event: 'nothing' }, id: 'none' })
     const { items } = (await r.get('/v1/replays')).body as { readonly items: readonly { id: string }[] }
     expect(items.map(({ id }) => id)).toEqual(['none', 'mended'])
-    expect((await r.app.audit.list()).items.at(-1)?.what).toBe(
+    expect((await r.app.admin.audit.list()).items.at(-1)?.what).toBe(
       'asked: begin the replay mended of {"type":"ping","to":1798761600000} into f',
     )
   })
@@ -80,11 +80,11 @@ describe.each(STORES)('replays on %s', (store) => {
 
   test('cancel places nothing more', async () => {
     const r = await opened()
-    await r.app.flows.pause('sluice.replay', { reason: 'for the test', by: 'test' })
+    await r.app.admin.flows.pause('sluice.replay', { reason: 'for the test', by: 'test' })
     await r.post('/v1/replays', { filter: {}, id: 'stopped' })
     expect((await r.post('/v1/replays/stopped/cancel')).body).toEqual({ result: 'ok' })
     expect((await r.post('/v1/replays/stopped/cancel')).body).toEqual({ result: 'already' })
-    await r.app.flows.resume('sluice.replay')
+    await r.app.admin.flows.resume('sluice.replay')
     await r.t.advance('5s')
     expect((await r.get('/v1/replays/stopped')).body).toMatchObject({ state: 'cancelled', placed: 0 })
   })

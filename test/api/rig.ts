@@ -42,7 +42,12 @@ export async function rig(
   const t = await testApp(app, { store, now: START })
   onTestFinished(() => t.stop())
   const clock = { now: () => START + t.elapsed, monotonic: () => t.elapsed, after: () => () => {} }
-  const api = new Api(app, { keys: app.keys, store: () => Promise.reject(new Error('no stream here')), clock })
+  const api = new Api(app, {
+    keys: app.admin.keys,
+    isOpen: true,
+    store: () => Promise.reject(new Error('no stream here')),
+    clock,
+  })
   const call: Rig['call'] = async (method, path, asked = {}) => {
     const { body, key, address = '127.0.0.1', isDirect = true } = asked
     const json = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
@@ -53,7 +58,7 @@ export async function rig(
       ...asked.headers,
     }
     const head = { method, url: new URL(path, 'http://localhost:8787'), headers, address }
-    const answer = await api.answer(head, { isDirect }, async () => json ?? new Uint8Array())
+    const answer = await api.handle(head, { isDirect }, async () => json ?? new Uint8Array())
     const given = JSON.parse(answer.body ?? 'null') as never
     if (answer.status < 300) holdAgainst(method, head.url.pathname, given)
     return { status: answer.status, headers: answer.headers ?? {}, body: given }
@@ -70,7 +75,7 @@ export async function rig(
 function holdAgainst(method: string, pathname: string, body: unknown): void {
   const found = routeOf(method, pathname)
   if (found === undefined) return
-  const result = found.answer.safeParse(body)
+  const result = found.response.safeParse(body)
   if (!result.success)
     throw new Error(`${method} ${pathname} answers what it does not declare: ${result.error.message}`)
 }

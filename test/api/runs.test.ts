@@ -1,6 +1,6 @@
 // Runs over the API: how each ended, and what was tried.
 import { describe, expect, test } from 'vitest'
-import { laneId } from '../../src/index.ts'
+import { laneId } from '../../src/model/identity.ts'
 import { rig, START, STORES } from './rig.ts'
 import { ping, seeded } from './seeded.ts'
 

@@ -66,7 +66,7 @@ export interface Seeded extends Rig {
 }
 
 export async function seeded(store: string): Promise<Seeded> {
-  const r = await rig(store, declare, { key: APP_KEY })
+  const r = await rig(store, declare, { encryptionKey: APP_KEY })
   const { t, app } = r
   for (const n of [0, 1, 2]) {
     await t.send([
@@ -81,17 +81,17 @@ export async function seeded(store: string): Promise<Seeded> {
     await t.advance('1s')
   }
   await t.send({ type: 'endless' })
-  await app.lanes.hold('waits', 'late-1', { reason: 'asked by support', by: 'ada' })
-  await app.limits.pause('calls', { for: '10m' })
-  await app.limits.pause('calls/ada', { for: '10m' })
-  await app.replays.start({ type: 'ping' }, { id: 'again', into: 'does' })
+  await app.admin.lanes.hold('waits', 'late-1', { reason: 'asked by support', by: 'ada' })
+  await app.admin.limits.pause('calls', { for: '10m' })
+  await app.admin.limits.pause('calls/ada', { for: '10m' })
+  await app.admin.replays.start({ type: 'ping' }, { id: 'again', into: 'does' })
   await t.advance('1s')
   await order(app, 'wrong-token', { n: 1 })
   await order(app, 'shop-token-0123456789', { n: 2 })
   await t.advance('1s')
-  for (const n of [1, 2]) await app.endpoints.add({ url: `https://subscriber-${n}.example.com/hook` })
-  const { secret: operate } = await app.keys.make({ name: 'operator', role: 'operate', by: 'root' })
-  const { secret: read } = await app.keys.make({ name: 'reader', role: 'read', by: 'root' })
+  for (const n of [1, 2]) await app.endpoints.create({ url: `https://subscriber-${n}.example.com/hook` })
+  const { secret: operate } = await app.admin.keys.make({ name: 'operator', role: 'operate', by: 'root' })
+  const { secret: read } = await app.admin.keys.make({ name: 'reader', role: 'read', by: 'root' })
   return { ...r, read, operate }
 }
 

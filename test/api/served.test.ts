@@ -1,12 +1,12 @@
 // The admin API as it is served: by the server to the machine itself, behind a listed proxy and through `fetch` only by key.
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { Sluice } from '../../src/index.ts'
+import { Sluice, type SluiceOptions } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
 import { DOCUMENT } from './document.ts'
 
-function appOf(): Sluice {
-  const app = new Sluice({ store: 'memory:', log: false })
+function appOf(options: Partial<SluiceOptions> = { admin: { open: 'loopback' } }): Sluice {
+  const app = new Sluice({ store: 'memory:', log: false, ...options })
   onTestFinished(() => app.stop())
   return app.flow('f', { on: 'ping', run: () => {} })
 }
@@ -14,7 +14,31 @@ function appOf(): Sluice {
 const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
   (await fetch(url, { headers })).status
 
-test('the server answers who is on the machine itself, until there is a key', async () => {
+test('the server asks everybody for a key, also who is on the machine itself and before there is one', async () => {
+  const app = appOf({})
+  const { url } = await app.listen({ port: 0 })
+  for (const path of ['/v1/flows', '/openapi.json', '/metrics', '/v1/stream', '/v1/nothing']) {
+    expect([path, await statusOf(url + path)]).toEqual([path, 401])
+  }
+  const made = await fetch(`${url}/v1/keys`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"name":"eve","role":"operate"}',
+  })
+  expect([made.status, await made.json()]).toEqual([401, expect.objectContaining({ code: 'KEY_MISSING' })])
+  expect(await app.admin.keys.list()).toEqual([])
+  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
+})
+
+test.each([{ open: true }, { open: 'everybody' }, { opne: 'loopback' }, 'loopback'])(
+  'admin: %j is refused',
+  (admin) => {
+    expect(() => appOf({ admin: admin as never })).toThrow(/CONFIG_INVALID.*admin/)
+  },
+)
+
+test('with open: loopback the server answers who is on the machine itself, until there is a key', async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0 })
   const answer = await fetch(`${url}/v1/flows`)
@@ -22,7 +46,7 @@ test('the server answers who is on the machine itself, until there is a key', as
   expect(await answer.json()).toMatchObject({ items: expect.arrayContaining([{ flow: 'f', lanes: 0, live: 0 }]) })
   expect(await statusOf(`${url}/openapi.json`)).toBe(200)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
@@ -44,7 +68,7 @@ test('behind a listed proxy a key is needed, whoever calls', async () => {
   const { url } = await app.listen({ port: 0, trustProxy: ['127.0.0.1'] })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
 
@@ -53,28 +77,29 @@ test('mounted in a framework a key is needed: who calls is what the framework sa
   const ask = (headers = {}): Promise<Response> =>
     app.fetch(new Request('http://localhost/v1/flows', { headers }), { address: '127.0.0.1' })
   expect((await ask()).status).toBe(401)
-  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   expect((await ask({ authorization: `Bearer ${secret}` })).status).toBe(200)
 })
 
 test('a wrong key is told and counted, and never which it was', async () => {
   const app = appOf()
-  const { secret } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   const { url } = await app.listen({ port: 0 })
-  const told = app.events.once('key.refused')
+  const told = app.once('key.refused')
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}x` })).toBe(401)
   expect(await told).toEqual({ address: '127.0.0.1' })
-  expect(await app.metrics()).toMatch(/^sluice_keys_refused_total 1$/m)
+  expect(await app.admin.metrics()).toMatch(/^sluice_keys_refused_total 1$/m)
 })
 
 test('a call that fails in a way that nobody foresaw: the caller is sent to the log, and there it is', async () => {
   const lines: string[] = []
   const app = new Sluice({
     store: 'memory:',
+    admin: { open: 'loopback' },
     log: { destination: { write: (line: string) => lines.push(line) } as never },
   })
   onTestFinished(() => app.stop())
-  vi.spyOn(app.stored, 'list').mockRejectedValueOnce(new TypeError('no column x; token=abc123'))
+  vi.spyOn(app.admin.events, 'list').mockRejectedValueOnce(new TypeError('no column x; token=abc123'))
   const { url } = await app.listen({ port: 0 })
   const answer = await fetch(`${url}/v1/events?type=ping`)
   expect([answer.status, await answer.text()]).toEqual([500, expect.not.stringContaining('column')])
@@ -87,7 +112,7 @@ test('a call that fails in a way that nobody foresaw: the caller is sent to the 
       error: 'TypeError: no column x; token=[redacted]',
     }),
   ])
-  expect(await app.metrics()).toMatch(/^sluice_api_failures_total 1$/m)
+  expect(await app.admin.metrics()).toMatch(/^sluice_api_failures_total 1$/m)
 })
 
 test('a body that is too long is refused, and the server goes on', async () => {
@@ -110,11 +135,13 @@ test('what is refused before anybody looked what it is for is a problem as the d
 })
 
 test.each(['/v1/hook', '/openapi.json', '/metrics', '/healthz'])('no source can have the path %s', (path) => {
-  expect(() => appOf().source('s', unverified({ verify: 'none' }), { path })).toThrow('which the server itself answers')
+  expect(() => appOf().source('s', unverified({ verify: 'none' }), { path })).toThrow(
+    'must not be one of the server itself',
+  )
 })
 
 test.each(['sluice', 'Sluice'])('no source can be called %s: its senders could raise alerts', (name) => {
-  expect(() => appOf().source(name, unverified({ verify: 'none' }))).toThrow('by Sluice itself')
+  expect(() => appOf().source(name, unverified({ verify: 'none' }))).toThrow('reserved for events of Sluice itself')
 })
 
 test('the stream tells over HTTP what happens, to who may read, and ends with the app', async () => {
@@ -155,11 +182,11 @@ test('a key that is revoked, and the machine itself from the first key on, hear 
   const { url } = await app.listen({ port: 0 })
   const machine = await watching(url)
   await readUntil(machine, 'begun')
-  const { secret: key } = await app.keys.make({ name: 'ada', role: 'operate' })
+  const { secret: key } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   for (;;) if ((await machine.read()).done) break
-  const { secret } = await app.keys.make({ name: 'bob', role: 'read' })
+  const { secret } = await app.admin.keys.make({ name: 'bob', role: 'read' })
   const [ada, bob] = await Promise.all([key, secret].map((one) => watching(url, { authorization: `Bearer ${one}` })))
-  await app.keys.revoke('bob')
+  await app.admin.keys.revoke('bob')
   await app.publish({ type: 'ping' })
   let heard = ''
   for (;;) {

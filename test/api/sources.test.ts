@@ -7,7 +7,7 @@ const post = async (r: Rig, path: string, body: unknown): Promise<number> =>
   (await r.app.fetch(new Request(`http://hooks.test${path}`, { method: 'POST', body: JSON.stringify(body) }))).status
 
 describe.each(STORES)('sources on %s', (store) => {
-  const opened = (): Promise<Rig> => rig(store, declare, { key: APP_KEY })
+  const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
   test('are listed with where they take requests', async () => {
     const r = await opened()
@@ -44,7 +44,9 @@ describe.each(STORES)('sources on %s', (store) => {
     expect(await shake()).toBe(403)
     expect((await r.post('/v1/sources/pages/forget-secret')).body).toEqual({ result: 'forgotten' })
     expect(await shake()).toBe(200)
-    expect((await r.app.audit.list()).items).toMatchObject([{ who: 'loopback', what: 'forget secret of source pages' }])
+    expect((await r.app.admin.audit.list()).items).toMatchObject([
+      { who: 'loopback', what: 'forget secret of source pages' },
+    ])
   })
 
   test('the secret that came by handshake is shown to who may operate; one that the app gave is not', async () => {
@@ -53,11 +55,11 @@ describe.each(STORES)('sources on %s', (store) => {
     await post(r, '/in/pages', { verification_token: 'secret_one' })
     expect((await r.post('/v1/sources/pages/show-secret')).body).toEqual({ secret: 'secret_one' })
     expect((await r.post('/v1/sources/shop/show-secret')).body).toEqual({})
-    const { items } = await r.app.audit.list()
+    const { items } = await r.app.admin.audit.list()
     expect(items).toContainEqual(expect.objectContaining({ who: 'loopback', what: 'show secret of source pages' }))
     expect(JSON.stringify(items)).not.toContain('secret_one')
-    await r.app.keys.make({ name: 'operator', role: 'operate' })
-    const { secret: key } = await r.app.keys.make({ name: 'reader', role: 'read' })
+    await r.app.admin.keys.make({ name: 'operator', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.make({ name: 'reader', role: 'read' })
     const refused = await r.post('/v1/sources/pages/show-secret', {}, { key })
     expect([refused.status, JSON.stringify(refused.body).includes('secret_one')]).toEqual([403, false])
   })

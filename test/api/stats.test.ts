@@ -59,7 +59,7 @@ describe.each(STORES)('stats on %s', (store) => {
 
   test('whoever may read may read them, nobody else', async () => {
     const r = await opened()
-    const { secret } = await r.app.keys.make({ name: 'bob', role: 'operate' })
+    const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
     expect((await r.get('/v1/stats')).status).toBe(401)
     expect((await r.get('/v1/stats', { key: secret })).status).toBe(200)
   })

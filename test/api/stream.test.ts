@@ -3,18 +3,22 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Stream } from '../../src/api/stream.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { openStore, type Store } from '../../src/index.ts'
-import { newEvent } from '../../src/receive/new-event.ts'
-import { newEvent as placed, place } from '../../src/store/conformance/vocabulary.ts'
-import type { Change } from '../../src/store/contract/index.ts'
+import { createEvent } from '../../src/model/new-event.ts'
+import { createEventToStore as placed, createPlacement } from '../conformance/builders.ts'
+import type { FeedEntry } from '../../src/store/contract/index.ts'
 
 interface Scene {
   readonly clock: VirtualClock
   readonly store: Store
   readonly stream: Stream
+  /** As somebody who has no other stream. */
+  open(lastEventId: string, isStillIn?: () => Promise<boolean>): Promise<Response>
   happen(...types: string[]): Promise<void>
   /** Time passes until the next look is over. */
   look(): Promise<void>
 }
+
+let watchers = 0
 
 async function scene(address: string): Promise<Scene> {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1))
@@ -26,20 +30,22 @@ async function scene(address: string): Promise<Scene> {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
       const call = (member as (...args: unknown[]) => Promise<unknown>).bind(target)
-      return name === 'feed' ? (...args: unknown[]) => call(...args).finally(() => looked.heard()) : call
+      return name === 'readFeed' ? (...args: unknown[]) => call(...args).finally(() => looked.heard()) : call
     },
   })
   const stream = new Stream({ store: async () => watched, clock })
-  onTestFinished(() => stream.end())
+  onTestFinished(() => stream.close())
   return {
     clock,
     store,
     stream,
+    open: (lastEventId, isStillIn = async () => true) =>
+      stream.open(lastEventId, { name: `reader ${watchers++}`, isStillAllowed: isStillIn }),
     async happen(...types) {
       const events = types.map((type) => ({
-        ...newEvent({ type }, { now: clock.now(), dedupeFor: 1 }),
-        places: [],
-        marks: [],
+        ...createEvent({ type }, { now: clock.now(), dedupeFor: 1 }),
+        placements: [],
+        unrouted: [],
       }))
       await store.append({ routes: (await store.stats()).routes, events })
     },
@@ -60,15 +66,15 @@ async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<st
 }
 
 const typesIn = (text: string): string[] => [...text.matchAll(/"detail":"([^"]*)"/g)].map(([, type]) => type ?? '')
-const changesIn = (text: string): Change[] =>
-  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? '') as Change)
+const changesIn = (text: string): FeedEntry[] =>
+  [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data ?? '') as FeedEntry)
 const lastIdIn = (text: string): string => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
 
 describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
   test('tells what happens from now on, in its order', async () => {
     const t = await scene(address)
     await t.happen('before')
-    const response = await t.stream.open('')
+    const response = await t.open('')
     expect(response.headers.get('content-type')).toBe('text/event-stream')
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
     expect(await read(reader)).toContain('event: begun')
@@ -82,7 +88,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('goes on from the last id, without a gap and without repeating', async () => {
     const t = await scene(address)
-    const first = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(first)
     await t.happen('a')
     await t.look()
@@ -90,7 +96,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     await first.cancel()
     expect(t.stream.readers).toBe(0)
     await t.happen('b', 'c')
-    const second = ((await t.stream.open(id)).body as ReadableStream<Uint8Array>).getReader()
+    const second = ((await t.open(id)).body as ReadableStream<Uint8Array>).getReader()
     expect(await read(second)).toContain('event: begun')
     await t.look()
     expect(typesIn(await read(second))).toEqual(['b', 'c'])
@@ -100,7 +106,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     const t = await scene(address)
     await t.happen('a')
     for (const id of ['deadbeef-3', 'nonsense', '-', '7']) {
-      const reader = ((await t.stream.open(id)).body as ReadableStream<Uint8Array>).getReader()
+      const reader = ((await t.open(id)).body as ReadableStream<Uint8Array>).getReader()
       expect(await read(reader)).toContain('event: skipped')
       await reader.cancel()
     }
@@ -109,10 +115,10 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
   test('an id that is ahead of all that happened: it is told so, and goes on from now', async () => {
     const t = await scene(address)
     await t.happen('a')
-    const first = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     const [era = ''] = lastIdIn(await read(first)).split('-')
     await first.cancel()
-    const reader = ((await t.stream.open(`${era}-999999`)).body as ReadableStream<Uint8Array>).getReader()
+    const reader = ((await t.open(`${era}-999999`)).body as ReadableStream<Uint8Array>).getReader()
     expect(await read(reader)).toContain('event: skipped')
     await t.happen('b')
     await t.look()
@@ -123,17 +129,17 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     const t = await scene(address)
     const may = { read: true }
     const asked = async (): Promise<boolean> => may.read
-    const ended = ((await t.stream.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
-    const other = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const ended = ((await t.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
+    const other = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(ended)
     await read(other)
     may.read = false
-    t.stream.checkSoon()
+    t.stream.recheckAccess()
     await t.happen('a')
     await t.look()
     expect(await ended.read()).toEqual({ done: true, value: undefined })
     expect(typesIn(await read(other))).toEqual(['a'])
-    const unheard = ((await t.stream.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
+    const unheard = ((await t.open('', asked)).body as ReadableStream<Uint8Array>).getReader()
     await read(unheard)
     for (let n = 0; n < 60; n++) await t.look()
     expect(await unheard.read()).toEqual({ done: true, value: undefined })
@@ -142,12 +148,12 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('acts of people on flows, lanes and dead letters are told, with the lane and its key', async () => {
     const t = await scene(address)
-    const reader = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
     const by = { reason: 'a look first', by: 'ada' }
     await t.store.steer({ what: 'flows', ids: ['f'], act: { kind: 'pause', ...by } })
     await t.store.steer({ what: 'flows', ids: ['f'], act: { kind: 'resume' } })
-    const { lane } = place({ flow: 'f', key: 'ada' })
+    const { lane } = createPlacement({ flow: 'f', key: 'ada' })
     const waits = placed('x', { flow: 'f', key: 'ada', quiet: 60_000 }, t.clock.now())
     await t.store.append({ routes: (await t.store.stats()).routes, events: [waits] })
     await t.store.steer({ what: 'lanes', ids: [lane], act: { kind: 'hold', for: 1_000, ...by } })
@@ -162,9 +168,24 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     ])
   })
 
+  test('one who watches has at most 20 streams at a time, and leaves room for others', async () => {
+    const t = await scene(address)
+    const open = (name: string): Promise<Response> => t.stream.open('', { name, isStillAllowed: async () => true })
+    const mine = await Promise.all(Array.from({ length: 20 }, () => open('ada')))
+    await expect(open('ada')).rejects.toMatchObject({
+      code: 'TOO_MANY_REQUESTS',
+      message: expect.stringContaining('ada'),
+    })
+    await open('bob')
+    expect(t.stream.readers).toBe(21)
+    await mine[0]?.body?.cancel()
+    await open('ada')
+    await expect(open('ada')).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
+  })
+
   test('alerts of the app are told as such', async () => {
     const t = await scene(address)
-    const reader = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
     const alert = placed('x', { source: 'sluice', type: 'alert.raised' }, t.clock.now())
     const other = placed('y', { source: 'shop', type: 'alert.raised' }, t.clock.now())
@@ -175,11 +196,11 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('one that was away for too long is told that it missed something', async () => {
     const t = await scene(address)
-    const first = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     const id = lastIdIn(await read(first))
     await first.cancel()
     for (let n = 0; n < 5; n++) await t.happen(...Array.from({ length: 1_000 }, (_, at) => `e${n}-${at}`))
-    const second = ((await t.stream.open(id)).body as ReadableStream<Uint8Array>).getReader()
+    const second = ((await t.open(id)).body as ReadableStream<Uint8Array>).getReader()
     await read(second)
     await t.look()
     expect(await read(second)).toMatch(/^event: skipped/)
@@ -187,8 +208,8 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('one that does not read is cut off; others are not', async () => {
     const t = await scene(address)
-    const slow = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
-    const good = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const slow = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const good = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(good)
     let told = 0
     for (let n = 0; n < 6; n++) {
@@ -207,7 +228,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('nothing happens: a sign of life now and then', async () => {
     const t = await scene(address)
-    const reader = ((await t.stream.open('')).body as ReadableStream<Uint8Array>).getReader()
+    const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
     for (let n = 0; n < 61; n++) await t.look()
     expect(await read(reader)).toBe(': still there\n\n')
@@ -215,15 +236,15 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
 
   test('at most a hundred watch', async () => {
     const t = await scene(address)
-    for (let n = 0; n < 100; n++) await t.stream.open('')
-    await expect(t.stream.open('')).rejects.toThrow('TOO_MANY_CALLS')
+    for (let n = 0; n < 100; n++) await t.open('')
+    await expect(t.open('')).rejects.toThrow('TOO_MANY_REQUESTS')
   })
 
   test('at most a hundred, also of those who come at once; one whose look fails leaves its place', async () => {
     const t = await scene(address)
-    vi.spyOn(t.store, 'feed').mockRejectedValueOnce(new Error('The disk is gone.'))
-    await expect(t.stream.open('')).rejects.toThrow('The disk is gone.')
-    const came = await Promise.allSettled(Array.from({ length: 150 }, () => t.stream.open('')))
+    vi.spyOn(t.store, 'readFeed').mockRejectedValueOnce(new Error('The disk is gone.'))
+    await expect(t.open('')).rejects.toThrow('The disk is gone.')
+    const came = await Promise.allSettled(Array.from({ length: 150 }, () => t.open('')))
     expect(came.filter(({ status }) => status === 'fulfilled')).toHaveLength(100)
     expect(t.stream.readers).toBe(100)
   })

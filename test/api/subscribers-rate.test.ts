@@ -9,7 +9,7 @@ const PATH = '/v1/webhooks/subscribers'
 
 async function scene(store: string, registrations?: { rate: number; per: '1m' }): Promise<Rig> {
   const delivery = registrations === undefined ? {} : { delivery: { registrations } }
-  return rig(store, (app) => app.delivery('versions', { on: 'version.*' }), { key: APP_KEY, ...delivery })
+  return rig(store, (app) => app.delivery('versions', { on: 'version.*' }), { encryptionKey: APP_KEY, ...delivery })
 }
 
 function register(r: Rig, options: CallOptions = {}): Promise<Answer> {
@@ -21,7 +21,7 @@ describe.each(STORES)('on %s', (store) => {
     const r = await scene(store, { rate: 3, per: '1m' })
     for (let n = 0; n < 3; n++) expect((await register(r)).status).toBe(200)
     const refused = await register(r)
-    expect(refused).toMatchObject({ status: 429, body: { code: 'TOO_MANY_CALLS' } })
+    expect(refused).toMatchObject({ status: 429, body: { code: 'TOO_MANY_REQUESTS' } })
     const after = Number(refused.headers['retry-after'])
     expect(after).toBeGreaterThan(0)
     expect(after).toBeLessThanOrEqual(120)
@@ -33,8 +33,8 @@ describe.each(STORES)('on %s', (store) => {
   test('a key may so many, from whatever addresses; an address may so many, with whatever keys', async () => {
     const r = await scene(store, { rate: 2, per: '1m' })
     const [one, other] = [
-      (await r.app.keys.make({ name: 'one', role: 'operate' })).secret,
-      (await r.app.keys.make({ name: 'other', role: 'operate' })).secret,
+      (await r.app.admin.keys.make({ name: 'one', role: 'operate' })).secret,
+      (await r.app.admin.keys.make({ name: 'other', role: 'operate' })).secret,
     ]
     const statuses = async (...calls: readonly (readonly [string, string])[]): Promise<readonly number[]> => {
       const found: number[] = []
@@ -49,7 +49,10 @@ describe.each(STORES)('on %s', (store) => {
   test('to have one proven, or moved to another url, is counted with them; any other change is not', async () => {
     const to = await subscriber(...Array.from({ length: 9 }, () => ({ status: 404 })))
     const delivery = { allowLoopback: true, proof: 'challenge', registrations: { rate: 3, per: '1m' } } as const
-    const r = await rig(store, (app) => app.delivery('versions', { on: 'version.*' }), { key: APP_KEY, delivery })
+    const r = await rig(store, (app) => app.delivery('versions', { on: 'version.*' }), {
+      encryptionKey: APP_KEY,
+      delivery,
+    })
     const { id } = (await r.post(PATH, { url: to.url })).body as { id: string }
     const change = async (body: object): Promise<number> => (await r.call('PATCH', `${PATH}/${id}`, { body })).status
     expect((await r.post(`${PATH}/${id}/prove`)).status).toBe(200)

@@ -38,22 +38,22 @@ async function call(r: Scene, route: ApiRoute, id: string): Promise<Answer> {
 describe.each(STORES)('on %s', (store) => {
   test('opens four routes of its own endpoint, and no other route there is', async () => {
     const r = await scene(store)
-    const { items: before } = await r.app.audit.list()
+    const { items: before } = await r.app.admin.audit.list()
     const open: string[] = []
     for (const route of ROUTES) {
       const answer = await call(r, route, r.mine)
-      if (answer.status === 403) expect([route.name, ...codeOf(answer)]).toEqual([route.name, 403, 'NOT_YOURS'])
+      if (answer.status === 403) expect([route.name, ...codeOf(answer)]).toEqual([route.name, 403, 'TOKEN_NOT_ALLOWED'])
       else open.push(route.name)
     }
     expect(open.toSorted()).toEqual(OPEN)
-    expect((await r.app.audit.list()).items).toEqual(before)
+    expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
   test('opens nothing of another endpoint, and nothing of one that is not there', async () => {
     const r = await scene(store)
     for (const route of ROUTES.filter(({ path }) => path.includes('{id}'))) {
       for (const id of [r.other, 'ep_nothing', `${r.mine}x`]) {
-        expect([route.name, ...codeOf(await call(r, route, id))]).toEqual([route.name, 403, 'NOT_YOURS'])
+        expect([route.name, ...codeOf(await call(r, route, id))]).toEqual([route.name, 403, 'TOKEN_NOT_ALLOWED'])
       }
     }
   })
@@ -63,7 +63,7 @@ describe.each(STORES)('on %s', (store) => {
     const headers = { authorization: `Bearer ${r.token}` }
     expect((await r.app.fetch(new Request('http://api.test/v1/stream', { headers }))).status).toBe(403)
     for (const path of ['/openapi.json', '/metrics']) {
-      expect(codeOf(await r.get(path, { key: r.token }))).toEqual([403, 'NOT_YOURS'])
+      expect(codeOf(await r.get(path, { key: r.token }))).toEqual([403, 'TOKEN_NOT_ALLOWED'])
     }
   })
 
@@ -74,7 +74,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.post(`${PATH}/${r.mine}/rotate-secret`, {}, as)).body).toMatchObject({ id: r.mine })
     expect((await r.post(`${PATH}/${r.mine}/test`, {}, as)).body).toMatchObject({ delivered: false })
     expect((await r.post(`${PATH}/${r.mine}/replay`, {}, as)).body).toEqual({ count: 0 })
-    const { items } = await r.app.audit.list()
+    const { items } = await r.app.admin.audit.list()
     const acts = items.filter(({ who }) => who === `subscriber:${r.mine}`).map(({ what }) => what)
     expect(acts).toContain(`rotated the secret of endpoint ${r.mine}`)
     expect(acts).toContain(`asked: test the subscriber ${r.mine}`)
@@ -82,27 +82,47 @@ describe.each(STORES)('on %s', (store) => {
     expect(JSON.stringify(items)).not.toContain(r.token)
   })
 
+  test('acts 30 times an hour, so that the audit log grows by no more, and looks as often as before', async () => {
+    const r = await scene(store)
+    const as = { key: r.token }
+    const before = (await r.app.admin.audit.list({}, '', 1_000)).items.length
+    const answers = new Map<number, number>()
+    for (let n = 0; n < 100; n++) {
+      const path = ['replay', 'rotate-secret', 'test'][n % 3] ?? ''
+      const { status, headers } = await r.post(`${PATH}/${r.mine}/${path}`, {}, as)
+      answers.set(status, (answers.get(status) ?? 0) + 1)
+      if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+    }
+    expect(answers.get(429)).toBe(70)
+    const { items } = await r.app.admin.audit.list({}, '', 1_000)
+    expect(items.length - before).toBeLessThanOrEqual(2 * 30)
+    expect((await r.get(`${PATH}/${r.mine}/deliveries`, as)).status).toBe(200)
+    expect((await r.post(`${PATH}/${r.mine}/replay`, {}, { key: r.operate })).status).toBe(200)
+    await r.t.advance('2h')
+    expect((await r.post(`${PATH}/${r.mine}/replay`, {}, as)).status).toBe(200)
+  })
+
   test('no dead letter of others is replayed by it', async () => {
     const r = await scene(store)
-    const [letter] = (await r.app.deadLetters.list()).items
+    const [letter] = (await r.app.admin.deadLetters.list()).items
     const answer = await r.post(`${PATH}/${r.mine}/replay`, { letter: letter?.id }, { key: r.token })
     expect(codeOf(answer)).toEqual([404, 'NOT_FOUND'])
-    expect((await r.app.deadLetters.list()).items[0]).toMatchObject({ id: letter?.id, state: 'dead' })
+    expect((await r.app.admin.deadLetters.list()).items[0]).toMatchObject({ id: letter?.id, state: 'dead' })
   })
 
   test('ends when another is made, when it is revoked, and with its endpoint', async () => {
     const r = await scene(store)
     const mayLook = async (key: string): Promise<number> =>
       (await r.get(`${PATH}/${r.mine}/deliveries`, { key })).status
-    const { token: next } = await r.app.endpoints.makeToken(r.mine)
+    const { token: next } = await r.app.endpoints.createToken(r.mine)
     expect([await mayLook(r.token), await mayLook(next)]).toEqual([401, 200])
     expect((await r.call('DELETE', `${PATH}/${r.mine}/token`, { key: r.operate })).body).toEqual({ result: 'ok' })
     expect(await mayLook(next)).toBe(401)
     expect((await r.call('DELETE', `${PATH}/${r.mine}/token`, { key: r.operate })).status).toBe(404)
-    const { token: last } = await r.app.endpoints.makeToken(r.mine)
-    await r.app.endpoints.remove(r.mine)
+    const { token: last } = await r.app.endpoints.createToken(r.mine)
+    await r.app.endpoints.delete(r.mine)
     expect(await mayLook(last)).toBe(401)
-    await expect(r.app.endpoints.makeToken(r.mine)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(r.app.endpoints.createToken(r.mine)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('one letter of it changed is nobody’s', async () => {
@@ -110,7 +130,7 @@ describe.each(STORES)('on %s', (store) => {
     for (const at of [4, r.token.length - 1]) {
       const other = r.token[at] === 'A' ? 'B' : 'A'
       const wrong = `${r.token.slice(0, at)}${other}${r.token.slice(at + 1)}`
-      expect(codeOf(await r.get(`${PATH}/${r.mine}/deliveries`, { key: wrong }))).toEqual([401, 'KEY_WRONG'])
+      expect(codeOf(await r.get(`${PATH}/${r.mine}/deliveries`, { key: wrong }))).toEqual([401, 'KEY_INVALID'])
     }
   })
 })

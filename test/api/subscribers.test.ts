@@ -10,7 +10,7 @@ async function scene(store: string, key: string | undefined = APP_KEY): Promise<
   return rig(
     store,
     (app) => app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } }),
-    key === '' ? {} : { key },
+    key === '' ? {} : { encryptionKey: key },
   )
 }
 
@@ -51,23 +51,23 @@ describe.each(STORES)('on %s', (store) => {
       status: 400,
       body: { detail: expect.stringContaining('2048') },
     })
-    await expect(r.app.endpoints.add({ url: `${long}x` })).rejects.toThrow('2048')
+    await expect(r.app.endpoints.create({ url: `${long}x` })).rejects.toThrow('2048')
   })
 
   test('without a key nothing is kept that would be a secret', async () => {
     const r = await scene(store, '')
-    expect(await r.post(PATH, { url: URL })).toMatchObject({ status: 409, body: { code: 'NOT_POSSIBLE' } })
+    expect(await r.post(PATH, { url: URL })).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
   })
 
   test('what is changed counts for the events to come; what is not named stays', async () => {
     const r = await scene(store)
     const { id } = await registered(r, { description: 'd', eventFilter: ['version.old'] })
     await r.app.publish({ type: 'version.new', data: 1 })
-    expect((await r.app.lanes.list()).items).toEqual([])
+    expect((await r.app.admin.lanes.list()).items).toEqual([])
     const changed = await r.call('PATCH', `${PATH}/${id}`, { body: { eventFilter: ['version.*'] } })
     expect(changed.body).toMatchObject({ id, url: URL, description: 'd', eventFilter: ['version.*'] })
     await r.app.publish({ type: 'version.new', data: 2 })
-    expect((await r.app.lanes.list()).items).toMatchObject([{ key: id, waiting: 1 }])
+    expect((await r.app.admin.lanes.list()).items).toMatchObject([{ key: id, waiting: 1 }])
     const tenant = await r.call('PATCH', `${PATH}/${id}`, { body: { tenant: 't' } })
     expect(tenant.status).toBe(400)
   })
@@ -75,14 +75,14 @@ describe.each(STORES)('on %s', (store) => {
   test('headers are listed by name alone; one is changed or taken away without the others', async () => {
     const r = await scene(store)
     const { id } = await registered(r, { headers: { authorization: 'Bearer hush', 'x-team': 'a' } })
-    const { secret: operate } = await r.app.keys.make({ name: 'acts', role: 'operate' })
-    const { secret: key } = await r.app.keys.make({ name: 'looks', role: 'read' })
+    const { secret: operate } = await r.app.admin.keys.make({ name: 'acts', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.make({ name: 'looks', role: 'read' })
     const listed = await r.get(PATH, { key })
     expect(listed.body).toMatchObject({ items: [{ id, headers: ['authorization', 'x-team'] }] })
     expect(JSON.stringify(listed.body)).not.toContain('hush')
     const changed = await r.call('PATCH', `${PATH}/${id}`, { key: operate, body: { headers: { 'x-team': null } } })
     expect(changed.body).toMatchObject({ headers: ['authorization'] })
-    expect(await r.app.endpoints.addressed(id)).toMatchObject({ headers: { authorization: 'Bearer hush' } })
+    expect(await r.app.endpoints.findTarget(id)).toMatchObject({ headers: { authorization: 'Bearer hush' } })
   })
 
   test('every field of a subscriber can be written', async () => {
@@ -96,31 +96,31 @@ describe.each(STORES)('on %s', (store) => {
     expect(await changed({ eventFilter: [], secret: 'another-secret-key' })).toMatchObject({ eventFilter: ['**'] })
     expect(await changed({ eventFilter: ['version.new'] })).toMatchObject({ eventFilter: ['version.new'] })
     expect(await changed({ eventFilter: null, active: false })).toMatchObject({ eventFilter: ['**'], active: false })
-    expect((await r.app.endpoints.addressed(id))?.secrets).toEqual(['another-secret-key', 'shared-secret-key'])
+    expect((await r.app.endpoints.findTarget(id))?.secrets).toEqual(['another-secret-key', 'shared-secret-key'])
     expect(JSON.stringify((await r.get(PATH)).body)).not.toContain('secret-key')
   })
 
   test('paused and resumed', async () => {
     const r = await scene(store)
-    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
+    await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const { id } = await registered(r)
     await r.app.publish({ type: 'version.new', data: 1 })
     expect((await r.post(`${PATH}/${id}/pause`)).body).toMatchObject({ active: false })
-    const [held] = (await r.app.lanes.list()).items
+    const [held] = (await r.app.admin.lanes.list()).items
     expect(held?.hold).toMatchObject({ reason: 'The endpoint is paused.' })
     expect((await r.post(`${PATH}/${id}/resume`)).body).toMatchObject({ active: true })
-    expect((await r.app.lanes.list()).items[0]?.hold).toBeUndefined()
+    expect((await r.app.admin.lanes.list()).items[0]?.hold).toBeUndefined()
   })
 
   test('open windows are triggered, and only these', async () => {
     const r = await scene(store)
     // Nothing is posted here.
-    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
+    await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const [open, paused] = [await registered(r, { tenant: 'a' }), await registered(r, { tenant: 'b' })]
     for (const tenant of ['a', 'b']) await r.app.publish({ type: 'version.new', data: 1, tenant })
     await r.post(`${PATH}/${paused.id}/pause`)
     expect(await r.post('/v1/webhooks/trigger')).toMatchObject({ status: 202, body: { triggered: 1 } })
-    const lanes = new Map((await r.app.lanes.list()).items.map((lane) => [lane.key, lane]))
+    const lanes = new Map((await r.app.admin.lanes.list()).items.map((lane) => [lane.key, lane]))
     expect(lanes.get(open.id)?.due).toBeLessThanOrEqual(START)
     expect(lanes.get(paused.id)?.due).toBeGreaterThan(START)
     expect((await r.post('/v1/webhooks/trigger')).body).toEqual({ triggered: 0 })
@@ -128,7 +128,7 @@ describe.each(STORES)('on %s', (store) => {
 
   test('one that nothing is delivered to any more is down: its batch is stuck', async () => {
     const r = await scene(store)
-    await r.app.flows.pause('versions', { reason: 'a test', by: 'ada' })
+    await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const { id } = await registered(r)
     await r.app.publish({ type: 'version.new', data: 1 })
     await r.t.advance('1m')
@@ -147,7 +147,7 @@ describe.each(STORES)('on %s', (store) => {
     const { id, secret } = await registered(r)
     const next = (await r.post(`${PATH}/${id}/rotate-secret`)).body as { secret: string }
     expect(next.secret).not.toBe(secret)
-    expect(await r.post(`${PATH}/${id}/rotate-secret`)).toMatchObject({ status: 409, body: { code: 'NOT_POSSIBLE' } })
+    expect(await r.post(`${PATH}/${id}/rotate-secret`)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
     expect(await r.post(`${PATH}/${id}/rotate-secret`, { force: true })).toMatchObject({ status: 200 })
   })
 
@@ -157,8 +157,8 @@ describe.each(STORES)('on %s', (store) => {
     await r.app.publish([1, 2, 3].map((data) => ({ type: 'version.new', data })))
     expect((await r.call('DELETE', `${PATH}/${id}`)).body).toEqual({ dropped: 3 })
     expect((await r.get(PATH)).body).toEqual({ items: [] })
-    expect((await r.app.lanes.list()).items).toEqual([])
-    const { items } = await r.app.audit.list()
+    expect((await r.app.admin.lanes.list()).items).toEqual([])
+    const { items } = await r.app.admin.audit.list()
     expect(items.map(({ what }) => what)).toEqual([`removed endpoint ${id}`, `added endpoint ${id}`])
   })
 })

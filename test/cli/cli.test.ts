@@ -1,7 +1,7 @@
 // `sluice dev` and `sluice start`, as a person runs them: a configuration that is found, said where it listens, stopped by a signal.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -113,7 +113,7 @@ describe('sluice start', () => {
       export default`,
     )
     const folder = folderWith({
-      'quick.ts': slow.replace("store: 'memory:'", "store: 'memory:', grace: 300"),
+      'quick.ts': slow.replace("store: 'memory:'", "store: 'memory:', shutdownTimeout: 300"),
       'slow.ts': slow,
     })
     const working = async (file: string): Promise<Program> => {
@@ -166,7 +166,13 @@ describe('sluice start', () => {
   })
 
   it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
-    ['its listen is none', { 'sluice.config.ts': served('8787') }, ['start'], 1, /CONFIG_INVALID.*listen/],
+    [
+      'its listen is none',
+      { 'sluice.config.ts': served('8787') },
+      ['start'],
+      1,
+      /listen that is not.*\{ port: 8787 \}/,
+    ],
     ['its listen has a mistake', { 'sluice.config.ts': served('{ prot: 0 }') }, ['start'], 1, /CONFIG_INVALID.*prot/],
     [
       'the proxy is none',
@@ -176,7 +182,13 @@ describe('sluice start', () => {
       /CONFIG_INVALID.*trustProxy/,
     ],
     ['there is no configuration', {}, ['start'], 5, /CONFIG_MISSING.*sluice\.config\.ts/],
-    ['the file that was named is not there', {}, ['start', '--config=a.ts'], 5, /CONFIG_MISSING.*a\.ts/],
+    [
+      'the file that was named is not there',
+      {},
+      ['start', '--config=a.ts'],
+      5,
+      /CONFIG_MISSING.*a\.ts.*after --config/,
+    ],
     [
       'it exports no app',
       { 'sluice.config.ts': 'export default 1' },
@@ -184,8 +196,20 @@ describe('sluice start', () => {
       1,
       /CONFIG_INVALID.*export default app/,
     ],
-    ['it throws', { 'sluice.config.ts': 'throw new Error("my own")' }, ['start'], 1, /CONFIG_INVALID[^]*my own/],
-    ['the port is none', { 'sluice.config.ts': configured('x') }, ['start', '--port=http'], 2, /port is "http"/],
+    [
+      'it throws',
+      { 'sluice.config.ts': 'throw new Error("my own")' },
+      ['start'],
+      1,
+      /CONFIG_INVALID[^]*my own[^]*Correct the file/,
+    ],
+    [
+      'the port is none',
+      { 'sluice.config.ts': configured('x') },
+      ['start', '--port=http'],
+      2,
+      /--port must be a number; got "http"/,
+    ],
     ['the command is none', {}, ['begin'], 2, /sluice <command>/],
     ['the option is none', {}, ['start', '--prot=1'], 2, /--prot/],
     ['there is too much', {}, ['start', 'now'], 2, /now is too much/],
@@ -193,6 +217,20 @@ describe('sluice start', () => {
     const program = new Program(folderWith(files), args)
     expect(await program.exit).toBe(code)
     expect(program.text).toMatch(text)
+  })
+
+  it('ends if the file exports no app, though the file has an app at work that keeps the process', async () => {
+    const started = configured('x').replace('export default app', 'await app.start()\nsetInterval(() => {}, 1_000)')
+    const program = new Program(folderWith({ 'sluice.config.ts': started }), ['start', '--port=0'])
+    expect(await program.exit).toBe(1)
+    expect(program.text).toMatch(/CONFIG_INVALID.*export default app/)
+  })
+
+  it('is ended by SIGTERM while the file still loads', async () => {
+    const endless = "console.log('it loads')\nawait new Promise(() => setInterval(() => {}, 1_000))"
+    const program = new Program(folderWith({ 'sluice.config.ts': endless }), ['start', '--port=0'])
+    await program.said(/(it loads)/)
+    expect(await program.stop()).not.toBe(0)
   })
 
   it('tells how it is used, and which one it is', async () => {
@@ -215,6 +253,44 @@ describe('sluice dev', () => {
     writeFileSync(join(folder, '.env'), 'A=1')
     expect(await (await fetch(`${await program.said(LISTENS, 3)}/which`)).text()).toBe('two')
     expect(await program.stop()).toBe(0)
+  })
+
+  it('begins anew each time a file is replaced by a new one of its name, as editors save it', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('1') })
+    const program = new Program(folder, ['dev', '--port=0'])
+    await program.said(LISTENS)
+    for (const answer of ['2', '3', '4']) {
+      writeFileSync(join(folder, 'sluice.config.ts.tmp'), configured(answer))
+      renameSync(join(folder, 'sluice.config.ts.tmp'), join(folder, 'sluice.config.ts'))
+      const url = await program.said(LISTENS, Number(answer))
+      expect(await (await fetch(`${url}/which`)).text()).toBe(answer)
+    }
+  })
+
+  it('begins anew when a file changes in a folder that came later, also after that was replaced', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('1') })
+    const program = new Program(folder, ['dev', '--port=0'])
+    await program.said(LISTENS)
+    mkdirSync(join(folder, 'flows', 'deep'), { recursive: true })
+    writeFileSync(join(folder, 'flows', 'deep', 'one.ts'), 'export {}')
+    await program.said(LISTENS, 2)
+    rmSync(join(folder, 'flows'), { recursive: true })
+    mkdirSync(join(folder, 'flows', 'deep'), { recursive: true })
+    writeFileSync(join(folder, 'flows', 'deep', 'two.ts'), 'export {}')
+    await program.said(LISTENS, 3)
+    writeFileSync(join(folder, 'flows', 'deep', 'two.ts'), 'export const x = 1')
+    await program.said(LISTENS, 4)
+  })
+
+  it('does not begin anew for what no app reads', async () => {
+    const folder = folderWith({ 'sluice.config.ts': configured('1') })
+    mkdirSync(join(folder, 'node_modules'))
+    const program = new Program(folder, ['dev', '--port=0'])
+    await program.said(LISTENS)
+    writeFileSync(join(folder, 'node_modules', 'index.js'), '')
+    writeFileSync(join(folder, 'notes.md'), '')
+    writeFileSync(join(folder, 'last.json'), '{}')
+    expect(await program.said(/sluice dev: (\S+) has changed/)).toBe('last.json')
   })
 
   it('hands on what it was asked for, a proxy twice as well', async () => {

@@ -34,7 +34,7 @@ describe('sluice doctor', () => {
     })
     expect((ran.json as Report).defaults).toMatchObject({ maxEvents: 1_000, lease: '30s' })
     const text = (await server.sluice('doctor')).stdout
-    expect(text).toMatch(/ok +store +What is acknowledged survives a crash: WAL/)
+    expect(text).toMatch(/ok +store +Acknowledged events survive a crash: WAL/)
     expect(text).toMatch(/retry +delays 1s 5s 30s 5m 30m, jitter 0\.2/)
   })
 
@@ -111,10 +111,10 @@ describe('sluice backup', () => {
     const ran = await run(folder, ['backup', file, 'copy.db'])
     expect([ran.code, ran.stdout]).toEqual([
       0,
-      expect.stringMatching(/copy\.db has \d+ events in \d+ bytes, and is whole/),
+      expect.stringMatching(/copy\.db has \d+ events in \d+ bytes, and is intact/),
     ])
     const again = await run(folder, ['backup', file, 'copy.db'])
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('is there already')])
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('already exists')])
     expect((await run(folder, ['backup', file])).code).toBe(2)
     const missing = await run(folder, ['backup', 'none.db', 'other.db', '--json'])
     expect([missing.code, missing.json]).toEqual([3, expect.objectContaining({ code: 'STORE_MISSING' })])

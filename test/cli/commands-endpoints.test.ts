@@ -1,4 +1,4 @@
-// Endpoints by the command line, on a real file: added, listed, shown, changed, paused, resumed, rotated, triggered and removed.
+// Endpoints by the command line, on a real file: created, listed, shown, updated, paused, resumed, rotated, triggered and deleted.
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { subscriber } from '../deliver/subscriber.ts'
@@ -6,7 +6,7 @@ import { folderWith, run, type Ran } from './commands-rig.ts'
 
 const APP = `
 import { Sluice } from '${new URL('../../src/index.ts', import.meta.url).href}'
-const app = new Sluice({ store: 'sqlite:app.db', key: '${Buffer.alloc(32, 7).toString('base64')}', delivery: { allowLoopback: true } })
+const app = new Sluice({ store: 'sqlite:app.db', admin: { open: 'loopback' }, encryptionKey: '${Buffer.alloc(32, 7).toString('base64')}', delivery: { allowLoopback: true } })
 app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
 export default app
 `
@@ -14,7 +14,7 @@ export default app
 test('the life of an endpoint', async () => {
   const folder = folderWith({ 'sluice.config.ts': APP })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
-  const added = await sluice('add', 'https://hook.example.com/in', '--types=version.new,version.old', '--name=Ada')
+  const added = await sluice('create', 'https://hook.example.com/in', '--types=version.new,version.old', '--name=Ada')
   expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/^whsec_\S+\n$/) })
   const listed = await sluice('list', '--json')
   expect(listed).toMatchObject({ code: 0, stderr: '' })
@@ -31,17 +31,17 @@ test('the life of an endpoint', async () => {
   expect(await sluice('enable', id, '--from=now')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes') })
   expect(await sluice('enable', id, '--from=now', '--yes')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('NOT_POSSIBLE'),
+    stderr: expect.stringContaining('CONFLICT'),
   })
   expect((await sluice('rotate-secret', id)).stdout).toMatch(/^whsec_/)
-  expect((await sluice('replay', id)).stdout).toBe('0 batches to be tried again.\n')
-  expect((await sluice('token', id)).stdout).toMatch(/^slt_[\w-]{12}_[\w-]{43}\n$/)
-  expect((await sluice('revoke-token', id)).stdout).toBe('Done.\n')
-  expect((await sluice('revoke-token', id)).code).toBe(3)
+  expect((await sluice('replay', id)).stdout).toBe('0 batches will be retried.\n')
+  expect((await sluice('token', 'create', id)).stdout).toMatch(/^slt_[\w-]{12}_[\w-]{43}\n$/)
+  expect((await sluice('token', 'revoke', id)).stdout).toBe('Done.\n')
+  expect((await sluice('token', 'revoke', id)).code).toBe(3)
   expect((await sluice('trigger')).stdout).toBe('0 batches due.\n')
-  expect((await sluice('remove', id, '--yes')).stdout).toBe('Done. 0 events dropped.\n')
+  expect((await sluice('delete', id, '--yes')).stdout).toBe('Done. 0 events dropped.\n')
   expect((await sluice('list')).stderr).toBe('There are no endpoints.\n')
-  expect((await sluice('add', 'http://10.0.0.1/')).stderr).toContain('url')
+  expect((await sluice('create', 'http://10.0.0.1/')).stderr).toContain('url')
 })
 
 test('the subscriber of the seed, by the command line alone', async () => {
@@ -51,7 +51,7 @@ test('the subscriber of the seed, by the command line alone', async () => {
   const secret = 'shared-secret-key'
   const signing = '--signing=hmac:X-Webhook-Signature:hex'
   const said = [signing, '--form=events', '--header=@headers', '--header=x-old: 1', '--description=Of the seed']
-  const added = await run(folder, ['endpoints', 'add', to.url, '--secret-file=-', ...said], { input: `${secret}\n` })
+  const added = await run(folder, ['endpoints', 'create', to.url, '--secret-file=-', ...said], { input: `${secret}\n` })
   expect(added).toMatchObject({ code: 0, stdout: 'Done.\n' })
   const id = /The endpoint is (\S+)\./.exec(added.stderr)?.[1] ?? ''
   expect((await sluice('test', id)).code).toBe(0)
@@ -64,8 +64,8 @@ test('the subscriber of the seed, by the command line alone', async () => {
   })
   expect(JSON.parse(body)).toMatchObject({ events: [{ eventType: 'endpoint.test' }] })
 
-  expect(await sluice('change', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('Say what') })
-  expect(await sluice('change', id, '--per=10s')).toMatchObject({ code: 2, stderr: expect.stringContaining('rate') })
+  expect(await sluice('update', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('at least one option') })
+  expect(await sluice('update', id, '--per=10s')).toMatchObject({ code: 2, stderr: expect.stringContaining('rate') })
   const other = `${to.url}/other`
   const change = [
     '--types=version.new',
@@ -74,7 +74,7 @@ test('the subscriber of the seed, by the command line alone', async () => {
     '--name=Ada',
     '--signing=hmac:X-Sig:base64:sha256=',
   ]
-  expect(await sluice('change', id, other, ...change)).toMatchObject({ code: 0, stdout: 'Done.\n' })
+  expect(await sluice('update', id, other, ...change)).toMatchObject({ code: 0, stdout: 'Done.\n' })
   const shown = await sluice('show', id)
   expect(shown.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual(
     expect.arrayContaining([
@@ -90,9 +90,9 @@ test('the subscriber of the seed, by the command line alone', async () => {
     ]),
   )
   expect(shown.stdout).not.toMatch(/Bearer|shared-secret/)
-  expect(await sluice('change', id, '--rate=none')).toMatchObject({ code: 0 })
+  expect(await sluice('update', id, '--rate=none')).toMatchObject({ code: 0 })
   expect((await sluice('show', id, '--json')).json).toMatchObject({ rate: null, name: 'Ada' })
-  expect(await sluice('add', to.url, '--signing=hmac:X-Sig')).toMatchObject({
+  expect(await sluice('create', to.url, '--signing=hmac:X-Sig')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('signing.encoding'),
   })
@@ -105,7 +105,7 @@ test('a test event, told and as an exit code', async () => {
   const to = await subscriber({ status: 200, body: 'hello' }, { status: 500 }, { status: 500 })
   const folder = folderWith({ 'sluice.config.ts': APP })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
-  await sluice('add', to.url)
+  await sluice('create', to.url)
   const { items } = (await sluice('list', '--json')).json as { items: { id: string }[] }
   const id = items[0]?.id ?? ''
   const good = await sluice('test', id)
@@ -132,11 +132,11 @@ test('proven by a challenge, at once or later', async () => {
     'sluice.config.ts': APP.replace('allowLoopback: true', "allowLoopback: true, proof: 'challenge'"),
   })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
-  const added = await sluice('add', to.url, '--json')
+  const added = await sluice('create', to.url, '--json')
   const { id } = added.json as { id: string }
   expect(added.json).toMatchObject({ proof: 'pending', proofError: 'It answered 404.' })
   expect((await sluice('list')).stdout).toContain('unproven')
-  expect(await sluice('prove', id)).toMatchObject({ code: 1, stdout: 'It is not proven: It answered 404.\n' })
-  expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'It is proven.\n' })
+  expect(await sluice('prove', id)).toMatchObject({ code: 1, stdout: 'The endpoint is not proven: It answered 404.\n' })
+  expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'The endpoint is proven.\n' })
   expect((await sluice('list')).stdout).not.toContain('unproven')
 })

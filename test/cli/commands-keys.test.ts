@@ -1,4 +1,4 @@
-// The master key by the command line: given, missing, made for development, and exchanged, with a kill in the middle.
+// The encryption key on the command line: given, missing, created for development, and rotated with a kill halfway.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,7 +16,7 @@ const CHILD = fileURLToPath(new URL('rotate-child.ts', import.meta.url))
 function configured(options = '', more = ''): string {
   return `
 import { Sluice } from '${new URL('../../src/index.ts', import.meta.url).href}'
-const app = new Sluice({ store: 'sqlite:app.db', log: false, ${options} })
+const app = new Sluice({ store: 'sqlite:app.db', log: false, admin: { open: 'loopback' }, ${options} })
 app.delivery('versions', { on: 'version.*' })
 ${more}
 export default app
@@ -25,26 +25,29 @@ export default app
 
 const PLAIN = { 'sluice.config.ts': configured() }
 const keys = (...all: readonly string[]): { readonly env: Readonly<Record<string, string>> } => ({
-  env: { SLUICE_MASTER_KEY: all.join(',') },
+  env: { SLUICE_ENCRYPTION_KEY: all.join(',') },
 })
 
 describe('sluice start', () => {
-  test('with a delivery and no master key does not start, and says how to give one', async () => {
+  test('with a delivery and no encryption key does not start, and says how to give one', async () => {
     const ran = await run(folderWith(PLAIN), ['start', '--port=0'])
     expect(ran.code).toBe(1)
-    expect(ran.stderr).toMatch(/CONFIG_INVALID: there is a delivery.*SLUICE_MASTER_KEY.*openssl rand -base64 32/)
+    expect(ran.stderr).toMatch(/CONFIG_INVALID: there is a delivery.*SLUICE_ENCRYPTION_KEY.*openssl rand -base64 32/)
   })
 
   test('starts with one, and with several', async () => {
     for (const key of [OLD, `${NEW},${OLD}`]) {
-      const program = new Program(folderWith(PLAIN), ['start', '--port=0'], { SLUICE_MASTER_KEY: key })
+      const program = new Program(folderWith(PLAIN), ['start', '--port=0'], { SLUICE_ENCRYPTION_KEY: key })
       expect(await program.said(/listens on (http:)/)).toBe('http:')
     }
   })
 
   test('a key that is none is refused by its length', async () => {
     const ran = await run(folderWith(PLAIN), ['start', '--port=0'], keys('c2hvcnQ='))
-    expect(ran).toMatchObject({ code: 1, stderr: expect.stringMatching(/CONFIG_INVALID.*key has 5 bytes/) })
+    expect(ran).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/CONFIG_INVALID.*encryptionKey must be 32 random bytes.*got 5 bytes/),
+    })
   })
 
   test('needs none where nothing is sealed', async () => {
@@ -60,7 +63,7 @@ describe('sluice start', () => {
       code: 1,
       stderr: expect.stringMatching(/CONFIG_INVALID.*allowLoopback.*--allow-loopback/),
     })
-    const forced = new Program(folder, ['start', '--port=0', '--allow-loopback'], { SLUICE_MASTER_KEY: OLD })
+    const forced = new Program(folder, ['start', '--port=0', '--allow-loopback'], { SLUICE_ENCRYPTION_KEY: OLD })
     expect(await forced.said(/listens on (http:)/)).toBe('http:')
   })
 
@@ -72,47 +75,47 @@ describe('sluice start', () => {
     })
     expect(await run(folder, ['work', '--once', '--allow-loopback'])).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/CONFIG_INVALID.*master key/),
+      stderr: expect.stringMatching(/CONFIG_INVALID.*encryption key/),
     })
     expect((await run(folder, ['work', '--once', '--allow-loopback'], keys(OLD))).code).toBe(0)
   })
 })
 
 describe('sluice dev', () => {
-  test('makes a master key that its owner alone can read, once, and lets endpoints be on this machine', async () => {
+  test('makes an encryption key that its owner alone can read, once, and lets endpoints be on this machine', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
-    const file = join(folder, '.sluice-master-key')
+    const file = join(folder, '.sluice-encryption-key')
     const first = new Program(folder, ['dev', '--port=0'])
-    expect(await first.said(/(made a master key)/)).not.toBe('')
+    expect(await first.said(/(made an encryption key)/)).not.toBe('')
     await first.said(/listens on (http:)/)
     await first.stop()
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const made = readFileSync(file, 'utf8')
     expect(Buffer.from(made, 'base64')).toHaveLength(32)
     // What is asked of the app without a server goes by the same key.
-    expect((await run(folder, ['endpoints', 'add', 'http://127.0.0.1:9/in'])).code).toBe(0)
+    expect((await run(folder, ['endpoints', 'create', 'http://127.0.0.1:9/in'])).code).toBe(0)
     const second = new Program(folder, ['dev', '--port=0'])
     await second.said(/listens on (http:)/)
-    expect(second.text).not.toContain('made a master key')
+    expect(second.text).not.toContain('made an encryption key')
     await second.stop()
     expect(readFileSync(file, 'utf8')).toBe(made)
-    expect((await run(folder, ['keys', 'master', '--json'])).json).toMatchObject({ documents: 1, unreadable: [] })
+    expect((await run(folder, ['encryption', 'show', '--json'])).json).toMatchObject({ documents: 1, unreadable: [] })
     chmodSync(file, 0o644)
     expect((await run(folder, ['dev', '--port=0'])).stderr).toMatch(/CONFIG_INVALID.*chmod 600/)
   })
 
   test('goes by the one of the environment where there is one', async () => {
     const folder = folderWith(PLAIN)
-    const program = new Program(folder, ['dev', '--port=0'], { SLUICE_MASTER_KEY: OLD })
+    const program = new Program(folder, ['dev', '--port=0'], { SLUICE_ENCRYPTION_KEY: OLD })
     await program.said(/listens on (http:)/)
     await program.stop()
-    expect(() => statSync(join(folder, '.sluice-master-key'))).toThrow('ENOENT')
+    expect(() => statSync(join(folder, '.sluice-encryption-key'))).toThrow('ENOENT')
   })
 })
 
 /** An app on the file of the folder, under these keys, as long as it is used. */
 async function within<T>(folder: string, key: readonly string[], use: (app: Sluice) => Promise<T>): Promise<T> {
-  const app = new Sluice({ store: `sqlite:${join(folder, 'app.db')}`, key, log: false })
+  const app = new Sluice({ store: `sqlite:${join(folder, 'app.db')}`, encryptionKey: key, log: false })
   try {
     return await use(app.delivery('versions', { on: 'version.*' }))
   } finally {
@@ -125,7 +128,7 @@ type Secrets = ReadonlyMap<string, string>
 async function withEndpoints(folder: string, count: number): Promise<Secrets> {
   return within(folder, [OLD], async (app) => {
     const added = await Promise.all(
-      Array.from({ length: count }, (_, at) => app.endpoints.add({ url: `https://hook.example.com/${at}` })),
+      Array.from({ length: count }, (_, at) => app.endpoints.create({ url: `https://hook.example.com/${at}` })),
     )
     return new Map(added.map(({ id, secret }) => [id, secret]))
   })
@@ -136,30 +139,30 @@ function unlike(folder: string, key: readonly string[], secrets: Secrets): Promi
   return within(folder, key, async (app) => {
     const wrong: string[] = []
     for (const [id, secret] of secrets) {
-      const found = await app.endpoints.addressed(id).catch(() => undefined)
+      const found = await app.endpoints.findTarget(id).catch(() => undefined)
       if (found?.secrets[0] !== secret) wrong.push(id)
     }
     return wrong
   })
 }
 
-describe('sluice keys rotate-master', () => {
-  test('seals everything anew, says how much, and leaves an entry', async () => {
+describe('sluice encryption rotate', () => {
+  test('encrypts everything again, prints the count, and adds an audit entry', async () => {
     const folder = folderWith(PLAIN)
     const secrets = await withEndpoints(folder, 3)
     const sluice = (words: readonly string[], ...all: readonly string[]): Promise<Ran> =>
       run(folder, words, keys(...all))
-    expect((await sluice(['keys', 'master'], NEW, OLD)).stdout).toMatch(/under an older key +3/)
-    const rotated = await sluice(['keys', 'rotate-master'], NEW, OLD)
-    expect(rotated).toMatchObject({ code: 0, stdout: '3 documents of 3 sealed under the newest key.\n' })
-    expect(rotated.stderr).toMatch(/rotate-master {2}100 % {2}3 of 3/)
-    expect((await sluice(['keys', 'rotate-master', '--json'], NEW)).json).toEqual({
+    expect((await sluice(['encryption', 'show'], NEW, OLD)).stdout).toMatch(/under an older key +3/)
+    const rotated = await sluice(['encryption', 'rotate'], NEW, OLD)
+    expect(rotated).toMatchObject({ code: 0, stdout: '3 documents of 3 encrypted again with the first key.\n' })
+    expect(rotated.stderr).toMatch(/encryption rotate {2}100 % {2}3 of 3/)
+    expect((await sluice(['encryption', 'rotate', '--json'], NEW)).json).toEqual({
       looked: 3,
       resealed: 0,
       unreadable: [],
     })
     expect((await sluice(['audit', 'list'], NEW)).stdout).toMatch(
-      /sealed 3 of endpoint under the master key [0-9a-f]{8}/,
+      /encrypted 3 of endpoint with the encryption key [0-9a-f]{8}/,
     )
     expect(await unlike(folder, [NEW], secrets)).toEqual([])
   })
@@ -167,10 +170,10 @@ describe('sluice keys rotate-master', () => {
   test('ends with 1 and names what it cannot read', async () => {
     const folder = folderWith(PLAIN)
     const secrets = await withEndpoints(folder, 1)
-    const ran = await run(folder, ['keys', 'rotate-master'], keys(NEW))
+    const ran = await run(folder, ['encryption', 'rotate'], keys(NEW))
     expect(ran.code).toBe(1)
     expect(ran.stderr).toContain(`endpoint ${[...secrets.keys()][0]}`)
-    expect((await run(folder, ['keys', 'rotate-master'])).stderr).toContain('SLUICE_MASTER_KEY')
+    expect((await run(folder, ['encryption', 'rotate'])).stderr).toContain('SLUICE_ENCRYPTION_KEY')
   })
 
   test('killed in the middle, it leaves everything readable, and goes on', async () => {
@@ -189,13 +192,13 @@ describe('sluice keys rotate-master', () => {
     child.stdin.write('\n')
     child.kill('SIGKILL')
     await once(child, 'exit')
-    const between = await within(folder, [NEW, OLD], (app) => app.masterKey.state())
+    const between = await within(folder, [NEW, OLD], (app) => app.admin.encryption.state())
     expect(between).toMatchObject({ documents: 700, unreadable: [] })
     expect(between.older).toBeGreaterThan(0)
     expect(between.older).toBeLessThan(700)
     expect(await unlike(folder, [NEW, OLD], secrets)).toEqual([])
     expect((await unlike(folder, [OLD], secrets)).length).toBe(700 - between.older)
-    const rest = await run(folder, ['keys', 'rotate-master', '--json'], keys(NEW, OLD))
+    const rest = await run(folder, ['encryption', 'rotate', '--json'], keys(NEW, OLD))
     expect(rest.json).toEqual({ looked: 700, resealed: between.older, unreadable: [] })
     expect(await unlike(folder, [NEW], secrets)).toEqual([])
   })

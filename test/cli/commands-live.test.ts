@@ -32,9 +32,9 @@ describe('sluice tail', () => {
     const told = one.text.split('\n').filter((line) => line.startsWith('{'))
     expect(new Set(told.map((line) => (JSON.parse(line) as { flow: string }).flow))).toEqual(new Set(['does']))
     await first.program.stop()
-    await all.said(/(connection is lost)/)
+    await all.said(/(connection was lost)/)
     const again = await serve(folder, port)
-    await all.said(/(Connected again)/)
+    await all.said(/(Reconnected)/)
     await again.publish('bad', 'bob')
     await all.said(/claimed +(fails)/)
     expect(await all.stop()).toBe(0)
@@ -70,7 +70,7 @@ describe('sluice tail', () => {
     const asked: string[] = []
     let isOpen = true
     const server = createServer(({ headers }, response) => {
-      if (!isOpen) return void response.writeHead(401).end('{"code":"KEY_WRONG","detail":"no","fix":"","status":401}')
+      if (!isOpen) return void response.writeHead(401).end('{"code":"KEY_INVALID","detail":"no","fix":"","status":401}')
       asked.push(String(headers['last-event-id'] ?? ''))
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       const change = JSON.stringify({ at: 0, kind: 'event', flow: '', id: `number ${asked.length}`, detail: '' })
@@ -166,7 +166,7 @@ describe('sluice work --once', () => {
     for (let n = 0; n < 3; n++) await run(folder, ['flows'], { env: { PUBLISH: '1' } })
     const work = new Program(folder, ['work', '--once'])
     await work.said(/(it runs)/)
-    expect([await work.stop(), work.text]).toEqual([1, expect.stringMatching(/was stopped.*due: first/)])
+    expect([await work.stop(), work.text]).toEqual([1, expect.stringMatching(/Stopped while.*due: first/)])
   })
 
   it('does not wait for what no flow of this app is for', async () => {
@@ -195,14 +195,14 @@ describe('progress', () => {
   it('is a bar with rate and end on a terminal', () => {
     const { progress, clock, text } = shown(true)
     clock.advance(10_000)
-    progress.at(250)
+    progress.update(250)
     expect(text()).toBe(
       '\r\u001b[K[######..................]  replay  25 %  250 of 1,000  25/s  ends 12:00:40Z, in 30 s',
     )
-    progress.at(251)
+    progress.update(251)
     expect(text()).not.toContain('251')
     clock.advance(10_000)
-    progress.at(1_000)
+    progress.update(1_000)
     progress.end()
     expect(text()).toMatch(/\[#{24}\] {2}replay {2}100 % {2}1,000 of 1,000 {2}50\/s {2}took 20 s\n$/)
   })
@@ -211,7 +211,7 @@ describe('progress', () => {
     const { progress, clock, text } = shown(false)
     for (let second = 1; second <= 11; second++) {
       clock.advance(1_000)
-      progress.at(second * 10)
+      progress.update(second * 10)
     }
     expect(text().split('\n')).toEqual([
       'replay  5 %  50 of 1,000  10/s  ends 12:01:40Z, in 1 m 35 s',
@@ -284,6 +284,7 @@ describe('sluice completion', () => {
 
   it.each<readonly [string, readonly string[], RegExp]>([
     ['the first word', ['de'], /^dead dev$/],
+    ['the third word', ['endpoints', 'token', ''], /^create revoke$/],
     ['what follows it', ['dead', ''], /^list count show retry drop export --flow/],
     ['options', ['dead', 'retry', '--fl'], /^--flow$/],
     ['options behind a word of one’s own', ['dead', 'retry', 'id', '--y'], /^--yes$/],

@@ -23,7 +23,7 @@ import { existsSync } from 'node:fs'
 import { Sluice, alerts } from '${new URL('index.ts', SRC).href}'
 import { bearer, github } from '${new URL('sources/index.ts', SRC).href}'
 console.log('the configuration talks')
-const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', process: 'cli-test' })
+const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', process: 'cli-test', admin: { open: 'loopback' } })
 const keyOf = (event: { data: unknown }): string => String((event.data as { user?: string }).user ?? 'nobody')
 app.limit('calls', { rate: 1000, per: '1s' })
 app.alert('many-dead', { when: alerts.deadLetters({ above: 0 }) })
@@ -61,7 +61,7 @@ export interface RunOptions {
 
 function environment(more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const { PORT: _port, SLUICE_URL: _url, SLUICE_KEY: _key, FORCE_COLOR: _colour, ...others } = process.env
-  const { SLUICE_MASTER_KEY: _master, ...rest } = others
+  const { SLUICE_ENCRYPTION_KEY: _encryptionKey, ...rest } = others
   return { ...rest, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: COMPILED, ...more }
 }
 

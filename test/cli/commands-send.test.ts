@@ -44,7 +44,7 @@ import { Sluice } from '${new URL('index.ts', SRC).href}'
 import * as sources from '${new URL('sources/index.ts', SRC).href}'
 const { apiKey, basic, bearer, cloudEvents, garmin, github, hmac, notion, notionAction, shopify, slack, standardWebhooks,
   strava, stripe, twilio, unverified, whatsapp } = sources
-const app = new Sluice({ store: 'sqlite:app.db', log: false, key: '${KEY}' })
+const app = new Sluice({ store: 'sqlite:app.db', log: false, admin: { open: 'loopback' }, encryptionKey: '${KEY}' })
 ${Object.entries(SOURCES)
   .map(([name, [declared]]) => `app.source('${name}', ${declared})`)
   .join('\n')}
@@ -96,7 +96,7 @@ describe('sluice send', () => {
     })
     await server.sluice('send', 'twilio', '--data={"EventType":"onMessageAdded"}')
     const many = await server.sluice('send', 'strava', '--count=25', '--json')
-    expect(many.json).toEqual({ 200: 25 })
+    expect(many.json).toEqual({ 200: 25, notes: [] })
     expect(many.stderr).toMatch(/sent {2}100 % {2}25 of 25/)
     const { items } = (await server.sluice('events', '--json')).json as { readonly items: readonly Item[] }
     const types = items.map(({ source, type }) => `${source}/${type}`)
@@ -117,7 +117,7 @@ describe('sluice send', () => {
     const server = await serve(folder)
     expect(await run(folder, ['send', 'github'])).toMatchObject({ code: 5 })
     const unknown = await server.sluice('send', 'gitlab')
-    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('there are github, stripe')])
+    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('Name one of these: github, stripe')])
     expect(await server.sluice('send', 'github', '--count=none')).toMatchObject({ code: 2 })
     const pending = await server.sluice('send', 'pages')
     expect([pending.code, pending.stderr]).toEqual([1, expect.stringContaining('waits for the handshake')])

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { OWN_CODES } from '../../src/cli/problem.ts'
-import { ServerCaller } from '../../src/cli/server-call.ts'
+import { CLI_ERROR_CODES } from '../../src/cli/problem.ts'
+import { HttpApiClient } from '../../src/cli/http-api-client.ts'
 import { APP, folderWith, run, serve, until } from './commands-rig.ts'
 
 describe('with --json', () => {
@@ -36,7 +36,7 @@ describe('with --json', () => {
 
   it('docs/cli.md has every code of the command line itself', () => {
     const text = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
-    for (const code of OWN_CODES) expect(text).toContain(`\`${code}\``)
+    for (const code of CLI_ERROR_CODES) expect(text).toContain(`\`${code}\``)
   })
 })
 
@@ -113,6 +113,19 @@ describe('what was not done is no success', () => {
     ])
   })
 
+  it.each([
+    ['flows', '--url=https://ada:hunter2@sluice.test'],
+    ['flows', '--url=htp://ada:hunter2@sluice.test'],
+    ['flows', '--url=ada:hunter2@sluice.test'],
+    ['backup', 'postgres://ada:hunter2@db.test/app', 'copy.db'],
+    ['backup', 'sqlite://ada:hunter2@db.test/app', 'copy.db'],
+  ])('of an address that has a password, without the password: %s %s', async (...args) => {
+    const ran = await run(folderWith({}), args)
+    expect([0, 3]).not.toContain(ran.code)
+    expect(ran.stderr).not.toBe('')
+    expect(ran.stdout + ran.stderr).not.toContain('hunter2')
+  })
+
   it('of a server whose store another process has', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     await serve(folder)
@@ -124,10 +137,10 @@ describe('what was not done is no success', () => {
     const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })))
     onTestFinished(() => void vi.unstubAllGlobals())
-    const caller = new ServerCaller({ url: 'http://127.0.0.1:9', key: undefined })
+    const caller = new HttpApiClient({ url: 'http://127.0.0.1:9', key: undefined })
     expect(await caller.call({ method: 'POST', path: '/v1/purge', body: { tenant: 'x' } })).toEqual({
       kind: 'unreached',
-      why: 'http://127.0.0.1:9 works on it for longer than anybody waits here, and goes on.',
+      why: 'http://127.0.0.1:9 is still working on the call after five minutes, and continues.',
       fix: expect.stringContaining('sluice audit') as unknown,
     })
   })

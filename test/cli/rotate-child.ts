@@ -1,12 +1,12 @@
-// Seals a file anew under another master key, a page for each line it is told, and says so: to be killed over it.
+// Seals a file anew under another encryption key, a page for each line it is told, and says so: to be killed over it.
 import { createInterface } from 'node:readline'
 import { Sluice } from '../../src/index.ts'
 
 const [file = '', ...key] = process.argv.slice(2)
-const app = new Sluice({ store: `sqlite:${file}`, key, log: false })
+const app = new Sluice({ store: `sqlite:${file}`, encryptionKey: key, log: false })
 let after: string | undefined
 for await (const _ of createInterface({ input: process.stdin })) {
-  const page = await app.masterKey.rotate(after === undefined ? {} : { after })
+  const page = await app.admin.encryption.rotate(after === undefined ? {} : { after })
   after = page.next
   process.stdout.write(`${page.resealed}\n`)
   if (after === undefined) break

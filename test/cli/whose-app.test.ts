@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { connect, createServer as createRelay, type AddressInfo } from 'node:net'
 import { join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { storeMark } from '../../src/store-mark.ts'
+import { computeStoreId } from '../../src/store/store-id.ts'
 import { APP, folderWith, Program, run, serve, until, type Served } from './commands-rig.ts'
 
 /** Its server is where the environment says, else where nobody is. */
@@ -54,7 +54,7 @@ describe('a command in the folder of an app', () => {
       {
         status: 503,
         code: 'UNREACHED',
-        detail: `The server at ${server.url} is not that of ${folder}/sluice.config.ts: it works on another store.`,
+        detail: `The server at ${server.url} is not that of ${folder}/sluice.config.ts: it uses another store.`,
         fix: expect.stringMatching(/--url=.*--config=/) as unknown,
       },
     ])
@@ -95,14 +95,14 @@ describe('the mark of a store', () => {
   it('is the same by every way to the same store, and of no other', () => {
     const folder = folderWith({ 'one.db': '', 'two.db': '' })
     symlinkSync(folder, join(folder, 'link'))
-    const one = storeMark(`sqlite:${folder}/one.db`)
-    expect(storeMark(`sqlite:${relative(process.cwd(), folder)}/link/../link/one.db`)).toBe(one)
-    expect(storeMark(`sqlite:${folder}/two.db`)).not.toBe(one)
-    expect(storeMark(`sqlite:${folder}/link/yet.db`)).toBe(storeMark(`sqlite:${folder}/yet.db`))
-    expect(storeMark('sqlite::memory:')).not.toBe(storeMark('memory:'))
-    expect(storeMark('postgres://ada:secret@db/app?x=1')).toBe(storeMark('postgres://bob@db/app'))
-    expect(storeMark('postgres://db/app')).not.toBe(storeMark('postgres://db/other'))
-    expect(storeMark('postgres://db/app?schema=a')).not.toBe(storeMark('postgres://db/app?schema=b'))
+    const one = computeStoreId(`sqlite:${folder}/one.db`)
+    expect(computeStoreId(`sqlite:${relative(process.cwd(), folder)}/link/../link/one.db`)).toBe(one)
+    expect(computeStoreId(`sqlite:${folder}/two.db`)).not.toBe(one)
+    expect(computeStoreId(`sqlite:${folder}/link/yet.db`)).toBe(computeStoreId(`sqlite:${folder}/yet.db`))
+    expect(computeStoreId('sqlite::memory:')).not.toBe(computeStoreId('memory:'))
+    expect(computeStoreId('postgres://ada:secret@db/app?x=1')).toBe(computeStoreId('postgres://bob@db/app'))
+    expect(computeStoreId('postgres://db/app')).not.toBe(computeStoreId('postgres://db/other'))
+    expect(computeStoreId('postgres://db/app?schema=a')).not.toBe(computeStoreId('postgres://db/app?schema=b'))
   })
 })
 
@@ -122,12 +122,26 @@ async function stranger(
   return { seen, port: String((server.address() as AddressInfo).port) }
 }
 
+/** On a port of its own, in front of a server; and what it was sent. */
+async function relay(to: number): Promise<{ readonly port: string; readonly passed: () => string }> {
+  let passed = ''
+  const server = createRelay((client) => {
+    const upstream = connect(to, '127.0.0.1')
+    client.on('data', (bytes) => void (passed += bytes.toString('latin1')))
+    for (const socket of [client, upstream]) socket.on('error', () => {})
+    client.pipe(upstream).pipe(client)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return { port: String((server.address() as AddressInfo).port), passed: () => passed }
+}
+
 describe('a key', () => {
   it('is not sent to a server that nobody named and that is not that of the configuration', async () => {
     const { seen, port } = await stranger({})
     const env = { PORT: port, SLUICE_KEY: 'slk_secret' }
     const outside = await run(folderWith({}), ['flows'], { env })
-    expect([outside.code, outside.stderr]).toEqual([4, expect.stringContaining(`say --url=http://127.0.0.1:${port}`)])
+    expect([outside.code, outside.stderr]).toEqual([4, expect.stringContaining(`pass --url=http://127.0.0.1:${port}`)])
     expect((await run(folderWith({ 'sluice.config.ts': APP }), ['flows'], { env })).code).toBe(5)
     expect(seen.length).toBeGreaterThan(2)
     expect(new Set(seen)).toEqual(new Set([undefined]))
@@ -137,7 +151,7 @@ describe('a key', () => {
 
   it('is not sent to whoever has taken the port of the server, and says the same of its store', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
-    const mark = storeMark(`sqlite:${folder}/app.db`)
+    const mark = computeStoreId(`sqlite:${folder}/app.db`)
     const { seen, port } = await stranger({ 'sluice-store': mark, 'sluice-proof': 'x'.repeat(43) })
     const env = { PORT: port, SLUICE_KEY: `slk_0123456789ab_${'x'.repeat(43)}` }
     for (const args of [['flows'], ['tail']]) {
@@ -145,10 +159,53 @@ describe('a key', () => {
       expect([args, ran.code, ran.stderr]).toEqual([
         args,
         4,
-        expect.stringContaining(`say --url=http://127.0.0.1:${port}`),
+        expect.stringContaining(`pass --url=http://127.0.0.1:${port}`),
       ])
     }
     expect(new Set(seen)).toEqual(new Set([undefined]))
+  })
+
+  it('is not sent to a relay that passes every byte on to the server of the configuration, and back', async () => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const { url } = await serve(folder)
+    const server = { PORT: portOf(url) }
+    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env: server })).stdout.trim()
+    const { port, passed } = await relay(Number(portOf(url)))
+    const ran = await run(folder, ['dead', 'count'], { env: { PORT: port, SLUICE_KEY: secret } })
+    expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining(`pass --url=http://127.0.0.1:${port}`)])
+    expect(passed()).toContain('sluice-prove')
+    expect(passed()).not.toContain(secret)
+  })
+
+  it.each([
+    ['mistyped', `slk_0123456789ab_${'x'.repeat(43)}`],
+    ['not a key at all', 'secret'],
+  ])('that is %s is said to be wrong, not missing', async (_name, key) => {
+    const folder = folderWith({ 'sluice.config.ts': APP })
+    const { url } = await serve(folder)
+    const env = { PORT: portOf(url) }
+    await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env })
+    for (const where of [folder, folderWith({})]) {
+      const ran = await run(where, ['flows', '--json'], { env: { ...env, SLUICE_KEY: key } })
+      expect([ran.code, ran.json]).toEqual([
+        4,
+        {
+          status: 401,
+          code: 'KEY_INVALID',
+          detail: `The server at ${url} did not prove that it has this key, so the key was not sent.`,
+          fix: expect.stringMatching(/SLUICE_KEY or --api-key.*--url=/) as unknown,
+        },
+      ])
+    }
+  })
+
+  it('is sent to a server on the usual port that proves to have it, from a folder without a configuration', async () => {
+    const { url } = await serve(folderWith({ 'sluice.config.ts': APP }))
+    const env = { PORT: portOf(url) }
+    const elsewhere = folderWith({})
+    const secret = (await run(elsewhere, ['keys', 'make', 'ada', '--role=operate'], { env })).stdout.trim()
+    const ran = await run(elsewhere, ['dead', 'count'], { env: { ...env, SLUICE_KEY: secret } })
+    expect([ran.code, ran.stdout]).toEqual([0, '0 dead letters.\n'])
   })
 
   it('is sent to the server of the configuration, which proves that it has it', async () => {

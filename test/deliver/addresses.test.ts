@@ -1,6 +1,7 @@
-// Which addresses and URLs are forbidden: the fixture, the edges of every network, and that the rest of the world is not.
+// Tests which addresses and URLs are forbidden: the fixture, the edges of every network, and that all others are
+// allowed.
 import { expect, test } from 'vitest'
-import { checkUrl, isForbidden } from '../../src/deliver/addresses.ts'
+import { checkUrl, isForbidden } from '../../src/deliver/http/addresses.ts'
 import { ELSEWHERE, forbiddenUrls, OWN_MACHINE } from './forbidden.ts'
 
 test('the fixture has at least 150 spellings, each once', () => {
@@ -9,14 +10,14 @@ test('the fixture has at least 150 spellings, each once', () => {
   expect(new Set(hosts).size).toBe(hosts.length)
 })
 
-test('every forbidden spelling is refused, whether or not the own machine may be reached', () => {
+test('D3 every forbidden spelling is rejected, with or without allowLoopback', () => {
   const urls = forbiddenUrls(8_443)
   expect(urls.filter((url) => checkUrl(url).kind === 'fine')).toEqual([])
   const elsewhere = ELSEWHERE.map((host) => `https://${host}/`)
   expect(elsewhere.filter((url) => checkUrl(url, { allowLoopback: true }).kind === 'fine')).toEqual([])
 })
 
-/** The last address before each network, the first and last one in it, and the first one after. */
+/** The last address before each network, the first and last one in it, and the first one after it. */
 const EDGES: readonly (readonly [string | undefined, string, string, string | undefined])[] = [
   [undefined, '0.0.0.0', '0.255.255.255', '1.0.0.0'],
   ['9.255.255.255', '10.0.0.0', '10.255.255.255', '11.0.0.0'],
@@ -65,7 +66,7 @@ test.each(['', 'example.com', '8.8.8', '8.8.8.8.', ' 8.8.8.8', '2606:4700::1111%
   (text) => expect(isForbidden(text)).toBe(true),
 )
 
-test('a public URL is fine, however its address is spelled', () => {
+test('a public URL is allowed in every spelling of its address', () => {
   const urls = [
     'https://example.com/hooks?a=b#c',
     'https://hooks.example.com:8443/',
@@ -92,12 +93,12 @@ test.each([
   'https://exam\u00adple.com/',
   'https://example.com/\u202e',
   'https://example.com/\n',
-])('%j would have to be mended first', (url) => {
+])('%j is rejected, because a parser would repair it', (url) => {
   expect(URL.canParse(url)).toBe(true)
   expect(why(url)).toBe('It has a space, a backslash or an invisible character.')
 })
 
-test('in development the own machine may be reached, without TLS, and nothing else', () => {
+test('allowLoopback permits this machine without TLS, and nothing else', () => {
   const own = [
     'http://127.0.0.1:3000/',
     'http://localhost:3000/',
@@ -122,7 +123,7 @@ function why(url: string): string {
   return checked.kind === 'fine' ? '' : checked.why
 }
 
-test('what is wrong is said', () => {
+test('the check returns the reason', () => {
   expect(why('http://example.com/')).toBe('It does not begin with https://.')
   expect(why('https://a:b@example.com/')).toBe('It has credentials.')
   expect(why('https://@example.com/')).toBe('It has credentials.')
@@ -132,5 +133,5 @@ test('what is wrong is said', () => {
   expect(why('https://example.com./')).toBe('Its host ends with a dot.')
   expect(why('https://db/')).toBe('Its host is not a public name.')
   expect(why(`https://example.com/${'x'.repeat(3_000)}`)).toBe('It is longer than 2048 characters.')
-  expect(why('nonsense')).toBe('It is no URL.')
+  expect(why('nonsense')).toBe('It is not a URL.')
 })

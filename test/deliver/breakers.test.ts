@@ -1,7 +1,8 @@
-// Breakers in the store: of what several processes decide at once nothing is overwritten, and nobody is told of what was not written.
+// Tests the breakers in the store: concurrent decisions of several processes overwrite nothing, and an event is
+// emitted only for a stored transition.
 import { expect, onTestFinished, test } from 'vitest'
-import { CLOSED } from '../../src/deliver/breaker.ts'
-import { Breakers } from '../../src/deliver/breakers.ts'
+import { CLOSED } from '../../src/deliver/health/breaker.ts'
+import { BreakerStore } from '../../src/deliver/health/breaker-store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -9,37 +10,37 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 const FAILED = { kind: 'failed', now: 1_000, next: 2_000 } as const
 const GONE = { kind: 'gone', now: 3_000 } as const
 
-test('to forget how it fared is to forget it, also while somebody notes that it fails', async () => {
+test('forget removes the breaker, even during a concurrent failure', async () => {
   const { one, other, before } = await twoOf()
-  before(() => other.ended('ep', FAILED))
+  before(() => other.recordPost('ep', FAILED))
   await one.forget('ep')
-  expect(await one.of('ep')).toEqual(CLOSED)
+  expect(await one.get('ep')).toEqual(CLOSED)
 })
 
-test('who is about to probe it does not enable what somebody has disabled meanwhile', async () => {
+test('a probe does not enable an endpoint that was disabled meanwhile', async () => {
   const { one, other, before } = await twoOf()
-  before(() => other.ended('ep', GONE))
+  before(() => other.recordPost('ep', GONE))
   expect(await one.admit('ep', 'run', 3_000)).toEqual({ kind: 'wait', until: undefined })
-  expect(await one.of('ep')).toMatchObject({ kind: 'disabled' })
+  expect(await one.get('ep')).toMatchObject({ kind: 'disabled' })
 })
 
-test('of two that may probe it one does', async () => {
+test('only one of two concurrent probes is admitted', async () => {
   const { one, other, before } = await twoOf()
   before(() => other.admit('ep', 'other', 3_000))
   expect(await one.admit('ep', 'run', 3_000)).toMatchObject({ kind: 'wait' })
-  expect(await one.of('ep')).toMatchObject({ kind: 'half-open', probe: 'other' })
+  expect(await one.get('ep')).toMatchObject({ kind: 'half-open', probe: 'other' })
 })
 
-test('what cannot be written is not said to be', async () => {
+test('a failed write emits no transition', async () => {
   const { one, store } = await twoOf()
   store.writeDocs = () => Promise.resolve({ kind: 'conflict', now: 3_000 } as never)
-  await expect(one.forget('ep')).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+  await expect(one.forget('ep')).rejects.toMatchObject({ code: 'CONFLICT' })
 })
 
-/** Two processes that know of an endpoint whose breaker is open. `before`: this comes before the next that is written. */
+/** Creates two processes that know an endpoint whose breaker is open. `before` runs before the next write. */
 async function twoOf(): Promise<{
-  readonly one: Breakers
-  readonly other: Breakers
+  readonly one: BreakerStore
+  readonly other: BreakerStore
   readonly store: Store
   readonly before: (act: () => Promise<unknown>) => void
 }> {
@@ -47,8 +48,8 @@ async function twoOf(): Promise<{
   const store = await openStore('memory:', { clock })
   onTestFinished(() => store.close())
   const parts = { store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) }
-  const [one, other] = [new Breakers(parts), new Breakers(parts)]
-  for (let n = 0; n < 5; n++) await one.ended('ep', FAILED)
+  const [one, other] = [new BreakerStore(parts), new BreakerStore(parts)]
+  for (let n = 0; n < 5; n++) await one.recordPost('ep', FAILED)
   const writeDocs = store.writeDocs.bind(store)
   const before = (act: () => Promise<unknown>): void => {
     store.writeDocs = async (call) => {

@@ -1,4 +1,4 @@
-// A certificate for hook.example.com, localhost and 127.0.0.1, for a hundred years. It is trusted by nobody but these tests.
+// A certificate for hook.example.com, localhost and 127.0.0.1, valid for a hundred years. Only these tests trust it.
 
 export const KEY: string = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgIMRv/hXqAFQ8Mz6o

@@ -1,4 +1,4 @@
-// How endpoints fare, as people see it: by what was really posted, over processes, and after a restart.
+// Tests the health of endpoints as operators see it: from real POSTs, across processes, and after a restart.
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber } from './subscriber.ts'
@@ -9,14 +9,14 @@ const QUICK = ['20ms', '20ms', '20ms', '20ms', '20ms', '20ms'] as const
 describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
   const address = (): string => (kind === 'memory:' ? kind : ownFile())
 
-  it('every attempt has its status, duration, answer and error', async () => {
+  it('every attempt has its status, duration, response and error', async () => {
     const to = await subscriber(
       { status: 500, body: 'our\u0007 disk is full'.padEnd(5_000, '!') },
       { status: 202, body: 'thanks' },
     )
     const { app, endpoint, send } = await delivery({ retry: QUICK }, address())
     const { id } = await endpoint({ url: to.url })
-    const done = app.events.once('run.done')
+    const done = app.once('run.done')
     await send(['a'])
     await done
     const [record, ...others] = await app.endpoints.deliveries(id)
@@ -34,10 +34,10 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     expect(record?.attempts[0]?.answer).toBe('our  disk is full'.padEnd(1_000, '!'))
   })
 
-  it('one that does not answer has an error and no status', async () => {
+  it('an attempt without a response has an error and no status', async () => {
     const { app, endpoint, send } = await delivery({ retry: [] }, address())
     const { id } = await endpoint({ url: 'http://127.0.0.1:1/hook' })
-    const dead = app.events.once('run.dead')
+    const dead = app.once('run.dead')
     await send(['a'])
     await dead
     const [record] = await app.endpoints.deliveries(id)
@@ -55,14 +55,14 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     })
   })
 
-  it('goes from up to degraded to down and back, and says since when', async () => {
+  it('health goes from up to degraded to down and back, with failingSince', async () => {
     const to = await subscriber(...Array.from({ length: 5 }, () => ({ status: 503 })))
     const { app, endpoint, send } = await delivery({ retry: [...QUICK.slice(0, 4), '1h'] }, address())
     const { id } = await endpoint({ url: to.url })
     const fresh = await app.endpoints.get(id)
     expect(fresh?.health).toMatchObject({ status: 'up', attempts: 0 })
     expect(fresh).not.toHaveProperty('lastSuccessfulDeliveryAt')
-    const opened = app.events.once('endpoint.opened')
+    const opened = app.once('endpoint.opened')
     await send(['a'])
     await opened
     const down = await app.endpoints.get(id)
@@ -74,7 +74,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
       successRate: 0,
     })
     expect(down?.health.failingSince).toBeGreaterThan(0)
-    const done = app.events.once('run.done')
+    const done = app.once('run.done')
     await app.endpoints.resume(id)
     await done
     const [up] = await app.endpoints.list()
@@ -88,7 +88,7 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     expect(up?.lastSuccessfulDeliveryAt).toBeGreaterThanOrEqual(down?.health.failingSince ?? Infinity)
   })
 
-  it('goes also if the endpoint is removed while something is posted to it', async () => {
+  it('the health of an endpoint is removed even if it is deleted during a POST', async () => {
     const store = await openStore(address())
     const [asked, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const to = await subscriber(async () => {
@@ -98,11 +98,11 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     })
     const { app, endpoint, send } = await delivery({}, store)
     const { id } = await endpoint({ url: to.url })
-    const disabled = app.events.once('endpoint.disabled')
-    const dropped = app.events.once('run.dropped')
+    const disabled = app.once('endpoint.disabled')
+    const dropped = app.once('run.dropped')
     await send(['a'])
     await asked.promise
-    await app.endpoints.remove(id)
+    await app.endpoints.delete(id)
     removed.resolve()
     await disabled
     await dropped
@@ -113,41 +113,41 @@ describe.each(['memory:', 'sqlite:'])('on %s', (kind) => {
     expect((await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 9 })).items).toEqual([])
   })
 
-  it('nothing holds the lane of one that was paused when it was removed', async () => {
+  it('deleting a paused endpoint ends the hold of its lane', async () => {
     const { app, endpoint, send } = await delivery({}, address())
     const { id } = await endpoint({ url: 'http://127.0.0.1:1/hook' })
     await app.endpoints.pause(id)
-    const back = app.events.once('run.again')
+    const back = app.once('run.deferred')
     await send(['a'])
     await back
-    expect(await app.endpoints.remove(id)).toEqual({ dropped: 1 })
-    expect((await app.lanes.list()).items).toEqual([])
+    expect(await app.endpoints.delete(id)).toEqual({ dropped: 1 })
+    expect((await app.admin.lanes.list()).items).toEqual([])
   })
 
-  it('goes when the endpoint is removed', async () => {
+  it('delete removes the health of the endpoint', async () => {
     const to = await subscriber()
     const store = await openStore(address())
     const { app, endpoint, send } = await delivery({}, store)
     const { id } = await endpoint({ url: to.url })
-    const done = app.events.once('run.done')
+    const done = app.once('run.done')
     await send(['a'])
     await done
     await app.endpoints.list()
     const written = async (): Promise<number> =>
       (await store.readDocs({ kind: 'endpoint-history', ids: undefined, after: '', n: 9 })).docs.length
     expect(await written()).toBe(1)
-    await app.endpoints.remove(id)
+    await app.endpoints.delete(id)
     expect(await written()).toBe(0)
   })
 })
 
-it('is written when the app stops, and adds up over processes', async () => {
+it('stats are written when the app stops, and add up over processes', async () => {
   const address = ownFile()
   const to = await subscriber()
   for (const n of [1, 2, 3]) {
     const { app, endpoint, send } = await delivery({}, address)
     if (n === 1) await endpoint({ url: to.url })
-    const done = app.events.once('run.done')
+    const done = app.once('run.done')
     await send([`event-${n}`])
     await done
     await app.stop()
@@ -156,14 +156,14 @@ it('is written when the app stops, and adds up over processes', async () => {
   expect((await app.endpoints.list()).map(({ health }) => health.attempts)).toEqual([3])
 })
 
-it('a batch between its tries counts as dropped when its endpoint is removed', async () => {
+it('a batch between two attempts counts as dropped when its endpoint is deleted', async () => {
   const to = await subscriber({ status: 500 })
   const { app, endpoint, send } = await delivery({ retry: ['1h'] })
   const { id } = await endpoint({ url: to.url })
-  const retried = app.events.once('run.retry')
+  const retried = app.once('run.retry')
   await send(['a', 'b'])
   await retried
-  await expect.poll(async () => (await app.lanes.list()).items[0]?.run?.state).toBe('retrying')
+  await expect.poll(async () => (await app.admin.lanes.list()).items[0]?.run?.state).toBe('retrying')
   await send(['c'])
-  expect(await app.endpoints.remove(id)).toEqual({ dropped: 3 })
+  expect(await app.endpoints.delete(id)).toEqual({ dropped: 3 })
 })

@@ -1,4 +1,4 @@
-// The app of the fleet: two deliveries, one patient and one that gives up soon.
+// The app of the fleet test: two deliveries, one with many retries and one with few.
 import { Sluice } from '../../src/index.ts'
 import { DEADLINE, IMPATIENT, LEASE, MAX_EVENTS, PATIENT } from './fleet-plan.ts'
 
@@ -7,7 +7,7 @@ export interface FleetStore {
   readonly key: string
 }
 
-/** As the endpoints see it. */
+/** The name of a worker as the endpoints see it. */
 export function workerName(pid: number | undefined): string {
   return `fleet/${pid}`
 }
@@ -17,7 +17,7 @@ const WINDOW = { every: 20, maxEvents: MAX_EVENTS } as const
 export function fleetApp({ store, key }: FleetStore): Sluice {
   const app = new Sluice({
     store,
-    key,
+    encryptionKey: key,
     log: false,
     lease: LEASE,
     heartbeat: LEASE / 4,

@@ -1,4 +1,4 @@
-// The judge of the fleet: it must see each thing that can be wrong, and nothing where nothing is.
+// Tests the checks of the fleet: they must find each planted fault, and nothing in a correct log.
 import { expect, test } from 'vitest'
 import { complaintsOf, median, p99, type Given, type Witnessed } from './fleet-check.ts'
 
@@ -46,7 +46,7 @@ test.each<[string, Partial<Given>]>([
       isHealthy: false,
     },
   ],
-])('%s: nothing is said', (_, more) => expect(said(more)).toEqual([]))
+])('%s: no complaint', (_, more) => expect(said(more)).toEqual([]))
 
 test.each<[string, Partial<Given>, RegExp]>([
   ['an event that never came', { posts: [FIRST] }, /c is missing/],
@@ -78,12 +78,12 @@ test.each<[string, Partial<Given>, RegExp]>([
     { letters: [{ events: ['a'], reason: '500' }], isHealthy: false },
     /a is dead though/,
   ],
-])('%s is seen', (_, more, complaint) => {
+])('%s is reported', (_, more, complaint) => {
   expect(said(more).join('\n')).toMatch(complaint)
   expect(said(more)[0]).toMatch(/^endpoint 7: /)
 })
 
-test('figures', () => {
+test('the measured values', () => {
   expect(p99(Array.from({ length: 1_000 }, (_, n) => 999 - n))).toBe(989)
   expect(p99([5])).toBe(5)
   expect(p99([])).toBeNaN()

@@ -1,19 +1,23 @@
-// Whether a fleet got what it asked for: pure, from what a witness wrote down. Knows nothing of how it was delivered.
+// Checks from the log of the witness whether each endpoint of the fleet got what it asked for. Pure; it knows nothing
+// about the delivery code.
 
-/** One POST, as the endpoint saw it. */
+/** One POST as the endpoint saw it. */
 export interface Witnessed {
   readonly endpoint: number
   /** The id of the batch. */
   readonly batch: string
   readonly events: readonly string[]
-  /** When it was read whole, and when it was answered or given up. */
+  /** When the request was read completely, and when it was answered or given up. */
   readonly at: number
   readonly until: number
-  /** `taken` was answered so; `cut-off` it has as well, but nobody was told. Those that it has are in `has`. */
+  /**
+   * `taken`: the endpoint accepted and said so. `cut-off`: it accepted, but its response was lost. `has` lists the
+   * events it has.
+   */
   readonly end: 'taken' | 'cut-off' | 'refused'
   readonly has: readonly string[]
   readonly isSigned: boolean
-  /** Which worker sent it. */
+  /** The worker that sent the POST. */
   readonly by: string
 }
 
@@ -24,20 +28,20 @@ export interface Letter {
 
 export interface Given {
   readonly endpoint: number
-  /** What it asked for, in the order in which it was published. */
+  /** The events that the endpoint asked for, in the order of their publication. */
   readonly wanted: readonly string[]
-  /** Of this endpoint alone, in the order in which they came. */
+  /** The POSTs to this endpoint, in the order of their arrival. */
   readonly posts: readonly Witnessed[]
   readonly letters: readonly Letter[]
-  /** The workers that were killed. */
+  /** The killed workers. */
   readonly killed: readonly string[]
   readonly isHealthy: boolean
   readonly maxEvents: number
-  /** What a dead letter of it must say. */
+  /** The pattern that the reason of each dead letter must match. */
   readonly saying: RegExp
 }
 
-/** What is wrong, in words; none if all is well. */
+/** `complaintsOf` returns a sentence per fault, or an empty list. */
 export function complaintsOf(given: Given): readonly string[] {
   const found = [
     ...missing(given),
@@ -61,7 +65,7 @@ function unwanted({ wanted, posts }: Given): readonly string[] {
   return posts.flatMap(({ events }) => events.filter((id) => !known.has(id)).map((id) => `${id} was never asked for`))
 }
 
-/** By when it first had each. What was given up is out of the line. */
+/** Compares the first arrival of each event. Dead events do not count. */
 function disordered({ wanted, posts }: Given): readonly string[] {
   const places = new Map(wanted.map((id, place) => [id, place]))
   const firsts = [...new Set(posts.flatMap(({ has }) => has))]
@@ -73,8 +77,8 @@ function disordered({ wanted, posts }: Given): readonly string[] {
 }
 
 /**
- * What it had already may come again only if nobody could know that, and under the same id: its answer was cut off, or it was
- * the last that its worker sent there before that was killed. Whatever that one sent after an answer, it had heard the answer.
+ * An event may come twice only under the same id, and only if its sender could not know better: the response was cut
+ * off, or the sender was killed after this POST. A worker that sent another POST later had received the response.
  */
 function repeated({ posts, killed }: Given): readonly string[] {
   const lastBy = new Map(posts.map((post) => [post.by, post]))
@@ -105,7 +109,7 @@ function malformed({ posts, maxEvents }: Given): readonly string[] {
   })
 }
 
-/** One at a time. One that was given up by the other side ends when that was noticed. */
+/** Finds POSTs that overlap. A POST that the sender gave up ends when the endpoint noticed it. */
 function overlapping({ posts }: Given): readonly string[] {
   return posts.flatMap((post, at) => {
     const before = posts[at - 1]
@@ -122,7 +126,7 @@ function badLetters({ letters, isHealthy, posts, saying }: Given): readonly stri
   ])
 }
 
-/** The nearest value from above: of few values the p99 is the largest. */
+/** Rounds up to the next value; for few values the p99 is the largest one. */
 export function p99(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN

@@ -1,16 +1,16 @@
-// The workers of the fleet from outside: begun, asked, killed and replaced by one that stands by.
+// `Crew` starts the workers of the fleet, sends them requests, kills them, and replaces each with a standby.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Chance } from '../../src/demo/chance.ts'
+import type { Chance } from '../../examples/demo/chance.ts'
 import { workerName, type FleetStore } from './fleet-app.ts'
 import type { FromWorker, ToWorker } from './fleet-worker.ts'
 
 const WORKER = fileURLToPath(new URL('./fleet-worker.ts', import.meta.url))
 const LOOK_EVERY = 100
 
-/** The workers that live, and one that is loaded and stands by. */
+/** Holds the running workers and one loaded standby. */
 export class Crew {
   readonly #store: FleetStore
   readonly #size: number
@@ -30,7 +30,7 @@ export class Crew {
     while (this.#lives.length < this.#size) await this.#add()
   }
 
-  /** Of any of them: whom it was told may be killed over it, and then another one is told. */
+  /** Asks any worker. If that worker is killed meanwhile, another one is asked. */
   async publish(from: number, to: number): Promise<void> {
     await this.ask({ kind: 'publish', from, to }, 'published')
   }
@@ -39,7 +39,7 @@ export class Crew {
     for (;;) {
       const life = this.#lives[0]
       if (life === undefined) {
-        // The only one was killed just now.
+        // The only worker was killed just now.
         await this.#adding
         continue
       }
@@ -49,7 +49,7 @@ export class Crew {
     }
   }
 
-  /** Who it was. */
+  /** Returns the name of the killed worker. */
   async killOne(by: Chance): Promise<string> {
     const at = by.between(0, this.#lives.length - 1)
     const [life] = this.#lives.splice(at, 1)
@@ -95,7 +95,7 @@ class Life {
     this.#child = fork(WORKER, [JSON.stringify(store)], { env, execArgv: [] })
     this.#exit = once(this.#child, 'exit')
     this.#loaded = once(this.#child, 'message')
-    // Heard of by whoever waits for it.
+    // `ask` reports these rejections to its caller.
     for (const one of [this.#exit, this.#loaded]) one.catch(() => {})
   }
 
@@ -108,7 +108,7 @@ class Life {
     if ((await this.ask({ kind: 'begin' }, 'begun')) === undefined) throw new Error('A worker ended before it began.')
   }
 
-  /** Undefined: it died over it. */
+  /** Resolves to undefined if the worker died meanwhile. */
   async ask<K extends FromWorker['kind']>(
     told: ToWorker,
     answer: K,

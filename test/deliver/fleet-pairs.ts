@@ -1,4 +1,5 @@
-// That a failing endpoint delays no other, as a figure: the same load with and without failing ones, in turns, pair by pair.
+// Measures that a failing endpoint delays no other: the same load with and without failing endpoints, alternately, in
+// pairs.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fleet, type FleetOptions } from './fleet.ts'
@@ -21,7 +22,7 @@ export interface PairsOptions extends Pick<FleetOptions, 'folder' | 'events' | '
   readonly progress?: (part: number) => void
 }
 
-/** A load that a slow machine takes without a queue of its own: twenty events every so many milliseconds. */
+/** Twenty events per this many milliseconds, a load that a slow machine handles without a queue. */
 const PAUSE = 40
 const WARM_UP = 200
 
@@ -37,7 +38,7 @@ export async function fleetPairs({ pairs: count, progress, ...options }: PairsOp
     return report.p99
   }
   for (let at = 0; at < count; at++) {
-    // Each is first as often as it is second.
+    // Each variant is first as often as it is second.
     const isCalmFirst = at % 2 === 0
     const first = await run(`${at}-first`, isCalmFirst)
     const second = await run(`${at}-second`, !isCalmFirst)

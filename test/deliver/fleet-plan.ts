@@ -1,22 +1,23 @@
-// A fleet of twenty endpoints, and what is published to them: who asked for what, how each behaves, and what is due to it.
+// The plan of the fleet: twenty endpoints with their filters and behaviours, and the events that each of them must
+// get.
 
 export type Behaviour =
   | 'healthy'
-  /** 500 for six POSTs in a row, now and then: its breaker opens. */
+  /** Responds with 500 to six POSTs in a row, now and then, so that its breaker opens. */
   | 'fails'
-  /** 429, and when to come again. */
+  /** Responds with 429 and Retry-After. */
   | 'busy'
-  /** Now and then it takes a batch and answers nothing. */
+  /** Accepts a batch now and then without a response. */
   | 'silent'
-  /** Now and then it hangs up, before it has the batch or after. */
+  /** Closes the connection now and then, before or after it has the batch. */
   | 'hangs-up'
-  /** Now and then it accepts the first half of a batch. */
+  /** Accepts only the first half of a batch now and then. */
   | 'takes-part'
-  /** It never accepts a batch with one of these events in it. */
+  /** Never accepts a batch with certain events. */
   | 'chokes'
 
 export interface Member {
-  /** Its place in the fleet, and in the path of its URL. */
+  /** The index of the endpoint in the fleet and in its URL. */
   readonly at: number
   readonly behaviour: Behaviour
   readonly eventFilter: readonly string[]
@@ -45,12 +46,12 @@ export const FLEET: readonly Member[] = BEHAVIOURS.map(([behaviour, eventFilter]
 
 export const SECRET: string = `whsec_${Buffer.alloc(32, 'the fleet').toString('base64')}`
 export const MAX_EVENTS = 50
-/** For one POST, in milliseconds. */
+/** The time for one POST, in milliseconds. */
 export const DEADLINE = 800
 export const LEASE = 2_000
-/** Longer than any of them fails in a row. */
+/** More retries than any endpoint fails in a row. */
 export const PATIENT: readonly number[] = [50, 100, 100, 200, 200, 400, 400, 800]
-/** Short of what opens the breaker: what chokes is given up, and what comes after it is tried at once. */
+/** Too few attempts to open the breaker, so that the events after a dead batch are sent at once. */
 export const IMPATIENT: readonly number[] = [50, 50]
 
 const TYPES = ['version.a', 'version.b', 'version.c', 'audit.a'] as const
@@ -66,12 +67,12 @@ export function plannedOf(n: number): Planned {
   return { id: `e${String(n).padStart(8, '0')}`, type: TYPES[n % TYPES.length] ?? 'audit.a' }
 }
 
-/** One event in so many, of those that the endpoint that chokes has asked for. */
+/** Selects a fixed share of the events that the choking endpoint asked for. */
 export function isChokedOn(id: string): boolean {
   return Number(id.slice(1)) % CHOKES_EVERY === CHOKES_AT
 }
 
-/** Of so many events, those that it asked for, in their order. */
+/** Returns the events that the endpoint asked for among the first `events`, in order. */
 export function wantedBy({ eventFilter }: Member, events: number): readonly string[] {
   const wants = (type: string): boolean =>
     eventFilter.some((glob) => (glob.endsWith('*') ? type.startsWith(glob.slice(0, -1)) : glob === type))

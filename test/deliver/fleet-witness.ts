@@ -1,5 +1,5 @@
-// The endpoints of the fleet, in a process of their own that nobody kills: it answers as each behaves, and writes down what it
-// got, a line for each POST. Arguments: the file. Says its port; told `calm` or `wild`, it lets them behave so.
+// Runs the endpoints of the fleet in a process that is never killed. Each responds by its behaviour and logs one line
+// per POST. Argument: the log file. The process prints its port, and accepts the commands `calm` and `wild`.
 import { createHmac } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -7,16 +7,16 @@ import { buffer } from 'node:stream/consumers'
 import type { Witnessed } from './fleet-check.ts'
 import { FLEET, isChokedOn, SECRET, type Behaviour } from './fleet-plan.ts'
 
-/** With what the figures need, beside what the judge does. */
+/** A log entry with the additional fields for the measurement. */
 export interface Written extends Witnessed {
-  /** From when its oldest event was published until it was here. */
+  /** The time from the publication of the batch's oldest event to its arrival. */
   readonly latency: number
 }
 
 interface Came {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** How many came to this endpoint before. */
+  /** The number of earlier POSTs to this endpoint. */
   readonly before: number
   readonly batch: string
   readonly events: readonly string[]
@@ -38,7 +38,7 @@ const SILENT_EVERY = 12
 const HANGS_UP_EVERY = 6
 const PART_EVERY = 3
 
-/** Whatever it does: what it has, and whether who sent it was told. */
+/** What each behaviour does. It returns which events the endpoint has and whether the sender received the response. */
 const ANSWERS: Readonly<Record<Behaviour, (came: Came) => Promise<End>>> = {
   healthy: taking,
   fails: async (came) => (came.before % FAILS.every < FAILS.times ? refusing(came, 500) : taking(came)),
@@ -57,7 +57,7 @@ const ANSWERS: Readonly<Record<Behaviour, (came: Came) => Promise<End>>> = {
   'takes-part': async (came) => {
     const { events, batch } = came
     const most = came.before % PART_EVERY === 1 ? Math.ceil(events.length / 2) : events.length
-    // To the same batch it says the same: it knows it by its id.
+    // The response to a repeated batch is the same, found by its id.
     const accepted = parts.get(batch) ?? events.slice(0, most)
     parts.set(batch, accepted)
     const { end } = await answered(came, 200, JSON.stringify({ accepted }))
@@ -76,7 +76,7 @@ async function refusing(came: Came, status: 429 | 500): Promise<End> {
   return REFUSED
 }
 
-/** Whether it went out whole: who sent it may be dead by now. */
+/** Whether the response was sent completely; the sender may be dead by now. */
 async function answered({ response, events }: Came, status: number, body: string): Promise<End> {
   response.writeHead(status).end(body)
   await closed(response)
@@ -119,7 +119,7 @@ async function witness(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 const server = createServer((request, response) => {
-  // Who was killed while it sent has sent nothing.
+  // A request of a killed worker that did not arrive completely does not count.
   witness(request, response).catch(() => {})
 })
 server.listen(0, '127.0.0.1', () => {

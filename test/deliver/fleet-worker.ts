@@ -1,4 +1,5 @@
-// A worker of the fleet, to be killed: it publishes what it is told to and delivers what is due. Arguments: its store, as JSON.
+// A worker of the fleet, which the test kills: it publishes the events of each request and delivers. Argument: the
+// store, as JSON.
 import { flushCompileCache } from 'node:module'
 import { once } from 'node:events'
 import { fleetApp, type FleetStore } from './fleet-app.ts'
@@ -23,22 +24,22 @@ const TEXT = 'x'.repeat(200)
 async function registered(url: string): Promise<readonly string[]> {
   const ids: string[] = []
   for (const { at, behaviour, eventFilter } of FLEET) {
-    const { id } = await app.endpoints.add({ name: behaviour, url: `${url}/${at}`, eventFilter, secret: SECRET })
+    const { id } = await app.endpoints.create({ name: behaviour, url: `${url}/${at}`, eventFilter, secret: SECRET })
     ids.push(id)
   }
   return ids
 }
 
-/** Those that wait, or run, in any lane. */
+/** Counts the waiting and running events of all lanes. */
 async function left(): Promise<number> {
-  const { items } = await app.lanes.list({}, '', 1_000)
+  const { items } = await app.admin.lanes.list({}, '', 1_000)
   return items.reduce((sum, { waiting, run }) => sum + waiting + (run === undefined ? 0 : 1), 0)
 }
 
 const [store = ''] = process.argv.slice(2)
 const say = (what: FromWorker): void => void process.send?.(what)
 process.once('disconnect', () => process.exit())
-// One that is killed does not come to keep what it compiled.
+// A killed worker never gets to save its compile cache.
 flushCompileCache()
 say({ kind: 'loaded' })
 await once(process, 'message')

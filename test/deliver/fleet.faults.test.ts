@@ -1,5 +1,5 @@
-// The fleet in short form: 2,000 events to twenty endpoints of all kinds while workers are killed; and whoever judges would see
-// if it were not so. That a failing endpoint delays no other is in test/figures.
+// The short fleet test: 2,000 events to twenty endpoints with all behaviours while workers are killed; and the checks
+// find planted faults. test/figures measures that a failing endpoint delays no other.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ test(
   async () => {
     const { complaints, counts } = await sailed({ events: 2_000, kills: 2 })
     expect(complaints).toEqual([])
-    // It was not calm.
+    // Proves that workers were killed.
     expect(counts.kills).toBe(2)
     expect(counts.posts).toBeGreaterThan(500)
     expect(counts.refused).toBeGreaterThan(10)
@@ -31,7 +31,7 @@ test(
   },
 )
 
-test('the judge sees what is kept from it', { timeout: 60_000 }, async () => {
+test('the checks find removed log entries', { timeout: 60_000 }, async () => {
   const { complaints } = await sailed({
     events: 200,
     kills: 0,

@@ -1,5 +1,5 @@
-// One life of the fleet: events are published and delivered to twenty endpoints while workers are killed; then the judge has
-// its say. `npm run test:faults` does it with 2,000 events, `npm run prove -- deliver-fleet` with 50,000.
+// Runs the fleet once: it publishes events to twenty endpoints, kills workers meanwhile, and checks the log. `npm run
+// test:faults` uses 2,000 events, `npm run prove -- deliver-fleet` 50,000.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { chance } from '../../src/demo/chance.ts'
+import { chance } from '../../examples/demo/chance.ts'
 import { fleetApp, type FleetStore } from './fleet-app.ts'
 import { complaintsOf, p99, type Letter } from './fleet-check.ts'
 import { Crew } from './fleet-crew.ts'
@@ -18,21 +18,21 @@ export interface FleetOptions {
   /** An empty folder. */
   readonly folder: string
   readonly events: number
-  /** How often a worker is killed. */
+  /** How many workers are killed. */
   readonly kills: number
   readonly seed: number
-  /** Whether all of them behave as healthy ones do. */
+  /** Whether all endpoints behave like healthy ones. */
   readonly isCalm?: boolean
-  /** So many of them are no part of the figure: code is loaded and compiled, and connections are made. */
+  /** The first events are not measured, because code is compiled and connections are opened meanwhile. */
   readonly warmUp?: number
-  /** Between two portions of events; as fast as they are taken unless said. */
+  /** The pause between two portions of events. Default: none. */
   readonly pause?: number
-  /** A file in the folder unless said; then with so many workers at once. */
+  /** The store and its number of concurrent workers. Default: a file in the folder. */
   readonly store?: { readonly url: string; readonly workers: number }
-  /** Where compiled modules are kept. */
+  /** The folder of the compile cache. */
   readonly compiled?: string
   readonly progress?: (part: number) => void
-  /** Of what was written down, before it is judged: tests of the fleet change it. */
+  /** Changes the log before it is checked, for tests of the checks. */
   readonly meddle?: (posts: readonly Written[]) => readonly Written[]
 }
 
@@ -44,17 +44,17 @@ export interface FleetReport {
     readonly posts: number
     readonly refused: number
     readonly cutOff: number
-    /** Batches that came more than once to who had them. */
+    /** The number of batches that an endpoint got again after it had them. */
     readonly repeated: number
     readonly deadLetters: number
   }
-  /** Of the healthy ones, from when the oldest event of a batch was published until it was there. */
+  /** Of the healthy endpoints, from the publication of a batch's oldest event to its arrival. */
   readonly p99: number
 }
 
 const WITNESS = fileURLToPath(new URL('./fleet-witness.ts', import.meta.url))
 const PORTION = 20
-/** After the last of a part was published: its deliveries are under way, or some of them wait. */
+/** A kill falls within this time after a part is published, while its deliveries run or wait. */
 const KILLED_WITHIN = 400
 const COMPLAINTS_KEPT = 20
 
@@ -93,8 +93,10 @@ export async function fleet(options: FleetOptions): Promise<FleetReport> {
   }
 }
 
-/** In as many parts as there are kills, and one more: each kill falls into what the part before it has left to do, and into
- * the publishing of the next. */
+/**
+ * Publishes one part more than there are kills. Each kill interrupts the deliveries of one part and the publication
+ * of the next.
+ */
 async function published(crew: Crew, options: FleetOptions): Promise<readonly string[]> {
   const { events, kills, seed, pause = 0 } = options
   const by = chance(seed)
@@ -109,7 +111,8 @@ async function published(crew: Crew, options: FleetOptions): Promise<readonly st
     options.progress?.((part + 1) / (kills + 1))
     await killing
     if (part === kills) break
-    // What the last one left behind is claimed again meanwhile: a run that is killed four times over is given up.
+    // Waits until the runs of the last killed worker are claimed again, because a run that is killed four times
+    // becomes a dead letter.
     if (part > 0) await setTimeout(LEASE)
     const after = by.unit() * KILLED_WITHIN
     killing = setTimeout(after).then(async () => killed.push(await crew.killOne(by)))
@@ -126,7 +129,11 @@ async function lettersIn(store: FleetStore): Promise<readonly LetterOf[]> {
   const letters: LetterOf[] = []
   try {
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page: Awaited<ReturnType<typeof app.deadLetters.list>> = await app.deadLetters.list({}, cursor, 100)
+      const page: Awaited<ReturnType<typeof app.admin.deadLetters.list>> = await app.admin.deadLetters.list(
+        {},
+        cursor,
+        100,
+      )
       for (const one of page.items)
         if (one.kind === 'run') letters.push({ key: one.key, events: one.events, reason: reasonOf(one) })
       cursor = page.next
@@ -137,7 +144,7 @@ async function lettersIn(store: FleetStore): Promise<readonly LetterOf[]> {
   return letters
 }
 
-/** Why it is dead, and what it was told the last time. */
+/** Returns why the batch is dead, and its last error. */
 function reasonOf({
   reason,
   attempts,
@@ -153,7 +160,7 @@ interface Judged {
   readonly letters: readonly LetterOf[]
   readonly killed: readonly string[]
   readonly events: number
-  /** Of the endpoints, by their place in the fleet. */
+  /** The ids of the endpoints, in the order of the fleet. */
   readonly ids: readonly string[]
   readonly isCalm: boolean
   readonly warmUp: number

@@ -1,8 +1,8 @@
-// Forbidden addresses in the spellings that have got past other guards. `{port}` is where a listener waits.
+// Forbidden addresses in spellings that have bypassed other guards. `{port}` is the port of a listener.
 
-/** The own machine, as URLs can say it: whoever connects to one of these reaches a listener on all its addresses. */
+/** This machine in all spellings of a URL. A connection to any of them reaches a listener on all addresses. */
 export const OWN_MACHINE: readonly string[] = [
-  // dotted, decimal, octal, hexadecimal, short and mixed
+  // Dotted, decimal, octal, hexadecimal, short and mixed.
   '127.0.0.1',
   '127.0.0.2',
   '127.1.2.3',
@@ -36,7 +36,7 @@ export const OWN_MACHINE: readonly string[] = [
   '0.0.0',
   '000.000.000.000',
   '0x0.0x0.0x0.0x0',
-  // other digits, other dots
+  // Other digits and dots.
   '①②⑦.⓪.⓪.①',
   '１２７.０.０.１',
   '127。0。0。1',
@@ -48,21 +48,21 @@ export const OWN_MACHINE: readonly string[] = [
   '¹²⁷.⁰.⁰.¹',
   '②①③⓪⑦⓪⑥④③③',
   '０x7f.1',
-  // percent signs
+  // Percent encoding.
   '%31%32%37.0.0.1',
   '127%2e0%2e0%2e1',
   '127.0.0.%31',
   '%30x7f.1',
   '127.0.0.1%00',
   '%6c%6f%63%61%6c%68%6f%73%74',
-  // a dot at the end
+  // A trailing dot.
   '127.0.0.1.',
   '127.1.',
   '0.0.0.0.',
   '2130706433.',
   '0x7f.1.',
   'localhost.',
-  // IPv6, mapped, compatible, with zones
+  // IPv6: mapped, compatible, and with zones.
   '[::1]',
   '[0:0:0:0:0:0:0:1]',
   '[0000:0000:0000:0000:0000:0000:0000:0001]',
@@ -87,7 +87,7 @@ export const OWN_MACHINE: readonly string[] = [
   '[::1%25lo]',
   '[::1%lo]',
   '[fe80::1%25eth0]',
-  // names
+  // Names.
   'localhost',
   'LOCALHOST',
   'LocalHost',
@@ -99,7 +99,7 @@ export const OWN_MACHINE: readonly string[] = [
   'x.localhost.',
 ]
 
-/** All others that are nobody's subscriber: both ends of each network, and who is known to live there. */
+/** All other forbidden networks: both ends of each, and well-known addresses in it. */
 export const ELSEWHERE: readonly string[] = [
   '0.0.0.1',
   '0.255.255.255',
@@ -218,7 +218,7 @@ export const ELSEWHERE: readonly string[] = [
   'kubernetes.default.svc.cluster.local',
 ]
 
-/** What is wrong with them is not the address alone. */
+/** URLs with a further fault besides the address. */
 const ODD_URLS: readonly string[] = [
   'https://user@127.0.0.1:{port}/',
   'https://user:password@127.0.0.1:{port}/',

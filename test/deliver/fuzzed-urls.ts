@@ -1,5 +1,5 @@
-// URLs that all mean this machine, or somewhere near, in spellings drawn by chance from a seed.
-import { chance, type Chance } from '../../src/demo/chance.ts'
+// Random URLs from a seed that all mean this machine, or an address close to it.
+import { chance, type Chance } from '../../examples/demo/chance.ts'
 import { ELSEWHERE, OWN_MACHINE } from './forbidden.ts'
 
 const DOTS = ['.', '.', '.', '.', '。', '．', '｡', '%2e', '%2E']
@@ -59,7 +59,7 @@ function hostBy(by: Chance): string {
   }
 }
 
-/** The address stays what it is: each part in a base of its own, the last ones together. */
+/** Writes the same address with a random base per part, and the last parts joined. */
 function v4By(by: Chance): string {
   const bytes = one(by, [
     [127, 0, 0, 1],
@@ -109,7 +109,7 @@ function v6By(by: Chance): string {
   ])
 }
 
-/** Names that a name server answers with what is in them, and names that nobody should ask for. */
+/** Names that the test name server resolves to the address they contain, and internal names. */
 function nameBy(by: Chance): string {
   const name = one(by, [
     '127.0.0.1.nip.example',
@@ -132,7 +132,7 @@ function dressedUp(by: Chance, host: string): string {
   }).join('')
 }
 
-/** What a hostile name server says. */
+/** The responses of a hostile name server. */
 export async function hostileLookup(name: string): Promise<readonly string[]> {
   const inIt = /^(\d+\.\d+\.\d+\.\d+)\.nip\./.exec(name)?.[1]
   if (inIt !== undefined) return [inIt]

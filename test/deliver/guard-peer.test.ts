@@ -1,18 +1,19 @@
-// Whoever is reached is looked at, whatever was asked for: a network that leads an allowed address elsewhere gains nothing.
+// Tests that the guard checks the peer of each connection, so that a network cannot lead an allowed address
+// elsewhere.
 import { connect, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { expect, test } from 'vitest'
-import type { Dial } from '../../src/deliver/guard.ts'
-import type { Posted } from '../../src/deliver/post.ts'
+import type { Dial } from '../../src/deliver/http/guard.ts'
+import type { PostResult } from '../../src/deliver/http/post.ts'
 import { CERTIFICATE, KEY } from './certificate.ts'
 import { closing, listening, poster } from './listener.ts'
 
-const fault = (end: Posted): string =>
+const fault = (end: PostResult): string =>
   end.kind === 'failed' ? `${end.why}: ${end.error}` : `${end.kind} ${end.status}`
 
 const PUBLIC = ['93.184.215.14', '2606:4700:4700::1111']
 
-/** As a wrapper of sockets, or a proxy that nobody sees, would do it. */
+/** Simulates a wrapper of sockets, or a transparent proxy. */
 function leadingTo(host: string): Dial & { readonly asked: string[] } {
   const asked: string[] = []
   const dial: Dial = (to) => {
@@ -24,7 +25,7 @@ function leadingTo(host: string): Dial & { readonly asked: string[] } {
 
 interface Trap {
   readonly port: number
-  /** What was said to it, once who came has gone. */
+  /** Resolves to what the peer received, once the connection is closed. */
   readonly heard: () => Promise<string>
 }
 
@@ -51,7 +52,7 @@ test.each([
   ['93.184.215.14', '::ffff:127.0.0.1'],
   ['2606:4700:4700::1111', '::1'],
   ['93.184.215.14', '0.0.0.0'],
-])('%s is asked for, and %s answers: not a byte is said to it', async (address, real) => {
+])('D3 a connection to %s with the peer %s sends no byte', async (address, real) => {
   const { port, heard } = await trap()
   const dial = leadingTo(real)
   const { post } = poster({ lookup: async () => [address], dial })
@@ -61,14 +62,14 @@ test.each([
   expect(await heard()).toBe('')
 })
 
-test('an address in the URL itself is led elsewhere no better', async () => {
+test('D3 the check also covers an address in the URL', async () => {
   const { port, heard } = await trap()
   const { post } = poster({ dial: leadingTo('127.0.0.1') })
   expect(fault(await post({ url: `https://${PUBLIC[0]}:${port}/` }))).toBe('guarded: The destination is not allowed.')
   expect(await heard()).toBe('')
 })
 
-test('where the peer is allowed the same way is open: it is the peer that counts', async () => {
+test('an allowed peer is accepted, because only the peer counts', async () => {
   const { port } = await tlsListener()
   const [way, url] = [{ ca: CERTIFICATE, dial: leadingTo('127.0.0.1') }, `https://hook.example.com:${port}/`]
   const posted = async (rules: { readonly allowLoopback: boolean }): Promise<string> =>

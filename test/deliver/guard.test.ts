@@ -1,11 +1,12 @@
-// The guard between a name and a connection: what is resolved is looked at, all of it, once, and pinned.
+// Tests the guard between a name and a connection: every resolved address is checked, once, and then pinned.
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { request } from 'undici'
 import { afterEach, expect, test, vi } from 'vitest'
-import type { Lookup } from '../../src/deliver/lookup.ts'
-import type { Posted } from '../../src/deliver/post.ts'
+import type { Lookup } from '../../src/deliver/http/lookup.ts'
+import type { PostResult } from '../../src/deliver/http/post.ts'
+import { decideOutcome } from '../../src/deliver/outcome.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { CERTIFICATE, KEY } from './certificate.ts'
 import { closing, everywhere, listening, poster } from './listener.ts'
@@ -14,9 +15,9 @@ afterEach(() => vi.unstubAllEnvs())
 
 const toUs: Lookup = async () => ['127.0.0.1']
 
-const fault = (end: Posted): string => (end.kind === 'failed' ? end.why : `${end.kind} ${end.status}`)
+const fault = (end: PostResult): string => (end.kind === 'failed' ? end.why : `${end.kind} ${end.status}`)
 
-/** Answers each time with the next one, and the last one for ever. */
+/** Returns the next list of addresses on each call, and the last one from then on. */
 function flipping(...answers: readonly (readonly string[])[]): Lookup & { readonly asked: () => number } {
   let asked = 0
   const lookup: Lookup = async () => answers[Math.min(asked++, answers.length - 1)] ?? []
@@ -33,9 +34,9 @@ async function tlsEcho(): Promise<{ readonly port: number; readonly names: (stri
   return { port: await listening(server, '127.0.0.1'), names }
 }
 
-test('a name is looked up once, and the connection goes to what was looked at, under its name', async () => {
+test('D3 a name is resolved once, and the connection uses the checked address with the name for TLS', async () => {
   const { port, names } = await tlsEcho()
-  // Whoever asks twice is led to where nobody listens.
+  // A second lookup would lead to an address without a listener.
   const lookup = flipping(['127.0.0.1'], ['127.0.0.9'])
   const { post } = poster({ lookup, allowLoopback: true, ca: CERTIFICATE })
   expect(fault(await post({ url: `https://hook.example.com:${port}/` }))).toBe('answered 200')
@@ -43,10 +44,10 @@ test('a name is looked up once, and the connection goes to what was looked at, u
   expect(names).toEqual(['hook.example.com'])
 })
 
-test('rebinding: public at first and ours the second time, nobody comes', async () => {
+test('D3 rebinding from a public to an internal address makes no connection', async () => {
   const listener = await everywhere()
   const clock = new VirtualClock()
-  // Of no network that is in use: the connection fails, or waits until time is up.
+  // An address of an unused network: the connection fails or times out.
   const lookup = flipping(['2000::1'], ['127.0.0.1'])
   const { post } = poster({ lookup, clock })
   const posting = post({ url: `https://rebind.example.com:${listener.port}/` })
@@ -54,22 +55,22 @@ test('rebinding: public at first and ours the second time, nobody comes', async 
   clock.advance(10_000)
   expect(['connect', 'timeout']).toContain(fault(first ?? (await posting)))
   expect(lookup.asked()).toBe(1)
-  expect(fault(await post({ url: `https://rebind.example.com:${listener.port}/` }))).toBe('guarded')
+  expect(fault(await post({ url: `https://rebind.example.com:${listener.port}/` }))).toBe('dns')
   expect(listener.connections()).toBe(0)
 })
 
-/** Long enough for the lookup, which is a matter of microtasks. */
+/** Enough microtasks for the lookup. */
 async function soon(): Promise<undefined> {
   await new Promise((resolve) => void setImmediate(resolve))
   return undefined
 }
 
-test('rebinding: allowed at first and forbidden at the next connection, which is not made', async () => {
+test('D3 rebinding between two connections makes no second connection', async () => {
   const { port } = await tlsEcho()
   const lookup = flipping(['127.0.0.1'], ['0.0.0.0'])
   const { post } = poster({ lookup, allowLoopback: true, ca: CERTIFICATE })
   const url = `https://hook.example.com:${port}/`
-  expect([fault(await post({ url })), fault(await post({ url }))]).toEqual(['answered 200', 'guarded'])
+  expect([fault(await post({ url })), fault(await post({ url }))]).toEqual(['answered 200', 'dns'])
 })
 
 test.each([
@@ -78,16 +79,16 @@ test.each([
   ['the forbidden one in IPv6', ['8.8.8.8', '::ffff:127.0.0.1']],
   ['fifty, the last one forbidden', [...Array.from({ length: 49 }, (_, at) => `8.8.8.${at}`), '169.254.169.254']],
   ['what is no address', ['example.com']],
-])('%s: refused', async (_, answer) => {
+])('%s: rejected', async (_, answer) => {
   const listener = await everywhere()
   const { post } = poster({ lookup: async () => answer })
-  expect(fault(await post({ url: `https://x.example.com:${listener.port}/` }))).toBe('guarded')
+  expect(fault(await post({ url: `https://x.example.com:${listener.port}/` }))).toBe('dns')
   expect(listener.connections()).toBe(0)
 })
 
 const unknown: Lookup = async () => Promise.reject(new Error('queryA ENOTFOUND x.example.com'))
 
-test('without TLS nothing but the own machine is called, whoever answers for its name', async () => {
+test('without TLS only this machine is called, even if another host claims its name', async () => {
   const listener = await everywhere()
   for (const allowLoopback of [true, false]) {
     const { agent } = poster({ lookup: toUs, allowLoopback })
@@ -97,7 +98,7 @@ test('without TLS nothing but the own machine is called, whoever answers for its
   expect(listener.connections()).toBe(0)
 })
 
-test('who resets a connection at once is not taken for a forbidden address', async () => {
+test('a connection that is reset at once is not reported as forbidden', async () => {
   const server = createServer((socket) => void socket.resetAndDestroy())
   const port = await listening(server, '127.0.0.1')
   const { post } = poster({ allowLoopback: true })
@@ -105,13 +106,31 @@ test('who resets a connection at once is not taken for a forbidden address', asy
   expect(ends.filter((end) => end.kind !== 'failed' || !['connect', 'cut-off'].includes(end.why))).toEqual([])
 })
 
-test('a name without an address, and one that cannot be looked up', async () => {
-  expect(fault(await poster({ lookup: async () => [] }).post({ url: 'https://x.example.com/' }))).toBe('dns')
-  const end = await poster({ lookup: unknown }).post({ url: 'https://x.example.com/' })
-  expect(end).toMatchObject({ kind: 'failed', why: 'dns', error: expect.stringContaining('ENOTFOUND') as string })
+const postedBy = async (lookup: Lookup): Promise<PostResult> =>
+  poster({ lookup }).post({ url: 'https://x.example.com/' })
+
+test('only the log reveals whether an internal name exists', async () => {
+  const ends = [
+    await postedBy(unknown),
+    await postedBy(async () => []),
+    await postedBy(async () => ['10.0.0.1']),
+    await postedBy(async () => ['8.8.8.8', '169.254.169.254']),
+  ]
+  const said = { kind: 'failed', why: 'dns', error: 'The name leads to no public address.' }
+  expect(ends).toEqual(ends.map(() => expect.objectContaining(said) as unknown))
+  // The outcome of the batch and the stored attempt are the same too.
+  const reason = `dns: ${said.error}`
+  const outcomes = ends.map((end) => decideOutcome(end, ['a'], 0))
+  expect(outcomes).toEqual(outcomes.map(() => expect.objectContaining({ kind: 'retry', reason }) as unknown))
+  expect(outcomes.map((outcome) => ('detail' in outcome ? outcome.detail : undefined))).toEqual([
+    'x.example.com: queryA ENOTFOUND x.example.com',
+    'x.example.com has no address.',
+    'x.example.com resolves to 10.0.0.1, which is a forbidden address.',
+    'x.example.com resolves to 169.254.169.254, which is a forbidden address.',
+  ])
 })
 
-test('a name server that is silent costs the time of one connection', async () => {
+test('a silent name server costs one connect timeout', async () => {
   const clock = new VirtualClock()
   const asked = Promise.withResolvers<void>()
   const lookup = async (): Promise<never> => {
@@ -124,7 +143,7 @@ test('a name server that is silent costs the time of one connection', async () =
   expect(await posting).toMatchObject({ why: 'timeout', ms: 10_000 })
 })
 
-test('a deadline that is shorter than that counts while there is no connection yet, and nothing is sent after it', async () => {
+test('a shorter deadline applies before the connection exists, and nothing is sent after it', async () => {
   const clock = new VirtualClock()
   let said = ''
   const closed = Promise.withResolvers<void>()
@@ -153,7 +172,7 @@ test('a deadline that is shorter than that counts while there is no connection y
   expect(said).toBe('')
 })
 
-test('a certificate for another name, or of nobody, is no connection', async () => {
+test('a certificate for another name, or an untrusted one, makes no connection', async () => {
   const { port } = await tlsEcho()
   const trusting = poster({ lookup: toUs, allowLoopback: true, ca: CERTIFICATE })
   expect(fault(await trusting.post({ url: `https://other.example.com:${port}/` }))).toBe('tls')
@@ -162,7 +181,17 @@ test('a certificate for another name, or of nobody, is no connection', async () 
   expect(fault(await usual.post({ url: `https://hook.example.com:${port}/` }))).toBe('tls')
 })
 
-test('a handshake that stalls costs the time of one connection, and the socket is not kept', async () => {
+test('an untrusted certificate makes no connection, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  const { port } = await tlsEcho()
+  const usual = poster({ lookup: toUs, allowLoopback: true })
+  expect(fault(await usual.post({ url: `https://hook.example.com:${port}/` }))).toBe('tls')
+  const trusting = poster({ lookup: toUs, allowLoopback: true, ca: CERTIFICATE })
+  expect(fault(await trusting.post({ url: `https://other.example.com:${port}/` }))).toBe('tls')
+  expect(fault(await trusting.post({ url: `https://hook.example.com:${port}/` }))).toBe('answered 200')
+})
+
+test('a stalled handshake costs one connect timeout, and the socket is closed', async () => {
   const clock = new VirtualClock()
   const came = Promise.withResolvers<Socket>()
   const port = await listening(
@@ -177,13 +206,13 @@ test('a handshake that stalls costs the time of one connection, and the socket i
   await closed
 })
 
-test('a way out that is closed waits for nothing that is being connected', async () => {
+test('destroy does not wait for connections in the making', async () => {
   const came = Promise.withResolvers<Socket>()
   const port = await listening(
     createServer((socket) => came.resolve(socket.resume())),
     '127.0.0.1',
   )
-  // Time stands still: nothing else ends it.
+  // The virtual clock stands still, so no timeout can end the POST.
   const { post, agent } = poster({ clock: new VirtualClock(), allowLoopback: true })
   const posting = post({ url: `https://127.0.0.1:${port}/` })
   const closed = closing(await came.promise)
@@ -192,7 +221,7 @@ test('a way out that is closed waits for nothing that is being connected', async
   await closed
 })
 
-test('nobody listens there', async () => {
+test('a port without a listener is a connect failure', async () => {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -202,7 +231,7 @@ test('nobody listens there', async () => {
   expect(fault(await poster({ allowLoopback: true }).post({ url: `http://127.0.0.1:${port}/` }))).toBe('connect')
 })
 
-test('a proxy that the environment names is not used', async () => {
+test('a proxy from the environment is not used', async () => {
   const proxy = await everywhere()
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']) {
     vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`)

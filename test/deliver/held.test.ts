@@ -1,9 +1,9 @@
-// An endpoint that is paused, disabled or not reached through a fault of ours: what waits for it waits at no cost for as long as it
-// takes, and goes at once when it may.
+// Tests an endpoint that is paused, disabled, or unreachable through Sluice's own failure: its events wait without
+// any attempt, and are due at once afterwards.
 import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
-import type { DeliveryOptions } from '../../src/delivering.ts'
-import { Sluice } from '../../src/sluice.ts'
+import type { DeliveryOptions } from '../../src/app/deliveries.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { ownFile } from '../own-folder.ts'
@@ -11,53 +11,53 @@ import { delivery, subscriber } from './subscriber.ts'
 
 const EVENT = { type: 'version.new', data: 1 } as const
 
-/** An endpoint that is paused, and for which an event waits. */
+/** Creates a paused endpoint with a waiting event. */
 async function waitingFor(url: string, app: Sluice): Promise<string> {
-  const { id } = await app.endpoints.add({ url })
+  const { id } = await app.endpoints.create({ url })
   await app.endpoints.pause(id)
-  const back = app.events.once('run.again')
+  const back = app.once('run.deferred')
   await app.publish({ ...EVENT, id: 'a' })
   await back
   return id
 }
 
-it('one that is disabled for days and answers 410 again once it is enabled has lost nothing', async () => {
+it('D4 an endpoint that responds with 410 again after enable loses no event', async () => {
   const to = await subscriber({ status: 410 }, { status: 410 })
   const t = await underClock({ retry: [] })
   const { app } = t
-  const { id } = await app.endpoints.add({ url: to.url })
-  const back = app.events.once('run.again')
+  const { id } = await app.endpoints.create({ url: to.url })
+  const back = app.once('run.deferred')
   await app.publish({ ...EVENT, id: 'a' })
   await back
   await t.advance('48h')
-  const backAgain = app.events.once('run.again')
+  const backAgain = app.once('run.deferred')
   await app.endpoints.enable(id, { from: 'backlog' })
   expect(await backAgain).toMatchObject({ why: 'It answered 410: it is gone.' })
-  expect((await app.deadLetters.list()).items).toEqual([])
-  const done = app.events.once('run.done')
+  expect((await app.admin.deadLetters.list()).items).toEqual([])
+  const done = app.once('run.done')
   await app.endpoints.enable(id, { from: 'backlog' })
   expect(await done).toMatchObject({ attempt: 1 })
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a'], ['a']])
 })
 
-it('a lane that somebody unholds while its endpoint is paused is held again, and has lost nothing', async () => {
+it('a lane that an operator unholds while its endpoint is paused is held again, without losing an event', async () => {
   const to = await subscriber()
   const t = await underClock({ retry: [] })
   const { app } = t
   const id = await waitingFor(to.url, app)
   await t.advance('30h')
-  const backAgain = app.events.once('run.again')
-  await app.lanes.unhold('versions', id)
+  const backAgain = app.once('run.deferred')
+  await app.admin.lanes.unhold('versions', id)
   await backAgain
-  expect((await app.lanes.get('versions', id))?.hold).toMatchObject({ reason: 'The endpoint is paused.' })
-  expect((await app.deadLetters.list()).items).toEqual([])
-  const done = app.events.once('run.done')
+  expect((await app.admin.lanes.get('versions', id))?.hold).toMatchObject({ reason: 'The endpoint is paused.' })
+  expect((await app.admin.deadLetters.list()).items).toEqual([])
+  const done = app.once('run.done')
   await app.endpoints.resume(id)
   await done
   expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
 })
 
-it('a hold of ours that comes after somebody has let the endpoint go does not stay', async () => {
+it('a late hold does not stay after the endpoint was enabled', async () => {
   const to = await subscriber()
   const store = await openStore('memory:')
   const [holding, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -77,10 +77,10 @@ it('a hold of ours that comes after somebody has let the endpoint go does not st
   await app.endpoints.resume(id)
   resumed.resolve()
   await to.reached(1)
-  await expect.poll(() => app.lanes.get('versions', id)).toBeUndefined()
+  await expect.poll(() => app.admin.lanes.get('versions', id)).toBeUndefined()
 })
 
-it('nor does that of a pause, if somebody resumes before it is there', async () => {
+it('a late hold of a pause does not stay after resume', async () => {
   const to = await subscriber()
   const store = await openStore('memory:')
   const { app, endpoint, send } = await delivery({ window: { quiet: '1h' } }, store)
@@ -94,19 +94,19 @@ it('nor does that of a pause, if somebody resumes before it is there', async () 
   }
   await app.endpoints.pause(id)
   await to.reached(1)
-  await expect.poll(() => app.lanes.get('versions', id)).toBeUndefined()
+  await expect.poll(() => app.admin.lanes.get('versions', id)).toBeUndefined()
 })
 
-it('who lets it go after it was held, and before its batch is given back, need not wait for it', async () => {
+it('resume between the hold and the settlement makes the batch due at once', async () => {
   const to = await subscriber()
   const store = await openStore('memory:')
   const { app, endpoint, send } = await delivery({}, store)
   const { id } = await endpoint({ url: to.url })
   await app.endpoints.pause(id)
-  const turn = store.turn.bind(store)
-  store.turn = async (call) => {
+  const turn = store.settleAndClaim.bind(store)
+  store.settleAndClaim = async (call) => {
     if (call.settle.length > 0) {
-      store.turn = turn
+      store.settleAndClaim = turn
       await app.endpoints.resume(id)
     }
     return turn(call)
@@ -115,11 +115,11 @@ it('who lets it go after it was held, and before its batch is given back, need n
   await to.reached(1)
 })
 
-it('so does one that is enabled by whoever hears that it was disabled', async () => {
+it('enable from a listener of endpoint.disabled makes the batch due at once', async () => {
   const to = await subscriber({ status: 410 })
   const { app, endpoint, send } = await delivery({}, ownFile())
   const { id } = await endpoint({ url: to.url })
-  app.events.on('endpoint.disabled', () => void app.endpoints.enable(id, { from: 'backlog' }))
+  app.on('endpoint.disabled', () => void app.endpoints.enable(id, { from: 'backlog' }))
   await send(['a'])
   await to.reached(2)
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
@@ -127,14 +127,14 @@ it('so does one that is enabled by whoever hears that it was disabled', async ()
 
 const DAY = { status: 503, headers: { 'retry-after': '86400' } } as const
 
-it('75 hours after its first failure a batch is dead, however much patience was asked for', async () => {
+it('D4 a batch is dead 75 hours after its first failure, despite any Retry-After', async () => {
   const to = await subscriber(DAY, DAY, DAY, DAY, DAY)
   const t = await underClock({})
   const { app } = t
-  const { id } = await app.endpoints.add({ url: to.url })
-  const dead = app.events.once('run.dead')
+  const { id } = await app.endpoints.create({ url: to.url })
+  const dead = app.once('run.dead')
   for (let day = 0; day < 4; day++) {
-    const retried = app.events.once('run.retry')
+    const retried = app.once('run.retry')
     if (day === 0) await app.publish(EVENT)
     else await t.advance('24h')
     expect(await retried).toMatchObject({ after: 86_400_000 })
@@ -144,19 +144,19 @@ it('75 hours after its first failure a batch is dead, however much patience was 
   expect((await app.endpoints.get(id))?.health).toMatchObject({ failedBatches: 1 })
 })
 
-it('what waited for days before its first try has its 75 hours from then on', async () => {
+it('D4 the 75 hours start with the first failure, not with the arrival', async () => {
   const to = await subscriber({ status: 503 }, { status: 503 })
   const t = await underClock({})
   const { app } = t
   const id = await waitingFor(to.url, app)
   await t.advance('100h')
-  const retried = app.events.once('run.retry')
+  const retried = app.once('run.retry')
   await app.endpoints.resume(id)
   await retried
-  const retriedAgain = app.events.once('run.retry')
+  const retriedAgain = app.once('run.retry')
   await t.advance('6s')
   await retriedAgain
-  const done = app.events.once('run.done')
+  const done = app.once('run.done')
   await t.advance('36s')
   await done
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a'], ['a']])
@@ -164,7 +164,7 @@ it('what waited for days before its first try has its 75 hours from then on', as
 
 async function underClock(options: Partial<DeliveryOptions>): Promise<TestApp> {
   const key = randomBytes(32).toString('base64')
-  const app = new Sluice({ store: 'memory:', log: false, key, delivery: { allowLoopback: true } })
+  const app = new Sluice({ store: 'memory:', log: false, encryptionKey: key, delivery: { allowLoopback: true } })
   app.delivery('versions', { on: 'version.*', ...options })
   const t = await testApp(app)
   onTestFinished(() => t.stop())

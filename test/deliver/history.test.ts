@@ -1,9 +1,17 @@
-// What is kept of the POSTs to an endpoint, and what it makes of the endpoint's health.
+// Tests the stored history of an endpoint's POSTs, and the health that is computed from it.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CLOSED, type Breaker } from '../../src/deliver/breaker.ts'
-import { healthOf } from '../../src/deliver/health.ts'
-import { kept, merged, NO_HISTORY, noted, ofTheDay, type History, type PostNote } from '../../src/deliver/history.ts'
+import { CLOSED, type Breaker } from '../../src/deliver/health/breaker.ts'
+import { computeHealth } from '../../src/deliver/health/health.ts'
+import {
+  cleanText,
+  mergeHistories,
+  NO_HISTORY,
+  addNotes,
+  sumLastDay,
+  type PostHistory,
+  type PostNote,
+} from '../../src/deliver/health/history.ts'
 
 const HOUR = 3_600_000
 const NOON = Date.UTC(2026, 0, 1, 12)
@@ -13,8 +21,8 @@ function post(more: Partial<PostNote> = {}): PostNote {
   return { ...usual, latency: 1_000, isLast: false, ...more }
 }
 
-function historyOf(...posts: readonly Partial<PostNote>[]): History {
-  return noted(NO_HISTORY, posts.map(post))
+function historyOf(...posts: readonly Partial<PostNote>[]): PostHistory {
+  return addNotes(NO_HISTORY, posts.map(post))
 }
 
 const failed = (more: Partial<PostNote> = {}): Partial<PostNote> => ({
@@ -23,12 +31,12 @@ const failed = (more: Partial<PostNote> = {}): Partial<PostNote> => ({
   ...more,
 })
 
-function dead(n: number): History {
+function dead(n: number): PostHistory {
   return historyOf(...Array.from({ length: n }, () => failed({ isLast: true })))
 }
 
 describe('a history', () => {
-  test('adds up, whoever noted what first', () => {
+  test('notes add up in any order', () => {
     const notes = fc.record({
       at: fc.integer({ min: NOON, max: NOON + 23 * HOUR }),
       ms: fc.integer({ min: 0, max: 30_000 }),
@@ -38,52 +46,52 @@ describe('a history', () => {
       fc.property(fc.uniqueArray(notes, { selector: ({ at }) => at, maxLength: 40 }), fc.nat(40), (some, cut) => {
         const all = some.toSorted((one, other) => one.at - other.at)
         const [one, other] = [historyOf(...all.slice(0, cut)), historyOf(...all.slice(cut))]
-        expect(merged(one, other)).toEqual(historyOf(...all))
-        expect(merged(other, one)).toEqual(historyOf(...all))
+        expect(mergeHistories(one, other)).toEqual(historyOf(...all))
+        expect(mergeHistories(other, one)).toEqual(historyOf(...all))
       }),
     )
   })
 
-  test('is of bounded size, whatever is answered', () => {
+  test('a history has a bounded size', () => {
     const flood = '\u0000"\\\uD800é'.repeat(10_000)
     let history = NO_HISTORY
     for (let n = 0; n < 2_000; n++) {
-      history = noted(history, [post({ at: NOON + n * HOUR, answer: flood, error: flood, run: `r${n}` })])
+      history = addNotes(history, [post({ at: NOON + n * HOUR, answer: flood, error: flood, run: `r${n}` })])
     }
     expect(history.hours).toHaveLength(24)
     expect(history.attempts).toHaveLength(50)
     expect(history.attempts.at(-1)?.run).toBe('r1999')
     expect(JSON.stringify(history).length).toBeLessThan(300_000)
-    expect(kept('a\u001b[31mb')).toBe('a [31mb')
+    expect(cleanText('a\u001b[31mb')).toBe('a [31mb')
   })
 
-  test('a fault of ours counts nowhere, drives nothing out, and is there once for each run', () => {
+  test("Sluice's own failure counts nowhere, displaces nothing, and is listed once per run", () => {
     const ours = (n: number): Partial<PostNote> => failed({ run: 'stuck', at: NOON + n, isOurs: true })
     const before = historyOf(failed({ run: 'other', at: NOON - 1, isOurs: true }), failed())
-    const all = [...Array(200).keys()].reduce((history, n) => merged(history, historyOf(ours(n))), before)
+    const all = [...Array(200).keys()].reduce((history, n) => mergeHistories(history, historyOf(ours(n))), before)
     expect(all.attempts.map(({ run, at }) => [run, at - NOON])).toEqual([
       ['other', -1],
       ['r', 0],
       ['stuck', 199],
     ])
-    expect(ofTheDay(all, NOON)).toEqual(ofTheDay(historyOf(failed()), NOON))
+    expect(sumLastDay(all, NOON)).toEqual(sumLastDay(historyOf(failed()), NOON))
   })
 
-  test('counts a day, and no longer', () => {
+  test('a history counts one day', () => {
     const history = historyOf(failed({ isLast: true, latency: 9_999 }), { at: NOON + HOUR, ms: 40, latency: 3_000 })
-    expect(ofTheDay(history, NOON + HOUR)).toMatchObject({ delivered: 1, failed: 1, dead: 1, ms: 60, latency: 3_000 })
-    expect(ofTheDay(history, NOON + 24 * HOUR)).toMatchObject({ delivered: 1, failed: 0, dead: 0 })
-    expect(ofTheDay(history, NOON + 25 * HOUR)).toMatchObject({ delivered: 0, failed: 0 })
+    expect(sumLastDay(history, NOON + HOUR)).toMatchObject({ delivered: 1, failed: 1, dead: 1, ms: 60, latency: 3_000 })
+    expect(sumLastDay(history, NOON + 24 * HOUR)).toMatchObject({ delivered: 1, failed: 0, dead: 0 })
+    expect(sumLastDay(history, NOON + 25 * HOUR)).toMatchObject({ delivered: 0, failed: 0 })
     expect(history.lastSuccess).toBe(NOON + HOUR)
   })
 })
 
 describe('health', () => {
-  const of = (breaker: Breaker, history: History = NO_HISTORY, stuck = 0): ReturnType<typeof healthOf> =>
-    healthOf({ breaker, history, stuck, now: NOON })
+  const of = (breaker: Breaker, history: PostHistory = NO_HISTORY, stuck = 0): ReturnType<typeof computeHealth> =>
+    computeHealth({ breaker, history, stuck, now: NOON })
   const failing = { failures: 5, since: NOON - HOUR } as const
 
-  test('figures are of all attempts of the day', () => {
+  test('the stats cover all attempts of the day', () => {
     const history = historyOf(
       { latency: 1_000, ms: 10 },
       { latency: 2_000, ms: 20 },
@@ -118,13 +126,13 @@ describe('health', () => {
     expect(health.consecutiveFailures).toBe(breaker.failures)
   })
 
-  test('is degraded while the fault is ours, until something gets through', () => {
+  test("an endpoint is degraded during Sluice's own failure, until a batch gets through", () => {
     const ours = historyOf(failed({ isOurs: true }))
     expect(of(CLOSED, ours)).toMatchObject({ status: 'degraded', why: 'It answered 500.', attempts: 0 })
-    expect(of(CLOSED, merged(ours, historyOf({ at: NOON + 1 })))).toMatchObject({ status: 'up', attempts: 1 })
+    expect(of(CLOSED, mergeHistories(ours, historyOf({ at: NOON + 1 })))).toMatchObject({ status: 'up', attempts: 1 })
   })
 
-  test('is degraded by more than 100 batches that were given up, and down by one that nothing takes up', () => {
+  test('more than 100 dead batches make an endpoint degraded; one stuck batch makes it down', () => {
     expect(of(CLOSED, dead(100))).toMatchObject({ status: 'up', failedBatches: 100 })
     expect(of(CLOSED, dead(101))).toMatchObject({ status: 'degraded', failedBatches: 101 })
     expect(of(CLOSED, NO_HISTORY, 1)).toMatchObject({ status: 'down', stuckBatches: 1 })

@@ -1,24 +1,24 @@
-// Answers that are meant to hurt: each costs one attempt, one deadline at most, and next to no memory.
+// Tests hostile responses: each costs one attempt, at most one deadline, and little memory.
 import { createServer, type Socket } from 'node:net'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import type { Posted } from '../../src/deliver/post.ts'
+import type { PostResult } from '../../src/deliver/http/post.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { closing, listening, poster } from './listener.ts'
 
 const KEPT = 16 * 1024
-/** What lies in the buffers of the system on both sides. */
+/** The size of the socket buffers of the system on both sides. */
 const IN_BUFFERS = 32 * 1024 * 1024
 const OK = 'HTTP/1.1 200 OK\r\n'
 
 interface Attacked {
-  readonly end: Posted
-  /** Taken from the attacker, by us and by the system. */
+  readonly end: PostResult
+  /** The bytes that Sluice and the system accepted from the attacker. */
   readonly sent: number
   readonly attempts: number
 }
 
-/** Sends the head, then the same bytes over and over while they are taken, or up to `most`. */
+/** Sends the head and then the same bytes repeatedly, up to `most`. */
 async function attacked(head: string, over: Buffer, most: number): Promise<Attacked> {
   let attempts = 0
   const closed = Promise.withResolvers<Socket>()
@@ -47,9 +47,9 @@ test.each([
   ['with a length', `content-length: ${GIGABYTE}\r\n\r\n`, Buffer.alloc(65_536, 'x')],
   ['in chunks', 'transfer-encoding: chunked\r\n\r\n', Buffer.from(`8000\r\n${'x'.repeat(0x80_00)}\r\n`)],
   ['until it hangs up', '\r\n', Buffer.alloc(65_536, 'x')],
-])('a gigabyte %s: 16 KB are kept, and the connection is not', async (_, head, over) => {
+])('a gigabyte %s: 16 KB are kept, and the connection is closed', async (_, head, over) => {
   const { end, sent, attempts } = await attacked(OK + head, over, GIGABYTE)
-  expect(end).toMatchObject({ kind: 'answered', status: 200, isWhole: false })
+  expect(end).toMatchObject({ kind: 'answered', status: 200, isComplete: false })
   expect(end.kind === 'answered' && end.body.equals(Buffer.alloc(KEPT, 'x'))).toBe(true)
   expect(sent).toBeLessThan(IN_BUFFERS)
   expect(attempts).toBe(1)
@@ -58,10 +58,10 @@ test.each([
 test.each([
   ['gzip', gzipSync(Buffer.alloc(64 * 1024 * 1024))],
   ['br', brotliCompressSync(Buffer.alloc(64 * 1024 * 1024))],
-])('a bomb packed by %s stays packed', async (encoding, bomb) => {
+])('a compressed bomb (%s) is not decompressed', async (encoding, bomb) => {
   const head = `content-encoding: ${encoding}\r\ncontent-length: ${bomb.length}\r\n\r\n`
   const { end } = await attacked(OK + head, bomb, bomb.length)
-  expect(end).toMatchObject({ kind: 'answered', status: 200, isWhole: bomb.length <= KEPT })
+  expect(end).toMatchObject({ kind: 'answered', status: 200, isComplete: bomb.length <= KEPT })
   expect(end.kind === 'answered' && end.body.equals(bomb.subarray(0, KEPT))).toBe(true)
 })
 
@@ -75,8 +75,8 @@ test.each([
   expect(attempts).toBe(1)
 })
 
-/** Each step is a byte more, after time that no timer for pauses would notice; none of them is the last. */
-async function dripped(head: string, drip: string): Promise<{ readonly end: Posted; readonly attempts: number }> {
+/** Sends one more byte per step, too often for an idle timeout, and never the last one. */
+async function dripped(head: string, drip: string): Promise<{ readonly end: PostResult; readonly attempts: number }> {
   const clock = new VirtualClock()
   let attempts = 0
   const came = Promise.withResolvers<Socket>()
@@ -104,13 +104,13 @@ test.each([
   ['of chunks', `${OK}transfer-encoding: chunked\r\n\r\n`, '1\r\nx\r\n'],
   ['in the head', `${OK}x-drip: `, 'x'],
   ['of answers that say to wait', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
-])('a drip %s ends at the deadline', async (_, head, drip) => {
+])('a slow response %s ends at the deadline', async (_, head, drip) => {
   const { end, attempts } = await dripped(head, drip)
   expect(end).toMatchObject({ kind: 'failed', why: 'timeout', ms: 30_000 })
   expect(attempts).toBe(1)
 })
 
-test('a flood of answers that say to wait ends at the deadline too', async () => {
+test('a flood of 1xx responses ends at the deadline too', async () => {
   const clock = new VirtualClock()
   const flooded = Promise.withResolvers<void>()
   const server = createServer((socket) => {

@@ -1,4 +1,4 @@
-// An app that delivers one event to each of these endpoints at once, and says what that cost: attempts, bytes kept, memory.
+// This app delivers one event to each given endpoint at once, and prints the cost: attempts, stored bytes and memory.
 import { randomBytes } from 'node:crypto'
 import { Sluice } from '../../src/index.ts'
 import type { HostileReport } from './hostile-delivery.faults.test.ts'
@@ -7,26 +7,25 @@ const [friendly = '', ...hostile] = process.argv.slice(2)
 const app = new Sluice({
   store: 'memory:',
   log: false,
-  key: randomBytes(32).toString('base64'),
+  encryptionKey: randomBytes(32).toString('base64'),
   delivery: { allowLoopback: true, deadline: 2_000 },
 })
 app.delivery('versions', { on: 'version.*', retry: [] })
 await app.start()
 
-/** Of those that ended while this many were awaited. */
+/** Returns the deliveries that ended while this many were awaited. */
 async function delivered(urls: readonly string[], type: string): Promise<readonly string[]> {
   const ids: string[] = []
-  for (const url of urls) ids.push((await app.endpoints.add({ url, eventFilter: [type] })).id)
+  for (const url of urls) ids.push((await app.endpoints.create({ url, eventFilter: [type] })).id)
   const ended = Promise.withResolvers<void>()
   let left = urls.length
-  for (const name of ['run.done', 'run.dead'] as const)
-    app.events.on(name, () => (--left === 0 ? ended.resolve() : undefined))
+  for (const name of ['run.done', 'run.dead'] as const) app.on(name, () => (--left === 0 ? ended.resolve() : undefined))
   await app.publish({ type, data: { text: 'x'.repeat(100) } })
   await ended.promise
   return ids
 }
 
-// What is loaded and compiled by the first is no cost of the others.
+// The first delivery loads and compiles code, which is not a cost of the others.
 await delivered(
   Array.from({ length: 20 }, () => friendly),
   'version.friendly',

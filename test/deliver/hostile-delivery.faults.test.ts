@@ -1,4 +1,4 @@
-// Answers that are meant to hurt, to an app that delivers: fifty of them at once cost one attempt each, and no memory.
+// Tests fifty hostile responses at once in a delivering app: each costs one attempt, and together little memory.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -9,10 +9,10 @@ import { expect, test } from 'vitest'
 import { listening } from './listener.ts'
 
 export interface HostileReport {
-  /** Of the resident memory, at its highest. */
+  /** The peak growth of the resident memory. */
   readonly grown: number
   readonly ends: readonly { readonly status: string; readonly attempts: number }[]
-  /** The longest record of a delivery, as JSON. */
+  /** The length of the longest delivery record, as JSON. */
   readonly kept: number
 }
 
@@ -21,14 +21,14 @@ const EACH = 8
 const MEGABYTE = 1024 * 1024
 const GIGABYTE = 1024 * MEGABYTE
 const OK = 'HTTP/1.1 200 OK\r\n'
-/** Of all of them together: each by itself would take several times as much if it were listened to. */
+/** For all responses together. Reading a single one completely would take several times as much. */
 const MEMORY = 96 * MEGABYTE
 
 const QUICK = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
 type Attack = (socket: Socket) => void
 
-/** The same bytes over and over, as long as they are taken. */
+/** Sends the same bytes repeatedly while they are accepted. */
 function pouring(head: string, over: Buffer): Attack {
   return (socket) => {
     socket.once('data', () => {
@@ -62,7 +62,7 @@ const dripping: Attack = (socket) => {
 }
 
 const ATTACKS: Readonly<Record<string, { readonly attack: Attack; readonly end: 'SUCCESS' | 'FAILED' }>> = {
-  // Who answers 200 has taken the batch, whatever comes after that.
+  // A 200 accepts the batch, however the body continues.
   'a gigabyte': {
     attack: pouring(`${OK}content-length: ${GIGABYTE}\r\n\r\n`, Buffer.alloc(65_536, 'x')),
     end: 'SUCCESS',
@@ -102,7 +102,7 @@ async function reported(urls: readonly string[]): Promise<HostileReport> {
   return JSON.parse(said) as HostileReport
 }
 
-test('each costs one attempt, its delivery ends as its status says, and all of them at once take next to no memory', async () => {
+test('each hostile response costs one attempt and ends by its status, and all of them at once take little memory', async () => {
   const friendly = await attacker(saying('', Buffer.from('ok')))
   const names = Object.keys(ATTACKS)
   const attackers = await Promise.all(Object.values(ATTACKS).map(({ attack }) => attacker(attack)))

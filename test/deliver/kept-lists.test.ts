@@ -1,13 +1,17 @@
-// What deliveries keep in memory between two looks at the store: who wants what, and notes that are not written yet.
+// Tests what deliveries keep in memory between two reads of the store: the subscriptions, and unwritten notes.
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EndpointDocs } from '../../src/deliver/endpoint-docs.ts'
-import { Histories } from '../../src/deliver/histories.ts'
-import { ofTheDay, type PostNote } from '../../src/deliver/history.ts'
+import { HistoryStore } from '../../src/deliver/health/history-store.ts'
+import { sumLastDay, type PostNote } from '../../src/deliver/health/history.ts'
 import { Subscriptions } from '../../src/deliver/subscriptions.ts'
 import { FlowEvent } from '../../src/model/flow-event.ts'
 import { openStore } from '../../src/store/open.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
+
+const NO_TEXTS = (): never => {
+  throw new Error('Nothing here is confidential.')
+}
 
 const EVENT = new FlowEvent({
   id: 'e',
@@ -41,7 +45,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
 
 const BY = { by: 'ada', what: 'a test' } as const
 
-test('whoever asks for the list while it is read gets one that is newer than what they know', async () => {
+test('refresh during a read waits for a newer read', async () => {
   const store = await openStore('memory:')
   let reads = 0
   const readDocs = store.readDocs.bind(store)
@@ -49,30 +53,30 @@ test('whoever asks for the list while it is read gets one that is newer than wha
     reads++
     return readDocs(call)
   }
-  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, routesHeard: () => 0 })
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, knownRoutesEpoch: () => 0 })
   const subscriptions = new Subscriptions(docs)
   await docs.add(endpoint('ep_1'), BY)
   const first = subscriptions.refresh()
   await docs.add(endpoint('ep_2'), BY)
   const others = Array.from({ length: 50 }, () => subscriptions.refresh())
   await Promise.all([first, ...others])
-  expect(subscriptions.of(EVENT).toSorted()).toEqual(['ep_1', 'ep_2'])
+  expect(subscriptions.matching(EVENT).toSorted()).toEqual(['ep_1', 'ep_2'])
   expect(subscriptions.epoch).toBe((await store.stats()).routes)
   expect(reads).toBeLessThanOrEqual(3)
 })
 
-test('a reading that fails is told to who waits for it, and not to the next', async () => {
+test('a failed read rejects its own callers only', async () => {
   const store = await openStore('memory:')
   let isDown = true
   const readDocs = store.readDocs.bind(store)
   store.readDocs = (call) => (isDown ? Promise.reject(new Error('no disk')) : readDocs(call))
-  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, routesHeard: () => 0 })
+  const docs = new EndpointDocs({ store: () => Promise.resolve(store), clock: systemClock, knownRoutesEpoch: () => 0 })
   const subscriptions = new Subscriptions(docs)
   await expect(subscriptions.refresh()).rejects.toThrow('no disk')
   isDown = false
   await docs.add(endpoint('ep_1'), BY)
   await subscriptions.refresh()
-  expect(subscriptions.of(EVENT)).toEqual(['ep_1'])
+  expect(subscriptions.matching(EVENT)).toEqual(['ep_1'])
 })
 
 const post = (n: number): PostNote => ({
@@ -87,7 +91,7 @@ const post = (n: number): PostNote => ({
   isLast: false,
 })
 
-test('of very many notes none is lost, also while the store does not take them', async () => {
+test('no note is lost while the store rejects writes', async () => {
   const store = await openStore('memory:')
   let isDown = true
   let writes = 0
@@ -97,17 +101,27 @@ test('of very many notes none is lost, also while the store does not take them',
     return isDown ? Promise.reject(new Error('no disk')) : writeDocs(call)
   }
   const clock = new VirtualClock(0)
-  const histories = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
+  const histories = new HistoryStore({
+    store: () => Promise.resolve(store),
+    clock,
+    gone: () => Promise.resolve([]),
+    texts: NO_TEXTS,
+  })
   for (let n = 0; n < 1_234; n++) histories.note('ep_1', post(n))
   expect(writes).toBe(0)
   clock.advance(2_000)
-  await histories.write()
+  await histories.flush()
   expect(writes).toBeGreaterThan(0)
   histories.note('ep_1', post(2_000))
   isDown = false
-  const history = (await histories.of(['ep_1'])).get('ep_1')
-  expect(history && ofTheDay(history, 0).delivered).toBe(1_235)
+  const history = (await histories.getAll(['ep_1'])).get('ep_1')
+  expect(history && sumLastDay(history, 0).delivered).toBe(1_235)
   expect(history?.attempts.at(-1)?.run).toBe('r2000')
-  const other = new Histories({ store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) })
-  expect(await other.of(['ep_1'])).toEqual(new Map([['ep_1', history]]))
+  const other = new HistoryStore({
+    store: () => Promise.resolve(store),
+    clock,
+    gone: () => Promise.resolve([]),
+    texts: NO_TEXTS,
+  })
+  expect(await other.getAll(['ep_1'])).toEqual(new Map([['ep_1', history]]))
 })

@@ -1,10 +1,10 @@
-// A listener on every address of this machine that counts who comes; and one request's worth of everything posting needs.
+// A listener on every address of this machine that counts connections, and the dependencies of one POST.
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { systemClock, type Clock } from '../../src/clock.ts'
-import { guardedAgent, type GuardOptions } from '../../src/deliver/guard.ts'
-import { post, type PostParts, type Posted, type PostRequest } from '../../src/deliver/post.ts'
+import { guardedAgent, type GuardOptions } from '../../src/deliver/http/guard.ts'
+import { post, type PostDependencies, type PostResult, type PostRequest } from '../../src/deliver/http/post.ts'
 
 export interface Listener {
   readonly port: number
@@ -27,12 +27,12 @@ export async function listening(server: Server, host?: string): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-/** However it ends. */
+/** Resolves when the socket closes, with or without an error. */
 export async function closing(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()))
 }
 
-/** Without a host it hears 0.0.0.0, 127.0.0.0/8, ::1 and what the network calls this machine. */
+/** Without a host it listens on 0.0.0.0, 127.0.0.0/8, ::1 and the network addresses of this machine. */
 export async function everywhere(): Promise<Listener> {
   let connections = 0
   const server = createServer((socket) => {
@@ -44,11 +44,11 @@ export async function everywhere(): Promise<Listener> {
 }
 
 export interface Poster {
-  readonly post: (what: Partial<PostRequest> & { readonly url: string }) => Promise<Posted>
+  readonly post: (what: Partial<PostRequest> & { readonly url: string }) => Promise<PostResult>
   readonly agent: ReturnType<typeof guardedAgent>
 }
 
-export function poster(options: Partial<GuardOptions & PostParts> & { readonly clock?: Clock } = {}): Poster {
+export function poster(options: Partial<GuardOptions & PostDependencies> & { readonly clock?: Clock } = {}): Poster {
   const clock = options.clock ?? systemClock
   const agent = guardedAgent({ ...options, clock })
   onTestFinished(async () => agent.destroy())

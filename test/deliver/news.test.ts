@@ -1,7 +1,7 @@
-// What happens to endpoints is published, so that flows and deliveries can carry it, and never goes in circles.
+// Tests that `endpoint.*` events are published for flows and deliveries, and never circulate forever.
 import { expect, it, onTestFinished } from 'vitest'
 import { randomBytes } from 'node:crypto'
-import { Sluice } from '../../src/sluice.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber, type Answer } from './subscriber.ts'
 
@@ -13,7 +13,7 @@ async function withFlow(): Promise<{ readonly app: Sluice; readonly heard: reado
   const app = new Sluice({
     store: 'memory:',
     log: false,
-    key: randomBytes(32).toString('base64'),
+    encryptionKey: randomBytes(32).toString('base64'),
     delivery: { allowLoopback: true },
   })
   app.delivery('all', { on: '**', retry: QUICK })
@@ -27,10 +27,10 @@ async function withFlow(): Promise<{ readonly app: Sluice; readonly heard: reado
   return { app, heard }
 }
 
-it('a flow hears that one opened, recovered and was disabled, of its tenant and with the reason', async () => {
+it('a flow receives endpoint.opened, recovered and disabled, with the tenant and the reason', async () => {
   const to = await subscriber(...failing(5), { status: 200 }, { status: 410 })
   const { app, heard } = await withFlow()
-  const { id } = await app.endpoints.add({ url: to.url, name: 'Ada', tenant: 't' })
+  const { id } = await app.endpoints.create({ url: to.url, name: 'Ada', tenant: 't' })
   const data = (reason: string): object => ({ endpoint: id, name: 'Ada', reason })
   await app.publish({ type: 'version.new', tenant: 't' })
   await expect.poll(() => heard).toHaveLength(2)
@@ -43,13 +43,13 @@ it('a flow hears that one opened, recovered and was disabled, of its tenant and 
   ])
 })
 
-it('a delivery carries it to who asked for it, never to itself, and not to who asked for everything', async () => {
+it('a delivery posts them to endpoints whose filter names them, never to their subject', async () => {
   const to = await subscriber({ status: 410 })
   const [asked, everything] = [await subscriber(), await subscriber()]
   const { app } = await withFlow()
-  const { id } = await app.endpoints.add({ url: to.url, eventFilter: ['version.*', 'endpoint.*'] })
-  await app.endpoints.add({ url: asked.url, eventFilter: ['endpoint.*'] })
-  await app.endpoints.add({ url: everything.url })
+  const { id } = await app.endpoints.create({ url: to.url, eventFilter: ['version.*', 'endpoint.*'] })
+  await app.endpoints.create({ url: asked.url, eventFilter: ['endpoint.*'] })
+  await app.endpoints.create({ url: everything.url })
   await app.publish({ id: 'a', type: 'version.new' })
   await asked.reached(1)
   expect(JSON.parse(asked.got[0]?.body ?? '')).toMatchObject({
@@ -57,22 +57,22 @@ it('a delivery carries it to who asked for it, never to itself, and not to who a
   })
   await app.publish({ id: 'b', type: 'order.new' })
   await expect.poll(() => everything.got.flatMap(({ ids }) => ids)).toEqual(['a', 'b'])
-  await expect.poll(async () => (await app.lanes.list({ flow: 'all' })).items.map(({ key }) => key)).toEqual([id])
-  const [lane] = (await app.lanes.list({ flow: 'all' })).items
+  await expect.poll(async () => (await app.admin.lanes.list({ flow: 'all' })).items.map(({ key }) => key)).toEqual([id])
+  const [lane] = (await app.admin.lanes.list({ flow: 'all' })).items
   expect([lane?.waiting, lane?.run?.events]).toEqual([0, 1])
 })
 
-it('two that tell each other how they fail come to rest', async () => {
+it("two endpoints that receive each other's events do not loop", async () => {
   const both = [await subscriber({ status: 410 }), await subscriber({ status: 410 })]
   const { app, heard } = await withFlow()
   const emitted: unknown[] = []
-  app.events.on('endpoint.disabled', ({ endpoint }) => emitted.push(endpoint))
+  app.on('endpoint.disabled', ({ endpoint }) => emitted.push(endpoint))
   const [one, other] = [
-    (await app.endpoints.add({ url: both[0]?.url ?? '', eventFilter: ['version.*', 'endpoint.*'] })).id,
-    (await app.endpoints.add({ url: both[1]?.url ?? '', eventFilter: ['endpoint.*'] })).id,
+    (await app.endpoints.create({ url: both[0]?.url ?? '', eventFilter: ['version.*', 'endpoint.*'] })).id,
+    (await app.endpoints.create({ url: both[1]?.url ?? '', eventFilter: ['endpoint.*'] })).id,
   ]
   await app.publish({ type: 'version.new' })
-  // The second is disabled by the news of the first, and that is no news.
+  // The event about the first endpoint disables the second one, which publishes no further event.
   await expect.poll(() => emitted).toEqual([one, other])
   await app.publish({ type: 'endpoint.last', source: 'sluice' }, { to: 'hears' })
   await expect.poll(() => heard.at(-1)?.[0]).toBe('endpoint.last')
@@ -82,7 +82,7 @@ it('two that tell each other how they fail come to rest', async () => {
   ])
 })
 
-it('a store that does not take the news costs nobody a delivery', async () => {
+it('a failed publish of an endpoint event fails no delivery', async () => {
   const store = await openStore('memory:')
   const append = store.append.bind(store)
   store.append = (call) =>
@@ -90,7 +90,7 @@ it('a store that does not take the news costs nobody a delivery', async () => {
   const to = await subscriber(...failing(5))
   const { app, endpoint, send } = await delivery({ retry: QUICK }, store)
   const { id } = await endpoint({ url: to.url })
-  const done = app.events.once('run.done')
+  const done = app.once('run.done')
   await send(['a'])
   await done
   expect(to.got).toHaveLength(6)

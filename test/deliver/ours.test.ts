@@ -1,23 +1,23 @@
-// What goes wrong on our side costs the endpoint nothing: no POST that should not be, no try, and somebody is told (D4).
+// D4: Sluice's own failures cost the endpoint nothing: no wrong POST and no attempt, and operators are notified.
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber } from './subscriber.ts'
 
-it('a failure of ours costs the endpoint no try, and is told to whoever looks why nothing comes', async () => {
+it("Sluice's own failure uses no attempt, and is listed among the attempts", async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
   const one = await delivery({ retry: [] }, store)
   const { id } = await one.endpoint({ url: to.url })
   await one.app.stop()
-  // It cannot open the secrets.
+  // This app cannot decrypt the secrets.
   const other = await delivery({ retry: [] }, store, randomBytes(32).toString('base64'))
-  const again = other.app.events.once('run.again')
+  const again = other.app.once('run.deferred')
   await other.send(['a'])
   expect(await again).toMatchObject({ after: 5_000 })
   expect(to.got).toEqual([])
-  expect((await other.app.deadLetters.list()).items).toEqual([])
-  const error = "Not the endpoint's fault: SEAL_UNKNOWN; the log says more."
+  expect((await other.app.admin.deadLetters.list()).items).toEqual([])
+  const error = "Not the endpoint's fault: ENCRYPTION_KEY_UNKNOWN; the log says more."
   await expect
     .poll(() => other.app.endpoints.deliveries(id))
     .toMatchObject([{ status: 'PENDING', attemptCount: 0, lastError: error, attempts: [{ error }] }])
@@ -30,25 +30,25 @@ it('a failure of ours costs the endpoint no try, and is told to whoever looks wh
   })
 })
 
-it('what could not be signed is not sent, and costs the endpoint no try', async () => {
+it('a batch that cannot be signed is not sent, and uses no attempt', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
   const { app, endpoint, send } = await delivery({ retry: [] }, store)
   const { id } = await endpoint({ url: to.url })
-  // As another version may have written it.
+  // Written as another version might have.
   const [doc] = (await store.readDocs({ kind: 'endpoint', ids: [id], after: '', n: 1 })).docs
   const kept = JSON.parse(Buffer.from(doc?.body ?? '').toString()) as object
   const body = Buffer.from(JSON.stringify({ ...kept, signing: { kind: 'none' } }))
   const writes = [{ kind: 'endpoint', id, ifRev: doc?.rev ?? 0, body }]
   await store.writeDocs({ writes, raiseRoutes: true, audit: undefined })
-  const again = app.events.once('run.again')
+  const again = app.once('run.deferred')
   await send(['a'])
   expect(await again).toMatchObject({ after: 5_000 })
   expect(to.got).toEqual([])
-  expect((await app.deadLetters.list()).items).toEqual([])
+  expect((await app.admin.deadLetters.list()).items).toEqual([])
 })
 
-it('what was delivered is not sent again because the store could not note how the endpoint has fared', async () => {
+it('a delivered batch is not sent again when its bookkeeping fails', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
   const isFaring = ({ writes }: Parameters<typeof store.writeDocs>[0]): boolean =>
@@ -58,13 +58,13 @@ it('what was delivered is not sent again because the store could not note how th
   const { app, endpoint, send } = await delivery({ retry: ['30ms', '30ms'] }, store)
   await endpoint({ url: to.url })
   to.answers.push({ status: 500 })
-  const done = app.events.once('run.done')
+  const done = app.once('run.done')
   await send(['a'])
   await done
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
 })
 
-it('one that is gone is asked again a little later while the store cannot note that it is', async () => {
+it('a 410 is retried soon if the store cannot record it', async () => {
   const store = await openStore('memory:')
   const to = await subscriber({ status: 410 })
   const writeDocs = store.writeDocs.bind(store)
@@ -72,10 +72,10 @@ it('one that is gone is asked again a little later while the store cannot note t
     call.writes.some(({ kind }) => kind === 'endpoint-fared') ? Promise.reject(new Error('no disk')) : writeDocs(call)
   const { app, endpoint, send } = await delivery({}, store)
   const { id } = await endpoint({ url: to.url })
-  const again = app.events.once('run.again')
+  const again = app.once('run.deferred')
   await send(['a'])
   expect(await again).toMatchObject({ after: 5_000 })
-  await expect.poll(async () => (await app.lanes.get('versions', id))?.run?.state).toBe('again')
-  expect((await app.lanes.get('versions', id))?.hold).toBeUndefined()
+  await expect.poll(async () => (await app.admin.lanes.get('versions', id))?.run?.state).toBe('snoozed')
+  expect((await app.admin.lanes.get('versions', id))?.hold).toBeUndefined()
   expect(to.got).toHaveLength(1)
 })

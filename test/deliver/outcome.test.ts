@@ -1,15 +1,15 @@
-// Each way a POST can end, and what becomes of the batch.
+// Tests each possible result of a POST and the outcome of its batch.
 import { expect, test } from 'vitest'
-import { answerRoom, outcomeOf, type DeliveryOutcome } from '../../src/deliver/outcome.ts'
-import type { Answered, PostFault } from '../../src/deliver/post.ts'
+import { responseBudget, decideOutcome, type DeliveryOutcome } from '../../src/deliver/outcome.ts'
+import type { PostResponse, PostFault } from '../../src/deliver/http/post.ts'
 
 const NOW = Date.UTC(2026, 10, 16)
 const EVENTS = ['a', 'b', 'c']
 
-function answered(status: number, over: Partial<Answered> & { readonly text?: string } = {}): DeliveryOutcome {
+function answered(status: number, over: Partial<PostResponse> & { readonly text?: string } = {}): DeliveryOutcome {
   const body = Buffer.from(over.text ?? '')
-  const usual = { kind: 'answered', status, retryAfter: undefined, date: undefined, isWhole: true, ms: 5 } as const
-  return outcomeOf({ ...usual, body, ...over }, EVENTS, NOW)
+  const usual = { kind: 'answered', status, retryAfter: undefined, date: undefined, isComplete: true, ms: 5 } as const
+  return decideOutcome({ ...usual, body, ...over }, EVENTS, NOW)
 }
 
 test.each([200, 201, 202, 204, 299])('%i is delivered', (status) => {
@@ -20,7 +20,7 @@ test('410 disables the endpoint', () => {
   expect(answered(410)).toEqual({ kind: 'disable', reason: 'It answered 410: it is gone.' })
 })
 
-test.each([300, 301, 302, 303, 304, 307, 308])('%i is a failure that says where to look', (status) => {
+test.each([300, 301, 302, 303, 304, 307, 308])('%i is a failure that names the redirect', (status) => {
   expect(answered(status)).toMatchObject({
     kind: 'retry',
     after: undefined,
@@ -28,7 +28,7 @@ test.each([300, 301, 302, 303, 304, 307, 308])('%i is a failure that says where 
   })
 })
 
-test.each([400, 401, 403, 404, 409, 413, 422, 500, 502, 504, 599])('%i is tried again on the schedule', (status) => {
+test.each([400, 401, 403, 404, 409, 413, 422, 500, 502, 504, 599])('%i is retried on the schedule', (status) => {
   expect(answered(status, { retryAfter: '60' })).toEqual({
     kind: 'retry',
     after: undefined,
@@ -54,7 +54,7 @@ test.each([
   expect(answered(status, { retryAfter })).toMatchObject({ kind: 'retry', after })
 })
 
-test('a date is read by the clock that wrote it', () => {
+test('a Retry-After date is compared with the Date header', () => {
   const end = answered(503, { retryAfter: HTTP_DATE, date: 'Mon, 16 Nov 2026 00:00:50 GMT' })
   expect(end).toMatchObject({ kind: 'retry', after: 10_000 })
 })
@@ -70,7 +70,7 @@ test.each<[PostFault, DeliveryOutcome['kind']]>([
   ['stopped', 'ours'],
   ['unsendable', 'ours'],
 ])('%s: %s', (why, kind) => {
-  expect(outcomeOf({ kind: 'failed', why, error: 'so', ms: 1 }, EVENTS, NOW)).toMatchObject({
+  expect(decideOutcome({ kind: 'failed', why, error: 'so', ms: 1 }, EVENTS, NOW)).toMatchObject({
     kind,
     reason: `${why}: so`,
   })
@@ -83,7 +83,7 @@ test.each([
   ['{"accepted":["a"],"failed":["c"]}', ['b', 'c']],
   ['{"accepted":["a","x"]}', ['b', 'c']],
   ['{"failed":["b","x",5,null]}', ['b']],
-])('%s: the rest goes on', (text, failed) => {
+])('%s: the other events are done', (text, failed) => {
   const reason = `It accepted ${3 - failed.length} of 3 events.`
   expect(answered(200, { text })).toEqual({ kind: 'partly', failed, reason })
   expect(answered(500, { text })).toMatchObject({ kind: 'retry' })
@@ -109,13 +109,13 @@ test.each([
   '{"failed":0}',
   '{"accepted":["a"',
   '{"__proto__":{"failed":["a"]}}',
-])('%j is a word for every caller: delivered', (text) => {
+])('%j is not about this batch: delivered', (text) => {
   expect(answered(200, { text })).toEqual({ kind: 'delivered' })
 })
 
-test('an answer that was not read to its end has no list, and every list fits', () => {
-  expect(answered(200, { text: '{"failed":["a"]}', isWhole: false })).toEqual({ kind: 'delivered' })
+test('a cut response has no list, and every complete list fits the budget', () => {
+  expect(answered(200, { text: '{"failed":["a"]}', isComplete: false })).toEqual({ kind: 'delivered' })
   const ids = Array.from({ length: 1_000 }, (_, at) => `${'é'.repeat(64)}${at}`)
   const said = JSON.stringify({ accepted: ids, failed: [] }, undefined, 8)
-  expect(Buffer.byteLength(said)).toBeLessThanOrEqual(answerRoom(ids))
+  expect(Buffer.byteLength(said)).toBeLessThanOrEqual(responseBudget(ids))
 })

@@ -1,12 +1,12 @@
-// One POST: what is sent, what is kept of the answer, and what is said when there is none.
+// Tests one POST: what is sent, what is kept of the response, and the error without one.
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
 import { systemClock } from '../../src/clock.ts'
-import { headersFault } from '../../src/deliver/headers.ts'
-import { post as postBy, type Posted } from '../../src/deliver/post.ts'
+import { headersFault } from '../../src/deliver/http/headers.ts'
+import { post as postBy, type PostResult } from '../../src/deliver/http/post.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { closing, everywhere, listening, poster } from './listener.ts'
 
@@ -14,13 +14,13 @@ async function served(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${await listening(createHttpServer(answer), '127.0.0.1')}/hook`
 }
 
-/** A server that says these bytes to whatever it hears. */
+/** A server that sends these bytes, regardless of the request. */
 async function saying(say: (socket: Socket) => void): Promise<string> {
   const server = createServer((socket) => void socket.once('data', () => say(socket)))
   return `http://127.0.0.1:${await listening(server, '127.0.0.1')}/hook`
 }
 
-test('the body arrives as it is, and so do the headers', async () => {
+test('the body and the headers arrive unchanged', async () => {
   const came = Promise.withResolvers<{ readonly request: IncomingMessage; readonly body: string }>()
   const url = await served((request, response) => {
     void text(request).then((body) => came.resolve({ request, body }))
@@ -28,7 +28,7 @@ test('the body arrives as it is, and so do the headers', async () => {
   })
   const { post } = poster({ allowLoopback: true, userAgent: 'NeoForge-Meta-API/1.0' })
   const body = Buffer.from('{"events":["é👍"]}')
-  const end = await post({ url, body, headers: { 'webhook-id': 'b-1' }, extra: { 'X-Team': 'a b' } })
+  const end = await post({ url, body, headers: { 'webhook-id': 'b-1' }, endpointHeaders: { 'X-Team': 'a b' } })
   const { request, body: heard } = await came.promise
   expect(heard).toBe(body.toString())
   expect([request.method, request.url]).toEqual(['POST', '/hook'])
@@ -42,19 +42,19 @@ test('the body arrives as it is, and so do the headers', async () => {
     'webhook-id': 'b-1',
     'x-team': 'a b',
   })
-  expect(end).toMatchObject({ kind: 'answered', status: 202, retryAfter: '7', isWhole: true })
+  expect(end).toMatchObject({ kind: 'answered', status: 202, retryAfter: '7', isComplete: true })
   expect(end.kind === 'answered' && end.body.toString()).toBe('{"accepted":[]}')
 })
 
-test('what one app may reach for development another may not, though it is the same URL in the same process', async () => {
+test('allowLoopback of one app does not affect another app with the same URL', async () => {
   let came = 0
   const url = await served((_request, response) => {
     came++
     response.end()
   })
   const { agent } = poster({ allowLoopback: true })
-  // By the URL alone: the agent would let it through.
-  const posted = (allowLoopback: boolean): Promise<Posted> =>
+  // Rejected by the URL alone; the agent would allow it.
+  const posted = (allowLoopback: boolean): Promise<PostResult> =>
     postBy({ url, body: Buffer.from('{}'), headers: {} }, { agent, clock: systemClock, allowLoopback })
   expect(await posted(true)).toMatchObject({ kind: 'answered', status: 200 })
   expect(await posted(false)).toMatchObject({ kind: 'failed', why: 'guarded' })
@@ -67,17 +67,20 @@ test.each([
   [16_385, undefined, false],
   [20_000, 20_000, true],
   [20_001, 20_000, false],
-])('an answer of %i bytes, of which %s may be read: whole is %s', async (length, maxAnswer, isWhole) => {
+])('a response of %i bytes with the limit %s: complete is %s', async (length, maxAnswer, isComplete) => {
   const url = await served((request, response) => {
     request.resume()
     response.end('x'.repeat(length))
   })
-  const end = await poster({ allowLoopback: true }).post({ url, ...(maxAnswer === undefined ? {} : { maxAnswer }) })
-  expect(end).toMatchObject({ kind: 'answered', isWhole })
+  const end = await poster({ allowLoopback: true }).post({
+    url,
+    ...(maxAnswer === undefined ? {} : { maxResponseBytes: maxAnswer }),
+  })
+  expect(end).toMatchObject({ kind: 'answered', isComplete })
   expect(end.kind === 'answered' && end.body.length).toBe(Math.min(length, maxAnswer ?? 16_384))
 })
 
-test('there is not a connection for each POST', async () => {
+test('POSTs share connections', async () => {
   const sockets = new Set<unknown>()
   const url = await served((request, response) => {
     sockets.add(request.socket)
@@ -85,7 +88,7 @@ test('there is not a connection for each POST', async () => {
   })
   const { post } = poster({ allowLoopback: true })
   for (let n = 0; n < 5; n++) expect(await post({ url })).toMatchObject({ status: 200 })
-  // The pool has not heard yet that one is free when the next POST comes at once.
+  // The pool may not know yet that a connection is free when the next POST starts at once.
   expect(sockets.size).toBeLessThanOrEqual(2)
 })
 
@@ -102,7 +105,7 @@ test.each([301, 302, 303, 307, 308])(
   },
 )
 
-test('the deadline is for everything together', async () => {
+test('the deadline covers the whole exchange', async () => {
   const clock = new VirtualClock()
   const came = Promise.withResolvers<Socket>()
   const url = await saying(came.resolve)
@@ -115,13 +118,13 @@ test('the deadline is for everything together', async () => {
   expect(await posting).toEqual({
     kind: 'failed',
     why: 'timeout',
-    error: 'There was no whole answer within 30000 ms.',
+    error: 'No complete response within 30000 ms.',
     ms: 30_000,
   })
   await closed
 })
 
-test('a process that stops does not wait', async () => {
+test('a stopping process does not wait', async () => {
   const stop = new AbortController()
   const url = await saying(() => stop.abort())
   const { post } = poster({ allowLoopback: true, signal: stop.signal })
@@ -141,13 +144,13 @@ test.each([
   expect(await poster({ allowLoopback: true }).post({ url })).toMatchObject({ kind: 'failed', why })
 })
 
-test('a refusal that is cut off is a refusal all the same', async () => {
+test('an error status with a cut body still counts', async () => {
   const url = await saying((socket) => socket.end('HTTP/1.1 429 No\r\nretry-after: 9\r\ncontent-length: 10\r\n\r\nsl'))
   expect(await poster({ allowLoopback: true }).post({ url })).toMatchObject({
     kind: 'answered',
     status: 429,
     retryAfter: '9',
-    isWhole: false,
+    isComplete: false,
   })
 })
 
@@ -172,19 +175,19 @@ test.each([
   ['', 'b'],
   ['x-a\r\nb', 'c'],
   ['x-long', 'x'.repeat(5_000)],
-])('a header %j of the endpoint is not sent, nor is anything else', async (name, value) => {
+])('a forbidden endpoint header %j fails the POST', async (name, value) => {
   const listener = await everywhere()
   const url = `http://127.0.0.1:${listener.port}/`
-  const end = await poster({ allowLoopback: true }).post({ url, extra: { [name]: value } })
+  const end = await poster({ allowLoopback: true }).post({ url, endpointHeaders: { [name]: value } })
   expect(end).toMatchObject({ kind: 'failed', why: 'unsendable' })
   expect(listener.connections()).toBe(0)
 })
 
-test('the same header twice, in two spellings', () => {
-  expect(headersFault({ 'x-a': '1', 'X-A': '2' })).toBe('x-a is there twice.')
+test('the same header in two spellings is rejected', () => {
+  expect(headersFault({ 'x-a': '1', 'X-A': '2' })).toBe('x-a occurs twice.')
 })
 
-test('whatever headers are let through, the request on the wire has these lines and no others', async () => {
+test('the request has exactly the expected lines for every accepted header', async () => {
   let heard = ''
   const server = createServer((socket) => {
     let said = ''
@@ -205,7 +208,7 @@ test('whatever headers are let through, the request on the wire has these lines 
   const word = fc.string({ unit: letter, maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(fc.dictionary(word, word, { maxKeys: 3 }), async (extra) => {
-      const end = await post({ url, extra, body: Buffer.from('{}') })
+      const end = await post({ url, endpointHeaders: extra, body: Buffer.from('{}') })
       if (headersFault(extra) !== undefined) return end.kind === 'failed' && end.why === 'unsendable'
       const lines = Object.entries(extra).map(([name, value]) => `${name.toLowerCase()}: ${value}`)
       expect(end.kind).toBe('answered')

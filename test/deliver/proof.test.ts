@@ -1,9 +1,9 @@
-// Who registers a URL proves that it is theirs: by the echo of a signed challenge, or by the handshake of CloudEvents. Until
-// then nothing else reaches it.
+// Tests the proof of ownership of a URL: the echo of a signed challenge, or the CloudEvents handshake. Nothing else
+// reaches the URL before.
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import type { DeliverySettings } from '../../src/delivery-settings.ts'
-import { Sluice } from '../../src/sluice.ts'
+import type { DeliverySettings } from '../../src/deliver/options.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber, type Answering, type Delivery } from './subscriber.ts'
 
@@ -17,7 +17,7 @@ function asking(settings: DeliverySettings): Promise<Delivery> {
 }
 
 describe('a challenge', () => {
-  it.each([echo, echoAsText])('that is echoed proves it: signed, and first of all', async (answer) => {
+  it.each([echo, echoAsText])('that is echoed proves the endpoint; it is signed and comes first', async (answer) => {
     const to = await subscriber(answer)
     const { app, endpoint, send } = await asking({ proof: 'challenge' })
     const added = await endpoint({ url: to.url })
@@ -40,16 +40,16 @@ describe('a challenge', () => {
     ['did not echo', ({ body }) => ({ status: 200, body })],
     ['answered 500', ({ body }) => ({ status: 500, body: challengeIn(body) })],
     ['answered 302', { status: 302, headers: { location: '/other' } }],
-  ])('that it %s does not; it gets nothing, until it is asked again and does', async (text, answer) => {
+  ])('that it %s does not prove it; nothing is posted until a later proof succeeds', async (text, answer) => {
     const to = await subscriber(answer, { status: 200 }, echo)
     const { app, endpoint, send } = await asking({ proof: 'challenge' })
     const added = await endpoint({ url: to.url })
     expect(added).toMatchObject({ proof: 'pending', proofError: expect.stringContaining(text) })
     const { id } = added
     await send(['a'])
-    await expect(app.endpoints.test(id)).rejects.toMatchObject({ code: 'NOT_POSSIBLE' })
+    await expect(app.endpoints.test(id)).rejects.toMatchObject({ code: 'CONFLICT' })
     await expect(app.publish({ type: 'version.new' }, { to: id })).rejects.toThrow('not proven')
-    expect((await app.lanes.list()).items).toEqual([])
+    expect((await app.admin.lanes.list()).items).toEqual([])
     expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'pending', proofError: expect.any(String) })
     expect(await app.endpoints.prove(id)).toMatchObject({ proof: 'proven' })
     await send(['b'])
@@ -57,25 +57,25 @@ describe('a challenge', () => {
     expect(to.got.map(({ ids }) => ids)).toEqual([[], [], [], ['b']])
   })
 
-  it('is asked of another url before that is taken', async () => {
+  it('is required before another url is stored', async () => {
     const [to, next] = [await subscriber(echo), await subscriber({ status: 404 }, echo)]
     const { app, endpoint } = await asking({ proof: 'challenge' })
     const { id } = await endpoint({ url: to.url })
-    const changed = app.endpoints.change(id, { url: next.url })
+    const changed = app.endpoints.update(id, { url: next.url })
     await expect(changed).rejects.toMatchObject({
       code: 'ENDPOINT_INVALID',
       message: expect.stringContaining('not proven'),
     })
     expect(await app.endpoints.get(id)).toMatchObject({ url: to.url, proof: 'proven' })
-    expect(await app.endpoints.change(id, { url: next.url, name: 'Ada' })).toMatchObject({
+    expect(await app.endpoints.update(id, { url: next.url, name: 'Ada' })).toMatchObject({
       url: next.url,
       proof: 'proven',
     })
-    expect(await app.endpoints.change(id, { name: 'Bob' })).toMatchObject({ name: 'Bob', proof: 'proven' })
+    expect(await app.endpoints.update(id, { name: 'Bob' })).toMatchObject({ name: 'Bob', proof: 'proven' })
     expect([to.got.length, next.got.length]).toEqual([1, 2])
   })
 
-  it('is another each time', async () => {
+  it('is different each time', async () => {
     const to = await subscriber(echo, echo)
     const { app, endpoint } = await asking({ proof: 'challenge' })
     const { id } = await endpoint({ url: to.url })
@@ -85,7 +85,7 @@ describe('a challenge', () => {
   })
 })
 
-it('what another process has proven counts for the next event', async () => {
+it('a proof in another process applies to the next event', async () => {
   const store = await openStore('memory:')
   const to = await subscriber({ status: 500 }, echo)
   const [one, other] = [
@@ -100,7 +100,7 @@ it('what another process has proven counts for the next event', async () => {
   expect(to.got.map(({ ids }) => ids)).toEqual([[], [], ['b']])
 })
 
-it('what was on its way to one that has to prove itself anew waits for that', async () => {
+it('waiting batches of an endpoint that must prove itself again wait for the proof', async () => {
   const store = await openStore('memory:')
   const to = await subscriber(echo, echo)
   const { app, endpoint, send } = await delivery({ window: { quiet: '1h' } }, store, undefined, { proof: 'challenge' })
@@ -113,8 +113,8 @@ it('what was on its way to one that has to prove itself anew waits for that', as
     raiseRoutes: false,
     audit: undefined,
   })
-  const held = app.events.once('lane.held')
-  const again = app.events.once('run.again')
+  const held = app.once('lane.held')
+  const again = app.once('run.deferred')
   await app.endpoints.trigger()
   expect(await held).toMatchObject({ reason: 'The endpoint is not proven.' })
   await again
@@ -149,7 +149,7 @@ describe('the handshake of CloudEvents', () => {
     ['WebHook-Allowed-Origin', { status: 200 }],
     ['other.example.com', leave({ 'webhook-allowed-origin': 'other.example.com' })],
     ['not hooks.example.com', leave({ 'webhook-allowed-origin': 'ooks.example.com' })],
-  ])('keeps us out: %s', async (text, answer) => {
+  ])('is refused: %s', async (text, answer) => {
     const to = await subscriber(answer)
     const { endpoint, send } = await asking(settings)
     expect(await endpoint({ url: to.url })).toMatchObject({
@@ -166,7 +166,7 @@ describe('the handshake of CloudEvents', () => {
     ['*', { proof: 'proven', rate: { rate: 2, per: '1s' } }],
     [undefined, { proof: 'pending', proofError: expect.stringContaining('Allowed-Rate') }],
     ['many', { proof: 'pending', proofError: expect.stringContaining('Allowed-Rate') }],
-  ])('is asked for our rate, and %s is obeyed', async (allowed, wanted) => {
+  ])('requests the rate, and applies %s', async (allowed, wanted) => {
     const rate = allowed === undefined ? {} : { 'webhook-allowed-rate': allowed }
     const to = await subscriber(leave({ 'webhook-allowed-origin': '*', ...rate }))
     const { endpoint } = await asking(settings)
@@ -174,20 +174,20 @@ describe('the handshake of CloudEvents', () => {
     expect(to.got[0]?.headers['webhook-request-rate']).toBe('120')
   })
 
-  it('a rate that it names unasked is obeyed too', async () => {
+  it('applies a rate that was not requested', async () => {
     const to = await subscriber(leave({ 'webhook-allowed-origin': '*', 'webhook-allowed-rate': '7' }))
     const { endpoint } = await asking(settings)
     expect(await endpoint({ url: to.url })).toMatchObject({ rate: { rate: 7, per: '1m' } })
   })
 
-  it('one that is not there is not proven', async () => {
+  it('does not prove an unreachable endpoint', async () => {
     const { endpoint } = await asking(settings)
     const added = await endpoint({ url: 'http://127.0.0.1:1/hook' })
     expect(added).toMatchObject({ proof: 'pending', proofError: expect.any(String) })
   })
 })
 
-it('no proof is asked for, unless said', async () => {
+it('no proof is required by default', async () => {
   const to = await subscriber()
   const { app, endpoint } = await delivery()
   const { id } = await endpoint({ url: to.url })
@@ -197,7 +197,7 @@ it('no proof is asked for, unless said', async () => {
   await expect(app.endpoints.prove('ep_nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
-it('who waits for a proof that is no longer asked for need not wait on', async () => {
+it('a pending endpoint is proven once the app requires no proof', async () => {
   const store = await openStore('memory:')
   const to = await subscriber({ status: 500 })
   const before = await delivery({}, store, undefined, { proof: 'challenge' })
@@ -218,6 +218,6 @@ it.each([
   { proof: 'cloudevents', origin: 'https://hooks.example.com' },
   { proof: 'cloudevents', origin: 'evil\r\nx: y' },
   { proof: 'challenge', origin: 'hooks.example.com' },
-])('%o is refused', (settings) => {
+])('%o is rejected', (settings) => {
   expect(() => new Sluice({ store: 'memory:', delivery: settings as never })).toThrow(/delivery\.(?:proof|origin)/)
 })

@@ -1,22 +1,23 @@
-// What we sign is verified by the packages that receivers use, with either secret during a rotation, and by nothing else.
+// Tests that the packages of receivers verify our signatures, with either secret during a rotation, and reject all
+// others.
 import { createHmac } from 'node:crypto'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { batchBody } from '../../src/deliver/batch.ts'
 import { newSecret } from '../../src/deliver/secrets.ts'
-import { secretFaultFor, signedHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
+import { secretFaultFor, createSignatureHeaders, signingFault, type Signing } from '../../src/deliver/signing.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 1, 2, 3, 456)
 const ID = 'store-1a'
 const BODY = Buffer.from('{"type":"versions","timestamp":"2026-11-16T01:02:03.456Z","data":{"events":[{"id":"é"}]}}')
 
-// The packages ask the system what time it is.
+// The packages use the system clock.
 beforeEach(() => void vi.useFakeTimers({ now: NOW }))
 afterEach(() => void vi.useRealTimers())
 
 function standard(secrets: readonly string[], at = NOW): Record<string, string> {
-  return { ...signedHeaders({ kind: 'standard' }, { id: ID, at, body: BODY, secrets }) }
+  return { ...createSignatureHeaders({ kind: 'standard' }, { id: ID, at, body: BODY, secrets }) }
 }
 
 describe.each([
@@ -32,12 +33,12 @@ describe.each([
     }
   }
 
-  test('what is signed is verified', () => {
+  test('D1 a signed body is verified', () => {
     const secret = newSecret()
     expect(verified(secret, standard([secret]))).toBe('verified')
   })
 
-  test('a batch as we write it is verified', () => {
+  test('D1 a real batch is verified', () => {
     const secret = newSecret()
     const event = {
       id: 'e1',
@@ -48,11 +49,11 @@ describe.each([
       body: Buffer.from('{"n":12345678901234567890}'),
     }
     const body = batchBody({ kind: 'standard', type: 'versions' }, [event])
-    const headers = signedHeaders({ kind: 'standard' }, { id: ID, at: NOW, body, secrets: [secret] })
+    const headers = createSignatureHeaders({ kind: 'standard' }, { id: ID, at: NOW, body, secrets: [secret] })
     expect(verified(secret, { ...headers }, body)).toBe('verified')
   })
 
-  test('with either secret during a rotation, with no other, and not with one that has ended', () => {
+  test('either active secret verifies during a rotation, and no other', () => {
     const [newer, older, other] = [newSecret(), newSecret(), newSecret()]
     const headers = standard([newer, older])
     expect(verified(newer, headers)).toBe('verified')
@@ -61,7 +62,7 @@ describe.each([
     expect(verified(older, standard([newer]))).toBe('No matching signature found')
   })
 
-  test('not with a body, an id or a time that was changed', () => {
+  test('a changed body, id or time is rejected', () => {
     const secret = newSecret()
     const headers = standard([secret])
     const changed = Buffer.from(BODY.toString().replace('versions', 'version5'))
@@ -71,20 +72,20 @@ describe.each([
     expect(verified(secret, { ...headers, 'webhook-timestamp': later })).toBe('No matching signature found')
   })
 
-  test('a try of an hour ago is too old: each try is signed anew', () => {
+  test('a signature of an hour ago is too old, so each attempt is signed again', () => {
     const secret = newSecret()
     expect(verified(secret, standard([secret], NOW - 3_600_000))).toBe('Message timestamp too old')
   })
 })
 
-test('a secret that is not whsec_ is its bytes', () => {
+test('a secret without whsec_ is used as its bytes', () => {
   const secret = 'shared-secret-key-é'
   const raw = new StandardWebhook(Buffer.from(secret), { format: 'raw' })
   expect(raw.verify(BODY, standard([secret]))).toEqual(JSON.parse(BODY.toString()))
 })
 
-test('the known answer of the specification', () => {
-  const headers = signedHeaders(
+test('the test vector of the specification', () => {
+  const headers = createSignatureHeaders(
     { kind: 'standard' },
     {
       id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -100,8 +101,10 @@ test('the known answer of the specification', () => {
   })
 })
 
-test.each(['', 'a.b', 'a b', 'a\n'])('an id like %j leaves open what was signed, and is not', (id) => {
-  expect(() => signedHeaders({ kind: 'standard' }, { id, at: NOW, body: BODY, secrets: [newSecret()] })).toThrow('id')
+test.each(['', 'a.b', 'a b', 'a\n'])('an ambiguous id like %j is not signed', (id) => {
+  expect(() =>
+    createSignatureHeaders({ kind: 'standard' }, { id, at: NOW, body: BODY, secrets: [newSecret()] }),
+  ).toThrow('id')
 })
 
 test('without a secret nothing is signed', () => {
@@ -111,39 +114,39 @@ test('without a secret nothing is signed', () => {
 const byHand = (secret: string, encoding: 'hex' | 'base64'): string =>
   createHmac('sha256', secret).update(BODY).digest(encoding)
 
-test.each(['hex', 'base64'] as const)('a header of one’s own, in %s', (encoding) => {
+test.each(['hex', 'base64'] as const)('a custom header in %s', (encoding) => {
   const signing: Signing = { kind: 'hmac', header: 'X-Webhook-Signature', encoding, prefix: 'sha256=' }
-  const headers = signedHeaders(signing, { id: ID, at: NOW, body: BODY, secrets: ['shared-secret-key'] })
+  const headers = createSignatureHeaders(signing, { id: ID, at: NOW, body: BODY, secrets: ['shared-secret-key'] })
   expect(headers).toEqual({
     'webhook-id': ID,
     'X-Webhook-Signature': `sha256=${byHand('shared-secret-key', encoding)}`,
   })
 })
 
-test('where there is room for one only, the older secret goes on until it ends', () => {
+test('a header with room for one signature uses the older secret until it ends', () => {
   const secrets = ['the-newer-secret-1', 'the-older-secret-1']
   const signing: Signing = { kind: 'hmac', header: 'X-Sig', encoding: 'hex' }
-  expect(signedHeaders(signing, { id: ID, at: NOW, body: BODY, secrets })).toEqual({
+  expect(createSignatureHeaders(signing, { id: ID, at: NOW, body: BODY, secrets })).toEqual({
     'webhook-id': ID,
     'X-Sig': byHand('the-older-secret-1', 'hex'),
     'X-Sig-next': byHand('the-newer-secret-1', 'hex'),
   })
-  const bearer = signedHeaders({ kind: 'bearer' }, { id: ID, at: NOW, body: BODY, secrets })
+  const bearer = createSignatureHeaders({ kind: 'bearer' }, { id: ID, at: NOW, body: BODY, secrets })
   expect(bearer).toEqual({ 'webhook-id': ID, authorization: 'Bearer the-older-secret-1' })
 })
 
 const own = (header: string, prefix = ''): Signing => ({ kind: 'hmac', header, encoding: 'hex', prefix })
 
-test('what cannot be sent is told when it is chosen', () => {
+test('an invalid header is rejected when the signing is chosen', () => {
   for (const kind of ['standard', 'bearer'] as const) expect(signingFault({ kind })).toBeUndefined()
   expect(signingFault(own('X-Webhook-Signature', 'sha256='))).toBeUndefined()
-  expect(signingFault(own('host'))).toBe('host is not for an endpoint to say.')
-  expect(signingFault(own('x-a', 'a\r\n'))).toBe('The value of x-a is not plain printable text.')
+  expect(signingFault(own('host'))).toBe('An endpoint cannot set host.')
+  expect(signingFault(own('x-a', 'a\r\n'))).toBe('The value of x-a must be printable ASCII text.')
 })
 
-test('a secret fits the way it is used', () => {
+test('a secret must fit its signing', () => {
   for (const kind of ['standard', 'bearer'] as const) expect(secretFaultFor({ kind }, newSecret())).toBeUndefined()
-  expect(secretFaultFor({ kind: 'standard' }, 'short')).toBe('It has 5 bytes; 16 are the least.')
+  expect(secretFaultFor({ kind: 'standard' }, 'short')).toBe('It must have at least 16 bytes; got 5.')
   expect(secretFaultFor({ kind: 'standard' }, 'with a space in the middle')).toBeUndefined()
   expect(secretFaultFor({ kind: 'bearer' }, 'with a space in the middle')).toContain('without spaces')
 })
@@ -158,11 +161,11 @@ describe.each([
   [{ kind: 'toString' }, 'kind'],
   [{ kind: 'hmac', header: 'x-sig', encoding: 'latin1' }, 'encoding'],
   [{ kind: 'hmac', header: 'x-sig' }, 'encoding'],
-])('%o, which nobody knows', (signing, field) => {
-  test('is refused, and signs nothing', () => {
+])('the unknown signing %o', (signing, field) => {
+  test('is rejected and signs nothing', () => {
     expect(signingFault(signing as never)).toContain(field)
     const what = { id: ID, at: NOW, body: BODY, secrets: [newSecret()] }
-    expect(() => signedHeaders(signing as never, what)).toThrow()
+    expect(() => createSignatureHeaders(signing as never, what)).toThrow()
   })
 })
 
@@ -170,6 +173,6 @@ test.each([
   [{ kind: 'hmac', encoding: 'hex' }, 'header'],
   [{ kind: 'hmac', header: 'x-sig', encoding: 'hex', prefix: 1 }, 'x-sig'],
   [{ kind: 'standard', header: 'x-sig' }, 'header'],
-])('%o is not read as something else', (signing, field) => {
+])('%o is rejected instead of misread', (signing, field) => {
   expect(signingFault(signing as never)).toContain(field)
 })

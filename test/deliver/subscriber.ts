@@ -1,12 +1,12 @@
-// A subscriber on this machine that keeps what it was sent and answers as it is told; and an app that delivers to it.
+// A subscriber on this machine that records requests and sends the given responses; and an app that delivers to it.
 import { createServer } from 'node:http'
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import type { NewEndpoint } from '../../src/deliver/endpoint.ts'
-import type { AddedEndpoint } from '../../src/deliver/endpoints.ts'
-import type { DeliveryOptions } from '../../src/delivering.ts'
-import type { DeliverySettings } from '../../src/delivery-settings.ts'
-import { Sluice } from '../../src/sluice.ts'
+import type { CreatedEndpoint } from '../../src/deliver/endpoints.ts'
+import type { DeliveryOptions } from '../../src/app/deliveries.ts'
+import type { DeliverySettings } from '../../src/deliver/options.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { listening } from './listener.ts'
 
@@ -14,7 +14,7 @@ interface Got {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Ids of its events, in their order. */
+  /** The ids of the received events, in order. */
   readonly ids: readonly string[]
 }
 
@@ -24,15 +24,15 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** As it is, or by what came. */
+/** A fixed response, or a function of the request. */
 export type Answering = Answer | ((got: Got) => Answer | Promise<Answer>)
 
 export interface Subscriber {
   readonly url: string
   readonly got: readonly Got[]
-  /** To the POSTs to come, one after the other; 200 when there are no more. */
+  /** The responses to the next POSTs, in order; then 200. */
   readonly answers: Answering[]
-  /** Resolves when so many have come in all. */
+  /** Resolves when this many POSTs have arrived in total. */
   reached(posts: number): Promise<void>
 }
 
@@ -75,8 +75,8 @@ function idsIn(body: string): readonly string[] {
 
 export interface Delivery {
   readonly app: Sluice
-  readonly endpoint: (given: NewEndpoint) => Promise<AddedEndpoint>
-  /** Events of the type `version.new`, all at once, in this order. */
+  readonly endpoint: (given: NewEndpoint) => Promise<CreatedEndpoint>
+  /** Publishes these events of the type `version.new` at once, in this order. */
   readonly send: (ids: readonly string[], more?: { readonly tenant?: string; readonly type?: string }) => Promise<void>
 }
 
@@ -91,7 +91,7 @@ export async function delivery(
   const app = new Sluice({
     store,
     log: false,
-    key,
+    encryptionKey: key,
     delivery: { allowLoopback: true, ...settings },
   })
   app.delivery('versions', { on: 'version.*', ...options })
@@ -99,7 +99,7 @@ export async function delivery(
   onTestFinished(() => app.stop())
   return {
     app,
-    endpoint: (given) => app.endpoints.add(given),
+    endpoint: (given) => app.endpoints.create(given),
     send: async (ids, more = {}) => {
       await app.publish(ids.map((id) => ({ id, type: 'version.new', data: { id }, ...more })))
     },

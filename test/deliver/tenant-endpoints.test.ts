@@ -1,7 +1,7 @@
-// Found by the names of their filters, endpoints are those that would be found by asking each of them.
+// Tests that the index by type finds the same endpoints as matching each of them.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { wantedBy } from '../../src/deliver/endpoint.ts'
+import { createEventMatcher } from '../../src/deliver/endpoint.ts'
 import { TenantEndpoints } from '../../src/deliver/tenant-endpoints.ts'
 import { FlowEvent } from '../../src/model/flow-event.ts'
 
@@ -22,7 +22,7 @@ function endpoint(
   id: string,
   eventFilter: readonly string[],
 ): ConstructorParameters<typeof TenantEndpoints>[0][number] {
-  return { id, tenant: '', eventFilter, wants: wantedBy({ id, tenant: '', eventFilter }) }
+  return { id, tenant: '', eventFilter, wants: createEventMatcher({ id, tenant: '', eventFilter }) }
 }
 
 const word = fc.constantFrom('a', 'b', 'a.b', 'shop', 'sluice.endpoint', 'a/b')
@@ -32,7 +32,7 @@ const glob = fc.oneof(
   fc.constantFrom('*', '**', 'a.*', 'shop/*', '*.b', 'sluice.endpoint.*'),
 )
 
-test('they are those that want it, each once', () => {
+test('the index returns each matching endpoint once', () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(glob, { minLength: 1, maxLength: 4 }), { maxLength: 12 }),
@@ -42,7 +42,7 @@ test('they are those that want it, each once', () => {
         const all = filters.map((filter, n) => endpoint(`ep_${n}`, filter))
         const event = eventOf(source, type)
         const asked = all.filter((one) => one.wants(event)).map(({ id }) => id)
-        const found = new TenantEndpoints(all).thatWant(event)
+        const found = new TenantEndpoints(all).matching(event)
         expect(found.toSorted()).toEqual(asked.toSorted())
       },
     ),
@@ -50,7 +50,7 @@ test('they are those that want it, each once', () => {
   )
 })
 
-test('of ten thousand that name other types none is asked', () => {
+test('ten thousand endpoints with other types are not evaluated', () => {
   let asked = 0
   const counted = (id: string, filter: readonly string[]): ReturnType<typeof endpoint> => {
     const one = endpoint(id, filter)
@@ -58,8 +58,8 @@ test('of ten thousand that name other types none is asked', () => {
   }
   const many = Array.from({ length: 10_000 }, (_, n) => counted(`ep_${n}`, [`version.${n}`, `shop/order.${n}`]))
   const endpoints = new TenantEndpoints([...many, counted('ep_all', ['**'])])
-  expect(endpoints.thatWant(eventOf('app', 'version.7'))).toEqual(['ep_7', 'ep_all'])
-  expect(endpoints.thatWant(eventOf('shop', 'order.8'))).toEqual(['ep_8', 'ep_all'])
-  expect(endpoints.thatWant(eventOf('shop', 'other'))).toEqual(['ep_all'])
+  expect(endpoints.matching(eventOf('app', 'version.7'))).toEqual(['ep_7', 'ep_all'])
+  expect(endpoints.matching(eventOf('shop', 'order.8'))).toEqual(['ep_8', 'ep_all'])
+  expect(endpoints.matching(eventOf('shop', 'other'))).toEqual(['ep_all'])
   expect(asked).toBe(5)
 })

@@ -1,9 +1,9 @@
-// A test event: to one endpoint alone, signed, told, and without a trace in lanes or health.
+// Tests the test event: sent to one endpoint alone, signed, reported, and without a trace in lanes or health.
 import { Webhook } from 'standardwebhooks'
 import { expect, it } from 'vitest'
 import { delivery, subscriber } from './subscriber.ts'
 
-it('reaches this endpoint alone, whatever it asked for, signed', async () => {
+it('reaches this endpoint alone, signed, even if its filter does not match', async () => {
   const [to, other] = [await subscriber({ status: 201, body: 'got it' }), await subscriber()]
   const { app, endpoint } = await delivery()
   const { id, secret } = await endpoint({ url: to.url, eventFilter: ['nothing'], tenant: 't' })
@@ -17,11 +17,11 @@ it('reaches this endpoint alone, whatever it asked for, signed', async () => {
     data: { events: [{ type: 'endpoint.test', source: 'sluice', subject: id, data: { endpoint: id } }] },
   })
   expect(other.got).toEqual([])
-  expect((await app.lanes.list()).items).toEqual([])
-  expect((await app.stored.list()).items).toEqual([])
+  expect((await app.admin.lanes.list()).items).toEqual([])
+  expect((await app.admin.events.list()).items).toEqual([])
 })
 
-it('says what went wrong, and is held against nobody', async () => {
+it('returns what failed, without an effect on health', async () => {
   const to = await subscriber({ status: 500, body: 'no disk' }, { status: 410 }, { status: 200 })
   const { app, endpoint } = await delivery()
   const { id } = await endpoint({ url: to.url })
@@ -37,7 +37,7 @@ it('says what went wrong, and is held against nobody', async () => {
   expect(await app.endpoints.test(id)).toMatchObject({ delivered: true })
 })
 
-it('no address that is not allowed is reached by it, and nobody learns why', async () => {
+it('reaches no forbidden address, and does not reveal the reason', async () => {
   const { app, endpoint } = await delivery()
   const { id } = await endpoint({ url: 'https://localhost.example.com:1/' })
   const result = await app.endpoints.test(id)
@@ -45,12 +45,12 @@ it('no address that is not allowed is reached by it, and nobody learns why', asy
   expect(result).not.toHaveProperty('status')
 })
 
-it('one that is not there is said so', async () => {
+it('an unknown endpoint is NOT_FOUND', async () => {
   const { app } = await delivery()
   await expect(app.endpoints.test('ep_nothing')).rejects.toMatchObject({ code: 'NOT_FOUND' })
 })
 
-it('goes by a deadline and a name that are given in words', async () => {
+it('uses the deadline and the user agent of the options', async () => {
   const to = await subscriber()
   const { app, endpoint } = await delivery({}, 'memory:', undefined, { deadline: '20s', userAgent: 'Shop/1' })
   const { id } = await endpoint({ url: to.url })

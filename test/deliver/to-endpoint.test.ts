@@ -1,6 +1,7 @@
-// `publish(event, { to })` with an endpoint: it alone gets the event, whatever it asked for, and never one of another tenant.
+// Tests `publish(event, { to })` with an endpoint: only this endpoint gets the event, even if its filter does not
+// match, and never one of another tenant.
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Sluice } from '../../src/sluice.ts'
+import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp } from '../../src/testing/index.ts'
 import { delivery, subscriber, type Subscriber } from './subscriber.ts'
@@ -9,7 +10,7 @@ const START = Date.UTC(2026, 0, 1)
 const EVENT = { type: 'version.new', data: 1 } as const
 
 describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
-  it('reaches the one, and neither others nor flows', async () => {
+  it('reaches this endpoint, and neither others nor flows', async () => {
     const [to, other] = [await subscriber(), await subscriber()]
     const { app, endpoint, send } = await delivery({}, store)
     const { id } = await endpoint({ url: to.url, eventFilter: ['nothing'] })
@@ -27,7 +28,7 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
     ['of-tenant', { ...EVENT, tenant: 'other' }, 'tenant'],
     ['of-nobody', { ...EVENT, tenant: 't' }, 'tenant'],
     ['of-nobody', { ...EVENT, type: 'order.new' }, 'no delivery'],
-  ])('to %s: %o is refused, and says %s', async (which, event, text) => {
+  ])('to %s: %o is rejected with %s', async (which, event, text) => {
     const { app, endpoint } = await delivery({}, store)
     const ids: Record<string, string> = {
       'of-tenant': (await endpoint({ url: 'http://127.0.0.1:1/', tenant: 't' })).id,
@@ -35,10 +36,10 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
     }
     const published = app.publish([event, EVENT], { to: ids[which] ?? which })
     await expect(published).rejects.toMatchObject({ code: 'EVENT_INVALID', message: expect.stringContaining(text) })
-    expect((await app.stored.list()).items).toEqual([])
+    expect((await app.admin.events.list()).items).toEqual([])
   })
 
-  it('of its own tenant', async () => {
+  it('reaches an endpoint of its own tenant', async () => {
     const to = await subscriber()
     const { app, endpoint } = await delivery({}, store)
     const { id } = await endpoint({ url: to.url, tenant: 't' })
@@ -47,27 +48,27 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
     expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
   })
 
-  it('by the one delivery that takes its type, and later, if it is to be later', async () => {
-    const app = new Sluice({ store: 'memory:', log: false, key: Buffer.alloc(32, 1).toString('base64') })
+  it('is posted by the delivery that takes its type, and with `at` later', async () => {
+    const app = new Sluice({ store: 'memory:', log: false, encryptionKey: Buffer.alloc(32, 1).toString('base64') })
     const ran: string[] = []
     app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
     app.delivery('orders', { on: 'order.*', window: { quiet: '1h' } })
     app.flow('all', { on: '**', run: ({ id }) => void ran.push(id) })
     const t = await testApp(app, { store, now: START })
-    const { id } = await app.endpoints.add({ url: 'https://example.com/' })
+    const { id } = await app.endpoints.create({ url: 'https://example.com/' })
     await app.publish({ type: 'order.new', data: 1 }, { to: id, at: START + 60_000 })
     await t.advance('59s')
-    expect((await app.lanes.list({ flow: 'orders' })).items).toEqual([])
+    expect((await app.admin.lanes.list({ flow: 'orders' })).items).toEqual([])
     await t.advance('2s')
-    expect((await app.lanes.list()).items).toMatchObject([{ flow: 'orders', key: id, waiting: 1 }])
+    expect((await app.admin.lanes.list()).items).toMatchObject([{ flow: 'orders', key: id, waiting: 1 }])
     expect(ran).toEqual([])
     await t.stop()
   })
 })
 
-it('by the first of several deliveries that take it, each event by its own', async () => {
+it('is posted by the first of several matching deliveries', async () => {
   const { app, to } = await twoDeliveries()
-  const { id } = await app.endpoints.add({ url: to.url })
+  const { id } = await app.endpoints.create({ url: to.url })
   await app.publish(
     [
       { ...EVENT, id: 'a' },
@@ -75,7 +76,7 @@ it('by the first of several deliveries that take it, each event by its own', asy
     ],
     { to: id },
   )
-  const lanesLeft = async (): Promise<number> => (await app.lanes.list()).items.length
+  const lanesLeft = async (): Promise<number> => (await app.admin.lanes.list()).items.length
   await to.reached(2)
   await expect.poll(lanesLeft).toBe(0)
   const came = to.got.map(({ body, ids }) => [typeIn(body), ids] as const)
@@ -83,9 +84,9 @@ it('by the first of several deliveries that take it, each event by its own', asy
   expect(Object.fromEntries(came)).toEqual({ versions: ['a'], all: ['b'] })
 })
 
-it('an event that two deliveries carry is two messages, and none is taken for the other', async () => {
+it('an event of two deliveries is two messages with different ids', async () => {
   const { app, to } = await twoDeliveries()
-  await app.endpoints.add({ url: to.url })
+  await app.endpoints.create({ url: to.url })
   await app.publish({ ...EVENT, id: 'a' })
   await to.reached(2)
   expect(to.got.map(({ ids }) => ids)).toEqual([['a'], ['a']])
@@ -94,7 +95,7 @@ it('an event that two deliveries carry is two messages, and none is taken for th
 
 async function twoDeliveries(): Promise<{ readonly app: Sluice; readonly to: Subscriber }> {
   const key = Buffer.alloc(32, 1).toString('base64')
-  const app = new Sluice({ store: 'memory:', log: false, key, delivery: { allowLoopback: true } })
+  const app = new Sluice({ store: 'memory:', log: false, encryptionKey: key, delivery: { allowLoopback: true } })
   app.delivery('versions', { on: 'version.*' })
   app.delivery('all', { on: '**' })
   await app.start()
@@ -106,7 +107,7 @@ function typeIn(body: string): string {
   return (JSON.parse(body) as { type: string }).type
 }
 
-it('also if another process has registered it a moment ago', async () => {
+it('reaches an endpoint that another process has just registered', async () => {
   const store = await openStore('memory:')
   const to = await subscriber()
   const [one, other] = [await delivery({}, store), await delivery({}, store)]
@@ -116,7 +117,7 @@ it('also if another process has registered it a moment ago', async () => {
   expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
 })
 
-it('what a sender claims in an attribute reaches no other tenant', async () => {
+it('an attribute of the sender reaches no other tenant', async () => {
   const to = await subscriber()
   const { app, endpoint, send } = await delivery()
   const { id } = await endpoint({ url: to.url, tenant: 't' })

@@ -26,10 +26,10 @@ test.each(shown)('%s: sluice %s', (_file, line) => {
   const parts = own.split(/\s+/)
   const words = parts.filter((part) => !part.startsWith('-'))
   if (RUNNING.has(words[0] ?? '')) return
-  const command = COMMANDS.find((one) => words.join(' ').startsWith(one.words))
+  const command = COMMANDS.find((one) => words.join(' ').startsWith(one.name))
   expect(command, line).toBeDefined()
-  const given = words.length - (command?.words.split(' ').length ?? 0)
-  const takes = command?.takes ?? []
+  const given = words.length - (command?.name.split(' ').length ?? 0)
+  const takes = command?.positionals ?? []
   expect(given, line).toBeLessThanOrEqual(takes.length)
   expect(given, line).toBeGreaterThanOrEqual(takes.filter((one) => one.startsWith('<')).length)
   const options = parts.filter((part) => part.startsWith('--')).map((part) => part.slice(2).split('=')[0] ?? '')

@@ -1,13 +1,16 @@
 // The documents say what the code says: a difference in either direction is red.
-import { execFile } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { promisify } from 'node:util'
-import { extname } from 'node:path'
+import { execFile, spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { ERRORS } from '../../src/errors.ts'
-import { LANE_TABLE } from '../../src/model/lane-states.ts'
-import { cleaner } from '../../src/observe/log-fields.ts'
+import { LANE_TRANSITIONS } from '../../src/model/lane-states.ts'
+import { createFieldRedactor } from '../../src/observe/log/fields.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (file: string): Promise<string> => readFile(new URL(file, root), 'utf8')
@@ -34,8 +37,9 @@ describe('documents', () => {
     expect(namesIn(hidden).length).toBeGreaterThan(5)
     expect(namesIn(shown).length).toBeGreaterThan(3)
     for (const name of namesIn(hidden))
-      expect([name, cleaner()({ [name]: 'x' })]).toEqual([name, { [name]: '[redacted]' }])
-    for (const name of namesIn(shown)) expect([name, cleaner()({ [name]: 'x' })]).toEqual([name, { [name]: 'x' }])
+      expect([name, createFieldRedactor()({ [name]: 'x' })]).toEqual([name, { [name]: '[redacted]' }])
+    for (const name of namesIn(shown))
+      expect([name, createFieldRedactor()({ [name]: 'x' })]).toEqual([name, { [name]: 'x' }])
   })
 
   it('what the README links to comes with the package', async () => {
@@ -49,7 +53,7 @@ describe('documents', () => {
   it('ARCHITECTURE.md lists every state of a lane, and no other', async () => {
     const table = (await read('ARCHITECTURE.md')).split('## The states of a lane')[1]?.split('## Stores')[0] ?? ''
     const listed = [...table.matchAll(/^\| (\w+) +\|/gm)].map(([, state]) => state).filter((state) => state !== 'state')
-    const states = new Set(Object.values(LANE_TABLE).flatMap((arrows) => Object.keys(arrows)))
+    const states = new Set(Object.values(LANE_TRANSITIONS).flatMap((arrows) => Object.keys(arrows)))
     expect(new Set(listed)).toEqual(states)
   })
 
@@ -60,16 +64,41 @@ describe('documents', () => {
     }
     const work = await members('src/store/contract/work.ts', 'WorkStore')
     const records = await members('src/store/contract/records.ts', 'RecordStore')
-    expect(await read('ARCHITECTURE.md')).toContain(`${work} things for work and ${records} for records`)
+    expect(await read('ARCHITECTURE.md')).toContain(`${work} members for work and ${records} for records`)
     expect(Math.max(work, records)).toBeLessThanOrEqual(25)
   })
 
-  it('the examples of the README are the files, and print what the README says', async () => {
-    const readme = await read('README.md')
-    for (const example of ['examples/rank-tasks.ts', 'examples/receive-github.ts']) {
-      expect(readme).toContain(await quoted(example))
-      expect(readme).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
+  it.each([
+    ['docs/flows.md', 'examples/rank-tasks.ts'],
+    ['docs/receiving.md', 'examples/receive-github.ts'],
+  ])('the example of %s is %s, and prints what the document says', async (document, example) => {
+    const text = await read(document)
+    expect(text).toContain(await quoted(example))
+    expect(text).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
+  })
+
+  it('the example of the README is the file, and builds after the pushes it receives', async () => {
+    expect(await read('README.md')).toContain(await quoted('examples/quick-start.ts'))
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-quick-start-'))
+    const file = fileURLToPath(new URL('examples/quick-start.ts', root))
+    const env = { ...process.env, PORT: '0', GITHUB_SECRET: 'quick' }
+    const child = spawn(process.execPath, ['--no-warnings', file], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(async () => {
+      child.kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+    })
+    let built = 0
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /^GitHub posts to (\S+)$/.exec(line)?.[1]
+      if (url !== undefined) for (const delivery of ['one', 'two']) expect(await push(url, delivery)).toBe(202)
+      built += Number(/^build octo\/app after (\d+) pushes$/.exec(line)?.[1] ?? 0)
+      if (built === 2) return
     }
+    throw new Error('The example ended before it had built both pushes.')
   })
 
   it('the example of docs/testing.md is the file, which is one of the tests', async () => {
@@ -81,10 +110,6 @@ describe('documents', () => {
     for (const one of ['outbox.sql', 'outbox-kysely.ts', 'outbox-drizzle.ts', 'outbox-pg.ts']) {
       expect(text).toContain(await quoted(`examples/${one}`))
     }
-  })
-
-  it('the example of the bare store runs', async () => {
-    expect(await printed('examples/first-lane.ts')).toBe('ada first, second, third\n')
   })
 
   it('links of the documents lead somewhere', async () => {
@@ -117,6 +142,17 @@ describe('documents', () => {
     }
   })
 })
+
+async function push(url: string, delivery: string): Promise<number> {
+  const body = JSON.stringify({ repository: { full_name: 'octo/app' } })
+  const headers = {
+    'content-type': 'application/json',
+    'x-github-event': 'push',
+    'x-github-delivery': delivery,
+    'x-hub-signature-256': `sha256=${createHmac('sha256', 'quick').update(body).digest('hex')}`,
+  }
+  return (await fetch(url, { method: 'POST', headers, body })).status
+}
 
 function namesIn(cell: string): readonly string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '')

@@ -1,6 +1,6 @@
 // The app that is killed: flows of every kind that a crash could hurt, each of which says when it begins and ends.
 import { setTimeout } from 'node:timers/promises'
-import { again, PermanentError, Sluice, type Ending, type Run, type SluiceOptions } from '../../src/index.ts'
+import { snooze, PermanentError, Sluice, type Ending, type Run, type SluiceOptions } from '../../src/index.ts'
 import type { Chance } from '../sqlite/kill-load.ts'
 import {
   HEARTBEAT,
@@ -54,7 +54,7 @@ function failing(run: Run, chance: Chance): void {
 
 function stepping(run: Run, step: number): Ending | void {
   published(run, step)
-  if (step + 1 < STEPS) return again({ after: 10, state: step + 1 })
+  if (step + 1 < STEPS) return snooze({ after: 10, state: step + 1 })
   return undefined
 }
 

@@ -1,12 +1,6 @@
 // Holds what is known from outside against what is in the store, when there is nothing left to be done.
-import {
-  openStore,
-  type LetterRecord,
-  type RecordKind,
-  type Records,
-  type RunRecord,
-  type Store,
-} from '../../src/index.ts'
+import { openStore, type Store } from '../../src/index.ts'
+import type { DeadLetterRecord, RecordKind, RecordTypes, RunRecord } from '../../src/store/contract/index.ts'
 import { parcelsUpTo, place, type Ledger, type RunKnown } from './ledger.ts'
 import { FLOWS_OF, inputOf, STEPS, type Told } from './load.ts'
 
@@ -17,7 +11,7 @@ const LAPSES_MAX = 4
 interface Found {
   readonly labels: ReadonlyMap<string, string>
   readonly runs: readonly RunRecord[]
-  readonly letters: readonly LetterRecord[]
+  readonly letters: readonly DeadLetterRecord[]
   readonly waiting: readonly string[]
 }
 
@@ -35,7 +29,7 @@ async function look(store: Store): Promise<Found> {
   const ids = (await every(store, 'events')).map((event) => event.id)
   for (let from = 0; from < ids.length; from += PAGE) {
     const some = ids.slice(from, from + PAGE)
-    const { bodies } = await store.bodies({ events: some })
+    const { bodies } = await store.readBodies({ events: some })
     for (const [at, id] of some.entries()) labels.set(id, labelIn(bodies[at]))
   }
   const lanes = (await every(store, 'lanes')).map((lane) => `lane ${lane.flow} ${lane.key}`)
@@ -44,11 +38,11 @@ async function look(store: Store): Promise<Found> {
   return { labels, runs: await every(store, 'runs'), letters, waiting: [...lanes, ...marks] }
 }
 
-async function every<K extends RecordKind>(store: Store, kind: K): Promise<readonly Records[K][]> {
-  const all: Records[K][] = []
+async function every<K extends RecordKind>(store: Store, kind: K): Promise<readonly RecordTypes[K][]> {
+  const all: RecordTypes[K][] = []
   let cursor: string | undefined = ''
   while (cursor !== undefined) {
-    const page: { readonly items: readonly Records[K][]; readonly next: string | undefined } = await store.find({
+    const page: { readonly items: readonly RecordTypes[K][]; readonly next: string | undefined } = await store.find({
       kind,
       filter: {},
       cursor,
@@ -106,7 +100,7 @@ class Checking {
     return undefined
   }
 
-  #letter({ id, flow, reason, lapses, state, events }: LetterRecord): void {
+  #letter({ id, flow, reason, lapses, state, events }: DeadLetterRecord): void {
     const { complaints, runs } = this.#ledger
     const known = runs.get(id)
     complaints.counts.dead++

@@ -36,7 +36,7 @@ class Engine {
 
   constructor(file: string, seed: number) {
     this.app = appOn({ store: `sqlite:${file}` }, new Chance(seed), this.tell)
-    this.app.events.onAny((name, what) => {
+    this.app.onAny((name, what) => {
       if (name.startsWith('run.') && 'run' in what) this.tell({ kind: 'told', at: now(), name, run: what.run })
     })
   }

@@ -35,7 +35,7 @@ async function opened(): Promise<Sluice> {
   for (;;) {
     const options = { store: `sqlite:${join(folder, 'killed.db')}`, ...(called === '' ? {} : { process: called }) }
     const app = appOn(options, chanceOf('handlers'), tell)
-    app.events.onAny((name, what) => {
+    app.onAny((name, what) => {
       if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
     })
     try {

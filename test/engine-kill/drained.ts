@@ -9,10 +9,10 @@ const STUCK_AFTER_MS = 60_000
 export async function drained(app: Sluice, tell: (line: Line) => void): Promise<void> {
   for (;;) {
     const heard = new AbortController()
-    const off = app.events.onAny((name) => {
+    const off = app.onAny((name) => {
       if (name.startsWith('run.')) heard.abort()
     })
-    const { items, next } = await app.lanes.list()
+    const { items, next } = await app.admin.lanes.list()
     if (items.length === 0 && next === undefined) return tell({ kind: 'drained' })
     const still = await setTimeout(STUCK_AFTER_MS, true, { signal: heard.signal }).catch(() => false)
     off()

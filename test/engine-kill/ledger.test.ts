@@ -87,13 +87,13 @@ describe('of lives side by side', () => {
     const stopped = { stops: [{ from: 200, to: 1_900 }] }
     const at = (time: number, step: number): Line => ({ ...entered(time), step }) as Line
     const others = (last: number): LifeHeard =>
-      life(2, [entered(1_500), again(1_600), told(1_610, 'run.again'), at(2_400, last)])
+      life(2, [entered(1_500), again(1_600), told(1_610, 'run.snoozed'), at(2_400, last)])
     const late = [entered(100), again(1_950), at(2_000, 1), told(2_010, 'run.lost')]
-    const settled = life(1, [...late, again(2_100), told(2_110, 'run.again')], stopped)
+    const settled = life(1, [...late, again(2_100), told(2_110, 'run.snoozed')], stopped)
     expect(complaintsOf(settled, others(2))).toBe('')
     // It may have ended before the other had it, and wait to be told: its settlement was on its way, or yet to be sent.
     const waiting = [entered(100), again(150), at(2_000, 1), told(2_010, 'run.lost')]
-    const waited = life(1, [...waiting, again(2_100), told(2_110, 'run.again')], stopped)
+    const waited = life(1, [...waiting, again(2_100), told(2_110, 'run.snoozed')], stopped)
     expect(complaintsOf(waited, others(2))).toBe('')
     // It says nothing of an attempt that was not settled.
     expect(complaintsOf(settled, others(3))).toContain('step 3')

@@ -287,7 +287,7 @@ export class Ledger {
       known.end = 'done'
     } else if (name === 'run.dead') known.end = 'dead'
     else if (name === 'run.retry') known.retries++
-    else if (name === 'run.again') known.agains++
+    else if (name === 'run.snoozed' || name === 'run.deferred') known.agains++
     else if (name !== 'run.lost') return
     known.how = undefined
   }
@@ -295,8 +295,9 @@ export class Ledger {
   /** Of a run that another life has by now: only what made it come back can have been settled. Whoever finds it crashed tells of its death. */
   #toldLate(name: string, known: RunKnown): void {
     const { attempt, step } = known.from
-    const cameBack = (name === 'run.retry' && attempt > 1) || (name === 'run.again' && step > 0)
-    const isEnd = ['run.done', 'run.retry', 'run.again'].includes(name)
+    const cameBack =
+      (name === 'run.retry' && attempt > 1) || (['run.snoozed', 'run.deferred'].includes(name) && step > 0)
+    const isEnd = ['run.done', 'run.retry', 'run.snoozed', 'run.deferred'].includes(name)
     if (isEnd && !cameBack) this.complaints.add('wrong', `${known.id} was given to another, and ${name} was accepted`)
   }
 

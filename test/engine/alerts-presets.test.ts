@@ -1,13 +1,13 @@
 // The conditions by name: each at its bound and above it, and what each counts in a whole app.
 import { describe, expect, test } from 'vitest'
-import { alerts, type AlertFigures, type AlertWindow, type Duration } from '../../src/index.ts'
-import { diskUsed } from '../../src/operate/disk-used.ts'
+import { alerts, type AlertStats, type AlertWindowStats, type Duration } from '../../src/index.ts'
+import { readDiskUsage } from '../../src/observe/stats/disk-usage.ts'
 import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
 import { ownFile } from '../own-folder.ts'
 
-const NOTHING: AlertWindow = { p95: undefined, failureRate: undefined, done: 0, ended: 0 }
+const NOTHING: AlertWindowStats = { p95: undefined, failureRate: undefined, done: 0, ended: 0 }
 
-const figures: AlertFigures = {
+const figures: AlertStats = {
   now: 0,
   deadLetters: 0,
   p95: undefined,
@@ -24,16 +24,24 @@ const figures: AlertFigures = {
   snapshot: undefined,
 }
 
-const limit = (pausedFor: number, waitsFor: number): Pick<AlertFigures, 'limits'> => ({
+const limit = (pausedFor: number, waitsFor: number): Pick<AlertStats, 'limits'> => ({
   limits: [{ name: 'a', pausedFor, waitsFor }],
 })
 
-const snapshot = (age: number): Pick<AlertFigures, 'snapshot'> => ({
-  snapshot: { kind: 'session', name: '7', application: 'report', user: 'ana', state: 'active', age, isAtLeast: false },
+const snapshot = (age: number): Pick<AlertStats, 'snapshot'> => ({
+  snapshot: {
+    kind: 'session',
+    name: '7',
+    application: 'report',
+    user: 'ana',
+    state: 'active',
+    age,
+    isMinimumAge: false,
+  },
 })
 
 /** Of the last hour, and of nothing else. */
-const hour = (what: Partial<AlertWindow>): Pick<AlertFigures, 'over'> => ({
+const hour = (what: Partial<AlertWindowStats>): Pick<AlertStats, 'over'> => ({
   over: (window) => (window === 3_600_000 ? { ...NOTHING, ...what } : NOTHING),
 })
 
@@ -94,8 +102,8 @@ describe.each(STORES)('what presets count on %s', (store) => {
         .flow('busy', { on: 'pong', key: userOf, concurrency: 1, timeout: '1d', run: () => gate.wait() })
         .alert('deep', { when: alerts.depth({ above: 10 }) }),
     )
-    const state = async (): Promise<unknown> => (await t.app.alerts.list())[0]
-    await t.app.flows.pause('paused', { reason: 'deploy', by: 'ana' })
+    const state = async (): Promise<unknown> => (await t.app.admin.alerts.list())[0]
+    await t.app.admin.flows.pause('paused', { reason: 'deploy', by: 'ana' })
     await sendNow(t, users(30))
     await t.advance('1m')
     expect(await state()).toMatchObject({ state: 'clear' })
@@ -104,8 +112,8 @@ describe.each(STORES)('what presets count on %s', (store) => {
       users(12).map((event) => ({ ...event, type: 'pong' })),
     )
     await t.advance('1m')
-    expect(await state()).toMatchObject({ state: 'raised', text: '11 lanes wait for their turn.' })
-    await t.app.flows.pause('busy', { reason: 'deploy', by: 'ana' })
+    expect(await state()).toMatchObject({ state: 'raised', text: '11 lanes are ready and wait.' })
+    await t.app.admin.flows.pause('busy', { reason: 'deploy', by: 'ana' })
     await t.advance('1m')
     expect(await state()).toMatchObject({ state: 'clear' })
   })
@@ -126,7 +134,7 @@ describe.each(STORES)('what presets count on %s', (store) => {
         .alert('slow', { when: alerts.latency() })
         .alert('day', { when: alerts.latency({ window: '24h' }) }),
     )
-    const states = async (): Promise<unknown> => (await t.app.alerts.list()).map(({ state }) => state)
+    const states = async (): Promise<unknown> => (await t.app.admin.alerts.list()).map(({ state }) => state)
     await sendNow(t, users(19))
     await t.advance('1m')
     expect(await states()).toEqual(['clear', 'clear', 'clear'])
@@ -147,7 +155,7 @@ describe.each(STORES)('what presets count on %s', (store) => {
         .flow('f', { on: 'ping', key: userOf, run: () => slow.run(() => {}) })
         .alert('starving', { when: alerts.limitStarving() })
     })
-    const state = async (): Promise<unknown> => (await t.app.alerts.list())[0]
+    const state = async (): Promise<unknown> => (await t.app.admin.alerts.list())[0]
     await sendNow(t, users(3))
     await t.advance('20s')
     expect(await state()).toMatchObject({ state: 'clear' })
@@ -161,10 +169,10 @@ describe.each(STORES)('what presets count on %s', (store) => {
 })
 
 test('the disk of a store that is a file says how full it is; others have none', async () => {
-  expect(await diskUsed('memory:')).toBeUndefined()
-  expect(await diskUsed('sqlite::memory:')).toBeUndefined()
-  expect(await diskUsed('sqlite:/no/such/folder/app.db')).toBeUndefined()
-  const used = await diskUsed(ownFile())
+  expect(await readDiskUsage('memory:')).toBeUndefined()
+  expect(await readDiskUsage('sqlite::memory:')).toBeUndefined()
+  expect(await readDiskUsage('sqlite:/no/such/folder/app.db')).toBeUndefined()
+  const used = await readDiskUsage(ownFile())
   expect(used).toBeGreaterThan(0)
   expect(used).toBeLessThanOrEqual(1)
 })

@@ -56,7 +56,7 @@ describe.each(STORES)('alerts of several processes on %s', (store) => {
     await shared.advance(MINUTE)
     for (const name of ['new', 'newer']) {
       const app = await shared.process(name, carrying(heard))
-      app.events.on('alert.cleared', ({ alert }) => void emitted.push(alert))
+      app.on('alert.cleared', ({ alert }) => void emitted.push(alert))
     }
     // A slow deploy: one of three still has it.
     await shared.advance(60 * MINUTE)

@@ -8,14 +8,14 @@ const MINUTE = 60_000
 /** What an app raised and cleared, in order, as `+alert` and `-alert`. */
 function alertsOf(app: Sluice): string[] {
   const heard: string[] = []
-  app.events.on('alert.raised', ({ alert }) => void heard.push(`+${alert}`))
-  app.events.on('alert.cleared', ({ alert }) => void heard.push(`-${alert}`))
+  app.on('alert.raised', ({ alert }) => void heard.push(`+${alert}`))
+  app.on('alert.cleared', ({ alert }) => void heard.push(`-${alert}`))
   return heard
 }
 
 function unservedOf(app: Sluice): EventMap['flow.unserved'][] {
   const heard: EventMap['flow.unserved'][] = []
-  app.events.on('flow.unserved', (what) => void heard.push(what))
+  app.on('flow.unserved', (what) => void heard.push(what))
   return heard
 }
 
@@ -67,9 +67,9 @@ describe.each(STORES)('a late line on %s', (store) => {
       { lateAfter: '1m' },
     )
     const heard = alertsOf(app)
-    await app.flows.pause('paused', { reason: 'deploy', by: 'ana' })
+    await app.admin.flows.pause('paused', { reason: 'deploy', by: 'ana' })
     await app.publish(ping('u'))
-    await app.lanes.hold('held', 'u', { reason: 'asked to', by: 'ana' })
+    await app.admin.lanes.hold('held', 'u', { reason: 'asked to', by: 'ana' })
     await shared.advance(60 * MINUTE)
     expect(heard).toEqual([])
   })
@@ -128,7 +128,7 @@ describe.each(STORES)('upkeep that fails on %s', (store) => {
     const state = { broken: true }
     const failing: Store = new Proxy(shared.store, {
       get: (target, name): unknown =>
-        name === 'upkeep' && state.broken
+        name === 'maintain' && state.broken
           ? () => Promise.reject(new Error('the disk is full'))
           : (Reflect.get(target, name) as unknown),
     })
@@ -137,7 +137,7 @@ describe.each(STORES)('upkeep that fails on %s', (store) => {
     app.flow('f', { on: 'ping', key: userOf, run: ({ key }) => void done.push(key) })
     const heard = alertsOf(app)
     const texts: string[] = []
-    app.events.on('alert.raised', ({ text }) => void texts.push(text))
+    app.on('alert.raised', ({ text }) => void texts.push(text))
     await app.start()
     onTestFinished(() => shared.stop(app))
     await shared.advance(10 * MINUTE)
@@ -159,11 +159,11 @@ function busy(ms: number): void {
 
 /** In real time: the alert that a handler causes which keeps the event loop busy. */
 async function lagOf(run: () => void | Promise<void>): Promise<EventMap['alert.raised']> {
-  const app = new Sluice({ store: 'memory:', log: false, grace: 0 })
+  const app = new Sluice({ store: 'memory:', log: false, shutdownTimeout: 0 })
   app.flow('greedy', { on: 'ping', key: userOf, run })
   await app.start()
   onTestFinished(() => app.stop())
-  const raised = app.events.once('alert.raised')
+  const raised = app.once('alert.raised')
   await app.publish(ping('u'))
   return raised
 }
@@ -178,7 +178,7 @@ describe('the event loop', () => {
     gate.open()
     expect(alert).toBe('loop-lag')
     expect(text).toContain('greedy "u"')
-    expect(text).toMatch(/1[0-9]{3} ms|2[0-9]{3} ms/)
+    expect(text).toMatch(/[1-9][0-9]{3,} ms/)
   })
 
   // Once wrong: LoopLag's timer fires after the run was settled, all in microtasks: `engine.live` is empty and nobody is named.

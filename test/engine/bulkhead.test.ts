@@ -115,7 +115,7 @@ describe.each(STORES)('L24 bulkhead on %s', (store) => {
             await gate.wait(key)
           },
         }),
-      { runsAtOnce: 12 },
+      { maxConcurrentRuns: 12 },
     )
     await sendNow(
       t,

@@ -1,10 +1,10 @@
 // L6c: a newer event cancels a run in the making, unless it has committed or waited long enough.
 import { describe, expect, test } from 'vitest'
-import type { Run } from '../../src/index.ts'
+import { snooze, done, drop, partial, retry, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
 
-type Handler = (run: Run) => Promise<void>
+type Handler = (run: Run) => Promise<void | Ending>
 
 function session(store: string, run: Handler, max = 60): Promise<TestApp> {
   return play(store, (app) =>
@@ -89,6 +89,67 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)[1]).toEqual([1, 2])
   })
 
+  test('L6c a handler that returns after commit answered cancelled gives its events back', async () => {
+    const gate = new Gate()
+    const t = await session(store, async (run) => {
+      await gate.wait('u')
+      if ((await run.commit()) === 'cancelled') run.publish({ type: 'too late' })
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await sendNow(t, ping('u', 2))
+    gate.open('u')
+    await soon(t)
+    expect(t.runs).toMatchObject([{ ending: 'cancelled', error: undefined }])
+    expect(told(t, 'run.cancelled')).toHaveLength(1)
+    await t.advance('2s')
+    gate.open('u')
+    await soon(t)
+    expect(t.runs[1]).toMatchObject({ ending: 'done', attempt: 1, events: [{ n: 1 }, { n: 2 }] })
+    expect(told(t, 'event.received').map(({ type }) => type)).toEqual(['ping', 'ping'])
+  })
+
+  test.each([
+    ['done', () => done],
+    ['drop', () => drop('not worth it')],
+    ['snoozed', () => snooze()],
+    ['retry', () => retry()],
+    ['partial', (run: Run) => partial({ failed: [{ id: run.events[0]?.id ?? '', reason: 'no' }] })],
+  ] as const)('L6c after commit answered cancelled, %s gives the events back too', async (_name, ending) => {
+    const gate = new Gate()
+    const t = await session(store, async (run) => {
+      await gate.wait('u')
+      await run.commit()
+      return ending(run)
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await sendNow(t, ping('u', 2))
+    gate.open('u')
+    await soon(t)
+    expect(t.runs).toMatchObject([{ ending: 'cancelled' }])
+    await t.advance('2s')
+    expect(numbersOf(t)[1]).toEqual([1, 2])
+  })
+
+  test('L6c a handler that does not wait for the answer of commit is judged by it', async () => {
+    const gate = new Gate()
+    const t = await session(store, async (run) => {
+      await gate.wait('u')
+      void run.commit()
+    })
+    await t.send(ping('u', 1))
+    await t.advance('2s')
+    await sendNow(t, ping('u', 2))
+    gate.open('u')
+    await soon(t)
+    expect(t.runs).toMatchObject([{ ending: 'cancelled' }])
+    await t.advance('2s')
+    gate.open('u')
+    await soon(t)
+    expect(t.runs[1]).toMatchObject({ ending: 'done', events: [{ n: 1 }, { n: 2 }] })
+  })
+
   test('L6c done after the abort stands', async () => {
     const gate = new Gate()
     const t = await session(store, () => gate.wait('u'))
@@ -149,7 +210,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
     await t.send(ping('u', 1))
     await t.advance('2s')
-    expect(await t.app.lanes.cancel('f', 'u')).toBe('ok')
+    expect(await t.app.admin.lanes.cancel('f', 'u')).toBe('ok')
     await soon(t)
     expect(t.runs[0]).toMatchObject({ ending: 'cancelled' })
   })

@@ -72,7 +72,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     }
     await killAndComeBack(t)
     expect(t.runs).toHaveLength(4)
-    const { items } = await t.app.deadLetters.list()
+    const { items } = await t.app.admin.deadLetters.list()
     expect(items).toMatchObject([{ key: 'poison', reason: 'crashed', lapses: 4, tries: 0, id: t.runs[0]?.id }])
     expect(told(t, 'run.dead')).toMatchObject([{ key: 'poison', run: t.runs[0]?.id }])
     await sendNow(t, ping('poison', 2))

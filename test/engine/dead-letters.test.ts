@@ -15,18 +15,18 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     t.fail('f', new Error('second'))
     await t.send([ping('u', 1), ping('u', 2)])
     await t.advance('2s')
-    const { items, next } = await t.app.deadLetters.list()
+    const { items, next } = await t.app.admin.deadLetters.list()
     expect(next).toBeUndefined()
     expect(items).toMatchObject([{ kind: 'run', flow: 'f', key: 'u', tries: 2, lapses: 0, blocks: false }])
     const [letter] = items
     expect(letter?.id).toBe(t.runs[0]?.id)
-    const shown = await t.app.deadLetters.show(letter?.id ?? '')
+    const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
     expect(shown?.kind === 'run' && shown.attempts.map((one) => one.error)).toEqual(['Error: first', 'Error: second'])
     expect(shown?.contents.map((event) => event.data)).toEqual([
       { user: 'u', n: 1 },
       { user: 'u', n: 2 },
     ])
-    expect(await t.app.deadLetters.show('nothing')).toBeUndefined()
+    expect(await t.app.admin.deadLetters.show('nothing')).toBeUndefined()
   })
 
   test('L9 continue: the lane goes on', async () => {
@@ -44,9 +44,9 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     await sendNow(t, [ping('u', 2), ping('other', 1)])
     await t.advance('1h')
     expect(t.runs.map((run) => run.key)).toEqual(['u', 'other'])
-    const { items } = await t.app.deadLetters.list({ flow: 'f', key: 'u' })
+    const { items } = await t.app.admin.deadLetters.list({ flow: 'f', key: 'u' })
     expect(items).toMatchObject([{ blocks: true }])
-    expect(await t.app.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
+    expect(await t.app.admin.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1], [1], [1], [2]])
     expect(t.runs.at(-2)).toMatchObject({ attempt: 1, ending: 'done' })
@@ -57,10 +57,10 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     t.fail('f', dead)
     await sendNow(t, ping('u', 1))
     await sendNow(t, ping('u', 2))
-    expect(await t.app.deadLetters.drop(t.runs[0]?.id ?? '')).toBe('ok')
+    expect(await t.app.admin.deadLetters.drop(t.runs[0]?.id ?? '')).toBe('ok')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1], [2]])
-    expect((await t.app.deadLetters.list()).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
   // Was red: a key without its flow, or a slip of the pen, acted on every letter there is.
@@ -78,8 +78,8 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
         }),
       )
       await sendNow(t, [ping('a'), ping('b')])
-      await expect(t.app.deadLetters.drop(filter as never)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
-      expect((await t.app.deadLetters.list()).items).toHaveLength(2)
+      await expect(t.app.admin.deadLetters.drop(filter as never)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+      expect((await t.app.admin.deadLetters.list()).items).toHaveLength(2)
     },
   )
 
@@ -91,18 +91,18 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     await t.advance('10s')
     const id = t.runs[0]?.id ?? ''
     await t.send(ping('u', 2))
-    await t.app.flows.pause('f', { reason: 'to look', by: 'test' })
-    expect(await t.app.deadLetters.retry(id)).toBe('ok')
-    expect(await t.app.deadLetters.retry(id)).toBe('already')
-    await t.app.flows.resume('f')
+    await t.app.admin.flows.pause('f', { reason: 'to look', by: 'test' })
+    expect(await t.app.admin.deadLetters.retry(id)).toBe('ok')
+    expect(await t.app.admin.deadLetters.retry(id)).toBe('already')
+    await t.app.admin.flows.resume('f')
     await soon(t)
     expect(t.runs[1]).toMatchObject({ id, attempt: 1, ending: 'running', events: [{ n: 1 }] })
-    expect(await t.app.deadLetters.retry(id)).toBe('already')
+    expect(await t.app.admin.deadLetters.retry(id)).toBe('already')
     gate.open()
     await t.advance('10s')
     expect(numbersOf(t)).toEqual([[1], [1], [2]])
-    expect((await t.app.deadLetters.list()).items).toEqual([])
-    expect(await t.app.deadLetters.retry('nothing')).toBe('missing')
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
+    expect(await t.app.admin.deadLetters.retry('nothing')).toBe('missing')
   })
 
   test('L9 one that dies again has all its tries, and is a letter again', async () => {
@@ -110,7 +110,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     t.fail('f', new Error('down'), 4)
     await t.send(ping('u', 1))
     await t.advance('5s')
-    await t.app.deadLetters.retry(t.runs[0]?.id ?? '')
+    await t.app.admin.deadLetters.retry(t.runs[0]?.id ?? '')
     await t.advance('5s')
     expect(t.runs.map(({ attempt, ending }) => [attempt, ending])).toEqual([
       [1, 'retry'],
@@ -118,8 +118,8 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
       [1, 'retry'],
       [2, 'dead'],
     ])
-    expect((await t.app.deadLetters.list()).items).toHaveLength(1)
-    expect(await t.app.deadLetters.retry(t.runs[0]?.id ?? '')).toBe('ok')
+    expect((await t.app.admin.deadLetters.list()).items).toHaveLength(1)
+    expect(await t.app.admin.deadLetters.retry(t.runs[0]?.id ?? '')).toBe('ok')
     await t.advance('5s')
     expect(t.runs.at(-1)).toMatchObject({ ending: 'done', attempt: 1 })
   })
@@ -130,7 +130,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     t.fail('f', dead)
     await sendNow(t, ping('u', 1))
     await sendNow(t, ping('u', 2))
-    await t.app.deadLetters.retry(t.runs[0]?.id ?? '')
+    await t.app.admin.deadLetters.retry(t.runs[0]?.id ?? '')
     await soon(t)
     expect(gate.waits()).toBe(1)
     gate.open()
@@ -151,11 +151,11 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
       { ...ping('d'), tenant: 'y' },
       { type: 'pong', data: { user: 'a' } },
     ])
-    expect((await t.app.deadLetters.list({ flow: 'f' })).items).toHaveLength(4)
-    expect((await t.app.deadLetters.list({ flow: 'f', key: 'b' })).items).toMatchObject([{ key: 'b' }])
-    expect(await t.app.deadLetters.drop({ tenant: 'y' })).toEqual({ count: 1 })
-    expect(await t.app.deadLetters.retry({ flow: 'f' })).toEqual({ count: 3 })
-    expect(await t.app.deadLetters.retry({ flow: 'g', key: 'nobody' })).toEqual({ count: 0 })
+    expect((await t.app.admin.deadLetters.list({ flow: 'f' })).items).toHaveLength(4)
+    expect((await t.app.admin.deadLetters.list({ flow: 'f', key: 'b' })).items).toMatchObject([{ key: 'b' }])
+    expect(await t.app.admin.deadLetters.drop({ tenant: 'y' })).toEqual({ count: 1 })
+    expect(await t.app.admin.deadLetters.retry({ flow: 'f' })).toEqual({ count: 3 })
+    expect(await t.app.admin.deadLetters.retry({ flow: 'g', key: 'nobody' })).toEqual({ count: 0 })
     await soon(t)
     expect(
       t.runs
@@ -163,7 +163,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
         .map((run) => run.key)
         .toSorted(),
     ).toEqual(['a', 'b', 'c'])
-    expect((await t.app.deadLetters.list()).items).toMatchObject([{ flow: 'g' }])
+    expect((await t.app.admin.deadLetters.list()).items).toMatchObject([{ flow: 'g' }])
   })
 
   test('L9 list gives pages, newest first', async () => {
@@ -175,7 +175,11 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     }
     const keys: string[] = []
     for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page: Awaited<ReturnType<typeof t.app.deadLetters.list>> = await t.app.deadLetters.list({}, cursor, 2)
+      const page: Awaited<ReturnType<typeof t.app.admin.deadLetters.list>> = await t.app.admin.deadLetters.list(
+        {},
+        cursor,
+        2,
+      )
       expect(page.items.length).toBeLessThanOrEqual(2)
       keys.push(...page.items.map((item) => (item.kind === 'run' ? item.key : '')))
       cursor = page.next
@@ -188,7 +192,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     t.fail('f', dead, 2)
     await sendNow(t, [ping('a', 1), ping('b', 2)])
     const lines: string[] = []
-    for await (const line of t.app.deadLetters.export({ flow: 'f' })) lines.push(line)
+    for await (const line of t.app.admin.deadLetters.export({ flow: 'f' })) lines.push(line)
     const letters = lines.map(
       (line) => JSON.parse(line) as { key: string; events: { data: unknown; body64: string }[] },
     )

@@ -165,6 +165,6 @@ describe.each(STORES)('L7 what a run takes on %s', (store) => {
     gate.open('u')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1], [2, 3, 4, 5]])
-    expect(await t.app.lanes.get('f', 'u')).toBeUndefined()
+    expect(await t.app.admin.lanes.get('f', 'u')).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
 // Every ending of a handler, and what becomes of its run.
 import { describe, expect, test } from 'vitest'
 import {
-  again,
+  snooze,
   done,
   drop,
   partial,
@@ -56,15 +56,15 @@ describe.each(STORES)('endings on %s', (store) => {
     const states: unknown[] = []
     const t = await ending(store, (run) => {
       states.push(run.state)
-      return states.length < 3 ? again({ after: '10s', state: { page: states.length } }) : undefined
+      return states.length < 3 ? snooze({ after: '10s', state: { page: states.length } }) : undefined
     })
     await sendNow(t, ping('u', 1))
     await sendNow(t, ping('u', 2))
     await t.advance('60s')
     expect(states).toEqual([undefined, { page: 1 }, { page: 2 }, undefined])
     expect(t.runs.map(({ attempt, ending: end }) => [attempt, end])).toEqual([
-      [1, 'again'],
-      [1, 'again'],
+      [1, 'snoozed'],
+      [1, 'snoozed'],
       [1, 'done'],
       [1, 'done'],
     ])
@@ -76,7 +76,7 @@ describe.each(STORES)('endings on %s', (store) => {
   test('again goes to the tail and holds no slot', async () => {
     const t = await ending(
       store,
-      (run) => (run.key === 'a' && run.state === undefined ? again({ state: 1 }) : undefined),
+      (run) => (run.key === 'a' && run.state === undefined ? snooze({ state: 1 }) : undefined),
       {
         concurrency: 1,
         window: { quiet: '1s' },
@@ -91,7 +91,7 @@ describe.each(STORES)('endings on %s', (store) => {
     const seen: unknown[] = []
     const t = await ending(store, (run) => {
       seen.push([run.attempt, run.state])
-      if (seen.length === 1) return again({ state: 'kept' })
+      if (seen.length === 1) return snooze({ state: 'kept' })
       if (seen.length === 2) throw new Error('once')
       return undefined
     })
@@ -105,10 +105,10 @@ describe.each(STORES)('endings on %s', (store) => {
   })
 
   test('24 h of again is a failed attempt', async () => {
-    const t = await ending(store, () => again({ after: '1h' }), { retry: [] })
+    const t = await ending(store, () => snooze({ after: '1h' }), { retry: [] })
     await sendNow(t, ping('u'))
     await t.advance('23h')
-    expect(t.runs.every((run) => run.ending === 'again')).toBe(true)
+    expect(t.runs.every((run) => run.ending === 'snoozed')).toBe(true)
     await t.advance('3h')
     expect(t.runs.at(-1)).toMatchObject({ ending: 'dead' })
     expect(t.runs.length).toBeGreaterThanOrEqual(25)
@@ -116,7 +116,7 @@ describe.each(STORES)('endings on %s', (store) => {
   })
 
   test('a state that JSON cannot hold costs the attempt', async () => {
-    const t = await ending(store, () => again({ state: 10n }))
+    const t = await ending(store, () => snooze({ state: 10n }))
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
   })
@@ -147,7 +147,7 @@ describe.each(STORES)('endings on %s', (store) => {
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ ending: 'dropped' }])
     expect(told(t, 'run.dropped')).toMatchObject([{ reason: 'not ours' }])
-    expect((await t.app.deadLetters.list()).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
   test('a thrown error is a failed attempt', async () => {
@@ -173,7 +173,7 @@ describe.each(STORES)('endings on %s', (store) => {
     })
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'dead', attempt: 1 }])
-    expect((await t.app.deadLetters.list()).items).toMatchObject([{ reason: 'PermanentError: gone' }])
+    expect((await t.app.admin.deadLetters.list()).items).toMatchObject([{ reason: 'PermanentError: gone' }])
   })
 
   test('a subclass of PermanentError is one', async () => {
@@ -215,10 +215,10 @@ describe.each(STORES)('endings on %s', (store) => {
   })
 
   test('an ending with a nonsense duration costs the attempt', async () => {
-    const t = await ending(store, () => again({ after: 'soon' as unknown as number }))
+    const t = await ending(store, () => snooze({ after: 'soon' as unknown as number }))
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
-    expect(t.runs[0]?.error).toContain('again.after')
+    expect(t.runs[0]?.error).toContain('snooze.after')
   })
 })
 
@@ -257,7 +257,7 @@ describe.each(STORES)('timeouts on %s', (store) => {
     expect(told(t, 'alert.raised')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
     await t.advance('1d')
     // Put off for longer each time, and said once.
-    expect(told(t, 'run.again').length).toBeLessThan(2 * 300)
+    expect(told(t, 'run.snoozed').length).toBeLessThan(2 * 300)
     expect(told(t, 'alert.raised')).toHaveLength(2)
     expect((await t.explain('f', 'u')).text).toMatch(/; an earlier handler of it has not returned in this process\.$/)
     gate.open('u')

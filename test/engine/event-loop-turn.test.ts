@@ -1,17 +1,17 @@
 // Who came in one turn of the event loop goes on in the next, in order, and before anybody who came later.
 import { expect, it } from 'vitest'
-import { EventLoopTurn } from '../../src/event-loop-turn.ts'
+import { EventLoopTurn } from '../../src/clock.ts'
 
 it('goes on with all of a turn at once, when the turn is over', async () => {
   const turn = new EventLoopTurn()
   const order: string[] = []
-  const first = ['a', 'b', 'c'].map((name) => turn.over().then(() => order.push(name)))
+  const first = ['a', 'b', 'c'].map((name) => turn.waitForEnd().then(() => order.push(name)))
   await Promise.resolve()
   expect(order).toEqual([])
   const later = async (): Promise<void> => {
     await new Promise((resolve) => setImmediate(resolve))
     order.push('the next turn')
-    await turn.over()
+    await turn.waitForEnd()
     order.push('d')
   }
   await Promise.all([...first, later()])

@@ -167,7 +167,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     const app = new Sluice({ log: false, store: troubled(shared.store, isOfReplays), clock: shared.clock })
     const seen: string[] = []
     app.flow('f', { on: 'ping', run: ({ events }) => void seen.push(events[0]?.id ?? '') })
-    app.events.on('store.lost', () => seen.push('lost'))
+    app.on('store.lost', () => seen.push('lost'))
     await expect(app.start()).rejects.toThrow('away')
     await app.publish({ id: 'a', type: 'ping' })
     await shared.advance(MINUTE)
@@ -188,7 +188,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     const shared = await Shared.open(store)
     const app = new Sluice({ log: false, store: troubled(shared.store, isOfSecond), clock: shared.clock })
     let ticks = 0
-    app.events.on('event.received', ({ type }) => void (ticks += type === 'first' ? 1 : 0))
+    app.on('event.received', ({ type }) => void (ticks += type === 'first' ? 1 : 0))
     app.every('first', '1m', () => {}).every('second', '1m', () => {})
     await expect(app.start()).rejects.toThrow('away')
     await shared.advance(10 * MINUTE)

@@ -1,6 +1,6 @@
 // explain: one true sentence in each of the main states.
 import { describe, expect, test } from 'vitest'
-import { again, PermanentError, type FlowOptions, type Run } from '../../src/index.ts'
+import { snooze, PermanentError, type FlowOptions, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
 
@@ -51,7 +51,7 @@ describe.each(STORES)('explain on %s', (store) => {
     await t.advance('5s')
     const text = await sentence(t, 'ready')
     expect(text).toContain('number 2 in the line')
-    expect(text).toContain('the one slot of the flow is taken')
+    expect(text).toContain('the one permit of the flow is taken')
   })
 
   test('explain: running', async () => {
@@ -74,9 +74,9 @@ describe.each(STORES)('explain on %s', (store) => {
   })
 
   test('explain: again', async () => {
-    const t = await lane(store, { run: () => again({ after: '60s' }) })
+    const t = await lane(store, { run: () => snooze({ after: '60s' }) })
     await sendNow(t, ping('u'))
-    await sentence(t, 'again')
+    await sentence(t, 'snoozed')
   })
 
   test('explain: blocked by a dead letter', async () => {
@@ -92,10 +92,10 @@ describe.each(STORES)('explain on %s', (store) => {
   test('explain: held and paused', async () => {
     const t = await lane(store, { window: { quiet: '10s' }, run: () => {} })
     await t.send(ping('u'))
-    await t.app.lanes.hold('f', 'u', { reason: 'asked to', by: 'ana' })
+    await t.app.admin.lanes.hold('f', 'u', { reason: 'asked to', by: 'ana' })
     expect(await sentence(t, 'held')).toContain('ana')
-    await t.app.lanes.unhold('f', 'u')
-    await t.app.flows.pause('f', { reason: 'deploy', by: 'bob' })
+    await t.app.admin.lanes.unhold('f', 'u')
+    await t.app.admin.flows.pause('f', { reason: 'deploy', by: 'bob' })
     await t.advance('20s')
     expect(await sentence(t, 'ready')).toContain('paused by "bob"')
   })

@@ -48,7 +48,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     ]
     const lost: string[] = []
     const declare: Declare = (app) => {
-      app.events.on('store.lost', ({ error }) => lost.push(error))
+      app.on('store.lost', ({ error }) => lost.push(error))
       return app.flow('f', {
         on: 'ping',
         key: userOf,
@@ -141,7 +141,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     const t = await play(store, retrying(['1h']))
     t.fail('f', new Error('once'))
     await sendNow(t, ping('u'))
-    expect(await t.app.lanes.runNow('f', 'u')).toBe('ok')
+    expect(await t.app.admin.lanes.runNow('f', 'u')).toBe('ok')
     await t.advance('4ms')
     expect(t.runs).toMatchObject([{ ending: 'retry' }, { ending: 'done', attempt: 2 }])
   })

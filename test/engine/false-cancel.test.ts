@@ -17,9 +17,9 @@ test('L6c a word that a run was cancelled cancels nothing that the store has not
           asked.resolve()
           return reply
         }
-      if (name === 'turn')
-        return async (call: Parameters<Store['turn']>[0]) => {
-          const reply = await target.turn(call)
+      if (name === 'settleAndClaim')
+        return async (call: Parameters<Store['settleAndClaim']>[0]) => {
+          const reply = await target.settleAndClaim(call)
           const [lease] = reply.claimed
           if (lease !== undefined) claimed.resolve(lease)
           return reply

@@ -1,6 +1,7 @@
 // Runs that end within the same moments are settled together: a turn for one of them would keep all others waiting.
 import { expect, test } from 'vitest'
-import { openStore, Sluice, type Store, type TurnCall } from '../../src/index.ts'
+import { openStore, Sluice, type Store } from '../../src/index.ts'
+import type { SettleAndClaimCall } from '../../src/store/contract/index.ts'
 
 const RUNS = 20
 
@@ -23,10 +24,10 @@ async function scene(runs = RUNS): Promise<Scene> {
     get: (target, name): unknown => {
       const member: unknown = Reflect.get(target, name)
       if (typeof member !== 'function') return member
-      if (name !== 'turn') return member.bind(target) as unknown
-      return (call: TurnCall) => {
+      if (name !== 'settleAndClaim') return member.bind(target) as unknown
+      return (call: SettleAndClaimCall) => {
         if (call.settle.length > 0) settled.push(call.settle.length)
-        return target.turn(call)
+        return target.settleAndClaim(call)
       }
     },
   })
@@ -43,7 +44,7 @@ async function scene(runs = RUNS): Promise<Scene> {
     },
   })
   let ended = 0
-  app.events.on('run.done', () => ++ended === runs && done.resolve())
+  app.on('run.done', () => ++ended === runs && done.resolve())
   await app.start()
   await app.publish(Array.from({ length: runs }, () => ({ type: 'ping' })))
   await began.promise

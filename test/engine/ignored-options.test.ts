@@ -33,14 +33,24 @@ describe('options of a flow that would be ignored', () => {
     expect(error.message).toContain(named)
   })
 
-  test.each(['key', 'window', 'take', 'share', 'concurrency', 'whileRunning', 'retry', 'onDead', 'timeout', 'keep'])(
-    '%s: null is not the same as leaving it out',
-    (option) => {
-      const error = refusalOf({ on: 'ping', key, [option]: null, run: () => {} })
-      expect(error.code).toBe('CONFIG_INVALID')
-      expect(error.message).toContain(option)
-    },
-  )
+  test.each([
+    'key',
+    'window',
+    'debounce',
+    'batch',
+    'take',
+    'share',
+    'concurrency',
+    'whileRunning',
+    'retry',
+    'onDead',
+    'timeout',
+    'keep',
+  ])('%s: null is not the same as leaving it out', (option) => {
+    const error = refusalOf({ on: 'ping', key, [option]: null, run: () => {} })
+    expect(error.code).toBe('CONFIG_INVALID')
+    expect(error.message).toContain(option)
+  })
 
   test('window: null without a key', () => {
     expect(refusalOf({ on: 'ping', window: null, run: () => {} }).message).toContain('window')

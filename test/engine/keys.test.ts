@@ -22,7 +22,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(t.runs).toEqual([])
     expect(told(t, 'event.skipped')).toMatchObject([{ flow: 'f', type: 'k' }])
     expect(told(t, 'event.unrouted')).toEqual([])
-    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
   })
 
   test('L11 the empty text is a key', async () => {
@@ -73,7 +73,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(await sendNow(t, keyed(key))).toMatchObject([{ kind: 'stored' }])
     expect(t.runs).toEqual([])
     expect(told(t, 'event.unrouted')).toMatchObject([{ flow: 'f', reason: 'key-failed' }])
-    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+    const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
     expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed' }])
   })
 
@@ -99,7 +99,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(told(t, 'event.unrouted')).toMatchObject([{ reason: 'fan-out' }])
     await t.advance('1s')
     expect(keysOf(t).toSorted()).toEqual(keys.toSorted())
-    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
     await t.advance('1h')
     expect(t.runs).toHaveLength(150)
   })

@@ -1,17 +1,21 @@
 // A claim whose answer comes late: after its lease is over it begins nothing, and before that it has no longer than what is left
 // of it, for then the lane may be somebody else's (L1).
 import { expect, test } from 'vitest'
-import { openStore, Sluice, type Store, type TurnReply } from '../../src/index.ts'
+import { openStore, Sluice, type Store } from '../../src/index.ts'
+import type { SettleAndClaimReply } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 
-type Turn = (turn: Store['turn'], ...call: Parameters<Store['turn']>) => Promise<TurnReply>
+type Turn = (
+  turn: Store['settleAndClaim'],
+  ...call: Parameters<Store['settleAndClaim']>
+) => Promise<SettleAndClaimReply>
 
 /** A store whose turns go a way of their own. */
 function storeWith(bare: Store, turn: Turn): Store {
   return new Proxy(bare, {
     get: (target, name): unknown => {
       const member: unknown = Reflect.get(target, name)
-      if (name === 'turn') return turn.bind(undefined, target.turn.bind(target))
+      if (name === 'settleAndClaim') return turn.bind(undefined, target.settleAndClaim.bind(target))
       return typeof member === 'function' ? (member.bind(target) as unknown) : member
     },
   })
@@ -30,7 +34,7 @@ test('L1 a claim that is answered too late begins no handler', async () => {
   const app = new Sluice({ store: late, clock, lease: 1_000, heartbeat: 250, log: false })
   app.flow('f', { on: 'ping', run: () => void entered++ })
   const lost = Promise.withResolvers<void>()
-  app.events.onAny((name) => {
+  app.onAny((name) => {
     told.push(name)
     if (name === 'run.lost') lost.resolve()
   })

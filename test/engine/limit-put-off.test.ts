@@ -1,6 +1,6 @@
 // M6: a run that is put off costs nothing and comes to an end all the same; and what is left of a run when it is over.
 import { describe, expect, test } from 'vitest'
-import { again, retry, type Ending, type Limit, type Run } from '../../src/index.ts'
+import { snooze, retry, type Ending, type Limit, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { calling, timed } from './limit-scene.ts'
 import { Gate, ping, play, sendNow, Shared, STORES, told, userOf } from './scene.ts'
@@ -26,7 +26,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     await sendNow(t, ping('u'))
     await t.advance('1h')
     expect(t.runs.map(({ attempt, ending }) => [attempt, ending])).toEqual([
-      [1, 'again'],
+      [1, 'deferred'],
       [1, 'done'],
     ])
     expect(calls).toHaveLength(7)
@@ -41,7 +41,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     })
     await sendNow(t, ping('u'))
     await t.advance('3d')
-    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'retry', 'again', 'dead'])
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'retry', 'deferred', 'dead'])
     expect(calls).toBeLessThanOrEqual(12)
   })
 
@@ -57,7 +57,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     })
     await sendNow(t, ping('u'))
     await t.advance('3d')
-    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'retry', 'dead'])
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'retry', 'dead'])
     expect(t.runs[1]?.error).toBe('It had made calls, and was put off by limit far once more.')
     expect(calls).toBe(3)
   })
@@ -107,7 +107,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     })
     await sendNow(t, ping('u'))
     await t.advance('2h')
-    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'done'])
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'done'])
     expect(calls).toBe(2)
   })
 
@@ -118,7 +118,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
         : limit.run(() => calls.push([key, t.elapsed])),
     )
     await sendNow(t, ping('u'))
-    expect(t.runs).toMatchObject([{ ending: 'again' }])
+    expect(t.runs).toMatchObject([{ ending: 'deferred' }])
     await sendNow(t, ping('other'))
     await t.advance('5s')
     expect(calls.map(([key]) => key)).toEqual(['u', 'other'])
@@ -126,27 +126,26 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
   })
 
-  test('M6 again begins anew: the calls before it are not repeated', async () => {
+  test('M6 snooze begins anew: the calls before it are not repeated', async () => {
     let calls = 0
     const t = await play(store, (app) => {
       const limit = app.limit('api', three)
       const run = async ({ state }: Run): Promise<Ending | undefined> => {
         await inTurn(limit, 4, () => void calls++)
-        return state === undefined ? again({ state: 1 }) : undefined
+        return state === undefined ? snooze({ state: 1 }) : undefined
       }
       app.flow('f', { on: 'ping', key: userOf, timeout: '3m', run })
     })
     await sendNow(t, ping('u'))
     await t.advance('1h')
-    expect(t.runs.map(({ ending }) => ending)).toEqual(['again', 'again', 'again', 'done'])
-    expect(told(t, 'run.again').map(({ why }) => why !== '')).toEqual([true, false, true])
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'snoozed', 'deferred', 'done'])
   })
 
   test('M6 a large state does not keep a run from being put off', async () => {
     const t = await play(store, (app) => {
       const limit = app.limit('api', { rate: 1, per: '1m' })
       const run = async ({ state, key }: Run): Promise<Ending | undefined> => {
-        if (key === 'u' && state === undefined) return again({ state: 'x'.repeat(262_144 - 26) })
+        if (key === 'u' && state === undefined) return snooze({ state: 'x'.repeat(262_144 - 26) })
         await limit.run(() => {})
         return undefined
       }
@@ -156,7 +155,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     await sendNow(t, ping('u'))
     await t.advance('2m')
     expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
-    expect(told(t, 'run.again').at(-1)?.why).toContain('api')
+    expect(told(t, 'run.deferred').at(-1)?.why).toContain('api')
   })
 })
 
@@ -169,7 +168,7 @@ describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
     expect((await t.explain('f', 'u')).text).toContain('put off by limit "api and slow"')
-    expect(told(t, 'run.again')[0]?.why).toContain('slot of api and slow')
+    expect(told(t, 'run.deferred')[0]?.why).toContain('slot of api and slow')
   })
 
   test('L13 one that is given back by stop later is no longer put off', async () => {
@@ -179,7 +178,7 @@ describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
       await limit.run(() => {})
       if (key === 'u') await gate.waitFor(key, signal)
     })
-    const a = await shared.process('a', declare, { grace: '1s' })
+    const a = await shared.process('a', declare, { shutdownTimeout: '1s' })
     const b = await shared.process('b', () => {})
     await a.publish(ping('first'))
     await shared.advance(10)
@@ -194,7 +193,7 @@ describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
   })
 
   test.each<[string, Ending]>([
-    ['again', again({ after: '1h' })],
+    ['snoozed', snooze({ after: '1h' })],
     ['retry', retry({ after: '1h' })],
   ])('M6 nor one that says %s', async (_name, ending) => {
     const t = await play(store, (app) => {

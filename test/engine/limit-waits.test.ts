@@ -1,6 +1,6 @@
 // M5 to M7: calls that cost more, under several limits, too far away, or given up; and what explain says of a wait.
 import { describe, expect, test } from 'vitest'
-import { again, done, type Ending, type Run } from '../../src/index.ts'
+import { snooze, done, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { calling, most, timed, users } from './limit-scene.ts'
 import { ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
@@ -15,7 +15,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     await t.advance('1100ms')
     expect(calls).toHaveLength(2)
     await sendNow(t, ping('huge'))
-    expect(t.runs.at(-1)?.error).toContain('above the rate of 4')
+    expect(t.runs.at(-1)?.error).toContain('cost must be at most the rate of 4')
   })
 
   test('M5 several limits on one call: the narrowest counts, and all are charged', async () => {
@@ -39,8 +39,8 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     const { t, calls } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('second'))
-    expect(t.runs).toMatchObject([{ ending: 'done' }, { key: 'second', ending: 'again', attempt: 1 }])
-    expect((await t.explain('f', 'second')).state).toBe('again')
+    expect(t.runs).toMatchObject([{ ending: 'done' }, { key: 'second', ending: 'deferred', attempt: 1 }])
+    expect((await t.explain('f', 'second')).state).toBe('snoozed')
     await t.advance('59s')
     expect(calls).toHaveLength(1)
     await t.advance('2s')
@@ -56,10 +56,10 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
       const run = async ({ key, state }: Run): Promise<Ending> => {
         await limit.run(() => {})
         if (key === 'first' || state === 'said') return done
-        return again({ after: '2h', state: 'said' })
+        return snooze({ after: '2h', state: 'said' })
       }
       app.flow('f', { on: 'ping', key: userOf, run })
-      app.events.on('run.done', () => void ended++)
+      app.on('run.done', () => void ended++)
     })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('second'))
@@ -116,11 +116,11 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
   })
 
   // Once wrong: what a limit put off ends as `again` with why '' (tellEnd), and neither the store nor explain knows the limit.
-  test('M6 explain and run.again say which limit a run was put off for', async () => {
+  test('M6 explain and run.deferred say which limit a run was put off for', async () => {
     const { t } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
-    expect(told(t, 'run.again')[0]?.why).toContain('api')
+    expect(told(t, 'run.deferred')[0]?.why).toContain('api')
     expect((await t.explain('f', 'u')).text).toContain('"api"')
   })
 })

@@ -10,8 +10,8 @@ describe.each(STORES)('M1 M2 one rate on %s', (store) => {
     const by = new Set<string>()
     const declare = (name: string): Declare =>
       calling({ rate: 3, per: '1s' }, (limit) => limit.run(() => (by.add(name), calls.push(shared.clock.monotonic()))))
-    const a = await shared.process('a', declare('a'), { runsAtOnce: 4 })
-    const b = await shared.process('b', declare('b'), { runsAtOnce: 4 })
+    const a = await shared.process('a', declare('a'), { maxConcurrentRuns: 4 })
+    const b = await shared.process('b', declare('b'), { maxConcurrentRuns: 4 })
     for (const [n, one] of users(40).entries()) {
       await (n % 2 === 0 ? a : b).publish(one)
       await shared.advance(n % 7)
@@ -61,7 +61,7 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
     const a = await shared.process('a', declare)
     const b = await shared.process('b', declare)
     const paused: number[] = []
-    a.events.on('limit.paused', ({ ms }) => void paused.push(ms))
+    a.on('limit.paused', ({ ms }) => void paused.push(ms))
     await a.publish(ping('u0'))
     await shared.advance(100)
     expect(paused).toEqual([30_000])

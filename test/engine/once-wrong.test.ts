@@ -1,6 +1,6 @@
 // Mistakes that the engine once made, each as the smallest test that shows it: none may come back.
 import { describe, expect, test } from 'vitest'
-import { again, Sluice, SluiceError, type EventInput, type FlowOptions, type Run } from '../../src/index.ts'
+import { snooze, Sluice, SluiceError, type EventInput, type FlowOptions, type Run } from '../../src/index.ts'
 import { Gate, keysOf, ping, play, sendNow, Shared, START, STORES, told, userOf } from './scene.ts'
 
 describe.each(STORES)('once wrong on %s', (store) => {
@@ -18,8 +18,8 @@ describe.each(STORES)('once wrong on %s', (store) => {
     )
     await sendNow(t, ping('u', 1))
     fault.broken = false
-    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
-    expect(await t.app.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
+    const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
+    expect(await t.app.admin.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
     await t.advance('2h')
     expect(keysOf(t)).toEqual(['u'])
   })
@@ -95,10 +95,10 @@ describe.each(STORES)('once wrong on %s', (store) => {
   })
 
   test('every: a tick older than the dedupe time is not run again by a restart', async () => {
-    const t = await play(store, (app) => app.every('monthly', '0 0 2 * *', () => {}))
-    await t.advance('25h')
+    const t = await play(store, (app) => app.every('daily', '0 1 * * *', () => {}), { dedupe: '1h' })
+    await t.advance('2h')
     expect(t.runs).toHaveLength(1)
-    await t.advance('10d')
+    await t.advance('10h')
     await t.crash()
     await t.restart()
     await t.advance('1m')
@@ -136,7 +136,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
 
   test('again for longer than 24 h at once is not an again of 24 h', async () => {
     const t = await play(store, (app) =>
-      app.flow('f', { on: 'ping', key: userOf, retry: [], run: () => again({ after: '30d' }) }),
+      app.flow('f', { on: 'ping', key: userOf, retry: [], run: () => snooze({ after: '30d' }) }),
     )
     await sendNow(t, ping('u'))
     await t.advance('2d')

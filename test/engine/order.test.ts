@@ -1,6 +1,7 @@
 // L5 and L5g: first ready, first served; and tenants that take turns.
 import { describe, expect, test } from 'vitest'
-import { Gate, keysOf, ping, play, sendNow, soon, STORES, userOf } from './scene.ts'
+import type { Sluice } from '../../src/index.ts'
+import { Gate, keysOf, ping, play, sendNow, Shared, soon, STORES, userOf, type Declare } from './scene.ts'
 
 describe.each(STORES)('L5 first ready, first served on %s', (store) => {
   test('L5 200 lanes with concurrency 1: no inversion', async () => {
@@ -64,7 +65,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     const t = await play(
       store,
       (app) => app.flow('one', { on: 'a', run: () => {} }).flow('two', { on: 'b', run: () => {} }),
-      { runsAtOnce: 1 },
+      { maxConcurrentRuns: 1 },
     )
     await sendNow(t, [...Array.from({ length: 50 }, () => ({ type: 'a' })), { type: 'b' }])
     expect(t.runs).toHaveLength(51)
@@ -102,7 +103,7 @@ describe.each(STORES)('L5g shares on %s', (store) => {
           share: 'tenant',
           run: ({ key }) => (key === 'first' ? gate.wait() : undefined),
         }),
-      { runsAtOnce: 1 },
+      { maxConcurrentRuns: 1 },
     )
     await sendNow(t, { ...ping('first'), tenant: 'big' })
     await t.send(Array.from({ length: 2_000 }, (_, n) => ({ ...ping(`big${n}`), tenant: 'big' })))
@@ -124,6 +125,33 @@ describe.each(STORES)('L5g shares on %s', (store) => {
     gate.open()
     await soon(t)
     expect(keysOf(t)).toHaveLength(6)
+  })
+
+  test.each([
+    { concurrency: undefined, live: 15 },
+    { concurrency: 8, live: 8 },
+  ])('L5g a tenant has $live runs over three processes of five with concurrency $concurrency', async (told) => {
+    const { concurrency, live } = told
+    const shared = await Shared.open(store)
+    const runs = new Set<string>()
+    const most = concurrency === undefined ? {} : { concurrency }
+    const declare: Declare = (app) =>
+      app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        share: 'tenant',
+        ...most,
+        run: ({ key, signal }) => {
+          runs.add(key)
+          return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+        },
+      })
+    const apps: Sluice[] = []
+    for (const name of ['a', 'b', 'c']) apps.push(await shared.process(name, declare, { maxConcurrentRuns: 5 }))
+    const events = Array.from({ length: 60 }, (_, n) => ({ ...ping(`user ${n}`), tenant: 'acme' }))
+    await apps[0]?.publish(events)
+    await shared.advance(5_000)
+    expect(runs.size).toBe(live)
   })
 
   test('L5g with one group it is L5', async () => {

@@ -21,7 +21,7 @@ describe.each(STORES)('pace on %s', (store) => {
     expect(moments.at(-1)).toBeLessThan(200_000)
     expect(done.find(({ events: [data] }) => (data as Datum).user === 'calm')?.at).toBeLessThan(10)
     expect(told(t, 'event.refused')).toEqual([])
-    expect((await t.app.deadLetters.list()).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
   test('one limit for all runs of a flow; a run of several events takes one slot', async () => {
@@ -62,7 +62,7 @@ describe.each(STORES)('pace on %s', (store) => {
       },
       'no such field',
     ],
-    ['gives no limit', () => 'fast', 'pace gave something that is no limit'],
+    ['gives no limit', () => 'fast', 'pace must return a limit'],
   ])('one that %s is a failed attempt that says so', async (_name, pace, error) => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], pace: pace as never, run: () => {} }))
     await sendNow(t, ping('a', 1))
@@ -73,7 +73,7 @@ describe.each(STORES)('pace on %s', (store) => {
 
 test('what is no limit is refused when the app is built', () => {
   const app = new Sluice({ store: 'memory:', log: false })
-  expect(() => app.flow('f', { on: 'ping', pace: 3 as never, run: () => {} })).toThrow('pace is no limit')
+  expect(() => app.flow('f', { on: 'ping', pace: 3 as never, run: () => {} })).toThrow('pace must be a limit')
   expect(() => app.flow('f', { on: 'ping', pace: { rate: 3, per: '1s' } as never, run: () => {} })).toThrow(
     'app.limit()',
   )

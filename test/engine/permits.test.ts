@@ -1,12 +1,12 @@
 // Permits of a process on its way to and from a store that answers in its own time (L20): what the process believes to hold, it holds.
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
-import type { PermitsCall, PermitsReply } from '../../src/store/contract/index.ts'
-import { Permits } from '../../src/schedule/permits.ts'
-import { flow } from '../../src/schedule/flow.ts'
+import type { LeasePermitsCall, LeasePermitsReply } from '../../src/store/contract/index.ts'
+import { Permits } from '../../src/dispatch/permits.ts'
+import { createFlow } from '../../src/flow/options.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 
-const one = flow('one', { on: 'ping', concurrency: 1, run: () => {} })
+const one = createFlow('one', { on: 'ping', concurrency: 1, run: () => {} })
 const roomFor = (): number => 1
 
 /** Answers are kept back until they are let go, one after the other. */
@@ -19,8 +19,8 @@ async function scene(): Promise<{
   const clock = new VirtualClock()
   const store = await openStore('memory:', { clock })
   const kept: PromiseWithResolvers<void>[] = []
-  const slow = async (call: PermitsCall): Promise<PermitsReply> => {
-    const reply = await store.permits(call)
+  const slow = async (call: LeasePermitsCall): Promise<LeasePermitsReply> => {
+    const reply = await store.leasePermits(call)
     const gate = Promise.withResolvers<void>()
     kept.push(gate)
     await gate.promise
@@ -31,17 +31,17 @@ async function scene(): Promise<{
     kept[answer].resolve()
     await new Promise(setImmediate)
   }
-  const permits = new Permits({ store: { permits: slow }, clock, process: 'p', lease: 1_000 })
+  const permits = new Permits({ store: { leasePermits: slow }, clock, process: 'p', lease: 1_000 })
   const other = new Permits({ store, clock, process: 'q', lease: 1_000 })
   return { permits, other, clock, letGo }
 }
 
 test('L20 a permit that is given back while it is being renewed is not held, whichever answer comes first', async () => {
   const { permits, other, letGo } = await scene()
-  const had = permits.ensure([one], roomFor)
+  const had = permits.acquire([one], roomFor)
   await letGo(0)
   await had
-  expect(permits.of(one)).toBe(1)
+  expect(permits.maxRuns(one)).toBe(1)
   const renewed = permits.renew(() => true, [one], roomFor)
   const released = permits.release([one])
   // As far as the calls have got, their answers come in the other order.
@@ -49,24 +49,24 @@ test('L20 a permit that is given back while it is being renewed is not held, whi
   const second = letGo(2)
   await letGo(1)
   await Promise.all([second, renewed, released])
-  await other.ensure([one], roomFor)
-  expect([permits.of(one), other.of(one)]).toEqual([0, 1])
+  await other.acquire([one], roomFor)
+  expect([permits.maxRuns(one), other.maxRuns(one)]).toEqual([0, 1])
 })
 
 test('L20 a run is not renewed beyond what it runs under', async () => {
   const { permits, clock, letGo } = await scene()
-  const had = permits.ensure([one], roomFor)
+  const had = permits.acquire([one], roomFor)
   await letGo(0)
   await had
-  expect(permits.outlasts('one')).toBe(true)
+  expect(permits.outlastsRun('one')).toBe(true)
   const renewed = permits.renew(() => true, [one], roomFor)
   await new Promise(setImmediate)
   // It was granted when it was asked for, and is heard of only now.
   clock.advance(1_500)
   await letGo(1)
   await renewed
-  expect(permits.outlasts('one')).toBe(false)
-  expect(permits.outlasts('another')).toBe(true)
+  expect(permits.outlastsRun('one')).toBe(false)
+  expect(permits.outlastsRun('another')).toBe(true)
 })
 
 test('L20 the engine lets a run end whose permit would end before it, and renews the others', async () => {
@@ -76,9 +76,9 @@ test('L20 the engine lets a run end whose permit would end before it, and renews
   let isSlow = false
   const store: Store = new Proxy(bare, {
     get: (target, name): unknown => {
-      if (name === 'permits')
-        return async (call: PermitsCall) => {
-          const reply = await target.permits(call)
+      if (name === 'leasePermits')
+        return async (call: LeasePermitsCall) => {
+          const reply = await target.leasePermits(call)
           if (isSlow) {
             isSlow = false
             clock.advance(1_500)
@@ -90,9 +90,9 @@ test('L20 the engine lets a run end whose permit would end before it, and renews
           renewed.push(call.runs.map(({ lane }) => lanes.get(lane) ?? ''))
           return target.renew(call)
         }
-      if (name === 'turn')
-        return async (call: Parameters<Store['turn']>[0]) => {
-          const reply = await target.turn(call)
+      if (name === 'settleAndClaim')
+        return async (call: Parameters<Store['settleAndClaim']>[0]) => {
+          const reply = await target.settleAndClaim(call)
           for (const { lane, flow: its } of reply.claimed) lanes.set(lane, its)
           return reply
         }

@@ -40,7 +40,7 @@ describe.each(STORES)('publish at and to on %s', (store) => {
     await shared.store.writeDocs({ writes, raiseRoutes: true, audit: undefined })
     const other = await shared.process('other', (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} }))
     await shared.advance(2 * MINUTE)
-    const { items } = await other.deadLetters.list({ kind: 'unrouted' })
+    const { items } = await other.admin.deadLetters.list({ kind: 'unrouted' })
     expect(items).toMatchObject([{ flow: 'g', reason: 'unknown-flow' }])
   })
 

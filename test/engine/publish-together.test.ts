@@ -44,7 +44,7 @@ test('a hundred at once are a few calls, and each is told of its own', async () 
 test('each goes to the flows that it is for', async () => {
   const { app, calls } = await counting()
   const routed = new Map<string, readonly string[] | undefined>()
-  app.events.on('event.received', ({ event, flows }) => routed.set(event, flows))
+  app.on('event.received', ({ event, flows }) => routed.set(event, flows))
   await Promise.all([
     app.publish({ type: 'ping', id: 'all' }),
     app.publish({ type: 'ping', id: 'to one' }, { to: 'one' }),

@@ -1,6 +1,6 @@
 // L15: what is purged is gone at once; a run that had it is told, settles nothing, and only then can its lane go on.
 import { describe, expect, test } from 'vitest'
-import type { PurgeWhat } from '../../src/operate/purge.ts'
+import type { PurgeTarget } from '../../src/admin/purge.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
 
@@ -9,7 +9,7 @@ const windowed: Declare = (app) =>
 
 /** How many events have their data still, with those of the engine's own in which others wait. */
 async function withData(t: TestApp): Promise<number> {
-  const { items } = await t.app.stored.list({ own: true })
+  const { items } = await t.app.admin.events.list({ own: true })
   return items.filter(({ purged }) => !purged).length
 }
 
@@ -17,7 +17,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
   test('L15 by key: what waits there is gone, others run', async () => {
     const t = await play(store, windowed)
     await sendNow(t, [ping('a', 1), ping('a', 2), ping('b', 3)])
-    expect(await t.app.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 2 })
+    expect(await t.app.admin.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 2 })
     await t.advance('1m')
     expect(numbersOf(t)).toEqual([[3]])
     expect((await t.explain('f', 'a')).state).toBe('empty')
@@ -27,7 +27,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     const t = await play(store, windowed)
     const many = Array.from({ length: 900 }, (_, n) => ping('a', n))
     await sendNow(t, many)
-    expect(await t.app.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 900 })
+    expect(await t.app.admin.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 900 })
     await t.advance('1m')
     expect(t.runs).toEqual([])
   })
@@ -40,34 +40,34 @@ describe.each(STORES)('L15 purge on %s', (store) => {
       { ...ping('c', 3), tenant: 't' },
       ping('d', 4),
     ])
-    expect(await t.app.purge({ tenant: 't' })).toMatchObject({ events: 2 })
-    expect(await t.app.purge({ event: kept?.id ?? '' })).toMatchObject({ events: 1 })
+    expect(await t.app.admin.purge({ tenant: 't' })).toMatchObject({ events: 2 })
+    expect(await t.app.admin.purge({ event: kept?.id ?? '' })).toMatchObject({ events: 1 })
     await t.advance('1m')
     expect(numbersOf(t)).toEqual([[4]])
   })
 
   test.each([
-    ['event', (id: string): PurgeWhat => ({ event: id })],
-    ['tenant', (): PurgeWhat => ({ tenant: 't' })],
+    ['event', (id: string): PurgeTarget => ({ event: id })],
+    ['tenant', (): PurgeTarget => ({ tenant: 't' })],
   ])('L15 by %s: what waits for its time is gone, and never runs', async (_by, what) => {
     const t = await play(store, windowed)
     const [later] = await t.send({ ...ping('a', 1), tenant: 't' }, { at: START + 60_000 })
-    expect(await t.app.purge(what(later?.id ?? ''))).toMatchObject({ events: 1 })
+    expect(await t.app.admin.purge(what(later?.id ?? ''))).toMatchObject({ events: 1 })
     expect(await withData(t)).toBe(0)
     await t.advance('5m')
     expect(t.runs).toEqual([])
   })
 
   test.each([
-    ['event', (id: string): PurgeWhat => ({ event: id })],
-    ['key', (): PurgeWhat => ({ flow: 'f', key: 'a' })],
+    ['event', (id: string): PurgeTarget => ({ event: id })],
+    ['key', (): PurgeTarget => ({ flow: 'f', key: 'a' })],
   ])('L15 by %s: of what has waited for its time no copy is left', async (_by, what) => {
     const t = await play(store, windowed)
     const [later] = await t.send(ping('a', 1), { at: START + 60_000 })
     await t.send(ping('b', 2), { at: START + 60_000 })
     await t.advance('5m')
     expect(await withData(t)).toBe(4)
-    await t.app.purge(what(later?.id ?? ''))
+    await t.app.admin.purge(what(later?.id ?? ''))
     expect(await withData(t)).toBe(2)
   })
 
@@ -86,7 +86,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
       }),
     )
     await sendNow(t, ping('u', 1))
-    await t.app.purge({ flow: 'f', key: 'u' })
+    await t.app.admin.purge({ flow: 'f', key: 'u' })
     await sendNow(t, ping('u', 2))
     // It is heard of with the next renewal.
     await t.advance('10s')
@@ -112,9 +112,9 @@ describe.each(STORES)('L15 purge on %s', (store) => {
       }),
     )
     await sendNow(t, { ...ping('u', 1), dedupeId: 'x' })
-    expect((await t.app.deadLetters.list()).items).toHaveLength(1)
-    expect(await t.app.purge({ flow: 'f', key: 'u' })).toMatchObject({ letters: 1 })
-    expect((await t.app.deadLetters.list()).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list()).items).toHaveLength(1)
+    expect(await t.app.admin.purge({ flow: 'f', key: 'u' })).toMatchObject({ letters: 1 })
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
     expect(await sendNow(t, { ...ping('u', 1), dedupeId: 'x' })).toMatchObject([{ kind: 'duplicate' }])
   })
 
@@ -129,7 +129,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
   ])('L15 %j is refused: nothing goes by mistake', async (what) => {
     const t = await play(store, windowed)
     await sendNow(t, ping('a', 1))
-    await expect((async () => t.app.purge(what as never))()).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+    await expect((async () => t.app.admin.purge(what as never))()).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
     await t.advance('1m')
     expect(numbersOf(t)).toEqual([[1]])
   })

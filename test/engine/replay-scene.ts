@@ -11,5 +11,5 @@ export function ran(t: TestApp, flow = 'f'): readonly (readonly unknown[])[] {
 }
 
 export async function shown(t: TestApp, id: string): Promise<Replay | undefined> {
-  return t.app.replays.show(id)
+  return t.app.admin.replays.show(id)
 }

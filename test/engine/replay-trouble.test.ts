@@ -1,9 +1,9 @@
 // L16 when something goes wrong: crashes, purges, keys that throw, bytes that cannot be opened. Nothing twice, nothing left out.
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { Publisher } from '../../src/receive/publisher.ts'
+import { Publisher } from '../../src/publish/publisher.ts'
 import { unverified } from '../../src/sources/index.ts'
-import { TableStore } from '../../src/store/rules/store.ts'
+import { TableStore } from '../../src/store/core/store.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { ping, play, sendNow, soon, START, STORES } from './scene.ts'
 import { ran, shown, simple } from './replay-scene.ts'
@@ -20,9 +20,9 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
   test('L16 what was purged meanwhile is gone, and counted so', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), { ...ping('b', 2), tenant: 'acme' }, ping('c', 3)])
-    await t.app.replays.start({}, { id: 'r', rate: 1, per: '10s' })
+    await t.app.admin.replays.start({}, { id: 'r', rate: 1, per: '10s' })
     await soon(t)
-    await t.app.purge({ tenant: 'acme' })
+    await t.app.admin.purge({ tenant: 'acme' })
     await t.advance('1m')
     expect(ran(t).flat()).toEqual([1, 2, 3, 1, 3])
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', found: 3, placed: 2, gone: 1 })
@@ -38,7 +38,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', key, run: () => {} }))
     await sendNow(t, [ping('a', 1), ping('b', 2), ping('c', 3)])
     strict = true
-    await t.app.replays.start({}, { id: 'r' })
+    await t.app.admin.replays.start({}, { id: 'r' })
     await soon(t)
     expect(ran(t).slice(3).flat()).toEqual([1, 3])
     expect(await shown(t, 'r')).toMatchObject({ placed: 2, failed: 1, error: 'no such user' })
@@ -48,9 +48,9 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     const t = await play(store, simple)
     const pad = 'x'.repeat(900_000)
     for (let n = 0; n < 12; n++) await sendNow(t, { type: 'ping', data: { user: 'a', n, pad } })
-    const bodies = vi.spyOn(TableStore.prototype, 'bodies')
+    const bodies = vi.spyOn(TableStore.prototype, 'readBodies')
     onTestFinished(() => bodies.mockRestore())
-    await t.app.replays.start({}, { id: 'r' })
+    await t.app.admin.replays.start({}, { id: 'r' })
     await soon(t)
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', looked: 12, placed: 12 })
     expect(bodies.mock.calls.map(([{ events }]) => events.length)).toEqual([4, 4, 4])
@@ -60,10 +60,10 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
     t.fail('sluice.replay', new Error('no disk'), 6)
-    await t.app.replays.start({}, { id: 'r' })
+    await t.app.admin.replays.start({}, { id: 'r' })
     await t.advance('2h')
     expect(await shown(t, 'r')).toMatchObject({ state: 'stuck', error: 'Error: no disk', placed: 0 })
-    await t.app.deadLetters.retry({ flow: 'sluice.replay' })
+    await t.app.admin.deadLetters.retry({ flow: 'sluice.replay' })
     await soon(t)
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', placed: 1 })
     expect(ran(t)).toEqual([[1], [1]])
@@ -75,7 +75,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
       t,
       Array.from({ length: 12 }, (_, n) => ping('a', n)),
     )
-    await t.app.replays.start({}, { id: 'r', rate: 4, per: '1s' })
+    await t.app.admin.replays.start({}, { id: 'r', rate: 4, per: '1s' })
     await t.advance('1200ms')
     await t.crash()
     await t.restart()
@@ -92,9 +92,9 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
   test('L16 who began it died before its first step was stored: the next start goes on with it', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
-    t.app.events.on('replay.started', () => void t.crash())
+    t.app.on('replay.started', () => void t.crash())
     const append = vi.spyOn(Publisher.prototype, 'publish').mockRejectedValueOnce(new Error('killed'))
-    await expect(t.app.replays.start({}, { id: 'r' })).rejects.toThrow('killed')
+    await expect(t.app.admin.replays.start({}, { id: 'r' })).rejects.toThrow('killed')
     append.mockRestore()
     await t.advance('1m')
     expect(ran(t)).toEqual([[1]])
@@ -109,7 +109,7 @@ test('L16 sealed events are opened for a replay; those whose key is gone fail al
   const file = ownFile()
   const [oldKey, newKey] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const begun = async (key: string | undefined): Promise<TestApp> => {
-    const app = new Sluice({ store: 'memory:', log: false, key: key ?? '' })
+    const app = new Sluice({ store: 'memory:', log: false, encryptionKey: key ?? '' })
     app.flow('f', { on: 'shop/*', run: () => {} })
     app.source('shop', unverified({ verify: 'none' }), { encrypt: true })
     return testApp(app, { store: file, now: START })
@@ -117,20 +117,20 @@ test('L16 sealed events are opened for a replay; those whose key is gone fail al
   const first = await begun(oldKey)
   expect((await post(first, 1)).ok).toBe(true)
   await soon(first)
-  await first.app.replays.start({}, { id: 'one' })
+  await first.app.admin.replays.start({}, { id: 'one' })
   await soon(first)
   expect(ran(first)).toEqual([[1], [1]])
   await first.stop()
   const second = await begun(newKey)
   expect((await post(second, 2)).ok).toBe(true)
   await soon(second)
-  await second.app.replays.start({}, { id: 'two' })
+  await second.app.admin.replays.start({}, { id: 'two' })
   await soon(second)
   expect(ran(second)).toEqual([[2], [2]])
   expect(await shown(second, 'two')).toMatchObject({
     placed: 1,
     failed: 1,
-    error: expect.stringContaining('SEAL_UNKNOWN'),
+    error: expect.stringContaining('ENCRYPTION_KEY_UNKNOWN'),
   })
   await second.stop()
 })

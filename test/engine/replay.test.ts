@@ -13,8 +13,8 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     await t.send([ping('a', 1), ping('a', 2), ping('b', 3)])
     await t.advance('2m')
     expect(ran(t)).toEqual([[1, 2], [3]])
-    expect(await t.app.replays.count({ type: 'ping' })).toBe(3)
-    const { id } = await t.app.replays.start({ type: 'ping' })
+    expect(await t.app.admin.replays.count({ type: 'ping' })).toBe(3)
+    const { id } = await t.app.admin.replays.start({ type: 'ping' })
     await soon(t)
     expect(ran(t).slice(2)).toEqual([[1, 2], [3]])
     expect(await shown(t, id)).toMatchObject({ state: 'done', found: 3, looked: 3, placed: 3, skipped: 0 })
@@ -33,7 +33,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     )
     await sendNow(t, ping('a', 1))
     await t.advance('1h')
-    await t.app.replays.start({})
+    await t.app.admin.replays.start({})
     await soon(t)
     expect(events).toHaveLength(2)
     expect(events[1]).toEqual(events[0])
@@ -44,11 +44,11 @@ describe.each(STORES)('L16 replay on %s', (store) => {
       app.flow('f', { on: 'ping', key: userOf, window: { maxEvents: 1 }, run: (run) => void run.events }),
     )
     await sendNow(t, ping('a', 0))
-    await t.app.flows.pause('f', { reason: 'test', by: 'me' })
-    await t.app.replays.start({})
+    await t.app.admin.flows.pause('f', { reason: 'test', by: 'me' })
+    await t.app.admin.replays.start({})
     await soon(t)
     await t.send(Array.from({ length: 12 }, (_, n) => ping('a', n + 1)))
-    await t.app.flows.resume('f')
+    await t.app.admin.flows.resume('f')
     await t.advance('1m')
     expect(ran(t).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 12])
   })
@@ -56,14 +56,14 @@ describe.each(STORES)('L16 replay on %s', (store) => {
   test('L16 the same id is the same replay, also when it is over; another filter under it is refused', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
-    const first = await t.app.replays.start({ type: 'ping' }, { id: 'r1' })
+    const first = await t.app.admin.replays.start({ type: 'ping' }, { id: 'r1' })
     await soon(t)
-    const second = await t.app.replays.start({ type: 'ping' }, { id: 'r1' })
+    const second = await t.app.admin.replays.start({ type: 'ping' }, { id: 'r1' })
     await soon(t)
     expect([first.state, second.state]).toEqual(['running', 'done'])
     expect(ran(t)).toEqual([[1], [1]])
-    await expect(t.app.replays.start({ type: 'pong' }, { id: 'r1' })).rejects.toThrow('another replay')
-    await t.app.replays.start({ type: 'ping' }, { id: 'r2' })
+    await expect(t.app.admin.replays.start({ type: 'pong' }, { id: 'r1' })).rejects.toThrow('another filter')
+    await t.app.admin.replays.start({ type: 'ping' }, { id: 'r2' })
     await soon(t)
     expect(ran(t)).toEqual([[1], [1], [1]])
   })
@@ -71,7 +71,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
   test('L16 two that begin the same replay at once begin one', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
-    await Promise.all([1, 2, 3].map(() => t.app.replays.start({}, { id: 'r' })))
+    await Promise.all([1, 2, 3].map(() => t.app.admin.replays.start({}, { id: 'r' })))
     await t.advance('1m')
     expect(ran(t)).toEqual([[1], [1]])
     expect(told(t, 'replay.started')).toHaveLength(1)
@@ -79,7 +79,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
 
   test('L16 of two that begin different replays under one id at once, one is refused', async () => {
     const t = await play(store, simple)
-    const both = [{ type: 'ping' }, { type: 'pong' }].map((filter) => t.app.replays.start(filter, { id: 'r' }))
+    const both = [{ type: 'ping' }, { type: 'pong' }].map((filter) => t.app.admin.replays.start(filter, { id: 'r' }))
     expect((await Promise.allSettled(both)).map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
@@ -90,7 +90,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
       Array.from({ length: 30 }, (_, n) => ping('a', n)),
     )
     const before = t.elapsed
-    await t.app.replays.start({}, { rate: 5, per: '1s' })
+    await t.app.admin.replays.start({}, { rate: 5, per: '1s' })
     await t.advance('1m')
     const moments = t.runs
       .filter((run) => run.flow === 'f')
@@ -106,7 +106,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
   test('L16 one that is slower than a run may wait holds neither slot nor lease between its pages', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), ping('b', 2), ping('c', 3)])
-    await t.app.replays.start({}, { id: 'slow', rate: 1, per: '1h' })
+    await t.app.admin.replays.start({}, { id: 'slow', rate: 1, per: '1h' })
     await t.advance('90m')
     expect(ran(t).slice(3)).toEqual([[1], [2]])
     expect(await shown(t, 'slow')).toMatchObject({ state: 'running', found: 3, placed: 2 })
@@ -122,14 +122,14 @@ describe.each(STORES)('L16 replay on %s', (store) => {
       t,
       Array.from({ length: 20 }, (_, n) => ping('a', n)),
     )
-    await t.app.replays.start({}, { id: 'r', rate: 4, per: '1s' })
+    await t.app.admin.replays.start({}, { id: 'r', rate: 4, per: '1s' })
     await t.advance('1500ms')
-    expect(await t.app.replays.cancel('r')).toBe('ok')
+    expect(await t.app.admin.replays.cancel('r')).toBe('ok')
     await t.advance('1h')
     expect(ran(t).slice(20).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     expect(await shown(t, 'r')).toMatchObject({ state: 'cancelled', placed: 8, ended: START + 1_504 })
-    expect(await t.app.replays.cancel('r')).toBe('already')
-    expect(await t.app.replays.cancel('nobody')).toBe('missing')
+    expect(await t.app.admin.replays.cancel('r')).toBe('already')
+    expect(await t.app.admin.replays.cancel('nobody')).toBe('missing')
     expect(told(t, 'replay.cancelled')).toEqual([{ replay: 'r', placed: 8 }])
   })
 
@@ -141,7 +141,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     ])
     await t.advance('1h')
     const [first] = await sendNow(t, [ping('b', 3), ping('a', 4)])
-    const cases: [Parameters<typeof t.app.replays.start>[0], readonly number[]][] = [
+    const cases: [Parameters<typeof t.app.admin.replays.start>[0], readonly number[]][] = [
       [{ source: 'shop' }, [1]],
       [{ tenant: 'acme' }, [2]],
       [{ from: START + 60_000 }, [3, 4]],
@@ -153,8 +153,8 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     ]
     for (const [filter, numbers] of cases) {
       const before = ran(t).length
-      expect([filter, await t.app.replays.count(filter)]).toEqual([filter, numbers.length])
-      await t.app.replays.start(filter)
+      expect([filter, await t.app.admin.replays.count(filter)]).toEqual([filter, numbers.length])
+      await t.app.admin.replays.start(filter)
       await soon(t)
       expect([
         filter,
@@ -173,9 +173,9 @@ describe.each(STORES)('L16 replay on %s', (store) => {
       app.flow('h', { on: 'pong', key: userOf, run: () => {} })
     })
     await sendNow(t, ping('a', 1))
-    await t.app.replays.start({}, { id: 'one', into: 'g' })
-    await t.app.replays.start({}, { id: 'two', into: ['f', 'h'] })
-    await t.app.replays.start({}, { id: 'none', into: 'h' })
+    await t.app.admin.replays.start({}, { id: 'one', into: 'g' })
+    await t.app.admin.replays.start({}, { id: 'two', into: ['f', 'h'] })
+    await t.app.admin.replays.start({}, { id: 'none', into: 'h' })
     await soon(t)
     expect([ran(t, 'f'), ran(t, 'g'), ran(t, 'h')]).toEqual([[[1], [1]], [[1], [1]], []])
     expect(await shown(t, 'none')).toMatchObject({ state: 'done', looked: 1, placed: 0, skipped: 1 })
@@ -185,7 +185,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     const t = await play(store, (app) => app.flow('f', { on: '**', run: () => {} }).every('tick', '1m', () => {}))
     await t.send(ping('a', 1), { at: START + 1_000 })
     await t.advance('5m')
-    await t.app.replays.start({}, { id: 'r' })
+    await t.app.admin.replays.start({}, { id: 'r' })
     await soon(t)
     expect(ran(t)).toEqual([[1], [1]])
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', placed: 1 })
@@ -194,7 +194,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
   test('L16 what arrives after it began is no part of it', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), ping('a', 2)])
-    await t.app.replays.start({}, { id: 'r', rate: 1, per: '10s' })
+    await t.app.admin.replays.start({}, { id: 'r', rate: 1, per: '10s' })
     await t.advance('5s')
     await sendNow(t, ping('a', 3))
     await t.advance('1m')
@@ -215,9 +215,9 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     )
     await sendNow(t, ping('a', 1))
     healthy = false
-    await t.app.replays.start({})
+    await t.app.admin.replays.start({})
     await t.advance('1m')
-    expect((await t.app.deadLetters.list()).items).toMatchObject([{ flow: 'f', key: 'a', tries: 2 }])
+    expect((await t.app.admin.deadLetters.list()).items).toMatchObject([{ flow: 'f', key: 'a', tries: 2 }])
   })
 
   test('L16 a replay never runs beside the live run of its lane', async () => {
@@ -231,7 +231,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     }
     const t = await play(store, (app) => app.flow('f', { on: 'ping', key: userOf, run }))
     await sendNow(t, ping('a', 1))
-    await t.app.replays.start({})
+    await t.app.admin.replays.start({})
     await soon(t)
     expect(gate.waits()).toBe(1)
     gate.open()
@@ -248,40 +248,40 @@ describe.each(STORES)('L16 replay on %s', (store) => {
       t,
       Array.from({ length: 450 }, (_, n) => ping('a', n)),
     )
-    await t.app.replays.start({}, { id: 'first', rate: 1_000 })
+    await t.app.admin.replays.start({}, { id: 'first', rate: 1_000 })
     await t.advance('10s')
-    await t.app.replays.start({ type: 'none' }, { id: 'second' })
+    await t.app.admin.replays.start({ type: 'none' }, { id: 'second' })
     await t.advance('10s')
     expect(ran(t).slice(1).flat()).toEqual(Array.from({ length: 450 }, (_, n) => n))
-    expect((await t.app.replays.list()).map(({ id, state, placed }) => [id, state, placed])).toEqual([
+    expect((await t.app.admin.replays.list()).map(({ id, state, placed }) => [id, state, placed])).toEqual([
       ['second', 'done', 0],
       ['first', 'done', 450],
     ])
   })
 
   test.each([
-    [undefined, {}, 'the filter is an object'],
-    ['ping', {}, 'the filter is an object'],
+    [undefined, {}, 'the filter must be an object'],
+    ['ping', {}, 'the filter must be an object'],
     [{ typ: 'ping' }, {}, 'typ'],
-    [{ type: 3 }, {}, 'type is a text'],
-    [{ flow: 'f' }, {}, 'flow and key come together'],
-    [{ event: 'x', type: 'ping' }, {}, 'event is one event'],
-    [{ from: Number.NaN }, {}, 'from is a Date'],
-    [{}, { rate: 0 }, 'rate is 0'],
-    [{}, { rate: 1.5 }, 'rate is 1.5'],
+    [{ type: 3 }, {}, 'type must be a string'],
+    [{ flow: 'f' }, {}, 'flow and key must be used together'],
+    [{ event: 'x', type: 'ping' }, {}, 'event must be the only filter'],
+    [{ from: Number.NaN }, {}, 'from must be a Date'],
+    [{}, { rate: 0 }, 'rate must be a whole number of at least 1; got 0'],
+    [{}, { rate: 1.5 }, 'got 1.5'],
     [{}, { per: 'soon' }, 'per'],
     [{}, { per: '1ms' }, 'per'],
-    [{}, { id: '' }, 'id is a text'],
-    [{}, { into: 'nobody' }, '"nobody", which is no flow'],
-    [{}, { into: 'sluice.delayed' }, 'which is no flow'],
-    [{}, { into: [] }, 'into names no flow'],
+    [{}, { id: '' }, 'id must be a string'],
+    [{}, { into: 'nobody' }, 'into must name flows of this app; got "nobody"'],
+    [{}, { into: 'sluice.delayed' }, 'into must name flows'],
+    [{}, { into: [] }, 'into must name at least one flow'],
     [{}, { speed: 3 }, 'speed'],
   ])('bad input %j %j is refused before anything is stored', async (filter, options, message) => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
-    await expect(t.app.replays.start(filter as never, options as never)).rejects.toThrow(message)
+    await expect(t.app.admin.replays.start(filter as never, options as never)).rejects.toThrow(message)
     await t.advance('1m')
     expect(ran(t)).toEqual([[1]])
-    expect(await t.app.replays.list()).toEqual([])
+    expect(await t.app.admin.replays.list()).toEqual([])
   })
 })

@@ -1,6 +1,13 @@
 // L23: what is finished goes by age and by bytes; nothing that waits, runs, retries, is held or blocks ever does.
 import { describe, expect, test } from 'vitest'
-import { again, PermanentError, type Sluice, type EventInput, type SluiceOptions, type Store } from '../../src/index.ts'
+import {
+  snooze,
+  PermanentError,
+  type Sluice,
+  type EventInput,
+  type SluiceOptions,
+  type Store,
+} from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, ping, play, sendNow, Shared, STORES, told, userOf, type Declare, type More } from './scene.ts'
 
@@ -18,7 +25,7 @@ interface OnRecord {
 async function onRecord(store: Store): Promise<OnRecord> {
   const page = { filter: {}, cursor: '', n: 200 } as const
   const events = await store.find({ kind: 'events', ...page })
-  const { bodies } = await store.bodies({ events: events.items.map(({ id }) => id) })
+  const { bodies } = await store.readBodies({ events: events.items.map(({ id }) => id) })
   return {
     events: events.items.filter((_, n) => bodies[n] !== undefined).map(({ source, type }) => `${source}/${type}`),
     runs: (await store.find({ kind: 'runs', ...page })).items.map(({ flow }) => flow),
@@ -101,7 +108,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect(await onRecord(shared.store)).toMatchObject({ events: ['shop/ping'], letters: ['u'] })
     await shared.advance(2 * MINUTE)
     expect(await onRecord(shared.store)).toMatchObject({ events: [], letters: [] })
-    expect((await app.deadLetters.list()).items).toEqual([])
+    expect((await app.admin.deadLetters.list()).items).toEqual([])
   })
 
   test('L23 keep.bytes: the oldest finished events go first, what waits stays', async () => {
@@ -158,15 +165,15 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
 
   test('L23 what waits for its turn: paused, and held', async () => {
     const t = await greedy(store, {})
-    await t.app.flows.pause('f', { reason: 'deploy', by: 'ana' })
+    await t.app.admin.flows.pause('f', { reason: 'deploy', by: 'ana' })
     await t.send([ping('u', 1), ping('v', 2)])
-    await t.app.lanes.hold('f', 'v', { reason: 'asked to', by: 'ana' })
+    await t.app.admin.lanes.hold('f', 'v', { reason: 'asked to', by: 'ana' })
     await later(t, '800d')
-    await t.app.flows.resume('f', 'ana')
+    await t.app.admin.flows.resume('f', 'ana')
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ key: 'u', events: [{ n: 1 }] }])
     await later(t, '800d')
-    await t.app.lanes.unhold('f', 'v')
+    await t.app.admin.lanes.unhold('f', 'v')
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ key: 'u' }, { key: 'v', events: [{ n: 2 }] }])
   })
@@ -188,7 +195,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     const t = await greedy(store, {
       retry: ['400d'],
       run: ({ key, state }) =>
-        (key === 'a' && state === undefined ? again({ after: '20h', state: 1 }) : undefined) as void,
+        (key === 'a' && state === undefined ? snooze({ after: '20h', state: 1 }) : undefined) as void,
     })
     t.fail('f', new Error('no'))
     await sendNow(t, ping('u', 1))
@@ -196,7 +203,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     await later(t, '401d')
     expect(t.runs).toMatchObject([
       { key: 'u', ending: 'retry' },
-      { key: 'a', ending: 'again' },
+      { key: 'a', ending: 'snoozed' },
       { key: 'a', events: [{ n: 2 }], ending: 'done' },
       { key: 'u', attempt: 2, events: [{ n: 1 }], ending: 'done' },
     ])
@@ -208,16 +215,16 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     await sendNow(t, ping('u', 1))
     await sendNow(t, ping('u', 2))
     await later(t, '3000d')
-    const { items } = await t.app.deadLetters.list()
+    const { items } = await t.app.admin.deadLetters.list()
     expect(items).toMatchObject([{ key: 'u', blocks: true }])
-    expect(await t.app.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
+    expect(await t.app.admin.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
     await t.advance('1h')
     expect(t.runs.slice(1)).toMatchObject([
       { events: [{ n: 1 }], ending: 'done' },
       { events: [{ n: 2 }], ending: 'done' },
     ])
     await later(t, '1d')
-    expect((await t.app.deadLetters.list()).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
   test('L23 L2a what could not be routed', async () => {
@@ -230,7 +237,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     await sendNow(t, ping('u', 1))
     await later(t, '1000d')
     fault.broken = false
-    await t.app.deadLetters.retry({ kind: 'unrouted' })
+    await t.app.admin.deadLetters.retry({ kind: 'unrouted' })
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ events: [{ n: 1 }], ending: 'done' }])
   })

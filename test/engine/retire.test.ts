@@ -8,7 +8,7 @@ function flow(name: string): Declare {
 }
 
 async function unroutedOf(app: Sluice): Promise<readonly string[]> {
-  return (await app.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
 }
 
 function broken(): never {
@@ -25,12 +25,12 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     await shared.advance(60_000)
     await b.publish([ping('u'), ping('v')])
     expect(await unroutedOf(a)).toEqual(['gone', 'gone'])
-    expect(await a.flows.retire('gone', 'ann')).toBe('ok')
+    expect(await a.admin.flows.retire('gone', 'ann')).toBe('ok')
     expect(await unroutedOf(a)).toEqual([])
     await a.publish(ping('w'))
     await b.publish(ping('x'))
     expect(await unroutedOf(a)).toEqual([])
-    expect(await a.flows.retire('gone')).toBe('missing')
+    expect(await a.admin.flows.retire('gone')).toBe('missing')
     const { items } = await shared.store.find({ kind: 'audit', filter: {}, cursor: '', n: 10 })
     expect(items).toMatchObject([{ who: 'ann', what: 'retire flow gone' }])
   })
@@ -40,9 +40,9 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     const a = await shared.process('a', flow('one'))
     await shared.process('b', flow('two'))
     await shared.advance(120_000)
-    expect(await a.flows.retire('one')).toBe('running')
-    expect(await a.flows.retire('two')).toBe('running')
-    expect(await a.flows.retire('three')).toBe('missing')
+    expect(await a.admin.flows.retire('one')).toBe('running')
+    expect(await a.admin.flows.retire('two')).toBe('running')
+    expect(await a.admin.flows.retire('three')).toBe('missing')
   })
 
   test('L18 an alert that is taken out is gone but for what alerts say: nothing else is marked for it', async () => {
@@ -60,7 +60,7 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     await shared.stop(old)
     await shared.advance(60_000)
     const a = await shared.process('a', flow('one'))
-    expect(await a.flows.retire('gone')).toBe('ok')
+    expect(await a.admin.flows.retire('gone')).toBe('ok')
     const ran: string[] = []
     await shared.process('back', (app) =>
       app.flow('gone', { on: 'ping', run: ({ flow: name }) => void ran.push(name) }),
@@ -88,11 +88,11 @@ describe.each(STORES)('L2a one mark on %s', (store) => {
     await app.publish([ping('u'), ping('v')])
     await shared.advance(120_000)
     const before = asked
-    const { items } = await app.deadLetters.list({ kind: 'unrouted' })
-    expect(await app.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
+    const { items } = await app.admin.deadLetters.list({ kind: 'unrouted' })
+    expect(await app.admin.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
     await shared.advance(120_000)
     expect(asked).toBe(before)
-    await app.deadLetters.drop({ kind: 'unrouted' })
+    await app.admin.deadLetters.drop({ kind: 'unrouted' })
     expect(await unroutedOf(app)).toEqual([])
   })
 
@@ -100,11 +100,11 @@ describe.each(STORES)('L2a one mark on %s', (store) => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', (one) => one.flow('f', { on: 'ping', key: broken, run: () => {} }))
     await app.publish(ping('u'))
-    const [first] = (await app.deadLetters.list({ kind: 'unrouted' })).items
+    const [first] = (await app.admin.deadLetters.list({ kind: 'unrouted' })).items
     await shared.advance(120_000)
-    await app.deadLetters.retry({ kind: 'unrouted' })
+    await app.admin.deadLetters.retry({ kind: 'unrouted' })
     await shared.advance(2_000)
-    const [second] = (await app.deadLetters.list({ kind: 'unrouted' })).items
+    const [second] = (await app.admin.deadLetters.list({ kind: 'unrouted' })).items
     expect(second?.id).not.toBe(first?.id)
     expect(second?.at).toBe(first?.at)
   })

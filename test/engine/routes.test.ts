@@ -20,7 +20,7 @@ const pong = (user: string): { type: string; data: { user: string } } => ({ type
 
 function conflictsOf(app: Sluice): EventMap['config.conflict'][] {
   const heard: EventMap['config.conflict'][] = []
-  app.events.on('config.conflict', (what) => void heard.push(what))
+  app.on('config.conflict', (what) => void heard.push(what))
   return heard
 }
 
@@ -32,10 +32,10 @@ function slowTurns(store: Store): { readonly store: Store; close(): void; open()
     open: () => closed?.resolve(),
     store: new Proxy(store, {
       get: (target, name): unknown =>
-        name === 'turn'
-          ? async (call: Parameters<Store['turn']>[0]) => {
+        name === 'settleAndClaim'
+          ? async (call: Parameters<Store['settleAndClaim']>[0]) => {
               await closed?.promise
-              return target.turn(call)
+              return target.settleAndClaim(call)
             }
           : (Reflect.get(target, name) as unknown),
     }),
@@ -242,7 +242,7 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
 const WEEK = 7 * 86_400_000
 
 async function unroutedOf(app: Sluice): Promise<readonly string[]> {
-  return (await app.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
+  return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
 }
 
 describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
@@ -276,7 +276,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     await shared.process('ticks', (app) => app.every('sweep', '30s', () => new Promise(() => {})))
     const a = await shared.process('a', (app) => app.flow('one', { on: 'ping', run: () => {} }))
     const unserved: unknown[] = []
-    a.events.on('flow.unserved', (what) => void unserved.push(what))
+    a.on('flow.unserved', (what) => void unserved.push(what))
     await shared.advance(200_000)
     expect(unserved).toEqual([])
   })

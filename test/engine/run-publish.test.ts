@@ -1,6 +1,6 @@
 // L2b: what a handler publishes is stored with its good end, once, or not at all.
 import { describe, expect, test } from 'vitest'
-import { again, drop, partial, type Run, type Ending } from '../../src/index.ts'
+import { snooze, drop, partial, type Run, type Ending } from '../../src/index.ts'
 import { Gate, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
@@ -54,7 +54,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
       ['done', undefined],
     ])
     expect(told(t, 'run.done')).toMatchObject([{ counts: { constructor: 1 } }])
-    expect(() => kept?.publish(pong(1))).toThrow(/NOT_POSSIBLE.*the run is over/)
+    expect(() => kept?.publish(pong(1))).toThrow(/CONFLICT.*the run is over/)
   })
 
   test('L2b a failed attempt publishes nothing, a repeated one nothing twice', async () => {
@@ -98,7 +98,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
       chain((run) => {
         const turn = (run.state as number | undefined) ?? 1
         run.publish([pong(turn), pong(turn * 10)])
-        return turn < 3 ? again({ after: '1s', state: turn + 1 }) : undefined
+        return turn < 3 ? snooze({ after: '1s', state: turn + 1 }) : undefined
       }),
     )
     await sendNow(t, ping('u'))
@@ -159,7 +159,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs[0]?.error).toContain(field)
     await t.advance('1m')
     expect(t.runs.filter((run) => run.flow === 'second')).toEqual([])
-    expect((await t.app.deadLetters.list()).items).toHaveLength(1)
+    expect((await t.app.admin.deadLetters.list()).items).toHaveLength(1)
   })
 
   test('L2b the longest id that a store takes is published', async () => {

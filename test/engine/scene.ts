@@ -6,12 +6,12 @@ import {
   type EventMap,
   type EventName,
   type FlowOptions,
-  type Published,
+  type PublishResult,
   type Run,
   type SluiceOptions,
   type Store,
 } from '../../src/index.ts'
-import { Quiet } from '../../src/testing/quiet.ts'
+import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { testApp, VirtualClock, type TestApp } from '../../src/testing/index.ts'
 
 /** Every rule holds on each of these. */
@@ -92,7 +92,7 @@ export async function soon(t: TestApp): Promise<void> {
 }
 
 /** Sends, and lets what is due at once run: 4 ms pass. */
-export async function sendNow(t: TestApp, ...sent: Parameters<TestApp['send']>): Promise<readonly Published[]> {
+export async function sendNow(t: TestApp, ...sent: Parameters<TestApp['send']>): Promise<readonly PublishResult[]> {
   const published = await t.send(...sent)
   await soon(t)
   return published
@@ -115,11 +115,11 @@ export function told<N extends EventName>(t: TestApp, name: N): readonly EventMa
 export class Shared {
   readonly clock: VirtualClock
   readonly store: Store
-  readonly #quiet = new Quiet()
+  readonly #quiet = new IdleTracker()
 
   private constructor(clock: VirtualClock, opened: Store) {
     this.clock = clock
-    this.store = this.#quiet.watched(opened)
+    this.store = this.#quiet.watchStore(opened)
   }
 
   static async open(address: string): Promise<Shared> {
@@ -144,11 +144,11 @@ export class Shared {
   }
 
   advance(by: number): Promise<void> {
-    return this.#quiet.pass(this.clock, by)
+    return this.#quiet.advance(this.clock, by)
   }
 
   /** Stops an app while time passes as it must. */
   async stop(app: Sluice): Promise<void> {
-    await this.#quiet.awaited(this.clock, app.stop())
+    await this.#quiet.advanceUntil(this.clock, app.stop())
   }
 }

@@ -22,7 +22,7 @@ function slow(shared: Shared, took: { ms: number }, more: Partial<FlowOptions<Ru
 
 function alertsOf(app: Sluice): string[] {
   const raised: string[] = []
-  app.events.on('alert.raised', ({ alert, text }) => {
+  app.on('alert.raised', ({ alert, text }) => {
     if (alert.startsWith('slow-routing')) raised.push(`${alert} ${text}`)
   })
   return raised

@@ -9,30 +9,30 @@ const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, window: 
 describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 a flow that nobody knows cannot be paused', async () => {
     const t = await play(store, flow)
-    expect(await t.app.flows.pause('nobody', WHY)).toBe('missing')
+    expect(await t.app.admin.flows.pause('nobody', WHY)).toBe('missing')
     expect(told(t, 'flow.paused')).toEqual([])
   })
 
   test('a flow that is declared while the app starts is refused: it would be routed to and never run', async () => {
     const app = new Sluice({ store, log: false })
     const starting = app.start()
-    expect(() => app.flow('late', { on: 'ping', run: () => {} })).toThrow('comes after start')
+    expect(() => app.flow('late', { on: 'ping', run: () => {} })).toThrow('must be declared before start')
     await starting
     await app.stop()
   })
 
   test('L14 a paused flow begins nothing; its windows end all the same', async () => {
     const t = await play(store, flow)
-    expect(await t.app.flows.pause('f', WHY)).toBe('ok')
+    expect(await t.app.admin.flows.pause('f', WHY)).toBe('ok')
     await t.send(ping('a', 1))
     await t.advance('5s')
     await t.send(ping('a', 2))
     await t.advance('1h')
     expect(t.runs).toEqual([])
-    expect(await t.app.flows.list()).toContainEqual(
+    expect(await t.app.admin.flows.list()).toContainEqual(
       expect.objectContaining({ flow: 'f', paused: expect.objectContaining(WHY) }),
     )
-    expect(await t.app.flows.resume('f', 'ana')).toBe('ok')
+    expect(await t.app.admin.flows.resume('f', 'ana')).toBe('ok')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1, 2]])
     expect(told(t, 'flow.paused')).toEqual([{ flow: 'f', ...WHY }])
@@ -43,14 +43,14 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     const gate = new Gate()
     const t = await play(store, (app) => app.flow('f', { on: 'ping', key: userOf, run: () => gate.wait() }))
     await sendNow(t, ping('a', 1))
-    await t.app.flows.pause('f', WHY)
+    await t.app.admin.flows.pause('f', WHY)
     await sendNow(t, ping('a', 2))
     gate.open()
     await soon(t)
     expect(t.runs).toMatchObject([{ ending: 'done' }])
     await t.advance('10m')
     expect(t.runs).toHaveLength(1)
-    await t.app.flows.resume('f')
+    await t.app.admin.flows.resume('f')
     await soon(t)
     expect(t.runs).toHaveLength(2)
   })
@@ -59,7 +59,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', run: () => {} }).flow('g', { on: 'ping', run: () => {} }),
     )
-    await t.app.flows.pause('f', WHY)
+    await t.app.admin.flows.pause('f', WHY)
     await sendNow(t, ping('a'))
     expect(t.runs).toMatchObject([{ flow: 'g' }])
   })
@@ -67,12 +67,12 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 a held lane waits until somebody lifts it; others go on', async () => {
     const t = await play(store, flow)
     await t.send(ping('a', 1))
-    expect(await t.app.lanes.hold('f', 'a', WHY)).toBe('ok')
+    expect(await t.app.admin.lanes.hold('f', 'a', WHY)).toBe('ok')
     await t.send(ping('b', 1))
     await t.advance('1h')
     expect(keysOf(t)).toEqual(['b'])
     expect(told(t, 'lane.held')).toEqual([{ flow: 'f', key: 'a', ...WHY }])
-    expect(await t.app.lanes.unhold('f', 'a')).toBe('ok')
+    expect(await t.app.admin.lanes.unhold('f', 'a')).toBe('ok')
     await soon(t)
     expect(keysOf(t)).toEqual(['b', 'a'])
   })
@@ -80,7 +80,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 a hold with an end ends by itself', async () => {
     const t = await play(store, flow)
     await t.send(ping('a', 1))
-    await t.app.lanes.hold('f', 'a', { ...WHY, for: '60s' })
+    await t.app.admin.lanes.hold('f', 'a', { ...WHY, for: '60s' })
     await t.advance('59s')
     expect(t.runs).toEqual([])
     await t.advance('1s')
@@ -89,7 +89,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
 
   test('L14 a lane may be held before it has any event', async () => {
     const t = await play(store, flow)
-    const answer = await t.app.lanes.hold('f', 'nobody', WHY)
+    const answer = await t.app.admin.lanes.hold('f', 'nobody', WHY)
     await t.send(ping('nobody', 1))
     await t.advance('60s')
     expect([answer, t.runs.length]).toEqual(answer === 'ok' ? ['ok', 0] : ['missing', 1])
@@ -98,16 +98,16 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 dropping what waits', async () => {
     const t = await play(store, flow)
     await t.send([ping('a', 1), ping('b', 1)])
-    expect(await t.app.lanes.drop('f', 'a')).toBe('ok')
+    expect(await t.app.admin.lanes.drop('f', 'a')).toBe('ok')
     await t.advance('60s')
     expect(keysOf(t)).toEqual(['b'])
-    expect(await t.app.lanes.drop('f', 'nobody')).toBe('missing')
+    expect(await t.app.admin.lanes.drop('f', 'nobody')).toBe('missing')
   })
 
   test('L14 run-now ends a window', async () => {
     const t = await play(store, flow)
     await t.send(ping('a', 1))
-    expect(await t.app.lanes.runNow('f', 'a')).toBe('ok')
+    expect(await t.app.admin.lanes.runNow('f', 'a')).toBe('ok')
     await soon(t)
     expect(keysOf(t)).toEqual(['a'])
   })
@@ -115,7 +115,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 lanes are listed, by flow', async () => {
     const t = await play(store, flow)
     await t.send([ping('a', 1), ping('b', 1), ping('b', 2)])
-    const { items } = await t.app.lanes.list({ flow: 'f' })
+    const { items } = await t.app.admin.lanes.list({ flow: 'f' })
     expect(items.map(({ key, waiting }) => `${key} ${waiting}`).toSorted()).toEqual(['a 1', 'b 2'])
   })
 })

@@ -27,9 +27,9 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const seen: Seen = { starts: [], ids: [] }
-    const app = await shared.process('a', handlers(gate, seen), { grace: '30s' })
+    const app = await shared.process('a', handlers(gate, seen), { shutdownTimeout: '30s' })
     const ends: string[] = []
-    app.events.onAny((name) => void (name.startsWith('run.') && ends.push(name)))
+    app.onAny((name) => void (name.startsWith('run.') && ends.push(name)))
     await app.publish(ping('u'))
     await shared.advance(10)
     const state = { over: false }
@@ -63,7 +63,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const seen: Seen = { starts: [], ids: [] }
-    const app = await shared.process('a', handlers(gate, seen), { grace: '5s' })
+    const app = await shared.process('a', handlers(gate, seen), { shutdownTimeout: '5s' })
     await app.publish(ping('u'))
     await shared.advance(10)
     const before = shared.clock.monotonic()
@@ -82,7 +82,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     const ran: string[] = []
     const declare = (name: string) => (app: Sluice) =>
       app.flow('f', { on: 'ping', key: userOf, timeout: '1h', run: () => (ran.push(name), gate.wait()) })
-    const a = await shared.process('a', declare('a'), { grace: '5s' })
+    const a = await shared.process('a', declare('a'), { shutdownTimeout: '5s' })
     await a.publish(ping('u'))
     await shared.advance(10)
     await shared.stop(a)
@@ -96,7 +96,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     const shared = await Shared.open(store)
     const heard: string[] = []
     const app = await shared.process('a', (one) => one.flow('f', { on: 'ping', run: () => gate.wait() }))
-    app.events.onAny((name) => void (name.startsWith('run.') && heard.push(name)))
+    app.onAny((name) => void (name.startsWith('run.') && heard.push(name)))
     await shared.advance(1_000)
     await app.publish(ping('u'))
     const stopping = app.stop()

@@ -45,8 +45,8 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
       }),
     )
     const ends: string[] = []
-    app.events.on('run.retry', ({ error }) => void ends.push(error))
-    app.events.on('run.done', () => void ends.push('done'))
+    app.on('run.retry', ({ error }) => void ends.push(error))
+    app.on('run.done', () => void ends.push('done'))
     await app.start()
     await app.publish(ping('u'))
     await shared.advance(100)
@@ -140,7 +140,7 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
       const one = await shared.process(
         name,
         (app1) => app1.flow('f', { on: 'ping', key: userOf, timeout: '9h', run: () => new Promise(() => {}) }),
-        { grace: 0 },
+        { shutdownTimeout: 0 },
       )
       await shared.advance(2_000)
       await shared.stop(one)
@@ -148,7 +148,7 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     }
     await app.start()
     await shared.advance(60_000)
-    expect((await shared.store.stats()).letters).toBe(1)
+    expect((await shared.store.stats()).deadLetters).toBe(1)
     expect(unhandled).toEqual([])
   })
 

@@ -1,13 +1,13 @@
 // L21: what a process takes for the store's time is never ahead of it, and behind by no more than the quickest answer took to come.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { StoreTime } from '../../src/schedule/store-time.ts'
+import { StoreClock } from '../../src/dispatch/store-clock.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
 const HOUR = 3_600_000
 
 interface Scene {
-  readonly time: StoreTime
+  readonly time: StoreClock
   readonly clock: VirtualClock
   readonly steps: number[]
   /** What the store's clock says. */
@@ -20,11 +20,11 @@ interface Scene {
 function scene(): Scene {
   const clock = new VirtualClock()
   const steps: number[] = []
-  const time = new StoreTime(clock, (by) => void steps.push(by))
+  const time = new StoreClock(clock, (by) => void steps.push(by))
   let ahead = HOUR
   const store = (): number => clock.monotonic() + ahead
   const ask = (there: number, back: number): void => {
-    const heard = time.asking()
+    const heard = time.startCall()
     clock.advance(there)
     const reply = { now: store(), routes: 1 }
     clock.advance(back)

@@ -17,7 +17,7 @@ function moody(store: Store, mood: Mood): Store {
     get: (target, name): unknown => {
       const member: unknown = Reflect.get(target, name)
       const isMeant = mood.calls?.includes(String(name)) ?? name !== 'listen'
-      if (name === 'turn' && mood.chokesOn !== undefined) return chokes(target, mood.chokesOn)
+      if (name === 'settleAndClaim' && mood.chokesOn !== undefined) return chokes(target, mood.chokesOn)
       if (mood.is === 'fine' || !isMeant || typeof member !== 'function') return member
       return async (): Promise<unknown> => {
         mood.asked++
@@ -30,10 +30,10 @@ function moody(store: Store, mood: Mood): Store {
   })
 }
 
-function chokes(store: Store, on: string): Store['turn'] {
+function chokes(store: Store, on: string): Store['settleAndClaim'] {
   return async (call) => {
     if (JSON.stringify(call.settle).includes(on)) throw new Error('this cannot be bound')
-    return store.turn(call)
+    return store.settleAndClaim(call)
   }
 }
 
@@ -48,7 +48,7 @@ class Trouble {
     const store = moody(shared.store, this.mood)
     this.app = new Sluice({ log: false, ...options, store, clock: shared.clock })
     declare(this.app)
-    this.app.events.onAny((name) => void this.told.push(name))
+    this.app.onAny((name) => void this.told.push(name))
   }
 
   static async begin(store: string, declare: Declare, options: Partial<SluiceOptions> = {}): Promise<Trouble> {
@@ -110,7 +110,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
   test('store.lost and store.found, once each, with how long it was', async () => {
     const t = await Trouble.begin(store, simple)
     const found: number[] = []
-    t.app.events.on('store.found', ({ ms }) => void found.push(ms))
+    t.app.on('store.found', ({ ms }) => void found.push(ms))
     t.mood.is = 'rejects'
     await t.shared.advance(60_000)
     expect(t.of('store.lost', 'store.found')).toEqual(['store.lost'])
@@ -154,9 +154,9 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     const state = { drop: 1 }
     const deaf = new Proxy(shared.store, {
       get: (target, name): unknown =>
-        name === 'turn'
-          ? async (call: Parameters<Store['turn']>[0]) => {
-              const reply = await target.turn(call)
+        name === 'settleAndClaim'
+          ? async (call: Parameters<Store['settleAndClaim']>[0]) => {
+              const reply = await target.settleAndClaim(call)
               if (call.settle.length > 0 && state.drop-- > 0) throw new Error('the answer was lost')
               return reply
             }
@@ -166,7 +166,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     app.flow('f', { on: 'ping', key: userOf, run: (run) => run.publish({ type: 'pong', data: {} }) })
     app.flow('g', { on: 'pong', run: ({ events }) => void published.push(events.length) })
     const done: string[] = []
-    app.events.on('run.done', ({ flow }) => void done.push(flow))
+    app.on('run.done', ({ flow }) => void done.push(flow))
     await app.start()
     onTestFinished(() => shared.stop(app))
     await app.publish(ping('u', 1))
@@ -221,7 +221,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
   )
 
   test('L13 stop comes back although the store rejects everything', async () => {
-    const t = await Trouble.begin(store, gated(new Gate()), { grace: '5s' })
+    const t = await Trouble.begin(store, gated(new Gate()), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     await t.shared.advance(10)
     t.mood.is = 'rejects'
@@ -232,17 +232,17 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
   })
 
   test('L13 stop comes back although calls of the loop are never answered', async () => {
-    const t = await Trouble.begin(store, gated(new Gate(), { concurrency: 2 }), { grace: '5s' })
+    const t = await Trouble.begin(store, gated(new Gate(), { concurrency: 2 }), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     await t.shared.advance(10)
-    Object.assign(t.mood, { is: 'silent', calls: ['turn', 'renew', 'permits'] })
+    Object.assign(t.mood, { is: 'silent', calls: ['settleAndClaim', 'renew', 'leasePermits'] })
     expect(await t.stopped()).toBeLessThanOrEqual(25_000)
     expect(t.shared.clock.next()).toBeUndefined()
   })
 
   // Was red: Sluice.#stop awaited upkeep.stop() without a bound, and a chore whose call is never answered kept stop for ever.
   test('L13 stop comes back although nothing is ever answered', async () => {
-    const t = await Trouble.begin(store, gated(new Gate()), { grace: '5s' })
+    const t = await Trouble.begin(store, gated(new Gate()), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     t.mood.is = 'silent'
     await t.shared.advance(20_000)
@@ -255,7 +255,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     const gate = new Gate()
     const t = await Trouble.begin(store, gated(gate, { concurrency: 1 }))
     await t.app.publish(ping('u', 1))
-    Object.assign(t.mood, { is: 'rejects', calls: ['permits'] })
+    Object.assign(t.mood, { is: 'rejects', calls: ['leasePermits'] })
     await t.shared.advance(10_000)
     expect(t.mood.asked).toBeLessThan(60)
     t.mood.is = 'fine'
@@ -273,7 +273,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     await t.app.publish(ping('u', 1))
     await t.shared.advance(10)
     expect(gate.waits('free')).toBe(1)
-    Object.assign(t.mood, { is: 'rejects', calls: ['permits'] })
+    Object.assign(t.mood, { is: 'rejects', calls: ['leasePermits'] })
     await t.shared.advance(30_000)
     gate.open('free')
     await t.shared.advance(1)
@@ -323,7 +323,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     const busy = new Sluice({ ...options, store: shared.store })
     stuckAndBusy(busy)
     let begun = 0
-    busy.events.on('run.started', ({ flow }) => void (flow === 'f' && begun++))
+    busy.on('run.started', ({ flow }) => void (flow === 'f' && begun++))
     await busy.start()
     onTestFinished(async () => {
       mood.is = 'fine'

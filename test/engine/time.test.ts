@@ -73,7 +73,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     const shared = await Shared.open(store)
     const ended: string[] = []
     const declare: Declare = (app) => {
-      app.events.onAny((name) => void (/^run\.(started|done|lost)/.test(name) && ended.push(name)))
+      app.onAny((name) => void (/^run\.(started|done|lost)/.test(name) && ended.push(name)))
       app.flow('f', { on: 'ping', key: userOf, timeout: '3h', run: () => gate.wait() })
     }
     const a = await shared.process('a', declare)
@@ -95,8 +95,8 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     const declare =
       (name: string): Declare =>
       (app) => {
-        app.events.on('run.done', ({ run }) => void log.push(`done ${name} ${run}`))
-        app.events.on('run.lost', () => void log.push(`lost ${name}`))
+        app.on('run.done', ({ run }) => void log.push(`done ${name} ${run}`))
+        app.on('run.lost', () => void log.push(`lost ${name}`))
         app.flow('f', { on: 'ping', key: userOf, timeout: '3h', run: () => gate.wait(name) })
       }
     const a = await shared.process('a', declare('a'))
@@ -247,7 +247,7 @@ describe.each(STORES)('L21 what was wrong on %s', (store) => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', noting(shared, [], undefined))
     const raised: string[] = []
-    app.events.on('alert.raised', ({ alert }) => void raised.push(alert))
+    app.on('alert.raised', ({ alert }) => void raised.push(alert))
     await shared.advance(10_000)
     step(shared, by)
     await shared.advance(60_000)

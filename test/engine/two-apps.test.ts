@@ -74,7 +74,7 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
   test('L20 a process takes no more permits than it has room for', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
-    const a = await shared.process('a', watch.declare('a', 4), { runsAtOnce: 1 })
+    const a = await shared.process('a', watch.declare('a', 4), { maxConcurrentRuns: 1 })
     await a.publish(ping('one'))
     await shared.advance(10)
     const b = await shared.process('b', watch.declare('b', 4))
@@ -88,7 +88,7 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
   test('L20 an idle process does not sit on a permit', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
-    const a = await shared.process('a', watch.declare('a', 1), { runsAtOnce: 1 })
+    const a = await shared.process('a', watch.declare('a', 1), { maxConcurrentRuns: 1 })
     await a.publish(ping('one'))
     await shared.advance(10)
     await watch.drain(shared, 1)
@@ -161,13 +161,13 @@ describe.each(STORES)('L1 a lost lease on %s', (store) => {
       })
     const lost: string[] = []
     const a = new Sluice({
-      store: losable(shared.store, ['renew', 'turn'], state),
+      store: losable(shared.store, ['renew', 'settleAndClaim'], state),
       clock: shared.clock,
       process: 'a',
       log: false,
     })
     declare('a')(a)
-    a.events.on('run.lost', ({ key }) => void lost.push(key))
+    a.on('run.lost', ({ key }) => void lost.push(key))
     await a.start()
     await a.publish(ping('u'))
     await shared.advance(10)
@@ -193,7 +193,7 @@ describe.each(STORES)('every over two processes on %s', (store) => {
     const known: string[] = []
     for (const name of ['a', 'b']) {
       const app = await shared.process(name, declare)
-      app.events.on('event.duplicate', () => known.push(name))
+      app.on('event.duplicate', () => known.push(name))
     }
     await shared.advance(30 * 60_000)
     const start = Date.UTC(2026, 0, 1)

@@ -30,11 +30,11 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     const [published] = await sendNow(t, ping('u', 1))
     expect(published?.kind).toBe('stored')
     expect(t.runs).toEqual([])
-    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+    const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
     expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed', events: [published?.id] }])
     const [letter] = items
     expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
-    const shown = await t.app.deadLetters.show(letter?.id ?? '')
+    const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
     expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
     expect(told(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
   })
@@ -58,7 +58,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     await t.restart()
     await soon(t)
     expect(numbersOf(t)).toEqual([[1]])
-    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+    expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
   })
 
   test('L2a still broken after a start: the mark stays', async () => {
@@ -68,7 +68,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     await t.crash()
     await t.restart()
     await t.advance('10m')
-    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toHaveLength(1)
+    expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toHaveLength(1)
     expect(t.runs).toEqual([])
   })
 
@@ -96,10 +96,10 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
   test('L2a a mark may be dropped', async () => {
     const t = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
     await sendNow(t, ping('u', 1))
-    const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
-    expect(await t.app.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
-    expect((await t.app.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
-    expect(await t.app.deadLetters.drop(items[0]?.id ?? '')).toBe('missing')
+    const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
+    expect(await t.app.admin.deadLetters.drop(items[0]?.id ?? '')).toBe('ok')
+    expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
+    expect(await t.app.admin.deadLetters.drop(items[0]?.id ?? '')).toBe('missing')
   })
 
   test('L2a a new version applies to events routed after it', async () => {
@@ -133,9 +133,9 @@ describe.each(STORES)('L2a synchronous on %s', (store) => {
       expect(published?.kind).toBe('stored')
       await t.advance('10s')
       expect(t.runs).toEqual([])
-      const { items } = await t.app.deadLetters.list({ kind: 'unrouted' })
+      const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
       expect(items).toMatchObject([{ flow: 'f', reason: 'key-failed', error: expect.stringContaining('synchronous') }])
-      expect(items[0]?.kind === 'unrouted' && items[0].error).toContain(`${name} gave a promise`)
+      expect(items[0]?.kind === 'unrouted' && items[0].error).toContain(`${name} must be synchronous`)
     },
   )
 })
@@ -148,9 +148,9 @@ function slowMarks(store: Store): { readonly store: Store; close(): void; open()
     open: () => closed?.resolve(),
     store: new Proxy(store, {
       get: (target, name): unknown =>
-        name === 'unrouted'
-          ? async (call: Parameters<Store['unrouted']>[0]) => {
-              const reply = await target.unrouted(call)
+        name === 'claimUnrouted'
+          ? async (call: Parameters<Store['claimUnrouted']>[0]) => {
+              const reply = await target.claimUnrouted(call)
               await closed?.promise
               return reply
             }
@@ -177,12 +177,37 @@ describe.each(STORES)('L2a tried again by hand on %s', (store) => {
     fault.broken = false
     marks.close()
     await shared.advance(1_000)
-    const { items } = await app.deadLetters.list({ kind: 'unrouted' })
-    expect(await app.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
+    const { items } = await app.admin.deadLetters.list({ kind: 'unrouted' })
+    expect(await app.admin.deadLetters.retry(items[0]?.id ?? '')).toBe('ok')
     marks.open()
     await shared.advance(2_000)
     expect(ran).toEqual(['u'])
     await shared.stop(app)
+  })
+})
+
+describe.each(STORES)('L2a tried again by hand in another process on %s', (store) => {
+  test('L2a a process that does not work retries the event: the one that serves the flow places it', async () => {
+    const fault = new Fault()
+    const ran: string[] = []
+    const shared = await Shared.open(store)
+    const declare: Declare = (app) =>
+      app.flow('f', {
+        on: 'ping',
+        key: (event) => fault.check(userOf(event)),
+        run: ({ key }) => void ran.push(key),
+      })
+    const works = await shared.process('works', declare)
+    await works.publish([ping('u', 1), ping('v', 2)])
+    await shared.advance(10_000)
+    const operator = new Sluice({ log: false, store: shared.store, clock: shared.clock })
+    const { items } = await operator.admin.deadLetters.list({ kind: 'unrouted' })
+    fault.broken = false
+    expect(await operator.admin.deadLetters.retry(items[1]?.id ?? '')).toBe('ok')
+    await shared.advance(1_000)
+    expect(ran).toEqual(['u'])
+    expect(await operator.admin.deadLetters.list({ kind: 'unrouted' })).toMatchObject({ items: [{ id: items[0]?.id }] })
+    await shared.stop(operator)
   })
 })
 

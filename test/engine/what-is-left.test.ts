@@ -1,11 +1,11 @@
 // When a run is over its process holds nothing of it any more: neither it nor what it brought.
 import { expect, it } from 'vitest'
-import { Engine } from '../../src/engine.ts'
+import { Worker } from '../../src/app/worker.ts'
 import { systemClock } from '../../src/clock.ts'
-import { identity, ownLaneId } from '../../src/model/identity.ts'
-import { settingsOf } from '../../src/options.ts'
-import { flow } from '../../src/schedule/flow.ts'
-import { StoreTime } from '../../src/schedule/store-time.ts'
+import { computeIdentity, keylessLaneId } from '../../src/model/identity.ts'
+import { parseSettings } from '../../src/app/options.ts'
+import { createFlow } from '../../src/flow/options.ts'
+import { StoreClock } from '../../src/dispatch/store-clock.ts'
 import { openStore } from '../../src/store/open.ts'
 
 const RUNS = 20
@@ -15,23 +15,23 @@ it('knows its live runs, and none that is over', async () => {
   const store = await openStore('memory:')
   const allEnded = Promise.withResolvers<void>()
   let [ended, mostLive] = [0, 0]
-  const engine: Engine = new Engine({
+  const engine: Worker = new Worker({
     store,
     clock: systemClock,
-    time: new StoreTime(systemClock, () => {}),
+    storeClock: new StoreClock(systemClock, () => {}),
     process: 'p',
-    flows: [flow('f', { on: '**', run: () => void (mostLive = Math.max(mostLive, engine.live.length)) })],
+    flows: [createFlow('f', { on: '**', run: () => void (mostLive = Math.max(mostLive, engine.live.length)) })],
     emit: (name) => {
       if (name === 'run.done' && ++ended === RUNS) allEnded.resolve()
     },
     log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
-    routes: () => 1,
-    toPublish: () => ({ events: [], routes: 0, tell: () => {} }),
-    numbers: settingsOf({ store: 'memory:' }),
+    routesEpoch: () => 1,
+    toPublish: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }),
+    settings: parseSettings({ store: 'memory:' }),
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({
     id: `e${n}`,
-    identity: identity('s', '', `e${n}`),
+    identity: computeIdentity('s', '', `e${n}`),
     source: 's',
     type: 't',
     tenant: '',
@@ -41,10 +41,10 @@ it('knows its live runs, and none that is over', async () => {
     dedupeFor: 0,
     request: NO_BYTES,
     body: NO_BYTES,
-    marks: [],
-    places: [
+    unrouted: [],
+    placements: [
       {
-        lane: ownLaneId('f', `e${n}`),
+        lane: keylessLaneId('f', `e${n}`),
         flow: 'f',
         key: `e${n}`,
         group: '',

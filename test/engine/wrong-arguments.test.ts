@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Sluice, SluiceError } from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
 
-const app = new Sluice({ store: 'sqlite::memory:', log: false, key: Buffer.alloc(32, 7).toString('base64') })
+const app = new Sluice({ store: 'sqlite::memory:', log: false, encryptionKey: Buffer.alloc(32, 7).toString('base64') })
 app.flow('work', { on: 'thing', key: (event) => event.subject, run: () => {} })
 app.delivery('out', { on: 'thing' })
 app.limit('api', { rate: 3, per: '1s' })
@@ -40,10 +40,11 @@ const WRONG: readonly unknown[] = [
   Symbol('s'),
 ]
 
-const { deadLetters, lanes, flows, replays, keys, masterKey, audit, endpoints, stored, runs, limits, sources } = app
-const FACES = { deadLetters, lanes, flows, replays, keys, masterKey, audit, endpoints, stored, runs, limits, sources }
+const { endpoints } = app
+const { deadLetters, lanes, flows, replays, keys, encryption, audit, events, runs, limits, sources } = app.admin
+const FACES = { deadLetters, lanes, flows, replays, keys, encryption, audit, endpoints, events, runs, limits, sources }
 /** How the engine itself asks, for each delivery. */
-const OWN: ReadonlySet<string> = new Set(['endpoints.addressed', 'keys.listen', 'keys.constructor'])
+const OWN: ReadonlySet<string> = new Set(['endpoints.findTarget', 'keys.onChange', 'keys.constructor'])
 
 function membersOf(face: object): readonly string[] {
   return Object.getOwnPropertyNames(Object.getPrototypeOf(face)).filter(
@@ -71,21 +72,31 @@ test.each(MEMBERS)('%s says what is wrong, or answers', async (_called, face, na
 
 describe('the message names the argument, and what it is', () => {
   test.each([
-    [flows, 'pause', ['work'], 'flows.pause: why is missing; it is an object with reason, by.'],
-    [flows, 'pause', ['work', { reason: 'late' }], 'flows.pause: why.by is missing; it is text.'],
-    [lanes, 'runNow', ['work', 7], 'lanes.runNow: key is 7; it is text.'],
-    [lanes, 'list', [{}, '', -1], 'lanes.list: n is -1; it is a whole number above 0.'],
-    [runs, 'list', [{ from: new Date(0) }], 'runs.list: filter.from is of type object; it is milliseconds since 1970.'],
-    [stored, 'list', [{}, '', 'ten'], 'stored.list: n is text; it is a whole number above 0.'],
-    [runs, 'show', [undefined], 'runs.show: id is missing; it is text.'],
-    [limits, 'pause', ['api'], 'limits.pause: how is missing; it is an object with for.'],
-    [endpoints, 'enable', ['ep_1'], 'endpoints.enable: how is missing; it is an object with from, by.'],
-    [deadLetters, 'retry', [['a']], 'deadLetters.retry: which is a list; it is text or an object.'],
-    [deadLetters, 'drop', [{ kind: 'unruoted' }], 'deadLetters.list: filter.kind is text; it is run or unrouted.'],
-    [lanes, 'hold', ['work', 'a'], 'lanes.hold: hold is missing; it is an object.'],
-    [lanes, 'hold', ['work', 'a', {}], 'lanes.hold: hold.reason is missing; it is text.'],
-    [app, 'refused', [7], 'sources.refused: source is 7; it is text.'],
-    [app, 'explain', ['work'], 'explain: key is missing; it is text.'],
+    [flows, 'pause', ['work'], 'admin.flows.pause: why must be an object with reason, by; got nothing.'],
+    [flows, 'pause', ['work', { reason: 'late' }], 'admin.flows.pause: why.by must be text; got nothing.'],
+    [lanes, 'runNow', ['work', 7], 'admin.lanes.runNow: key must be text; got 7.'],
+    [lanes, 'list', [{}, '', -1], 'admin.lanes.list: n must be a whole number of at least 1; got -1.'],
+    [
+      runs,
+      'list',
+      [{ from: new Date(0) }],
+      'admin.runs.list: filter.from must be a number of milliseconds since 1970; got an object.',
+    ],
+    [events, 'list', [{}, '', 'ten'], 'admin.events.list: n must be a whole number of at least 1; got text.'],
+    [runs, 'show', [undefined], 'admin.runs.show: id must be text; got nothing.'],
+    [limits, 'pause', ['api'], 'admin.limits.pause: how must be an object with for; got nothing.'],
+    [endpoints, 'enable', ['ep_1'], 'endpoints.enable: how must be an object with from, by; got nothing.'],
+    [deadLetters, 'retry', [['a']], 'admin.deadLetters.retry: which must be text or an object; got a list.'],
+    [
+      deadLetters,
+      'drop',
+      [{ kind: 'unruoted' }],
+      'admin.deadLetters.list: filter.kind must be run or unrouted; got text.',
+    ],
+    [lanes, 'hold', ['work', 'a'], 'admin.lanes.hold: hold must be an object; got nothing.'],
+    [lanes, 'hold', ['work', 'a', {}], 'admin.lanes.hold: hold.reason must be text; got nothing.'],
+    [sources, 'refused', [7], 'admin.sources.refused: source must be text; got 7.'],
+    [app, 'explain', ['work'], 'explain: key must be text; got nothing.'],
   ] as const)('%o', async (face, name, given, message) => {
     const error: unknown = await call(face, name, ...given).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'CONFIG_INVALID' })
@@ -94,15 +105,17 @@ describe('the message names the argument, and what it is', () => {
 
   test('a member can be put in the place of another, as a method can', async () => {
     const own = new Sluice({ store: 'memory:', log: false })
-    own.lanes.runNow = () => Promise.resolve('already')
-    expect(await own.lanes.runNow('work', 'a')).toBe('already')
+    own.admin.lanes.runNow = () => Promise.resolve('already')
+    expect(await own.admin.lanes.runNow('work', 'a')).toBe('already')
     await own.stop()
   })
 
   test('nothing of what was given is said: it may be a secret in the wrong place', async () => {
-    const error = await call(keys, 'find', { secret: 'whsec_hidden' }).catch((thrown: unknown) => String(thrown))
-    expect(error).toContain('keys.find: secret is of type object; it is text.')
+    const error = await call(keys, 'authenticate', { secret: 'whsec_hidden' }).catch((thrown: unknown) =>
+      String(thrown),
+    )
+    expect(error).toContain('admin.keys.authenticate: secret must be text; got an object.')
     expect(error).not.toContain('hidden')
-    expect(() => github('whsec_hidden' as never)).toThrow('the options are text; they are an object')
+    expect(() => github('whsec_hidden' as never)).toThrow('the options must be an object; got text')
   })
 })

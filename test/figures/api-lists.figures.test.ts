@@ -1,7 +1,7 @@
 // A hundred thousand events and fifty thousand lanes in a file: each list of the admin API answers in under 100 ms.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { laneId } from '../../src/index.ts'
+import { laneId } from '../../src/model/identity.ts'
 import { lists } from './api-lists.ts'
 import { inFolder } from './folder.ts'
 

@@ -26,7 +26,7 @@ export async function lists(load: ListLoad, paths: readonly string[]): Promise<r
   const app = appOf(load)
   try {
     await fill(app, load)
-    const { secret } = await app.keys.make({ name: 'reader', role: 'operate' })
+    const { secret } = await app.admin.keys.make({ name: 'reader', role: 'operate' })
     const figures: ListFigure[] = []
     for (const path of paths) figures.push(await figureOf(app, path, secret))
     return figures
@@ -61,11 +61,11 @@ async function fill(app: Sluice, { events, runs, dead, alone }: ListLoad): Promi
   const ended = (): void => {
     if (left.done <= 0 && left.dead <= 0) over.resolve()
   }
-  app.events.on('run.done', (what) => {
+  app.on('run.done', (what) => {
     left.done -= what.events
     ended()
   })
-  app.events.on('run.dead', (what) => {
+  app.on('run.dead', (what) => {
     left.dead -= what.events
     ended()
   })

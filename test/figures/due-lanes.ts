@@ -52,7 +52,7 @@ export async function lateness(load: DueLoad): Promise<Lateness> {
       if (entered.length === all) allEntered.resolve()
     },
   })
-  app.events.on('run.claimed', ({ late }) => void claimed.push(late))
+  app.on('run.claimed', ({ late }) => void claimed.push(late))
   await app.start()
   const began = performance.now()
   for (let published = 0; published < all;) {

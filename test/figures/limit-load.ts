@@ -79,7 +79,7 @@ class Sender {
   constructor(load: LimitLoad, other: Receiver) {
     this.#load = load
     this.#other = other
-    this.#app = new Sluice({ store: `sqlite:${join(load.folder, 'limit.db')}`, log: false, grace: '2s' })
+    this.#app = new Sluice({ store: `sqlite:${join(load.folder, 'limit.db')}`, log: false, shutdownTimeout: '2s' })
     const api = this.#app.limit('api', { rate: RATE, per: `${PER}ms`, maxWait: load.maxWait ?? '10s' })
     this.#app.flow('call', {
       on: 'call',
@@ -89,9 +89,9 @@ class Sender {
         this.#ended++
       },
     })
-    this.#app.events.on('run.again', () => this.#putOff++)
-    this.#app.events.on('run.retry', () => this.#failed++)
-    this.#app.events.on('run.dead', () => this.#failed++)
+    this.#app.on('run.deferred', () => this.#putOff++)
+    this.#app.on('run.retry', () => this.#failed++)
+    this.#app.on('run.dead', () => this.#failed++)
   }
 
   async send(): Promise<LimitFigure> {

@@ -13,7 +13,12 @@ describe.each(['memory', 'sqlite'])('%s', (kind) => {
   test.each([undefined, 3])(
     'a tenant with many ready lanes delays the single lane of another by at most two rounds (concurrency %s)',
     async (concurrency) => {
-      const load = { lanes: LANES, singles: 30, runsAtOnce: 10, ...(concurrency === undefined ? {} : { concurrency }) }
+      const load = {
+        lanes: LANES,
+        singles: 30,
+        maxConcurrentRuns: 10,
+        ...(concurrency === undefined ? {} : { concurrency }),
+      }
       const figure = await inFolder((folder) => shared({ store: address(folder), ...load }))
       expect(figure.stillReady).toBeGreaterThan(LANES / 2)
       expect(figure.rounds, JSON.stringify(figure)).toBeLessThanOrEqual(MOST_ROUNDS)

@@ -11,8 +11,8 @@ export interface ShareLoad {
   readonly lanes: number
   /** Single lanes of other tenants, one after the other. */
   readonly singles: number
-  readonly runsAtOnce: number
-  /** Of each tenant; all of `runsAtOnce` unless said. */
+  readonly maxConcurrentRuns: number
+  /** Of each tenant; all of `maxConcurrentRuns` unless said. */
   readonly concurrency?: number
 }
 
@@ -30,10 +30,10 @@ export interface ShareFigure {
 
 /** A tenant with many ready lanes, and others that have one lane each, now and then. */
 export async function shared(load: ShareLoad): Promise<ShareFigure> {
-  const { store, lanes, singles, runsAtOnce, concurrency } = load
+  const { store, lanes, singles, maxConcurrentRuns, concurrency } = load
   const runs = { big: 0 }
   let begun: (() => void) | undefined
-  const app = new Sluice({ store, log: false, runsAtOnce })
+  const app = new Sluice({ store, log: false, maxConcurrentRuns: maxConcurrentRuns })
   app.flow('shared', {
     on: 'work',
     key: (event) => event.id,
@@ -47,7 +47,7 @@ export async function shared(load: ShareLoad): Promise<ShareFigure> {
   })
   await publishAll(app, lanes, () => ({ type: 'work', tenant: 'big' }))
   await app.start()
-  while (runs.big < runsAtOnce) await sleep(1)
+  while (runs.big < maxConcurrentRuns) await sleep(1)
   const passed: number[] = []
   const took: number[] = []
   for (let n = 0; n < singles; n++) {
@@ -68,7 +68,7 @@ export async function shared(load: ShareLoad): Promise<ShareFigure> {
   }
   const stillReady = lanes - runs.big
   await app.stop()
-  const round = concurrency ?? runsAtOnce
+  const round = concurrency ?? maxConcurrentRuns
   const most = Math.max(...passed)
   return { stillReady, most, round, rounds: Math.ceil(most / round), slowest: Math.round(Math.max(...took)) }
 }

@@ -163,7 +163,7 @@ async function* bodiesIn(store: Store): AsyncGenerator<Uint8Array> {
   while (cursor !== undefined) {
     const page: { readonly items: readonly { readonly id: string }[]; readonly next: string | undefined } =
       await store.find({ kind: 'events', filter: { source: 'github' }, cursor, n: PAGE })
-    const { bodies } = await store.bodies({ events: page.items.map(({ id }) => id) })
+    const { bodies } = await store.readBodies({ events: page.items.map(({ id }) => id) })
     for (const body of bodies) if (body !== undefined) yield body
     cursor = page.next
   }

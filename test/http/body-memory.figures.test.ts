@@ -1,7 +1,9 @@
-// The memory that a refused body of hundreds of megabytes takes.
+// The memory that refused bodies take: one of hundreds of megabytes, and many that unpack to megabytes.
 import { once } from 'node:events'
+import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { unverified } from '../../src/sources/none.ts'
+import { unverified } from '../../src/sources/unverified.ts'
+import { github } from '../../src/sources/github.ts'
 import { withGithub } from '../receive/scene.ts'
 import { listening, onTheWire, Wire } from './rig.ts'
 
@@ -43,3 +45,25 @@ describe('a body', () => {
     },
   )
 })
+
+/** Tens of bytes that make a decoder allocate its window and fill it before anything comes out. */
+function bombOf(lgwin: number): Uint8Array<ArrayBuffer> {
+  const params = { [constants.BROTLI_PARAM_LGWIN]: lgwin }
+  return Uint8Array.from(brotliCompressSync(Buffer.alloc(16 * MEGABYTE), { params }))
+}
+
+it.each([22, 24])(
+  'R4 600 unsigned bombs of Brotli at once, with windows of 2^%d bytes, take under 400 MB',
+  async (lgwin) => {
+    const packed = { compressed: true, maxBody: MEGABYTE }
+    const { url } = await listening({}, (app) => app.source('github', github({ secret: 's' }), packed))
+    const before = process.memoryUsage().rss
+    let largest = before
+    const watch = setInterval(() => (largest = Math.max(largest, process.memoryUsage().rss)), 1)
+    const init = { method: 'POST', headers: { 'content-encoding': 'br' }, body: bombOf(lgwin) }
+    const answers = await Promise.all(Array.from({ length: 600 }, () => fetch(`${url}/in/github`, init)))
+    clearInterval(watch)
+    expect(new Set(answers.map(({ status }) => status))).not.toContain(202)
+    expect(largest - before).toBeLessThan(400 * MEGABYTE)
+  },
+)

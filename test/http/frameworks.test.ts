@@ -24,13 +24,13 @@ let app: Sluice
 const stored: string[] = []
 const servers: Server[] = []
 const senders: Record<string, Send> = {}
-let port = 0
+const ports: Record<string, number> = {}
 
-async function over(server: Server): Promise<Send> {
+async function over(server: Server, name = ''): Promise<Send> {
   servers.push(server.listen(0, '127.0.0.1'))
   await once(server, 'listening')
   const at = (server.address() as AddressInfo).port
-  port = at
+  ports[name] = at
   return (path, init) => fetch(`http://127.0.0.1:${at}${path}`, init)
 }
 
@@ -38,14 +38,14 @@ beforeAll(async () => {
   process.env['SLUICE_STORE'] = STORE
   process.env['GITHUB_SECRET'] = SECRET
   app = (await import('./frameworks/sluice.config.ts')).app
-  app.events.on('event.received', ({ event }) => void stored.push(event))
+  app.on('event.received', ({ event }) => void stored.push(event))
   const [express, hono, next, node] = await Promise.all([
     import('./frameworks/express.ts'),
     import('./frameworks/hono.ts'),
     import('./frameworks/next-route.ts'),
     import('./frameworks/node-http.ts'),
   ])
-  senders['Express'] = await over(createServer(express.server))
+  senders['Express'] = await over(createServer(express.server), 'Express')
   senders['Hono'] = async (path, init) => hono.server.request(`http://localhost${path}`, init)
   senders['Next.js'] = (path, init) => {
     const { runtime: _, ...exported } = next
@@ -53,7 +53,7 @@ beforeAll(async () => {
     const request = new Request(`http://localhost${path}`, init)
     return handlers[request.method]?.(request) ?? Promise.resolve(new Response(null, { status: 405 }))
   }
-  senders['node:http'] = await over(node.server)
+  senders['node:http'] = await over(node.server, 'node:http')
 })
 
 afterAll(async () => {
@@ -98,6 +98,18 @@ describe.each(['Express', 'Hono', 'Next.js', 'node:http'])('inside %s', (name) =
   })
 })
 
+describe.each(['Express', 'node:http'])('a path that a proxy reads differently, inside %s', (name) => {
+  it.each(['/in/..\\openapi.json', '/in/..\\v1\\keys', '/in/..%5Cmetrics\\..\\..\\metrics'])(
+    'is refused: %s',
+    async (target) => {
+      const wire = new Wire(ports[name] ?? 0)
+      await wire.write(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).answers()
+      expect(wire.status).toBe(400)
+      expect(wire.text).toContain('"PATH_AMBIGUOUS"')
+    },
+  )
+})
+
 describe('the rest of a server', () => {
   it('goes on: other routes of Express have their parsed bodies', async () => {
     const headers = { 'content-type': 'application/json' }
@@ -107,7 +119,7 @@ describe('the rest of a server', () => {
 
   it('goes on: what is no web request does not end plain node:http', async () => {
     for (const line of ['TRACE /in/github', 'OPTIONS *', 'GET http://[']) {
-      const wire = new Wire(port).write(`${line} HTTP/1.1\r\nhost: [\r\n\r\n`)
+      const wire = new Wire(ports['node:http'] ?? 0).write(`${line} HTTP/1.1\r\nhost: [\r\n\r\n`)
       await wire.answers()
       expect([400, 404]).toContain(wire.status)
     }

@@ -83,7 +83,7 @@ describe('forwarded headers', () => {
       await wire.answers()
       expect([host, wire.status]).toEqual([host, 404])
     }
-    expect((await app.refused('')).every(({ path }) => path === '/elsewhere')).toBe(true)
+    expect((await app.admin.sources.refused('')).every(({ path }) => path === '/elsewhere')).toBe(true)
   })
 
   it('may be missing altogether, the host as well', async () => {
@@ -329,7 +329,7 @@ describe('stop', () => {
   })
 
   it('does not wait for a slow sender longer than its grace', async () => {
-    const { port, app } = await listening({}, withGithub, { grace: 100 })
+    const { port, app } = await listening({}, withGithub, { shutdownTimeout: 100 })
     const wire = new Wire(port).write(onTheWire('{}'.padEnd(1_000)).subarray(0, -900))
     // It is under way once a later request of another connection is answered.
     await hook(`http://127.0.0.1:${port}`, '{}')

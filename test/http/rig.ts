@@ -1,14 +1,16 @@
 // What the tests of the server share: a server whose patience is short, and senders that write what they like to its socket.
-import { Traces } from '../../src/observe/traces.ts'
+import { Traces } from '../../src/observe/trace/spans.ts'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { openStore, Sluice, systemClock, type SluiceOptions, type Store } from '../../src/index.ts'
 import type { ConnectionCounts } from '../../src/http/connections.ts'
-import { Inbound } from '../../src/http/inbound.ts'
+import type { AnyListener } from '../../src/observe/emitter.ts'
+import { RequestRouter } from '../../src/http/request-router.ts'
 import { serve, type ListenOptions, type ServerBounds } from '../../src/http/server.ts'
-import { BodyRoom } from '../../src/receive/body-room.ts'
-import { declaredSource } from '../../src/receive/declared-source.ts'
-import { Intake } from '../../src/receive/intake.ts'
+import { BodyMemory } from '../../src/receive/body-budget.ts'
+import { createDeclaredSource } from '../../src/receive/source-options.ts'
+import { Intake } from '../../src/publish/intake.ts'
+import { DecoderPool } from '../../src/receive/decoder-pool.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
 import { RefusedRequests } from '../../src/receive/refused-requests.ts'
 import { github } from '../../src/sources/github.ts'
@@ -16,11 +18,11 @@ import { githubHeaders, SECRET, withGithub, type Hook } from '../receive/scene.t
 
 /** In ms. */
 export const SHORT: ServerBounds = {
-  headersWithin: 1_000,
-  requestWithin: 1_500,
-  keptAliveFor: 1_000,
-  lookedEvery: 20,
-  connections: 100,
+  headersTimeout: 1_000,
+  requestTimeout: 1_500,
+  keepAliveTimeout: 1_000,
+  checkInterval: 20,
+  maxConnections: 100,
 }
 /** How much later than it should a machine that is busy with other tests may be. */
 const BUSY = 30_000
@@ -31,6 +33,7 @@ export interface Served {
   readonly port: number
   readonly store: Store
   readonly refused: RefusedRequests
+  readonly connections: () => ConnectionCounts
 }
 
 const nobody = (): never => {
@@ -45,16 +48,19 @@ export function impatient(options: ListenOptions = {}): Promise<Served> {
 export interface Serving {
   readonly listen?: ListenOptions
   readonly maxBody?: number
-  readonly room?: BodyRoom
+  readonly compressed?: boolean
+  readonly room?: BodyMemory
+  readonly decoders?: DecoderPool
   readonly bounds?: ServerBounds
+  readonly emit?: AnyListener
 }
 
 export async function served({ listen = {}, maxBody = 1_000_000, ...given }: Serving): Promise<Served> {
-  const { room = new BodyRoom(), bounds } = given
+  const { room = new BodyMemory(), decoders = new DecoderPool(), compressed = false, bounds, emit } = given
   const store = await openStore('memory:')
   const refused = new RefusedRequests()
   const append: Intake['take'] = async (events) => {
-    const routed = events.map((event) => ({ ...event, places: [], marks: [] }))
+    const routed = events.map((event) => ({ ...event, placements: [], unrouted: [] }))
     const { results } = await store.append({ routes: 1, events: routed })
     return results.map(({ kind }, at) => ({
       id: events[at]?.id ?? '',
@@ -66,29 +72,30 @@ export async function served({ listen = {}, maxBody = 1_000_000, ...given }: Ser
     clock: systemClock,
     now: () => systemClock.now(),
     intake: new Intake({ store: async (events) => (await append(events)) ?? [], maxEvents: 1_000, maxBytes: 1e7 }),
-    refused,
-    secrets: async ({ source }) => (source.secrets === 'by-handshake' ? [] : source.secrets),
-    learn: async () => false,
+    refusedRequests: refused,
+    readSecrets: async ({ source }) => (source.secrets === 'by-handshake' ? [] : source.secrets),
+    saveSecret: async () => false,
     addressRate: NO_LIMIT,
     emit: () => {},
-    room,
+    bodyBudget: room,
+    decoders,
   })
-  receiver.declare(declaredSource('github', github({ secret: SECRET }), { maxBody }))
-  const inbound = new Inbound({
+  receiver.declare(createDeclaredSource('github', github({ secret: SECRET }), { maxBody, compressed }))
+  const inbound = new RequestRouter({
     receiver,
     clock: systemClock,
     routes: [],
-    unready: async () => undefined,
+    findUnreadyReason: async () => undefined,
     api: nobody,
     traces: new Traces(undefined),
   })
-  const server = await serve(inbound, { port: 0, ...listen }, bounds)
+  const server = await serve(inbound, { port: 0, ...listen }, bounds, emit)
   const { url } = server
   onTestFinished(async () => {
     await server.close()
     await store.close()
   })
-  return { url, port: Number(new URL(url).port), store, refused }
+  return { url, port: Number(new URL(url).port), store, refused, connections: () => server.connections() }
 }
 
 export interface Listened {
@@ -136,8 +143,8 @@ export class Wire {
   #text = ''
   #heard = Promise.withResolvers<void>()
 
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1')
+  constructor(port: number, localAddress = '127.0.0.1') {
+    this.socket = connect({ port, host: '127.0.0.1', localAddress })
     this.socket.setEncoding('latin1').on('data', (text: unknown) => {
       this.#text += String(text)
       this.#heard.resolve()

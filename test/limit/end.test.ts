@@ -1,7 +1,7 @@
 // M7, L13: when an app stops, nobody waits on, and the slots nobody will use are there for others.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { endLimits, makeLimit } from '../../src/limit/limit.ts'
+import { closeLimits, createLimit } from '../../src/limit/limit.ts'
 import { failure, inRun, rig, settle, STORES } from './rig.ts'
 
 const one = { rate: 1, per: '1s' } as const
@@ -11,21 +11,21 @@ describe.each(STORES)('on %s', (kind) => {
   it('M7 all who wait are told, and give their slots back', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    const limit = makeLimit('api', one, parts)
+    const limit = createLimit('api', one, parts)
     const made: number[] = []
     const waits: Promise<unknown>[] = []
     for (let n = 0; n < 40; n++) {
       const call = (): Promise<unknown> => limit.run(() => made.push(n))
-      const waiting = n % 3 === 0 ? inRun(call, { mayBePutOff: () => false }) : call()
+      const waiting = n % 3 === 0 ? inRun(call, { mayBeDeferred: () => false }) : call()
       waits.push(waiting.catch((error: unknown) => error))
       if (n % 5 === 0) await settle()
     }
     await t.pass(1_500)
     const before = made.length
-    await endLimits(parts)
+    await closeLimits(parts)
     expect(before).toBe(2)
     for (const error of (await Promise.all(waits)).slice(before)) expect(error).toMatchObject(stopped)
-    const next = makeLimit('api', one, t.process())
+    const next = createLimit('api', one, t.process())
     expect(await t.until(next.run(() => t.clock.monotonic()))).toBe(2_200)
     expect(made).toHaveLength(before)
   })
@@ -33,43 +33,43 @@ describe.each(STORES)('on %s', (kind) => {
   it('M7 who asks just then is told as well', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    const limit = makeLimit('api', one, parts)
+    const limit = createLimit('api', one, parts)
     await limit.run(() => undefined)
     const waiting = [1, 2, 3].map(() => failure(limit.run(() => 'made')))
     await settle()
     t.answersAfter = () => 50
     const asking = [1, 2].map(() => failure(limit.run(() => 'made')))
     await t.pass(20)
-    await t.until(endLimits(parts))
+    await t.until(closeLimits(parts))
     for (const error of await Promise.all([...waiting, ...asking])) expect(error).toMatchObject(stopped)
     expect(await failure(limit.run(() => 'made'))).toMatchObject(stopped)
     t.answersAfter = () => 0
-    const next = makeLimit('api', one, t.process())
+    const next = createLimit('api', one, t.process())
     expect(await t.until(next.run((): Millis => t.clock.monotonic()))).toBe(1_100)
   })
 
   it('M7 a slot that is granted just then is not used', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    const limit = makeLimit('api', one, parts)
+    const limit = createLimit('api', one, parts)
     t.answersAfter = () => 50
     const asking = failure(limit.run(() => 'made'))
     await t.pass(20)
-    await t.until(endLimits(parts))
+    await t.until(closeLimits(parts))
     expect(await asking).toMatchObject(stopped)
   })
 
   it('M7 an app that has used no limit has none to end', async () => {
     const t = await rig(kind)
-    await endLimits(t.process({ store: () => Promise.reject(new Error('not to be opened')) }))
+    await closeLimits(t.process({ store: () => Promise.reject(new Error('not to be opened')) }))
     expect(t.asked).toEqual([])
   })
 
   it('M3 nothing is told of a pause that ends after the app', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    await makeLimit('api', one, parts).pause('1m')
-    await endLimits(parts)
+    await createLimit('api', one, parts).pause('1m')
+    await closeLimits(parts)
     await t.pass(120_000, 60_000)
     expect(t.emitted).toEqual([['limit.paused', { limit: 'api', ms: 60_000 }]])
   })

@@ -1,6 +1,6 @@
 // M3, M4: the drop-in fetch waits for slots, hears a refusal, and repeats only what it was told to and can.
 import { describe, expect, it } from 'vitest'
-import { makeLimit, type Limit, type LimitOptions, type LimitParts } from '../../src/limit/limit.ts'
+import { createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../../src/limit/limit.ts'
 import { inRun, rig, STORES, type Rig } from './rig.ts'
 
 const THINGS = 'https://api.test/things'
@@ -17,7 +17,7 @@ function against(
   t: Rig,
   answers: Answer[],
   own: Partial<LimitOptions> = {},
-  parts: Partial<LimitParts> = {},
+  parts: Partial<LimitDependencies> = {},
 ): { limit: Limit; sent: Sent[] } {
   const sent: Sent[] = []
   const fetch: typeof globalThis.fetch = (_input, init) => {
@@ -25,7 +25,7 @@ function against(
     const [status, headers = {}] = answers.shift() ?? [200]
     return Promise.resolve(new Response('body', { status, headers }))
   }
-  return { limit: makeLimit('api', { rate: 10, per: '1s', ...own }, t.process({ fetch, ...parts })), sent }
+  return { limit: createLimit('api', { rate: 10, per: '1s', ...own }, t.process({ fetch, ...parts })), sent }
 }
 
 describe.each(STORES)('on %s', (kind) => {
@@ -86,7 +86,7 @@ describe.each(STORES)('on %s', (kind) => {
   it('M3 too many requests press on the flow of the run; other refusals, and calls outside of runs, do not', async () => {
     const t = await rig(kind)
     const level = async (): Promise<number | undefined> =>
-      (await t.store.pressure({ flows: [{ flow: 'rank', raise: false }] })).levels[0]
+      (await t.store.updatePressure({ flows: [{ flow: 'rank', raise: false }] })).levels[0]
     await against(t, [[429, { 'retry-after': '0' }]]).limit.fetch(THINGS)
     await inRun(() => against(t, [[503, { 'retry-after': '0' }]]).limit.fetch(THINGS))
     expect(await level()).toBe(0)

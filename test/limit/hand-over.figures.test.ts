@@ -1,7 +1,7 @@
 // M1 in real time: a call that was handed over just before the event loop stood still counts from when the loop went on.
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { makeLimit } from '../../src/limit/limit.ts'
+import { createLimit } from '../../src/limit/limit.ts'
 import { openStore } from '../../src/store/open.ts'
 
 const STALL = 300
@@ -10,7 +10,7 @@ const PER = 1_000
 test('M1 after a stall that held up a call, the limit pauses once', async () => {
   const store = await openStore('memory:')
   const parts = { store: async () => store, clock: systemClock, emit: () => {}, fetch: globalThis.fetch }
-  const limit = makeLimit('api', { rate: 3, per: PER }, parts)
+  const limit = createLimit('api', { rate: 3, per: PER }, parts)
   await limit.run(() => {
     const until = performance.now() + STALL
     while (performance.now() < until);
@@ -25,7 +25,7 @@ test('M1 after a stall that held up a call, the limit pauses once', async () => 
 test('M1 without a stall nothing pauses', async () => {
   const store = await openStore('memory:')
   const parts = { store: async () => store, clock: systemClock, emit: () => {}, fetch: globalThis.fetch }
-  const limit = makeLimit('api', { rate: 3, per: PER }, parts)
+  const limit = createLimit('api', { rate: 3, per: PER }, parts)
   const began = performance.now()
   for (let n = 0; n < 3; n++) await limit.run(() => {})
   expect(performance.now() - began).toBeLessThan(PER)

@@ -1,7 +1,7 @@
 // M3: what the other side or a person says holds for every process.
 import { describe, expect, it } from 'vitest'
 import type { Clock, Millis } from '../../src/clock.ts'
-import { makeLimit } from '../../src/limit/limit.ts'
+import { createLimit } from '../../src/limit/limit.ts'
 import { failure, rig, settle, STORES } from './rig.ts'
 
 const methods = (clock: Clock): Clock => ({
@@ -15,7 +15,7 @@ const one = { rate: 1, per: '1s' } as const
 describe.each(STORES)('on %s', (kind) => {
   it('M3 a pause moves all who wait behind its end, in their order, whatever process they are in', async () => {
     const t = await rig(kind)
-    const [a, b] = [makeLimit('api', one, t.process()), makeLimit('api', one, t.process())]
+    const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     const calls: [string, Millis][] = []
     const call = (name: string) => (): void => void calls.push([name, t.clock.monotonic()])
     const all: Promise<void>[] = []
@@ -43,7 +43,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 who waits hears at once that a pause is over, and keeps its place', async () => {
     const t = await rig(kind)
-    const [a, b] = [makeLimit('api', one, t.process()), makeLimit('api', one, t.process())]
+    const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     await b.pause('1h')
     const calls: [number, Millis][] = []
     const all: Promise<void>[] = []
@@ -65,7 +65,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M7 one who gives up does not make all others ask again', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
     const all = [1, 2, 3].map(() => limit.run(() => undefined))
     const given = failure(limit.run(() => undefined, { signal: stop.signal }))
@@ -79,7 +79,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 the end of a pause is told once, at the end of the longest', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await limit.pause('10s')
     await t.pass(5_000, 5_000)
     await limit.pause('10s')
@@ -98,7 +98,7 @@ describe.each(STORES)('on %s', (kind) => {
     const t = await rig(kind)
     let stood = 0
     const clock = { ...methods(t.clock), monotonic: () => t.clock.monotonic() + stood }
-    const limit = makeLimit('api', { rate: 3, per: '1s' }, t.process({ clock }))
+    const limit = createLimit('api', { rate: 3, per: '1s' }, t.process({ clock }))
     await Promise.all([1, 2, 3].map(() => limit.run(() => undefined)))
     stood += 300
     await t.pass(5)
@@ -109,7 +109,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 after a refusal the limit is half as fast, until somebody resumes it', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     const times: Millis[] = []
     const twice = (): Promise<unknown> =>
       Promise.all([1, 2].map(() => limit.run(() => void times.push(t.clock.monotonic()))))
@@ -128,7 +128,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 a response that names no time pauses nothing, unless it is a 429; one that does, whatever its status', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await limit.pause(new Response(null, { status: 500 }))
     expect(t.emitted).toEqual([])
     await limit.pause(new Response(null, { status: 403, headers: { 'retry-after': '7' } }))
@@ -137,14 +137,14 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 a pause of a limit of one key leaves the others alone', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await limit.per('a').pause('1m')
     expect(await limit.per('b').run(() => 'at once')).toBe('at once')
   })
 
   it('M3 what the other side has counted counts', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 4, resetsAt: t.clock.now() + 3_000 })
     const times: Millis[] = []
     await t.until(Promise.all([1, 2].map(() => limit.run(() => void times.push(t.clock.monotonic())))))
@@ -155,7 +155,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 a limit that is used up on the other side is paused until it resets', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 100, of: 100, resetsAt: new Date(t.clock.now() + 30_000) })
     const at = await t.until(limit.run(() => t.clock.monotonic()))
     expect(at).toBe(30_000)
@@ -167,7 +167,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M3 what counts is how many calls the other side still takes, and only while its window lasts', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 5, per: '10s' }, t.process())
+    const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 60, of: 100, resetsAt: t.clock.now() + 30_000 })
     await limit.observe({ used: 5, resetsAt: t.clock.now() - 1 })
     const all = await Promise.all([1, 2, 3, 4, 5].map(() => limit.run(() => t.clock.monotonic())))
@@ -177,11 +177,11 @@ describe.each(STORES)('on %s', (kind) => {
 })
 
 it.each([
-  [{ used: -1, resetsAt: Date.UTC(2030, 0, 1) }, 'used is -1'],
-  [{ used: 1, of: Number.NaN, resetsAt: Date.UTC(2030, 0, 1) }, 'of is NaN'],
+  [{ used: -1, resetsAt: Date.UTC(2030, 0, 1) }, 'used must be a number of calls; got -1'],
+  [{ used: 1, of: Number.NaN, resetsAt: Date.UTC(2030, 0, 1) }, 'of must be a number of calls; got NaN'],
   [{ used: 1, resetsAt: Date.UTC(2030, 0, 1) / 1_000 }, 'milliseconds (not seconds)'],
 ])('M3 an observation that cannot be is refused: %j', async (seen, message) => {
   const t = await rig('memory')
-  const error = await failure(makeLimit('api', one, t.process()).observe(seen))
+  const error = await failure(createLimit('api', one, t.process()).observe(seen))
   expect(error).toMatchObject({ code: 'CONFIG_INVALID', message: expect.stringContaining(message) as string })
 })

@@ -1,16 +1,16 @@
 // Limits on a real store under a clock that is moved by hand, and what they did.
 import { onTestFinished } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import type { LimitParts } from '../../src/limit/limit.ts'
-import { Emitter } from '../../src/observe/events.ts'
-import { runScope, type RunScope } from '../../src/scope.ts'
+import type { LimitDependencies } from '../../src/limit/limit.ts'
+import { Emitter } from '../../src/observe/emitter.ts'
+import { runContext, type RunContext } from '../../src/limit/run-context.ts'
 import type { ReserveCall, ReserveReply, Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import { Quiet } from '../../src/testing/quiet.ts'
+import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { ownFile } from '../own-folder.ts'
 
-const quiet = new Quiet()
+const quiet = new IdleTracker()
 
 export const STORES = ['memory', 'sqlite'] as const
 
@@ -21,7 +21,7 @@ export interface Rig {
   readonly asked: ReserveCall[]
   readonly emitted: (readonly [name: string, what: unknown])[]
   /** What another process would be given: its own calls, the same store. */
-  process(own?: Partial<LimitParts>): LimitParts
+  process(own?: Partial<LimitDependencies>): LimitDependencies
   /** How long an answer to reserve takes to come back; 0 unless set. */
   answersAfter: (call: ReserveCall) => Millis
   /** Moves the clock in small steps, each with all that follows from it. */
@@ -33,7 +33,7 @@ export interface Rig {
 export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
   const clock = new VirtualClock()
   const address = kind === 'memory' ? 'memory:' : ownFile()
-  const store = quiet.watched(await openStore(address, { clock }))
+  const store = quiet.watchStore(await openStore(address, { clock }))
   onTestFinished(() => store.close())
   const emitter = new Emitter()
   const asked: ReserveCall[] = []
@@ -107,19 +107,19 @@ export function most(times: readonly Millis[], per: Millis): number {
 }
 
 /** As if the code ran in a run of the flow. */
-export function inRun<T>(call: () => T, own: Partial<RunScope> = {}): T {
-  const scope: RunScope = {
+export function inRun<T>(call: () => T, own: Partial<RunContext> = {}): T {
+  const scope: RunContext = {
     flow: 'rank',
     run: 'run-1',
     signal: new AbortController().signal,
-    standing: () => 'live',
-    mayBePutOff: () => true,
+    status: () => 'live',
+    mayBeDeferred: () => true,
     hasCalled: false,
-    called: () => {},
-    waits: () => () => {},
+    markCalled: () => {},
+    trackWait: () => () => {},
     ...own,
   }
-  return runScope.run(scope, call)
+  return runContext.run(scope, call)
 }
 
 /** Lets a promise fail later than it is looked at. */

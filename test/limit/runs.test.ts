@@ -1,9 +1,9 @@
 // M4 to M7: calls of runs, calls that cost more or are under several limits, and waits that end early.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { RunLost } from '../../src/limit/caller.ts'
-import { makeLimit } from '../../src/limit/limit.ts'
-import { PutOff } from '../../src/scope.ts'
+import { RunLostError } from '../../src/limit/caller.ts'
+import { createLimit } from '../../src/limit/limit.ts'
+import { RateLimitDeferred } from '../../src/limit/run-context.ts'
 import { failure, inRun, most, rig, settle, STORES } from './rig.ts'
 
 const one = { rate: 1, per: '1s' } as const
@@ -11,34 +11,34 @@ const one = { rate: 1, per: '1s' } as const
 describe.each(STORES)('on %s', (kind) => {
   it('M4 a call of a run that lost its lease is refused, before it asks for a slot and after', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     let lost = true
     const made: string[] = []
     const call = (): Promise<void> =>
-      inRun(() => limit.run(() => void made.push('made')), { standing: () => (lost ? 'lost' : 'live') })
-    expect(await failure(call())).toBeInstanceOf(RunLost)
+      inRun(() => limit.run(() => void made.push('made')), { status: () => (lost ? 'lost' : 'live') })
+    expect(await failure(call())).toBeInstanceOf(RunLostError)
     expect(t.asked).toEqual([])
     lost = false
     await call()
     const waiting = failure(call())
     await t.pass(500)
     lost = true
-    expect(await t.until(waiting)).toBeInstanceOf(RunLost)
+    expect(await t.until(waiting)).toBeInstanceOf(RunLostError)
     expect(made).toEqual(['made'])
   })
 
   it('M4 a run that is lost while the store answers makes no call', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     let lost = false
-    const waiting = failure(inRun(() => limit.run(() => 'made'), { standing: () => (lost ? 'lost' : 'live') }))
+    const waiting = failure(inRun(() => limit.run(() => 'made'), { status: () => (lost ? 'lost' : 'live') }))
     lost = true
-    expect(await waiting).toBeInstanceOf(RunLost)
+    expect(await waiting).toBeInstanceOf(RunLostError)
   })
 
   it('M4 the call is handed the signal of its run, its own, or one of both', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 9, per: '1s' }, t.process())
+    const limit = createLimit('api', { rate: 9, per: '1s' }, t.process())
     const [run, own] = [new AbortController(), new AbortController()]
     expect(await limit.run((signal) => signal)).toBeUndefined()
     expect(await limit.run((signal) => signal, { signal: own.signal })).toBe(own.signal)
@@ -54,7 +54,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M4 what the call answers or throws is handed on', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 9, per: '1s' }, t.process())
+    const limit = createLimit('api', { rate: 9, per: '1s' }, t.process())
     expect(await limit.run(async () => settle().then(() => 7))).toBe(7)
     const fails = limit.run(() => {
       throw new TypeError('its own')
@@ -64,7 +64,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M5 a call that costs more takes so many slots', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 3, per: '1s' }, t.process())
+    const limit = createLimit('api', { rate: 3, per: '1s' }, t.process())
     const times: Millis[] = []
     const call = (cost: number): Promise<unknown> => limit.run(() => void times.push(t.clock.monotonic()), { cost })
     await t.until(Promise.all([call(2), call(2), call(1), call(3)]))
@@ -74,8 +74,8 @@ describe.each(STORES)('on %s', (kind) => {
   it('M5 several limits are reserved in one step, and each holds', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    const short = makeLimit('short', { rate: 2, per: '1s' }, parts)
-    const long = makeLimit('long', { rate: 3, per: '10s' }, parts)
+    const short = createLimit('short', { rate: 2, per: '1s' }, parts)
+    const long = createLimit('long', { rate: 3, per: '10s' }, parts)
     const times: Millis[] = []
     const calls = Array.from({ length: 6 }, () =>
       short.run(() => void times.push(t.clock.monotonic()), { with: [long] }),
@@ -90,14 +90,14 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M6 a run whose slot is too far away is put off, and leaves no slot behind; others wait', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 1, per: '1s', maxWait: '2s' }, t.process())
+    const limit = createLimit('api', { rate: 1, per: '1s', maxWait: '2s' }, t.process())
     const times: Millis[] = []
     const call = (): Promise<unknown> => limit.run(() => void times.push(t.clock.monotonic()))
     await call()
     const near = [inRun(call), call()]
     await settle()
     const far = await failure(inRun(call))
-    expect(far).toBeInstanceOf(PutOff)
+    expect(far).toBeInstanceOf(RateLimitDeferred)
     expect(far).toMatchObject({ limit: 'api', after: 3_300 })
     await t.until(Promise.all([...near, call()]))
     expect(times).toEqual([0, 1_100, 2_200, 3_300])
@@ -105,29 +105,29 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M6 runs that are put off together all leave their slots', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 1, per: '1s', maxWait: 500 }, t.process())
+    const limit = createLimit('api', { rate: 1, per: '1s', maxWait: 500 }, t.process())
     const tries = await Promise.all(
       Array.from({ length: 6 }, (_, n) =>
         n === 0 ? limit.run(() => undefined) : failure(inRun(() => limit.run(() => n))),
       ),
     )
-    expect(tries.slice(1).every((error) => error instanceof PutOff)).toBe(true)
+    expect(tries.slice(1).every((error) => error instanceof RateLimitDeferred)).toBe(true)
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
   })
 
   it('M6 a pause that comes while a run waits puts it off too, at ten seconds unless said', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await limit.run(() => undefined)
     const waiting = failure(inRun(() => limit.run(() => 'made')))
     await settle()
     await limit.pause('12s')
-    expect(await waiting).toMatchObject({ name: 'PutOff', after: 12_000 })
+    expect(await waiting).toMatchObject({ name: 'RateLimitDeferred', after: 12_000 })
   })
 
   it.each(['its own', "its run's"])('M7 a wait that is given up by %s signal returns its slot', async (whose) => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
     await limit.run(() => undefined)
     const own = whose === 'its own'
@@ -141,7 +141,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M7 waits that are given up together return all their slots, whoever is the first to give up', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await limit.run(() => undefined)
     const stops = [1, 2, 3].map(() => new AbortController())
     const waits = stops.map(({ signal }) => failure(limit.run(() => 'made', { signal })))
@@ -153,7 +153,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M7 a slot before one that is given is not returned', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
     await limit.run(() => undefined)
     const given = failure(limit.run(() => 'made', { signal: stop.signal }))
@@ -166,7 +166,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M7 who gives up while the store answers does not wait for the slot', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
     await limit.run(() => undefined)
     t.answersAfter = () => 50
@@ -180,7 +180,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M7 who gave up before asks for nothing', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     expect(await failure(limit.run(() => 'made', { signal: AbortSignal.abort() }))).toMatchObject({
       name: 'AbortError',
     })

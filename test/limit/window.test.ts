@@ -1,8 +1,8 @@
 // M1, M2: the rate holds over all processes, in the order of the asking, and nothing late is used.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { makeLimit, type Limit } from '../../src/limit/limit.ts'
-import { SlotsMissed } from '../../src/limit/take-slot.ts'
+import { createLimit, type Limit } from '../../src/limit/limit.ts'
+import { SlotsMissedError } from '../../src/limit/take-slot.ts'
 import { failure, most, rig, settle, STORES, type Rig } from './rig.ts'
 
 const options = { rate: 3, per: '1s' } as const
@@ -17,7 +17,7 @@ describe.each(STORES)('on %s', (kind) => {
   it('M1 two processes under full load make at most rate calls in any window, and no fewer than they may', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const [a, b] = [makeLimit('api', options, t.process()), makeLimit('api', options, t.process())]
+    const [a, b] = [createLimit('api', options, t.process()), createLimit('api', options, t.process())]
     await t.until(Promise.all([load(t, a, 15, times), load(t, b, 15, times)]))
     expect(times).toHaveLength(30)
     expect(most(times, 1_000)).toBe(3)
@@ -27,7 +27,7 @@ describe.each(STORES)('on %s', (kind) => {
   it('M1 the window holds while the event loop stands still now and then', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const [a, b] = [makeLimit('api', options, t.process()), makeLimit('api', options, t.process())]
+    const [a, b] = [createLimit('api', options, t.process()), createLimit('api', options, t.process())]
     let n = 0
     const steps = (): Millis => (n++ % 7 === 0 ? 10 + ((n * 37) % 260) : 7)
     await t.until(Promise.all([load(t, a, 15, times), load(t, b, 15, times)]), steps)
@@ -44,7 +44,7 @@ describe.each(STORES)('on %s', (kind) => {
       t.clock.after(20, () => underWay--)
       return 20
     }
-    const limit = makeLimit('api', { rate: 500, per: '1s' }, t.process())
+    const limit = createLimit('api', { rate: 500, per: '1s' }, t.process())
     const times: Millis[] = []
     const calls = Array.from({ length: 400 }, async (_, n) => {
       await new Promise<void>((resolve) => void t.clock.after(n, resolve))
@@ -61,7 +61,7 @@ describe.each(STORES)('on %s', (kind) => {
     const times: Millis[] = []
     let n = 0
     t.answersAfter = () => (n++ % 3 === 0 ? 50 + ((n * 53) % 200) : 1)
-    const [a, b] = [makeLimit('api', options, t.process()), makeLimit('api', options, t.process())]
+    const [a, b] = [createLimit('api', options, t.process()), createLimit('api', options, t.process())]
     await t.until(Promise.all([load(t, a, 10, times), load(t, b, 10, times)]))
     expect(times).toHaveLength(20)
     expect(most(times, 1_000)).toBeLessThanOrEqual(3)
@@ -70,14 +70,14 @@ describe.each(STORES)('on %s', (kind) => {
   it('M1 with burst it is a token bucket', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    await t.until(load(t, makeLimit('api', { rate: 1, per: '1s', burst: 3 }, t.process()), 5, times))
+    await t.until(load(t, createLimit('api', { rate: 1, per: '1s', burst: 3 }, t.process()), 5, times))
     expect(times).toEqual([0, 0, 0, 1_000, 2_000])
   })
 
   it('M1 a slot that went by while the event loop stood still is not used, and the call gets another', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const done = load(t, makeLimit('api', one, t.process()), 2, times)
+    const done = load(t, createLimit('api', one, t.process()), 2, times)
     await settle()
     t.clock.advance(1_600)
     await settle()
@@ -89,7 +89,7 @@ describe.each(STORES)('on %s', (kind) => {
   it('M1 a slot whose confirmation came too late is not used, and another is asked for under a new ticket', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     t.answersAfter = () => (t.asked.length === 1 ? 150 : 0)
     await t.until(load(t, limit, 1, times))
     const tickets = t.asked.map((call) => call.requests[0]?.ticket)
@@ -103,14 +103,14 @@ describe.each(STORES)('on %s', (kind) => {
     const t = await rig(kind)
     const times: Millis[] = []
     t.answersAfter = () => 95
-    await t.until(load(t, makeLimit('api', one, t.process()), 1, times))
+    await t.until(load(t, createLimit('api', one, t.process()), 1, times))
     expect(times).toEqual([95])
   })
 
   it('M1 a wait counts from when it was asked for, should the answer take long', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     await load(t, limit, 1, times)
     t.answersAfter = () => (t.asked.length === 2 ? 400 : 0)
     await t.until(load(t, limit, 1, times))
@@ -121,7 +121,7 @@ describe.each(STORES)('on %s', (kind) => {
     const t = await rig(kind)
     const times: Millis[] = []
     t.answersAfter = () => 85
-    await t.until(load(t, makeLimit('api', one, t.process()), 3, times))
+    await t.until(load(t, createLimit('api', one, t.process()), 3, times))
     expect(times).toEqual([85, 1_195, 2_295])
   })
 
@@ -129,14 +129,16 @@ describe.each(STORES)('on %s', (kind) => {
     const t = await rig(kind)
     t.answersAfter = () => 120
     const times: Millis[] = []
-    expect(await t.until(failure(load(t, makeLimit('api', one, t.process()), 1, times)))).toBeInstanceOf(SlotsMissed)
+    expect(await t.until(failure(load(t, createLimit('api', one, t.process()), 1, times)))).toBeInstanceOf(
+      SlotsMissedError,
+    )
     expect(times).toEqual([])
   })
 
   it('M1 each key has a limit of its own', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
-    const limit = makeLimit('api', one, t.process())
+    const limit = createLimit('api', one, t.process())
     expect(limit.per('a').name).toBe('api/a')
     const keys = ['a', 'b', 'a', 'b']
     await t.until(Promise.all(keys.map((key) => load(t, limit.per(key), 1, times))))
@@ -146,7 +148,7 @@ describe.each(STORES)('on %s', (kind) => {
   it('M2 what is asked for in one turn of the event loop is asked of the store at once', async () => {
     const t = await rig(kind)
     const parts = t.process()
-    const [a, b] = [makeLimit('a', options, parts), makeLimit('b', options, parts)]
+    const [a, b] = [createLimit('a', options, parts), createLimit('b', options, parts)]
     await Promise.all([load(t, a, 3, []), load(t, b.per('k'), 2, [])])
     expect(t.asked.map((call) => call.requests.length)).toEqual([5])
     expect(new Set(t.asked[0]?.requests.map((request) => request.ticket)).size).toBe(5)
@@ -154,7 +156,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M2 a wait is asked for once and confirmed once, with the same ticket', async () => {
     const t = await rig(kind)
-    const limit = makeLimit('api', { rate: 1, per: '10s' }, t.process())
+    const limit = createLimit('api', { rate: 1, per: '10s' }, t.process())
     await t.until(load(t, limit, 2, []))
     expect(t.asked.map((call) => call.requests.length)).toEqual([2, 1])
     expect(t.asked[1]?.requests[0]?.ticket).toBe(t.asked[0]?.requests[1]?.ticket)
@@ -162,7 +164,7 @@ describe.each(STORES)('on %s', (kind) => {
 
   it('M2 first come, first served, whichever process asks', async () => {
     const t = await rig(kind)
-    const [a, b] = [makeLimit('api', one, t.process()), makeLimit('api', one, t.process())]
+    const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     const order: number[] = []
     const calls: Promise<unknown>[] = []
     for (let n = 0; n < 12; n++) {
@@ -178,7 +180,7 @@ describe.each(STORES)('on %s', (kind) => {
     const good = t.process()
     let broken = true
     const store = (): ReturnType<typeof good.store> => (broken ? Promise.reject(new Error('gone')) : good.store())
-    const limit = makeLimit('api', options, { ...good, store })
+    const limit = createLimit('api', options, { ...good, store })
     const both = await Promise.allSettled([limit.run(() => 1), limit.run(() => 2)])
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
     broken = false

@@ -30,12 +30,12 @@ const PLACE = 'model/place.ts'
 const CLAIM = 'model/claim.ts'
 const SETTLE = 'model/settle.ts'
 const LANE = 'model/lane.ts'
-const APPEND = 'store/rules/append.ts'
-const TURN = 'store/rules/turn.ts'
-const ENDING = 'store/rules/settle.ts'
-const LEASES = 'store/rules/leases.ts'
-const PURGE = 'store/rules/purge.ts'
-const LIMITS = 'store/rules/limits.ts'
+const APPEND = 'store/core/append.ts'
+const TURN = 'store/core/settle-and-claim.ts'
+const ENDING = 'store/core/settle.ts'
+const LEASES = 'store/core/leases.ts'
+const PURGE = 'store/core/purge.ts'
+const LIMITS = 'store/core/limits.ts'
 const LIMIT = 'model/limit.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -47,11 +47,22 @@ export const MUTANTS: readonly Mutant[] = [
     'token: (lane.run?.token ?? 0) + 1, caps',
   ),
   mutant('no fence: any token settles', ENDING, 'run.token !== call.token || ', ''),
-  mutant('a settlement after the lease counts', ENDING, ' || !isLive(run, work.now)) return', ') return'),
-  mutant('a renewal after the lease counts', LEASES, ' || !isLive(run, work.now)) return', ') return'),
+  mutant('a settlement after the lease counts', ENDING, ' || !isLiveRun(run, work.now)) return', ') return'),
+  mutant('a renewal after the lease counts', LEASES, ' || !isLiveRun(run, work.now)) return', ') return'),
   // L2, L2b, L18
-  mutant('a mark is placed twice', 'store/rules/marks.ts', '.filter((one) => !event.lanes.includes(one.lane))', ''),
-  mutant('a mark needs no token', 'store/rules/marks.ts', 'mark.token !== item.token || ', ''),
+  mutant(
+    'an unrouted event is placed twice',
+    'store/core/unrouted.ts',
+    '.filter((one) => !event.lanes.includes(one.lane))',
+    '',
+  ),
+  mutant(
+    'an event that is retried by hand waits for a start',
+    'store/core/steer.ts',
+    `reason === 'key-failed' ? 'routes-old' : reason`,
+    'reason',
+  ),
+  mutant('placing an unrouted event needs no token', 'store/core/unrouted.ts', 'entry.token !== item.token || ', ''),
   mutant(
     'old routes are accepted',
     APPEND,
@@ -71,21 +82,21 @@ export const MUTANTS: readonly Mutant[] = [
     '[]',
   ),
   // L3, L4
-  mutant('a passed deadline is moved', PLACE, 'passed ? lane.window : full', 'full'),
+  mutant('a passed deadline is moved', PLACE, 'passed ? lane.window : deadline()', 'deadline()'),
   mutant(
     'only the first event has a max',
     PLACE,
-    'Math.min(lane.cap, later(now, placement.max))',
-    'lane.waiting === 0 ? later(now, placement.max) : lane.cap',
+    'Math.min(lane.cap, computeCap(placement, now))',
+    'lane.waiting === 0 ? computeCap(placement, now) : lane.cap',
   ),
   mutant(
     'a window without its max',
     PLACE,
-    'Math.min(later(at.now, placement.quiet), cap)',
-    'later(at.now, placement.quiet)',
+    'Math.min(addDelay(at.now, placement.quiet), cap)',
+    'addDelay(at.now, placement.quiet)',
   ),
-  mutant('a full window waits', PLACE, 'full || leads', 'leads'),
-  mutant('every event leads', PLACE, '(lane.ended === 0 || later(lane.ended, placement.quiet) <= now)', 'true'),
+  mutant('a full window waits', PLACE, 'full || isLeading', 'isLeading'),
+  mutant('every event leads', PLACE, '(lane.ended === 0 || addDelay(lane.ended, placement.quiet) <= now)', 'true'),
   // L5
   mutant(
     'the ticket is not drawn anew when a deadline moves',
@@ -108,8 +119,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'groups are served by their heads alone',
     'store/memory/tables.ts',
-    'served(one) - served(other) || byTurn(one, other)',
-    'byTurn(one, other)',
+    'served(one) - served(other) || compareByDeadline(one, other)',
+    'compareByDeadline(one, other)',
   ),
   mutant(
     'a group has no bound',
@@ -134,12 +145,20 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'requeue waits for the window',
     SETTLE,
-    "lane.left || (end.whileRunning === 'requeue' && tookTheLine)",
+    "lane.left || (end.whileRunning === 'requeue' && tookWaiting)",
     'lane.left',
   ),
   // L6c
-  mutant('an event voids the run it cancels', PLACE, '{ ...run, cancel: true }', '{ ...run, cancel: true, token: 0 }'),
+  mutant('an event voids the run it cancels', PLACE, '{ ...run, cancel, full }', '{ ...run, cancel, full, token: 0 }'),
   mutant('cancelled past the cap', PLACE, ' && run.cap > now', ''),
+  mutant(
+    'a run has the cap of all that waited',
+    CLAIM,
+    'rows.reduce((least, row) => Math.min(least, row.cap), NEVER)',
+    'lane.cap',
+  ),
+  mutant('the last of many has waited for itself alone', CLAIM, "return take === 'all' ? rows", 'return true ? rows'),
+  mutant('a cancelled run that fills the window waits for it', SETTLE, ' || run.full', ''),
   mutant('cancelled after the commit', PLACE, ' && !run.committed', ''),
   mutant('a run that failed is dissolved', PLACE, ' && run.first', ''),
   mutant(
@@ -152,8 +171,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'settled by the highest position',
     ENDING,
-    'work.tables.places.take(lane, run.rank, run.upto)',
-    'work.tables.places.take(lane, run.rank, lane.tail)',
+    'work.tables.placements.takeUpTo(lane, run.rank, run.upto)',
+    'work.tables.placements.takeUpTo(lane, run.rank, lane.tail)',
   ),
   mutant('what is left over waits for a new window', SETTLE, 'const atOnce = lane.left || ', 'const atOnce = '),
   mutant('a run takes all that waits', CLAIM, 'taken >= caps.maxEvents || bytes > caps.maxBytes', 'false'),
@@ -167,19 +186,19 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'newcomers join a run that is tried again',
     CLAIM,
-    "{ ...run, state: 'running', token: turn.token,",
-    "{ ...run, upto: lane.tail, state: 'running', token: turn.token,",
+    "state: 'running',\n    token: context.token,\n    until: addDelay(context.now, context.caps.lease),\n  }",
+    "upto: lane.tail,\n    state: 'running',\n    token: context.token,\n    until: addDelay(context.now, context.caps.lease),\n  }",
   ),
   mutant(
     'tried again at once',
     ENDING,
-    'failedOnce(run, call.attempt, work.now), later(work.now, outcome.after), work)',
-    'failedOnce(run, call.attempt, work.now), work.now, work)',
+    "        addDelay(work.now, outcome.after),\n        work,\n      )\n    case 'snoozed'",
+    "        work.now,\n        work,\n      )\n    case 'snoozed'",
   ),
   mutant(
     'the rest of a part keeps its id',
     ENDING,
-    '    id: work.runId(),\n    events: retry.length',
+    '    id: work.drawRunId(),\n    events: retry.length',
     '    events: retry.length',
   ),
   // L9
@@ -195,17 +214,17 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   mutant(
-    'a dropped letter still blocks',
-    'store/rules/steer.ts',
-    'const freed = unblockFor(work, laneOf(work, letter), letter.id)',
-    'const freed = laneOf(work, letter)',
+    'a dropped dead letter still blocks',
+    'store/core/steer.ts',
+    'const freed = unblockIfBlockedBy(work, getDeadLetterLane(work, deadLetter), deadLetter.id)',
+    'const freed = getDeadLetterLane(work, deadLetter)',
   ),
   mutant('a blocked lane goes on', LANE, 'if (lane.blocks > 0) return NEVER', ''),
   mutant(
     'a second hand retry queues again',
-    'store/rules/steer.ts',
-    "if (letter.state !== 'dead') return 'already'",
-    "if (letter.state === 'running') return 'already'",
+    'store/core/steer.ts',
+    "if (deadLetter.state !== 'dead') return 'already'",
+    "if (deadLetter.state === 'running') return 'already'",
   ),
   // L10
   mutant(
@@ -227,34 +246,40 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('suspects stand with the others', LANE, 'if (lapses >= 2) return SUSPECT', ''),
   // L14, L15, L16, L20, L24
   mutant('a hold is not kept', LANE, 'lane.hold === undefined ? natural', 'true ? natural'),
-  mutant('a paused flow is served', TURN, 'if (work.tables.small.pauseOf(claim.flow) !== undefined) return []', ''),
+  mutant('a paused flow is served', TURN, 'if (work.tables.small.getPause(claim.flow) !== undefined) return []', ''),
+  mutant('a purge leaves the errors that may quote what is purged', PURGE, 'forgetTexts(work, lane, seqs)', ''),
   mutant(
     'a purge ends the live run',
-    'store/rules/purge.ts',
-    'if (isLive(run, work.now)) return { ...lane, run: { ...less, purged: true } }',
+    'store/core/purge.ts',
+    'if (isLiveRun(run, work.now)) return { ...lane, run: { ...less, purged: true } }',
     '',
   ),
   mutant(
     'a replay waits for every live event',
     CLAIM,
-    '(!liveReady || lane.passed >= LIVE_TURNS_BEFORE_REPLAY)',
+    '(!liveReady || lane.passed >= LIVE_CLAIMS_BEFORE_REPLAY)',
     '!liveReady',
   ),
   mutant(
     'a replay is replayed again',
-    'store/rules/marks.ts',
-    "if (small.replayedBefore(item.replay, event.seq, work.now)) return 'already'",
+    'store/core/unrouted.ts',
+    "if (small.markReplayed(item.replay, event.seq, work.now)) return 'already'",
     '',
   ),
   mutant(
     'each process has all the permits',
-    'store/rules/limits.ts',
+    'store/core/limits.ts',
     'Math.min(want, max - taken)',
     'Math.min(want, max)',
   ),
   mutant('failing lanes have no slots of their own', LANE, 'return run.failed ? FAILING : HEALTHY', 'return HEALTHY'),
   // what the simulation itself once found
-  mutant('what is left over loses its cap', CLAIM, 'lane.waiting > gone ? lane.cap : NEVER', 'NEVER'),
+  mutant(
+    'what is left over opens its window again when the clock is set back',
+    SETTLE,
+    'lane.left ? Math.min(lane.cap, now) : lane.cap',
+    'lane.cap',
+  ),
   mutant('an event is a conflict with itself', APPEND, ' || known.id === event.id)', ')'),
   mutant(
     'a purge in steps loses its way',
@@ -265,66 +290,72 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'a purged run ends in its own way',
     ENDING,
-    'endPurged(work, lane, run, call)',
-    "endPurged(work, lane, run, { whileRunning: 'window', keep: 0 })",
+    'endPurgedRun(work, lane, run, call)',
+    "endPurgedRun(work, lane, run, { whileRunning: 'window', keep: 0 })",
   ),
   // M1, M2, M3, M7
   inLimits(
     'a limit as a fixed window',
     LIMIT,
-    'return numbers.burst > 0 ? fromBucket(state, numbers, floor) : fromWindow(state, numbers, floor)',
+    'return numbers.burst > 0 ? findSlotInBucket(state, numbers, floor) : findSlotInWindow(state, numbers, floor)',
     `if (numbers.burst > 0) return fromBucket(state, numbers, floor)
   const start = Math.floor(floor / numbers.per) * numbers.per
   const inWindow = state.slots.filter((slot) => slot.at >= start).reduce((sum, slot) => sum + slot.count, 0)
   return inWindow + numbers.cost <= numbers.rate ? floor : start + numbers.per`,
   ),
-  inLimits('a window without slack', LIMIT, 'numbers.per * stretch + slack(numbers.per)', 'numbers.per * stretch'),
+  inLimits(
+    'a window without slack',
+    LIMIT,
+    'numbers.per * stretch + computeSlack(numbers.per)',
+    'numbers.per * stretch',
+  ),
   inLimits(
     'a pause stops nobody who has a slot',
     LIMITS,
-    'table.putTicket(give(work, limits, row))',
+    'table.putTicket(giveSlot(work, limits, row))',
     'table.putTicket(row)',
   ),
   inLimits(
     'a slot that was moved counts as used',
     LIMITS,
-    'table.putTicket(give(work, limits, row))',
-    'const moved = give(work, limits, row)\n    table.putTicket({ ...moved, used: moved.at <= work.now })',
+    'table.putTicket(giveSlot(work, limits, row))',
+    'const moved = giveSlot(work, limits, row)\n    table.putTicket({ ...moved, used: moved.at <= work.now })',
   ),
-  inLimits('an old slot is used', LIMITS, 'known === undefined || isOld(known, work)', 'known === undefined'),
+  inLimits('an old slot is used', LIMITS, 'known === undefined || isTicketExpired(known, work)', 'known === undefined'),
   inLimits(
     'what was used is forgotten with what is given back',
     LIMIT,
-    'if (slot.at < now - slack(numbers.per)) held += slot.count',
+    'if (slot.at < now - computeSlack(numbers.per)) held += slot.count',
     'held += slot.count',
   ),
   inLimits('any slot can be given back', LIMITS, 'if (!newest) return false', ''),
-  inLimits('what others used holds up nobody', LIMITS, 'if (cost > 0) move(', 'if (false) move('),
+  inLimits('what others used holds up nobody', LIMITS, 'if (cost > 0) changeLimit(', 'if (false) changeLimit('),
   inLimits('what is still to come counts as seen by the other side', LIMIT, ' && slot.at <= upto)', ')'),
   inLimits('a bucket does not hear what others used', LIMIT, 'if (used <= 0) return 0', 'return 0'),
   // what only a file can get wrong
+  inSqlite('a place is read without its cap', 'placements.ts', 'cap: Number(cap) }', 'cap: 0 }'),
   inSqlite(
     'numbers repeat after a crash',
     'store.ts',
-    "this.#counter = number(this.#meta('counter'))",
+    "this.#counter = number(this.#readMeta('counter'))",
     'this.#counter = 0',
   ),
   inSqlite(
     'identities in memory are forgotten in a crash',
-    'late-index.ts',
-    'remember(rangeOf(this.#ranges, text(name)), text(name), number(n))',
+    'write-behind-index.ts',
+    'addToRange(findRange(this.#ranges, text(name)), text(name), number(n))',
     'void [name, n]',
   ),
   inSqlite(
     'places that moved to the table are not counted',
-    'places.ts',
-    'elsewhere: here.elsewhere + here.count, count: 0',
+    'placements.ts',
+    'inTable: here.inTable + here.count, count: 0',
     'count: 0',
   ),
-  inSqlite('runs that had begun are forgotten in a crash', 'begun-runs.ts', "if (list === '') return []", 'return []'),
+  inSqlite('runs that had begun are forgotten in a crash', 'new-runs.ts', "if (list === '') return []", 'return []'),
   inSqlite(
     'lanes that were pushed back are forgotten in a crash',
-    'pushed-back.ts',
+    'deferred-lane-writes.ts',
     'of this.#sql.all(LISTS)',
     'of this.#sql.all(LISTS).slice(0, 0)',
   ),
@@ -334,40 +365,50 @@ export const MUTANTS: readonly Mutant[] = [
     'return lane !== undefined\n  }',
     'return false\n  }',
   ),
-  inSqlite('a lane that was pulled forward is only listed', 'pushed-back.ts', 'lane.due >= alarm && ', ''),
-  inSqlite('a list counts after its lane was written', 'pushed-back.ts', 'if (before.tail >= pushed.tail) return', ''),
-  inSqlite('lists are thrown away while lanes need them', 'pushed-back.ts', 'first?.since ?? this.#next', 'this.#next'),
-  inSqlite('a group with something ready is not noticed', 'group-turns.ts', 'due <= turns.upTo ?', 'due < 0 ?'),
+  inSqlite('a lane that was pulled forward is only listed', 'deferred-lane-writes.ts', 'lane.due >= alarm && ', ''),
+  inSqlite(
+    'a list counts after its lane was written',
+    'deferred-lane-writes.ts',
+    'if (before.tail >= pushed.tail) return',
+    '',
+  ),
+  inSqlite(
+    'lists are thrown away while lanes need them',
+    'deferred-lane-writes.ts',
+    'first?.since ?? this.#next',
+    'this.#next',
+  ),
+  inSqlite('a group with something ready is not noticed', 'group-order.ts', 'due <= groups.upTo ?', 'due < 0 ?'),
   inSqlite(
     'a group that is full is full for good',
-    'group-turns.ts',
+    'group-order.ts',
     '>= perGroup) {',
     '>= perGroup) {\n        line.leave(group)',
   ),
   inSqlite(
     'a group keeps its place after its turn',
-    'group-turns.ts',
-    'line.stand({ ...known, served: turn })',
+    'group-order.ts',
+    'line.set({ ...known, served: turn })',
     'void turn',
   ),
   inSqlite(
     'a group that was looked at is gone',
-    'group-turns.ts',
-    'of aside) line.putBack(standing)',
-    'of aside) line.leave(standing.group)',
+    'group-order.ts',
+    'of aside) line.putBack(position)',
+    'of aside) line.delete(position.group)',
   ),
-  inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#begun.firstEnd(flow)', ''),
-  inSqlite('a lease that is only listed is never over', 'begun-runs.ts', ' || until <= now', ''),
+  inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#newRuns.findFirstLeaseEnd(flow)', ''),
+  inSqlite('a lease that is only listed is never over', 'new-runs.ts', ' || until <= now', ''),
   inSqlite(
     'a run that took a part comes back with all',
     'lanes.ts',
-    'this.#places.upto(lane, 0, begun.upto)',
-    'this.#places.first(lane, 0, lane.waiting)',
+    'this.#placements.findUpTo(lane, 0, begun.upto)',
+    'this.#placements.first(lane, 0, lane.waiting)',
   ),
   inSqlite(
     'who comes to stand among those that have begun is passed over',
     'lanes.ts',
-    'if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)',
+    'if (lane.due <= (this.#newRunsUpTo.get(lane.flow) ?? 0)) this.#newRunsUpTo.delete(lane.flow)',
     '',
   ),
 ]

@@ -1,6 +1,6 @@
 // A listener's fault is its own: the work and the other listeners go on, and it is said once.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Emitter, type EventMap } from '../../src/observe/events.ts'
+import { Emitter, type EventMap } from '../../src/observe/emitter.ts'
 import { scene } from './log-scene.ts'
 
 const LOST = { error: 'no' }

@@ -1,6 +1,6 @@
 // explain, for lanes that have a run or are kept from one: one true sentence with its figures, on each embedded store.
 import { describe, expect, it } from 'vitest'
-import { again, blocking, dead, LEASE, released, retry } from '../../src/store/conformance/vocabulary.ts'
+import { snoozed, deadAndBlocking, dead, LEASE, released, retry } from '../conformance/builders.ts'
 import { STORES, stageOn, told } from './scene.ts'
 
 const attempt = (error: string): { at: number; ms: number; error: string } => ({ at: 0, ms: 5, error })
@@ -9,26 +9,26 @@ describe.each(STORES)('explain on %s', (name) => {
   it('running: the run, its attempt, its lease, and what waits behind it', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
+    const run = await t.claimOne()
     t.clock.advance(2_300)
     await t.append('b', { quiet: 1_000 })
     const said = await told(t)
     const started = t.clock.now() - 2_300
     expect(said.state).toBe('running')
-    expect(said.facts).toMatchObject({ run: run.run, attempt: 1, triesLeft: 4, events: 1, waiting: 1, started })
+    expect(said.facts).toMatchObject({ run: run.runId, attempt: 1, triesLeft: 4, events: 1, waiting: 1, started })
     expect(said.facts.leaseEnds).toBe(started + LEASE)
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is running: run "${run.run}" began 2.3 s ago, is at attempt 1 of 4 with 1 event, and its lease ends in 27.7 s unless it is renewed; behind it waits 1 event.`,
+      `Lane "k" of flow "flow" is running: run "${run.runId}" began 2.3 s ago, is at attempt 1 of 4 with 1 event, and its lease ends in 27.7 s unless it is renewed; behind it waits 1 event.`,
     )
   })
 
   it('running: a slot of a limit, a request to cancel, a pause and a hold', async () => {
     const t = await stageOn(name)
     await t.append('a', { quiet: 100, max: 60_000 })
-    await t.dueIn(100)
+    await t.claimOneAfter(100)
     await t.store.regulate({ name: 'api', act: { kind: 'pause', for: 2_000, slow: false } })
     const until = t.clock.now() + 2_400
-    const said = await told(t, { waitingFor: () => ({ limit: 'api', until }) })
+    const said = await told(t, { findSlotWait: () => ({ limit: 'api', until }) })
     expect(said.facts).toMatchObject({ limit: 'api', limitIn: 2_400, limitPausedFor: 2_000 })
     expect(said.text).toContain(
       'waits for a slot of limit "api" (which is paused for 2 s more) in 2.4 s, and its lease',
@@ -36,7 +36,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.steer('k', 'cancel')
     await t.hold('k', 5 * 60_000)
     await t.pause()
-    const later = await told(t, { served: () => false })
+    const later = await told(t, { isServed: () => false })
     expect(later).toMatchObject({ state: 'running', facts: { cancelAsked: true, heldBy: 'ada' } })
     expect(later.text).toMatch(
       /, was asked to cancel, .*; it is also held by "ada" for 5 minutes more; the flow was paused by "ada" now because of "deploy", which lets this run finish\.$/,
@@ -46,7 +46,7 @@ describe.each(STORES)('explain on %s', (name) => {
   it('running: what a run left over is due when it ends', async () => {
     const t = await stageOn(name)
     await t.appendEach(['a', 'b', 'c'])
-    await t.next({ maxEvents: 1 })
+    await t.claimOne({ maxEvents: 1 })
     const said = await told(t)
     expect(said.facts).toMatchObject({ leftOver: true, waiting: 2, events: 1 })
     expect(said.text).toMatch(/; behind it wait 2 events, left over and due when that ends\.$/)
@@ -55,24 +55,24 @@ describe.each(STORES)('explain on %s', (name) => {
   it('lapsed: how often, and what comes of it', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    t.lapse()
+    const run = await t.claimOne()
+    t.expireLeases()
     t.clock.advance(3_000)
     const first = await told(t)
-    expect(first).toMatchObject({ state: 'lapsed', facts: { lapses: 1, run: run.run, attempt: 1 } })
+    expect(first).toMatchObject({ state: 'lapsed', facts: { lapses: 1, run: run.runId, attempt: 1 } })
     expect(first.text).toBe(
-      `Lane "k" of flow "flow" has lapsed: the process of run "${run.run}" stopped answering and its lease ended 3 s ago, lapse 1 of 4, and it comes back at once with its 1 event.`,
+      `Lane "k" of flow "flow" has lapsed: the process of run "${run.runId}" stopped answering and its lease ended 3 s ago, lapse 1 of 4, and it comes back at once with its 1 event.`,
     )
-    await t.next()
-    t.lapse()
+    await t.claimOne()
+    t.expireLeases()
     const second = await told(t)
     expect(second.facts).toMatchObject({ lapses: 2, line: 'suspect', position: 1 })
     expect(second.text).toContain(
       'lapse 2 of 4, and it comes back with its 1 event when it gets its turn, first in the line among the suspect lanes, which have few slots.',
     )
     for (let more = 0; more < 2; more++) {
-      await t.next()
-      t.lapse()
+      await t.claimOne()
+      t.expireLeases()
     }
     expect((await told(t)).text).toContain('lapse 4 of 4, and its next turn makes it a dead letter.')
   })
@@ -80,14 +80,14 @@ describe.each(STORES)('explain on %s', (name) => {
   it('retrying: what failed, when it is tried again, how often still', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    await t.end(run, retry(5_000), { attempt: attempt('HTTP 500 with Bearer abc.def') })
+    const run = await t.claimOne()
+    await t.settleOk(run, retry(5_000), { attempt: attempt('HTTP 500 with Bearer abc.def') })
     t.clock.advance(800)
     const said = await told(t)
     expect(said.state).toBe('retrying')
     expect(said.facts).toMatchObject({ attempt: 2, tries: 1, triesOf: 4, triesLeft: 3, nextTry: t.clock.now() + 4_200 })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.run}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next try is due in 4.2 s, with 3 tries left.`,
+      `Lane "k" of flow "flow" is retrying: attempt 1 of 4 of run "${run.runId}" failed (the last error was "HTTP 500 with Bearer [redacted]"), and the next try is due in 4.2 s, with 3 tries left.`,
     )
     t.clock.advance(5_000)
     const due = await told(t)
@@ -100,56 +100,56 @@ describe.each(STORES)('explain on %s', (name) => {
   it('again: since when, and when next; or given back', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    await t.end(run, again(10_000))
+    const run = await t.claimOne()
+    await t.settleOk(run, snoozed(10_000))
     const since = t.clock.now()
     t.clock.advance(1_000)
     const said = await told(t)
-    expect(said).toMatchObject({ state: 'again', facts: { againSince: since, in: 9_000, attempt: 1 } })
+    expect(said).toMatchObject({ state: 'snoozed', facts: { againSince: since, in: 9_000, attempt: 1 } })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is to run again: run "${run.run}" with 1 event first asked for it 1 s ago, and its next turn is due in 9 s.`,
+      `Lane "k" of flow "flow" is snoozed: run "${run.runId}" with 1 event first asked for it 1 s ago, and it is due in 9 s.`,
     )
     await t.append('b', { key: 'b' })
-    await t.end(await t.next(), released)
-    expect((await told(t, {}, 'b')).text).toContain('was given back, and its next turn has been due for 0 ms, first in')
+    await t.settleOk(await t.claimOne(), released)
+    expect((await told(t, {}, 'b')).text).toContain('was given back, and it has been due for 0 ms, first in')
   })
 
   it('blocked: by which dead letter, and why that died', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    await t.end(run, blocking)
+    const run = await t.claimOne()
+    await t.settleOk(run, deadAndBlocking)
     await t.append('b')
     t.clock.advance(300_000)
     const said = await told(t)
-    expect(said.facts).toMatchObject({ blockedBy: run.run, blockedReason: 'broken', blockedTries: 1, waiting: 1 })
+    expect(said.facts).toMatchObject({ blockedBy: run.runId, blockedReason: 'broken', blockedTries: 1, waiting: 1 })
     expect(said).toMatchObject({ state: 'blocked' })
     expect(said.text).toBe(
-      `Lane "k" of flow "flow" is blocked by dead letter "${run.run}", which died 5 minutes ago after 1 try because of "broken"; behind it waits 1 event until that is retried, dropped or unblocked.`,
+      `Lane "k" of flow "flow" is blocked by dead letter "${run.runId}", which died 5 minutes ago after 1 try because of "broken"; behind it waits 1 event until that is retried, dropped or unblocked.`,
     )
     await t.hold('k', 1_000)
-    expect((await told(t)).text).toContain(`without that it would be blocked by dead letter "${run.run}"`)
+    expect((await told(t)).text).toContain(`without that it would be blocked by dead letter "${run.runId}"`)
   })
 
   it('blocked: not by a letter that blocks nothing; queued: the one that died first', async () => {
     const t = await stageOn(name)
     const runs: string[] = []
-    for (const outcome of [dead, dead, blocking]) {
+    for (const outcome of [dead, dead, deadAndBlocking]) {
       await t.append(`e${runs.length}`)
-      const run = await t.next()
-      await t.end(run, outcome)
-      runs.push(run.run)
+      const run = await t.claimOne()
+      await t.settleOk(run, outcome)
+      runs.push(run.runId)
     }
     expect((await told(t)).facts.blockedBy).toBe(runs[2])
-    await t.steerDead(runs[1] ?? '', 'retry')
-    await t.steerDead(runs[0] ?? '', 'retry')
+    await t.steerDeadLetter(runs[1] ?? '', 'retry')
+    await t.steerDeadLetter(runs[0] ?? '', 'retry')
     expect((await told(t)).facts).toMatchObject({
       state: 'ready',
       queued: 2,
       queuedLetter: runs[0],
       blockedBy: undefined,
     })
-    expect((await t.next()).run).toBe(runs[0])
+    expect((await t.claimOne()).runId).toBe(runs[0])
   })
 
   it('held: by whom, why, for how long, and what comes then', async () => {
@@ -167,19 +167,19 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(over).toMatchObject({ state: 'ready', facts: { holdOver: true, position: 1 } })
     expect(over.text).toMatch(/first in the line; a hold by "ada" ended 1 s ago\.$/)
     await t.hold('k', Infinity)
-    expect((await told(t)).text).toContain('because of "looking" until somebody lifts that; without that')
+    expect((await told(t)).text).toContain('because of "looking" until an operator lifts it; without that')
   })
 
   it('held: a run that waits behind the hold', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    await t.end(await t.next(), retry(100), { attempt: attempt('no') })
+    await t.settleOk(await t.claimOne(), retry(100), { attempt: attempt('no') })
     await t.hold('k', 1_000)
     expect((await told(t)).text).toContain('it would be retrying: attempt 1 of 4 of run')
     await t.append('b', { key: 'b' })
-    await t.next()
+    await t.claimOne()
     await t.hold('b', 2 * LEASE)
-    t.lapse()
+    t.expireLeases()
     expect((await told(t, {}, 'b')).text).toContain('it would come back after lapse 1 of 4 of run')
   })
 })

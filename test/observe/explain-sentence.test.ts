@@ -1,18 +1,20 @@
 // The sentence alone, from facts that no store need have: rare combinations, and texts that strangers chose.
 import { describe, expect, it } from 'vitest'
-import type { ExplanationFacts } from '../../src/observe/explain-facts.ts'
-import { NOT_IN_LINE } from '../../src/observe/explain-line.ts'
-import { NO_PAST } from '../../src/observe/explain-past.ts'
-import { recordFacts } from '../../src/observe/explain-record.ts'
-import { sentenceOf } from '../../src/observe/explain-sentence.ts'
+import type { ExplanationFacts } from '../../src/observe/explain/facts.ts'
+import { NOT_QUEUED } from '../../src/observe/explain/queue-position.ts'
+import { NO_PAST } from '../../src/observe/explain/history.ts'
+import { toLaneRecordFacts } from '../../src/observe/explain/lane-facts.ts'
+import { buildSentence } from '../../src/observe/explain/sentence.ts'
+import { NO_SKIP_FACTS } from '../../src/observe/explain/skips.ts'
 
 const NOW = 1_000_000
 
 function factsOf(words: Partial<ExplanationFacts>): ExplanationFacts {
   return {
-    ...recordFacts(undefined, undefined, NOW),
-    ...NOT_IN_LINE,
+    ...toLaneRecordFacts(undefined, undefined, NOW),
+    ...NOT_QUEUED,
     ...NO_PAST,
+    ...NO_SKIP_FACTS,
     flow: 'f',
     key: 'k',
     state: words.laneState ?? 'empty',
@@ -26,6 +28,7 @@ function factsOf(words: Partial<ExplanationFacts>): ExplanationFacts {
     pausedSince: undefined,
     full: false,
     processFull: false,
+    claimError: undefined,
     lingers: false,
     limit: undefined,
     limitIn: undefined,
@@ -54,24 +57,24 @@ const READY: Partial<ExplanationFacts> = {
 
 describe('slots', () => {
   it.each([
-    [{ concurrency: undefined }, 'all slots of the flow are taken'],
-    [{ concurrency: 1 }, 'the one slot of the flow is taken'],
-    [{ concurrency: 2, group: 'g' }, 'all 2 slots that a group may have of the flow are taken'],
+    [{ concurrency: undefined }, 'all permits of the flow are taken'],
+    [{ concurrency: 1 }, 'the one permit of the flow is taken'],
+    [{ concurrency: 2, group: 'g' }, 'all 2 permits that a group may have of the flow are taken'],
   ])('%o', (words, text) => {
-    expect(sentenceOf(factsOf({ ...READY, full: true, ...words }))).toContain(`; ${text}.`)
+    expect(buildSentence(factsOf({ ...READY, full: true, ...words }))).toContain(`; ${text}.`)
   })
 
   it('are not spoken of where nobody waits for one, or nobody serves the flow', () => {
-    expect(sentenceOf(factsOf({ full: true }))).not.toContain('slot')
-    expect(sentenceOf(factsOf({ ...READY, full: true, served: false }))).toMatch(/; no process serves this flow\.$/)
+    expect(buildSentence(factsOf({ full: true }))).not.toContain('slot')
+    expect(buildSentence(factsOf({ ...READY, full: true, served: false }))).toMatch(/; no process serves this flow\.$/)
   })
 })
 
 it('nobody to serve it is said in every state but running', () => {
-  const states = ['empty', 'idle', 'waiting', 'ready', 'lapsed', 'retrying', 'again', 'blocked', 'held'] as const
+  const states = ['empty', 'idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked', 'held'] as const
   for (const laneState of states)
-    expect(sentenceOf(factsOf({ laneState, served: false }))).toMatch(/; no process serves this flow\.$/)
-  expect(sentenceOf(factsOf({ laneState: 'running', served: false }))).not.toContain('serves')
+    expect(buildSentence(factsOf({ laneState, served: false }))).toMatch(/; no process serves this flow\.$/)
+  expect(buildSentence(factsOf({ laneState: 'running', served: false }))).not.toContain('serves')
 })
 
 it('a lapsed run does not come back at once where something is in its way', () => {
@@ -83,21 +86,21 @@ it('a lapsed run does not come back at once where something is in its way', () =
     run: 'r',
     events: 2,
   }
-  expect(sentenceOf(factsOf(lapsed))).toContain('it comes back at once with its 2 events.')
+  expect(buildSentence(factsOf(lapsed))).toContain('it comes back at once with its 2 events.')
   for (const obstacle of [{ served: false }, { pausedBy: 'ada' }, { full: true }, { ahead: 3, position: 4 }])
-    expect(sentenceOf(factsOf({ ...lapsed, ...obstacle }))).toContain('with its 2 events when it gets its turn')
+    expect(buildSentence(factsOf({ ...lapsed, ...obstacle }))).toContain('with its 2 events when it gets its turn')
 })
 
 it('a run that was purged, a replay and a dead letter that runs', () => {
   const running: Partial<ExplanationFacts> = { laneState: 'running', run: 'r', started: NOW, attempt: 1, events: 0 }
-  expect(sentenceOf(factsOf({ ...running, purged: true, kind: 'replay' }))).toBe(
+  expect(buildSentence(factsOf({ ...running, purged: true, kind: 'replay' }))).toBe(
     'Lane "k" of flow "f" is running: replay run "r" began now, is at attempt 1 with 0 events, has lost its events to a purge, and its lease has no end.',
   )
-  expect(sentenceOf(factsOf({ ...running, kind: 'letter' }))).toContain('run of dead letter "r" began now')
+  expect(buildSentence(factsOf({ ...running, kind: 'letter' }))).toContain('run of dead letter "r" began now')
 })
 
 it('more dead letters than were counted', () => {
-  expect(sentenceOf(factsOf({ dead: 100, deadExact: false }))).toContain(
+  expect(buildSentence(factsOf({ dead: 100, deadExact: false }))).toContain(
     'it has at least 100 dead letters, and an event',
   )
 })
@@ -132,12 +135,12 @@ it('strangers cannot add a sentence, a line or a colour', () => {
     'running',
     'lapsed',
     'retrying',
-    'again',
+    'snoozed',
     'blocked',
     'held',
   ] as const
   for (const laneState of states) {
-    const text = sentenceOf(factsOf({ ...READY, ...everything, laneState, behindHold: 'blocked' }))
+    const text = buildSentence(factsOf({ ...READY, ...everything, laneState, behindHold: 'blocked' }))
     expect(text).toMatch(/^Lane "[\u0020-\u007e…]*\.$/)
     expect(text.length).toBeLessThan(2_000)
     // Whatever is outside of quotes is ours.

@@ -1,11 +1,11 @@
 // The words of a sentence: times as people read them, and strangers' texts that cannot leave their quotes.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { counted, json, quoted, span, when } from '../../src/observe/explain-words.ts'
+import { formatCount, toSafeJson, quote, formatDuration, formatRelativeTime } from '../../src/observe/explain/format.ts'
 
 it('lengths of time have the unit that suits them', () => {
   const lengths = [0, 999, 1_000, 7_240, 59_940, 60_000, 90_000, 3_600_000, 5 * 3_600_000 + 360_000, 172_800_000]
-  expect(lengths.map(span)).toEqual([
+  expect(lengths.map(formatDuration)).toEqual([
     '0 ms',
     '999 ms',
     '1 s',
@@ -17,8 +17,12 @@ it('lengths of time have the unit that suits them', () => {
     '5.1 hours',
     '2 days',
   ])
-  expect([when(0), when(7_200), when(-180_000)]).toEqual(['now', 'in 7.2 s', '3 minutes ago'])
-  expect([counted(1, 'try', 'tries'), counted(2, 'try', 'tries'), counted(0, 'lane')]).toEqual([
+  expect([formatRelativeTime(0), formatRelativeTime(7_200), formatRelativeTime(-180_000)]).toEqual([
+    'now',
+    'in 7.2 s',
+    '3 minutes ago',
+  ])
+  expect([formatCount(1, 'try', 'tries'), formatCount(2, 'try', 'tries'), formatCount(0, 'lane')]).toEqual([
     '1 try',
     '2 tries',
     '0 lanes',
@@ -26,22 +30,22 @@ it('lengths of time have the unit that suits them', () => {
 })
 
 it('a key is quoted, cut at 80 characters, and stays what it is', () => {
-  expect(quoted('k')).toBe('"k"')
-  expect(quoted('x'.repeat(80))).toBe(`"${'x'.repeat(80)}"`)
-  expect(quoted('x'.repeat(81))).toBe(`"${'x'.repeat(80)}…"`)
-  expect(quoted('a"; is done.\nLane "b')).toBe(String.raw`"a\"; is done.\nLane \"b"`)
-  expect(quoted('\u202etxt\u2028\u001b[31m\u0085')).toBe(String.raw`"\u202etxt\u2028\u001b[31m\u0085"`)
+  expect(quote('k')).toBe('"k"')
+  expect(quote('x'.repeat(80))).toBe(`"${'x'.repeat(80)}"`)
+  expect(quote('x'.repeat(81))).toBe(`"${'x'.repeat(80)}…"`)
+  expect(quote('a"; is done.\nLane "b')).toBe(String.raw`"a\"; is done.\nLane \"b"`)
+  expect(quote('\u202etxt\u2028\u001b[31m\u0085')).toBe(String.raw`"\u202etxt\u2028\u001b[31m\u0085"`)
 })
 
 it('no text whatever leaves its line, its quotes or its length', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.nat(100), (text, most) => {
-      const shown = quoted(text, most)
+      const shown = quote(text, most)
       expect(shown.length).toBeLessThanOrEqual(most + 3)
       expect(shown).toMatch(/^"[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*"$/u)
       const back = JSON.parse(shown) as string
       expect(back === text || (back.endsWith('…') && text.startsWith(back.slice(0, -1)))).toBe(true)
-      expect(JSON.parse(json(text))).toBe(text)
+      expect(JSON.parse(toSafeJson(text))).toBe(text)
     }),
   )
 })

@@ -1,12 +1,12 @@
 // explain, for lanes that wait, stand in line or have nothing: one true sentence with its figures, on each embedded store.
 import { describe, expect, it } from 'vitest'
-import { ownLaneId } from '../../src/model/identity.ts'
-import type { WindowNumbers } from '../../src/model/place.ts'
-import { explain } from '../../src/observe/explain.ts'
-import { again, dead, SECOND } from '../../src/store/conformance/vocabulary.ts'
+import { keylessLaneId } from '../../src/model/identity.ts'
+import type { WindowParameters } from '../../src/model/place.ts'
+import { explain } from '../../src/observe/explain/explain.ts'
+import { snoozed, dead, SECOND } from '../conformance/builders.ts'
 import { partsOf, STORES, stageOn, told } from './scene.ts'
 
-function windowOf(_event: unknown, level: number): WindowNumbers {
+function windowOf(_event: unknown, level: number): WindowParameters {
   return { quiet: 10_000 + 40_000 * level, max: 60_000, maxEvents: 1, maxBytes: 1, jitter: 0, leading: false }
 }
 
@@ -23,18 +23,18 @@ describe.each(STORES)('explain on %s', (name) => {
   it('empty: how its last run ended, and its dead letters', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    await t.end(run, dead)
+    const run = await t.claimOne()
+    await t.settleOk(run, dead)
     t.clock.advance(180_000)
     const said = await told(t)
-    expect(said.facts).toMatchObject({ lastRun: run.run, lastRunKind: 'dead', dead: 1 })
-    expect(said.text).toContain(`"${run.run}", ended as dead 3 minutes ago, and it has 1 dead letter, and an event`)
+    expect(said.facts).toMatchObject({ lastRun: run.runId, lastRunKind: 'dead', dead: 1 })
+    expect(said.text).toContain(`"${run.runId}", ended as dead 3 minutes ago, and it has 1 dead letter, and an event`)
   })
 
   it('unknown-flow: what is there all the same', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const said = await explain(partsOf(t.store, { flows: new Map(), served: () => false }), 'flow', 'k')
+    const said = await explain(partsOf(t.store, { flows: new Map(), isServed: () => false }), 'flow', 'k')
     expect(said).toMatchObject({ state: 'unknown-flow', facts: { laneState: 'ready', waiting: 1, declared: false } })
     expect(said.text).toBe(
       'Lane "k" of flow "flow", which is not declared here, has been ready for 0 ms with 1 event, first in the line; no process serves this flow.',
@@ -57,7 +57,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.text).toBe(
       'Lane "k" of flow "flow" waits for its window with 2 events: due in 7.2 s, at the latest in 54.4 s should more events come.',
     )
-    expect((await told(t, { served: () => false })).text).toMatch(/; no process serves this flow\.$/)
+    expect((await told(t, { isServed: () => false })).text).toMatch(/; no process serves this flow\.$/)
   })
 
   it('waiting: a window that nothing moves, and one without an end', async () => {
@@ -72,16 +72,16 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
   })
 
-  it('ready: the slots of the flow, or of its group, are taken, and only then', async () => {
+  it('ready: the permits of the flow, or of its group, are taken, and only then', async () => {
     const t = await stageOn(name)
     for (const key of ['a', 'b', 'c']) await t.append(key, { key, group: key === 'c' ? 'other' : 'one' })
     const one = { flow: { concurrency: 1 } }
     expect((await told(t, one, 'b')).facts.full).toBe(false)
-    const [run] = await t.claim({ slots: 1 })
-    expect((await told(t, one, 'b')).text).toMatch(/first in the line; the one slot of the flow is taken\.$/)
+    const [run] = await t.claim({ maxRuns: 1 })
+    expect((await told(t, one, 'b')).text).toMatch(/first in the line; the one permit of the flow is taken\.$/)
     expect((await told(t, {}, 'b')).facts.full).toBe(false)
     const shared = { flow: { concurrency: 1, share: 'tenant' } } as const
-    expect((await told(t, shared, 'b')).text).toContain('; the one slot that a group may have of the flow is taken.')
+    expect((await told(t, shared, 'b')).text).toContain('; the one permit that a group may have of the flow is taken.')
     expect((await told(t, shared, 'c')).facts.full).toBe(false)
     expect(run?.key).toBe('a')
   })
@@ -89,8 +89,8 @@ describe.each(STORES)('explain on %s', (name) => {
   it('again: an earlier handler has not returned', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    await t.end(await t.next(), again(5_000))
-    expect((await told(t, { lingers: () => true })).text).toMatch(
+    await t.settleOk(await t.claimOne(), snoozed(5_000))
+    expect((await told(t, { hasLingeringHandler: () => true })).text).toMatch(
       /; an earlier handler of it has not returned in this process\.$/,
     )
   })
@@ -98,11 +98,11 @@ describe.each(STORES)('explain on %s', (name) => {
   it('waiting: the pressure of an adaptive flow', async () => {
     const t = await stageOn(name)
     await t.append('a', { quiet: 10 * SECOND })
-    await t.store.pressure({ flows: [{ flow: 'flow', raise: true }] })
-    const said = await told(t, { flow: { adaptiveFrom: 10_000, windowOf } })
+    await t.store.updatePressure({ flows: [{ flow: 'flow', raise: true }] })
+    const said = await told(t, { flow: { adaptiveBaseQuiet: 10_000, computeWindow: windowOf } })
     expect(said.facts).toMatchObject({ pressure: 0.25, quiet: 20_000 })
     expect(said.text).toContain(', under a pressure of 0.25, which makes its quiet 20 s now.')
-    const thrown = { adaptiveFrom: 10_000, windowOf: (): never => expect.fail('no such event') }
+    const thrown = { adaptiveBaseQuiet: 10_000, computeWindow: (): never => expect.fail('no such event') }
     expect((await told(t, { flow: thrown })).facts).toMatchObject({ pressure: 0.25, quiet: undefined })
   })
 
@@ -113,12 +113,12 @@ describe.each(STORES)('explain on %s', (name) => {
     const said = await told(t, {}, 'c')
     expect(said).toMatchObject({ state: 'ready', facts: { in: -3_200, position: 3, ahead: 2, aheadExact: true } })
     expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the line.')
-    expect((await told(t, { processFull: () => true }, 'a')).text).toMatch(
-      /first in the line; this process has all the runs it may have at once\.$/,
+    expect((await told(t, { isProcessFull: () => true }, 'a')).text).toMatch(
+      /first in the line; this process already has the maximum number of runs\.$/,
     )
     await t.pause()
     t.clock.advance(60_000)
-    const paused = await told(t, { served: () => false }, 'a')
+    const paused = await told(t, { isServed: () => false }, 'a')
     expect(paused.facts).toMatchObject({ pausedBy: 'ada', pauseReason: 'deploy', served: false })
     expect(paused.text).toMatch(
       /; the flow was paused by "ada" 1 minute ago because of "deploy"; no process serves this flow\.$/,
@@ -138,16 +138,16 @@ describe.each(STORES)('explain on %s', (name) => {
   it('ready: with replays, and with a dead letter that somebody queued', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    const run = await t.next()
-    await t.end(run, dead)
+    const run = await t.claimOne()
+    await t.settleOk(run, dead)
     await t.append('b')
-    await t.steerDead(run.run, 'retry')
+    await t.steerDeadLetter(run.runId, 'retry')
     const said = await told(t)
-    expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedLetter: run.run, waiting: 1 } })
-    expect(said.text).toContain(`with 1 dead letter queued by hand (first "${run.run}"), 1 event, first in the line.`)
+    expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedLetter: run.runId, waiting: 1 } })
+    expect(said.text).toContain(`with 1 dead letter queued by hand (first "${run.runId}"), 1 event, first in the line.`)
     const event = t.event('c', { key: 'other' })
-    await t.send(event)
-    const items = [{ kind: 'replay', replay: 'r1', event: event.id, places: t.event('x').places }] as const
+    await t.appendEvents(event)
+    const items = [{ kind: 'replay', replay: 'r1', event: event.id, placements: t.event('x').placements }] as const
     await t.store.place({ routes: t.routes, items })
     expect((await told(t)).facts).toMatchObject({ replays: 1 })
     expect((await told(t)).text).toContain(', 1 event, 1 replay, first in the line')
@@ -156,7 +156,7 @@ describe.each(STORES)('explain on %s', (name) => {
   it('idle: what it remembers', async () => {
     const t = await stageOn(name)
     await t.append('a')
-    await t.end(await t.next(), undefined, { keep: 10_000 })
+    await t.settleOk(await t.claimOne(), undefined, { keep: 10_000 })
     t.clock.advance(3_000)
     const said = await told(t)
     expect(said).toMatchObject({ state: 'idle', facts: { keptUntil: t.clock.now() + 7_000 } })
@@ -167,7 +167,7 @@ describe.each(STORES)('explain on %s', (name) => {
 
   it('a line too long to look through is said to be at least so long', async () => {
     const t = await stageOn(name)
-    await t.send(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
+    await t.appendEvents(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
     const said = await told(t, {}, '2599')
     expect(said.facts).toMatchObject({ aheadExact: false, ahead: 1_999, position: 2_000 })
     expect(said.text).toContain(', with at least 1999 lanes ahead in the line.')
@@ -176,11 +176,11 @@ describe.each(STORES)('explain on %s', (name) => {
   it('a lane of a flow without keys is found by its event', async () => {
     const t = await stageOn(name)
     const event = t.event('a')
-    const [own] = event.places
+    const [own] = event.placements
     if (own === undefined) expect.fail('it has a place')
-    await t.send({ ...event, places: [{ ...own, key: event.id, lane: ownLaneId('flow', event.id) }] })
-    expect((await told(t, { flow: { keysOf: undefined } }, event.id)).state).toBe('ready')
+    await t.appendEvents({ ...event, placements: [{ ...own, key: event.id, lane: keylessLaneId('flow', event.id) }] })
+    expect((await told(t, { flow: { selectKeys: undefined } }, event.id)).state).toBe('ready')
     expect((await told(t, { flows: new Map() }, event.id)).facts.laneState).toBe('ready')
-    expect((await told(t, { flow: { keysOf: undefined } }, 'gone')).text).toContain('is a lane of its own')
+    expect((await told(t, { flow: { selectKeys: undefined } }, 'gone')).text).toContain('is a lane of its own')
   })
 })

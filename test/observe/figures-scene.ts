@@ -1,13 +1,13 @@
 // What the tests of figures share: an emitter, a store and a clock that moves when told, without an app around them.
 import { onTestFinished } from 'vitest'
-import type { Outcome } from '../../src/model/settle.ts'
-import { Emitter } from '../../src/observe/events.ts'
-import { Tallies } from '../../src/observe/tallies.ts'
-import { emitWithFacts, type RunFacts } from '../../src/observe/tallies-facts.ts'
-import { stats, type StatsAnswer, type StatsAsked } from '../../src/operate/stats.ts'
+import type { RunOutcome } from '../../src/model/settle.ts'
+import { Emitter } from '../../src/observe/emitter.ts'
+import { StatsRecorder } from '../../src/observe/stats/recorder.ts'
+import { emitWithFacts, type RunFacts } from '../../src/observe/stats/run-facts.ts'
+import { readStats, type StatsResult, type StatsOptions } from '../../src/admin/stats.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
-import { Quiet } from '../../src/testing/quiet.ts'
+import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
 export const STORES = ['memory:', 'sqlite::memory:'] as const
@@ -17,10 +17,10 @@ export const MINUTE = 60_000
 /** One process that counts. */
 export interface Counting {
   readonly events: Emitter
-  readonly tallies: Tallies
+  readonly tallies: StatsRecorder
   receive(source: string, type: string, flows?: readonly string[]): void
-  end(flow: string, outcome: Outcome, ended?: Ended): void
-  stats(asked?: StatsAsked): Promise<StatsAnswer>
+  end(flow: string, outcome: RunOutcome, ended?: Ended): void
+  stats(asked?: StatsOptions): Promise<StatsResult>
 }
 
 interface Ended {
@@ -44,15 +44,15 @@ export interface Scene {
 
 export async function scene(address: string): Promise<Scene> {
   const clock = new VirtualClock(START)
-  const quiet = new Quiet()
+  const quiet = new IdleTracker()
   const opened = await openStore(address, { clock })
   onTestFinished(() => opened.close())
-  const store = quiet.watched(opened)
+  const store = quiet.watchStore(opened)
   return {
     clock,
     store,
     process: (its = store) => counting(clock, its),
-    advance: (by) => quiet.pass(clock, by),
+    advance: (by) => quiet.advance(clock, by),
   }
 }
 
@@ -60,21 +60,21 @@ function counting(clock: VirtualClock, store: Store): Counting {
   const events = new Emitter()
   const now = (): number => clock.now()
   const open = async (): Promise<Store> => store
-  const tallies = new Tallies({ events, clock, now, store: open })
+  const tallies = new StatsRecorder({ events, clock, now, store: open })
   return {
     events,
     tallies,
     receive: (source, type, flows = []) =>
       events.emit('event.received', { event: 'e', source, type, lanes: flows.length, flows }),
     end: (flow, outcome, ended) => emitEnd(events, factsOf(flow, outcome, { now: now(), ...ended })),
-    stats: (asked) => stats({ store: open, tallies, now }, asked),
+    stats: (asked) => readStats({ store: open, recorder: tallies, now }, asked),
   }
 }
 
-function factsOf(flow: string, outcome: Outcome, ended: Ended & { readonly now: number }): RunFacts {
+function factsOf(flow: string, outcome: RunOutcome, ended: Ended & { readonly now: number }): RunFacts {
   const { source = 'shop', type = 'order.paid', ago = [0], tries = 0, rank = 0, letter = false, now } = ended
   const events = ago.map((ms, n) => ({ id: `e${n}`, source, type, arrived: now - ms }))
-  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, letter, events }, outcome }
+  return { lease: { lane: 'l', flow, tries, lapses: 0, rank, isDeadLetter: letter, events }, outcome }
 }
 
 /** As the engine does. */
@@ -93,7 +93,7 @@ export function emitEnd(events: Emitter, facts: RunFacts): void {
     case 'dropped':
       return emitWithFacts(events.emit, 'run.dropped', { ...told, reason: '' }, facts)
     case 'done':
-    case 'again':
+    case 'snoozed':
     case 'released':
     case 'cancelled':
     case undefined:

@@ -1,6 +1,6 @@
 // Which names say that a secret follows, in every spelling, and which only sound like it.
 import { describe, expect, it } from 'vitest'
-import { secrecyOf } from '../../src/observe/log-names.ts'
+import { classifyName } from '../../src/observe/log/secret-names.ts'
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
@@ -35,26 +35,26 @@ const SHOWN =
 
 describe('names', () => {
   it.each(HIDDEN.split(','))('%s is hidden in every spelling', (words) => {
-    for (const name of spellings(words)) expect([name, secrecyOf(name)]).not.toEqual([name, 'none'])
+    for (const name of spellings(words)) expect([name, classifyName(name)]).not.toEqual([name, 'none'])
   })
 
   it.each(SHOWN.split(','))('%s is shown in every spelling', (words) => {
-    for (const name of spellings(words)) expect([name, secrecyOf(name)]).toEqual([name, 'none'])
+    for (const name of spellings(words)) expect([name, classifyName(name)]).toEqual([name, 'none'])
   })
 
   it('run together in small letters they are known too', () => {
     for (const name of ['apikey', 'accesstoken', 'clientsecret', 'privatekey', 'dbpassword', 'XAPIKEY', 'AUTHTOKEN']) {
-      expect([name, secrecyOf(name)]).toEqual([name, 'whole'])
+      expect([name, classifyName(name)]).toEqual([name, 'whole'])
     }
   })
 
   it('a name that may be of a count hides texts only', () => {
     for (const name of ['tokens', 'maxTokens', 'secrets', 'apiKeys', 'cookies', 'tokenUsage', 'passwordResets']) {
-      expect([name, secrecyOf(name)]).toEqual([name, 'texts'])
+      expect([name, classifyName(name)]).toEqual([name, 'texts'])
     }
   })
 
   it('no name takes long', () => {
-    for (const part of ['a', 'A', 'aA', '_', 'key', 'Key_', 'token', '9', 'é']) secrecyOf(part.repeat(100_000))
+    for (const part of ['a', 'A', 'aA', '_', 'key', 'Key_', 'token', '9', 'é']) classifyName(part.repeat(100_000))
   })
 })

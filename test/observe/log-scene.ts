@@ -1,10 +1,10 @@
 // What the tests of the log share: a log that is written to memory, by a clock that stands still.
 import { PassThrough } from 'node:stream'
-import { Emitter } from '../../src/observe/events.ts'
-import { lifeLog, type LogOptions, type RunName } from '../../src/observe/log.ts'
+import { Emitter } from '../../src/observe/emitter.ts'
+import { createEventLog, type LogOptions, type RunIdentity } from '../../src/observe/log/log.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
-export const NAME: RunName = { flow: 'f', key: 'k', run: 'r1', attempt: 1 }
+export const NAME: RunIdentity = { flow: 'f', key: 'k', run: 'r1', attempt: 1 }
 
 type Entry = Readonly<Record<string, unknown>>
 
@@ -12,7 +12,7 @@ export function scene(options: LogOptions = {}) {
   const out = new PassThrough()
   const clock = new VirtualClock()
   const emitter = new Emitter()
-  const logger = lifeLog(emitter, { destination: out, ...options }, clock)
+  const logger = createEventLog(emitter, { destination: out, ...options }, clock)
   const text = (): string => String(out.read() ?? '')
   const entries = (): Entry[] =>
     text()

@@ -2,10 +2,10 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Emitter } from '../../src/observe/events.ts'
-import { lifeLog, runLog } from '../../src/observe/log.ts'
-import { cleaner } from '../../src/observe/log-fields.ts'
-import { scrubbed } from '../../src/observe/log-secrets.ts'
+import { Emitter } from '../../src/observe/emitter.ts'
+import { createEventLog, createRunLog } from '../../src/observe/log/log.ts'
+import { createFieldRedactor } from '../../src/observe/log/fields.ts'
+import { redact } from '../../src/observe/log/redact.ts'
 import { systemClock } from '../../src/clock.ts'
 import { NAME, scene } from './log-scene.ts'
 
@@ -56,7 +56,7 @@ const HOLDERS: readonly string[] = [
 ]
 
 it.each(HOLDERS)('hides the secret in %s', (holder) => {
-  const text = scrubbed(`It failed: ${holder.replaceAll('§', () => SECRET)}\nand so on`)
+  const text = redact(`It failed: ${holder.replaceAll('§', () => SECRET)}\nand so on`)
   expect(text).not.toContain(SECRET)
   expect(text).toContain('[redacted]')
   expect(text).toMatch(/^It failed: /)
@@ -82,7 +82,7 @@ it('leaves prose, addresses and figures alone', () => {
     'expected one of "token", "secret", "key"',
     'List<Token> is empty',
   ]) {
-    expect(scrubbed(text)).toBe(text)
+    expect(redact(text)).toBe(text)
   }
 })
 
@@ -92,7 +92,7 @@ it('is not deceived by JSON in JSON, however deep, nor by quotes in a secret', (
       let text: unknown = { before: 'seen', [name]: secret, after: 'seen too' }
       for (let depth = 0; depth < 5; depth++) {
         text = JSON.stringify(depth === 0 ? text : { body: text })
-        const clean = scrubbed(`upstream said ${String(text)}`)
+        const clean = redact(`upstream said ${String(text)}`)
         expect(clean).not.toContain('hunter2')
         expect(clean).toContain('seen')
         if (secret === SECRET) expect(clean).toContain('seen too')
@@ -102,12 +102,12 @@ it('is not deceived by JSON in JSON, however deep, nor by quotes in a secret', (
 })
 
 it('cuts at 2,000 characters, never through a secret', () => {
-  expect(scrubbed('x'.repeat(2_000))).toBe('x'.repeat(2_000))
-  expect(scrubbed('x'.repeat(2_001))).toBe(`${'x'.repeat(1_999)}…`)
-  expect(scrubbed('x'.repeat(10_000_000))).toHaveLength(2_000)
+  expect(redact('x'.repeat(2_000))).toBe('x'.repeat(2_000))
+  expect(redact('x'.repeat(2_001))).toBe(`${'x'.repeat(1_999)}…`)
+  expect(redact('x'.repeat(10_000_000))).toHaveLength(2_000)
   fc.assert(
     fc.property(fc.integer({ min: 1_900, max: 2_010 }), fc.constantFrom(...HOLDERS), (before, holder) => {
-      const text = scrubbed(`${'x '.repeat(before / 2)}${holder.replaceAll('§', () => SECRET)} ${'y'.repeat(9_000)}`)
+      const text = redact(`${'x '.repeat(before / 2)}${holder.replaceAll('§', () => SECRET)} ${'y'.repeat(9_000)}`)
       expect(text.length).toBeLessThanOrEqual(2_000)
       expect(text).not.toContain(SECRET.slice(0, 7))
     }),
@@ -117,7 +117,7 @@ it('cuts at 2,000 characters, never through a secret', () => {
 it('shows no half of a secret that lies where it stopped looking', () => {
   const start = `secret=${'q'.repeat(8_150)} https://ada:`
   expect(start.length).toBeLessThan(8_192)
-  expect(scrubbed(`${start}${SECRET}@x.test/ and so on`)).not.toContain(SECRET.slice(0, 4))
+  expect(redact(`${start}${SECRET}@x.test/ and so on`)).not.toContain(SECRET.slice(0, 4))
 })
 
 it('takes no longer for texts made to be slow', () => {
@@ -144,11 +144,11 @@ it('takes no longer for texts made to be slow', () => {
     '%22',
     '-',
   ]
-  for (const part of parts) for (const other of parts) scrubbed((part + other).repeat(5_000))
+  for (const part of parts) for (const other of parts) redact((part + other).repeat(5_000))
 })
 
 it('hides fields by their names, in any spelling, at any depth', () => {
-  const clean = cleaner(['iban'])
+  const clean = createFieldRedactor(['iban'])
   expect(
     clean({ API_KEY: 1, deep: { 'Set-Cookie': ['a'], clientSecret: { x: 1 }, IBAN: 'DE' }, key: 'k', secrets: 2 }),
   ).toEqual({
@@ -173,7 +173,7 @@ it('leaves figures, answers and harmless names', () => {
     pair: ['ada', 'bob'],
     field: { name: 'colour', value: 'red' },
   }
-  expect(cleaner()(harmless)).toEqual(harmless)
+  expect(createFieldRedactor()(harmless)).toEqual(harmless)
 })
 
 const NAMES: readonly string[] = [
@@ -234,7 +234,7 @@ it('of secrets planted under many names, in many shapes, none is written', () =>
   fc.assert(
     fc.property(fc.constantFrom(...NAMES), secrets, shapes, (name, secret, shape) => {
       const t = scene({ level: 'debug' })
-      runLog(t.logger, NAME).info('planted', shape(name, secret) as Record<string, unknown>)
+      createRunLog(t.logger, NAME).info('planted', shape(name, secret) as Record<string, unknown>)
       const line = t.text()
       expect(line).toContain('planted')
       expect(line).not.toContain(secret)
@@ -248,7 +248,7 @@ it('no entry carries a payload: what is emitted has none, and bytes are never wr
   const lines: string[] = []
   const emitter = new Emitter()
   const write = (line: string): boolean => lines.push(line) > 0
-  lifeLog(emitter, { level: 'trace', destination: { write } as never }, systemClock)
+  createEventLog(emitter, { level: 'trace', destination: { write } as never }, systemClock)
   const smuggled = { event: 'e', source: 's', type: 't', lanes: 1, body: new TextEncoder().encode('the payload') }
   emitter.emit('event.received', smuggled)
   expect(lines).toHaveLength(1)

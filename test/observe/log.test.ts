@@ -1,8 +1,8 @@
 // The log of a lane's life: how loud, when, what is kept out, and one line per entry whatever the texts say.
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
-import { Emitter, type EventMap, type EventName } from '../../src/observe/events.ts'
-import { lifeLog, runLog } from '../../src/observe/log.ts'
+import { Emitter, type EventMap, type EventName } from '../../src/observe/emitter.ts'
+import { createEventLog, createRunLog } from '../../src/observe/log/log.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { NAME, scene } from './log-scene.ts'
 
@@ -15,7 +15,8 @@ const EVERYTHING: EventMap = {
   'event.duplicate': { ...OF_EVENT, of: 'd' },
   'event.conflict': { ...OF_EVENT, of: 'd' },
   'event.refused': { ...OF_EVENT, field: 'id', fix: 'shorten it' },
-  'event.skipped': { ...OF_EVENT, flow: 'f' },
+  'event.skipped': { ...OF_EVENT, flow: 'f', text: 'skipped by f: no key' },
+  'event.unwanted': { ...OF_EVENT, text: 'no flow wants this event' },
   'event.unrouted': { ...OF_EVENT, flow: 'f', reason: 'key-failed', error: 'no' },
   'lane.opened': { flow: 'f', key: 'k' },
   'lane.due': { flow: 'f', key: 'k', due: 0, late: 0 },
@@ -23,7 +24,8 @@ const EVERYTHING: EventMap = {
   'run.claimed': { ...RUN, due: 0, late: 0 },
   'run.started': RUN,
   'run.done': { ...ENDED, counts: { sent: 2 } },
-  'run.again': { ...ENDED, after: 5, why: 'more' },
+  'run.snoozed': { ...ENDED, after: 5 },
+  'run.deferred': { ...ENDED, after: 5, why: 'more' },
   'run.retry': { ...ENDED, error: 'no', after: 5 },
   'run.partial': { ...ENDED, error: 'no', failed: 1 },
   'run.cancelled': ENDED,
@@ -96,7 +98,8 @@ describe('entries', () => {
       [
         'endpoint.recovered',
         'run.done',
-        'run.again',
+        'run.snoozed',
+        'run.deferred',
         'run.partial',
         'run.dropped',
         'run.cancelled',
@@ -116,8 +119,8 @@ describe('entries', () => {
     ['silent', 0],
     ['error', 3],
     ['warn', 15],
-    [undefined, 28],
-    ['debug', 39],
+    [undefined, 29],
+    ['debug', 41],
   ] as const)('level %s lets %i through', (level, n) => {
     const t = scene(level === undefined ? {} : { level })
     emitAll(t.emitter)
@@ -126,7 +129,7 @@ describe('entries', () => {
 
   it('a stream that fails harms nobody', () => {
     const emitter = new Emitter()
-    lifeLog(emitter, { destination: { write: () => expect.fail('it is full') } as never }, new VirtualClock())
+    createEventLog(emitter, { destination: { write: () => expect.fail('it is full') } as never }, new VirtualClock())
     expect(() => emitAll(emitter)).not.toThrow()
   })
 
@@ -134,11 +137,11 @@ describe('entries', () => {
     const t = scene()
     const clock = new VirtualClock(42)
     const own = pino({ level: 'error', base: { app: 'mine' }, timestamp: () => ',"time":7' }, t.out)
-    lifeLog(t.emitter, { destination: own }, clock)
+    createEventLog(t.emitter, { destination: own }, clock)
     t.emitter.emit('store.lost', { error: 'secret=abc' })
     const [, theirs] = t.entries()
     expect(theirs).toEqual({ level: 50, time: 7, app: 'mine', error: 'secret=[redacted]', at: 42, msg: 'store.lost' })
-    const louder = lifeLog(new Emitter(), { destination: own, level: 'debug' }, clock)
+    const louder = createEventLog(new Emitter(), { destination: own, level: 'debug' }, clock)
     expect([louder.level, own.level]).toEqual(['debug', 'error'])
   })
 })
@@ -151,7 +154,7 @@ describe.each(['json', 'pretty-lines'] as const)('as %s', (format) => {
     emitAll(t.emitter)
     expect(t.text().split('\n')).toHaveLength(Object.keys(EVERYTHING).length + 1)
     t.emitter.emit('run.dead', { ...ENDED, key: HOSTILE, flow: HOSTILE, error: HOSTILE })
-    runLog(t.logger, { ...NAME, key: HOSTILE }).warn(HOSTILE, { [HOSTILE]: { deep: [HOSTILE] } })
+    createRunLog(t.logger, { ...NAME, key: HOSTILE }).warn(HOSTILE, { [HOSTILE]: { deep: [HOSTILE] } })
     const text = t.text()
     expect(text.split('\n')).toHaveLength(3)
     for (const mark of ['\r', '\u001b']) expect(text).not.toContain(mark)
@@ -162,7 +165,7 @@ describe.each(['json', 'pretty-lines'] as const)('as %s', (format) => {
 it('readable lines have time, level, name and fields', () => {
   const t = scene({ format: 'pretty-lines' })
   t.emitter.emit('run.retry', { ...ENDED, key: 'a "b"', error: 'no', after: 250 })
-  runLog(t.logger, NAME).info('half-way there', { done: 3, parts: { left: ['x'] } })
+  createRunLog(t.logger, NAME).info('half-way there', { done: 3, parts: { left: ['x'] } })
   expect(t.text().split('\n')).toEqual([
     String.raw`2026-01-01T00:00:00.000Z WARN  run.retry flow="f" key="a \"b\"" run="r1" tenant="" attempt=1 events=2 ms=5 error="no" after=250`,
     '2026-01-01T00:00:00.000Z INFO  half-way there flow="f" key="k" run="r1" attempt=1 done=3 parts={"left":["x"]}',

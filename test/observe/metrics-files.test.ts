@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { Metrics } from '../../src/observe/metrics.ts'
+import { Metrics } from '../../src/observe/metrics/metrics.ts'
 import { scene } from './figures-scene.ts'
 
 const read = (file: string): Promise<string> => readFile(new URL(`../../docs/operate/${file}`, import.meta.url), 'utf8')
@@ -42,7 +42,7 @@ async function told(): Promise<ReadonlySet<string>> {
   const { clock, store } = made
   const { events } = made.process()
   const metrics = new Metrics({ events, clock, now: () => clock.now(), store: async () => store })
-  const types = [...(await metrics.text()).matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+  const types = [...(await metrics.render()).matchAll(/^# TYPE (\S+) (\S+)$/gm)]
   return new Set(
     types.flatMap(([, name = '', type]) =>
       type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { Metrics, type MetricsParts } from '../../src/observe/metrics.ts'
-import { claimOf, newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { Metrics, type MetricsDependencies } from '../../src/observe/metrics/metrics.ts'
+import { createClaimRequest, createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { emitEnd, scene, STORES, type Counting, type Scene } from './figures-scene.ts'
 
@@ -15,17 +15,17 @@ interface Rig extends Scene {
   lines(start: string): Promise<readonly string[]>
 }
 
-async function rig(address: string, words: Partial<MetricsParts> = {}): Promise<Rig> {
+async function rig(address: string, words: Partial<MetricsDependencies> = {}): Promise<Rig> {
   const s = await scene(address)
   const p = s.process()
   const { clock } = s
   const metrics = new Metrics({ events: p.events, clock, now: () => clock.now(), store: async () => s.store, ...words })
   const lines = async (start: string): Promise<readonly string[]> =>
-    (await metrics.text()).split('\n').filter((line) => line.startsWith(start))
+    (await metrics.render()).split('\n').filter((line) => line.startsWith(start))
   return { ...s, p, metrics, lines }
 }
 
-const LEASE = { lane: 'l', flow: 'bill', tries: 0, lapses: 0, rank: 0, letter: false } as const
+const LEASE = { lane: 'l', flow: 'bill', tries: 0, lapses: 0, rank: 0, isDeadLetter: false } as const
 const RUN = { flow: 'bill', key: 'secret-key', tenant: 'acme', run: 'run-id', attempt: 1, events: 1 } as const
 
 const refusals = (): { source: string; reason: string; count: number }[] => [
@@ -35,13 +35,13 @@ const gone = (): Promise<Store> => Promise.reject(new Error('gone'))
 
 describe.each(STORES)('metrics on %s', (address) => {
   it('count what is received, kept out, skipped and refused', async () => {
-    const r = await rig(address, { refusals })
+    const r = await rig(address, { countRefused: refusals })
     const event = { event: 'e', source: 'shop', type: 'paid' }
     r.p.receive('shop', 'paid', ['bill'])
     r.p.receive('shop', 'paid', ['bill'])
     r.p.events.emit('event.duplicate', { ...event, of: 'x' })
     r.p.events.emit('event.conflict', { ...event, of: 'x' })
-    r.p.events.emit('event.skipped', { ...event, flow: 'bill' })
+    r.p.events.emit('event.skipped', { ...event, flow: 'bill', text: '' })
     r.p.events.emit('event.unrouted', { ...event, flow: 'bill', reason: 'key-failed', error: 'x' })
     r.p.events.emit('event.refused', { ...event, field: 'time', fix: 'x' })
     expect(await r.lines('sluice_events_')).toEqual([
@@ -88,7 +88,7 @@ describe.each(STORES)('metrics on %s', (address) => {
   it('count a rerun when events came while their lane ran, and none for those that came after', async () => {
     const r = await rig(address)
     const began = async (lane: string, arrived: number): Promise<void> => {
-      const { emitWithFacts } = await import('../../src/observe/tallies-facts.ts')
+      const { emitWithFacts } = await import('../../src/observe/stats/run-facts.ts')
       const lease = { ...LEASE, lane, events: [{ id: 'e', source: 's', type: 't', arrived }] }
       emitWithFacts(r.p.events.emit, 'run.started', { ...RUN }, { lease, outcome: undefined })
     }
@@ -107,21 +107,26 @@ describe.each(STORES)('metrics on %s', (address) => {
   it('tell lanes by state, depth, the oldest, dead letters, pauses and bytes, as the store has them', async () => {
     const r = await rig(address, { diskUsed: async () => 0.5 })
     const send = async (key: string, quiet: number, id = key): Promise<void> => {
-      await r.store.append({ routes: 1, events: [newEvent(id, { id, key, quiet, max: quiet }, 0)] })
+      await r.store.append({ routes: 1, events: [createEventToStore(id, { id, key, quiet, max: quiet }, 0)] })
     }
-    const { flow } = claimOf({})
+    const { flow } = createClaimRequest({})
     await send('waits', 1_000_000)
     await send('ready', 0)
     await send('fails', 0)
     const call = { process: 'p', routes: 1, budget: 1_000_000 }
-    const { claimed } = await r.store.turn({ ...call, request: 1, settle: [], claim: [claimOf({ slots: 2 })] })
+    const { claimed } = await r.store.settleAndClaim({
+      ...call,
+      request: 1,
+      settle: [],
+      claim: [createClaimRequest({ maxRuns: 2 })],
+    })
     const [dead, fails] = claimed.toSorted((a, b) => b.key.localeCompare(a.key))
     const end = { attempt: undefined, publish: [], whileRunning: 'window', keep: 0 } as const
     const settle = [
       { ...end, lane: dead?.lane ?? '', token: dead?.token ?? 0, outcome: { kind: 'dead', reason: 'x', block: false } },
       { ...end, lane: fails?.lane ?? '', token: fails?.token ?? 0, outcome: { kind: 'retry', after: 1_000_000 } },
     ] as const
-    await r.store.turn({ ...call, request: 2, settle, claim: [] })
+    await r.store.settleAndClaim({ ...call, request: 2, settle, claim: [] })
     await send('ready', 0, 'another')
     await r.advance(30_000)
     const of = `{flow="${flow}"`
@@ -149,10 +154,10 @@ describe.each(STORES)('metrics on %s', (address) => {
     const flows = Array.from({ length: 230 }, (_, n) => `flow-${n}`)
     const r = await rig(address, { flows: () => flows })
     const all = [...flows, ...Array.from({ length: 230 }, (_, n) => `of-another-app-${n}`)]
-    const events = all.map((flow) => newEvent(flow, { id: flow, flow, key: 'k' }, 0))
+    const events = all.map((flow) => createEventToStore(flow, { id: flow, flow, key: 'k' }, 0))
     await r.store.append({ routes: 1, events })
     await r.store.steer({ what: 'flows', ids: all, act: { kind: 'pause', reason: 'x', by: 'ada' } })
-    for (const flow of flows) r.p.events.emit('event.skipped', { event: 'e', source: 's', type: 't', flow })
+    for (const flow of flows) r.p.events.emit('event.skipped', { event: 'e', source: 's', type: 't', flow, text: '' })
     await r.advance(30_000)
     const of = async (metric: string, state = ''): Promise<readonly (string | undefined)[]> => {
       const lines = await r.lines(metric)
@@ -170,7 +175,7 @@ describe.each(STORES)('metrics on %s', (address) => {
 
   it('those who ask at the same time get the same, counted once', async () => {
     const r = await rig(address)
-    const texts = await Promise.all([r.metrics.text(), r.metrics.text()])
+    const texts = await Promise.all([r.metrics.render(), r.metrics.render()])
     expect(texts[0]).toBe(texts[1])
     expect(texts[0]).toContain('\nsluice_store_up 1\n')
   })
@@ -184,7 +189,7 @@ describe.each(STORES)('metrics on %s', (address) => {
 
   it('time the calls of a metered store, count its failures, and the slots of limits without their keys', async () => {
     const r = await rig(address)
-    const store = r.metrics.metered(r.store)
+    const store = r.metrics.meterStore(r.store)
     await store.stats()
     await expect(store.reserve(undefined as never)).rejects.toThrow()
     const limits = [{ name: 'api/secret-key', rate: 1, per: 1_000, burst: 0, cost: 1 }]
@@ -205,10 +210,10 @@ describe.each(STORES)('metrics on %s', (address) => {
 
   it('a metered store does what the store does', async () => {
     const r = await rig(address)
-    const store = r.metrics.metered(r.store)
+    const store = r.metrics.meterStore(r.store)
     const heard: unknown[] = []
     const off = store.listen((hint) => void heard.push(hint))
-    await store.append({ routes: 1, events: [newEvent('a', { id: 'a', key: 'a' }, 0)] })
+    await store.append({ routes: 1, events: [createEventToStore('a', { id: 'a', key: 'a' }, 0)] })
     expect(heard.length).toBeGreaterThan(0)
     off()
     expect((await store.get({ kind: 'events', id: 'a' })).item?.id).toBe('a')
@@ -220,7 +225,7 @@ describe('the flows that an app declares', () => {
     const r = await rig('memory:', { flows: () => ['bill'] })
     expect(await r.lines('sluice_dead_letters_total')).toEqual(['sluice_dead_letters_total{flow="bill"} 0'])
     const before = await r.lines('sluice_attempts_total')
-    expect(before).toHaveLength(8)
+    expect(before).toHaveLength(9)
     expect(before).toContain('sluice_attempts_total{flow="bill",ending="dead"} 0')
     r.p.end('bill', { kind: 'dead', reason: 'x', block: false })
     expect(await r.lines('sluice_dead_letters_total')).toEqual(['sluice_dead_letters_total{flow="bill"} 1'])
@@ -240,10 +245,10 @@ describe('the text', () => {
   it('has lateness and lag as histograms, and the figures of the process', async () => {
     const r = await rig('memory:')
     r.p.events.emit('lane.due', { flow: 'bill', key: 'k', due: 0, late: 20 })
-    r.metrics.lagged(3)
+    r.metrics.recordLag(3)
     expect(await r.lines('sluice_lateness_seconds_bucket{flow="bill",le="0.05"}')).toHaveLength(1)
     expect(await r.lines('sluice_event_loop_lag_seconds_sum')).toEqual(['sluice_event_loop_lag_seconds_sum 0.003'])
-    const text = await r.metrics.text()
+    const text = await r.metrics.render()
     expect(text).toContain('process_resident_memory_bytes')
     expect(text).toContain('nodejs_eventloop_lag_seconds')
   })
@@ -251,7 +256,7 @@ describe('the text', () => {
   it('is well-formed, whatever names are sent', async () => {
     const r = await rig('memory:')
     r.p.receive('a"b\\c\nd', 'x')
-    for (const line of (await r.metrics.text()).split('\n')) {
+    for (const line of (await r.metrics.render()).split('\n')) {
       expect(line).toMatch(/^(?:|# (?:HELP|TYPE) .*|[a-z_:][a-z0-9_:]*(?:\{.*\})? \S+)$/i)
     }
   })
@@ -260,12 +265,12 @@ describe('the text', () => {
     const r = await rig('memory:')
     const told = { ...RUN, ms: 1 }
     r.p.events.emit('run.claimed', { ...RUN, due: 0, late: 0 })
-    r.p.events.emit('run.again', { ...told, after: 1, why: 'x' })
+    r.p.events.emit('run.deferred', { ...told, after: 1, why: 'x' })
     r.p.events.emit('lane.due', { flow: 'bill', key: 'secret-key', due: 0, late: 0 })
     r.p.events.emit('limit.slowed', { limit: 'api/secret-key' })
     r.p.events.emit('alert.raised', { alert: 'hangs:bill/secret-key', text: 'x' })
-    await r.store.append({ routes: 1, events: [newEvent('run-id', { id: 'run-id', key: 'secret-key' }, 0)] })
-    const text = await r.metrics.text()
+    await r.store.append({ routes: 1, events: [createEventToStore('run-id', { id: 'run-id', key: 'secret-key' }, 0)] })
+    const text = await r.metrics.render()
     expect(text).toContain('sluice_alerts_raised_total{alert="hangs"} 1')
     for (const secret of ['secret-key', 'acme', 'run-id']) expect(text).not.toContain(secret)
   })
@@ -277,11 +282,11 @@ describe('the text', () => {
     const lines = await r.lines('sluice_events_received')
     expect(lines).toHaveLength(201)
     expect(lines.at(-1)).toBe('sluice_events_received_total{source="other"} 9801')
-    expect((await r.metrics.text()).length).toBeLessThan(100_000)
+    expect((await r.metrics.render()).length).toBeLessThan(100_000)
   })
 
   it('is what its library is loaded for, and not before', async () => {
-    const metrics = fileURLToPath(new URL('../../src/observe/metrics.ts', import.meta.url))
+    const metrics = fileURLToPath(new URL('../../src/observe/metrics/metrics.ts', import.meta.url))
     const code = `
       import { createRequire } from 'node:module'
       const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes('prom-client'))
@@ -289,7 +294,7 @@ describe('the text', () => {
       const clock = { now: () => 0, monotonic: () => 0, after: () => () => {} }
       const made = new Metrics({ events: { on() {} }, clock, now: () => 0, store: () => Promise.reject(new Error()) })
       const before = loaded()
-      await made.text()
+      await made.render()
       console.log(JSON.stringify([before, loaded()]))`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code])
     expect(JSON.parse(stdout)).toEqual([false, true])

@@ -1,24 +1,24 @@
 // Which runs count as runs again: of a lane that ran lately here, with an event that came before that was over.
 import { expect, it } from 'vitest'
-import { Reruns } from '../../src/observe/metrics-reruns.ts'
+import { FollowUpRuns } from '../../src/observe/metrics/follow-up-runs.ts'
 
 const REMEMBERED = 1_000
 
-function lease(lane: string, arrived = 5): Parameters<Reruns['began']>[0] {
+function lease(lane: string, arrived = 5): Parameters<FollowUpRuns['recordStart']>[0] {
   const events = [{ id: 'e', source: 's', type: 't', arrived }]
-  return { lane, flow: 'f', tries: 0, lapses: 0, rank: 0, letter: false, events }
+  return { lane, flow: 'f', tries: 0, lapses: 0, rank: 0, isDeadLetter: false, events }
 }
 
 function scene(): { readonly ran: (lane: string, arrived: number) => void; readonly told: () => number } {
   let [now, told] = [0, 0]
-  const reruns = new Reruns(
+  const reruns = new FollowUpRuns(
     () => now,
     () => void told++,
   )
   const ran = (lane: string, arrived: number): void => {
-    reruns.began(lease(lane, arrived))
+    reruns.recordStart(lease(lane, arrived))
     now += 10
-    reruns.ended(lease(lane, arrived))
+    reruns.recordEnd(lease(lane, arrived))
   }
   return { ran, told: () => told }
 }
@@ -45,16 +45,16 @@ it('remembers as many lanes as it says, and not for ever', () => {
 
 it('counts a run again once: the end before it is used up, however long ago it was', () => {
   let again = 0
-  const reruns = new Reruns(
+  const reruns = new FollowUpRuns(
     () => 10,
     () => void again++,
   )
   for (const others of [0, REMEMBERED]) {
     again = 0
-    reruns.ended(lease('a'))
-    for (let n = 0; n < others; n++) reruns.ended(lease(`other ${n}`))
-    reruns.began(lease('a'))
-    reruns.began(lease('a'))
+    reruns.recordEnd(lease('a'))
+    for (let n = 0; n < others; n++) reruns.recordEnd(lease(`other ${n}`))
+    reruns.recordStart(lease('a'))
+    reruns.recordStart(lease('a'))
     expect(again).toBe(1)
   }
 })

@@ -1,12 +1,12 @@
 // What a handler writes: it says which run it is of, cannot pass for another, and hides what the log hides.
 import { describe, expect, it } from 'vitest'
-import { runLog } from '../../src/observe/log.ts'
+import { createRunLog } from '../../src/observe/log/log.ts'
 import { NAME, scene } from './log-scene.ts'
 
 describe('the log of a run', () => {
   it('says which run it is of, at every level', () => {
     const t = scene({ level: 'debug' })
-    const log = runLog(t.logger, NAME)
+    const log = createRunLog(t.logger, NAME)
     log.debug('one')
     log.info('two', { n: 2 })
     log.warn('three 100% %s')
@@ -21,7 +21,7 @@ describe('the log of a run', () => {
 
   it('cannot pass for another run, level or time', () => {
     const t = scene()
-    runLog(t.logger, NAME).info('hello', { level: 60, time: 0, msg: 'forged', run: 'r2', flow: 'g' })
+    createRunLog(t.logger, NAME).info('hello', { level: 60, time: 0, msg: 'forged', run: 'r2', flow: 'g' })
     const line = t.text()
     expect(JSON.parse(line)).toMatchObject({ level: 30, msg: 'hello', run: 'r1', flow: 'f', run_: 'r2', level_: 60 })
     expect(line.match(/"(?:level|time|msg|run|flow)":/g)).toHaveLength(5)
@@ -29,7 +29,7 @@ describe('the log of a run', () => {
 
   it('hides what its logger hides', () => {
     const t = scene({ redact: ['email', 'user.name'] })
-    runLog(t.logger, NAME).info('Bearer abc', {
+    createRunLog(t.logger, NAME).info('Bearer abc', {
       user: { name: 'Ada', Email: 'a@b.c', name_of: 'x' },
       apiKey: 'k',
       name: 'shown',
@@ -48,7 +48,7 @@ describe('the log of a run', () => {
     loop['bytes'] = new Uint8Array(9)
     loop['self'] = loop
     loop['heap'] = Array.from({ length: 100 }, () => Array.from({ length: 100 }, () => ({ a: [1, 2, 3] })))
-    runLog(t.logger, NAME).info(undefined as never, loop)
+    createRunLog(t.logger, NAME).info(undefined as never, loop)
     const text = t.text()
     expect(text.length).toBeLessThan(20_000)
     expect(JSON.parse(text)).toMatchObject({

@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Flow } from '../../src/model/flow.ts'
-import { explain, type ExplainParts, type Explanation } from '../../src/observe/explain.ts'
-import type { Harness } from '../../src/store/conformance/harness.ts'
-import { Stage } from '../../src/store/conformance/stage.ts'
+import { explain, type ExplainDependencies, type Explanation } from '../../src/observe/explain/explain.ts'
+import type { Harness } from '../conformance/harness.ts'
+import { ConformanceStage } from '../conformance/stage.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
@@ -22,8 +22,8 @@ const HARNESSES: Readonly<Record<'memory' | 'sqlite', Harness>> = {
 }
 export const STORES = ['memory', 'sqlite'] as const
 
-export async function stageOn(store: (typeof STORES)[number]): Promise<Stage> {
-  const stage = await Stage.open(HARNESSES[store])
+export async function stageOn(store: (typeof STORES)[number]): Promise<ConformanceStage> {
+  const stage = await ConformanceStage.open(HARNESSES[store])
   onTestFinished(() => stage.close())
   return stage
 }
@@ -32,22 +32,23 @@ function flowOf(words: Partial<Flow> = {}): Flow {
   return {
     name: 'flow',
     globs: ['shop/order.*'],
-    wants: () => true,
-    keysOf: () => 'k',
-    windowOf: () => ({ quiet: 0, max: 0, maxEvents: 1_000, maxBytes: 4_000_000, jitter: 0, leading: false }),
+    matches: () => true,
+    selectKeys: () => 'k',
+    computeWindow: () => ({ quiet: 0, max: 0, maxEvents: 1_000, maxBytes: 4_000_000, jitter: 0, leading: false }),
     share: undefined,
     concurrency: 3,
     take: 'all',
     maxEvents: 1_000,
     maxBytes: 4_000_000,
     whileRunning: 'window',
-    keepFor: () => 0,
-    internal: false,
+    rememberFor: () => 0,
+    isInternal: false,
+    isDelivery: false,
     timeout: 300_000,
-    delay: () => 1_000,
-    tries: 4,
+    retryDelay: () => 1_000,
+    maxAttempts: 4,
     onDead: 'continue',
-    adaptiveFrom: undefined,
+    adaptiveBaseQuiet: undefined,
     retention: 0,
     maxLanesPerTenant: Infinity,
     run: () => undefined,
@@ -55,20 +56,21 @@ function flowOf(words: Partial<Flow> = {}): Flow {
   }
 }
 
-type PartWords = Partial<ExplainParts> & { readonly flow?: Partial<Flow> }
+type PartWords = Partial<ExplainDependencies> & { readonly flow?: Partial<Flow> }
 
-export function partsOf(store: Store, { flow, ...words }: PartWords = {}): ExplainParts {
+export function partsOf(store: Store, { flow, ...words }: PartWords = {}): ExplainDependencies {
   return {
     store,
     flows: new Map([['flow', flowOf(flow)]]),
-    served: () => true,
-    waitingFor: () => undefined,
-    processFull: () => false,
-    lingers: () => false,
+    isServed: () => true,
+    findSlotWait: () => undefined,
+    isProcessFull: () => false,
+    claimError: () => undefined,
+    hasLingeringHandler: () => false,
     ...words,
   }
 }
 
-export async function told(stage: Stage, words: PartWords = {}, key = 'k'): Promise<Explanation> {
+export async function told(stage: ConformanceStage, words: PartWords = {}, key = 'k'): Promise<Explanation> {
   return explain(partsOf(stage.store, words), 'flow', key)
 }

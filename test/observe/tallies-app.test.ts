@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { drop, partial, PermanentError, Sluice, type FlowEvent } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import type { Figures } from '../../src/operate/figures.ts'
+import type { AppStats } from '../../src/app/stats.ts'
 import { START, STORES } from './figures-scene.ts'
 
 async function opened(store: string, declare: (app: Sluice) => unknown): Promise<TestApp> {
@@ -14,7 +14,7 @@ async function opened(store: string, declare: (app: Sluice) => unknown): Promise
 }
 
 /** Until the composition root gives an app its figures these tests wait. */
-const figures = ({ app }: TestApp): Pick<Figures, 'stats' | 'metrics'> => app
+const figures = ({ app }: TestApp): Pick<AppStats, 'stats' | 'metrics'> => app.admin
 
 const key = ({ subject = '' }: FlowEvent): string => subject
 
@@ -84,8 +84,8 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     await t.advance('2s')
     expect((await figures(t).stats()).total).toMatchObject({ received: 4, done: 2, dead: 1, dropped: 1 })
     mended = true
-    const { items } = await t.app.deadLetters.list()
-    await t.app.deadLetters.retry(items[0]?.id ?? '')
+    const { items } = await t.app.admin.deadLetters.list()
+    await t.app.admin.deadLetters.retry(items[0]?.id ?? '')
     await t.advance('2s')
     expect((await figures(t).stats()).total).toMatchObject({ done: 3, dead: 0 })
     await t.send({ type: 'hangs', source: 'shop' })
@@ -113,13 +113,13 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     ])
     await t.advance('1m')
     expect((await figures(t).stats()).total).toMatchObject({ dead: 3, failing: 4, failureRate: 1 })
-    await t.app.lanes.drop('fails', 'a')
-    await t.app.lanes.drop('fails', 'b')
-    await t.app.purge({ flow: 'fails', key: 'c' })
+    await t.app.admin.lanes.drop('fails', 'a')
+    await t.app.admin.lanes.drop('fails', 'b')
+    await t.app.admin.purge({ flow: 'fails', key: 'c' })
     expect((await figures(t).stats()).total).toMatchObject({ dead: 3, failing: 1 })
     isUp = true
-    await t.app.deadLetters.retry({})
-    await t.app.lanes.runNow('fails', 'd')
+    await t.app.admin.deadLetters.retry({})
+    await t.app.admin.lanes.runNow('fails', 'd')
     await t.advance('1m')
     const { total, groups } = await figures(t).stats({ by: 'flow' })
     expect(total).toMatchObject({ dead: 0, deadPerDay: 0, failing: 0, done: 4, failureRate: 0 })

@@ -1,8 +1,8 @@
 // Figures over a window: what is counted, by whom, how long it is kept, and that neither memory nor the store grows.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Counts, Table } from '../../src/observe/tallies-count.ts'
-import type { StatsAnswer, StatsAsked } from '../../src/operate/stats.ts'
+import { Counts, CountsTable } from '../../src/observe/stats/buckets.ts'
+import type { StatsResult, StatsOptions } from '../../src/admin/stats.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { MINUTE, scene, START, STORES, type Counting } from './figures-scene.ts'
 
@@ -21,7 +21,7 @@ async function docs(store: Store): Promise<Record<string, number>> {
 }
 
 /** Of all events, which here are of one source and type: no lane is there to be looked at. */
-async function counted(p: Counting, asked: StatsAsked = {}): Promise<StatsAnswer['groups'][number] | undefined> {
+async function counted(p: Counting, asked: StatsOptions = {}): Promise<StatsResult['groups'][number] | undefined> {
   return (await p.stats({ ...asked, by: 'source,type' })).groups[0]
 }
 
@@ -371,7 +371,7 @@ describe('counts', () => {
     fc.assert(
       fc.property(times, fc.constantFrom(0.5, 0.9, 0.95, 0.99), (all, share) => {
         const counts = new Counts()
-        for (const ms of all) counts.took(ms)
+        for (const ms of all) counts.addTime(ms)
         const sorted = all.toSorted((a, b) => a - b)
         const truth = sorted[Math.ceil(share * all.length) - 1] ?? 0
         const told = counts.quantile(share) ?? 0
@@ -381,14 +381,14 @@ describe('counts', () => {
   })
 
   it('read back and added up they are what they were', () => {
-    const one = new Table()
-    one.at('a', 'b').received = 3
-    one.at('a', 'b').took(7)
-    one.at('a', 'b').end('dead', 'failing')
-    one.at('a', 'b').end('done', 'dead')
-    const two = new Table()
-    two.add(one.written())
-    two.add(one.written())
-    expect(two.written()).toEqual([['a', 'b', [6, 2, 0, 2, 0, 2, 14, 2], [23, 2]]])
+    const one = new CountsTable()
+    one.get('a', 'b').received = 3
+    one.get('a', 'b').addTime(7)
+    one.get('a', 'b').countEnd('dead', 'failing')
+    one.get('a', 'b').countEnd('done', 'dead')
+    const two = new CountsTable()
+    two.add(one.toStored())
+    two.add(one.toStored())
+    expect(two.toStored()).toEqual([['a', 'b', [6, 2, 0, 2, 0, 2, 14, 2], [23, 2]]])
   })
 })

@@ -5,7 +5,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, retry, type FlowEvent, type SluiceOptions } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
 
@@ -47,7 +47,7 @@ async function scene(
     )
   const over = (flow: string): Promise<unknown> =>
     new Promise((resolve) =>
-      app.events.onAny((name, what) => {
+      app.onAny((name, what) => {
         if (
           name.startsWith('run.') &&
           name !== 'run.started' &&
@@ -122,7 +122,7 @@ describe('without OpenTelemetry', () => {
     const over = t.over('publishes')
     await t.post({ traceparent: PARENT })
     await over
-    const stored = await t.app.stored.show('by app')
+    const stored = await t.app.admin.events.show('by app')
     expect(stored?.attributes).toEqual({ traceparent: PARENT })
   })
 
@@ -151,7 +151,8 @@ describe('with OpenTelemetry', () => {
   const exporter = new InMemorySpanExporter()
   otel.context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   otel.trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
-  afterEach(() => exporter.reset())
+  // After the app of the test before has stopped: until then it ends spans.
+  beforeEach(() => exporter.reset())
   const spans = (): unknown[] =>
     exporter.getFinishedSpans().map(({ name, kind, parentSpanContext, status, attributes }) => ({
       name,
@@ -243,7 +244,7 @@ describe('with OpenTelemetry', () => {
 
   test('a run of several events is linked with the traces of the others', async () => {
     const t = await scene({ traces: otel }, (app) =>
-      app.flow('batch', { on: 'shop/order', key: () => 'k', window: { quiet: '20ms' }, run: () => {} }),
+      app.flow('batch', { on: 'shop/order', key: () => 'k', window: { quiet: '1h', maxEvents: 2 }, run: () => {} }),
     )
     const over = t.over('batch')
     await t.post({ traceparent: PARENT })

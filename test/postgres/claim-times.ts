@@ -1,4 +1,4 @@
-// How long claims took, in all and ten seconds at a time.
+// Measures how long claims took, in total and for each ten seconds.
 import { rounded } from '../figures/folder.ts'
 
 export interface Sample {
@@ -8,7 +8,7 @@ export interface Sample {
 
 export interface Took {
   readonly claims: number
-  /** Of the store's `turn`, in milliseconds. */
+  /** The duration of each settle-and-claim call, in milliseconds. */
   readonly p50: number
   readonly p99: number
   readonly most: number
@@ -22,7 +22,7 @@ export function took(samples: readonly Sample[]): Took {
   return { claims: sorted.length, p50: part(0.5), p99: part(0.99), most: part(1) }
 }
 
-/** Of each ten seconds. */
+/** The values for each ten seconds. */
 export function slices(samples: readonly Sample[], from: number, to: number): readonly Took[] {
   return Array.from({ length: Math.floor((to - from) / SLICE) }, (_, n) => {
     const begin = from + n * SLICE
@@ -30,7 +30,7 @@ export function slices(samples: readonly Sample[], from: number, to: number): re
   })
 }
 
-/** Until ten seconds were over that are normal; undefined: never. */
+/** The time until the first ten seconds with normal values had passed; undefined if there were none. */
 export function backAfter(found: readonly Took[], most: number): number | undefined {
   const normal = found.findIndex(({ p99 }) => p99 <= most)
   return normal === -1 ? undefined : (normal + 1) * SLICE

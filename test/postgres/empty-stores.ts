@@ -1,10 +1,11 @@
-// Empty stores on a server, one after the other: a schema is made once and emptied for the next test, which costs a tenth.
-import pg from 'pg'
+// Gives each test an empty store on a server. The schema is made once and emptied for the next test, which costs a tenth of
+// making it.
+import type pg from 'pg'
 import type { Clock } from '../../src/clock.ts'
 import type { Store } from '../../src/store/contract/index.ts'
-import { openPostgresStore } from '../../src/store/postgres/store.ts'
+import { connectStore, createStore, type StoreConnections } from '../../src/store/postgres/store.ts'
 
-/** Small enough that most are empty anyway: deleting is then cheaper than truncating. */
+/** Most tables are empty anyway, so deleting is cheaper than truncating. */
 const EMPTY = `
 do $$ declare name text; begin
   for name in select tablename from pg_tables where schemaname = current_schema and tablename not in ('meta', 'stored_bytes') loop
@@ -14,53 +15,92 @@ do $$ declare name text; begin
   update meta set routes = 1;
 end $$`
 
+/** A schema, and the connections of each store that was opened on it at the same time. */
+interface Used {
+  readonly schema: string
+  readonly connections: StoreConnections[]
+  /** How many of them stores have now. */
+  taken: number
+}
+
 export class EmptyStores {
   readonly #url: string
   readonly #label: string
-  /** Empties them. Keeps no process from ending. */
-  readonly #pool: pg.Pool
-  readonly #free: string[] = []
-  readonly #opened = new Map<Store, { readonly schema: string; readonly clock: Clock }>()
+  readonly #free: Used[] = []
+  readonly #opened = new Map<Store, { readonly of: Used; readonly over: StoreConnections; readonly clock: Clock }>()
   #made = 0
 
   constructor(url: string, label: string) {
     this.#url = url
     this.#label = label
-    this.#pool = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true })
-    this.#pool.on('error', () => {})
   }
 
   async open(clock: Clock): Promise<Store> {
     const used = this.#free.pop()
-    if (used === undefined) return this.#at(`${this.#label}_${process.pid}_${this.#made++}`, clock)
-    await this.#pool.query(`set search_path = "${used}"; ${EMPTY}`)
-    return this.#at(used, clock)
+    const [first] = used?.connections ?? []
+    if (used !== undefined && first !== undefined) {
+      await Promise.all(used.connections.map(({ pool }) => untilIdle(pool)))
+      await first.pool.query(EMPTY)
+    }
+    const of = used ?? { schema: `${this.#label}_${process.pid}_${this.#made++}`, connections: [], taken: 0 }
+    return this.#take(of, clock)
   }
 
-  /** What was written, by another process. */
+  /** Opens the same store as another process would. */
   async beside(store: Store): Promise<Store> {
-    const { schema, clock } = this.#opened.get(store) ?? raise()
-    return this.#at(schema, clock)
+    const { of, clock } = this.#opened.get(store) ?? raise()
+    return this.#take(of, clock)
   }
 
-  /** What was written, after a restart. */
+  /** Opens the same store as after a restart. */
   async again(store: Store, clock: Clock): Promise<Store> {
-    const { schema } = this.#opened.get(store) ?? raise()
+    const { of, over } = this.#opened.get(store) ?? raise()
     await store.close()
-    return this.#at(schema, clock)
+    return this.#over(of, over, clock)
   }
 
-  /** Nobody needs any more what is in those that were opened. */
+  /** Marks the content of the opened stores as no longer needed. */
   letGo(): void {
-    for (const { schema } of this.#opened.values()) if (!this.#free.includes(schema)) this.#free.push(schema)
+    for (const { of, over } of this.#opened.values()) {
+      // What a store heard of its connections is of no use to the next.
+      over.pool.removeAllListeners('remove')
+      of.taken = 0
+      if (!this.#free.includes(of)) this.#free.push(of)
+    }
     this.#opened.clear()
   }
 
-  async #at(schema: string, clock: Clock): Promise<Store> {
-    const store = await openPostgresStore({ url: this.#url, schema, clock, connections: 4, acceptLoss: true })
-    this.#opened.set(store, { schema, clock })
+  async #take(of: Used, clock: Clock): Promise<Store> {
+    const at = of.taken++
+    of.connections[at] ??= await connectStore({ ...this.#options(of), connections: 4 })
+    return this.#over(of, of.connections[at], clock)
+  }
+
+  #over(of: Used, over: StoreConnections, clock: Clock): Store {
+    const store = createStore({ ...over, pool: kept(over.pool) }, { ...this.#options(of), clock })
+    this.#opened.set(store, { of, over, clock })
     return store
   }
+
+  #options({ schema }: Used): { readonly url: string; readonly schema: string; readonly acceptLoss: true } {
+    return { url: this.#url, schema, acceptLoss: true }
+  }
+}
+
+/** The same connections, which stay open when the store is closed. */
+function kept(pool: pg.Pool): pg.Pool {
+  return new Proxy(pool, {
+    get(target, name): unknown {
+      if (name === 'end') return () => untilIdle(target)
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
+/** What is under way on them comes to its end. */
+async function untilIdle(pool: pg.Pool): Promise<void> {
+  while (pool.idleCount < pool.totalCount) await new Promise((resolve) => setImmediate(resolve))
 }
 
 function raise(): never {

@@ -1,8 +1,8 @@
-// The figures are asked for every second: they cost as much as there are flows, however many dead letters these have.
+// Tests the cost of stats, which are read every second: it grows with the number of flows, not of dead letters.
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { Store } from '../../src/store/contract/index.ts'
-import { sessionOf } from '../../src/store/postgres/connections.ts'
+import { buildSessionSql } from '../../src/store/postgres/connections.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
@@ -13,7 +13,7 @@ const MANY_LETTERS = `insert into letters
   from generate_series(1, ${LETTERS}) n`
 let opened = 0
 
-/** The texts of all that a call asks of a table, with their values. */
+/** Collects the statements of a call on a table, with their values. */
 async function asked(table: string, call: () => Promise<unknown>): Promise<ReadonlyMap<string, readonly unknown[]>> {
   const texts = new Map<string, readonly unknown[]>()
   pg.Client.prototype.query = function (this: pg.Client, ...given: readonly unknown[]) {
@@ -35,8 +35,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     store = await openPostgresStore({ url, schema, connections: 2, acceptLoss: true })
     client = new pg.Client({ connectionString: url })
     await client.connect()
-    // Plans as the sessions of the store have them.
-    await client.query(sessionOf({ schema, acceptLoss: true }))
+    // Sets the same plan options as the sessions of the store.
+    await client.query(buildSessionSql({ schema, acceptLoss: true }))
   })
 
   afterEach(async () => {
@@ -48,7 +48,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await client.query(MANY_LETTERS)
     await client.query('vacuum analyze letters')
     const texts = await asked('letters', async () => {
-      const { letters, flows } = await store.stats()
+      const { deadLetters: letters, flows } = await store.stats()
       expect([letters, flows.map(({ flow }) => flow).toSorted()]).toEqual([LETTERS, ['f0', 'f1']])
     })
     expect(texts.size).toBe(2)

@@ -5,7 +5,7 @@ import { VERSIONS, type Version } from './programs.ts'
 import { startServer } from './server.ts'
 
 export interface SharedServer {
-  /** For the title of a test. */
+  /** The name in the titles of tests. */
   readonly name: string
   readonly url: string
   readonly tcpUrl: string

@@ -1,16 +1,16 @@
-// A process decides on arrivals by what it believes, and the server refuses them where it is not so: whatever another process
-// has done meanwhile, nothing is lost, stored twice or out of order.
+// Tests optimistic appends, which the server rejects if the cache was stale. After any change by another process, no event is
+// lost, stored twice or out of order.
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
-import { claimOf, done, newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { AppendReply, Lease, NewEvent, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, createEventToStore } from '../conformance/builders.ts'
+import type { AppendReply, LeasedRun, EventToStore, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 const SETTLED = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 
-/** What is sent to the server, as it is sent. */
+/** The statements that are sent to the server. */
 const sent: string[] = []
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const { query } = pg.Client.prototype
@@ -39,13 +39,13 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await Promise.all([ours.close(), theirs.close()])
   })
 
-  async function runs(by: Store, settle: readonly Lease[] = []): Promise<readonly Lease[]> {
-    const reply = await by.turn({
+  async function runs(by: Store, settle: readonly LeasedRun[] = []): Promise<readonly LeasedRun[]> {
+    const reply = await by.settleAndClaim({
       process: by === ours ? 'ours' : 'theirs',
       request: ++request,
       routes: 1,
       settle: settle.map(({ lane, token }) => ({ ...SETTLED, lane, token })),
-      claim: [claimOf()],
+      claim: [createClaimRequest()],
       budget: 64_000_000,
     })
     expect(reply.settled).toEqual(settle.map(() => 'ok'))
@@ -58,7 +58,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(statements[0]).toBe('begin')
     expect(statements.at(-1)).toBe('commit')
     expect(statements.filter((sql) => /from (lanes|events|identities)/.test(sql))).toEqual([])
-    // The other process does not know the lane, and finds out.
+    // The other process does not have the lane in its cache, and its append is rejected first.
     const theirsSent = await statementsOf(() => send(theirs, ['fourth'], 'k'))
     expect(theirsSent.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
     expect(namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
@@ -76,7 +76,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const claimed = await runs(theirs)
     expect(await runs(theirs, claimed)).toEqual([])
     await send(theirs, ['new, theirs'], 'k')
-    // As often written as the one that is gone.
+    // The new lane has been written as often as the deleted one.
     await send(theirs, ['new again, theirs'], 'k')
     await send(ours, ['new, ours'], 'k')
     expect(namesIn(await runs(ours))).toEqual(['new, theirs', 'new again, theirs', 'new, ours'])
@@ -93,14 +93,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   it('an arrival that only joins others writes what waits, and another process finds all that it changed', async () => {
     const MINUTE = 60_000
     const lane = laneId('flow', 'k')
-    const window = (quiet: number, max: number): NewEvent =>
-      newEvent('windowed', { key: 'k', quiet: quiet * MINUTE, max: max * MINUTE }, systemClock.now())
+    const window = (quiet: number, max: number): EventToStore =>
+      createEventToStore('windowed', { key: 'k', quiet: quiet * MINUTE, max: max * MINUTE }, systemClock.now())
     await append(ours, [window(60, 120)])
     await append(ours, [window(60, 120)])
     const joins = await statementsOf(() => append(ours, [window(60, 120)]))
     expect(joins.filter((sql) => sql.includes('update lanes'))).toHaveLength(1)
     expect(joins.some((sql) => /update lanes.*\b(cap|rest|rings) = /.test(sql))).toBe(false)
-    // Pushed back as well, but no longer so far.
+    // This event also moves the deadline back, but not as far.
     await append(ours, [window(180, 90)])
     await append(theirs, [window(180, 180)])
     const { item } = await theirs.get({ kind: 'lanes', id: lane })
@@ -156,7 +156,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const onThat = send(ours, ['ours after that'], second)
     const waiting = 'select count(*) as n from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
     await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n, { interval: 5 }).toBe('1')
-    // As often written now as it would have been by the one that waits, and is about to be refused.
+    // The lane has now been written as often as the pending append would have left it. That append is about to be rejected.
     const claimed = await runs(theirs)
     expect(namesIn(claimed)).toEqual([`${second} first`, `${second} second`])
     await holder.query('update lanes set rev = 7 where id = $1', [laneId('flow', first)])
@@ -202,14 +202,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   })
 })
 
-/** What one flight is about. */
+/** The statements of one round trip. */
 async function statementsOf(act: () => Promise<unknown>): Promise<readonly string[]> {
   sent.length = 0
   await act()
   return sent.map((sql) => sql.trim().replaceAll(/\s+/g, ' '))
 }
 
-/** Until the process has numbers in reserve, and knows the lane. */
+/** Waits until the process has numbers in reserve and the lane in its cache. */
 async function acquaint(by: Store, key: string): Promise<void> {
   await send(by, [`${key} first`], key)
   await send(by, [`${key} second`], key)
@@ -222,16 +222,16 @@ async function send(by: Store, names: readonly string[], key: string): Promise<r
   )
 }
 
-function event(name: string, key: string): NewEvent {
-  return newEvent(name, { key }, systemClock.now())
+function event(name: string, key: string): EventToStore {
+  return createEventToStore(name, { key }, systemClock.now())
 }
 
-async function append(by: Store, events: readonly NewEvent[]): Promise<readonly string[]> {
+async function append(by: Store, events: readonly EventToStore[]): Promise<readonly string[]> {
   const { results }: AppendReply = await by.append({ routes: 1, events })
   return results.map(({ kind }) => kind)
 }
 
-function namesIn(claimed: readonly Lease[]): readonly string[] {
+function namesIn(claimed: readonly LeasedRun[]): readonly string[] {
   return claimed.flatMap(({ events }) => events.map(({ body }) => textOf(body)))
 }
 

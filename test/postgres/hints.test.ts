@@ -1,11 +1,11 @@
-// The connection by which processes tell each other what is due: there is one of it, whatever the server does, and none when the
-// store is closed.
+// Tests the connection for hints between processes: there is exactly one in every state of the server, and none after the store is
+// closed.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import type { Hint } from '../../src/store/contract/index.ts'
 import { systemClock, type Clock } from '../../src/clock.ts'
-import { listener } from '../../src/store/postgres/connections.ts'
-import { Hints } from '../../src/store/postgres/hints.ts'
+import { connectListener } from '../../src/store/postgres/connections.ts'
+import { Notifications } from '../../src/store/postgres/notifications.ts'
 import { silentProxy } from './silent-proxy.ts'
 
 const opened: { close(): Promise<unknown> }[] = []
@@ -15,15 +15,15 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one.close()
 })
 
-/** Real time, but a second of it takes forty milliseconds. */
+/** A clock of real time in which a second takes forty milliseconds. */
 const hurried: Clock = { ...systemClock, after: (delay, call) => systemClock.after(delay / 25, call) }
 
 interface Scene {
   readonly client: pg.Client
-  /** The address, under a name by which its sessions are known. */
+  /** The address with an application name that identifies its sessions. */
   readonly address: string
   readonly sessions: () => Promise<number>
-  readonly hints: (connect: () => Promise<pg.Client>, clock?: Clock) => Hints
+  readonly hints: (connect: () => Promise<pg.Client>, clock?: Clock) => Notifications
 }
 
 async function scene(url: string): Promise<Scene> {
@@ -39,7 +39,7 @@ async function scene(url: string): Promise<Scene> {
     address: address.href,
     sessions: async () => (await client.query<{ n: number }>(counted, [name])).rows[0]?.n ?? 0,
     hints(connect, clock = hurried) {
-      const hints = new Hints({ channel: name, connect, clock })
+      const hints = new Notifications({ channel: name, connect, clock })
       opened.push(hints)
       return hints
     },
@@ -51,14 +51,14 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     const { address, sessions, hints } = await scene(tcpUrl)
     let connected = 0
     const ours = hints(async () => {
-      const client = await listener(address)
+      const client = await connectListener(address)
       connected++
       await client.query('begin')
-      // Like a standby: from here on it refuses everything.
+      // From here on, the server rejects everything, like a standby.
       await client.query('no statement').catch(() => {})
       return client
     })
-    ours.hear(() => {})
+    ours.listen(() => {})
     await expect.poll(() => connected).toBeGreaterThan(5)
     await ours.close()
     await expect.poll(sessions).toBe(0)
@@ -68,10 +68,10 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     const { address, hints } = await scene(tcpUrl)
     const proxy = await silentProxy(address)
     opened.push(proxy)
-    const [ours, theirs] = [hints(() => listener(proxy.url)), hints(() => listener(address))]
+    const [ours, theirs] = [hints(() => connectListener(proxy.url)), hints(() => connectListener(address))]
     const heard = { here: new Set<string>(), there: new Set<string>() }
-    ours.hear((hint) => heard.here.add(flowOf(hint)))
-    theirs.hear((hint) => heard.there.add(flowOf(hint)))
+    ours.listen((hint) => heard.here.add(flowOf(hint)))
+    theirs.listen((hint) => heard.there.add(flowOf(hint)))
     const told = async (flow: string): Promise<void> => {
       await expect
         .poll(() => {
@@ -90,11 +90,11 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
   test('what waits to be told while the server takes nothing has a bound', async () => {
     const { address, client, hints } = await scene(tcpUrl)
     let connection: pg.Client | undefined
-    const ours = hints(async () => (connection = await listener(address)), systemClock)
-    const theirs = hints(() => listener(address))
+    const ours = hints(async () => (connection = await connectListener(address)), systemClock)
+    const theirs = hints(() => connectListener(address))
     const heard = new Set<string>()
-    ours.hear(() => {})
-    theirs.hear((hint) => heard.add(flowOf(hint)))
+    ours.listen(() => {})
+    theirs.listen((hint) => heard.add(flowOf(hint)))
     const told = async (flow: string): Promise<void> => {
       await expect
         .poll(() => {
@@ -106,7 +106,7 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     await told('before')
     await client.query('select pg_advisory_lock($1)', [process.pid])
     const held = connection?.query('select pg_advisory_lock($1)', [process.pid])
-    // One is under way, and keeps the others.
+    // One message is being sent and delays the others.
     ours.send([{ kind: 'due', flow: 'first' }])
     await expect.poll(() => heldUp(connection)).toBe(1)
     for (let n = 0; n < 30_000; n++) ours.send([{ kind: 'due', flow: `meanwhile ${n}` }])
@@ -122,7 +122,7 @@ function flowOf(hint: Hint): string {
   return hint.kind === 'due' ? hint.flow : ''
 }
 
-/** How many statements wait for the one that is done. */
+/** Counts the statements that wait behind the running one. */
 function heldUp(client: pg.Client | undefined): number {
   // oxlint-disable-next-line no-underscore-dangle -- nothing else says it
   return (client as unknown as { readonly _queryQueue: readonly unknown[] })._queryQueue.length

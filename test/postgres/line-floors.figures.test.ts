@@ -1,15 +1,15 @@
-// Beside an old snapshot nothing that was deleted goes from the index: who claims must not go through all of it each time.
+// Beside an old snapshot, deleted entries stay in the index. A claim must not read all of them each time.
 import pg from 'pg'
 import { describe, inject, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
-import { claimOf, done, LEASE, newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, Settle, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, LEASE, createEventToStore } from '../conformance/builders.ts'
+import type { LeasedRun, Settlement, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 const DEAD = 2_000
 const TURNS = 40
-/** A lane that another process set back is found by then, at the latest. */
+/** A lane that another process moved to an earlier position is found by then, at the latest. */
 const WHOLE_EVERY = 5_000
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
@@ -26,24 +26,24 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     let request = 0
     const turn = async (
       by: Store,
-      settle: readonly Lease[] = [],
+      settle: readonly LeasedRun[] = [],
       slots = 100,
       leased = LEASE,
-    ): Promise<readonly Lease[]> => {
-      const reply = await by.turn({
+    ): Promise<readonly LeasedRun[]> => {
+      const reply = await by.settleAndClaim({
         process: by === store ? 'one' : 'other',
         request: ++request,
         routes: 1,
         settle: settle.map(settling),
-        claim: slots === 0 ? [] : [claimOf({ slots, lease: leased })],
+        claim: slots === 0 ? [] : [createClaimRequest({ maxRuns: slots, lease: leased })],
         budget: 64_000_000,
       })
       return reply.claimed
     }
     const entriesRead = async (): Promise<number> => {
-      // What a connection has read it tells at most once a second, when it is used again.
+      // A connection reports its statistics at most once a second, when it is used again.
       await passed(1_100)
-      for (const by of [store, other]) await Promise.all([1, 2].map(() => by.feed({ after: 0, n: 1 })))
+      for (const by of [store, other]) await Promise.all([1, 2].map(() => by.readFeed({ after: 0, n: 1 })))
       const { rows } = await onlooker.query<{ n: string }>(
         `select pg_stat_clear_snapshot(), sum(idx_tup_read) as n from pg_stat_user_indexes where schemaname = $1 and indexrelname = 'lanes_line'`,
         [schema],
@@ -60,7 +60,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         await turn(store, await turn(store, [], 100, 1_000), 0)
       }
       await passed(Math.max(0, 6_500 - (systemClock.monotonic() - began)))
-      // The snapshot is known to be old by now, and this look is of the whole line.
+      // By now the snapshot is known to be old, and this scan covers the whole range.
       await turn(store)
       await turn(store)
       const before = await entriesRead()
@@ -70,10 +70,10 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         expect(claimed.map(({ key }) => key)).toEqual([`new ${n}`])
         await turn(store, claimed, 0)
       }
-      // At most two looks at all of it, where each of them would have been.
+      // At most two full scans; without the scan start, each scan would be one.
       expect((await entriesRead()) - before).toBeLessThan(DEAD * 6)
 
-      // Held, a lane stands at the end; let go, where it belongs: by this process, it is the first at once.
+      // A held lane is at the end of the index. Resumed by this process, it is the first at once.
       const keysOf = async (slots: number): Promise<readonly string[]> =>
         (await turn(store, [], slots)).map(({ key }) => key)
       for (const key of ['ours', 'theirs']) {
@@ -86,22 +86,29 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       await send(store, ['later'], 0)
       expect(await keysOf(1)).toEqual(['ours'])
       expect(await keysOf(1)).toEqual(['later'])
-      // By another process: soon.
+      // Resumed by another process, it is found soon.
       await letGo(other, 'theirs')
       await expect.poll(() => keysOf(1), { timeout: WHOLE_EVERY + 1_000 }).toEqual(['theirs'])
 
-      // One that runs stands where it was claimed, before all others: its lapse is found at once all the same.
+      // A running lane keeps its old position before all others, and its lapse is still found at once.
       const inFlow = (key: string): Promise<unknown> =>
-        store.append({ routes: 1, events: [newEvent(key, { key, flow: 'lapse', quiet: 0 }, systemClock.now())] })
-      const claimIn = async (by: Store, settle: readonly Lease[], leased: number): Promise<readonly Lease[]> => {
-        const claim = [claimOf({ flow: 'lapse', slots: 2, lease: leased })]
+        store.append({
+          routes: 1,
+          events: [createEventToStore(key, { key, flow: 'lapse', quiet: 0 }, systemClock.now())],
+        })
+      const claimIn = async (
+        by: Store,
+        settle: readonly LeasedRun[],
+        leased: number,
+      ): Promise<readonly LeasedRun[]> => {
+        const claim = [createClaimRequest({ flow: 'lapse', maxRuns: 2, lease: leased })]
         const call = { process: 'lapse', request: ++request, routes: 1, claim, budget: 64_000_000 }
-        return (await by.turn({ ...call, settle: settle.map(settling) })).claimed
+        return (await by.settleAndClaim({ ...call, settle: settle.map(settling) })).claimed
       }
       await inFlow('slow')
       const [slow] = await claimIn(other, [], 1_500)
       expect(slow?.key).toBe('slow')
-      for (let n = 0, found: readonly Lease[] = []; !found.some(({ key }) => key === 'slow'); n++) {
+      for (let n = 0, found: readonly LeasedRun[] = []; !found.some(({ key }) => key === 'slow'); n++) {
         await inFlow(`short ${n}`)
         found = await claimIn(store, found, LEASE)
       }
@@ -113,12 +120,12 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   })
 })
 
-function settling({ lane, token }: Lease): Settle {
+function settling({ lane, token }: LeasedRun): Settlement {
   return { lane, token, outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] }
 }
 
 function send(by: Store, keys: readonly string[], quiet: number): Promise<unknown> {
-  return by.append({ routes: 1, events: keys.map((key) => newEvent(key, { key, quiet }, systemClock.now())) })
+  return by.append({ routes: 1, events: keys.map((key) => createEventToStore(key, { key, quiet }, systemClock.now())) })
 }
 
 function hold(by: Store, key: string): Promise<unknown> {
@@ -130,7 +137,7 @@ function letGo(by: Store, key: string): Promise<unknown> {
   return by.steer({ what: 'lanes', ids: [laneId('flow', key)], act: { kind: 'unhold' } })
 }
 
-/** What is tried is what time does here: a snapshot is old after so many real seconds. */
+/** The test needs real time: a snapshot counts as old after some real seconds. */
 function passed(ms: number): Promise<void> {
   return new Promise((resolve) => void systemClock.after(ms, resolve))
 }

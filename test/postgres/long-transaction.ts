@@ -1,32 +1,33 @@
-// An app at work on one PostgreSQL while somebody holds a transaction open beside it: how long its claims take before,
-// meanwhile and after, and when its alert is raised and cleared.
+// Runs an app on one PostgreSQL while another session holds a transaction open. Measures how long claims take before, meanwhile
+// and after, and when the alert is raised and cleared.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { alerts, openStore, Sluice, type Store, type TurnCall } from '../../src/index.ts'
+import { alerts, openStore, Sluice, type Store } from '../../src/index.ts'
+import type { SettleAndClaimCall } from '../../src/store/contract/index.ts'
 import { rounded } from '../figures/folder.ts'
 import { backAfter, slices, took, type Sample, type Took } from './claim-times.ts'
 
 export interface LongPlan {
   readonly url: string
-  /** Runs a second: as many events, each of a key of its own at that moment. */
+  /** Runs a second, and as many events, each with a key of its own at that time. */
   readonly rate: number
-  /** In milliseconds: before anything is measured, and then without, with and again without the transaction. */
+  /** Milliseconds before the measurement, and then without, with and again without the transaction. */
   readonly warmUp: number
   readonly before: number
   readonly held: number
   readonly after: number
-  /** Runs right after the begin of the transaction, as fast as they go: as many dead rows as would take much longer. */
+  /** Runs right after the transaction begins, as fast as possible: they create as many dead rows as a much longer time would. */
   readonly burst?: number
-  /** From its begin until it is measured; the burst is part of it. */
+  /** From the begin of the transaction to the measurement, including the burst. */
   readonly unmeasured?: number
   readonly progress?: (what: string) => void
 }
 
 interface Claims extends Took {
   readonly runsPerSecond: number
-  /** That the server looked at, of all tables and indexes: what a busy machine does not change. */
+  /** The index entries and rows that the server read, in all tables. A busy machine does not change this. */
   readonly blocksPerRun: number
-  /** At the end of it, or up to ten seconds before. */
+  /** At the end of the phase, or up to ten seconds before. */
   readonly deadRows: number
 }
 
@@ -34,13 +35,13 @@ export interface LongFigure {
   readonly before: Claims
   readonly held: Claims
   readonly after: Claims
-  /** The p99 of each ten seconds, from the begin of `before` on. */
+  /** The p99 of each ten seconds, from the beginning of `before`. */
   readonly p99s: readonly number[]
-  /** From the begin of the transaction; undefined: never. */
+  /** Time since the begin of the transaction; undefined if never. */
   readonly raisedAfter: number | undefined
-  /** From its end. */
+  /** Time since the end of the transaction. */
   readonly clearedAfter: number | undefined
-  /** From its end until ten seconds were over whose p99 is normal. */
+  /** Time from the end of the transaction until ten seconds with a normal p99 had passed. */
   readonly backAfter: number | undefined
   readonly text: string
 }
@@ -71,15 +72,15 @@ export async function longTransaction(plan: LongPlan): Promise<LongFigure> {
     },
   })
   app.alert(ALERT, { when: alerts.oldSnapshot() })
-  app.events.on('alert.raised', ({ alert, text }) => alert === ALERT && told.push({ ...at('raised'), text }))
-  app.events.on('alert.cleared', ({ alert, text }) => alert === ALERT && told.push({ ...at('cleared'), text }))
+  app.on('alert.raised', ({ alert, text }) => alert === ALERT && told.push({ ...at('raised'), text }))
+  app.on('alert.cleared', ({ alert, text }) => alert === ALERT && told.push({ ...at('cleared'), text }))
   await app.start()
   const load = new AbortController()
   const loaded = publishAll(app, plan.rate, load.signal)
-  // What goes wrong in the load ends the figure where it is waited for.
+  // A fault in the load ends the measurement at its await.
   loaded.catch(() => {})
   const client = new pg.Client({ connectionString: url, application_name: 'long-report' })
-  // A transaction sees figures of the server as they were at its first look.
+  // A transaction sees the server's statistics as of its first read.
   const onlooker = new pg.Client({ connectionString: url })
   await client.connect()
   await onlooker.connect()
@@ -92,7 +93,7 @@ export async function longTransaction(plan: LongPlan): Promise<LongFigure> {
       await sleep(ms)
       const to = performance.now()
       const lookedAt = (await blocks(onlooker)) - looked
-      const { hygiene } = await store.stats()
+      const { vacuum: hygiene } = await store.stats()
       const within = (moment: number): boolean => moment >= from && moment < to
       const runs = ran.filter(within).length
       const claims: Claims = {
@@ -138,17 +139,17 @@ export async function longTransaction(plan: LongPlan): Promise<LongFigure> {
   }
 }
 
-/** The same store, which notes how long each claim took. */
+/** Wraps the store and measures each claim. */
 function timed(store: Store, samples: Sample[]): Store {
-  const turn: Store['turn'] = async (call: TurnCall) => {
+  const turn: Store['settleAndClaim'] = async (call: SettleAndClaimCall) => {
     const from = performance.now()
-    const reply = await store.turn(call)
+    const reply = await store.settleAndClaim(call)
     if (call.claim.length > 0) samples.push({ at: from, ms: performance.now() - from })
     return reply
   }
   return new Proxy(store, {
     get: (target, name): unknown => {
-      if (name === 'turn') return turn
+      if (name === 'settleAndClaim') return turn
       const member: unknown = Reflect.get(target, name)
       return typeof member === 'function' ? member.bind(target) : member
     },
@@ -163,7 +164,7 @@ async function blocks(client: pg.Client): Promise<number> {
   return rows[0]?.n ?? 0
 }
 
-/** At a steady pace: what the store was too slow for comes with the next batch. */
+/** Publishes at a steady rate; events that the store was too slow for come with the next batch. */
 async function publishAll(app: Sluice, rate: number, signal: AbortSignal): Promise<void> {
   const began = performance.now()
   for (let sent = 0; !signal.aborted;) {

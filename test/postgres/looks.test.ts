@@ -1,10 +1,10 @@
-// A look at a line goes by what was committed when it began, and locks what is there when it comes to it: a lane that is changed in
-// between is found all the same, or at least known to be due.
+// A scan of the deadline index sees what was committed when it began, and locks rows as they are when it reaches them. A lane
+// that changes in between is still found, or at least known to be due.
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { claimOf, newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { Store, TurnReply } from '../../src/store/contract/index.ts'
+import { createClaimRequest, createEventToStore } from '../conformance/builders.ts'
+import type { Store, SettleAndClaimReply } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
@@ -33,17 +33,20 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   })
 
   function send(key: string, quiet: number): Promise<unknown> {
-    return ours.append({ routes: 1, events: [newEvent('event', { key, quiet, max: QUIET }, systemClock.now())] })
+    return ours.append({
+      routes: 1,
+      events: [createEventToStore('event', { key, quiet, max: QUIET }, systemClock.now())],
+    })
   }
 
-  /** Its look at the ready lanes has begun before `meanwhile`, and comes to them after it. */
-  async function turnAround(meanwhile: () => Promise<unknown>): Promise<TurnReply> {
+  /** The scan for ready lanes begins before `meanwhile` and reaches the lanes after it. */
+  async function turnAround(meanwhile: () => Promise<unknown>): Promise<SettleAndClaimReply> {
     pg.Client.prototype.query = function (this: pg.Client, ...given: readonly unknown[]) {
       return (query as (...all: unknown[]) => unknown).apply(this, given.map(gated))
     } as typeof query
     await holder.query('select pg_advisory_lock($1)', [GATE])
-    const claim = [claimOf()]
-    const turned = theirs.turn({ process: 'p', request: 1, routes: 1, settle: [], claim, budget: 64_000_000 })
+    const claim = [createClaimRequest()]
+    const turned = theirs.settleAndClaim({ process: 'p', request: 1, routes: 1, settle: [], claim, budget: 64_000_000 })
     const waiting = 'select count(*) as n from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))'
     await expect.poll(async () => (await holder.query<{ n: string }>(waiting)).rows[0]?.n, { interval: 5 }).toBe('1')
     await meanwhile()

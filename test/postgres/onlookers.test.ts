@@ -1,8 +1,8 @@
-// Who looks on in one process sees what others do, once each; while nobody looks on, nothing is written for it.
+// A watcher in one process sees what other processes do, once each. Without a watcher, nothing is written for it.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { Change, Store } from '../../src/store/contract/index.ts'
+import { createEventToStore } from '../conformance/builders.ts'
+import type { FeedEntry, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 let made = 0
@@ -15,7 +15,7 @@ afterEach(async () => {
 interface Scene {
   readonly here: Store
   readonly there: Store
-  /** How many rows there are for onlookers. */
+  /** The number of rows in the activity feed. */
   readonly rows: () => Promise<number>
   readonly client: pg.Client
 }
@@ -39,7 +39,7 @@ async function scene(url: string): Promise<Scene> {
 }
 
 function eventsOf(from: number, n: number): Parameters<Store['append']>[0] {
-  const events = Array.from({ length: n }, (_, at) => newEvent(`e${from + at}`, { id: `e${from + at}` }, 0))
+  const events = Array.from({ length: n }, (_, at) => createEventToStore(`e${from + at}`, { id: `e${from + at}` }, 0))
   return { routes: 1, events }
 }
 
@@ -47,9 +47,9 @@ function named(from: number, to: number): readonly string[] {
   return Array.from({ length: to - from }, (_, n) => `e${from + n}`)
 }
 
-/** All that the feed has from there on, and whether some was left out. */
+/** Reads everything after that position of the feed, and whether entries were omitted. */
 class Reader {
-  readonly seen: Change[] = []
+  readonly seen: FeedEntry[] = []
   skipped = false
   readonly #store: Store
   #after = 0
@@ -59,7 +59,7 @@ class Reader {
   }
 
   async look(): Promise<readonly string[]> {
-    const { changes, next, skipped } = await this.#store.feed({ after: this.#after, n: 5_000 })
+    const { changes, next, skipped } = await this.#store.readFeed({ after: this.#after, n: 5_000 })
     this.#after = next
     this.seen.push(...changes)
     this.skipped ||= skipped
@@ -72,36 +72,30 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { here, there } = await scene(url)
     const [reader, other] = [new Reader(here), new Reader(there)]
     await reader.look()
-    // That somebody looks on is told beside everything else, and may take a moment.
+    // The announcement of a watcher travels beside everything else, and may take a moment.
     let sent = 0
     await expect
-      .poll(
-        async () => {
-          await Promise.all([there.append(eventsOf(sent++, 1)), other.look()])
-          return reader.look()
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await Promise.all([there.append(eventsOf(sent++, 1)), other.look()])
+        return reader.look()
+      })
       .not.toEqual([])
     const [first = ''] = await reader.look()
-    // The other looks on as well: what is shown to it must not come back.
+    // The other process watches too; it must not return what it was shown.
     let own = 10_000
     await expect
-      .poll(
-        async () => {
-          await here.append(eventsOf(own++, 1))
-          return other.look()
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await here.append(eventsOf(own++, 1))
+        return other.look()
+      })
       .toContain('e10000')
     await there.append(eventsOf(20_000, 3))
     const theirs = named(0, sent)
     const known = [...theirs.slice(theirs.indexOf(first)), ...named(10_000, own), ...named(20_000, 20_003)]
-    // Two who look at the same moment must not both bring it in.
+    // Two concurrent reads must not both return the entry.
     const look = async (): Promise<readonly string[]> =>
       (await Promise.all([reader.look(), new Reader(here).look()]))[0]
-    await expect.poll(async () => (await look()).toSorted(), { timeout: 10_000 }).toEqual(known.toSorted())
+    await expect.poll(async () => (await look()).toSorted()).toEqual(known.toSorted())
     expect(reader.skipped).toBe(false)
   })
 
@@ -113,11 +107,11 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       await Promise.all([there.append(eventsOf(sent++, 1)), reader.look()])
       return rows()
     }
-    await expect.poll(shows, { timeout: 10_000 }).toBeGreaterThan(5)
-    // What a crash does with a table that is in no log.
+    await expect.poll(shows).toBeGreaterThan(5)
+    // A crash empties an unlogged table.
     await client.query('truncate shown restart identity')
     await there.append(eventsOf(10_000, 1))
-    await expect.poll(() => reader.look(), { timeout: 5_000 }).toContain('e10000')
+    await expect.poll(() => reader.look()).toContain('e10000')
     expect(new Set(await reader.look()).size).toBe(reader.seen.filter(({ kind }) => kind === 'event').length)
   })
 
@@ -128,23 +122,22 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const reader = new Reader(here)
     let sent = 100
     await expect
-      .poll(
-        async () => {
-          await reader.look()
-          await there.append(eventsOf(sent++, 1))
-          return rows()
-        },
-        { timeout: 10_000 },
-      )
+      .poll(async () => {
+        await reader.look()
+        await there.append(eventsOf(sent++, 1))
+        return rows()
+      })
       .toBeGreaterThan(0)
     const { rows: shown } = await client.query<{ changes: string }>('select changes from shown order by n')
-    const ids = shown.flatMap(({ changes }) => (JSON.parse(changes) as Change[]).map(({ id }) => Number(id.slice(1))))
-    // None of those that came before anybody looked on.
+    const ids = shown.flatMap(({ changes }) =>
+      (JSON.parse(changes) as FeedEntry[]).map(({ id }) => Number(id.slice(1))),
+    )
+    // No entry is from before the watcher.
     expect(Math.min(...ids)).toBeGreaterThanOrEqual(100)
     await there.append(eventsOf(10_000, 2_000))
-    await expect.poll(async () => (await reader.look()) && reader.skipped, { timeout: 10_000 }).toBe(true)
+    await expect.poll(async () => (await reader.look()) && reader.skipped).toBe(true)
     expect(reader.seen.length).toBeLessThan(1_500)
-    // Who is gone leaves nothing behind for long: the next to look on tidies up.
+    // A watcher that is gone leaves rows for a short time: the next watcher deletes them.
     await client.query(`update shown set at = at - interval '2 minutes'`)
     await new Reader(there).look()
     expect(await rows()).toBe(0)

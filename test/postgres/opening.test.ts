@@ -1,7 +1,8 @@
-// Opening a PostgreSQL store: many at once, one that cannot be reached, one that would forget, and whose clock counts.
+// Tests opening a PostgreSQL store: many at once, an unreachable server, a server that may lose commits, and the clock that
+// counts.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest'
-import { newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { connect } from '../../src/store/postgres/connections.ts'
@@ -39,7 +40,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     const forgetful = openPostgresStore({ url, schema: schema() })
     if (rows[0]?.fsync === 'off') {
       await expect(forgetful).rejects.toMatchObject({
-        code: 'STORE_FORGETFUL',
+        code: 'STORE_NOT_DURABLE',
         fix: expect.stringContaining('acceptLoss'),
       })
     } else opened.push(await forgetful)
@@ -49,7 +50,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     const options = encodeURIComponent('-c synchronous_commit=off')
     const address = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
     await expect(openPostgresStore({ url: address, schema: schema() })).rejects.toMatchObject({
-      code: 'STORE_FORGETFUL',
+      code: 'STORE_NOT_DURABLE',
       message: expect.stringContaining('synchronous_commit = off') as string,
     })
   })
@@ -72,6 +73,36 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
       expect(rows).toEqual([{ has: told.has }])
     },
   )
+
+  test.each([
+    ['a database that is not there', 'nodb', undefined, /database "nodb" does not exist/],
+    ['a user that is not there, or a password that is wrong', undefined, 'nobody:wrong', /nobody/],
+  ])('%s is refused, and the fix names the address', async (_what, database, user, message) => {
+    const address = new URL(tcpUrl)
+    if (database !== undefined) address.pathname = database
+    if (user !== undefined) [address.username = '', address.password = ''] = user.split(':')
+    await expect(openStore(address.href, { acceptLoss: true })).rejects.toMatchObject({
+      code: 'STORE_REFUSED',
+      message: expect.stringMatching(message) as string,
+      fix: 'Correct the user, the password or the database in the address. Create the database if it does not exist.',
+    })
+  })
+
+  test('a role that may not make the schema is told to be given the right, or to connect as another', async () => {
+    const role = `${schema()}_plain`
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    await client.query(`create role ${role}`)
+    onTestFinished(async () => {
+      await client.query(`drop role ${role}`)
+      await client.end()
+    })
+    const as = `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(`-c role=${role}`)}`
+    await expect(openPostgresStore({ url: as, schema: schema(), acceptLoss: true })).rejects.toMatchObject({
+      code: 'STORE_UNWRITABLE',
+      fix: expect.stringContaining('role of the address') as string,
+    })
+  })
 
   test('a schema of a newer release is left alone', async () => {
     const name = schema()
@@ -102,17 +133,20 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     opened.push(await opening)
   })
 
-  // The pooler of the test knows how to log in to ours.
+  // The pooler of the test can log in to our server.
   test.skipIf(server === 'PostgreSQL of DATABASE_URL')(
     'a pooler that gives each transaction another session is refused, before anything is made',
     async () => {
       const name = schema()
       const pooler = await transactionPooler(tcpUrl)
       onTestFinished(() => pooler.close())
-      await expect(openPostgresStore({ url: pooler.url, schema: name, acceptLoss: true })).rejects.toMatchObject({
-        code: 'STORE_POOLED',
-        fix: expect.stringContaining('session mode') as string,
-      })
+      // The second start gets sessions in which the first one has left its statements and settings.
+      for (const acceptLoss of [true, true, false]) {
+        await expect(openPostgresStore({ url: pooler.url, schema: name, acceptLoss })).rejects.toMatchObject({
+          code: 'STORE_POOLER_UNSUPPORTED',
+          fix: expect.stringContaining('session mode') as string,
+        })
+      }
       const client = new pg.Client({ connectionString: url })
       await client.connect()
       const { rows } = await client.query<{ found: boolean }>('select to_regnamespace($1) is not null as found', [name])
@@ -140,7 +174,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     opened.push(store)
     expect(await types()).toEqual([...ours, 'add_events_of_another_release'].toSorted())
     await client.end()
-    const { results } = await store.append({ routes: 1, events: [newEvent('a', { key: 'k' }, Date.now())] })
+    const { results } = await store.append({ routes: 1, events: [createEventToStore('a', { key: 'k' }, Date.now())] })
     expect(results).toEqual([{ kind: 'stored' }])
   })
 

@@ -1,4 +1,4 @@
-// D7: the examples of docs/postgres.md are tried as they stand there, on the schema and the tables that they name.
+// D7: the examples of docs/postgres.md run as they are, on the schema and the tables that they name.
 import { readFile } from 'node:fs/promises'
 import pg from 'pg'
 import type { Sluice as Built } from 'sluice'
@@ -9,7 +9,7 @@ import * as byPg from '../../examples/outbox-pg.ts'
 import { Sluice } from '../../src/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
-// The reference is looked at by the commit, when the event is in the outbox already: that is what must undo it.
+// The commit checks the reference, when the event is already in the outbox: the rollback must remove the event.
 const TABLES = `
 create table customers (name text primary key);
 insert into customers values ('ada'), ('bob'), ('O''Hara');
@@ -30,7 +30,7 @@ interface Order {
 interface Stage {
   readonly app: Sluice
   readonly pool: pg.Pool
-  /** Type, subject and data of each event, as they ran. */
+  /** Type, subject and data of each event, in the order of the runs. */
   readonly ran: string[]
   readonly until: (n: number) => Promise<void>
 }
@@ -39,7 +39,7 @@ type Place = (order: Order) => Promise<void>
 
 const PLACED: Readonly<Record<string, (stage: Stage) => Place>> = {
   pg: ({ app, pool }) => {
-    // To the compiler the package's own name means dist/, whose classes are others than those of src/.
+    // For the compiler, the package's own name means dist/, whose classes differ from those of src/.
     const built = app as unknown as Built
     return (order) => byPg.placeOrder(built, pool, order)
   },
@@ -61,7 +61,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     for (const end of ends.splice(0).toReversed()) await end()
   })
 
-  /** A database of its own, so that the examples need not say another schema than their readers have. */
+  /** The test uses its own database, so that the examples can name the default schema. */
   async function emptyDatabase(): Promise<string> {
     const name = `outbox_examples_${process.pid}_${made++}`
     const server = new pg.Client({ connectionString: url })
@@ -140,12 +140,12 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   })
 })
 
-/** As psql takes a file apart: at the semicolons that are neither in a text nor in a comment. */
+/** Splits a file as psql does: at semicolons outside of texts and comments. */
 function statementsOf(text: string): readonly string[] {
   return text.match(/(?:'[^']*'|--.*|[^;])+;/g) ?? []
 }
 
-/** Some libraries wrap what the server says. */
+/** Some libraries wrap the server's errors. */
 function codeOf(error: { readonly code?: string; readonly cause?: { readonly code?: string } }): string | undefined {
   return error.code ?? error.cause?.code
 }
@@ -155,7 +155,7 @@ interface Kept {
   readonly events: number
 }
 
-/** In one look, so that no event is between the outbox and the events: what is not here will not run later either. */
+/** One statement reads both, so no event is between outbox and events. An event that is in neither will not run later. */
 async function kept(pool: pg.Pool): Promise<Kept | undefined> {
   const { rows } = await pool.query<Kept>(`
     select array(select id from orders order by id) as orders,

@@ -1,5 +1,5 @@
-// Twelve writers publish in transactions of random lengths, some of which roll back; two processes' worth of apps route.
-// Written down outside the engine: what was committed and when, what was routed and when, and what ran.
+// Twelve writers publish in transactions of random lengths, some of which roll back, while the apps of two processes route.
+// Records outside the engine what was committed, routed and run, and when.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Sluice } from '../../src/index.ts'
@@ -9,7 +9,7 @@ export interface WritersPlan {
   readonly url: string
   readonly schema: string
   readonly writers: number
-  /** Committed, at least. */
+  /** The minimum number of committed events. */
   readonly events: number
   readonly random: () => number
   readonly progress?: (part: number) => void
@@ -20,11 +20,11 @@ export interface WritersFigure {
   readonly rolledBack: number
   readonly missing: number
   readonly twice: number
-  /** Of transactions that were rolled back, and ran. */
+  /** Events of rolled-back transactions that ran. */
   readonly undone: number
-  /** Events of one transaction that ran in another order than they were published in. */
+  /** Events of one transaction that ran in another order than they were published. */
   readonly disordered: number
-  /** From the answer to COMMIT until it was routed, in milliseconds. */
+  /** Milliseconds from the reply to COMMIT until the event was routed. */
   readonly routedP50: number
   readonly routedP99: number
   readonly routedMost: number
@@ -68,7 +68,7 @@ export async function outboxWriters(plan: WritersPlan): Promise<WritersFigure> {
         wake?.()
       },
     })
-    app.events.on('event.received', ({ event }) => void (routedAt.has(event) || routedAt.set(event, performance.now())))
+    app.on('event.received', ({ event }) => void (routedAt.has(event) || routedAt.set(event, performance.now())))
     await app.start()
     ends.push(async () => {
       await app.stop()
@@ -93,7 +93,7 @@ export async function outboxWriters(plan: WritersPlan): Promise<WritersFigure> {
         )
         ids.push(rows[0]?.id ?? '')
       }
-      // Most are over at once; some stay open while others come and go.
+      // Most transactions end at once; some stay open while others come and go.
       if (random() < 0.2) await sleep(random() * LONGEST)
       const isUndone = random() < ROLLED_BACK
       await client.query(isUndone ? 'rollback' : 'commit')
@@ -132,7 +132,7 @@ export async function outboxWriters(plan: WritersPlan): Promise<WritersFigure> {
 
 const LONGEST_WAIT = 60_000
 
-/** Until everything ran, or nothing has for a long time. */
+/** Waits until everything ran, or nothing has run for a long time. */
 async function allRan(isDone: () => boolean, onRun: (next: () => void) => void): Promise<void> {
   const ends = performance.now() + LONGEST_WAIT
   while (!isDone() && performance.now() < ends) {

@@ -1,9 +1,9 @@
-// D7 and L17: what is published inside a transaction of somebody else's is published if and only if that commits, in its
-// order, and however long it stays open nobody waits for it.
+// D7 and L17: an event that another program publishes in its own transaction is published if and only if that transaction
+// commits, in its order. No process waits for the transaction, however long it stays open.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import type { LeasedMark, Store } from '../../src/store/contract/index.ts'
+import type { LeasedUnroutedEvent, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { randomFrom } from '../../bench/workload.ts'
 import { atWork } from './app-at-work.ts'
@@ -29,12 +29,12 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     readonly schema: string
     readonly app: Sluice
     readonly store: Store
-    /** By key, what ran. */
+    /** The events that ran, by key. */
     readonly ran: string[]
     readonly until: (n: number) => Promise<void>
   }
 
-  /** An app that notes what it runs, one event at a time. */
+  /** An app that records its runs, one event at a time. */
   async function stage(): Promise<Stage> {
     const schema = `outbox_${process.pid}_${made++}`
     const store = await openPostgresStore({ url, schema, acceptLoss: true })
@@ -73,7 +73,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     return { schema, app, store, ran, until }
   }
 
-  /** Without an app: what each call takes and gives is the test's to see. */
+  /** A store without an app, so that the test sees what each call takes and returns. */
   async function bare(): Promise<{ readonly schema: string; readonly store: Store; readonly tx: pg.Client }> {
     const schema = `outbox_${process.pid}_${made++}`
     const store = await openPostgresStore({ url, schema, acceptLoss: true })
@@ -91,7 +91,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       await other.query(`select ${schema}.publish('order.lost', $1)`, [JSON.stringify({ n })])
     }
     await other.query('rollback')
-    expect((await store.unrouted({ n: 100, lease: 1, reasons: ['outbox'], flows: [] })).marks).toEqual([])
+    expect((await store.claimUnrouted({ n: 100, lease: 1, reasons: ['outbox'], flows: [] })).unrouted).toEqual([])
     await one.query('commit')
     await until(20)
     expect(ran).toEqual(Array.from({ length: 20 }, (_, n) => `all order.paid ${n}`))
@@ -107,7 +107,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await until(2)
     expect(ran.toSorted()).toEqual(['ada order.paid 2', 'bob order.paid 3'])
     await open.query('commit')
-    // The same identity was published meanwhile: it is a duplicate, whoever began first.
+    // The same identity was published meanwhile, so this event is a duplicate, whichever transaction began first.
     const { rows } = await open.query(`select count(*)::int as n from ${schema}.outbox`)
     expect(rows).toEqual([{ n: 1 }])
     await app.publish({ type: 'order.paid', subject: 'eve', data: { n: 4 } })
@@ -158,7 +158,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       `by SQL ${one}`,
       one,
     ])
-    // Of the longest id no character is lost to how it is written.
+    // The longest id keeps every character through escaping.
     await app.publish({ type: 'order.paid', id: '\0'.repeat(128) }, { tx })
     await until(4)
     expect(ran.toSorted()).toEqual([
@@ -191,8 +191,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const told: string[] = []
     const both = new Promise<void>((resolve) => {
       const tell = (kind: string, of: string): void => void (told.push(`${kind} of ${of}`) === 2 && resolve())
-      app.events.on('event.duplicate', ({ of }) => tell('duplicate', of))
-      app.events.on('event.conflict', ({ of }) => tell('conflict', of))
+      app.on('event.duplicate', ({ of }) => tell('duplicate', of))
+      app.on('event.conflict', ({ of }) => tell('conflict', of))
     })
     const tx = await client()
     await tx.query(`select ${schema}.publish('order.paid', '1', id => 'first', dedupe_id => 'x'),
@@ -216,11 +216,11 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       await tx.query(`select ${schema}.publish('x', body => convert_to(repeat('z', $1), 'UTF8'))`, [
         megabytes * 2 ** 20,
       ])
-    // A lease that is over at once: each call could give all that was taken in before it.
+    // The lease ends at once, so each call could return everything that was taken in before it.
     const call = { n: 100, lease: 0, reasons: ['outbox'], flows: [] } as const
     const calls: string[] = []
     for (let n = 0; n < 4; n++) {
-      const { taken, marks } = await store.unrouted(call)
+      const { takenFromOutbox: taken, unrouted: marks } = await store.claimUnrouted(call)
       calls.push(`took ${taken.length}, gave ${marks.length}`)
     }
     expect(calls).toEqual(['took 1, gave 0', 'took 3, gave 1', 'took 2, gave 1', 'took 0, gave 3'])
@@ -232,7 +232,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { schema, store, tx } = await bare()
     await tx.query(`select ${schema}.publish('bulk') from generate_series(1, 2000)`)
     await tx.query(`select ${schema}.publish('small') from generate_series(1, 2)`)
-    const { taken } = await store.unrouted(ONE_CALL)
+    const { takenFromOutbox: taken } = await store.claimUnrouted(ONE_CALL)
     expect([taken.length, taken.filter(({ type }) => type === 'small').length]).toEqual([500, 2])
   })
 
@@ -240,8 +240,8 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { schema, store, tx } = await bare()
     await tx.query(`select ${schema}.publish('bulk', subject => n::text) from generate_series(0, 1999) n`)
     const given: string[] = []
-    const call = async (): Promise<LeasedMark[]> => {
-      const { taken, marks } = await store.unrouted(ONE_CALL)
+    const call = async (): Promise<LeasedUnroutedEvent[]> => {
+      const { takenFromOutbox: taken, unrouted: marks } = await store.claimUnrouted(ONE_CALL)
       const [first, last] = [marks[0], marks.at(-1)].map((mark) => mark?.event.subject)
       given.push(`took ${taken.length}, gave ${marks.length === 0 ? 'none' : `${first} to ${last}`}`)
       return [...marks]
@@ -250,9 +250,9 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const marks = await call()
     await call()
     await call()
-    // While the first are being placed nothing after them is given, nor is anything taken in that would have to wait.
+    // While the first events are being placed, no later ones are returned, and none are taken in that would have to wait.
     expect(given).toEqual(['took 500, gave none', 'took 500, gave 0 to 499', 'took 0, gave none', 'took 0, gave none'])
-    const items = marks.map(({ id, token }) => ({ kind: 'mark', id, token, places: [], marks: [] }) as const)
+    const items = marks.map(({ id, token }) => ({ kind: 'mark', id, token, placements: [], unrouted: [] }) as const)
     const { results } = await store.place({ routes: 1_000, items })
     expect(new Set(results)).toEqual(new Set(['placed']))
     await call()
@@ -261,7 +261,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
 
   test('D7 what is committed and cannot be stored is not lost: it is told, and waits in the outbox to be put right', async () => {
     const { schema, app, ran, until } = await stage()
-    const told = new Promise((resolve) => void app.events.on('event.refused', resolve))
+    const told = new Promise((resolve) => void app.on('event.refused', resolve))
     const tx = await client()
     await tx.query(`alter table ${schema}.outbox drop constraint if exists outbox_fits`)
     await tx.query('begin')
@@ -286,24 +286,22 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await app.publish({ type: 'order.sent' }, { tx, to: 'asked' })
     await app.publish({ type: 'order.seen' })
     await until(1)
-    await expect
-      .poll(() => ran.toSorted(), { timeout: 15_000 })
-      .toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
+    await expect.poll(() => ran.toSorted()).toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
   })
 
   test('D7 L19 to a flow that nobody has: kept, told, and placed once somebody serves it', async () => {
     const NOW = Date.UTC(2026, 0, 1)
     const at = await atWork({ url, now: NOW, declare: (app) => app.flow('f', { on: 'f', run: () => {} }) })
     const told: string[] = []
-    at.app.events.on('event.unrouted', ({ flow, reason }) => void told.push(`${reason} ${flow}`))
-    at.app.events.on('flow.unserved', ({ flow }) => void told.push(`unserved ${flow}`))
+    at.app.on('event.unrouted', ({ flow, reason }) => void told.push(`${reason} ${flow}`))
+    at.app.on('flow.unserved', ({ flow }) => void told.push(`unserved ${flow}`))
     const served = JSON.stringify({ globs: ['away'], by: 'another', servedAt: NOW, internal: false })
     await at.ask(`insert into docs values ('flow', 'away', 1, convert_to('${served}', 'UTF8'))`)
-    // Chores are calm here: each has its turn once an hour.
+    // Maintenance is slow here: each task runs once an hour.
     await at.advance('1h')
     await at.ask(`select publish('x', to_flows => array['f', 'nope']), publish('y', to_flows => array['away'])`)
     await at.advance('3h')
-    // One that is only away is waited for in the order of the transaction.
+    // If a flow is only away for a time, its event is waited for, in the order of the transaction.
     expect(await at.ask('select flow, reason from marks order by flow')).toEqual([
       { flow: 'away', reason: 'outbox' },
       { flow: 'nope', reason: 'unknown-flow' },
@@ -316,7 +314,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     ends.push(() => store.close())
     ends.push(() => other.stop())
     await other.start()
-    await expect.poll(() => ran.toSorted(), { timeout: 15_000 }).toEqual(['away', 'nope'])
+    await expect.poll(() => ran.toSorted()).toEqual(['away', 'nope'])
   })
 
   test("D7 the engine's own flows are not to be had", async () => {
@@ -377,7 +375,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       code: 'CONFIG_INVALID',
     })
     await expect(app.publish({ type: '' }, { tx })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
-    // Who does without the function is held to the same.
+    // The same checks apply to rows that are inserted without the function.
     await tx.query('begin')
     await app.publish({ type: 'x' }, { tx })
     await expect(tx.query(`update ${schema}.outbox set time = 8640000000000001`)).rejects.toThrow('outbox_fits')

@@ -1,9 +1,9 @@
-// A lane that is claimed stays where it stands in the index. Nobody may take it for ready there, its lease has to be heard of all
-// the same, and what runs for long must not be passed by for ever.
+// A claimed lane keeps its index position. No claim may take it for ready there, its lease must still count as a deadline, and
+// a lane with a long run must not be skipped forever.
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { claimOf, newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, Settle, Store, TurnReply } from '../../src/store/contract/index.ts'
+import { createClaimRequest, createEventToStore } from '../conformance/builders.ts'
+import type { LeasedRun, Settlement, Store, SettleAndClaimReply } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
@@ -28,17 +28,22 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
   })
 
   function send(flow: string, keys: readonly string[], quiet = 0): Promise<unknown> {
-    const events = keys.map((key) => newEvent(key, { flow, key, quiet, max: 100 * LEASE }, clock.now()))
+    const events = keys.map((key) => createEventToStore(key, { flow, key, quiet, max: 100 * LEASE }, clock.now()))
     return here.append({ routes: 1, events })
   }
 
-  function turn(store: Store, flow: string, slots: number, settle: readonly Settle[] = []): Promise<TurnReply> {
-    const claim = [claimOf({ flow, slots, lease: LEASE, maxEvents: 1 })]
+  function turn(
+    store: Store,
+    flow: string,
+    slots: number,
+    settle: readonly Settlement[] = [],
+  ): Promise<SettleAndClaimReply> {
+    const claim = [createClaimRequest({ flow, maxRuns: slots, lease: LEASE, maxEvents: 1 })]
     const process = store === here ? 'here' : 'there'
-    return store.turn({ process, request: ++request, routes: 1, settle, claim, budget: 64_000_000 })
+    return store.settleAndClaim({ process, request: ++request, routes: 1, settle, claim, budget: 64_000_000 })
   }
 
-  /** Their deadlines move back, and they stay where they stand. */
+  /** The deadlines move back, and the lanes keep their positions. */
   async function push(flow: string, keys: readonly string[]): Promise<void> {
     await send(flow, keys, 100)
     clock.advance(50)
@@ -50,7 +55,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     return (await there.stats()).flows.find((one) => one.flow === flow)
   }
 
-  /** How many stand before their deadlines. */
+  /** Counts the lanes whose position is before their deadline. */
   async function early(flow: string): Promise<number> {
     const { rows } = await onlooker.query<{ n: string }>(
       'select count(*) as n from lanes where flow = $1 and rings < due',
@@ -66,7 +71,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(keysOf(await turn(there, 'pass', 1))).toEqual(['c'])
     expect(keysOf(await turn(here, 'pass', 5))).toEqual(['d'])
     const rest = await turn(there, 'pass', 5)
-    expect(rest).toMatchObject({ claimed: [], heads: [{ flow: 'pass', due: clock.now() + LEASE }] })
+    expect(rest).toMatchObject({ claimed: [], nextDeadlines: [{ flow: 'pass', due: clock.now() + LEASE }] })
   })
 
   it('it is found when its lease is over, by whoever looks, and the figures count it until then', async () => {
@@ -94,7 +99,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     }
     expect(await early('long')).toBe(0)
     expect(await figures('long')).toMatchObject({ live: 1, due: clock.now() + LEASE })
-    const { settled, heads } = await turn(here, 'long', 1, claimed.map(done))
+    const { settled, nextDeadlines: heads } = await turn(here, 'long', 1, claimed.map(done))
     expect({ settled, heads }).toEqual({ settled: ['ok'], heads: [{ flow: 'long', due: undefined }] })
   })
 
@@ -105,7 +110,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(await early('many')).toBe(500)
     await send('many', ['late'], 5_000)
     const due = clock.now() + 5_000
-    expect((await turn(there, 'many', 3)).heads).toEqual([{ flow: 'many', due }])
+    expect((await turn(there, 'many', 3)).nextDeadlines).toEqual([{ flow: 'many', due }])
     expect(await figures('many')).toMatchObject({ due, live: 500 })
     clock.advance(5_000)
     expect(await figures('many')).toMatchObject({ due })
@@ -115,7 +120,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
   it('what arrives while it runs is served after it', async () => {
     await send('again', ['k'])
     const first = await turn(here, 'again', 1)
-    const second = newEvent('second', { flow: 'again', key: 'k', quiet: 0 }, clock.now())
+    const second = createEventToStore('second', { flow: 'again', key: 'k', quiet: 0 }, clock.now())
     await there.append({ routes: 1, events: [second] })
     expect(keysOf(await turn(there, 'again', 1))).toEqual([])
     const next = await turn(here, 'again', 1, first.claimed.map(done))
@@ -127,9 +132,9 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     await turn(here, 'beside', 1)
     const lapse = clock.now() + LEASE
     await push('beside', ['a'])
-    expect((await turn(there, 'beside', 0)).heads).toEqual([{ flow: 'beside', due: lapse }])
+    expect((await turn(there, 'beside', 0)).nextDeadlines).toEqual([{ flow: 'beside', due: lapse }])
     await push('beside', ['b', 'c', 'd'])
-    const { claimed, heads } = await turn(there, 'beside', 1)
+    const { claimed, nextDeadlines: heads } = await turn(there, 'beside', 1)
     expect({ claimed, heads }).toEqual({ claimed: [], heads: [{ flow: 'beside', due: lapse }] })
   })
 
@@ -137,7 +142,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     await send('later', ['x', 'a', 'b'])
     const { claimed } = await turn(here, 'later', 3)
     const lapse = clock.now() + LEASE
-    const outcome = { kind: 'again', after: 10 * LEASE, state64: '' } as const
+    const outcome = { kind: 'snoozed', after: 10 * LEASE, state64: '' } as const
     await turn(
       here,
       'later',
@@ -145,13 +150,13 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
       claimed.slice(1).map((lease) => ({ ...done(lease), outcome })),
     )
     expect(await early('later')).toBe(1)
-    expect((await turn(there, 'later', 1)).heads).toEqual([{ flow: 'later', due: lapse }])
+    expect((await turn(there, 'later', 1)).nextDeadlines).toEqual([{ flow: 'later', due: lapse }])
   })
 
   it('one that is renewed is put at the end of its lease, and the figures know of that', async () => {
     await send('renewed', ['a', 'b', 'c'])
     const { claimed } = await turn(here, 'renewed', 3)
-    // Of one that was tried before the lease is known where it stands.
+    // After a retry, the position of a lane is stored with its lease.
     const retry = { kind: 'retry', after: 0 } as const
     await turn(
       here,
@@ -172,7 +177,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
       expect(await passed()).toBe(0)
       expect(await figures('renewed')).toMatchObject({ live: 3, due: clock.now() + LEASE })
     }
-    // As late as can be, and not renewed again.
+    // The lease is renewed as late as possible, and not again.
     clock.advance(LEASE - 1)
     expect(await figures('renewed')).toMatchObject({ live: 3, due: clock.now() + 1 })
   })
@@ -204,11 +209,11 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
   })
 })
 
-function keysOf({ claimed }: Pick<TurnReply, 'claimed'>): readonly string[] {
+function keysOf({ claimed }: Pick<SettleAndClaimReply, 'claimed'>): readonly string[] {
   return claimed.map(({ key }) => key)
 }
 
-function done({ lane, token }: Lease): Settle {
+function done({ lane, token }: LeasedRun): Settlement {
   const end = { whileRunning: 'window', keep: 0 } as const
   return { lane, token, outcome: { kind: 'done' }, attempt: undefined, publish: [], ...end }
 }

@@ -1,10 +1,10 @@
-// The other side of row-level security: the owner works as ever, nobody else opens the store, and what a release brings anew
-// is read by those who read before.
+// The other side of row-level security: the owner works without limits, no other role opens the store, and earlier readers can
+// read what a new release adds.
 import { describe, expect, inject, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { fill, readerScene } from './reader-scene.ts'
 
-/** Tables whose rows are for readers too. A new table is one of them, or of the others: say which. */
+/** Tables whose rows readers may read. A new table must be listed here or among the others. */
 const READ = ['events', 'lanes', 'letters', 'limits', 'marks', 'pauses', 'places', 'readers', 'receipts', 'runs']
 const HIDDEN = [
   'audit',
@@ -50,12 +50,13 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   test('nobody but the owner, or a member of it, opens the store', async () => {
     const { admin, schema, owner, role, open, as } = await readerScene(url)
     const other = await role('other')
-    // As much as can be granted.
+    // Grants everything that can be granted.
     await admin.query(`grant all on schema ${schema} to ${other}; grant all on all tables in schema ${schema} to ${other};
       grant all on all sequences in schema ${schema} to ${other}`)
     await expect(open(other)).rejects.toMatchObject({
       code: 'STORE_UNWRITABLE',
       message: expect.stringContaining(`belongs to the role ${owner}`),
+      fix: 'Connect as that role, or as one that it was granted to.',
     })
     expect(await (await as(other))('select * from meta')).toEqual([])
     await admin.query(`grant ${owner} to ${other}`)
@@ -66,7 +67,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const { admin, schema, owner, role, open, as } = await readerScene(url)
     const [bi, other] = [await role('bi'), await role('other')]
     await admin.query(`select grant_reader('${bi}', 't1'); grant usage on schema ${schema} to ${other}`)
-    // Somebody who was a reader, was dropped, and came back: no more than his name is known.
+    // A role that was a reader, was dropped, and was created again: only its name is the same.
     await admin.query(`insert into readers values ('${other}', null, true)`)
     await admin.query(`set role ${owner}; create table news (tenant text); alter table news enable row level security;
       create policy reader on news for select using ((select sees_every_tenant()) or tenant = any ((select seen_tenants())::text[]));

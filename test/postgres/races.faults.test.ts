@@ -1,4 +1,4 @@
-// Six writers and three workers in three processes, on forty hot keys: whatever they do to each other, one truth is kept.
+// Six writers and three workers in three processes, on forty hot keys: the store stays consistent under every interleaving.
 import { describe, expect, inject, it } from 'vitest'
 import { race } from './race/race.ts'
 
@@ -12,7 +12,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     async () => {
       const figure = await race({ url, batches: BATCHES, seed: SEED })
       expect(figure).toMatchObject({ lost: [], twice: [], stranded: [], wrong: [], deadlocks: 0 })
-      // The processes met each other.
+      // The processes did conflict.
       for (const count of ['stored', 'published', 'duplicates', 'dead', 'repeatedTurns'] as const) {
         expect(figure[count], count).toBeGreaterThan(0)
       }

@@ -1,7 +1,7 @@
-// A server that takes no writes for a while, as at a failover: whoever connected meanwhile finds back by itself.
+// A server that rejects writes for a while, as in a failover: processes that connected meanwhile recover by themselves.
 import pg from 'pg'
 import { afterEach, describe, expect, inject, test } from 'vitest'
-import { newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
@@ -14,13 +14,13 @@ afterEach(async () => {
 
 interface Scene {
   readonly store: Store
-  /** Sessions that are there are cut; those that come may not write. */
+  /** Cuts the existing sessions; new ones may not write. */
   readonly demote: () => Promise<void>
-  /** Lets those that come write, and leaves those that are there as they are. */
+  /** Lets new sessions write, and leaves the existing ones as they are. */
   readonly promote: () => Promise<void>
 }
 
-/** In a database of its own, for others work on the same server. */
+/** A database of its own, because other tests use the same server. */
 async function scene(url: string): Promise<Scene> {
   const name = `read_only_${process.pid}_${made++}`
   const client = new pg.Client({ connectionString: url })
@@ -45,11 +45,14 @@ async function scene(url: string): Promise<Scene> {
 }
 
 async function sent(store: Store, name: string): Promise<readonly string[]> {
-  const { results } = await store.append({ routes: 1, events: [newEvent(name, { id: name, key: 'k' }, Date.now())] })
+  const { results } = await store.append({
+    routes: 1,
+    events: [createEventToStore(name, { id: name, key: 'k' }, Date.now())],
+  })
   return results.map(({ kind }) => kind)
 }
 
-/** A write that is never guessed. */
+/** A write that is never optimistic. */
 async function noted(store: Store, id: string): Promise<string> {
   const writes = [{ kind: 'note', id, ifRev: 0, body: Buffer.from(id) }]
   return (await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind
@@ -58,7 +61,7 @@ async function noted(store: Store, id: string): Promise<string> {
 describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
   test('sessions of a server that took no writes are not kept, and nobody is told to look at a file', async () => {
     const { store, demote, promote } = await scene(tcpUrl)
-    // Until it guesses.
+    // Waits until appends are optimistic.
     for (const name of ['a', 'b', 'c']) expect(await sent(store, name)).toEqual(['stored'])
     await demote()
     await expect.poll(() => sent(store, 'd').catch(String)).toContain('read-only')
@@ -66,10 +69,10 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
       const fix = expect.stringContaining('server') as string
       await expect(write()).rejects.toMatchObject({ code: 'STORE_UNREACHABLE', status: 503, fix })
     }
-    // It can be read.
+    // Reads still work.
     await store.stats()
     await promote()
-    // Those that were only read by are there still.
+    // The sessions that only read still exist.
     await expect.poll(() => noted(store, 'h').catch(String)).toBe('written')
     for (const name of ['i', 'j', 'k']) expect(await sent(store, name)).toEqual(['stored'])
   })

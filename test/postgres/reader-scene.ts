@@ -1,20 +1,20 @@
 // A store that a plain role owns, with events of two tenants and of none, and roles that read it.
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { claimOf, done, mark, newEvent } from '../../src/store/conformance/vocabulary.ts'
-import type { NewEvent, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, createUnrouted, createEventToStore } from '../conformance/builders.ts'
+import type { EventToStore, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 export interface ReaderScene {
   readonly schema: string
-  /** Who may do everything on the server. */
+  /** A superuser of the server. */
   readonly admin: pg.Client
-  /** No more than the owner of the schema. */
+  /** The owner of the schema, without further rights. */
   readonly owner: string
   readonly store: Store
-  /** A new role, which may do nothing yet. */
+  /** A new role without any rights. */
   readonly role: (name: string) => Promise<string>
-  /** What a role is answered, alone on its connection. */
+  /** Queries as the role, on a connection of its own. */
   readonly as: (role: string) => Promise<(sql: string) => Promise<readonly Record<string, unknown>[]>>
   readonly open: (as: string) => Promise<Store>
 }
@@ -41,7 +41,7 @@ export async function readerScene(url: string): Promise<ReaderScene> {
     ends.push(() => admin.query(`drop owned by ${whole} cascade; drop role ${whole}`))
     return whole
   }
-  /** As if it had logged in: no role but this one. */
+  /** Acts as if the role had logged in, without any other role. */
   const urlOf = (name: string): string =>
     `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(`-c role=${name}`)}`
   const open = async (as: string): Promise<Store> => {
@@ -70,12 +70,12 @@ export async function readerScene(url: string): Promise<ReaderScene> {
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 const DEAD = { ...END, outcome: { kind: 'dead', reason: 'no', block: false } } as const
 
-function of(tenant: string, kind: string, words: object = {}): NewEvent {
+function of(tenant: string, kind: string, words: object = {}): EventToStore {
   const id = `${tenant === '' ? 'nobody' : tenant}-${kind}`
-  return newEvent(id, { id, tenant, key: id, flow: kind, ...words }, 0)
+  return createEventToStore(id, { id, tenant, key: id, flow: kind, ...words }, 0)
 }
 
-/** Of each tenant one that is done, one that is dead, one that waits, one that runs, and one that has no place yet. */
+/** For each tenant: one event that is done, one dead, one waiting, one running, and one without placements. */
 export async function fill(store: Store): Promise<void> {
   const tenants = ['t1', 't2', '']
   await store.append({
@@ -85,21 +85,21 @@ export async function fill(store: Store): Promise<void> {
       of(tenant, 'dead'),
       of(tenant, 'waits', { quiet: 3_600_000 }),
       of(tenant, 'runs'),
-      newEvent(
+      createEventToStore(
         'x',
-        { id: `${tenant === '' ? 'nobody' : tenant}-lost`, tenant, marks: [mark('key-failed', 'lost')] },
+        { id: `${tenant === '' ? 'nobody' : tenant}-lost`, tenant, unrouted: [createUnrouted('key-failed', 'lost')] },
         0,
       ),
     ]),
   })
   const call = { process: 'p', routes: 1, budget: 1_000_000 }
-  const claim = ['done', 'dead', 'runs'].map((flow) => claimOf({ flow }))
-  const { claimed } = await store.turn({ ...call, request: 1, settle: [], claim })
+  const claim = ['done', 'dead', 'runs'].map((flow) => createClaimRequest({ flow }))
+  const { claimed } = await store.settleAndClaim({ ...call, request: 1, settle: [], claim })
   const settle = claimed
     .filter(({ flow }) => flow !== 'runs')
     .map(({ lane, token, flow }) => ({ ...(flow === 'done' ? END : DEAD), lane, token }))
-  await store.turn({ ...call, request: 2, settle, claim: [] })
-  // Known already: a receipt of each.
+  await store.settleAndClaim({ ...call, request: 2, settle, claim: [] })
+  // Duplicates, so that each event has a receipt.
   await store.append({ routes: 1, events: tenants.map((tenant) => ({ ...of(tenant, 'done'), id: `again-${tenant}` })) })
   await store.writeDocs({
     writes: [{ kind: 'secret', id: 'a', ifRev: 0, body: Buffer.from('sealed') }],

@@ -1,8 +1,8 @@
-// Whoever runs the store owns its schema. A reader sees what his tenant's is, changes nothing and sees no secret; and who was
-// told nothing sees nothing.
+// The role that runs the store owns its schema. A reader sees the rows of its tenant, changes nothing and sees no secret. A
+// role that was not made a reader sees nothing.
 import { readFileSync } from 'node:fs'
 import { describe, expect, inject, test } from 'vitest'
-import { newEvent, place } from '../../src/store/conformance/vocabulary.ts'
+import { createEventToStore, createPlacement } from '../conformance/builders.ts'
 import { fill, readerScene } from './reader-scene.ts'
 
 const READ = ['events', 'lanes', 'letters', 'limits', 'marks', 'pauses', 'places', 'readers', 'receipts', 'runs']
@@ -69,7 +69,9 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   test('of places only its own, also where they are in the table', async () => {
     const { store, admin, role, as } = await readerScene(url)
     for (const tenant of ['t1', 't2']) {
-      const events = [1, 2, 3].map((n) => newEvent('x', { id: `${tenant}-${n}`, tenant, key: tenant, quiet: 1e6 }, 0))
+      const events = [1, 2, 3].map((n) =>
+        createEventToStore('x', { id: `${tenant}-${n}`, tenant, key: tenant, quiet: 1e6 }, 0),
+      )
       await store.append({ routes: 1, events })
     }
     const bi = await role('bi')
@@ -105,7 +107,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(rowsOf(await (await as(all))(WORDS))).toEqual(whole)
     expect(rowsOf(await (await as(owner))(WORDS))).toEqual(whole)
     expect(rowsOf((await admin.query(WORDS)).rows)).toEqual(whole)
-    // Granted again, it is as the last says.
+    // After a second grant, the last one counts.
     await admin.query(`select grant_reader('${all}', 't1')`)
     expect(rowsOf(await (await as(all))(WORDS))).toEqual(wordsOf('t1'))
   })
@@ -113,9 +115,13 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
   test('a lane that two tenants share belongs to the one that opened it: the other is told nothing of it', async () => {
     const { store, admin, role, as } = await readerScene(url)
     const events = ['t1', 't2'].map((tenant) =>
-      newEvent(
+      createEventToStore(
         tenant,
-        { id: tenant, tenant, places: [place({ key: 'shared', quiet: 1e6 }), place({ key: tenant })] },
+        {
+          id: tenant,
+          tenant,
+          placements: [createPlacement({ key: 'shared', quiet: 1e6 }), createPlacement({ key: tenant })],
+        },
         0,
       ),
     )
@@ -154,7 +160,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
         `select * from ${name} for update`,
         `alter table ${name} disable row level security`,
       ]
-      // A view of this kind refuses in words of its own.
+      // A view of this kind rejects writes with its own error.
       const no = name === 'work' ? {} : DENIED
       for (const sql of writes) await expect(ask(sql), sql).rejects.toMatchObject(no)
     }
@@ -189,7 +195,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       }
       return heard
     }
-    // It listened by the first, and heard all before the second.
+    // The process was listening at the first hint, and received all hints before the second.
     await expect.poll(say).toBeGreaterThan(1)
     stop()
   })
@@ -205,20 +211,20 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await ask(`create temp table events as select 1 as seq`)
     expect(await ask(`select distinct tenant from ${schema}.events`)).toEqual([{ tenant: 't1' }])
     expect(rowsOf(await ask(WORDS))).toEqual(wordsOf('t1'))
-    // Cheaper than anything, so that it would be asked first.
+    // The lowest cost, so that the planner would call it first.
     await ask(`create table pg_temp.told (what text)`)
     await ask(`create function pg_temp.tell(what text) returns boolean language plpgsql cost 0.0000001 as
       $$ begin insert into pg_temp.told values (what); return true; end $$`)
     await ask(`select count(*) from ${schema}.events where pg_temp.tell(tenant)`)
     await ask(`select count(*) from ${schema}.work where pg_temp.tell(tenant)`)
     expect(await ask(`select distinct what from pg_temp.told`)).toEqual([{ what: 't1' }])
-    // What nobody was meant to read shows nothing, whoever granted it.
+    // A table that is not for readers shows nothing, even with a grant.
     await admin.query(`grant select on all tables in schema ${schema} to ${bi}`)
     for (const table of ['docs', 'audit', 'processes', 'outbox', 'meta', 'tickets', 'stored_bytes']) {
       expect([table, await ask(`select * from ${schema}.${table}`)]).toEqual([table, []])
     }
     expect(rowsOf(await ask(WORDS))).toEqual(wordsOf('t1'))
-    // As pg_dump does it: all rows, or an error.
+    // As in pg_dump: all rows, or an error.
     await ask('set row_security = off')
     await expect(ask(`select * from ${schema}.events`)).rejects.toMatchObject(DENIED)
   })
@@ -259,7 +265,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     ])
     const other = await role('other')
     await admin.query(`select grant_reader('${other}'), revoke_reader('${other}')`)
-    // Nothing is left that would keep it from being dropped.
+    // Nothing is left that would keep the role from being dropped.
     await admin.query(`drop role ${other}; create role ${other}`)
     await admin.query(`grant usage on schema ${schema} to ${other}`)
     await expect((await as(other))(`select * from ${schema}.work`)).rejects.toMatchObject(DENIED)

@@ -1,4 +1,4 @@
-// The servers the tests run on are what they are taken for: of the right version, and true to what was committed.
+// Checks the servers of the tests: they have the right version and keep what was committed.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'

@@ -1,5 +1,5 @@
-// A real PostgreSQL of its own for whoever needs one: nothing to install beforehand, nothing left over however the
-// process ends, and no other PostgreSQL of the machine is touched.
+// Starts a real PostgreSQL server for a test. Nothing must be installed first, nothing is left over however the process ends,
+// and no other PostgreSQL of the machine is touched.
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -14,30 +14,33 @@ import type { Watched } from './watcher.ts'
 
 export interface ServerOptions {
   readonly version: Version
-  /** One that is not there yet, by default among the system's temporary ones; it is removed with the server. */
+  /** A folder that does not exist yet, by default in the system's temporary folder; it is removed with the server. */
   readonly folder?: string
-  /** As in postgresql.conf. What is not named has PostgreSQL's own default; fsync in particular is on. */
+  /** Settings as in postgresql.conf. The others keep PostgreSQL's defaults; in particular, fsync is on. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
 export interface Server {
   readonly version: Version
   readonly folder: string
-  /** Through the Unix socket where there is one: the shortest way to the server. */
+  /** The address through the Unix socket if there is one: the shortest way to the server. */
   readonly url: string
   readonly tcpUrl: string
-  /** Of the server process, which the others descend from; undefined while it is down. */
+  /** The id of the main server process; undefined while the server is down. */
   readonly pid: number | undefined
-  /** Sends a signal that ends the server, SIGKILL unless told, and resolves when none of its processes is left. */
+  /** Ends the server with a signal, SIGKILL by default, and resolves when none of its processes is left. */
   kill(signal?: 'SIGKILL' | 'SIGQUIT' | 'SIGINT' | 'SIGTERM'): Promise<void>
-  /** On the same data and port, after a clean end if it is running; resolves when it accepts connections. */
+  /**
+   * Starts the server again on the same data and port, after a clean stop if it is running. Resolves when it accepts
+   * connections.
+   */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
 interface Running {
   readonly child: ChildProcess
-  /** Every process of the server holds the pipe of its log: when that closes, all are gone. */
+  /** Every process of the server holds the pipe of its log. When the pipe closes, all have ended. */
   readonly gone: Promise<void>
 }
 
@@ -45,9 +48,9 @@ const windows = process.platform === 'win32'
 const USER = 'postgres'
 const LOG_LINES_KEPT = 20
 const READY = 'database system is ready to accept connections'
-// What a path of a Unix socket may have on every system.
+// The maximum length of a Unix socket path on every system.
 const LONGEST_SOCKET = 103
-// Nothing of the caller's: a variable may name a locale that is not installed, or another server (PGDATA, PGPORT).
+// The environment excludes the caller's variables, which may name a missing locale or another server (PGDATA, PGPORT).
 const ENVIRONMENT = windows ? process.env : { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' }
 
 export async function startServer({ version, settings = {}, ...options }: ServerOptions): Promise<Server> {
@@ -70,7 +73,7 @@ export async function startServer({ version, settings = {}, ...options }: Server
     const child = spawn(join(programs, 'bin', program), args, {
       ...account,
       cwd: folder,
-      // As the watcher: a signal to our whole group must not come between it and an orderly end.
+      // The server is detached, like the watcher: a signal to our whole process group must not interrupt an orderly stop.
       detached: true,
       env: ENVIRONMENT,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -90,7 +93,7 @@ export async function startServer({ version, settings = {}, ...options }: Server
 
   async function initialise(): Promise<void> {
     makeFolder(folder, account)
-    // Where the project lies in a folder that only root may enter, the programs go to where they can be reached.
+    // If the project is in a folder that only root may enter, the programs are copied to a place where they can be reached.
     if (programs !== installed) cpSync(installed, programs, { recursive: true, verbatimSymlinks: true })
     const file = join(folder, 'password')
     writeFileSync(file, password, { mode: 0o600 })
@@ -153,10 +156,10 @@ export async function startServer({ version, settings = {}, ...options }: Server
   }
 }
 
-/** Resolves when it watches: what there is to remove must not be there before. */
+/** Resolves when the watcher runs, because nothing that it must remove may exist earlier. */
 async function watch(watched: Watched): Promise<ChildProcessByStdio<Writable, Readable, null>> {
   const program = join(import.meta.dirname, 'watcher.ts')
-  // In a session of its own, where neither Ctrl-C nor the end of a terminal reaches it.
+  // The watcher has its own session, so neither Ctrl-C nor the end of a terminal reaches it.
   const watcher = spawn(process.execPath, ['--no-warnings', program, JSON.stringify(watched)], {
     cwd: dirname(watched.folder),
     detached: true,
@@ -168,7 +171,7 @@ async function watch(watched: Watched): Promise<ChildProcessByStdio<Writable, Re
   return watcher
 }
 
-/** PostgreSQL refuses to run as root, and wants a user that is known by name; this one every system has. */
+/** PostgreSQL rejects root and needs a named user; every system has this one. */
 function accountOf(): Watched['account'] {
   if (process.getuid?.() !== 0) return {}
   const nobody = /^nobody:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8'))
@@ -179,7 +182,7 @@ function accountOf(): Watched['account'] {
 function makeFolder(folder: string, account: Watched['account']): void {
   mkdirSync(folder)
   own(folder, account)
-  // The other user has to get through to it.
+  // The other user needs to pass through the folder.
   const above = dirname(folder)
   const { mode } = statSync(above)
   if (account.uid !== undefined && (mode & 0o001) === 0) chmodSync(above, mode | 0o011)
@@ -194,7 +197,7 @@ function own(path: string, { uid, gid }: Watched['account']): void {
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/** The last ones, for the message of an error. */
+/** The last lines, for the message of an error. */
 function keepLines(log: Readable, seen: (line: string) => void = () => {}): readonly string[] {
   const lines: string[] = []
   createInterface({ input: log }).on('line', (line) => {

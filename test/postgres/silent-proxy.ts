@@ -1,11 +1,11 @@
-// Stands between a process and its PostgreSQL, and can fall silent as a network does that has forgotten a connection: what is sent
-// is lost, and neither side is told. Connections made after that work.
+// A proxy between a process and its PostgreSQL that can fall silent, like a network that has forgotten a connection: data is
+// lost and neither side is notified. Later connections work.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { listenInPlaceOf } from './in-its-place.ts'
 
 export interface SilentProxy {
-  /** As that of the server, but by way of the proxy. */
+  /** The server's address, through the proxy. */
   readonly url: string
   fallSilent(): void
   close(): Promise<void>
@@ -14,7 +14,7 @@ export interface SilentProxy {
 export async function silentProxy(url: string): Promise<SilentProxy> {
   const to = new URL(url)
   const sockets = new Set<Socket>()
-  // Nor is a goodbye answered.
+  // A closing handshake gets no reply either.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const upstream = connect({ port: Number(to.port), host: to.hostname, allowHalfOpen: true })
     const pair = [client, upstream]

@@ -1,12 +1,12 @@
-// As much of a standby as keeps rows from being cleared away: it follows a replication slot and says which transactions it
-// still has to see. A real one would take another server.
+// Simulates the part of a standby that keeps dead rows: it follows a replication slot and reports which transactions it still
+// needs. A real standby would need another server.
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import pg from 'pg'
 
 const FEEDBACK_BYTES = 25
 
-/** Answers how to end it. `xmin`: the first transaction that it might look behind. */
+/** Returns a function that ends the standby. `xmin` is the first transaction that it may still need. */
 export async function standby(url: string, slot: string, xmin: number): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig)
   client.on('error', () => {})
@@ -16,7 +16,7 @@ export async function standby(url: string, slot: string, xmin: number): Promise<
     readonly connection: NodeJS.EventEmitter & { readonly stream: Writable }
   }
   const following = once(connection, 'replicationStart')
-  // It ends with the connection, and never by an answer.
+  // The command ends with the connection, never with a reply.
   client.query(`START_REPLICATION SLOT ${slot} PHYSICAL ${rows[0]?.xlogpos ?? '0/0'}`).catch(() => {})
   await following
   connection.stream.write(feedback(xmin))
@@ -25,7 +25,7 @@ export async function standby(url: string, slot: string, xmin: number): Promise<
   }
 }
 
-/** A message `hot standby feedback`, as the replication protocol has it. */
+/** A message `hot standby feedback` of the replication protocol. */
 function feedback(xmin: number): Buffer {
   const message = Buffer.alloc(1 + 4 + FEEDBACK_BYTES)
   message.write('d', 0)

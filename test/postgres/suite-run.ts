@@ -1,4 +1,4 @@
-// One file of tests on one version of PostgreSQL, in a vitest of its own, and what its report says.
+// Runs one test file on one version of PostgreSQL in its own vitest, and returns what the report says.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -9,19 +9,19 @@ import type { Version } from './programs.ts'
 export interface SuiteRun {
   readonly file: string
   readonly version: Version
-  /** What the tests read from the environment. */
+  /** The environment variables that the tests read. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
 export interface SuiteResult {
   readonly passed: number
   readonly failed: number
-  /** Skipped, or to be written: there are none, so that nothing passes by not being tried. */
+  /** Skipped or pending tests. There must be none, so that no test passes without running. */
   readonly untried: number
-  /** That do not say in their name that they ran on this version. */
+  /** Tests whose name does not contain this version. */
   readonly elsewhere: number
   readonly seconds: number
-  /** The first failures in words, or what else went wrong. */
+  /** The messages of the first failures, or another fault. */
   readonly complaints: readonly string[]
 }
 
@@ -44,7 +44,7 @@ export function runSuite({ file, version, settings = {} }: SuiteRun): Promise<Su
   return inFolder(async (folder) => {
     const outputFile = join(folder, 'report.json')
     const began = performance.now()
-    // A server that is named, or a choice of stores, would take the place of the version that is asked for.
+    // A named server or a choice of stores in the environment would override the requested version.
     const { DATABASE_URL: _server, STORES: _stores, ...environment } = process.env
     const args = [
       join(root, 'node_modules/vitest/vitest.mjs'),
@@ -65,7 +65,7 @@ export function runSuite({ file, version, settings = {} }: SuiteRun): Promise<Su
     const seconds = Math.round((performance.now() - began) / 1_000)
     const report = existsSync(outputFile) ? (JSON.parse(readFileSync(outputFile, 'utf8')) as Report) : NO_REPORT
     const result = resultOf(report, `PostgreSQL ${version}`)
-    // What goes wrong outside of any test, as a server that does not start, is in no report.
+    // A fault outside of any test, such as a server that does not start, is in no report.
     const isUntold = code !== 0 && result.complaints.length === 0
     return { ...result, seconds, complaints: isUntold ? [`exit ${code}: ${said.join('')}`] : result.complaints }
   })
@@ -78,7 +78,7 @@ function resultOf({ testResults }: Report, server: string): Omit<SuiteResult, 's
   const failed = tests.filter(({ status }) => status === 'failed')
   const complaints = [
     ...failed.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages.join('\n')}`),
-    // Of a file that could not be read, or a hook: there is no test to blame.
+    // A file that could not be read, or a hook: no test has failed then.
     ...testResults.map(({ message }) => message).filter((message) => message !== ''),
   ]
   return {

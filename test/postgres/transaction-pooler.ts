@@ -1,5 +1,5 @@
-// As much of a pooler in transaction mode as it takes: clients are given a session for each transaction, the one that was used last
-// first, and what they set in it stays there for the next.
+// Simulates a pooler in transaction mode: each transaction gets a session, the one that was used last first, and settings of a
+// session stay for its next client.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { listenInPlaceOf } from './in-its-place.ts'
@@ -9,14 +9,14 @@ export interface TransactionPooler {
   close(): Promise<void>
 }
 
-/** For a server that asks for a password in plain text. */
+/** For a server that asks for a plain-text password. */
 export async function transactionPooler(url: string): Promise<TransactionPooler> {
   const sessions: Session[] = []
   const clients = new Set<Socket>()
   const server = createServer((socket) => {
     clients.add(socket)
     socket.on('error', () => {})
-    // It ends in whatever way the client does.
+    // The session ends when the client ends.
     serve(socket, sessions, () => loggedIn(new URL(url))).catch(() => {})
   })
   return {
@@ -52,7 +52,7 @@ async function serve(client: Socket, free: Session[], login: () => Promise<Sessi
   for await (const { type, bytes } of said) {
     if (type === 'X') client.end()
     asked.push(bytes)
-    // Only then an answer is due.
+    // Only then does the server send a reply.
     if (type !== 'S' && type !== 'Q') continue
     session ??= free.pop() ?? (await login())
     session.socket.write(Buffer.concat(asked))
@@ -64,7 +64,7 @@ async function serve(client: Socket, free: Session[], login: () => Promise<Sessi
   }
 }
 
-/** Up to the message that says that the next may come. */
+/** Reads up to the message that says that the server is ready for the next query. */
 async function passedOn({ answers }: Session, to: Socket): Promise<Message> {
   for (;;) {
     const { value } = (await answers.next()) as { value: Message }
@@ -87,7 +87,7 @@ async function loggedIn(url: URL): Promise<Session> {
   }
 }
 
-/** `isClient`: its first one has no type. */
+/** `isClient` is true for a client, whose first message has no type. */
 async function* messages(from: Socket, isClient: boolean): AsyncGenerator<Message, undefined> {
   let rest = Buffer.alloc(0)
   let typed = isClient ? 0 : 1

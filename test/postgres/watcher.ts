@@ -1,5 +1,5 @@
-// Ends one PostgreSQL and removes its folder when the pipe from whoever started it closes: by stop(), or because that
-// process is gone, be it by a signal that leaves it no time to clean up. A process of its own, out of reach of Ctrl-C.
+// Ends one PostgreSQL and removes its folder when the pipe from its starter closes: because of stop(), or because the starter
+// is gone, possibly by a signal that leaves no time to clean up. It is a process of its own, which Ctrl-C does not reach.
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -20,24 +20,24 @@ const MILLIS_BETWEEN = 10
 const { folder, data, postgres, account } = JSON.parse(process.argv[2] ?? '') as Watched
 
 process.stdout.write('watching\n')
-// Each line names the process that runs now; an empty one says that none does.
+// Each line is the id of the running server process; an empty line means that none runs.
 let running = 0
 for await (const line of createInterface({ input: process.stdin })) running = Number(line)
 if (running !== 0) {
-  // At once: nobody will read this data again.
+  // The server is stopped at once, because its data is not needed any more.
   send(running, 'SIGQUIT')
   if (!(await isGone(running))) send(running, 'SIGKILL')
 }
-// What initdb started ends by itself, soon after initdb.
+// Processes that initdb started end by themselves, soon after initdb.
 await isGone(lockedBy() ?? 0)
 if (lockedBy() !== undefined) {
-  // A server that was killed leaves shared memory behind, which outlives its folder. The next start on the same data
-  // takes it away, and this is the shortest one: alone, and without a sync (-F).
+  // A killed server leaves shared memory that outlives its folder. The next start on the same data removes it, and this is the
+  // shortest start: single-user, and without a sync (-F).
   spawnSync(postgres, ['--single', '-F', '-D', data, 'postgres'], { ...account, cwd: folder, input: '', stdio: 'pipe' })
 }
 await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: MILLIS_BETWEEN })
 
-/** Not one of our children, so there is no event to wait for. False: it takes too long. */
+/** The process is not our child, so there is no event to await. Returns false if it takes too long. */
 async function isGone(pid: number): Promise<boolean> {
   const deadline = performance.now() + LONGEST_END_MILLIS
   while (isAlive(pid)) {
@@ -47,7 +47,10 @@ async function isGone(pid: number): Promise<boolean> {
   return true
 }
 
-/** The process that is at work on the data, or was when it was killed. A server that serves nobody has a minus. */
+/**
+ * The id of the process that works on the data, or did when it was killed. A single-user server writes its id with a minus
+ * sign.
+ */
 function lockedBy(): number | undefined {
   try {
     return Math.abs(Number.parseInt(readFileSync(join(data, 'postmaster.pid'), 'utf8'), 10))
@@ -65,10 +68,10 @@ function send(pid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 function isAlive(pid: number): boolean {
-  // Zero would be our own group.
+  // Zero would be our own process group.
   if (pid === 0 || !send(pid, 0)) return false
   try {
-    // Ended, and not collected by its parent: in a container there may be nobody who does.
+    // The process has ended, but its parent has not collected it: in a container there may be no parent that does.
     return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
   } catch {
     return true

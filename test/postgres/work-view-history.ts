@@ -1,6 +1,6 @@
-// A history of an app by chance, the same for the same seed on every store: flows that fail, drop, accept a part, ask to be
-// called again, give up and take only the last, and people who retry, drop, hold, pause and purge.
-import { again, drop, partial, PermanentError, type Ending, type Run, type Sluice } from '../../src/index.ts'
+// A random history of an app, identical for the same seed on every store: flows that fail, drop, accept a part, snooze, give up
+// and take only the last event, and operators who retry, drop, hold, pause and purge.
+import { snooze, drop, partial, PermanentError, type Ending, type Run, type Sluice } from '../../src/index.ts'
 import type { Duration } from '../../src/model/duration.ts'
 import type { EventInput } from '../../src/model/event-input.ts'
 
@@ -12,15 +12,15 @@ export interface Stage {
 }
 
 type Random = () => number
-type Fate = 'done' | 'fails once' | 'fails' | 'dead' | 'dropped' | 'part' | 'again'
-const FATES: readonly Fate[] = ['done', 'done', 'done', 'fails once', 'fails', 'dead', 'dropped', 'part', 'again']
+type Fate = 'done' | 'fails once' | 'fails' | 'dead' | 'dropped' | 'part' | 'snoozed'
+const FATES: readonly Fate[] = ['done', 'done', 'done', 'fails once', 'fails', 'dead', 'dropped', 'part', 'snoozed']
 const FLOWS = ['batches', 'singles', 'last'] as const
 const RETRY = { delays: ['1m', '10m'], jitter: 0 } as const
 
 const fateOf = (data: unknown): Fate => (data as { readonly fate: Fate }).fate
 const keyOf = (data: unknown): string => (data as { readonly key: string }).key
 
-/** As its first event says, whatever the others want. */
+/** The first event of the run decides its ending. */
 function run({ events, attempt, state }: Run): Ending | undefined {
   switch (fateOf(events[0]?.data)) {
     case 'done':
@@ -29,8 +29,8 @@ function run({ events, attempt, state }: Run): Ending | undefined {
       return drop('not wanted')
     case 'dead':
       throw new PermanentError('never')
-    case 'again':
-      return state === undefined ? again({ after: '30s', state: 'seen' }) : undefined
+    case 'snoozed':
+      return state === undefined ? snooze({ after: '30s', state: 'seen' }) : undefined
     case 'part':
       return attempt === 1 ? partial({ failed: [{ id: events.at(-1)?.id ?? '', reason: 'later' }] }) : undefined
     case 'fails once':
@@ -64,7 +64,7 @@ export function declare(app: Sluice): void {
 
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
 
-/** Its steps, one after the other; who draws them looks in between. */
+/** Yields its steps one after the other; the caller checks between them. */
 export function stepsOf(random: Random, n: number): readonly ((stage: Stage) => Promise<unknown>)[] {
   let sent = 0
   const event = (): EventInput => {
@@ -85,24 +85,26 @@ export function stepsOf(random: Random, n: number): readonly ((stage: Stage) => 
     }
     const which = random()
     if (chance < 0.8) return (stage) => actOnDead(stage, which)
-    if (chance < 0.85) return ({ app }) => app.flows.pause(flow, { reason: 'test', by: 'test' })
-    if (chance < 0.91) return ({ app }) => app.flows.resume(flow)
+    if (chance < 0.85) return ({ app }) => app.admin.flows.pause(flow, { reason: 'test', by: 'test' })
+    if (chance < 0.91) return ({ app }) => app.admin.flows.resume(flow)
     if (chance < 0.95) {
       const id = `e${String(Math.floor(random() * Math.max(1, sent))).padStart(3, '0')}`
-      return ({ app }) => app.purge({ event: id })
+      return ({ app }) => app.admin.purge({ event: id })
     }
-    if (chance < 0.98) return ({ app }) => app.lanes.hold('batches', key, { reason: 'test', by: 'test', for: '1m' })
-    return ({ app }) => app.lanes.drop('batches', key)
+    if (chance < 0.98)
+      return ({ app }) => app.admin.lanes.hold('batches', key, { reason: 'test', by: 'test', for: '1m' })
+    return ({ app }) => app.admin.lanes.drop('batches', key)
   }
   return Array.from({ length: n }, step)
 }
 
-/** Named by its events: ids are the store's own. */
+/** The name consists of its events, because each store assigns its own ids. */
 async function actOnDead({ app }: Stage, which: number): Promise<void> {
-  const { items } = await app.deadLetters.list()
+  const { items } = await app.admin.deadLetters.list()
   const letters = items.filter(({ flow }) => flow !== 'keyless').toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   const letter = letters[Math.floor(which * letters.length)]
-  if (letter !== undefined) await (which < 0.7 ? app.deadLetters.retry(letter.id) : app.deadLetters.drop(letter.id))
+  if (letter !== undefined)
+    await (which < 0.7 ? app.admin.deadLetters.retry(letter.id) : app.admin.deadLetters.drop(letter.id))
 }
 
 const nameOf = (letter: { readonly flow: string; readonly events: readonly string[] }): string =>

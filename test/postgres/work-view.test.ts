@@ -1,4 +1,4 @@
-// The view `work` on a server, read beside the process that works: each row says what the app says.
+// The view `work` on a server, read beside the working process: each row matches what the app says.
 import { describe, expect, inject, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { everyWord, fails, typingAndParts } from '../work-flows.ts'
@@ -32,10 +32,10 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
       ['behind', 'failing', 'pending', 0, null],
       ['first-of-two', 'last', 'superseded', 0, null],
     ])
-    // What the app says of the same.
-    const dead = await t.app.deadLetters.list({ flow: 'dead' })
+    // What the app itself says.
+    const dead = await t.app.admin.deadLetters.list({ flow: 'dead' })
     expect(dead.items.map(({ events, reason }) => [events, reason])).toEqual([[['an-dead'], 'Error: no answer']])
-    const states = (await t.app.lanes.search()).items.map(({ flow, state, waiting }) => [flow, state, waiting])
+    const states = (await t.app.admin.lanes.search()).items.map(({ flow, state, waiting }) => [flow, state, waiting])
     expect(states.toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1))).toEqual([
       ['failing', 'retrying', 1],
       ['runs', 'running', 0],
@@ -79,7 +79,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
   })
 
   it('can be read whatever keys and errors are made of', async () => {
-    // A zero, the sign that escapes it, half of a pair, and what only looks like an escape.
+    // U+0000, its escape character, an unpaired surrogate, and a text that only looks like an escape.
     const odd = 'a\0b\u0001c\u001b[1m \\u0000 \ud83d'
     const t = await scene((app) =>
       app
@@ -130,16 +130,16 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
       (await t.ask('select status from work order by event')).map((row) => row['status'])
     expect(await statuses()).toEqual(['dead_letter', 'dead_letter'])
     broken = false
-    const { items } = await t.app.deadLetters.list({ flow: 'dead' })
+    const { items } = await t.app.admin.deadLetters.list({ flow: 'dead' })
     const [one, two] = items.toSorted((a, b) => (a.events[0] ?? '').localeCompare(b.events[0] ?? ''))
-    await t.app.flows.pause('dead', { reason: 'test', by: 'test' })
-    await t.app.deadLetters.retry(one?.id ?? '')
-    await t.app.deadLetters.drop(two?.id ?? '')
+    await t.app.admin.flows.pause('dead', { reason: 'test', by: 'test' })
+    await t.app.admin.deadLetters.retry(one?.id ?? '')
+    await t.app.admin.deadLetters.drop(two?.id ?? '')
     expect(await statuses()).toEqual(['pending', 'dropped'])
-    await t.app.flows.resume('dead', 'test')
+    await t.app.admin.flows.resume('dead', 'test')
     await t.settled()
     expect(await statuses()).toEqual(['completed', 'dropped'])
-    // Tried by hand it begins anew.
+    // A retry by hand starts a new run.
     expect(await t.ask(`select attempts, last_error from work where event = 'one'`)).toEqual([
       { attempts: 1, last_error: null },
     ])
@@ -187,7 +187,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
       ['good', 'completed', 1],
       ['late', 'failed', 1],
     ])
-    // What was accepted did not fail, though its neighbour did.
+    // The accepted event did not fail, although its neighbour did.
     const errors = await t.ask(`select last_error from work where event_type = 'part' order by event`)
     expect(errors.map((row) => row['last_error'])).toEqual([null, expect.stringContaining('not now')])
     await t.advance('1h')
@@ -209,16 +209,16 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
     const rows = async (): Promise<unknown> =>
       (await t.ask('select event, flow, status from work order by event, flow')).map(Object.values)
-    await t.app.purge({ event: 'one' })
-    // Where nobody else waits the lane is gone, and its name with it.
+    await t.app.admin.purge({ event: 'one' })
+    // Without other waiting events, the lane is deleted, and its name with it.
     expect(await rows()).toEqual([
       ['one', 'other', 'purged'],
       ['one', null, 'purged'],
       ['two', 'other', 'pending'],
       ['two', 'waits', 'pending'],
     ])
-    // One flow is done with it, another has it still.
-    await t.app.purge({ flow: 'other', key: 'k' })
+    // One flow has finished the event; another still has it.
+    await t.app.admin.purge({ flow: 'other', key: 'k' })
     await t.send({ type: 'x', id: 'three', subject: 'c' })
     expect(await t.ask(`select flow, status from work where event = 'two' order by flow`)).toEqual([
       { flow: 'other', status: 'purged' },
@@ -229,9 +229,9 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
   it('what died twice, the second time in a replay, is there once', async () => {
     const t = await scene((app) => app.flow('dead', { on: 'x', key: () => 'k', retry: [], run: fails }))
     await t.send({ type: 'x', id: 'one' })
-    await t.app.replays.start({ type: 'x' })
+    await t.app.admin.replays.start({ type: 'x' })
     await t.advance('1m')
-    expect((await t.app.deadLetters.list({ flow: 'dead' })).items).toHaveLength(2)
+    expect((await t.app.admin.deadLetters.list({ flow: 'dead' })).items).toHaveLength(2)
     expect(await t.ask(`select event, status from work where flow = 'dead'`)).toEqual([
       { event: 'one', status: 'dead_letter' },
     ])
@@ -256,14 +256,14 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     const before = await rows()
     expect(before).toHaveLength(2)
     await t.advance('1h')
-    await t.app.replays.start({ type: 'x' }, { into: 'first' })
+    await t.app.admin.replays.start({ type: 'x' }, { into: 'first' })
     await t.advance('1m')
     expect(await rows()).toEqual(before)
-    // There is a second run of them all the same.
-    expect((await t.app.runs.list({ flow: 'first' })).items).toHaveLength(2)
+    // There is a second run of them nevertheless.
+    expect((await t.app.admin.runs.list({ flow: 'first' })).items).toHaveLength(2)
     isNew = true
-    await t.app.flows.pause('later', { reason: 'test', by: 'test' })
-    await t.app.replays.start({ type: 'x' }, { into: 'later' })
+    await t.app.admin.flows.pause('later', { reason: 'test', by: 'test' })
+    await t.app.admin.replays.start({ type: 'x' }, { into: 'later' })
     await t.advance('1m')
     const later = async (): Promise<unknown> =>
       (await t.ask(`select event, status, attempts from work where flow = 'later' order by 1`)).map(Object.values)
@@ -271,7 +271,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
       ['one', 'pending', 0],
       ['two', 'pending', 0],
     ])
-    await t.app.flows.resume('later')
+    await t.app.admin.flows.resume('later')
     await t.settled()
     expect(await later()).toEqual([
       ['one', 'running', 1],

@@ -16,7 +16,7 @@ export async function run(context: ProofContext): Promise<Figure> {
   const { seed } = context
   return inFolder(async (folder) => {
     const store = (name: string): string => `sqlite:${join(folder, `${name}.db`)}`
-    const load = { lanes: LANES, singles: 200, runsAtOnce: 10 }
+    const load = { lanes: LANES, singles: 200, maxConcurrentRuns: 10 }
     context.progress('one tenant may take every slot')
     const unbounded = await shared({ store: store('unbounded'), ...load })
     context.progress('each tenant has three slots at most')

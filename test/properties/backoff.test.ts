@@ -1,7 +1,7 @@
 // L8: how often is tried, and how long each failure is waited out.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { backoff, patience, RETRY_AFTER_MAX, type RetryOptions } from '../../src/schedule/backoff.ts'
+import { backoff, delayWithRetryAfter, RETRY_AFTER_MAX, type RetryOptions } from '../../src/flow/backoff.ts'
 import { refusal } from './support.ts'
 
 const DAY = 86_400_000
@@ -135,7 +135,7 @@ describe('L8 Retry-After', () => {
         fc.nat(90 * DAY),
         fc.option(fc.oneof(fc.nat(90 * DAY), fc.constant(Infinity)), { nil: undefined }),
         (own, asked) => {
-          const wait = patience(own, asked)
+          const wait = delayWithRetryAfter(own, asked)
           expect(wait).toBeGreaterThanOrEqual(own)
           expect(wait).toBeLessThanOrEqual(Math.max(own, DAY))
           expect(wait).toBe(asked === undefined || asked <= own ? own : Math.max(own, Math.min(asked, DAY)))

@@ -1,7 +1,7 @@
 // Sums of times and long timers: the two places where an ordinary number quietly turns into "at once".
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { later, NEVER, systemClock } from '../../src/clock.ts'
+import { addDelay, NEVER, systemClock } from '../../src/clock.ts'
 
 const DAY = 86_400_000
 const moment = fc.oneof(fc.integer({ min: 0, max: 2 ** 43 }), fc.maxSafeNat(), fc.constant(NEVER))
@@ -16,7 +16,7 @@ describe('later', () => {
   it('is a whole number from `from` to NEVER, and not before the delay has passed', () => {
     fc.assert(
       fc.property(moment, delay, (from, wait) => {
-        const at = later(from, wait)
+        const at = addDelay(from, wait)
         expect(Number.isSafeInteger(at)).toBe(true)
         expect(at).toBeGreaterThanOrEqual(from)
         expect(at).toBeGreaterThanOrEqual(Math.min(NEVER, from + wait))
@@ -30,7 +30,7 @@ describe('later', () => {
     fc.assert(
       fc.property(moment, delay, delay, (from, one, other) => {
         const [short, long] = one <= other ? [one, other] : [other, one]
-        expect(later(from, short)).toBeLessThanOrEqual(later(from, long))
+        expect(addDelay(from, short)).toBeLessThanOrEqual(addDelay(from, long))
       }),
       { numRuns: 1_000 },
     )
@@ -39,12 +39,12 @@ describe('later', () => {
   it('an endless delay and an endless beginning are NEVER', () => {
     fc.assert(
       fc.property(moment, (from) => {
-        expect(later(from, Infinity)).toBe(NEVER)
+        expect(addDelay(from, Infinity)).toBe(NEVER)
       }),
     )
     fc.assert(
       fc.property(delay, (wait) => {
-        expect(later(NEVER, wait)).toBe(NEVER)
+        expect(addDelay(NEVER, wait)).toBe(NEVER)
       }),
     )
   })

@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NEVER, type Millis } from '../../src/clock.ts'
-import { begin } from '../../src/model/claim.ts'
-import { arm, type Lane } from '../../src/model/lane.ts'
-import { place, type Placement } from '../../src/model/place.ts'
+import { beginRun } from '../../src/model/claim.ts'
+import { scheduleLane, type Lane } from '../../src/model/lane.ts'
+import { placeEvent, type PlacementParameters } from '../../src/model/place.ts'
 import { counter, freshLane, PLAIN, START } from './support.ts'
 
-interface Arrival extends Placement {
+interface Arrival extends PlacementParameters {
   readonly at: Millis
 }
 
@@ -25,7 +25,7 @@ const event = fc.record({ gap, quiet: length, max: length, size: fc.nat(100) })
 
 function arrivals(
   list: readonly { readonly gap: number; readonly quiet: number; readonly max: number; readonly size: number }[],
-  also: Partial<Placement> = {},
+  also: Partial<PlacementParameters> = {},
 ): readonly Arrival[] {
   let at = START
   return list.map(({ gap: wait, ...numbers }) => ({ ...PLAIN, ...numbers, ...also, at: (at += wait) }))
@@ -34,7 +34,7 @@ function arrivals(
 /** The lane after each arrival. */
 function laneStates(list: readonly Arrival[], lane: Lane = freshLane(), draw = counter()): readonly Lane[] {
   let now = lane
-  return list.map((one) => (now = place(now, one, { now: one.at, draw })))
+  return list.map((one) => (now = placeEvent(now, one, { now: one.at, draw })))
 }
 
 const sum = (from: Millis, wait: Millis): Millis => (from + wait >= NEVER ? NEVER : Math.ceil(from + wait))
@@ -109,10 +109,10 @@ describe('L3 windows', () => {
     fc.assert(
       fc.property(fc.nat(DAY), fc.integer({ min: 1, max: 400 * DAY }), (wait, max) => {
         const draw = counter()
-        const lane = place(freshLane(), { ...PLAIN, quiet: Infinity, max: Infinity }, { now: START, draw })
+        const lane = placeEvent(freshLane(), { ...PLAIN, quiet: Infinity, max: Infinity }, { now: START, draw })
         expect([lane.window, lane.cap, lane.due, lane.ticket]).toEqual([NEVER, NEVER, NEVER, 0])
         const now = START + wait
-        const pulled = place(lane, { ...PLAIN, quiet: Infinity, max }, { now, draw })
+        const pulled = placeEvent(lane, { ...PLAIN, quiet: Infinity, max }, { now, draw })
         expect([pulled.due, pulled.waiting]).toEqual([now + max, 2])
         expect(pulled.ticket).toBeGreaterThan(0)
       }),
@@ -122,7 +122,7 @@ describe('L3 windows', () => {
   it('a deadline is never beyond NEVER, at the end of time too', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), length, length, (now, quiet, max) => {
-        const lane = place(freshLane(), { ...PLAIN, quiet, max }, { now, draw: counter() })
+        const lane = placeEvent(freshLane(), { ...PLAIN, quiet, max }, { now, draw: counter() })
         for (const at of [lane.window, lane.cap, lane.due]) expect(Number.isSafeInteger(at) && at >= now).toBe(true)
       }),
     )
@@ -136,7 +136,7 @@ describe('L4 no losing one’s place', () => {
     fc.assert(
       fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
         const draw = counter()
-        const lane = place(freshLane(), { ...PLAIN, ...first }, { now: START - 200, draw })
+        const lane = placeEvent(freshLane(), { ...PLAIN, ...first }, { now: START - 200, draw })
         const last = laneStates(arrivals(more), lane, draw).at(-1)
         expect(last).toMatchObject({
           due: lane.due,
@@ -153,10 +153,10 @@ describe('L4 no losing one’s place', () => {
       fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
         const draw = counter()
         const caps = { maxEvents: 10, maxBytes: 1_000, lease: Infinity, take: 'all' } as const
-        const one = place(freshLane(), PLAIN, { now: START - 500, draw })
-        const taken = { rank: 0, rows: [{ pos: 1, size: 1 }], superseded: [] } as const
-        const running = begin(one, 'r1', taken, { now: START - 400, draw, token: draw(), caps })
-        const lane = place(running, { ...PLAIN, ...first }, { now: START - 200, draw })
+        const one = placeEvent(freshLane(), PLAIN, { now: START - 500, draw })
+        const taken = { rank: 0, rows: [{ pos: 1, size: 1, cap: NEVER }], superseded: [] } as const
+        const running = beginRun(one, 'r1', taken, { now: START - 400, draw, token: draw(), caps })
+        const lane = placeEvent(running, { ...PLAIN, ...first }, { now: START - 200, draw })
         const last = laneStates(arrivals(more), lane, draw).at(-1)
         expect(last).toMatchObject({ window: lane.window, due: NEVER, waiting: more.length + 1 })
       }),
@@ -180,8 +180,8 @@ describe('L5 tickets', () => {
 
   it('a deadline set anew draws one even where it stays', () => {
     const draw = counter()
-    const lane = place(freshLane(), PLAIN, { now: START, draw })
-    expect(arm({ ...lane }, draw, 'if-moved').ticket).toBe(lane.ticket)
-    expect(arm({ ...lane }, draw, 'anew').ticket).toBeGreaterThan(lane.ticket)
+    const lane = placeEvent(freshLane(), PLAIN, { now: START, draw })
+    expect(scheduleLane({ ...lane }, draw, 'if-moved').ticket).toBe(lane.ticket)
+    expect(scheduleLane({ ...lane }, draw, 'anew').ticket).toBeGreaterThan(lane.ticket)
   })
 })

@@ -1,7 +1,7 @@
 // Durations are the first thing people write: each spelling means one number, and nonsense names its option.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { millis, type Duration } from '../../src/model/duration.ts'
+import { parseDuration, type Duration } from '../../src/model/duration.ts'
 import { refusal } from './support.ts'
 
 const UNITS = [
@@ -16,7 +16,7 @@ describe('durations', () => {
   it('a whole amount of a unit is exactly that many milliseconds', () => {
     fc.assert(
       fc.property(fc.nat(100_000), fc.constantFrom(...UNITS), (amount, [unit, size]) => {
-        expect(millis(`${amount}${unit}`, 'x')).toBe(amount * size)
+        expect(parseDuration(`${amount}${unit}`, 'x')).toBe(amount * size)
       }),
     )
   })
@@ -26,7 +26,7 @@ describe('durations', () => {
       fc.property(fc.nat(9_999), fc.nat(999), fc.constantFrom(...UNITS), (whole, thousandths, [unit, size]) => {
         const written = `${whole}.${String(thousandths).padStart(3, '0')}${unit}` as Duration
         const exact = ((whole * 1_000 + thousandths) * size) / 1_000
-        expect(Math.abs(millis(written, 'x') - exact)).toBeLessThanOrEqual(1e-6 * Math.max(1, exact))
+        expect(Math.abs(parseDuration(written, 'x') - exact)).toBeLessThanOrEqual(1e-6 * Math.max(1, exact))
       }),
     )
   })
@@ -34,10 +34,10 @@ describe('durations', () => {
   it('a number is milliseconds as it stands, Infinity included', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, noNaN: true }), (number) => {
-        expect(millis(number, 'x')).toBe(number)
+        expect(parseDuration(number, 'x')).toBe(number)
       }),
     )
-    expect(millis(Infinity, 'x')).toBe(Infinity)
+    expect(parseDuration(Infinity, 'x')).toBe(Infinity)
   })
 
   it('a longer one is never fewer milliseconds', () => {
@@ -45,7 +45,7 @@ describe('durations', () => {
     fc.assert(
       fc.property(written, written, ([one, [unit, size]], [other, [otherUnit, otherSize]]) => {
         const order = Math.sign(one * size - other * otherSize)
-        expect(Math.sign(millis(`${one}${unit}`, 'x') - millis(`${other}${otherUnit}`, 'x'))).toBe(order)
+        expect(Math.sign(parseDuration(`${one}${unit}`, 'x') - parseDuration(`${other}${otherUnit}`, 'x'))).toBe(order)
       }),
     )
   })
@@ -84,7 +84,7 @@ describe('durations', () => {
   ]
 
   it.each([...NONSENSE, ...STRANGE])('%j is refused in a message that names the option', (wrong) => {
-    expect(refusal(() => millis(wrong as Duration, 'rank.window.quiet')).message).toContain('rank.window.quiet')
+    expect(refusal(() => parseDuration(wrong as Duration, 'rank.window.quiet')).message).toContain('rank.window.quiet')
   })
 
   it('any text is either refused or a number from 0 up, never NaN', () => {
@@ -92,9 +92,9 @@ describe('durations', () => {
     fc.assert(
       fc.property(text, (written) => {
         try {
-          expect(millis(written as Duration, 'x')).toBeGreaterThanOrEqual(0)
+          expect(parseDuration(written as Duration, 'x')).toBeGreaterThanOrEqual(0)
         } catch {
-          expect(refusal(() => millis(written as Duration, 'x')).message).toContain('x is ')
+          expect(refusal(() => parseDuration(written as Duration, 'x')).message).toContain('x must be a duration')
         }
       }),
       { numRuns: 1_000 },

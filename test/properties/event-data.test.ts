@@ -1,6 +1,6 @@
 // What a stranger wrote is data and nothing else, however it is written.
 import { expect, it } from 'vitest'
-import { dataOf } from '../../src/model/event.ts'
+import { parseData } from '../../src/model/event.ts'
 
 it.each([
   '{"__proto__":{"admin":true},"a":1}',
@@ -8,12 +8,12 @@ it.each([
   '{"__pr\\u006Fto__":{"admin":true},"a":1}',
   '{"__\\u0070rot\\u006f__":{"admin":true},"a":1}',
 ])('%s has no prototype of its own', (text) => {
-  const data = dataOf(Buffer.from(text)) as object
+  const data = parseData(Buffer.from(text)) as object
   expect(Object.keys(data)).toEqual(['a'])
   expect(Object.assign({}, data)).not.toHaveProperty('admin')
 })
 
 it('is undefined where it is no JSON, also at any depth', () => {
-  expect(dataOf(Buffer.from('{'))).toBeUndefined()
-  expect(() => dataOf(Buffer.from('['.repeat(100_000)))).not.toThrow()
+  expect(parseData(Buffer.from('{'))).toBeUndefined()
+  expect(() => parseData(Buffer.from('['.repeat(100_000)))).not.toThrow()
 })

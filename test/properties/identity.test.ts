@@ -1,8 +1,8 @@
 // L11 and L10: names of lanes and identities of events are unambiguous, and a body says what its bytes say.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dataOf, newEventId, textOf } from '../../src/model/event.ts'
-import { identity, KEY_BYTES_MAX, keyFault, laneId, ownLaneId } from '../../src/model/identity.ts'
+import { parseData, newEventId, decodeText } from '../../src/model/event.ts'
+import { computeIdentity, KEY_BYTES_MAX, findKeyFault, laneId, keylessLaneId } from '../../src/model/identity.ts'
 import { START } from './support.ts'
 
 /** Well-formed text of every plane, with many of the characters that separators are made of. */
@@ -57,7 +57,7 @@ describe('L11 names of lanes', () => {
   it('stays what it was when files were written with it', () => {
     expect(laneId('rank-user', 'ada')).toBe('SCNMgfIR0Ufgn9AaCk2py5')
     expect(laneId('', '')).toBe('OQ_qvHhuNp5VuQQlHWQ7Ur')
-    expect(identity('github', '', 'a1')).toBe('EbkybGmi0uGc4lk8fL26xe')
+    expect(computeIdentity('github', '', 'a1')).toBe('EbkybGmi0uGc4lk8fL26xe')
   })
 
   it('10,000 keys are 10,000 lanes', () => {
@@ -68,9 +68,9 @@ describe('L11 names of lanes', () => {
     fc.assert(
       fc.property(text, text, fc.nat(2 ** 31), (flow, other, ms) => {
         const event = newEventId(START + ms)
-        expect(ownLaneId(flow, event).slice(0, 10)).toBe(event.slice(0, 10))
-        expect(ownLaneId(flow, event)).toHaveLength(26)
-        expect(ownLaneId(flow, event) === ownLaneId(other, event)).toBe(flow === other)
+        expect(keylessLaneId(flow, event).slice(0, 10)).toBe(event.slice(0, 10))
+        expect(keylessLaneId(flow, event)).toHaveLength(26)
+        expect(keylessLaneId(flow, event) === keylessLaneId(other, event)).toBe(flow === other)
       }),
     )
   })
@@ -80,11 +80,11 @@ describe('L11 which keys are keys', () => {
   it('any well-formed text up to 16 KB, the empty one and NUL included', () => {
     fc.assert(
       fc.property(text, (key) => {
-        expect(keyFault(key)).toBeUndefined()
+        expect(findKeyFault(key)).toBeUndefined()
       }),
     )
-    expect(keyFault('')).toBeUndefined()
-    expect(keyFault('\0')).toBeUndefined()
+    expect(findKeyFault('')).toBeUndefined()
+    expect(findKeyFault('\0')).toBeUndefined()
   })
 
   it('a lone surrogate anywhere makes a key ill-formed', () => {
@@ -92,7 +92,7 @@ describe('L11 which keys are keys', () => {
     const bmp = fc.string({ unit: fc.integer({ min: 0, max: 0xd7ff }).map((unit) => String.fromCharCode(unit)) })
     fc.assert(
       fc.property(bmp, half, bmp, (before, lone, after) => {
-        expect(keyFault(before + lone + after)).toBe('ill-formed')
+        expect(findKeyFault(before + lone + after)).toBe('ill-formed')
       }),
     )
   })
@@ -103,7 +103,7 @@ describe('L11 which keys are keys', () => {
       fc.property(unit, fc.integer({ min: -3, max: 3 }), fc.nat(3), (character, more, pad) => {
         const size = Buffer.byteLength(character)
         const key = character.repeat(Math.floor(KEY_BYTES_MAX / size) + more) + 'a'.repeat(pad)
-        expect(keyFault(key)).toBe(Buffer.byteLength(key) > KEY_BYTES_MAX ? 'too-long' : undefined)
+        expect(findKeyFault(key)).toBe(Buffer.byteLength(key) > KEY_BYTES_MAX ? 'too-long' : undefined)
       }),
     )
     expect(KEY_BYTES_MAX).toBe(16 * 1024)
@@ -119,7 +119,7 @@ describe('L10 identities', () => {
         const [source, tenant, id] = one
         const next = other.map((part, n) => (mixed & (1 << n) ? (one[n] ?? '') : part)) as [string, string, string]
         const same = next.every((part, n) => part === one[n])
-        expect(identity(source, tenant, id) === identity(...next)).toBe(same)
+        expect(computeIdentity(source, tenant, id) === computeIdentity(...next)).toBe(same)
       }),
     )
   })
@@ -128,10 +128,10 @@ describe('L10 identities', () => {
     fc.assert(
       fc.property(text, text, text, text, (source, tenant, other, id) => {
         fc.pre(tenant !== other)
-        expect(identity(source, tenant, id)).not.toBe(identity(source, other, id))
+        expect(computeIdentity(source, tenant, id)).not.toBe(computeIdentity(source, other, id))
       }),
     )
-    expect(identity('s', 'a', 'b')).not.toBe(identity('s', '', 'ab'))
+    expect(computeIdentity('s', 'a', 'b')).not.toBe(computeIdentity('s', '', 'ab'))
   })
 })
 
@@ -163,17 +163,17 @@ describe('bodies', () => {
   it('text of every kind comes back as it went in, BOM and NUL included', () => {
     fc.assert(
       fc.property(text, (said) => {
-        expect(textOf(Buffer.from(said))).toBe(said)
+        expect(decodeText(Buffer.from(said))).toBe(said)
       }),
     )
-    expect(textOf(bytes(0xef, 0xbb, 0xbf, 'hi'))).toBe('\u{feff}hi')
+    expect(decodeText(bytes(0xef, 0xbb, 0xbf, 'hi'))).toBe('\u{feff}hi')
   })
 
   it('JSON of every kind comes back as it went in, but for a prototype (event-data.test.ts)', () => {
     const data = fc.jsonValue().filter((said) => !JSON.stringify(said).includes('__proto__'))
     fc.assert(
       fc.property(data, (said) => {
-        expect(dataOf(Buffer.from(JSON.stringify(said)))).toEqual(JSON.parse(JSON.stringify(said)))
+        expect(parseData(Buffer.from(JSON.stringify(said)))).toEqual(JSON.parse(JSON.stringify(said)))
       }),
     )
   })
@@ -181,25 +181,25 @@ describe('bodies', () => {
   it.each(['[]', '{}', 'null', 'false', '0', '""', '[[]]', '{"":{}}', '"\\u0000"', '"\u{1f600}"'])(
     '%s stays what it is',
     (json) => {
-      expect(JSON.stringify(dataOf(bytes(json)))).toBe(JSON.stringify(JSON.parse(json)))
+      expect(JSON.stringify(parseData(bytes(json)))).toBe(JSON.stringify(JSON.parse(json)))
     },
   )
 
   it('what is not JSON is undefined and never throws: nothing, text, a BOM before it, any bytes', () => {
     for (const body of [bytes(), bytes('hello'), bytes('{'), bytes(0xef, 0xbb, 0xbf, '{}'), bytes(0, '{}')]) {
-      expect(dataOf(body)).toBeUndefined()
+      expect(parseData(body)).toBeUndefined()
     }
     fc.assert(
       fc.property(fc.uint8Array(), (body) => {
-        expect(() => [textOf(body), dataOf(body)]).not.toThrow()
+        expect(() => [decodeText(body), parseData(body)]).not.toThrow()
       }),
     )
   })
 
   it('bytes that are not UTF-8 read as U+FFFD, one body never running into the next', () => {
-    expect(textOf(bytes('a', 0xff, 'b'))).toBe('a\u{fffd}b')
-    expect(dataOf(bytes('{"a":"', 0xc3, '"}'))).toEqual({ a: '\u{fffd}' })
-    expect(textOf(bytes(0xe2, 0x82))).toBe('\u{fffd}')
-    expect(textOf(bytes(0xac))).toBe('\u{fffd}')
+    expect(decodeText(bytes('a', 0xff, 'b'))).toBe('a\u{fffd}b')
+    expect(parseData(bytes('{"a":"', 0xc3, '"}'))).toEqual({ a: '\u{fffd}' })
+    expect(decodeText(bytes(0xe2, 0x82))).toBe('\u{fffd}')
+    expect(decodeText(bytes(0xac))).toBe('\u{fffd}')
   })
 })

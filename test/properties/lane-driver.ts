@@ -1,25 +1,40 @@
 // One lane as a store would keep it, with books of its own: which events wait, run, lie dead or are done, and what has
 // happened to its run. The books know nothing of the lane's state, so that the two can be compared after every step.
 import type { Millis } from '../../src/clock.ts'
-import { begin, beginLetter, cut, nextTurn, resume, type ClaimCaps, type WaitingRow } from '../../src/model/claim.ts'
-import { isLive, type Lane, type Moment, type Rank } from '../../src/model/lane.ts'
-import { place, type Placement } from '../../src/model/place.ts'
 import {
-  dissolve,
+  beginRun,
+  beginDeadLetterRun,
+  countEventsToTake,
+  decideNextClaim,
+  resumeRun,
+  type ClaimCaps,
+  type PlacementToTake,
+} from '../../src/model/claim.ts'
+import { isLiveRun, type Lane, type TransitionContext, type Rank } from '../../src/model/lane.ts'
+import { computeCap, placeEvent, type PlacementParameters } from '../../src/model/place.ts'
+import {
+  dissolveRun,
   endRun,
-  failedOnce,
-  givenBack,
-  mayDissolve,
-  putOff,
-  saidAgain,
-  type LaneEnd,
+  failAttempt,
+  deferRun,
+  canDissolveRun,
+  scheduleNextAttempt,
+  snoozeRun,
+  type RunEndOptions,
 } from '../../src/model/settle.ts'
-import { queueLetter, steer, unblock, unqueueLetter, withdraw, type LaneAct } from '../../src/model/steer.ts'
+import {
+  queueDeadLetter,
+  steer,
+  unblockLane,
+  unqueueDeadLetter,
+  withdrawEvents,
+  type SteerAction,
+} from '../../src/model/steer.ts'
 import { counter, freshLane, START } from './support.ts'
 
 export interface Letter {
   readonly id: string
-  readonly rows: readonly WaitingRow[]
+  readonly rows: readonly PlacementToTake[]
   blocks: boolean
   state: 'dead' | 'queued' | 'running'
 }
@@ -29,7 +44,7 @@ export interface RunNotes {
   readonly id: string
   readonly letter: Letter | undefined
   readonly rank: Rank
-  readonly rows: readonly WaitingRow[]
+  readonly rows: readonly PlacementToTake[]
   readonly leftOver: boolean
   until: Millis
   running: boolean
@@ -43,25 +58,25 @@ export type Ending =
   | { readonly kind: 'done' | 'dropped' | 'released' | 'cancelled' }
   /** Cancelled if it was asked to, else done. */
   | { readonly kind: 'obey' }
-  | { readonly kind: 'retry' | 'again'; readonly after: Millis }
+  | { readonly kind: 'retry' | 'snoozed'; readonly after: Millis }
   | { readonly kind: 'dead'; readonly block: boolean }
 
-export class LaneDriver implements Moment {
+export class LaneDriver implements TransitionContext {
   lane: Lane = freshLane()
   now: Millis = START
   readonly draw = counter()
-  live: WaitingRow[] = []
-  replays: WaitingRow[] = []
+  live: PlacementToTake[] = []
+  replays: PlacementToTake[] = []
   letters: Letter[] = []
   run: RunNotes | undefined
   placed = 0
   ended = 0
   #runs = 0
 
-  place(placement: Placement): void {
-    this.lane = place(this.lane, placement, this)
+  place(placement: PlacementParameters): void {
+    this.lane = placeEvent(this.lane, placement, this)
     const rows = placement.rank === 0 ? this.live : this.replays
-    rows.push({ pos: this.lane.tail, size: placement.size })
+    rows.push({ pos: this.lane.tail, size: placement.size, cap: computeCap(placement, this.now) })
     this.placed++
   }
 
@@ -70,9 +85,9 @@ export class LaneDriver implements Moment {
   }
 
   /** The lane's turn, if it is due; the kind of turn it was. */
-  claim(caps: ClaimCaps): ReturnType<typeof nextTurn>['kind'] | undefined {
+  claim(caps: ClaimCaps): ReturnType<typeof decideNextClaim>['kind'] | undefined {
     if (this.lane.due > this.now) return undefined
-    const next = nextTurn(this.lane, this.now)
+    const next = decideNextClaim(this.lane, this.now)
     const turn = { now: this.now, draw: this.draw, token: this.draw(), caps }
     const until = Math.ceil(this.now + caps.lease)
     if (next.kind === 'take') this.#take(next.rank, caps, until, turn.token)
@@ -82,14 +97,14 @@ export class LaneDriver implements Moment {
       letter.state = 'running'
       const rows = letter.rows
       const bytes = sizeOf(rows)
-      this.lane = beginLetter(this.lane, { id: letter.id, parent: '', events: rows.length, bytes }, turn)
+      this.lane = beginDeadLetterRun(this.lane, { id: letter.id, parent: '', events: rows.length, bytes }, turn)
       this.run = { ...fresh(letter.id, until), letter, rank: 0, rows, leftOver: false }
     } else if (this.run !== undefined) {
       if (this.run.running) [this.run.lapses, this.run.frozen] = [this.run.lapses + 1, true]
       if (next.kind === 'crashed') {
         this.#over({ ...this.lane, run: next.run }, { whileRunning: 'window', keep: 0 }, 'dead')
       } else {
-        this.lane = resume(this.lane, next.run, turn)
+        this.lane = resumeRun(this.lane, next.run, turn)
         ;[this.run.running, this.run.until] = [true, until]
       }
     }
@@ -98,11 +113,11 @@ export class LaneDriver implements Moment {
 
   #take(rank: Rank, caps: ClaimCaps, until: Millis, token: number): void {
     const waiting = rank === 0 ? this.live : this.replays
-    const rows = caps.take === 'last' ? waiting.slice(-1) : waiting.slice(0, cut(waiting, caps))
+    const rows = caps.take === 'last' ? waiting.slice(-1) : waiting.slice(0, countEventsToTake(waiting, caps))
     const superseded = caps.take === 'all' ? [] : waiting.filter((row) => !rows.includes(row))
     const rest = waiting.filter((row) => !rows.includes(row) && !superseded.includes(row))
     const id = `r${++this.#runs}`
-    this.lane = begin(this.lane, id, { rank, rows, superseded }, { now: this.now, draw: this.draw, token, caps })
+    this.lane = beginRun(this.lane, id, { rank, rows, superseded }, { now: this.now, draw: this.draw, token, caps })
     this.run = { ...fresh(id, until), letter: undefined, rank, rows, leftOver: rank === 0 && rest.length > 0 }
     this.ended += superseded.length
     if (rank === 0) this.live = rest
@@ -110,32 +125,32 @@ export class LaneDriver implements Moment {
   }
 
   /** The holder of the live token says how it went; nobody else gets here. */
-  settle(how: Ending, end: LaneEnd): boolean {
+  settle(how: Ending, end: RunEndOptions): boolean {
     const { run: notes, lane } = this
     const ending = how.kind === 'obey' ? ({ kind: lane.run?.cancel === true ? 'cancelled' : 'done' } as const) : how
     const run = lane.run
-    if (run === undefined || notes === undefined || !isLive(run, this.now)) return false
+    if (run === undefined || notes === undefined || !isLiveRun(run, this.now)) return false
     const put = (next: typeof run, after: Millis): void => {
-      this.lane = putOff(lane, next, this.now + after, this)
+      this.lane = scheduleNextAttempt(lane, next, this.now + after, this)
       ;[notes.running, notes.frozen, notes.until] = [false, true, this.now + after]
     }
     if (ending.kind === 'retry') {
-      put(failedOnce(run, { at: this.now, ms: 1, error: 'no' }, this.now), ending.after)
+      put(failAttempt(run, { at: this.now, ms: 1, error: 'no' }, this.now), ending.after)
       ;[notes.tries, notes.failed] = [notes.tries + 1, true]
-    } else if (ending.kind === 'again') {
-      put(saidAgain(run, '', this.now), ending.after)
+    } else if (ending.kind === 'snoozed') {
+      put(snoozeRun(run, '', this.now), ending.after)
       notes.failed = false
-    } else if (ending.kind === 'released' || (ending.kind === 'cancelled' && !mayDissolve(run, this.now))) {
-      put(givenBack(run, ''), 0)
+    } else if (ending.kind === 'released' || (ending.kind === 'cancelled' && !canDissolveRun(run, this.now))) {
+      put(deferRun(run, ''), 0)
     } else if (ending.kind === 'cancelled') {
-      this.lane = dissolve(lane, run, end, this)
+      this.lane = dissolveRun(lane, run, end, this)
       this.live.unshift(...notes.rows)
       this.run = undefined
     } else this.#over(lane, end, ending.kind === 'dead' ? ending : 'gone')
     return true
   }
 
-  #over(lane: Lane, end: LaneEnd, how: 'gone' | 'dead' | { readonly block: boolean }): void {
+  #over(lane: Lane, end: RunEndOptions, how: 'gone' | 'dead' | { readonly block: boolean }): void {
     const notes = this.run
     if (notes === undefined) return
     this.run = undefined
@@ -155,7 +170,7 @@ export class LaneDriver implements Moment {
     this.lane = endRun({ ...lane, blocks }, end, this)
   }
 
-  steer(act: LaneAct): boolean {
+  steer(act: SteerAction): boolean {
     const next = steer(this.lane, act, this)
     if (next === undefined) return false
     this.lane = next
@@ -170,14 +185,14 @@ export class LaneDriver implements Moment {
     const letter = this.letters.find(wanted)
     if (letter === undefined) return
     if (act === 'retry') {
-      this.lane = queueLetter(this.lane, this)
+      this.lane = queueDeadLetter(this.lane, this)
       letter.state = 'queued'
       return
     }
-    if (letter.blocks) this.lane = unblock(this.lane, this)
+    if (letter.blocks) this.lane = unblockLane(this.lane, this)
     letter.blocks = false
     if (act === 'unblock') return
-    if (letter.state === 'queued') this.lane = unqueueLetter(this.lane, this)
+    if (letter.state === 'queued') this.lane = unqueueDeadLetter(this.lane, this)
     this.letters = this.letters.filter((one) => one !== letter)
     this.ended += letter.rows.length
   }
@@ -185,7 +200,7 @@ export class LaneDriver implements Moment {
   /** Everything that waits is dropped. */
   drop(): void {
     const gone = { waiting: this.live.length, bytes: sizeOf(this.live), replays: this.replays.length }
-    this.lane = withdraw(this.lane, gone, this)
+    this.lane = withdrawEvents(this.lane, gone, this)
     this.ended += gone.waiting + gone.replays
     ;[this.live, this.replays] = [[], []]
   }
@@ -195,6 +210,6 @@ function fresh(id: string, until: Millis): Omit<RunNotes, 'letter' | 'rank' | 'r
   return { id, until, running: true, lapses: 0, tries: 0, failed: false, frozen: false }
 }
 
-export function sizeOf(rows: readonly WaitingRow[]): number {
+export function sizeOf(rows: readonly PlacementToTake[]): number {
   return rows.reduce((sum, row) => sum + row.size, 0)
 }

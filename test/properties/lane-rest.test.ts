@@ -1,18 +1,18 @@
 // What a row leaves out of a lane comes back as it was, from rows of every version: what is not written has one meaning.
 import { expect, test } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
-import { emptyLane, type Lane, type Run } from '../../src/model/lane.ts'
-import { readRest, restOf } from '../../src/store/rules/lane-rest.ts'
+import { createLane, type Lane, type RunState } from '../../src/model/lane.ts'
+import { parseRareFields, serializeRareFields } from '../../src/store/core/lane-columns.ts'
 
-const LANE = emptyLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' })
-const FRESH: Run =
+const LANE = createLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' })
+const FRESH: RunState =
   JSON.parse(`{ "id": "r", "parent": "", "state": "running", "token": 7, "until": 9, "rank": 0, "upto": 3,
   "letter": false, "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 0, "lapses": 0, "failed": false, "first": true,
-  "cancel": false, "committed": false, "purged": false, "failingSince": 0, "againSince": 0, "state64": "", "attempts": [] }`) as Run
-const WORN: Run =
+  "cancel": false, "full": false, "committed": false, "purged": false, "failingSince": 0, "againSince": 0, "state64": "", "attempts": [] }`) as RunState
+const WORN: RunState =
   JSON.parse(`{ "id": "r", "parent": "p", "state": "retrying", "token": 7, "until": 9, "rank": 1, "upto": 3,
   "letter": true, "events": 2, "bytes": 5, "cap": 11, "started": 4, "tries": 2, "lapses": 3, "failed": true, "first": false,
-  "cancel": true, "committed": true, "purged": true, "failingSince": 6, "againSince": 8, "state64": "c3RhdGU=", "attempts": [{ "error": "no" }] }`) as Run
+  "cancel": true, "full": true, "committed": true, "purged": true, "failingSince": 6, "againSince": 8, "state64": "c3RhdGU=", "attempts": [{ "error": "no" }] }`) as RunState
 const NOTHING = { left: false, replays: 0, replayDue: NEVER, passed: 0, letters: 0, letterDue: NEVER, blocks: 0 }
 const SOME = {
   left: true,
@@ -33,15 +33,19 @@ test.each<[string, Lane]>([
   ['everything but a run', { ...LANE, ...SOME, hold: HOLD }],
   ['all of it', { ...LANE, ...SOME, hold: HOLD, run: WORN }],
 ])('%s is read as it was written', (_, lane) => {
-  expect({ ...LANE, ...readRest(restOf(lane) ?? '') }).toEqual(lane)
+  expect({ ...LANE, ...parseRareFields(serializeRareFields(lane) ?? '') }).toEqual(lane)
 })
 
 test('a row in which nothing was left out is read as it is', () => {
-  expect(readRest(JSON.stringify({ ...SOME, hold: HOLD, run: WORN }))).toEqual({ ...SOME, hold: HOLD, run: WORN })
+  expect(parseRareFields(JSON.stringify({ ...SOME, hold: HOLD, run: WORN }))).toEqual({
+    ...SOME,
+    hold: HOLD,
+    run: WORN,
+  })
 })
 
 test('what is left out means what it always has', () => {
   const least = `{"run":{"id":"r","state":"running","token":7,"until":9,"rank":0,"upto":3,"letter":false,"events":2,"bytes":5,"cap":11,"started":4,"tries":0}}`
-  expect(readRest(least)).toEqual({ ...NOTHING, ended: 0, keepUntil: 0, hold: undefined, run: FRESH })
-  expect(restOf({ ...LANE, run: FRESH })).toBe(least)
+  expect(parseRareFields(least)).toEqual({ ...NOTHING, ended: 0, keepUntil: 0, hold: undefined, run: FRESH })
+  expect(serializeRareFields({ ...LANE, run: FRESH })).toBe(least)
 })

@@ -1,12 +1,12 @@
 // Where most stories about one lane begin: it has just got its turn.
 import type { ClaimCaps } from '../../src/model/claim.ts'
-import type { LaneEnd } from '../../src/model/settle.ts'
+import type { RunEndOptions } from '../../src/model/settle.ts'
 import { LaneDriver } from './lane-driver.ts'
 import { PLAIN } from './support.ts'
 
 export const LEASE = 10_000
 export const ALL: ClaimCaps = { maxEvents: 1_000, maxBytes: 1_000_000, lease: LEASE, take: 'all' }
-export const WINDOW: LaneEnd = { whileRunning: 'window', keep: 0 }
+export const WINDOW: RunEndOptions = { whileRunning: 'window', keep: 0 }
 
 /** A driver whose lane runs: so many events came, each with this max, and these caps took them. */
 export function running(events: number, caps: ClaimCaps = ALL, max = 5_000): LaneDriver {

@@ -2,24 +2,24 @@
 import fc from 'fast-check'
 import { NEVER } from '../../src/clock.ts'
 import type { ClaimCaps } from '../../src/model/claim.ts'
-import type { Placement } from '../../src/model/place.ts'
-import type { LaneEnd } from '../../src/model/settle.ts'
-import type { LaneAct } from '../../src/model/steer.ts'
+import type { PlacementParameters } from '../../src/model/place.ts'
+import type { RunEndOptions } from '../../src/model/settle.ts'
+import type { SteerAction } from '../../src/model/steer.ts'
 import type { Ending, LaneDriver } from './lane-driver.ts'
 
 export const LEASE = 100
 const short = fc.constantFrom(0, 10, 50, 100, 120)
 
 export type Step =
-  | { readonly kind: 'place'; readonly placement: Placement }
+  | { readonly kind: 'place'; readonly placement: PlacementParameters }
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'lapse' | 'drop' }
   | { readonly kind: 'claim'; readonly caps: ClaimCaps; readonly early: boolean }
-  | { readonly kind: 'settle'; readonly ending: Ending; readonly end: LaneEnd }
-  | { readonly kind: 'steer'; readonly act: LaneAct | { readonly kind: 'hold-for'; readonly ms: number } }
+  | { readonly kind: 'settle'; readonly ending: Ending; readonly end: RunEndOptions }
+  | { readonly kind: 'steer'; readonly act: SteerAction | { readonly kind: 'hold-for'; readonly ms: number } }
   | { readonly kind: 'letter'; readonly act: 'retry' | 'drop' | 'unblock' }
 
-const placement: fc.Arbitrary<Placement> = fc.record({
+const placement: fc.Arbitrary<PlacementParameters> = fc.record({
   quiet: short,
   max: fc.constantFrom(0, 60, 120, 120, 400, 400),
   maxEvents: fc.constantFrom(3, 1_000),
@@ -36,14 +36,14 @@ const caps: fc.Arbitrary<ClaimCaps> = fc.record({
   lease: fc.constant(LEASE),
   take: fc.constantFrom('all', 'all', 'all', 'first', 'last'),
 })
-const end: fc.Arbitrary<LaneEnd> = fc.record({
+const end: fc.Arbitrary<RunEndOptions> = fc.record({
   whileRunning: fc.constantFrom('window', 'requeue'),
   keep: fc.constantFrom(0, 50),
 })
 const ending: fc.Arbitrary<Ending> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom('obey', 'obey', 'cancelled') }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('done', 'dropped', 'released') }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('retry', 'again'), after: short }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('retry', 'snoozed'), after: short }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('dead'), block: fc.boolean() }) },
 )
 const person: fc.Arbitrary<Step> = fc.oneof(

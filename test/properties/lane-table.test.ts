@@ -2,8 +2,8 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import fc from 'fast-check'
 import { laneId } from '../../src/model/identity.ts'
-import { LANE_TABLE, stateOf, type LaneState, type Transition } from '../../src/model/lane-states.ts'
-import type { Claim, Lease, NewEvent, Settle, Store } from '../../src/store/contract/index.ts'
+import { LANE_TRANSITIONS, getLaneState, type LaneState, type LaneTransition } from '../../src/model/lane-states.ts'
+import type { ClaimRequest, LeasedRun, EventToStore, Settlement, Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
@@ -15,16 +15,16 @@ const seen = new Set<string>()
 class Walk {
   readonly clock = new VirtualClock()
   readonly store: Store = openMemoryStore({ clock: this.clock })
-  lease: Lease | undefined
+  lease: LeasedRun | undefined
   events = 0
   requests = 0
 
   async state(): Promise<LaneState> {
     const { item } = await this.store.get({ kind: 'lanes', id: LANE })
-    return item === undefined ? 'idle' : stateOf(item, this.clock.now())
+    return item === undefined ? 'idle' : getLaneState(item, this.clock.now())
   }
 
-  async step(transition: Transition, act: () => Promise<boolean | void>): Promise<void> {
+  async step(transition: LaneTransition, act: () => Promise<boolean | void>): Promise<void> {
     const before = await this.state()
     if ((await act()) === false) return
     const after = await this.state()
@@ -38,26 +38,34 @@ class Walk {
     const place = { ...window, lane: LANE, flow: FLOW, key: 'key', group: '', cancel }
     const none = new Uint8Array()
     const facts = { source: 's', type: 't', time: 0, tenant: '', subject: '', attributes: '' }
-    const event: NewEvent = {
+    const event: EventToStore = {
       ...facts,
       id,
       identity: id.padStart(22, 'A'),
       dedupeFor: 1e9,
       body: none,
       request: none,
-      places: [place],
-      marks: [],
+      placements: [place],
+      unrouted: [],
     }
     return this.store.append({ routes: 1, events: [event] })
   }
 
-  async turn(settle: readonly Settle[], claim: readonly Claim[]): ReturnType<Store['turn']> {
-    return this.store.turn({ process: 'p', request: ++this.requests, routes: 1, settle, claim, budget: 1e6 })
+  async turn(settle: readonly Settlement[], claim: readonly ClaimRequest[]): ReturnType<Store['settleAndClaim']> {
+    return this.store.settleAndClaim({ process: 'p', request: ++this.requests, routes: 1, settle, claim, budget: 1e6 })
   }
 
   async claim(block: boolean): Promise<void> {
     const caps = { maxEvents: 2, maxBytes: 1e6, lease: LEASE, take: 'all' } as const
-    const claim: Claim = { ...caps, flow: FLOW, slots: 1, failing: 1, suspects: 1, perGroup: undefined, block }
+    const claim: ClaimRequest = {
+      ...caps,
+      flow: FLOW,
+      maxRuns: 1,
+      maxFailing: 1,
+      maxSuspects: 1,
+      maxPerGroup: undefined,
+      blockOnCrash: block,
+    }
     const before = await this.state()
     const reply = await this.turn([], [claim])
     const after = await this.state()
@@ -72,12 +80,12 @@ class Walk {
     if (claimed) this.arrow('claim', crashed ? 'ready' : before, after)
   }
 
-  arrow(transition: Transition, before: LaneState, after: LaneState): void {
-    expect(LANE_TABLE[transition][before] ?? [], `${transition} from ${before}`).toContain(after)
+  arrow(transition: LaneTransition, before: LaneState, after: LaneState): void {
+    expect(LANE_TRANSITIONS[transition][before] ?? [], `${transition} from ${before}`).toContain(after)
     seen.add(`${transition}: ${before} → ${after}`)
   }
 
-  async settle(outcome: Settle['outcome'], whileRunning: 'window' | 'requeue'): Promise<boolean> {
+  async settle(outcome: Settlement['outcome'], whileRunning: 'window' | 'requeue'): Promise<boolean> {
     if (this.lease === undefined) return false
     const { lane, token } = this.lease
     const { settled } = await this.turn(
@@ -135,7 +143,7 @@ const ACTS: Readonly<Record<string, Act>> = {
   },
   done: (walk, chance) => walk.step('done', () => walk.settle({ kind: 'done' }, pick(['window', 'requeue'], chance))),
   retry: (walk) => walk.step('retry', () => walk.settle({ kind: 'retry', after: 100 }, 'window')),
-  again: (walk) => walk.step('again', () => walk.settle({ kind: 'again', after: 100, state64: '' }, 'window')),
+  snoozed: (walk) => walk.step('snoozed', () => walk.settle({ kind: 'snoozed', after: 100, state64: '' }, 'window')),
   cancelled: (walk) => walk.step('cancelled', () => walk.settle({ kind: 'cancelled' }, 'window')),
   dead: (walk, chance) =>
     walk.step('dead', () => walk.settle({ kind: 'dead', reason: 'test', block: chance % 2 === 0 }, 'window')),
@@ -156,11 +164,12 @@ describe('the table of lane states', () => {
       const walk = new Walk()
       for (const { act, chance } of steps) await ACTS[act]?.(walk, chance)
     })
-    await fc.assert(walks, { numRuns: 8000, seed: 7 })
+    // So many that every arrow is taken, which the next test holds them to.
+    await fc.assert(walks, { numRuns: 5_000, seed: 7 })
   })
 
   it('has no arrow that no lane takes', () => {
-    const listed = Object.entries(LANE_TABLE).flatMap(([transition, arrows]) =>
+    const listed = Object.entries(LANE_TRANSITIONS).flatMap(([transition, arrows]) =>
       Object.entries(arrows).flatMap(([from, to]) => to.map((state) => `${transition}: ${from} → ${state}`)),
     )
     expect(listed.filter((arrow) => !seen.has(arrow))).toEqual([])

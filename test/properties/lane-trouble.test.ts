@@ -55,7 +55,7 @@ describe('L24 bulkhead', () => {
     driver.wait(10)
     driver.claim(ALL)
     expect(driver.lane.line).toBe(FAILING)
-    driver.settle({ kind: 'again', after: 10 }, WINDOW)
+    driver.settle({ kind: 'snoozed', after: 10 }, WINDOW)
     expect(driver.lane.line).toBe(HEALTHY)
     driver.wait(10)
     driver.claim(ALL)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
-import { cut } from '../../src/model/claim.ts'
+import { countEventsToTake } from '../../src/model/claim.ts'
 import { LaneDriver } from './lane-driver.ts'
 import { ALL, LEASE, running, WINDOW } from './lane-scene.ts'
 import { PLAIN } from './support.ts'
@@ -65,7 +65,7 @@ describe('L7 a run takes', () => {
   it('as many as the caps let, at least one', () => {
     fc.assert(
       fc.property(rows, caps, (waiting, most) => {
-        const taken = cut(waiting, { ...ALL, ...most })
+        const taken = countEventsToTake(waiting, { ...ALL, ...most })
         const bytes = (count: number): number => waiting.slice(0, count).reduce((sum, row) => sum + row.size, 0)
         const fits = (count: number): boolean => count <= most.maxEvents && bytes(count) <= most.maxBytes
         expect(taken === 1 || fits(taken)).toBe(true)
@@ -151,12 +151,12 @@ describe('L6c cancel', () => {
   })
 
   it('is asked of a first attempt only, before its earliest cap, while its lease lasts', () => {
-    const past = fc.constantFrom('nothing', 'retried', 'again', 'released', 'lapsed', 'cap', 'lease')
+    const past = fc.constantFrom('nothing', 'retried', 'snoozed', 'released', 'lapsed', 'cap', 'lease')
     fc.assert(
       fc.property(past, (what) => {
         const driver = running(1, ALL, what === 'lease' ? 2 * LEASE : 100)
         if (what === 'retried') driver.settle({ kind: 'retry', after: 0 }, WINDOW)
-        if (what === 'again') driver.settle({ kind: 'again', after: 0 }, WINDOW)
+        if (what === 'snoozed') driver.settle({ kind: 'snoozed', after: 0 }, WINDOW)
         if (what === 'released') driver.settle({ kind: 'released' }, WINDOW)
         if (what === 'lapsed' || what === 'lease') driver.wait(LEASE)
         if (what === 'cap') driver.wait(100)

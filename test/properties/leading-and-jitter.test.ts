@@ -1,9 +1,9 @@
 // L3: what moves a window besides its two numbers: an event that leads, and jitter.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { later, type Millis } from '../../src/clock.ts'
-import { begin } from '../../src/model/claim.ts'
-import { place, type Placement } from '../../src/model/place.ts'
+import { addDelay, NEVER, type Millis } from '../../src/clock.ts'
+import { beginRun } from '../../src/model/claim.ts'
+import { placeEvent, type PlacementParameters } from '../../src/model/place.ts'
 import { counter, freshLane, PLAIN, START } from './support.ts'
 
 const DAY = 86_400_000
@@ -22,13 +22,13 @@ describe('L3 leading', () => {
           const ago = near === undefined ? undefined : Math.max(0, still + (near === 2 ? far : near))
           const ended = ago === undefined ? 0 : START - ago
           const lane = { ...freshLane(), ended, keepUntil: ended + still }
-          const first = place(
+          const first = placeEvent(
             lane,
             { ...PLAIN, quiet: still, max: 9_999, leading: true },
             { now: START, draw: counter() },
           )
           expect(first.due).toBe(ago === undefined || ago >= still ? START : START + still)
-          const plain = place(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
+          const plain = placeEvent(lane, { ...PLAIN, quiet: still, max: 9_999 }, { now: START, draw: counter() })
           expect(plain.due).toBe(START + still)
         },
       ),
@@ -40,12 +40,12 @@ describe('L3 leading', () => {
       fc.property(quiet, fc.boolean(), (still, leading) => {
         const draw = counter()
         const numbers = { ...PLAIN, quiet: still, max: 10_000 }
-        const waits = place(freshLane(), numbers, { now: START, draw })
-        expect(place(waits, { ...numbers, leading }, { now: START, draw }).due).toBe(START + still)
+        const waits = placeEvent(freshLane(), numbers, { now: START, draw })
+        expect(placeEvent(waits, { ...numbers, leading }, { now: START, draw }).due).toBe(START + still)
         const caps = { maxEvents: 10, maxBytes: 1_000, lease: 5_000, take: 'all' } as const
-        const taken = { rank: 0, rows: [{ pos: 1, size: 1 }], superseded: [] } as const
-        const runs = begin(waits, 'r1', taken, { now: START + still, draw, token: draw(), caps })
-        const during = place(runs, { ...numbers, leading }, { now: START + still, draw })
+        const taken = { rank: 0, rows: [{ pos: 1, size: 1, cap: NEVER }], superseded: [] } as const
+        const runs = beginRun(waits, 'r1', taken, { now: START + still, draw, token: draw(), caps })
+        const during = placeEvent(runs, { ...numbers, leading }, { now: START + still, draw })
         expect(during.window).toBe(START + 2 * still)
       }),
     )
@@ -53,8 +53,8 @@ describe('L3 leading', () => {
 })
 
 /** Where the window of a lane ends when the next number of the counter is this one plus 1. */
-const spread = (key: string, ticket: number, numbers: Partial<Placement>): Millis =>
-  place(freshLane(key), { ...PLAIN, ...numbers }, { now: START, draw: counter(ticket) }).window
+const spread = (key: string, ticket: number, numbers: Partial<PlacementParameters>): Millis =>
+  placeEvent(freshLane(key), { ...PLAIN, ...numbers }, { now: START, draw: counter(ticket) }).window
 
 describe('L3 jitter', () => {
   const share = fc.double({ min: 0.01, max: 1, noNaN: true })
@@ -64,8 +64,8 @@ describe('L3 jitter', () => {
       fc.property(fc.string(), fc.nat(), fc.nat(400 * DAY), share, most, (key, ticket, quiet, jitter, max) => {
         const end = spread(key, ticket, { quiet, max, jitter })
         expect(end).toBe(spread(key, ticket, { quiet, max, jitter }))
-        expect(end).toBeLessThanOrEqual(later(START, Math.min(quiet * (1 + jitter), max)))
-        expect(end).toBeGreaterThanOrEqual(Math.min(Math.floor(START + quiet * (1 - jitter)), later(START, max)))
+        expect(end).toBeLessThanOrEqual(addDelay(START, Math.min(quiet * (1 + jitter), max)))
+        expect(end).toBeGreaterThanOrEqual(Math.min(Math.floor(START + quiet * (1 - jitter)), addDelay(START, max)))
       }),
       { numRuns: 500 },
     )
@@ -88,7 +88,7 @@ describe('L3 jitter', () => {
     expect(spread('key', 7_416_004_109, { quiet: Infinity, max: 5_000, jitter: 1 })).toBe(START + 5_000)
     fc.assert(
       fc.property(fc.string(), fc.nat(), share, most, (key, ticket, jitter, max) => {
-        expect(spread(key, ticket, { quiet: Infinity, max, jitter })).toBe(later(START, max))
+        expect(spread(key, ticket, { quiet: Infinity, max, jitter })).toBe(addDelay(START, max))
       }),
     )
   })

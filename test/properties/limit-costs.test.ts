@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { earliest, giveBack, slack, take, tooCostly } from '../../src/model/limit.ts'
+import { findEarliestSlot, returnSlot, computeSlack, takeSlot, isTooCostly } from '../../src/model/limit.ts'
 import { bursts, costliest, Limit, mostWithin, requests, shape, worn, type Call } from './limit-driver.ts'
 import { START } from './support.ts'
 
@@ -10,7 +10,7 @@ describe('M5 costs', () => {
   it('above the rate, or above the bucket, can never be granted', () => {
     fc.assert(
       fc.property(shape, fc.integer({ min: 1, max: 30 }), (numbers, cost) => {
-        expect(tooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
+        expect(isTooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
       }),
     )
   })
@@ -22,7 +22,7 @@ describe('M5 costs', () => {
         const { limit, now } = worn(numbers, list)
         const from = Math.max(now, limit.state.last)
         const filled =
-          numbers.burst > 0 ? (numbers.per / numbers.rate) * numbers.burst : numbers.per + slack(numbers.per)
+          numbers.burst > 0 ? (numbers.per / numbers.rate) * numbers.burst : numbers.per + computeSlack(numbers.per)
         expect(limit.reserve(now, cost)).toBeLessThanOrEqual(Math.ceil(from + filled) + 1)
       }),
     )
@@ -41,10 +41,10 @@ describe('M5 several limits on one call', () => {
         const slots: Call[] = []
         for (const [n, { now, cost }] of requests(list, numbers.per, costliest(numbers)).entries()) {
           const asked = { ...limit.numbers, cost }
-          const own = earliest(limit.state, asked, now)
+          const own = findEarliestSlot(limit.state, asked, now)
           expect(own).toBeGreaterThanOrEqual(slots.at(-1)?.at ?? 0)
           const at = own + Math.floor((shares[n % shares.length] ?? 0) * numbers.per)
-          limit.state = take(limit.state, asked, at, now)
+          limit.state = takeSlot(limit.state, asked, at, now)
           slots.push({ at, cost })
         }
         if (numbers.burst === 0) expect(mostWithin(slots, numbers.per)).toBeLessThanOrEqual(numbers.rate)
@@ -62,7 +62,7 @@ function thereAndBack(limit: Limit, now: Millis, some: readonly number[]): void 
     return { cost, last, at: limit.reserve(now, cost) }
   })
   for (const { cost, at, last } of taken.toReversed()) {
-    limit.state = giveBack(limit.state, { ...limit.numbers, cost }, at, last)
+    limit.state = returnSlot(limit.state, { ...limit.numbers, cost }, at, last)
   }
 }
 
@@ -74,9 +74,9 @@ describe('M7 slots that come back', () => {
       fc.property(shape, bursts, costs, fc.integer({ min: 1, max: 12 }), (numbers, list, some, next) => {
         const { limit, now } = worn(numbers, list)
         const probe = { ...limit.numbers, cost: Math.min(next, costliest(numbers)) }
-        const before = earliest(limit.state, probe, now)
+        const before = findEarliestSlot(limit.state, probe, now)
         thereAndBack(limit, now, some)
-        const after = earliest(limit.state, probe, now)
+        const after = findEarliestSlot(limit.state, probe, now)
         // Slots of a bucket are rounded up to whole milliseconds, and what that takes is not given back.
         const rounded = numbers.burst > 0 ? 1 : 0
         expect(after).toBeGreaterThanOrEqual(before - rounded)
@@ -103,7 +103,7 @@ describe('M7 slots that come back', () => {
             // One whose moment has come was used.
             else if (newest !== undefined && newest.at > now) {
               slots.pop()
-              limit.state = giveBack(limit.state, limit.numbers, newest.at, slots.at(-1)?.at ?? 0)
+              limit.state = returnSlot(limit.state, limit.numbers, newest.at, slots.at(-1)?.at ?? 0)
             }
           }
         }

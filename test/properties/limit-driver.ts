@@ -2,7 +2,13 @@
 // whether any stretch of time saw too many.
 import fc from 'fast-check'
 import type { Millis } from '../../src/clock.ts'
-import { earliest, FRESH_LIMIT, take, type LimitNumbers, type LimitState } from '../../src/model/limit.ts'
+import {
+  findEarliestSlot,
+  INITIAL_LIMIT_STATE,
+  takeSlot,
+  type LimitParameters,
+  type LimitState,
+} from '../../src/model/limit.ts'
 import { START } from './support.ts'
 
 export interface Call {
@@ -16,17 +22,20 @@ export type Limiter = (now: Millis, cost: number) => Millis
 /** The limit of the model, with its state in the open. */
 export class Limit {
   state: LimitState
-  readonly numbers: LimitNumbers
+  readonly numbers: LimitParameters
 
-  constructor(numbers: Partial<LimitNumbers> & Pick<LimitNumbers, 'rate' | 'per'>, state: LimitState = FRESH_LIMIT) {
+  constructor(
+    numbers: Partial<LimitParameters> & Pick<LimitParameters, 'rate' | 'per'>,
+    state: LimitState = INITIAL_LIMIT_STATE,
+  ) {
     this.numbers = { burst: 0, cost: 1, ...numbers }
     this.state = state
   }
 
   reserve(now: Millis, cost = 1): Millis {
     const numbers = { ...this.numbers, cost }
-    const at = earliest(this.state, numbers, now)
-    this.state = take(this.state, numbers, at, now)
+    const at = findEarliestSlot(this.state, numbers, now)
+    this.state = takeSlot(this.state, numbers, at, now)
     return at
   }
 
@@ -108,7 +117,7 @@ export const shape: fc.Arbitrary<Shape> = fc.record({
   per: fc.oneof(fc.integer({ min: 10, max: 5_000 }), fc.constant(60_000)),
   burst: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: 1, max: 12 }) }),
 })
-type Shape = Omit<LimitNumbers, 'cost'>
+type Shape = Omit<LimitParameters, 'cost'>
 export const costliest = ({ rate, burst }: Pick<Shape, 'rate' | 'burst'>): number => (burst > 0 ? burst : rate)
 
 /** A limit after some bursts of calls, and the moment of the last. */

@@ -1,7 +1,15 @@
 // M3: what happens to a limit besides handing out slots: pauses, and what the other side says was used.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { earliest, FRESH_LIMIT, observe, pause, resume, slack, stretchAt } from '../../src/model/limit.ts'
+import {
+  findEarliestSlot,
+  INITIAL_LIMIT_STATE,
+  observeUsage,
+  pauseLimit,
+  resumeLimit,
+  computeSlack,
+  computeStretch,
+} from '../../src/model/limit.ts'
 import { bursts, Limit, requests, shape, worn } from './limit-driver.ts'
 import { START } from './support.ts'
 
@@ -14,7 +22,7 @@ describe('M3 pause', () => {
       fc.property(shape, bursts, pauses, fc.nat(MINUTE), (numbers, list, times, wait) => {
         const { limit, now } = worn(numbers, list)
         const { epoch } = limit.state
-        for (const [time, slow] of times) limit.state = pause(limit.state, time, now, slow)
+        for (const [time, slow] of times) limit.state = pauseLimit(limit.state, time, now, slow)
         const end = now + Math.max(...times.map(([time]) => time))
         expect(limit.state.epoch).toBe(epoch + times.length)
         for (const at of limit.reserveAll(20, now + wait)) expect(at).toBeGreaterThanOrEqual(end)
@@ -25,13 +33,13 @@ describe('M3 pause', () => {
   it('then `per` is stretched twofold and comes back by 10 % a minute, to 1', () => {
     fc.assert(
       fc.property(fc.nat(10 * MINUTE), fc.nat(30 * MINUTE), (time, after) => {
-        const state = pause(FRESH_LIMIT, time, START, true)
-        expect(stretchAt(state, START)).toBe(2)
-        expect(stretchAt(state, START + time)).toBe(2)
+        const state = pauseLimit(INITIAL_LIMIT_STATE, time, START, true)
+        expect(computeStretch(state, START)).toBe(2)
+        expect(computeStretch(state, START + time)).toBe(2)
         const expected = Math.max(1, 2 * 0.9 ** (after / MINUTE))
-        expect(stretchAt(state, START + time + after)).toBeCloseTo(expected, 12)
-        expect(stretchAt(state, START + time + 10 * MINUTE)).toBe(1)
-        expect(stretchAt(pause(FRESH_LIMIT, time, START, false), START + time)).toBe(1)
+        expect(computeStretch(state, START + time + after)).toBeCloseTo(expected, 12)
+        expect(computeStretch(state, START + time + 10 * MINUTE)).toBe(1)
+        expect(computeStretch(pauseLimit(INITIAL_LIMIT_STATE, time, START, false), START + time)).toBe(1)
       }),
     )
   })
@@ -43,11 +51,11 @@ describe('M3 pause', () => {
         fc.integer({ min: 10, max: 5_000 }),
         fc.nat(MINUTE),
         (rate, per, time) => {
-          const limit = new Limit({ rate, per }, pause(FRESH_LIMIT, time, START, true))
+          const limit = new Limit({ rate, per }, pauseLimit(INITIAL_LIMIT_STATE, time, START, true))
           const slots = limit.reserveAll(60, START).filter((at) => at <= START + time + MINUTE)
           expect(slots[0]).toBe(START + time)
           for (const [n, at] of slots.slice(rate).entries()) {
-            expect(at - (slots[n] ?? 0)).toBeGreaterThanOrEqual(1.8 * per + slack(per) - 0.01)
+            expect(at - (slots[n] ?? 0)).toBeGreaterThanOrEqual(1.8 * per + computeSlack(per) - 0.01)
           }
         },
       ),
@@ -58,7 +66,7 @@ describe('M3 pause', () => {
     fc.assert(
       fc.property(shape, bursts, fc.nat(200), fc.boolean(), (numbers, list, time, slow) => {
         const { limit, now } = worn(numbers, list)
-        const paused = new Limit(numbers, pause(limit.state, time, now, slow))
+        const paused = new Limit(numbers, pauseLimit(limit.state, time, now, slow))
         const without = limit.reserveAll(10, now)
         const held = paused.reserveAll(10, now)
         for (const [n, at] of held.entries()) expect(at).toBeGreaterThanOrEqual(without[n] ?? 0)
@@ -74,11 +82,11 @@ describe('M3 pause', () => {
         const before = limit.state
         // By then all of them are used: a store takes back those that are not, and gives them anew.
         const used = Math.ceil(Math.max(now, before.last))
-        const after = resume(pause(before, time, now, true), used)
+        const after = resumeLimit(pauseLimit(before, time, now, true), used)
         expect(after.epoch).toBe(before.epoch + 2)
         const next = limit.numbers
-        expect(earliest(after, next, now)).toBeGreaterThanOrEqual(earliest(before, next, now))
-        if (numbers.burst === 0) expect(earliest(after, next, now)).toBe(earliest(before, next, now))
+        expect(findEarliestSlot(after, next, now)).toBeGreaterThanOrEqual(findEarliestSlot(before, next, now))
+        if (numbers.burst === 0) expect(findEarliestSlot(after, next, now)).toBe(findEarliestSlot(before, next, now))
       }),
     )
   })
@@ -89,7 +97,7 @@ describe('M3 pause', () => {
         const numbers = { rate, per, burst: 0 }
         const { limit, now } = worn(numbers, list)
         const right = Math.max(0, now - step)
-        const after = new Limit(numbers, resume(limit.state, right))
+        const after = new Limit(numbers, resumeLimit(limit.state, right))
         const full = new Limit(numbers)
         full.reserveAll(rate, right)
         expect(after.reserve(right)).toBeLessThanOrEqual(full.reserve(right))
@@ -102,11 +110,11 @@ describe('M3 pause', () => {
     fc.assert(
       fc.property(shape, bursts, bursts, pauses, (numbers, list, more, time) => {
         const { limit, now } = worn(numbers, list)
-        if (time !== undefined) limit.state = pause(limit.state, time[0], now, time[1])
+        if (time !== undefined) limit.state = pauseLimit(limit.state, time[0], now, time[1])
         for (const { now: later } of requests(more, numbers.per, 1)) limit.reserve(Math.max(now, later))
         const idle = Math.max(limit.state.idleAt, now)
         const fresh = new Limit(numbers)
-        expect(stretchAt(limit.state, idle)).toBe(1)
+        expect(computeStretch(limit.state, idle)).toBe(1)
         expect(limit.reserveAll(30, idle)).toEqual(fresh.reserveAll(30, idle))
       }),
     )
@@ -120,7 +128,7 @@ describe('M3 observe', () => {
     fc.assert(
       fc.property(seen, fc.nat(15), (numbers, used) => {
         const limit = new Limit(numbers)
-        limit.state = observe(limit.state, limit.numbers, used, START)
+        limit.state = observeUsage(limit.state, limit.numbers, used, START)
         const atOnce = limit.reserveAll(15, START).filter((at) => at === START).length
         expect(atOnce).toBe(Math.max(0, numbers.rate - used))
       }),
@@ -133,7 +141,7 @@ describe('M3 observe', () => {
         const limit = new Limit(numbers)
         limit.reserveAll(Math.min(calls, numbers.rate), START)
         const now = START + Math.ceil(1.5 * numbers.per)
-        limit.state = observe(limit.state, limit.numbers, used, now)
+        limit.state = observeUsage(limit.state, limit.numbers, used, now)
         const atOnce = limit.reserveAll(15, now).filter((at) => at - now < numbers.per).length
         expect(atOnce + Math.min(used, numbers.rate)).toBeLessThanOrEqual(numbers.rate)
       }),
@@ -145,7 +153,7 @@ describe('M3 observe', () => {
       fc.property(seen, bursts, fc.nat(15), (numbers, list, used) => {
         const { limit, now } = worn({ ...numbers, burst: 0 }, list)
         const { last } = limit.state
-        limit.state = observe(limit.state, limit.numbers, used, now)
+        limit.state = observeUsage(limit.state, limit.numbers, used, now)
         expect(limit.reserve(now)).toBeGreaterThanOrEqual(last)
       }),
     )
@@ -158,7 +166,7 @@ describe('M3 observe', () => {
         fc.pre(used <= own)
         const limit = new Limit(numbers)
         limit.reserveAll(own, START)
-        expect(observe(limit.state, limit.numbers, used, START)).toEqual(limit.state)
+        expect(observeUsage(limit.state, limit.numbers, used, START)).toEqual(limit.state)
       }),
     )
   })

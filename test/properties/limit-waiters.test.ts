@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import type { LimitNumbers } from '../../src/model/limit.ts'
+import type { LimitParameters } from '../../src/model/limit.ts'
 import type { RegulateCall, Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -31,12 +31,12 @@ class Callers {
   readonly calls: (Call & { readonly ticket: number })[] = []
   readonly #clock = new VirtualClock()
   readonly #store: Store = openMemoryStore({ clock: this.#clock })
-  readonly #numbers: LimitNumbers
+  readonly #numbers: LimitParameters
   #waiting: { readonly ticket: number; readonly at: Millis }[] = []
   #tickets = 0
   pausedUntil = 0
 
-  constructor(numbers: Omit<LimitNumbers, 'cost'>) {
+  constructor(numbers: Omit<LimitParameters, 'cost'>) {
     this.#numbers = { ...numbers, cost: 1 }
   }
 
@@ -107,7 +107,7 @@ class Callers {
   }
 }
 
-function mostOver(calls: readonly Call[], { rate, per, burst }: Omit<LimitNumbers, 'cost'>): number {
+function mostOver(calls: readonly Call[], { rate, per, burst }: Omit<LimitParameters, 'cost'>): number {
   if (burst === 0) return mostWithin(calls, per) - rate
   let over = Number.NEGATIVE_INFINITY
   for (const [n, first] of calls.entries()) {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
-import { slack } from '../../src/model/limit.ts'
+import { computeSlack } from '../../src/model/limit.ts'
 import {
   bursts,
   flood,
@@ -40,7 +40,7 @@ describe('M1 at most `rate` calls in any window of `per`', () => {
       fc.property(rate, per, load, lateness, (most, length, list, late) => {
         const limit = new Limit({ rate: most, per: length })
         const slots = slotsOf((now, cost) => limit.reserve(now, cost), requests(list, length, most))
-        expect(mostWithin(usedLate(slots, late, slack(length)), length)).toBeLessThanOrEqual(most)
+        expect(mostWithin(usedLate(slots, late, computeSlack(length)), length)).toBeLessThanOrEqual(most)
       }),
       { numRuns: 1_000 },
     )
@@ -53,7 +53,7 @@ describe('M1 at most `rate` calls in any window of `per`', () => {
       fc.property(large, long, bursts, lateness, (most, length, list, late) => {
         const limit = new Limit({ rate: most, per: length })
         const slots = slotsOf((now, cost) => limit.reserve(now, cost), requests(list, length, most))
-        expect(mostWithin(usedLate(slots, late, slack(length)), length)).toBeLessThanOrEqual(most)
+        expect(mostWithin(usedLate(slots, late, computeSlack(length)), length)).toBeLessThanOrEqual(most)
       }),
       { numRuns: 300 },
     )
@@ -137,7 +137,7 @@ describe('M1 the price of exactness', () => {
         fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 60 }),
         (most, length, shares) => {
           const limit = new Limit({ rate: most, per: length })
-          const apart = Math.ceil((length + slack(length)) / most)
+          const apart = Math.ceil((length + computeSlack(length)) / most)
           let now = START
           for (const more of shares) {
             now += apart + Math.floor(more * length)

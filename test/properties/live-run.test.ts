@@ -1,29 +1,29 @@
 // What code that a run calls may know of it: whether it still is this process's (M4), and whether it may be put off (M6).
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import { keptAs } from '../../src/run/kept.ts'
+import { serializeRunState } from '../../src/run/stored-state.ts'
 import { LiveRun } from '../../src/run/live-run.ts'
-import type { Lease } from '../../src/store/contract/index.ts'
+import type { LeasedRun } from '../../src/store/contract/index.ts'
 
 function live(state64 = ''): { readonly run: LiveRun; readonly pass: (ms: number) => void } {
   let now = 0
   const clock: Clock = { now: () => now, monotonic: () => now, after: () => () => {} }
-  const lease: Lease = {
+  const lease: LeasedRun = {
     lane: 'l',
     flow: 'f',
     key: 'k',
     tenant: '',
     group: '',
-    run: 'r',
+    runId: 'r',
     parent: '',
     token: 1,
     rank: 0,
-    letter: false,
+    isDeadLetter: false,
     tries: 0,
     lapses: 0,
     failingSince: 0,
-    againSince: 0,
-    state64,
+    snoozedSince: 0,
+    stateBase64: state64,
     due: 0,
     until: 100,
     events: [],
@@ -36,36 +36,36 @@ describe('standing', () => {
   it('is lost when its lease is over, also if nobody has said so', () => {
     const { run, pass } = live()
     pass(99)
-    expect(run.standing()).toBe('live')
+    expect(run.status()).toBe('live')
     pass(1)
-    expect(run.standing()).toBe('lost')
+    expect(run.status()).toBe('lost')
   })
 
   it('is lost when that is said, and what it was once it has ended', () => {
     const lost = live().run
     lost.abort('lost')
-    expect(lost.standing()).toBe('lost')
+    expect(lost.status()).toBe('lost')
     const { run, pass } = live()
-    run.end('done')
+    run.markEnded('done')
     pass(1_000)
-    expect(run.standing()).toBe('done')
+    expect(run.status()).toBe('done')
   })
 })
 
 describe('being put off', () => {
-  const midway = keptAs({ published: 0, state: undefined, midway: true })
+  const midway = serializeRunState({ published: 0, state: undefined, midway: true })
 
   it('only once in the middle of its calls', () => {
     const { run } = live(midway)
-    expect(run.mayBePutOff()).toBe(true)
-    run.called()
-    expect(run.mayBePutOff()).toBe(false)
+    expect(run.mayBeDeferred()).toBe(true)
+    run.markCalled()
+    expect(run.mayBeDeferred()).toBe(false)
   })
 
   it('again and again before its first call, and where it never was', () => {
     const { run } = live()
-    run.called()
-    expect(run.mayBePutOff()).toBe(true)
+    run.markCalled()
+    expect(run.mayBeDeferred()).toBe(true)
   })
 })
 
@@ -73,12 +73,12 @@ it('wakes what it left waiting when it ends undone, and tells of its longest wai
   const { run } = live()
   const woken: string[] = []
   const wait = (limit: string, until: number): (() => void) =>
-    run.waits({ limit, until, wake: () => void woken.push(limit) })
+    run.trackWait({ limit, until, wake: () => void woken.push(limit) })
   wait('a', 10)
   const noLonger = wait('b', 20)
   expect(run.longestWait?.limit).toBe('b')
   noLonger()
   expect(run.longestWait?.limit).toBe('a')
-  run.end('undone')
+  run.markEnded('undone')
   expect(woken).toEqual(['a'])
 })

@@ -1,7 +1,13 @@
 // L22: how pressure rises and fades, and what an adaptive window makes of it.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { adaptiveQuiet, levelAt, NO_PRESSURE, raise, type Pressure } from '../../src/model/pressure.ts'
+import {
+  computeAdaptiveQuiet,
+  computePressureLevel,
+  NO_PRESSURE,
+  raisePressure,
+  type Pressure,
+} from '../../src/model/pressure.ts'
 import { START } from './support.ts'
 
 const MINUTE = 60_000
@@ -22,7 +28,7 @@ function story(
   return between.map((gap) => {
     now += gap
     const before = pressure
-    pressure = raise(before, now)
+    pressure = raisePressure(before, now)
     return { now, before, after: pressure }
   })
 }
@@ -31,7 +37,7 @@ describe('L22 pressure', () => {
   it('is 0 before anything happened, at any time', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), (now) => {
-        expect(levelAt(NO_PRESSURE, now)).toBe(0)
+        expect(computePressureLevel(NO_PRESSURE, now)).toBe(0)
       }),
     )
   })
@@ -41,8 +47,8 @@ describe('L22 pressure', () => {
       fc.property(gaps, fc.nat(10 * MINUTE), (between, rest) => {
         for (const { now, after } of story(between)) {
           for (const at of [now - rest, now, now + rest]) {
-            expect(levelAt(after, at)).toBeGreaterThanOrEqual(0)
-            expect(levelAt(after, at)).toBeLessThanOrEqual(1)
+            expect(computePressureLevel(after, at)).toBeGreaterThanOrEqual(0)
+            expect(computePressureLevel(after, at)).toBeLessThanOrEqual(1)
           }
         }
       }),
@@ -53,7 +59,10 @@ describe('L22 pressure', () => {
     fc.assert(
       fc.property(gaps, fc.nat(10 * MINUTE), (between, rest) => {
         for (const { now, after } of story(between)) {
-          expect(levelAt(after, now + rest + MINUTE)).toBeCloseTo(levelAt(after, now + rest) / 2, 12)
+          expect(computePressureLevel(after, now + rest + MINUTE)).toBeCloseTo(
+            computePressureLevel(after, now + rest) / 2,
+            12,
+          )
         }
       }),
     )
@@ -63,7 +72,9 @@ describe('L22 pressure', () => {
     fc.assert(
       fc.property(gaps, fc.nat(MINUTE), fc.nat(MINUTE), (between, one, more) => {
         for (const { now, after } of story(between)) {
-          expect(levelAt(after, now + one + more)).toBeLessThanOrEqual(levelAt(after, now + one))
+          expect(computePressureLevel(after, now + one + more)).toBeLessThanOrEqual(
+            computePressureLevel(after, now + one),
+          )
         }
       }),
     )
@@ -74,11 +85,11 @@ describe('L22 pressure', () => {
       fc.property(gaps, (between) => {
         let counted = Number.NEGATIVE_INFINITY
         for (const { now, before, after } of story(between)) {
-          const was = levelAt(before, now)
+          const was = computePressureLevel(before, now)
           if (now - counted < 5_000) {
             expect(after).toBe(before)
           } else {
-            expect(levelAt(after, now)).toBeCloseTo(Math.min(1, was + 0.25), 12)
+            expect(computePressureLevel(after, now)).toBeCloseTo(Math.min(1, was + 0.25), 12)
             counted = now
           }
         }
@@ -89,10 +100,10 @@ describe('L22 pressure', () => {
 
   it('a storm of refusals reaches the top in no less than 15 seconds, and then fades as from 1', () => {
     const storm = story(Array.from({ length: 400 }, () => 100))
-    const first = storm.findIndex(({ now, after }) => levelAt(after, now) > 0.9)
+    const first = storm.findIndex(({ now, after }) => computePressureLevel(after, now) > 0.9)
     expect((storm[first]?.now ?? 0) - (storm[0]?.now ?? 0)).toBeGreaterThanOrEqual(15_000)
     const last = storm.at(-1)
-    expect(last === undefined ? 0 : levelAt(last.after, last.now + 2 * MINUTE)).toBeLessThanOrEqual(0.25)
+    expect(last === undefined ? 0 : computePressureLevel(last.after, last.now + 2 * MINUTE)).toBeLessThanOrEqual(0.25)
   })
 })
 
@@ -100,9 +111,9 @@ describe('L22 adaptive quiet', () => {
   it('is `from` without pressure, `to` at the top, and their geometric mean half-way', () => {
     fc.assert(
       fc.property(range, (span) => {
-        expect(adaptiveQuiet(span, 0)).toBe(span.from)
-        expect(adaptiveQuiet(span, 1) / span.to).toBeCloseTo(1, 12)
-        expect(adaptiveQuiet(span, 0.5) / Math.sqrt(span.from * span.to)).toBeCloseTo(1, 12)
+        expect(computeAdaptiveQuiet(span, 0)).toBe(span.from)
+        expect(computeAdaptiveQuiet(span, 1) / span.to).toBeCloseTo(1, 12)
+        expect(computeAdaptiveQuiet(span, 0.5) / Math.sqrt(span.from * span.to)).toBeCloseTo(1, 12)
       }),
     )
   })
@@ -112,9 +123,9 @@ describe('L22 adaptive quiet', () => {
       fc.property(range, level, level, (span, one, other) => {
         const [low, high] = one <= other ? [one, other] : [other, one]
         const roundOff = 1 + 1e-12
-        expect(adaptiveQuiet(span, low)).toBeGreaterThanOrEqual(span.from / roundOff)
-        expect(adaptiveQuiet(span, high)).toBeLessThanOrEqual(span.to * roundOff)
-        expect(adaptiveQuiet(span, low)).toBeLessThanOrEqual(adaptiveQuiet(span, high) * roundOff)
+        expect(computeAdaptiveQuiet(span, low)).toBeGreaterThanOrEqual(span.from / roundOff)
+        expect(computeAdaptiveQuiet(span, high)).toBeLessThanOrEqual(span.to * roundOff)
+        expect(computeAdaptiveQuiet(span, low)).toBeLessThanOrEqual(computeAdaptiveQuiet(span, high) * roundOff)
       }),
     )
   })

@@ -1,23 +1,23 @@
 // What the property tests share: a lane to start from, a counter like a store's, and the refusal of an option.
 import { SluiceError } from '../../src/errors.ts'
 import { laneId } from '../../src/model/identity.ts'
-import { emptyLane, type Draw, type Lane } from '../../src/model/lane.ts'
-import type { Placement } from '../../src/model/place.ts'
+import { createLane, type DrawNumber, type Lane } from '../../src/model/lane.ts'
+import type { PlacementParameters } from '../../src/model/place.ts'
 
 /** A moment of today's size: sums that only hold near zero fail here. */
 export const START = 1_700_000_000_000
 
-export function counter(from = 0): Draw {
+export function counter(from = 0): DrawNumber {
   let last = from
   return () => ++last
 }
 
 export function freshLane(key = 'key'): Lane {
-  return emptyLane({ id: laneId('flow', key), flow: 'flow', key, tenant: '', group: '' })
+  return createLane({ id: laneId('flow', key), flow: 'flow', key, tenant: '', group: '' })
 }
 
 /** An event that comes alone, without a window. */
-export const PLAIN: Placement = {
+export const PLAIN: PlacementParameters = {
   quiet: 0,
   max: 0,
   maxEvents: 1_000,

@@ -1,9 +1,9 @@
 // L3 and L22: what a flow says about its window, and the numbers that go along with each event.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULTS } from '../../src/config.ts'
+import { DEFAULTS } from '../../src/defaults.ts'
 import type { Duration } from '../../src/model/duration.ts'
-import { window, windowOf, type WindowOptions } from '../../src/schedule/window.ts'
+import { createWindow, createEventWindow, type WindowOptions } from '../../src/flow/window.ts'
 import { refusal } from './support.ts'
 
 const DAY = 86_400_000
@@ -14,26 +14,26 @@ const defaults = { maxEvents: DEFAULTS.maxEvents, maxBytes: DEFAULTS.maxBytes, j
 
 describe('L3 every window is two numbers', () => {
   it('none is (0, 0), with the defaults for the rest', () => {
-    expect(window().numbers(0)).toEqual({ quiet: 0, max: 0, ...defaults })
-    expect(window({}).numbers(1)).toEqual({ quiet: 0, max: 0, ...defaults })
-    expect(windowOf().numbers(0.5)).toEqual({ quiet: 0, max: 0, ...defaults })
+    expect(createWindow().numbers(0)).toEqual({ quiet: 0, max: 0, ...defaults })
+    expect(createWindow({}).numbers(1)).toEqual({ quiet: 0, max: 0, ...defaults })
+    expect(createEventWindow().numbers(0.5)).toEqual({ quiet: 0, max: 0, ...defaults })
   })
 
   it('quiet alone is (quiet, 10 × quiet)', () => {
     fc.assert(
       fc.property(ms, level, (quiet, at) => {
-        expect(window({ quiet }).numbers(at)).toEqual({ quiet, max: 10 * quiet, ...defaults })
-        expect(window({ quiet }).max).toBe(10 * quiet)
+        expect(createWindow({ quiet }).numbers(at)).toEqual({ quiet, max: 10 * quiet, ...defaults })
+        expect(createWindow({ quiet }).max).toBe(10 * quiet)
       }),
     )
-    expect(window({ quiet: '10s' }).numbers(0)).toMatchObject({ quiet: 10_000, max: 100_000 })
+    expect(createWindow({ quiet: '10s' }).numbers(0)).toMatchObject({ quiet: 10_000, max: 100_000 })
   })
 
   it('quiet and max are as said, and unbounded is said with Infinity', () => {
     fc.assert(
       fc.property(ms, ms, level, (quiet, more, at) => {
-        expect(window({ quiet, max: quiet + more }).numbers(at)).toMatchObject({ quiet, max: quiet + more })
-        expect(window({ quiet, max: Infinity }).numbers(at)).toMatchObject({ quiet, max: Infinity })
+        expect(createWindow({ quiet, max: quiet + more }).numbers(at)).toMatchObject({ quiet, max: quiet + more })
+        expect(createWindow({ quiet, max: Infinity }).numbers(at)).toMatchObject({ quiet, max: Infinity })
       }),
     )
   })
@@ -41,8 +41,8 @@ describe('L3 every window is two numbers', () => {
   it('every: d is (∞, d), under any pressure', () => {
     fc.assert(
       fc.property(ms, level, (every, at) => {
-        expect(window({ every }).numbers(at)).toEqual({ quiet: Infinity, max: every, ...defaults })
-        expect(windowOf({ every }).numbers(at)).toEqual(window({ every }).numbers(at))
+        expect(createWindow({ every }).numbers(at)).toEqual({ quiet: Infinity, max: every, ...defaults })
+        expect(createEventWindow({ every }).numbers(at)).toEqual(createWindow({ every }).numbers(at))
       }),
     )
   })
@@ -56,8 +56,8 @@ describe('L3 every window is two numbers', () => {
     })
     fc.assert(
       fc.property(said, level, (options, at) => {
-        expect(window({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
-        expect(windowOf({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
+        expect(createWindow({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
+        expect(createEventWindow({ quiet: 5, ...options }).numbers(at)).toEqual({ quiet: 5, max: 50, ...options })
       }),
     )
   })
@@ -67,7 +67,7 @@ describe('L22 adaptive windows', () => {
   it('quiet goes from `from` at level 0 to `to` at level 1, and max does not move', () => {
     fc.assert(
       fc.property(range, level, (quiet, at) => {
-        const adaptive = window({ quiet })
+        const adaptive = createWindow({ quiet })
         expect(adaptive.numbers(0).quiet).toBe(quiet.from)
         expect(adaptive.numbers(1).quiet / quiet.to).toBeCloseTo(1, 12)
         const between = quiet.from * (quiet.to / quiet.from) ** at
@@ -75,17 +75,17 @@ describe('L22 adaptive windows', () => {
         expect(adaptive.numbers(at).max).toBe(10 * quiet.to)
       }),
     )
-    expect(window({ quiet: { from: '1s', to: '100s' } }).numbers(0.5).quiet).toBeCloseTo(10_000, 6)
+    expect(createWindow({ quiet: { from: '1s', to: '100s' } }).numbers(0.5).quiet).toBeCloseTo(10_000, 6)
   })
 
   it('`to` above max is refused, and not quietly cut', () => {
     fc.assert(
       fc.property(range, fc.nat(), (quiet, less) => {
         const max = quiet.to - 1 - (less % quiet.to)
-        expect(refusal(() => window({ quiet, max }, 'rank')).message).toContain('rank.max')
+        expect(refusal(() => createWindow({ quiet, max }, 'rank')).message).toContain('rank.max')
       }),
     )
-    expect(() => window({ quiet: { from: '1s', to: '60s' }, max: '60s' })).not.toThrow()
+    expect(() => createWindow({ quiet: { from: '1s', to: '60s' }, max: '60s' })).not.toThrow()
   })
 })
 
@@ -93,11 +93,11 @@ describe('L3 a window that a function returned for one event', () => {
   it('never throws over a max below quiet: max then counts as both', () => {
     fc.assert(
       fc.property(fc.oneof(ms, range), ms, level, (quiet, max, at) => {
-        const numbers = windowOf({ quiet, max }).numbers(at)
+        const numbers = createEventWindow({ quiet, max }).numbers(at)
         expect(numbers.max).toBe(max)
         expect(numbers.quiet).toBeLessThanOrEqual(max * (1 + 1e-12))
         if ((typeof quiet === 'number' ? quiet : quiet.to) <= max) {
-          expect(numbers).toEqual(window({ quiet, max }).numbers(at))
+          expect(numbers).toEqual(createWindow({ quiet, max }).numbers(at))
         } else if (typeof quiet === 'number' || quiet.from >= max) {
           expect(numbers.quiet).toBe(max)
         }
@@ -108,9 +108,9 @@ describe('L3 a window that a function returned for one event', () => {
 })
 
 const wrong: readonly [string, WindowOptions][] = [
-  ['rank has both quiet and every', { quiet: '1s', every: '1s' }],
-  ['rank has every and max', { every: '1s', max: '2s' }],
-  ['rank has every and max', { every: '1s', max: Infinity }],
+  ['rank must have quiet or every', { quiet: '1s', every: '1s' }],
+  ['rank must not have both every and max', { every: '1s', max: '2s' }],
+  ['rank must not have both every and max', { every: '1s', max: Infinity }],
   ['rank.quiet ', { quiet: 'soon' as Duration }],
   ['rank.quiet ', { quiet: -1 }],
   ['rank.quiet ', { quiet: Number.NaN }],
@@ -136,16 +136,16 @@ const wrong: readonly [string, WindowOptions][] = [
 
 describe('L3 contradictions are refused, naming the option', () => {
   it.each(wrong)('%s: %j', (named, options) => {
-    expect(refusal(() => window(options, 'rank')).message).toContain(named)
-    expect(refusal(() => windowOf(options, 'rank')).message).toContain(named)
+    expect(refusal(() => createWindow(options, 'rank')).message).toContain(named)
+    expect(refusal(() => createEventWindow(options, 'rank')).message).toContain(named)
   })
 
   it('a max below quiet', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: DAY }), fc.nat(), (quiet, less) => {
         const max = quiet - 1 - (less % quiet)
-        const { message } = refusal(() => window({ quiet, max }, 'rank'))
-        expect(message).toContain(`rank.max (${max} ms) is below its quiet (${quiet} ms)`)
+        const { message } = refusal(() => createWindow({ quiet, max }, 'rank'))
+        expect(message).toContain(`rank.max must be at least its quiet (${quiet} ms); got ${max} ms`)
       }),
     )
   })
@@ -165,7 +165,7 @@ describe('L3 contradictions are refused, naming the option', () => {
       { requiredKeys: [] },
     )
     fc.assert(
-      fc.property(any, level, fc.constantFrom(window, windowOf), (options, at, read) => {
+      fc.property(any, level, fc.constantFrom(createWindow, createEventWindow), (options, at, read) => {
         let numbers
         try {
           numbers = read(options).numbers(at)

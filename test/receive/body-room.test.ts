@@ -2,9 +2,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/index.ts'
-import { BodyRoom, HeldBody } from '../../src/receive/body-room.ts'
-import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
-import { webBody } from '../../src/http/web-fetch.ts'
+import { BodyMemory, BodyReservation } from '../../src/receive/body-budget.ts'
+import { readBoundedBody, type ReadBody } from '../../src/receive/body.ts'
+import { createWebBodyReader } from '../../src/http/web-fetch.ts'
 import { SECRET } from './scene.ts'
 import { onTheWire, served, until, Wire } from '../http/rig.ts'
 
@@ -18,46 +18,65 @@ function bodyOf(bytes: Uint8Array): ReadBody {
 
 describe('the room', () => {
   it('counts what is beyond the first 64 KB of each body, and gives all of it back', () => {
-    const room = new BodyRoom(ROOM)
-    const [one, other] = [new HeldBody(room), new HeldBody(room)]
-    expect([one.hold(UNCOUNTED), room.held]).toEqual([true, 0])
-    expect([one.hold(1), one.hold(ROOM - 1), room.held]).toEqual([true, true, ROOM])
-    expect([other.hold(UNCOUNTED), other.hold(1), room.held]).toEqual([true, false, ROOM])
+    const room = new BodyMemory(ROOM)
+    const [one, other] = [new BodyReservation(room, '192.0.2.1'), new BodyReservation(room, '192.0.2.2')]
+    expect([one.reserve(UNCOUNTED), room.reserved]).toEqual([true, 0])
+    expect([one.reserve(1), one.reserve(ROOM - 1), room.reserved]).toEqual([true, true, ROOM])
+    expect([other.reserve(UNCOUNTED), other.reserve(1), room.reserved]).toEqual([true, false, ROOM])
     other.release()
-    expect(room.held).toBe(ROOM)
+    expect(room.reserved).toBe(ROOM)
     one.release()
     one.release()
-    expect([room.held, new HeldBody(room).hold(UNCOUNTED + ROOM)]).toEqual([0, true])
+    expect([room.reserved, new BodyReservation(room, '').reserve(UNCOUNTED + ROOM)]).toEqual([0, true])
+  })
+
+  it('of one address is a quarter, however many bodies it sends; others find the rest', () => {
+    const room = new BodyMemory(ROOM)
+    const held = (network: string, bytes: number): boolean =>
+      new BodyReservation(room, network).reserve(UNCOUNTED + bytes)
+    expect(Array.from({ length: 6 }, () => held('192.0.2.1', ROOM / 8))).toEqual([true, true, ...Array(4).fill(false)])
+    expect([held('192.0.2.2', ROOM / 4), held('192.0.2.2', 1), room.reserved]).toEqual([true, false, ROOM / 2])
+    expect([held('192.0.2.1', 0), held('192.0.2.3', ROOM / 4), held('192.0.2.4', ROOM / 4)]).toEqual([true, true, true])
+    expect(held('192.0.2.5', 1)).toBe(false)
+  })
+
+  it('may be taken whole by a body that is the only one of its address, and only by that', () => {
+    const room = new BodyMemory(ROOM)
+    const [one, other] = [new BodyReservation(room, '192.0.2.1'), new BodyReservation(room, '192.0.2.1')]
+    expect([one.reserve(UNCOUNTED + ROOM / 2), one.reserve(ROOM / 4)]).toEqual([true, true])
+    expect([other.reserve(UNCOUNTED), other.reserve(1), one.reserve(ROOM / 4)]).toEqual([true, false, true])
+    one.release()
+    expect([room.reserved, other.reserve(ROOM / 2)]).toEqual([0, true])
   })
 
   it('is needed for what a packed body unpacks to as well', async () => {
-    const room = new BodyRoom(ROOM)
-    const held = new HeldBody(room)
+    const room = new BodyMemory(ROOM)
+    const held = new BodyReservation(room, '')
     const packed = gzipSync(Buffer.alloc(UNCOUNTED + ROOM + 1))
-    const answer = await boundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), BOUNDS, held.hold)
+    const answer = await readBoundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), BOUNDS, held)
     expect(answer).toMatchObject({ code: 'BUSY' })
     held.release()
-    expect(room.held).toBe(0)
+    expect(room.reserved).toBe(0)
   })
 
   it('is asked for what a packed body unpacks to as it comes out, and no more is unpacked than there is room for', async () => {
     const asked: number[] = []
-    const room = new HeldBody(new BodyRoom(ROOM))
-    const hold = (bytes: number): boolean => asked.push(bytes) > 0 && room.hold(bytes)
+    const room = new BodyReservation(new BodyMemory(ROOM), '')
+    const hold = (bytes: number): boolean => asked.push(bytes) > 0 && room.reserve(bytes)
     const packed = gzipSync(Buffer.alloc(32 * 1024 * 1024))
     const bounds = { ...BOUNDS, maxBody: 64 * 1024 * 1024 }
-    const answer = await boundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), bounds, hold)
+    const answer = await readBoundedBody({ 'content-encoding': 'gzip' }, bodyOf(packed), bounds, { reserve: hold })
     expect(answer).toMatchObject({ code: 'BUSY' })
     expect(asked.reduce((sum, bytes) => sum + bytes)).toBeLessThan(4 * (ROOM + UNCOUNTED))
   })
 
   it('of a web request is asked for each part of it', async () => {
-    const held = new HeldBody(new BodyRoom(ROOM))
-    const read = webBody(
+    const held = new BodyReservation(new BodyMemory(ROOM), '')
+    const read = createWebBodyReader(
       new Request('http://x', { method: 'POST', body: Buffer.alloc(UNCOUNTED + ROOM + 1) }),
       systemClock,
     )
-    expect(await boundedBody({}, read, BOUNDS, held.hold)).toMatchObject({ code: 'BUSY', after: 1_000 })
+    expect(await readBoundedBody({}, read, BOUNDS, held)).toMatchObject({ code: 'BUSY', retryAfter: 1_000 })
   })
 })
 
@@ -74,10 +93,10 @@ function inChunks(body: string): string {
 
 describe('a server', () => {
   it('answers 503 and when to come again while others fill the room; short ones are taken all the same', async () => {
-    const room = new BodyRoom(30_000)
+    const room = new BodyMemory(30_000)
     const { port } = await served({ room })
     const first = new Wire(port).write(onTheWire(LONG, { delivery: '1' }).subarray(0, -10))
-    await until(() => room.held > 0)
+    await until(() => room.reserved > 0)
     const second = new Wire(port).write(onTheWire(LONG, { delivery: '2' }))
     const text = await second.answers()
     expect([second.status, /^retry-after: (\d+)\r$/m.exec(text)?.[1]]).toEqual([503, '1'])
@@ -85,7 +104,7 @@ describe('a server', () => {
     await second.write(onTheWire('{}', { delivery: '3' })).answers(2)
     expect(second.status).toBe(202)
     await first.write(onTheWire(LONG, { delivery: '1' }).subarray(-10)).answers()
-    expect([first.status, room.held]).toEqual([202, 0])
+    expect([first.status, room.reserved]).toEqual([202, 0])
     await second.write(onTheWire(LONG, { delivery: '2' })).answers(3)
     expect(second.status).toBe(202)
   })
@@ -95,20 +114,20 @@ describe('a server', () => {
     ['no JSON', 400, onTheWire(LONG.slice(1)).toString()],
     ['too long', 413, inChunks(LONGER)],
   ])('gives it back after one that is %s', async (_, status, sent) => {
-    const room = new BodyRoom()
+    const room = new BodyMemory()
     const { port } = await served({ room, maxBody: 100_000 })
     const wire = new Wire(port).write(sent)
     await wire.answers()
-    expect([wire.status, room.held]).toEqual([status, 0])
+    expect([wire.status, room.reserved]).toEqual([status, 0])
   })
 
   it('gives it back after one that hangs up in the middle', async () => {
-    const room = new BodyRoom()
+    const room = new BodyMemory()
     const { port, refused } = await served({ room })
     const wire = new Wire(port).write(onTheWire(LONG).subarray(0, -10))
-    await until(() => room.held > 0)
+    await until(() => room.reserved > 0)
     wire.socket.destroy()
-    await until(() => refused.of('github').length > 0)
-    expect([refused.of('github')[0]?.code, room.held]).toEqual(['BODY_CUT_OFF', 0])
+    await until(() => refused.list('github').length > 0)
+    expect([refused.list('github')[0]?.code, room.reserved]).toEqual(['BODY_CUT_OFF', 0])
   })
 })

@@ -1,15 +1,13 @@
 // R4: no more of a body is read than may be, and none unpacks into more than that.
-import { constants, brotliCompressSync, createGzip, deflateSync, gzipSync } from 'node:zlib'
-import { buffer } from 'node:stream/consumers'
-import { Readable } from 'node:stream'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { boundedBody, type ReadBody } from '../../src/receive/bounds.ts'
+import { readBoundedBody, type ReadBody } from '../../src/receive/body.ts'
 import { AT_GITHUB, eventsIn, githubHook, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
 import { github } from '../../src/sources/github.ts'
-import { unverified } from '../../src/sources/none.ts'
+import { unverified } from '../../src/sources/unverified.ts'
+import { BOMBS, bombOf } from './bombs.ts'
 
 const MOST = 100_000
-const BOMB = 64 * 1024 * 1024
 const PACKED = { maxBody: MOST, compressed: true }
 const PLAIN = { maxBody: MOST, compressed: false }
 
@@ -19,7 +17,7 @@ function bodyOf(bytes: Uint8Array): ReadBody {
 
 const mustNotRead: ReadBody = () => Promise.reject(new Error('The body was read.'))
 
-async function codeOf(result: ReturnType<typeof boundedBody>): Promise<string> {
+async function codeOf(result: ReturnType<typeof readBoundedBody>): Promise<string> {
   const got = await result
   return 'code' in got ? got.code : 'taken'
 }
@@ -27,21 +25,23 @@ async function codeOf(result: ReturnType<typeof boundedBody>): Promise<string> {
 describe('a body', () => {
   it('as long as may be is taken as it came', async () => {
     const bytes = Buffer.alloc(MOST, 'é')
-    expect(await boundedBody({ 'content-length': String(MOST) }, bodyOf(bytes), PLAIN)).toBe(bytes)
+    expect(await readBoundedBody({ 'content-length': String(MOST) }, bodyOf(bytes), PLAIN)).toBe(bytes)
   })
 
   it('that says it is too long is not read', async () => {
-    expect(await codeOf(boundedBody({ 'content-length': String(MOST + 1) }, mustNotRead, PLAIN))).toBe('BODY_TOO_LARGE')
+    expect(await codeOf(readBoundedBody({ 'content-length': String(MOST + 1) }, mustNotRead, PLAIN))).toBe(
+      'BODY_TOO_LARGE',
+    )
   })
 
   it('that is longer than it says is too large', async () => {
     const read = bodyOf(Buffer.alloc(MOST + 1))
-    expect(await codeOf(boundedBody({ 'content-length': '3' }, read, PLAIN))).toBe('BODY_TOO_LARGE')
-    expect(await codeOf(boundedBody({}, read, PLAIN))).toBe('BODY_TOO_LARGE')
+    expect(await codeOf(readBoundedBody({ 'content-length': '3' }, read, PLAIN))).toBe('BODY_TOO_LARGE')
+    expect(await codeOf(readBoundedBody({}, read, PLAIN))).toBe('BODY_TOO_LARGE')
   })
 
   it('that ends too early is refused', async () => {
-    expect(await codeOf(boundedBody({}, async () => 'cut-off', PLAIN))).toBe('BODY_CUT_OFF')
+    expect(await codeOf(readBoundedBody({}, async () => 'cut-off', PLAIN))).toBe('BODY_CUT_OFF')
   })
 })
 
@@ -81,7 +81,7 @@ describe('app.fetch', () => {
     clock.advance(1_000)
     expect(await problemOf(await answer)).toMatchObject({ status: 408, code: 'REQUEST_TOO_SLOW' })
     expect(cancelled).toBe(true)
-    expect(await app.refused('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
+    expect(await app.admin.sources.refused('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
   })
 
   it('says so when a stream breaks off, or when somebody has read it before', async () => {
@@ -92,7 +92,33 @@ describe('app.fetch', () => {
     const read = githubHook('{}')
     await read.text()
     expect((await problemOf(await app.fetch(read))).code).toBe('BODY_CUT_OFF')
-    expect((await app.refused('github'))[0]?.fix).toContain('nothing reads the body before it')
+    expect((await app.admin.sources.refused('github'))[0]?.fix).toContain('nothing reads the body before it')
+    expect(await eventsIn(store)).toEqual([])
+  })
+
+  it('takes no body of which somebody has read the beginning, whatever it says of its length', async () => {
+    const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
+    for (const headers of [{}, { 'content-length': '6' }, { 'content-length': '3' }] as Record<string, string>[]) {
+      const body = new ReadableStream({
+        start: (on) => {
+          for (const part of ['one', 'two']) on.enqueue(Buffer.from(part))
+          on.close()
+        },
+      })
+      const request = new Request('http://hooks.test/in/open', { method: 'POST', body, headers, duplex: 'half' })
+      const reader = request.body?.getReader()
+      await reader?.read()
+      reader?.releaseLock()
+      expect(await problemOf(await app.fetch(request))).toMatchObject({ status: 400, code: 'BODY_CUT_OFF' })
+    }
+    expect(await eventsIn(store)).toEqual([])
+  })
+
+  it('takes no body that is longer than it says', async () => {
+    const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
+    const headers = { 'content-length': '6' }
+    const request = new Request('http://hooks.test/in/open', { method: 'POST', headers, body: '{"a":1}' })
+    expect(await problemOf(await app.fetch(request))).toMatchObject({ status: 400, code: 'BODY_CUT_OFF' })
     expect(await eventsIn(store)).toEqual([])
   })
 
@@ -104,7 +130,7 @@ describe('app.fetch', () => {
     }
     // As it is left by a parser in front: no body at all, an empty one, or the rest of one.
     expect([await send(15, null), await send(15, ''), await send(15, '{"a":1}')]).toEqual([400, 400, 400])
-    expect((await app.refused('open')).map(({ code }) => code)).toEqual(Array(3).fill('BODY_CUT_OFF'))
+    expect((await app.admin.sources.refused('open')).map(({ code }) => code)).toEqual(Array(3).fill('BODY_CUT_OFF'))
     expect(await eventsIn(store)).toEqual([])
     expect([await send(7, '{"a":1}'), await send(0, null)]).toEqual([202, 202])
     // No web request of this method can have one, whatever its framework was sent.
@@ -134,62 +160,45 @@ describe('a packed body', () => {
 
   it.each(packings)('of %s is unpacked where that is allowed, and refused unread where not', async (name, packed) => {
     const headers = { 'content-encoding': name }
-    expect(Buffer.from((await boundedBody(headers, bodyOf(packed), PACKED)) as Uint8Array)).toEqual(text)
-    expect(await codeOf(boundedBody(headers, mustNotRead, PLAIN))).toBe('ENCODING_NOT_ALLOWED')
+    expect(Buffer.from((await readBoundedBody(headers, bodyOf(packed), PACKED)) as Uint8Array)).toEqual(text)
+    expect(await codeOf(readBoundedBody(headers, mustNotRead, PLAIN))).toBe('ENCODING_NOT_ALLOWED')
   })
 
   it.each(packings)('of %s that is broken or cut short is refused', async (name, packed) => {
     const headers = { 'content-encoding': name }
     const short = packed.subarray(0, packed.length - 3)
-    expect(await codeOf(boundedBody(headers, bodyOf(short), PACKED))).toBe('ENCODING_BROKEN')
-    expect(await codeOf(boundedBody(headers, bodyOf(Buffer.from('no such thing')), PACKED))).toBe('ENCODING_BROKEN')
-    expect(await codeOf(boundedBody(headers, bodyOf(Buffer.alloc(0)), PACKED))).not.toBe('taken')
+    expect(await codeOf(readBoundedBody(headers, bodyOf(short), PACKED))).toBe('ENCODING_BROKEN')
+    expect(await codeOf(readBoundedBody(headers, bodyOf(Buffer.from('no such thing')), PACKED))).toBe('ENCODING_BROKEN')
+    expect(await codeOf(readBoundedBody(headers, bodyOf(Buffer.alloc(0)), PACKED))).not.toBe('taken')
   })
 
   it.each(['gzip, gzip', 'gzip,br', 'zstd', 'compress', '', 'constructor', '__proto__', 'toString', 'hasOwnProperty'])(
     'of the encoding %j is refused unread',
     async (encoding) => {
       const headers = { 'content-encoding': encoding }
-      expect(await codeOf(boundedBody(headers, mustNotRead, PACKED))).toBe('ENCODING_NOT_ALLOWED')
+      expect(await codeOf(readBoundedBody(headers, mustNotRead, PACKED))).toBe('ENCODING_NOT_ALLOWED')
     },
   )
 
   it('may say that it is not packed, in any case', async () => {
     const headers = { 'content-encoding': ' Identity ' }
-    expect(await codeOf(boundedBody(headers, bodyOf(text), PLAIN))).toBe('taken')
-    expect(await codeOf(boundedBody({ 'content-encoding': 'GZIP' }, bodyOf(gzipSync(text)), PACKED))).toBe('taken')
+    expect(await codeOf(readBoundedBody(headers, bodyOf(text), PLAIN))).toBe('taken')
+    expect(await codeOf(readBoundedBody({ 'content-encoding': 'GZIP' }, bodyOf(gzipSync(text)), PACKED))).toBe('taken')
   })
 
   it('may become exactly as long as the bound, and not a byte longer', async () => {
     const headers = { 'content-encoding': 'gzip' }
-    const all = await boundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST))), PACKED)
+    const all = await readBoundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST))), PACKED)
     expect((all as Uint8Array).length).toBe(MOST)
-    expect(await codeOf(boundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST + 1))), PACKED))).toBe('BODY_TOO_LARGE')
+    expect(await codeOf(readBoundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST + 1))), PACKED))).toBe(
+      'BODY_TOO_LARGE',
+    )
   })
 
-  it.each(['gzip', 'deflate', 'br'] as const)('that is a bomb of %s takes neither memory nor time', async (name) => {
+  it.each(BOMBS)('that is a bomb of %s is refused', async (name) => {
     const bomb = await bombOf(name)
     // It is small enough to be read at all: else nothing is tried here.
     expect(bomb.length).toBeLessThan(MOST)
-    const before = process.memoryUsage().rss
-    const began = performance.now()
-    const read = bodyOf(bomb)
-    const codes = await Promise.all(
-      Array.from({ length: 16 }, () => codeOf(boundedBody({ 'content-encoding': name }, read, PACKED))),
-    )
-    expect(new Set(codes)).toEqual(new Set(['BODY_TOO_LARGE']))
-    // Unpacked they are a gigabyte, which takes seconds.
-    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
-    expect(performance.now() - began).toBeLessThan(3_000)
+    expect(await codeOf(readBoundedBody({ 'content-encoding': name }, bodyOf(bomb), PACKED))).toBe('BODY_TOO_LARGE')
   })
 })
-
-const ZEROS = Buffer.alloc(1024 * 1024)
-
-async function bombOf(name: 'gzip' | 'deflate' | 'br'): Promise<Buffer> {
-  const zeros = Readable.from(Array.from({ length: BOMB / ZEROS.length }, () => ZEROS))
-  if (name === 'gzip') return buffer(zeros.pipe(createGzip({ level: 9 })))
-  const all = await buffer(zeros)
-  if (name === 'deflate') return deflateSync(all, { level: 9 })
-  return brotliCompressSync(all, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } })
-}

@@ -1,6 +1,6 @@
 // R4: however deep JSON is nested, whoever reads an event as data can walk it, and its bytes are there.
 import { describe, expect, it } from 'vitest'
-import { dataOf } from '../../src/model/event.ts'
+import { parseData } from '../../src/model/event.ts'
 import { cloudEvents, unverified } from '../../src/sources/index.ts'
 import { opened } from './scene.ts'
 
@@ -9,11 +9,11 @@ const DEEP = nested(100_000)
 
 describe('data', () => {
   it('is there as deep as 64, brackets in texts not counted, and undefined below', () => {
-    expect(JSON.stringify(dataOf(Buffer.from(nested(64))))).toBe(nested(64))
-    expect(dataOf(Buffer.from(nested(65)))).toBeUndefined()
-    expect(dataOf(Buffer.from(DEEP))).toBeUndefined()
+    expect(JSON.stringify(parseData(Buffer.from(nested(64))))).toBe(nested(64))
+    expect(parseData(Buffer.from(nested(65)))).toBeUndefined()
+    expect(parseData(Buffer.from(DEEP))).toBeUndefined()
     const text = { text: `"${DEEP}\\` }
-    expect(dataOf(Buffer.from(JSON.stringify(text)))).toEqual(text)
+    expect(parseData(Buffer.from(JSON.stringify(text)))).toEqual(text)
   })
 
   it('that is deeper is refused where it is published, for no handler would find it', async () => {

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import type { Receiving } from '../../src/receiving.ts'
+import type { Receiving } from '../../src/app/receiving.ts'
 import { github } from '../../src/sources/github.ts'
 import { notion } from '../../src/sources/notion.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
@@ -160,7 +160,7 @@ describe('a source', () => {
   it('that is none is an error, which tells those that are', async () => {
     await expect(withNotion().forgetSecret('notoin')).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringContaining('"notoin" is no source; there are notion.') as unknown,
+      message: expect.stringContaining('there is no source "notoin"') as unknown,
     })
     await expect(receivingOn(store, { clock }).forgetSecret('x')).rejects.toThrow('there is none')
   })

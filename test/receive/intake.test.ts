@@ -2,15 +2,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS, openStore, SluiceError, type Store } from '../../src/index.ts'
-import { Intake, type IntakeParts } from '../../src/receive/intake.ts'
-import { newEvent, type UnroutedEvent } from '../../src/receive/new-event.ts'
-import type { Published } from '../../src/receive/publisher.ts'
+import { Intake, type IntakeDependencies } from '../../src/publish/intake.ts'
+import { createEvent, type RoutableEvent } from '../../src/model/new-event.ts'
+import type { PublishResult } from '../../src/model/event-input.ts'
 import type { Source } from '../../src/receive/source.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 import { eventsIn, githubHook, NOW, opened, problemOf, textOf, withGithub } from './scene.ts'
 
-function event(id: string, bytes = 10): UnroutedEvent {
-  return newEvent({ id, type: 'ping', body: Buffer.alloc(bytes) }, { now: 0, dedupeFor: 1_000 })
+function event(id: string, bytes = 10): RoutableEvent {
+  return createEvent({ id, type: 'ping', body: Buffer.alloc(bytes) }, { now: 0, dedupeFor: 1_000 })
 }
 
 interface Call {
@@ -24,9 +24,9 @@ class Slow {
   readonly calls: Call[] = []
   readonly intake: Intake
 
-  constructor(bounds: Partial<IntakeParts> = {}) {
-    const store = (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
-      const { promise, resolve, reject } = Promise.withResolvers<readonly Published[]>()
+  constructor(bounds: Partial<IntakeDependencies> = {}) {
+    const store = (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly PublishResult[]>()
       const ids = events.map(({ id }) => id)
       const published = ids.map((id) => ({ id, kind: 'stored', of: undefined }) as const)
       this.calls.push({ ids, end: () => resolve(published), fail: reject })
@@ -44,7 +44,7 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-const many = (name: string, n: number): UnroutedEvent[] => Array.from({ length: n }, (_, at) => event(`${name}${at}`))
+const many = (name: string, n: number): RoutableEvent[] => Array.from({ length: n }, (_, at) => event(`${name}${at}`))
 
 describe('the intake', () => {
   it('stores in one call what arrives in one moment, and tells each what became of its own', async () => {
@@ -135,7 +135,7 @@ describe('the intake', () => {
   it('counts all that is kept of an event', async () => {
     const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
     const attributes = { long: 'x'.repeat(6 * 2 ** 20) }
-    const wordy = (id: string): UnroutedEvent => newEvent({ id, type: 'ping', attributes }, { now: 0, dedupeFor: 1 })
+    const wordy = (id: string): RoutableEvent => createEvent({ id, type: 'ping', attributes }, { now: 0, dedupeFor: 1 })
     for (const id of ['a', 'b', 'c']) void slow.intake.take([wordy(id)])
     await turns()
     expect(slow.ids).toEqual([['a', 'b'], ['c']])
@@ -198,7 +198,7 @@ describe('the intake', () => {
   it('sends in the context of nobody: what one of many was about is not what all are about', async () => {
     const about = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
-    const store = async (events: readonly UnroutedEvent[]): Promise<readonly Published[]> => {
+    const store = async (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
       seen.push(about.getStore())
       return events.map(({ id }) => ({ id, kind: 'stored', of: undefined }))
     }
@@ -228,7 +228,7 @@ describe('the intake', () => {
 })
 
 /** Three of them fit into the room before the store. */
-const PER_LIST = Math.floor(DEFAULTS.intakeEvents / 3)
+const PER_LIST = Math.floor(DEFAULTS.maxIntakeEvents / 3)
 const LISTS: Source = {
   scheme: 'lists',
   secrets: [],

@@ -32,14 +32,14 @@ async function refusal(response: Response): Promise<unknown> {
 }
 
 function another(store: Store, key = KEY): Sluice {
-  const app = pending(new Sluice({ store, key, log: false }))
+  const app = pending(new Sluice({ store, encryptionKey: key, log: false }))
   onTestFinished(() => app.stop())
   return app
 }
 
 describe('a source that is pending', () => {
   it('takes nothing but the handshake', async () => {
-    const { app, store } = await opened(pending, { key: KEY })
+    const { app, store } = await opened(pending, { encryptionKey: KEY })
     expect(await refusal(await signed(app))).toEqual(PENDING)
     expect(await refusal(await signed(app, ''))).toEqual(PENDING)
     expect(await refusal(await post(app, EVENT))).toEqual(PENDING)
@@ -52,7 +52,7 @@ describe('a source that is pending', () => {
   })
 
   it('verifies by the token once it has it', async () => {
-    const { app, store } = await opened(pending, { key: KEY })
+    const { app, store } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     expect(await refusal(await signed(app, 'secret_guessed'))).toEqual([401, 'SIGNATURE_WRONG'])
     expect(await refusal(await post(app, EVENT))).toEqual([401, 'SIGNATURE_MISSING'])
@@ -60,7 +60,7 @@ describe('a source that is pending', () => {
   })
 
   it('refuses a second handshake, and stays with the first', async () => {
-    const { app } = await opened(pending, { key: KEY })
+    const { app } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     expect(await refusal(await shake(app, 'secret_of_somebody_else'))).toEqual([403, 'HANDSHAKE_REFUSED'])
     expect(await refusal(await signed(app, 'secret_of_somebody_else'))).toEqual([401, 'SIGNATURE_WRONG'])
@@ -68,7 +68,7 @@ describe('a source that is pending', () => {
   })
 
   it('takes one of several handshakes that come at once', async () => {
-    const { app } = await opened(pending, { key: KEY })
+    const { app } = await opened(pending, { encryptionKey: KEY })
     const tokens = Array.from({ length: 8 }, (_, n) => `secret_${n}`)
     const answers = await Promise.all(tokens.map((token) => shake(app, token)))
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
@@ -77,7 +77,7 @@ describe('a source that is pending', () => {
   })
 
   it('is known by another process, whichever of them the handshake came to', async () => {
-    const { app, store } = await opened(pending, { key: KEY })
+    const { app, store } = await opened(pending, { encryptionKey: KEY })
     const other = another(store)
     expect(await refusal(await signed(other))).toEqual(PENDING)
     await shake(app)
@@ -86,20 +86,20 @@ describe('a source that is pending', () => {
   })
 
   it('needs the key that the token was sealed under', async () => {
-    const { app, store } = await opened(pending, { key: KEY })
+    const { app, store } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     const [wrong, exchanged] = [Buffer.alloc(32, 'w').toString('base64'), Buffer.alloc(32, 'n').toString('base64')]
     const response = await signed(another(store, wrong))
     expect(response.status).toBe(503)
     expect(JSON.stringify(await response.json())).not.toContain(TOKEN)
-    const both = pending(new Sluice({ store, key: [exchanged, KEY], log: false }))
+    const both = pending(new Sluice({ store, encryptionKey: [exchanged, KEY], log: false }))
     onTestFinished(() => both.stop())
     expect((await signed(both)).status).toBe(200)
   })
 
   it('is not declared by an app that has no key', () => {
     const app = new Sluice({ store: 'memory:', log: false })
-    expect(() => pending(app)).toThrow(/CONFIG_INVALID.*by handshake.*key/)
+    expect(() => pending(app)).toThrow(/CONFIG_INVALID.*by handshake.*encryptionKey/)
   })
 })
 
@@ -107,7 +107,7 @@ describe('the token', () => {
   it('is verified by after a restart, and cannot be read from the files of the store', async () => {
     const folder = ownFolder()
     const store = `sqlite:${join(folder, 'a.db')}`
-    const first = pending(new Sluice({ store, key: KEY, log: false }))
+    const first = pending(new Sluice({ store, encryptionKey: KEY, log: false }))
     expect((await shake(first)).status).toBe(200)
     await first.stop()
     const files = readdirSync(folder).map((file) => readFileSync(join(folder, file)))
@@ -117,7 +117,7 @@ describe('the token', () => {
       const token = Buffer.from(TOKEN).toString(spelling).slice(8, 40)
       expect(all.includes(token)).toBe(false)
     }
-    const second = pending(new Sluice({ store, key: KEY, log: false }))
+    const second = pending(new Sluice({ store, encryptionKey: KEY, log: false }))
     onTestFinished(() => second.stop())
     expect((await signed(second)).status).toBe(200)
     expect(await refusal(await shake(second))).toEqual([403, 'HANDSHAKE_REFUSED'])
@@ -132,7 +132,9 @@ describe('the token', () => {
     const [doc] = (await store.readDocs(read)).docs
     const writes = [{ kind: 'source-secret', id: 'second', ifRev: 0, body: doc?.body }]
     await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
-    const thief = new Sluice({ store, key: KEY, log: false }).source('second', notion(), { path: '/in/notion' })
+    const thief = new Sluice({ store, encryptionKey: KEY, log: false }).source('second', notion(), {
+      path: '/in/notion',
+    })
     onTestFinished(() => thief.stop())
     expect((await signed(thief)).status).toBe(503)
   })

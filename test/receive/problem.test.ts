@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
-import { problemAnswer, STATUS, type ProblemCode } from '../../src/receive/problem.ts'
+import { toProblemResponse, STATUS, type ProblemCode } from '../../src/receive/problem.ts'
 import type { Source } from '../../src/receive/source.ts'
 import { AT_GITHUB, eventsIn, githubHook, opened, problemOf, withGithub } from './scene.ts'
 
@@ -10,11 +10,11 @@ const CODES = Object.keys(STATUS) as readonly ProblemCode[]
 const PAGE = new URL('../../docs/problems.md', import.meta.url)
 
 const after = (ms: number): string | undefined =>
-  problemAnswer({ code: 'BUSY', what: '', fix: '', after: ms }).headers?.['retry-after']
+  toProblemResponse({ code: 'BUSY', what: '', fix: '', retryAfter: ms }).headers?.['retry-after']
 
 describe('a problem', () => {
   it.each(CODES)('%s has the shape of RFC 9457, and tells a stranger no fix', (code) => {
-    const { status, headers, body } = problemAnswer({ code, what: 'What is wrong.', fix: 'Turn the secret knob.' })
+    const { status, headers, body } = toProblemResponse({ code, what: 'What is wrong.', fix: 'Turn the secret knob.' })
     expect(status).toBe(STATUS[code])
     expect(status >= 400 && status < 600).toBe(true)
     expect(headers).toEqual({ 'content-type': 'application/problem+json' })
@@ -61,7 +61,7 @@ describe('an app', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json')
     expect(await problemOf(response)).toMatchObject({ code, status: STATUS[code] })
     expect(response.status).toBe(STATUS[code])
-    expect(await app.refused(code === 'SOURCE_UNKNOWN' ? '' : 'github')).toMatchObject([{ code }])
+    expect(await app.admin.sources.refused(code === 'SOURCE_UNKNOWN' ? '' : 'github')).toMatchObject([{ code }])
   })
 
   it('answers EVENT_INVALID when a source names an event as none can be named', async () => {

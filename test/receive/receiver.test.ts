@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Sluice, type SluiceError } from '../../src/index.ts'
-import type { SourceOptions } from '../../src/receive/declared-source.ts'
+import type { SourceOptions } from '../../src/receive/source-options.ts'
 import type { Source } from '../../src/receive/source.ts'
 import { cloudEvents, github, hmac, slack, standardWebhooks, strava, stripe } from '../../src/sources/index.ts'
 import { eventsIn, githubHook, KEY, NOW, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
@@ -48,7 +48,7 @@ describe('what is stored', () => {
   it('runs in a flow that asks for it', async () => {
     const { app } = await opened((one) => withGithub(one).flow('f', { on: 'github/push', run: () => {} }))
     const told: number[] = []
-    app.events.on('event.received', ({ lanes }) => void told.push(lanes))
+    app.on('event.received', ({ lanes }) => void told.push(lanes))
     await app.fetch(githubHook('{}'))
     expect(told).toEqual([1])
   })
@@ -98,7 +98,7 @@ describe('L10 a duplicate', () => {
     const { app, store, clock } = await opened(withGithub)
     await app.fetch(githubHook('{}'))
     const told: string[] = []
-    app.events.on('event.duplicate', ({ event }) => void told.push(event))
+    app.on('event.duplicate', ({ event }) => void told.push(event))
     clock.advance(90_000)
     expect((await app.fetch(githubHook('{}'))).status).toBe(202)
     const [first, ...others] = await eventsIn(store)
@@ -253,7 +253,7 @@ describe('a source', () => {
 
   it('has its name and its path for itself, and comes before start', async () => {
     const { app } = await opened((one) => withGithub(one).source('second', source, { path: '/hooks/%C3%A4' }), {
-      key: KEY,
+      encryptionKey: KEY,
     })
     expect(refused(() => app.source('github', source, { path: '/other' }))).toBe('CONFIG_INVALID')
     expect(refused(() => app.source('other', source, { path: '/in/github' }))).toBe('CONFIG_INVALID')

@@ -1,10 +1,10 @@
 // The receiving half alone, as one process of several on a store, and a store that tells what is written to it.
-import { Traces } from '../../src/observe/traces.ts'
+import { Traces } from '../../src/observe/trace/spans.ts'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import { Publisher } from '../../src/receive/publisher.ts'
-import { Receiving } from '../../src/receiving.ts'
-import { Seal } from '../../src/seal.ts'
+import { Publisher } from '../../src/publish/publisher.ts'
+import { Receiving } from '../../src/app/receiving.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
 import type { Store } from '../../src/index.ts'
 
 interface Process {
@@ -22,20 +22,20 @@ export function receivingOn(store: Store, { clock, key = [] }: Process): Receivi
   const opened = (): Promise<Store> => Promise.resolve(store)
   const publisher = new Publisher({
     store: opened,
-    routes: () => ({ flows: [], foreign: [], level: () => 0, timed: (_flow, asked) => asked() }),
-    epoch: () => 1,
-    refresh: async () => {},
+    routes: () => ({ flows: [], foreign: [], pressureLevel: () => 0, measure: (_flow, asked) => asked() }),
+    routesEpoch: () => 1,
+    refreshRoutes: async () => {},
     now,
     dedupeFor: 1_000,
     emit,
   })
-  const seal = new Seal([key].flat())
+  const seal = new Keyring([key].flat())
   const receiving = new Receiving({
     clock,
     now,
     store: opened,
     publisher,
-    seal,
+    keyring: seal,
     addressRate: EVERYBODY,
     emit,
     api,

@@ -20,10 +20,10 @@ describe('a refused request', () => {
   it('is kept with reason, fix, headers and the beginning of its body', async () => {
     const { app } = await opened(withGithub)
     const told: EventMap['event.refused'][] = []
-    app.events.on('event.refused', (what) => void told.push(what))
+    app.on('event.refused', (what) => void told.push(what))
     const body = JSON.stringify({ text: 'é'.repeat(400) })
     await app.fetch(githubHook(body, { secret: 'another one' }), { address: '192.0.2.1' })
-    const [kept] = await app.refused('github')
+    const [kept] = await app.admin.sources.refused('github')
     expect(kept).toMatchObject({
       at: NOW,
       source: 'github',
@@ -48,11 +48,11 @@ describe('a refused request', () => {
       await app.fetch(githubHook(`{"n":${n}}`, { secret: 'wrong' }))
       await app.fetch(new Request(`http://hooks.test/in/made-up-${n}`))
     }
-    const kept = (await app.refused('github')).map(({ excerpt }) => excerpt)
+    const kept = (await app.admin.sources.refused('github')).map(({ excerpt }) => excerpt)
     expect(kept).toEqual(Array.from({ length: 50 }, (_, n) => `{"n":${59 - n}}`))
-    expect(await app.refused('')).toHaveLength(50)
-    expect((await app.refused(''))[0]).toMatchObject({ code: 'SOURCE_UNKNOWN', path: '/in/made-up-59' })
-    expect(await app.refused('made-up-59')).toEqual([])
+    expect(await app.admin.sources.refused('')).toHaveLength(50)
+    expect((await app.admin.sources.refused(''))[0]).toMatchObject({ code: 'SOURCE_UNKNOWN', path: '/in/made-up-59' })
+    expect(await app.admin.sources.refused('made-up-59')).toEqual([])
   })
 
   it('is counted by reason, longer than it is kept', () => {
@@ -88,7 +88,9 @@ describe('a refused request', () => {
     await app.fetch(post('key', { 'x-hook': old, 'x-api-key': old, 'my-token': old }))
     await app.fetch(post('query', {}, `?k=${encodeURIComponent(old)}`))
     await app.fetch(post('action', { 'x-anything': old }))
-    const kept = (await Promise.all(['plain', 'key', 'query', 'action'].map((name) => app.refused(name)))).flat()
+    const kept = (
+      await Promise.all(['plain', 'key', 'query', 'action'].map((name) => app.admin.sources.refused(name)))
+    ).flat()
     expect(kept.map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => 'CREDENTIALS_WRONG'))
     expect(JSON.stringify(kept)).not.toMatch(new RegExp(`${old}|${encodeURIComponent(old)}|${btoa(`ada:${old}`)}`))
     // But that there was one, and how long it was.
@@ -97,15 +99,17 @@ describe('a refused request', () => {
   })
 
   it('has no token of a handshake in it', async () => {
-    const { app } = await opened((one) => one.source('notion', notion()), { key: KEY })
+    const { app } = await opened((one) => one.source('notion', notion()), { encryptionKey: KEY })
     const shake = (token: string): Promise<Response> =>
       app.fetch(
         new Request('http://hooks.test/in/notion', { method: 'POST', body: `{"verification_token":"${token}"}` }),
       )
     await shake('secret_first')
     await shake('secret_second')
-    expect(await app.refused('notion')).toMatchObject([{ code: 'HANDSHAKE_REFUSED', excerpt: '', bytes: 38 }])
-    expect(JSON.stringify(await app.refused('notion'))).not.toContain('secret_')
+    expect(await app.admin.sources.refused('notion')).toMatchObject([
+      { code: 'HANDSHAKE_REFUSED', excerpt: '', bytes: 38 },
+    ])
+    expect(JSON.stringify(await app.admin.sources.refused('notion'))).not.toContain('secret_')
   })
 })
 

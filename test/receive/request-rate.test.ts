@@ -1,9 +1,9 @@
 // R4: how many requests an address or a source may send, and for how many addresses that is remembered.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { networkOf, RequestRate } from '../../src/receive/request-rate.ts'
+import { toNetwork, RequestRateLimiter } from '../../src/receive/rate.ts'
 import { github } from '../../src/sources/github.ts'
-import { unverified } from '../../src/sources/none.ts'
+import { unverified } from '../../src/sources/unverified.ts'
 import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './scene.ts'
 
 const REMEMBERED = 20_000
@@ -13,10 +13,10 @@ describe('a rate', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 })
     fc.assert(
       fc.property(gaps, fc.integer({ min: 1, max: 8 }), (all, most) => {
-        const rate = new RequestRate(most, 1_000)
+        const rate = new RequestRateLimiter(most, 1_000)
         let now = 0
         const came = all.map((gap) => (now += gap))
-        const taken = came.filter((at) => rate.refuses('a', at) === undefined)
+        const taken = came.filter((at) => rate.count('a', at) === undefined)
         for (const from of taken) {
           expect(taken.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(2 * most)
         }
@@ -29,51 +29,51 @@ describe('a rate', () => {
     const history = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 8 }), (gaps, most) => {
-        const rate = new RequestRate(most, 1_000)
+        const rate = new RequestRateLimiter(most, 1_000)
         let now = 0
         for (const gap of gaps) {
-          const after = rate.refuses('a', (now += gap))
+          const after = rate.count('a', (now += gap))
           if (after === undefined) continue
           expect(after).toBeGreaterThan(0)
           expect(after).toBeLessThanOrEqual(1_002)
-          if (after > 3) expect(rate.refuses('a', now + after - 3)).toBeDefined()
-          expect(rate.refuses('a', (now += after))).toBeUndefined()
+          if (after > 3) expect(rate.count('a', now + after - 3)).toBeDefined()
+          expect(rate.count('a', (now += after))).toBeUndefined()
         }
       }),
     )
   })
 
   it('slides: what came late in one window counts in the next, less and less', () => {
-    const rate = new RequestRate(10, 1_000)
+    const rate = new RequestRateLimiter(10, 1_000)
     const taken = (at: number): number =>
-      Array.from({ length: 20 }, () => rate.refuses('a', at)).filter((one) => one === undefined).length
+      Array.from({ length: 20 }, () => rate.count('a', at)).filter((one) => one === undefined).length
     expect([taken(0), taken(999)]).toEqual([10, 0])
     // A tenth of the window later there is room for a tenth of the rate, and so on.
     expect([taken(1_001), taken(1_101), taken(1_501)]).toEqual([1, 1, 4])
   })
 
   it('counts each by itself', () => {
-    const rate = new RequestRate(1, 1_000)
-    expect(rate.refuses('a', 0)).toBeUndefined()
-    expect(rate.refuses('b', 0)).toBeUndefined()
-    expect(rate.refuses('a', 0)).toBe(1_001)
+    const rate = new RequestRateLimiter(1, 1_000)
+    expect(rate.count('a', 0)).toBeUndefined()
+    expect(rate.count('b', 0)).toBeUndefined()
+    expect(rate.count('a', 0)).toBe(1_001)
   })
 
   it('is none when it is endless', () => {
-    const rate = new RequestRate(Infinity, 1_000)
-    expect(Array.from({ length: 1_000 }, () => rate.refuses('a', 0)).every((one) => one === undefined)).toBe(true)
+    const rate = new RequestRateLimiter(Infinity, 1_000)
+    expect(Array.from({ length: 1_000 }, () => rate.count('a', 0)).every((one) => one === undefined)).toBe(true)
   })
 
   it('remembers 20,000, and forgets whoever was idle longest', () => {
-    const rate = new RequestRate(1, 1_000_000)
-    rate.refuses('first', 0)
-    rate.refuses('second', 0)
-    for (let n = 0; n < REMEMBERED - 2; n++) rate.refuses(`n${n}`, 1)
+    const rate = new RequestRateLimiter(1, 1_000_000)
+    rate.count('first', 0)
+    rate.count('second', 0)
+    for (let n = 0; n < REMEMBERED - 2; n++) rate.count(`n${n}`, 1)
     // Whoever is refused is still there.
-    expect(rate.refuses('first', 2)).toBeDefined()
-    rate.refuses('one more', 3)
-    expect(rate.refuses('first', 4)).toBeDefined()
-    expect(rate.refuses('second', 4)).toBeUndefined()
+    expect(rate.count('first', 2)).toBeDefined()
+    rate.count('one more', 3)
+    expect(rate.count('first', 4)).toBeDefined()
+    expect(rate.count('second', 4)).toBeUndefined()
   })
 })
 
@@ -92,7 +92,7 @@ describe('the network of an address', () => {
     ['unknown', 'unknown'],
     ['', ''],
   ])('%s is %s', (address, network) => {
-    expect(networkOf(address)).toBe(network)
+    expect(toNetwork(address)).toBe(network)
   })
 })
 

@@ -1,7 +1,8 @@
 // What the tests of receiving share: an app on a store that the test can look into, and requests as GitHub and Notion sign them.
 import { createHmac } from 'node:crypto'
 import { onTestFinished } from 'vitest'
-import { openStore, Sluice, type EventRecord, type SluiceOptions, type Store } from '../../src/index.ts'
+import { openStore, Sluice, type SluiceOptions, type Store } from '../../src/index.ts'
+import type { EventRecord } from '../../src/store/contract/index.ts'
 import { github } from '../../src/sources/github.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 

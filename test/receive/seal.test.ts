@@ -2,7 +2,7 @@
 import { createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/index.ts'
-import { masterKeys, Seal } from '../../src/seal.ts'
+import { parseEncryptionKeys, Keyring } from '../../src/crypto/keyring.ts'
 
 const OLD = randomBytes(32)
 const NEW = randomBytes(32)
@@ -31,92 +31,98 @@ const nonce = (bytes: Buffer): string => bytes.subarray(5, 17).toString('hex')
 
 describe('a seal', () => {
   it('is AES-256-GCM, laid out as it says', () => {
-    const seal = new Seal([old])
-    expect(openedByHand(seal.seal(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
-    expect(openedByHand(seal.sealAlike(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
+    const seal = new Keyring([old])
+    expect(openedByHand(seal.encrypt(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
+    expect(openedByHand(seal.encryptDeterministic(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
   })
 
   it('of the year before is opened', () => {
     // Sealed once by hand, under 32 bytes of 7, for 'known'.
     const sealed = Buffer.from('AUuwb47Hx8fHx8fHx8fHx8cMw5XEDNjvr+eUCoirlK713H1Frbo=', 'base64')
-    const seal = new Seal([Buffer.alloc(32, 7).toString('base64')])
-    expect(codeOf(() => seal.open(sealed, 'known'))).toBe('opened')
-    expect(seal.open(sealed, 'known').toString()).toBe('KNOWN')
+    const seal = new Keyring([Buffer.alloc(32, 7).toString('base64')])
+    expect(codeOf(() => seal.decrypt(sealed, 'known'))).toBe('opened')
+    expect(seal.decrypt(sealed, 'known').toString()).toBe('KNOWN')
   })
 
   it('is another one each time, and the same one where that is asked for', () => {
-    const seal = new Seal([old])
-    expect(seal.seal(TEXT, 'p')).not.toEqual(seal.seal(TEXT, 'p'))
-    expect(seal.sealAlike(TEXT, 'p')).toEqual(seal.sealAlike(TEXT, 'p'))
+    const seal = new Keyring([old])
+    expect(seal.encrypt(TEXT, 'p')).not.toEqual(seal.encrypt(TEXT, 'p'))
+    expect(seal.encryptDeterministic(TEXT, 'p')).toEqual(seal.encryptDeterministic(TEXT, 'p'))
     // One nonce for two texts would give both away.
-    const alike = [seal.sealAlike(TEXT, 'p'), seal.sealAlike(TEXT, 'q'), seal.sealAlike(Buffer.from('x'), 'p')]
+    const alike = [
+      seal.encryptDeterministic(TEXT, 'p'),
+      seal.encryptDeterministic(TEXT, 'q'),
+      seal.encryptDeterministic(Buffer.from('x'), 'p'),
+    ]
     expect(new Set(alike.map(nonce)).size).toBe(3)
   })
 
   it('holds anything, nothing included', () => {
-    const seal = new Seal([old])
+    const seal = new Keyring([old])
     for (const bytes of [Buffer.alloc(0), randomBytes(100_000)]) {
-      expect(seal.open(seal.seal(bytes, ''), '')).toEqual(bytes)
+      expect(seal.decrypt(seal.encrypt(bytes, ''), '')).toEqual(bytes)
     }
   })
 
   it('is not opened by another key, for another purpose, or after any byte was changed', () => {
-    const seal = new Seal([old])
-    const sealed = seal.seal(TEXT, 'secret of source a')
-    expect(codeOf(() => new Seal([newer]).open(sealed, 'secret of source a'))).toBe('SEAL_UNKNOWN')
-    expect(codeOf(() => seal.open(sealed, 'secret of source b'))).toBe('SEAL_UNKNOWN')
+    const seal = new Keyring([old])
+    const sealed = seal.encrypt(TEXT, 'secret of source a')
+    expect(codeOf(() => new Keyring([newer]).decrypt(sealed, 'secret of source a'))).toBe('ENCRYPTION_KEY_UNKNOWN')
+    expect(codeOf(() => seal.decrypt(sealed, 'secret of source b'))).toBe('ENCRYPTION_KEY_UNKNOWN')
     for (let at = 0; at < sealed.length; at++) {
       const changed = Buffer.from(sealed)
       changed[at] = (changed[at] ?? 0) ^ 1
-      expect([at, codeOf(() => seal.open(changed, 'secret of source a'))]).toEqual([at, 'SEAL_UNKNOWN'])
+      expect([at, codeOf(() => seal.decrypt(changed, 'secret of source a'))]).toEqual([at, 'ENCRYPTION_KEY_UNKNOWN'])
     }
     for (let length = 0; length < sealed.length; length++) {
-      expect(codeOf(() => seal.open(sealed.subarray(0, length), 'secret of source a'))).toBe('SEAL_UNKNOWN')
+      expect(codeOf(() => seal.decrypt(sealed.subarray(0, length), 'secret of source a'))).toBe(
+        'ENCRYPTION_KEY_UNKNOWN',
+      )
     }
   })
 
   it('is not opened by a key that merely has the name of the right one', () => {
-    const sealed = new Seal([old]).seal(TEXT, 'p')
+    const sealed = new Keyring([old]).encrypt(TEXT, 'p')
     hash('sha256', NEW, 'buffer').copy(sealed, 1, 0, 4)
-    expect(codeOf(() => new Seal([newer]).open(sealed, 'p'))).toBe('SEAL_UNKNOWN')
+    expect(codeOf(() => new Keyring([newer]).decrypt(sealed, 'p'))).toBe('ENCRYPTION_KEY_UNKNOWN')
   })
 
   it('is exchanged: the first key seals, all of them open', () => {
-    const before = new Seal([old]).seal(TEXT, 'p')
-    const both = new Seal([newer, old])
-    expect(both.open(before, 'p')).toEqual(TEXT)
-    const after = both.seal(TEXT, 'p')
-    expect(new Seal([newer]).open(after, 'p')).toEqual(TEXT)
-    expect(codeOf(() => new Seal([old]).open(after, 'p'))).toBe('SEAL_UNKNOWN')
+    const before = new Keyring([old]).encrypt(TEXT, 'p')
+    const both = new Keyring([newer, old])
+    expect(both.decrypt(before, 'p')).toEqual(TEXT)
+    const after = both.encrypt(TEXT, 'p')
+    expect(new Keyring([newer]).decrypt(after, 'p')).toEqual(TEXT)
+    expect(codeOf(() => new Keyring([old]).decrypt(after, 'p'))).toBe('ENCRYPTION_KEY_UNKNOWN')
   })
 
   it.each(['', 'short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64'), OLD.toString('hex')])(
     'is not made with the key %j',
-    (key) => expect(codeOf(() => new Seal([key]))).toBe('CONFIG_INVALID'),
+    (key) => expect(codeOf(() => new Keyring([key]))).toBe('CONFIG_INVALID'),
   )
 
   it('is not made without a key', () => {
-    expect(new Seal([]).hasKey).toBe(false)
-    expect(codeOf(() => new Seal([]).seal(TEXT, 'p'))).toBe('CONFIG_INVALID')
+    expect(new Keyring([]).hasKey).toBe(false)
+    expect(codeOf(() => new Keyring([]).encrypt(TEXT, 'p'))).toBe('CONFIG_INVALID')
   })
 })
 
 describe('to seal anew', () => {
   it('is to seal under the newest key, unless it is so already', () => {
-    const [before, both] = [new Seal([old]).seal(TEXT, 'p'), new Seal([newer, old])]
-    const after = both.resealed(before, 'p') ?? Buffer.alloc(0)
-    expect(new Seal([newer]).open(after, 'p')).toEqual(TEXT)
-    expect(both.resealed(after, 'p')).toBeUndefined()
+    const [before, both] = [new Keyring([old]).encrypt(TEXT, 'p'), new Keyring([newer, old])]
+    const after = both.reencrypt(before, 'p') ?? Buffer.alloc(0)
+    expect(new Keyring([newer]).decrypt(after, 'p')).toEqual(TEXT)
+    expect(both.reencrypt(after, 'p')).toBeUndefined()
   })
 
   it('is refused for another purpose, also of what is under the newest key already', () => {
-    const both = new Seal([newer, old])
+    const both = new Keyring([newer, old])
     for (const key of [old, newer])
-      expect(codeOf(() => both.resealed(new Seal([key]).seal(TEXT, 'p'), 'q'))).toBe('SEAL_UNKNOWN')
+      expect(codeOf(() => both.reencrypt(new Keyring([key]).encrypt(TEXT, 'p'), 'q'))).toBe('ENCRYPTION_KEY_UNKNOWN')
   })
 })
 
-describe('master keys', () => {
+describe('encryption keys', () => {
   it.each([
     ['one', undefined, 'a', ['a']],
     ['the newest first, with commas between', undefined, 'b,a', ['b', 'a']],
@@ -128,6 +134,6 @@ describe('master keys', () => {
     ['or several in one text', 'd,c', 'a', ['d', 'c']],
     ['an empty text is a mistake, and no leave to go without', '', 'a', ['']],
   ] as const)('%s', (_what, given, variable, keys) =>
-    expect(masterKeys(given, { SLUICE_MASTER_KEY: variable })).toEqual(keys),
+    expect(parseEncryptionKeys(given, { SLUICE_ENCRYPTION_KEY: variable })).toEqual(keys),
   )
 })

@@ -1,7 +1,7 @@
 // R3: the owner of a source can look at the secret that came by handshake, for whoever sends one first has it taken.
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
-import type { Receiving } from '../../src/receiving.ts'
+import type { Receiving } from '../../src/app/receiving.ts'
 import { github } from '../../src/sources/github.ts'
 import { notion } from '../../src/sources/notion.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
@@ -63,7 +63,7 @@ describe('the secret of a source', () => {
     const silent = withNotion(writingBy(store, () => Promise.reject(new Error('disk'))))
     await expect(silent.secretOf('notion')).rejects.toThrow('disk')
     const another = withNotion(store, Buffer.alloc(32, 'another').toString('base64'))
-    await expect(another.secretOf('notion')).rejects.toMatchObject({ code: 'SEAL_UNKNOWN' })
+    await expect(another.secretOf('notion')).rejects.toMatchObject({ code: 'ENCRYPTION_KEY_UNKNOWN' })
     expect(await audited()).toEqual([])
   })
 
@@ -75,7 +75,7 @@ describe('the secret of a source', () => {
     given.source('notion', notion({ secret: 'given' }), {})
     expect(await given.secretOf('notion')).toBeUndefined()
     await expect(receiving.secretOf('notoin')).rejects.toThrow(
-      'secret: "notoin" is no source; there are notion, github',
+      'secret: there is no source "notoin"; there are notion, github',
     )
   })
 })

@@ -25,7 +25,7 @@ export interface SettlePick {
   readonly publish: boolean
 }
 
-const OUTCOMES = ['done', 'retry', 'again', 'dead', 'dropped', 'cancelled', 'released', 'partial'] as const
+const OUTCOMES = ['done', 'retry', 'snoozed', 'dead', 'dropped', 'cancelled', 'released', 'partial'] as const
 type OutcomeKind = (typeof OUTCOMES)[number]
 
 export interface ClaimPick {
@@ -310,7 +310,7 @@ const PROFILES: readonly Profile[] = [
     ),
     flows: ['cancel', 'cancel-pairs', 'take-first'],
   },
-  { commands: profile(['again', 'released', 'retry'], [{ arbitrary: steerLane(allSteers), weight: 8 }]), flows: [] },
+  { commands: profile(['snoozed', 'released', 'retry'], [{ arbitrary: steerLane(allSteers), weight: 8 }]), flows: [] },
 ]
 
 function setupOf(about: readonly string[], flows: readonly string[]): fc.Arbitrary<Setup> {

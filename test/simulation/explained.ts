@@ -1,8 +1,8 @@
 // What explain says of a lane, in every state a history reaches, against what the reference model knows of it.
 import { NEVER, type Millis } from '../../src/clock.ts'
 import type { Flow } from '../../src/model/flow.ts'
-import { explain, type Explanation } from '../../src/observe/explain.ts'
-import { flow } from '../../src/schedule/flow.ts'
+import { explain, type Explanation } from '../../src/observe/explain/explain.ts'
+import { createFlow } from '../../src/flow/options.ts'
 import { byDeadline, lapsesFound, lineOf } from './model/claim.ts'
 import { isLive, liveSpots, replaySpots, type Model, type ModelLane, type ModelRun } from './model/state.ts'
 import { FLOWS } from './settings.ts'
@@ -12,7 +12,7 @@ import type { World } from './world.ts'
 const declared: ReadonlyMap<string, Flow> = new Map(
   FLOWS.map(({ name, perGroup }) => {
     const share = perGroup === undefined ? {} : ({ share: 'tenant', concurrency: perGroup } as const)
-    return [name, flow<never>(name, { on: '**', key: () => '', run: () => {}, ...share })]
+    return [name, createFlow<never>(name, { on: '**', key: () => '', run: () => {}, ...share })]
   }),
 )
 
@@ -24,10 +24,11 @@ export async function checkExplained(world: World, n: number): Promise<void> {
   const parts = {
     store: world.store,
     flows: declared,
-    served: () => true,
-    waitingFor: () => undefined,
-    processFull: () => false,
-    lingers: () => false,
+    isServed: () => true,
+    findSlotWait: () => undefined,
+    isProcessFull: () => false,
+    claimError: () => undefined,
+    hasLingeringHandler: () => false,
   }
   const said = await explain(parts, lane.flow, lane.key)
   const now = world.clock.now()

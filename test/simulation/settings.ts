@@ -3,9 +3,9 @@
 import { NEVER, type Millis } from '../../src/clock.ts'
 import { laneId, type LaneId } from '../../src/model/identity.ts'
 import type { ClaimCaps } from '../../src/model/claim.ts'
-import type { WindowNumbers } from '../../src/model/place.ts'
-import type { LaneEnd } from '../../src/model/settle.ts'
-import type { Place } from '../../src/store/contract/index.ts'
+import type { WindowParameters } from '../../src/model/place.ts'
+import type { RunEndOptions } from '../../src/model/settle.ts'
+import type { Placement } from '../../src/store/contract/index.ts'
 
 export const START: Millis = 1_700_000_000_000
 export const LEASE: Millis = 200
@@ -15,18 +15,18 @@ export const TICK: Millis = 50
 export interface FlowSettings {
   readonly name: string
   /** Several: the window differs from event to event, as a function of the event may make it. */
-  readonly windows: readonly WindowNumbers[]
+  readonly windows: readonly WindowParameters[]
   readonly cancel: boolean
   readonly caps: ClaimCaps
   readonly perGroup: number | undefined
-  readonly end: LaneEnd
+  readonly end: RunEndOptions
   readonly block: boolean
 }
 
-const none: WindowNumbers = { quiet: 0, max: 0, maxEvents: 1000, maxBytes: 1_000_000, jitter: 0, leading: false }
-const debounce: WindowNumbers = { ...none, quiet: 100, max: 300 }
+const none: WindowParameters = { quiet: 0, max: 0, maxEvents: 1000, maxBytes: 1_000_000, jitter: 0, leading: false }
+const debounce: WindowParameters = { ...none, quiet: 100, max: 300 }
 const all: ClaimCaps = { maxEvents: 1000, maxBytes: 1_000_000, lease: LEASE, take: 'all' }
-const plainEnd: LaneEnd = { whileRunning: 'window', keep: 0 }
+const plainEnd: RunEndOptions = { whileRunning: 'window', keep: 0 }
 const plain: FlowSettings = {
   name: 'plain',
   windows: [none],
@@ -54,7 +54,7 @@ export const FLOWS: readonly FlowSettings[] = [
     ],
     end: { whileRunning: 'window', keep: 150 },
   },
-  { ...plain, name: 'cancel', windows: [debounce], cancel: true },
+  { ...plain, name: 'cancel', windows: [{ ...debounce, maxEvents: 3 }], cancel: true },
   {
     ...plain,
     name: 'cancel-pairs',
@@ -111,7 +111,7 @@ export function laneName(id: LaneId): string {
 }
 
 /** A place in the flow's lane of this key, by one of the flow's windows. */
-export function placeIn(flow: FlowSettings, key: number, window: number): Place {
+export function placeIn(flow: FlowSettings, key: number, window: number): Placement {
   const numbers = flow.windows[window % flow.windows.length] ?? none
   return {
     ...numbers,

@@ -14,7 +14,7 @@ const HISTORIES: Readonly<Record<StoreName, number>> = IS_LONG
 const LIMIT_HISTORIES: Readonly<Record<StoreName, number>> = IS_LONG
   ? { memory: 5_000, sqlite: 200 }
   : { memory: 1_000, sqlite: 50 }
-const EXPLAINED = ['again', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
+const EXPLAINED = ['snoozed', 'blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'waiting']
 const SEED = 20_260_801
 const PATIENCE = 480_000
 

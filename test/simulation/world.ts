@@ -1,17 +1,17 @@
 // One history's world: the store under test, its clock, the processes that call it, and the two judges of what it
 // answers (the reference model, and the ledger that believes nothing but the replies).
 import { createHash } from 'node:crypto'
-import { identity } from '../../src/model/identity.ts'
+import { computeIdentity } from '../../src/model/identity.ts'
 import type {
   AppendCall,
-  LeasedMark,
-  Lease,
-  NewEvent,
-  Place,
+  LeasedUnroutedEvent,
+  LeasedRun,
+  EventToStore,
+  Placement,
   PlaceCall,
   Reply,
   Store,
-  TurnCall,
+  SettleAndClaimCall,
 } from '../../src/store/contract/index.ts'
 import type { EventPick, Setup } from './commands.ts'
 import { clockShows, newLedger, type Ledger } from './ledger/state.ts'
@@ -32,8 +32,8 @@ export interface Process {
   name: string
   incarnation: number
   request: number
-  held: Lease[]
-  lastTurn: TurnCall | undefined
+  held: LeasedRun[]
+  lastTurn: SettleAndClaimCall | undefined
 }
 
 export interface Ground {
@@ -53,9 +53,9 @@ export class World {
   readonly keys: number
   readonly processes: readonly Process[]
   /** Leases that were settled, lapsed or forgotten: their tokens must be worth nothing. */
-  spent: Lease[] = []
-  events: NewEvent[] = []
-  marks: LeasedMark[] = []
+  spent: LeasedRun[] = []
+  events: EventToStore[] = []
+  marks: LeasedUnroutedEvent[] = []
   lastAppend: AppendCall | undefined
   /** By a purge, or because their time was over. */
   recordsWereRemoved = false
@@ -126,29 +126,30 @@ export class World {
     demand(reply.routes === this.model.routes, `a reply has routes ${reply.routes} instead of ${this.model.routes}`)
   }
 
-  newEvent(pick: EventPick): NewEvent {
+  newEvent(pick: EventPick): EventToStore {
     const key = pick.key % this.keys
     const flow = this.flow(pick.flow)
     const next = this.flow(pick.flow + 1)
     const sibling = key ^ 1
     const tenant = tenantOf(key)
-    const places: Place[] = [placeIn(flow, key, pick.window)]
+    const places: Placement[] = [placeIn(flow, key, pick.window)]
     if (pick.also % 2 === 1 && next !== flow) places.push(placeIn(next, key, pick.window))
     if (pick.also >= 2 && sibling < this.keys && tenantOf(sibling) === tenant)
       places.push(placeIn(flow, sibling, pick.window))
     if (pick.also === 3) places.push(placeIn(flow, key, pick.window))
     const n = this.#events++
-    const marks = pick.mark === 0 ? [] : [{ flow: next.name, reason: 'unknown-flow' as const, error: `no ${n}` }]
+    const reason = pick.mark === 2 ? ('key-failed' as const) : ('unknown-flow' as const)
+    const marks = pick.mark === 0 ? [] : [{ flow: next.name, reason, error: `no ${n}` }]
     return {
       ...this.bareEvent(tenant, `body${'-'.repeat(pick.size)}`),
       dedupeFor: pick.forgetSoon ? 200 : 1_000_000,
-      places: pick.mark === 1 ? [] : places,
-      marks,
+      placements: pick.mark === 1 ? [] : places,
+      unrouted: marks,
     }
   }
 
   /** An event that goes nowhere yet. */
-  bareEvent(tenant: string, body: string): NewEvent {
+  bareEvent(tenant: string, body: string): EventToStore {
     const id = `event${String(this.#events++).padStart(21, '0')}`
     return {
       id,
@@ -159,11 +160,11 @@ export class World {
       subject: '',
       attributes: '',
       body: new TextEncoder().encode(body),
-      identity: identity('simulation', tenant, id),
+      identity: computeIdentity('simulation', tenant, id),
       dedupeFor: 1_000_000,
       request: new Uint8Array(),
-      places: [],
-      marks: [],
+      placements: [],
+      unrouted: [],
     }
   }
 }

@@ -4,12 +4,12 @@ import { apiKey } from '../../src/sources/api-key.ts'
 import { basic } from '../../src/sources/basic.ts'
 import { bearer } from '../../src/sources/bearer.ts'
 import { garmin } from '../../src/sources/garmin.ts'
-import { unverified } from '../../src/sources/none.ts'
+import { unverified } from '../../src/sources/unverified.ts'
 import { notionAction } from '../../src/sources/notion-action.ts'
 import { cases as apiKeyCases } from './cases/api-key.ts'
 import { cases as basicCases } from './cases/basic.ts'
 import { cases as bearerCases } from './cases/bearer.ts'
-import { cases as noneCases } from './cases/none.ts'
+import { cases as noneCases } from './cases/unverified.ts'
 import { NOW, receive, requestOf } from './faults.ts'
 
 function outcomeOf(source: ReturnType<typeof basic>, headers: Readonly<Record<string, string>>): string {
@@ -44,13 +44,13 @@ test('a key of another header', () => {
 test('what does not build', () => {
   expect(() => basic({ username: '', secret: 'x' })).toThrow(/username/)
   expect(() => basic({ username: 'a:b', secret: 'x' })).toThrow(/username/)
-  expect(() => apiKey({ secret: 'x', header: 'a', query: 'b' })).toThrow(/one of them/)
-  expect(() => apiKey({ secret: 'x', query: '' })).toThrow(/one of them/)
+  expect(() => apiKey({ secret: 'x', header: 'a', query: 'b' })).toThrow(/either header or query/)
+  expect(() => apiKey({ secret: 'x', query: '' })).toThrow(/either header or query/)
   for (const secret of [undefined, null, '', ' ', [], ['a', '']] as never[]) {
     expect(() => bearer({ secret })).toThrow(/CONFIG_INVALID: bearer: secret/)
   }
   for (const options of [{}, { verify: 'all' }, { verify: undefined }] as never[]) {
-    expect(() => unverified(options)).toThrow(/CONFIG_INVALID: unverified: say verify: 'none'/)
+    expect(() => unverified(options)).toThrow(/CONFIG_INVALID: unverified: verify must be 'none'/)
   }
 })
 
@@ -63,7 +63,7 @@ test('a secret that no header can bring as it is does not build', () => {
       () => notionAction({ header: 'x-secret', secret: ['good', secret] }),
       () => garmin({ clientId: secret }),
     ]) {
-      expect(build).toThrow(/CONFIG_INVALID: \w+: (?:secret|clientId) has letters/)
+      expect(build).toThrow(/CONFIG_INVALID: \w+: (?:secret|clientId) must be ASCII/)
     }
     expect(() => apiKey({ secret, query: 'key' })).not.toThrow()
     expect(() => basic({ username: 'a', secret })).not.toThrow()

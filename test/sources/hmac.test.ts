@@ -1,11 +1,13 @@
 // Generic HMAC: the options say what other sources of this folder have built in, and nonsense does not build.
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import type { Millis } from '../../src/clock.ts'
 import type { ReceivedRequest } from '../../src/receive/source.ts'
 import { hmac, type HmacOptions } from '../../src/sources/hmac.ts'
 import { cases as githubCases } from './cases/github.ts'
 import { cases } from './cases/hmac.ts'
 import { cases as slackCases } from './cases/slack.ts'
+import { NOW as START, opened } from '../receive/scene.ts'
 import { NOW, receive, requestOf } from './faults.ts'
 
 const SECRET = 'correct horse'
@@ -67,6 +69,47 @@ test('hex may be in capitals, a prefix may not be left out', () => {
   const capitals = { ...request, headers: { 'x-signature': request.headers['x-signature']?.toUpperCase() ?? '' } }
   expect(outcomeOf({ header: 'x-signature' }, capitals)).toBe('accepted')
   expect(outcomeOf({ header: 'x-signature', prefix: 'sha256=' }, request)).toBe('SIGNATURE_WRONG')
+})
+
+function sent(body: string, time: Millis, spelled = (mac: string): string => mac): ReceivedRequest {
+  const mac = createHmac('sha256', SECRET).update(`${time}.${body}`).digest('hex')
+  return requestOf({ body, headers: { 'x-signature': `v1=${spelled(mac)}`, 'x-time': String(time) } })
+}
+
+describe('without an id', () => {
+  const timed = { header: 'x-signature', timestamp: 'x-time', prefix: 'v1=' } as const
+  const idOf = (request: ReceivedRequest, options: Partial<HmacOptions> = {}): string | undefined => {
+    const { outcome, events } = receive(hmac({ secret: SECRET, ...timed, ...options }), request, '')
+    expect(outcome).toBe('accepted')
+    return events?.[0]?.dedupeId
+  }
+
+  test('the same request is known again by its signature where the time is signed, however that is spelled', () => {
+    const [one, again] = [sent('{}', NOW), sent('{}', NOW, (mac) => mac.toUpperCase())]
+    expect(idOf(one)).toBe(one.headers['x-signature']?.slice('v1='.length))
+    expect(idOf(again)).toBe(idOf(one))
+    const others = [sent('{}', NOW - 1_000), sent('{"a":1}', NOW)].map((request) => idOf(request))
+    expect(new Set([idOf(one), ...others]).size).toBe(3)
+  })
+
+  test('an app stores it once, and tells a duplicate', async () => {
+    const { app } = await opened((one) => one.source('shop', hmac({ secret: SECRET, ...timed })))
+    const { headers, body } = sent('{}', START)
+    const init = { method: 'POST', headers, body: Uint8Array.from(body) }
+    const kinds: unknown[] = []
+    for (let n = 0; n < 2; n++) {
+      const response = await app.fetch(new Request('http://hooks.test/in/shop', init))
+      kinds.push(((await response.json()) as { events: readonly { kind: string }[] }).events[0]?.kind)
+    }
+    expect(kinds).toEqual(['stored', 'duplicate'])
+  })
+
+  test('nothing is known again where no time is signed, or where the option says so', () => {
+    const bare = receive(hmac({ secret: SECRET, header: 'x-signature' }), signed('{}'), '')
+    expect(bare.events).toMatchObject([{ dedupeId: undefined }])
+    expect(idOf(sent('{}', NOW), { id: () => undefined })).toBeUndefined()
+    expect(idOf(sent('{"n":7}', NOW), { id: 'n' })).toBe('7')
+  })
 })
 
 test('an identity is kept longer where no time is signed', () => {

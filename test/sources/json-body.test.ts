@@ -1,10 +1,10 @@
 // Bodies as JSON: no digit of an id is lost, nothing becomes the prototype, and what cannot be read is a refusal.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { jsonOf } from '../../src/sources/json-body.ts'
+import { parseJson } from '../../src/sources/json-body.ts'
 
 function valueOf(text: string): unknown {
-  const json = jsonOf(Buffer.from(text))
+  const json = parseJson(Buffer.from(text))
   return 'code' in json ? json.code : json.value
 }
 
@@ -50,6 +50,6 @@ describe('a refusal', () => {
   })
 
   test('no UTF-8', () => {
-    expect(jsonOf(Uint8Array.of(0x22, 0xff, 0x22))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
+    expect(parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   })
 })

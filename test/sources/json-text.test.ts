@@ -1,17 +1,24 @@
 // What is taken out of a JSON text says the same as what a parser makes of it, however it is written.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { elementsOf, membersOf, objectText, wordIn, writtenOf, type Written } from '../../src/sources/json-text.ts'
+import {
+  readElements,
+  readMembers,
+  buildObject,
+  readWord,
+  parseJsonSlice,
+  type JsonSlice,
+} from '../../src/sources/json-slices.ts'
 
 const RUNS = { numRuns: 2_000 }
 
-function written(text: string): Written {
-  const json = writtenOf(Buffer.from(text))
+function written(text: string): JsonSlice {
+  const json = parseJsonSlice(Buffer.from(text))
   if ('code' in json) throw new Error(json.what)
   return json.value
 }
 
-const parsed = (value: Written): unknown => JSON.parse(Buffer.from(value).toString())
+const parsed = (value: JsonSlice): unknown => JSON.parse(Buffer.from(value).toString())
 const spaced = fc.tuple(fc.jsonValue({ maxDepth: 4 }), fc.constantFrom('', ' ', '\t', '\n'))
 
 describe('json-text', () => {
@@ -21,10 +28,10 @@ describe('json-text', () => {
         const json = written(space + JSON.stringify(value, null, space) + space)
         const again = JSON.parse(JSON.stringify(value)) as object | null
         const isObject = typeof again === 'object' && again !== null && !Array.isArray(again)
-        const members = [...membersOf(json)].map(([name, part]) => [name, parsed(part)] as const)
+        const members = [...readMembers(json)].map(([name, part]) => [name, parsed(part)] as const)
         expect(Object.fromEntries(members)).toEqual(isObject ? again : {})
-        expect(elementsOf(json).map(parsed)).toEqual(Array.isArray(again) ? again : [])
-        if (isObject) expect(parsed(objectText(membersOf(json)))).toEqual(again)
+        expect(readElements(json).map(parsed)).toEqual(Array.isArray(again) ? again : [])
+        if (isObject) expect(parsed(buildObject(readMembers(json)))).toEqual(again)
       }),
       RUNS,
     )
@@ -38,9 +45,9 @@ describe('json-text', () => {
     )
     fc.assert(
       fc.property(text, (one) => {
-        const json = writtenOf(Buffer.from(one))
+        const json = parseJsonSlice(Buffer.from(one))
         if ('code' in json) return
-        const parts = [...membersOf(json.value).values(), ...elementsOf(json.value)]
+        const parts = [...readMembers(json.value).values(), ...readElements(json.value)]
         for (const part of parts) expect(() => parsed(part)).not.toThrow()
       }),
       RUNS,
@@ -48,12 +55,12 @@ describe('json-text', () => {
   })
 
   test('of two members with one name the last counts', () => {
-    expect(wordIn(membersOf(written('{"a":"1","\\u0061":"2"}')).get('a'))).toBe('2')
+    expect(readWord(readMembers(written('{"a":"1","\\u0061":"2"}')).get('a'))).toBe('2')
   })
 
   test('a word keeps all its digits', () => {
-    const members = membersOf(written('{"a":12345678901234567890,"b":"x\\"y","c":null,"d":"","e":"\\ud800","f":1}'))
-    expect('abcdefg'.split('').map((name) => wordIn(members.get(name)))).toEqual([
+    const members = readMembers(written('{"a":12345678901234567890,"b":"x\\"y","c":null,"d":"","e":"\\ud800","f":1}'))
+    expect('abcdefg'.split('').map((name) => readWord(members.get(name)))).toEqual([
       '12345678901234567890',
       'x"y',
       undefined,
@@ -69,6 +76,6 @@ describe('json-text', () => {
   })
 
   test('what is nested deeper than 64 is refused unread', () => {
-    expect(writtenOf(Buffer.from('['.repeat(100_000)))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
+    expect(parseJsonSlice(Buffer.from('['.repeat(100_000)))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   })
 })

@@ -1,11 +1,11 @@
 // The names of events whose shape only their owner knows, from bodies of every kind.
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
-import { eventsNamedBy, momentOf, nameOf, type NamingOptions } from '../../src/sources/named-by.ts'
+import { createNamedEventParser, parseTime, toName, type NamingOptions } from '../../src/sources/event-names.ts'
 import { NOW, requestOf, type Sending } from './faults.ts'
 
 function named(options: NamingOptions, sending: Sending): readonly SourceEvent[] | { readonly code: string } {
-  return eventsNamedBy('hmac', options)(requestOf(sending))
+  return createNamedEventParser('hmac', options)(requestOf(sending))
 }
 
 const BODY = '{"type":"a.b","list":[{"id":12345678901234567890}],"n":7,"none":null,"empty":"","at":1768478400}'
@@ -91,20 +91,20 @@ describe('bodies', () => {
 })
 
 test('a name longer than a store keeps is a hash', () => {
-  const [one, other] = ['a', 'b'].map((letter) => nameOf('x'.repeat(2_000) + letter))
+  const [one, other] = ['a', 'b'].map((letter) => toName('x'.repeat(2_000) + letter))
   expect(one).toMatch(/^sha256:[0-9a-f]{64}$/)
   expect(one).not.toBe(other)
-  expect(nameOf('\ud800')).toBeUndefined()
+  expect(toName('\ud800')).toBeUndefined()
 })
 
 test('options that name nothing do not build', () => {
   for (const by of ['', 'header:', '.', 'a..b', 'a.', 7, null, {}]) {
-    expect(() => eventsNamedBy('hmac', { id: by as never })).toThrow(/CONFIG_INVALID: hmac: id/)
+    expect(() => createNamedEventParser('hmac', { id: by as never })).toThrow(/CONFIG_INVALID: hmac: id/)
   }
 })
 
 test('times are seconds, milliseconds or written with their zone', () => {
   const times = ['1768478400', '1768478400.5', '1768478400000', '2026-01-15T12:00:00Z', '2026-01-15T13:00:00+01:00']
-  expect(times.map(momentOf)).toEqual([NOW, NOW + 500, NOW, NOW, NOW])
-  expect(['', 'x', '2026-01-15', '9'.repeat(400), '-1', undefined].map(momentOf)).toEqual(Array(6).fill(undefined))
+  expect(times.map(parseTime)).toEqual([NOW, NOW + 500, NOW, NOW, NOW])
+  expect(['', 'x', '2026-01-15', '9'.repeat(400), '-1', undefined].map(parseTime)).toEqual(Array(6).fill(undefined))
 })

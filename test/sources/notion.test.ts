@@ -89,7 +89,7 @@ describe('notion', () => {
 
   test('a secret that is not set is not the same as none: the source does not start', () => {
     expect(() => notion({ secret: undefined } as never)).toThrow(/CONFIG_INVALID: notion: secret/)
-    expect(() => notion({ token: TOKEN } as never)).toThrow(/token is no option/)
+    expect(() => notion({ token: TOKEN } as never)).toThrow(/token is not an option/)
   })
 
   test('what has no type or id is refused', () => {

@@ -47,7 +47,7 @@ test('one of several signatures by one of several secrets is enough', () => {
   expect(outcomeOf(`v2,${first?.slice(3)}`, SECRET)).toBe('SIGNATURE_WRONG')
 })
 
-test('of signatures by ed25519 the first ten are tried, for each costs a computation', () => {
+test('of signatures by ed25519 the first three are tried, because each costs a pass over the body', () => {
   const one = cases[2]
   const request = one?.request(one.secret, NOW) ?? requestOf({ body: '' })
   const genuine = request.headers['webhook-signature'] ?? ''
@@ -58,7 +58,7 @@ test('of signatures by ed25519 the first ten are tried, for each costs a computa
       withHeader(request, 'webhook-signature', [...made.slice(0, n), genuine].join(' ')),
       '',
     ).outcome
-  expect([after(9), after(10)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
+  expect([after(2), after(3)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
 })
 
 test('headers of the other family are not taken for signed ones', () => {
@@ -76,9 +76,9 @@ test('where both families are, the one of the standard counts', () => {
 
 describe('a secret that is none', () => {
   test.each([
-    ['whsec_not base64!', /no base64/],
-    ['whsec_', /no base64/],
-    ['whpk_AAAA', /no base64/],
+    ['whsec_not base64!', /must be base64/],
+    ['whsec_', /must be base64/],
+    ['whpk_AAAA', /must be base64/],
     ['whsk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', /private key/],
   ])('%s', (secret, message) => {
     expect(() => standardWebhooks({ secret })).toThrow(message)

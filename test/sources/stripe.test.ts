@@ -31,6 +31,13 @@ test('while a secret is rolled: several signatures, several secrets', () => {
   expect(outcomeOf(signed(BODY).replace('v1=', 'v0='))).toBe('SIGNATURE_MISSING')
 })
 
+test('of several signatures the first 32 are compared', () => {
+  const [time, genuine] = signed(BODY).split(',')
+  const after = (n: number): string =>
+    outcomeOf([time, ...Array.from({ length: n }, (_, at) => `v1=${String(at).padStart(64, '0')}`), genuine].join(','))
+  expect([after(31), after(32)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
+})
+
 test('names of an event with its object in it', () => {
   const body = Buffer.from(BODY)
   expect(stripe({ secret: SECRET }).events(requestOf({ body }))).toEqual([
@@ -71,5 +78,5 @@ test('a body without id or type is refused', () => {
 test('a tolerance without end, and an unknown option, do not build', () => {
   expect(() => stripe({ secret: SECRET, tolerance: Infinity })).toThrow(/CONFIG_INVALID: stripe: tolerance/)
   expect(() => stripe({ secret: SECRET, tolerance: 0 })).toThrow(/CONFIG_INVALID: stripe: tolerance/)
-  expect(() => stripe({ secret: SECRET, tolerence: '5m' } as never)).toThrow(/tolerence is no option/)
+  expect(() => stripe({ secret: SECRET, tolerence: '5m' } as never)).toThrow(/tolerence is not an option/)
 })

@@ -78,14 +78,18 @@ describe('what the package signs is accepted', () => {
     ['', '/"{a}"'],
   ])('the address letter by letter, with %s at its end', (query, more) => {
     const called = `https://Hooks.example.com/in/twilio${more}${query}`
-    const request = { ...byVendor({ url: called, signedUrl: called }), called }
+    const request = { ...byVendor({ url: called, signedUrl: called }), calledUrl: called }
     expect(validateRequest(SECRET, request.headers[HEADER] ?? '', called, { Body: 'hi' })).toBe(true)
     expect(outcomeOf(request)).toBe('accepted')
-    const behind = { ...request, url: new URL(`http://10.0.0.5${more}${query}`), called: `http://10.0.0.5/x${query}` }
+    const behind = {
+      ...request,
+      url: new URL(`http://10.0.0.5${more}${query}`),
+      calledUrl: `http://10.0.0.5/x${query}`,
+    }
     expect(outcomeOf(behind)).toBe('SIGNATURE_WRONG')
     expect(outcomeOf(behind, `https://Hooks.example.com/in/twilio${more}`)).toBe('accepted')
     // And it is still the address that is signed.
-    expect(outcomeOf({ ...request, called: called.replace('/in/', '/on/') })).toBe('SIGNATURE_WRONG')
+    expect(outcomeOf({ ...request, calledUrl: called.replace('/in/', '/on/') })).toBe('SIGNATURE_WRONG')
   })
 
   test('JSON with the hash of the body in the address', () => {

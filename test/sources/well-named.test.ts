@@ -1,7 +1,7 @@
 // Whoever has the secret may still send nonsense: whatever the body, a source refuses it or names events that a store takes.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { newEvent } from '../../src/receive/new-event.ts'
+import { createEvent } from '../../src/model/new-event.ts'
 import type { SourceEvent } from '../../src/receive/source.ts'
 import { cases as cloudEvents } from './cases/cloud-events.ts'
 import { cases as garmin } from './cases/garmin.ts'
@@ -49,6 +49,6 @@ describe.each(CASES)('$name', (one) => {
 function isTaken(events: readonly SourceEvent[]): void {
   for (const { dedupeId, ...event } of events) {
     const input = { ...event, source: 'test', ...(dedupeId !== undefined && { dedupeId }) }
-    expect(() => newEvent(input, { now: NOW, dedupeFor: 1 })).not.toThrow()
+    expect(() => createEvent(input, { now: NOW, dedupeFor: 1 })).not.toThrow()
   }
 }

@@ -29,40 +29,36 @@ async function acknowledgedBy(child: ChildProcess, ids: string[], n: number): Pr
 }
 
 describe('backup', () => {
-  test(
-    'under load: all that was acknowledged before it began is in it, and runs from it',
-    { timeout: 60_000 },
-    async () => {
-      const folder = scratchFolder()
-      const file = join(folder, 'live.db')
-      const child = fork(CHILD, [file])
-      onTestFinished(() => void child.kill('SIGKILL'))
-      const acknowledged: string[] = []
-      child.on('message', (id: string) => void acknowledged.push(id))
-      for (let round = 0; round < 3; round++) {
-        await acknowledgedBy(child, acknowledged, (round + 1) * 1_500)
-        const before = [...acknowledged]
-        const to = join(folder, `copy-${round}.db`)
-        backedUp(file, to)
-        const store = await openStore(`sqlite:${to}`)
-        for (const id of before) expect((await store.get({ kind: 'events', id })).item?.id).toBe(id)
-        await store.close()
-      }
-      child.send('stop')
-      await once(child, 'exit')
-      const app = new Sluice({ store: `sqlite:${join(folder, 'copy-2.db')}`, log: false })
-      app.flow('f', { on: 'ping', key: (event) => event.subject, run: () => {} })
-      const ran = new Set<string>()
-      app.events.on('run.done', ({ key }) => void ran.add(key))
-      await app.start()
-      await app.publish({ type: 'ping', subject: 'after' })
-      while (!ran.has('after')) await app.events.once('run.done')
-      expect(await app.publish({ type: 'ping', id: acknowledged[0] ?? '', subject: 'x' })).toMatchObject([
-        { kind: 'conflict' },
-      ])
-      await app.stop()
-    },
-  )
+  test('under load: all that was acknowledged before it began is in it, and runs from it', async () => {
+    const folder = scratchFolder()
+    const file = join(folder, 'live.db')
+    const child = fork(CHILD, [file])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const acknowledged: string[] = []
+    child.on('message', (id: string) => void acknowledged.push(id))
+    for (let round = 0; round < 3; round++) {
+      await acknowledgedBy(child, acknowledged, (round + 1) * 1_500)
+      const before = [...acknowledged]
+      const to = join(folder, `copy-${round}.db`)
+      backedUp(file, to)
+      const store = await openStore(`sqlite:${to}`)
+      for (const id of before) expect((await store.get({ kind: 'events', id })).item?.id).toBe(id)
+      await store.close()
+    }
+    child.send('stop')
+    await once(child, 'exit')
+    const app = new Sluice({ store: `sqlite:${join(folder, 'copy-2.db')}`, log: false })
+    app.flow('f', { on: 'ping', key: (event) => event.subject, run: () => {} })
+    const ran = new Set<string>()
+    app.on('run.done', ({ key }) => void ran.add(key))
+    await app.start()
+    await app.publish({ type: 'ping', subject: 'after' })
+    while (!ran.has('after')) await app.once('run.done')
+    expect(await app.publish({ type: 'ping', id: acknowledged[0] ?? '', subject: 'x' })).toMatchObject([
+      { kind: 'conflict' },
+    ])
+    await app.stop()
+  })
 
   test('the copy is for nobody else', async () => {
     const folder = scratchFolder()
@@ -78,7 +74,7 @@ describe('backup', () => {
     const [file, to] = [join(folder, 'live.db'), join(folder, 'copy.db')]
     await (await openStore(`sqlite:${file}`)).close()
     expect(backupSqlite(file, to)).toMatchObject({ file: to, events: 0 })
-    expect(() => backupSqlite(file, to)).toThrow('is there already')
+    expect(() => backupSqlite(file, to)).toThrow('already exists. Choose another name.')
     expect(() => backupSqlite(join(folder, 'none.db'), join(folder, 'x.db'))).toThrow('STORE_MISSING')
     writeFileSync(join(folder, 'other.txt'), 'no database at all')
     expect(() => backupSqlite(join(folder, 'other.txt'), join(folder, 'y.db'))).toThrow('STORE_NOT_A_DATABASE')

@@ -2,12 +2,14 @@
 // is written in the end, so that the list does not grow with the runs.
 import type { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
-import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done } from '../conformance/builders.ts'
+import type { LeasedRun, Store } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 const DUE = { quiet: 0, max: 0 }
+/** No lease may expire here, however slow the machine is. */
+const HOUR = 3_600_000
 let request = 0
 
 async function scene(): Promise<{ readonly store: Store; readonly written: () => unknown }> {
@@ -18,10 +20,17 @@ async function scene(): Promise<{ readonly store: Store; readonly written: () =>
   return { store, written: () => statement.all().map(({ key }) => key) }
 }
 
-async function turn(store: Store, ended: readonly Lease[] = []): Promise<readonly Lease[]> {
+async function turn(store: Store, ended: readonly LeasedRun[] = []): Promise<readonly LeasedRun[]> {
   const settle = ended.map(({ lane, token }) => ({ ...END, lane, token }))
-  const claim = [claimOf({ maxEvents: 1 })]
-  const reply = await store.turn({ process: 'p', request: ++request, routes: 1, settle, claim, budget: 1_000_000 })
+  const claim = [createClaimRequest({ maxEvents: 1, lease: HOUR })]
+  const reply = await store.settleAndClaim({
+    process: 'p',
+    request: ++request,
+    routes: 1,
+    settle,
+    claim,
+    budget: 1_000_000,
+  })
   expect(reply.settled).toEqual(settle.map(() => 'ok'))
   return reply.claimed
 }
@@ -31,7 +40,7 @@ it('documents and bodies are read without writing lanes; whoever looks at lanes 
   await send(store, event('one', { ...DUE, key: 'k' }), event('two', { ...DUE, key: 'k' }))
   expect(await turn(store)).toHaveLength(1)
   await store.readDocs({ kind: 'any', ids: ['none'], after: '', n: 1 })
-  expect((await store.bodies({ events: ['one'] })).bodies[0]).toBeDefined()
+  expect((await store.readBodies({ events: ['one'] })).bodies[0]).toBeDefined()
   expect(written()).toEqual([])
   const { items } = await store.find({ kind: 'lanes', filter: {}, cursor: '', n: 10 })
   expect(items.map(({ run, waiting }) => [run?.state, waiting])).toEqual([['running', 1]])
@@ -42,7 +51,7 @@ it('the lane of a run that goes on is written, while those of others that end ar
   const { store, written } = await scene()
   await send(store, event('long', { ...DUE, key: 'long' }))
   const [long] = await turn(store)
-  let ended: readonly Lease[] = []
+  let ended: readonly LeasedRun[] = []
   let turns = 0
   for (; JSON.stringify(written()) === '[]'; turns++) {
     expect(turns).toBeLessThan(40)

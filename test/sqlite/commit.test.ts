@@ -1,8 +1,8 @@
 // Calls of one moment share one commit; each is answered only after it, and one that fails takes nobody along.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { claimOf, done, keeping } from '../../src/store/conformance/vocabulary.ts'
-import type { Settle, Store, TurnCall } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, createRetentionPolicy } from '../conformance/builders.ts'
+import type { Settlement, Store, SettleAndClaimCall } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const WAL_HEADER = 32
@@ -21,7 +21,7 @@ function commitsIn(file: string): number {
   return commits
 }
 
-function turn(request: number): TurnCall {
+function turn(request: number): SettleAndClaimCall {
   return { process: 'p', request, routes: 1, settle: [], claim: [], budget: 0 }
 }
 
@@ -69,12 +69,12 @@ describe('a commit', () => {
   it('is made for the neighbours of a call that fails', async () => {
     const file = freshFile()
     const store = await open(file)
-    await store.turn(turn(5))
+    await store.settleAndClaim(turn(5))
     const results = await Promise.allSettled([
       send(store, event('before')),
-      store.turn(turn(4)),
+      store.settleAndClaim(turn(4)),
       send(store, event('after'), event('after too')),
-      store.turn(turn(6)),
+      store.settleAndClaim(turn(6)),
     ])
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     expect(results[1]).toMatchObject({ reason: { code: 'REQUEST_STALE' } })
@@ -84,11 +84,11 @@ describe('a commit', () => {
 
   it('does not happen for a call that fails: nothing of it is left, and no identity is remembered', async () => {
     const store = await open(freshFile())
-    await store.turn(turn(5))
+    await store.settleAndClaim(turn(5))
     const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
     const results = await Promise.allSettled([
       send(store, event('y'), broken),
-      store.turn(turn(4)),
+      store.settleAndClaim(turn(4)),
       send(store, event('z')),
     ])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
@@ -100,17 +100,17 @@ describe('a commit', () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('good'), event('bad'), event('other'))
-    const { claimed } = await store.turn({ ...turn(1), claim: [claimOf()] })
+    const { claimed } = await store.settleAndClaim({ ...turn(1), claim: [createClaimRequest()] })
     const other = connect(file)
     other.exec(
       `create trigger planted before insert on runs when new.key = 'bad' begin select raise(abort, 'planted'); end`,
     )
-    const settle = (...keys: readonly string[]): readonly Settle[] =>
+    const settle = (...keys: readonly string[]): readonly Settlement[] =>
       claimed.filter(({ key }) => keys.includes(key)).map(({ lane, token }) => ({ ...END, lane, token }))
     const results = await Promise.allSettled([
       send(store, event('before')),
-      store.turn({ ...turn(2), settle: settle('good', 'bad') }),
-      store.turn({ ...turn(1), process: 'q', settle: settle('other') }),
+      store.settleAndClaim({ ...turn(2), settle: settle('good', 'bad') }),
+      store.settleAndClaim({ ...turn(1), process: 'q', settle: settle('other') }),
       send(store, event('after')),
     ])
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
@@ -120,7 +120,7 @@ describe('a commit', () => {
     expect(running.map(({ key }) => key).toSorted()).toEqual(['bad', 'good'])
 
     other.exec('drop trigger planted')
-    expect((await store.turn({ ...turn(2), settle: settle('good', 'bad') })).settled).toEqual(['ok', 'ok'])
+    expect((await store.settleAndClaim({ ...turn(2), settle: settle('good', 'bad') })).settled).toEqual(['ok', 'ok'])
     expect(await send(store, event('before'))).toEqual([{ kind: 'repeated' }])
   })
 
@@ -137,17 +137,17 @@ describe('a commit', () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('a'), event('b'))
-    const { claimed } = await store.turn({ ...turn(1), claim: [claimOf()] })
+    const { claimed } = await store.settleAndClaim({ ...turn(1), claim: [createClaimRequest()] })
     const [a, b] = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
     if (a === undefined || b === undefined) throw new TypeError('both were claimed')
     const noReason = { ...a, outcome: { kind: 'dropped', reason: undefined as unknown as string } } as const
     const results = await Promise.allSettled([
-      store.turn({ ...turn(2), settle: [noReason] }),
-      store.turn({ ...turn(1), process: 'q', settle: [b] }),
+      store.settleAndClaim({ ...turn(2), settle: [noReason] }),
+      store.settleAndClaim({ ...turn(1), process: 'q', settle: [b] }),
     ])
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
     expect(connect(file).prepare('select key from runs').all()).toEqual([{ key: 'b' }])
-    expect((await store.turn({ ...turn(2), settle: [a] })).settled).toEqual(['ok'])
+    expect((await store.settleAndClaim({ ...turn(2), settle: [a] })).settled).toEqual(['ok'])
   })
 })
 
@@ -169,25 +169,25 @@ describe('close', () => {
 
   const calls: Readonly<Record<string, (store: Store) => Promise<unknown>>> = {
     append: (store) => store.append({ routes: 1, events: [event('a')] }),
-    unrouted: (store) => store.unrouted({ n: 1, lease: 1, reasons: [], flows: [] }),
+    unrouted: (store) => store.claimUnrouted({ n: 1, lease: 1, reasons: [], flows: [] }),
     place: (store) => store.place({ routes: 1, items: [] }),
-    turn: (store) => store.turn(turn(1)),
+    turn: (store) => store.settleAndClaim(turn(1)),
     renew: (store) => store.renew({ lease: 1, runs: [] }),
-    permits: (store) => store.permits({ process: 'p', lease: 1, wants: [] }),
+    permits: (store) => store.leasePermits({ process: 'p', lease: 1, requests: [] }),
     steer: (store) => store.steer({ what: 'flows', ids: [], act: { kind: 'resume' } }),
     purge: (store) => store.purge({ what: { kind: 'event', id: 'a' }, n: 1 }),
     reserve: (store) => store.reserve({ requests: [] }),
     regulate: (store) => store.regulate({ name: 'l', act: { kind: 'resume' } }),
-    pressure: (store) => store.pressure({ flows: [] }),
-    upkeep: (store) => store.upkeep({ budget: 1, policy: keeping() }),
+    pressure: (store) => store.updatePressure({ flows: [] }),
+    upkeep: (store) => store.maintain({ budget: 1, policy: createRetentionPolicy() }),
     readDocs: (store) => store.readDocs({ kind: 'd', ids: undefined, after: '', n: 1 }),
     writeDocs: (store) => store.writeDocs({ writes: [], raiseRoutes: false, audit: undefined }),
     find: (store) => store.find({ kind: 'events', filter: {}, cursor: '', n: 1 }),
     get: (store) => store.get({ kind: 'events', id: 'a' }),
     count: (store) => store.count({ kind: 'events', filter: {}, cursor: '', atMost: 1 }),
     stats: (store) => store.stats(),
-    bodies: (store) => store.bodies({ events: [] }),
-    feed: (store) => store.feed({ after: 0, n: 1 }),
+    bodies: (store) => store.readBodies({ events: [] }),
+    feed: (store) => store.readFeed({ after: 0, n: 1 }),
   }
 
   it.each(Object.keys(calls))('%s after it is refused with STORE_CLOSED', async (name) => {

@@ -1,7 +1,7 @@
 // What is asked for again and again reads no row of what may be many and long: dead letters, and marks of flows that are gone.
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
-import { mark } from '../../src/store/conformance/vocabulary.ts'
+import { createUnrouted } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
@@ -27,7 +27,7 @@ it('the figures of the store are those of indexes', async () => {
   expect(letters).toHaveLength(2)
   for (const step of letters) expect(step).toContain('COVERING INDEX')
   const marks = await plans('marks', async (store) => {
-    await send(store, event('e', { marks: [mark('unknown-flow', 'gone')] }))
+    await send(store, event('e', { unrouted: [createUnrouted('unknown-flow', 'gone')] }))
     await store.stats()
   })
   expect(marks).toEqual([
@@ -46,11 +46,15 @@ it('dead letters are counted without a look at what they say', async () => {
 })
 
 it('marks to be placed are found by their flow and reason, however many others are due', async () => {
-  const marks = [mark('unknown-flow', 'f'), mark('unknown-flow', 'gone'), mark('key-failed', 'f')]
+  const marks = [
+    createUnrouted('unknown-flow', 'f'),
+    createUnrouted('unknown-flow', 'gone'),
+    createUnrouted('key-failed', 'f'),
+  ]
   const call = { n: 500, lease: 1_000, reasons: ['unknown-flow'], flows: ['f'] } as const
   const found = await plans('marks', async (store) => {
-    await send(store, event('e', { marks }))
-    expect((await store.unrouted(call)).marks.map(({ flow }) => flow)).toEqual(['f'])
+    await send(store, event('e', { unrouted: marks }))
+    expect((await store.claimUnrouted(call)).unrouted.map(({ flow }) => flow)).toEqual(['f'])
   })
   expect(found).toEqual([
     'SCAN marks USING COVERING INDEX marks_due',

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '../../src/errors.ts'
-import { bytes, claimOf, done, newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { encodeText, createClaimRequest, done, createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 
@@ -34,13 +34,13 @@ function fillDisk(slack: number): void {
 }
 
 function bodyOf(name: string): Uint8Array {
-  return bytes(name.repeat(name.endsWith('0') ? 5_000 : 100))
+  return encodeText(name.repeat(name.endsWith('0') ? 5_000 : 100))
 }
 
 /** Some callers of one moment. How many were acknowledged. */
 async function append(store: Store): Promise<number> {
   const calls = Array.from({ length: AT_ONCE }, () => `e${names++}`).map(async (name) => {
-    const event = newEvent(name, { id: name, key: name, body: bodyOf(name) }, Date.now())
+    const event = createEventToStore(name, { id: name, key: name, body: bodyOf(name) }, Date.now())
     try {
       const [result] = (await store.append({ routes: 1, events: [event] })).results
       if (result?.kind !== 'stored') throw new TypeError(`${name} was answered ${result?.kind}`)
@@ -62,9 +62,9 @@ async function untilFull(store: Store): Promise<void> {
 
 /** Of what was acknowledged, what cannot be read; of what was refused, what is there all the same. */
 async function wrong(store: Store): Promise<{ readonly lost: number; readonly there: number }> {
-  const found = (await store.bodies({ events: stored })).bodies
+  const found = (await store.readBodies({ events: stored })).bodies
   const lost = stored.filter((name, at) => Buffer.compare(found[at] ?? new Uint8Array(), bodyOf(name)) !== 0)
-  const there = (await store.bodies({ events: failed })).bodies.filter((body) => body !== undefined)
+  const there = (await store.readBodies({ events: failed })).bodies.filter((body) => body !== undefined)
   return { lost: lost.length, there: there.length }
 }
 
@@ -73,7 +73,14 @@ async function runAll(store: Store): Promise<number> {
   const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   for (let request = 1, leases: readonly { lane: string; token: number }[] = []; ; request++) {
     const settle = leases.map(({ lane, token }) => ({ ...end, lane, token }))
-    const reply = await store.turn({ process: 'p', request, routes: 1, settle, claim: [claimOf()], budget: 0 })
+    const reply = await store.settleAndClaim({
+      process: 'p',
+      request,
+      routes: 1,
+      settle,
+      claim: [createClaimRequest()],
+      budget: 0,
+    })
     leases = reply.claimed
     ran += leases.length
     if (leases.length === 0) return ran
@@ -89,12 +96,12 @@ async function settleWhileFull(): Promise<readonly string[]> {
   const own = join(folder, 'settled.db')
   const store = await openStore(`sqlite:${own}`)
   const fresh = Array.from({ length: SETTLED_AT_ONCE }, (_, n) =>
-    newEvent(`s${n}`, { id: `s${n}`, key: `s${n}`, flow: 'settled' }, Date.now()),
+    createEventToStore(`s${n}`, { id: `s${n}`, key: `s${n}`, flow: 'settled' }, Date.now()),
   )
   await store.append({ routes: 1, events: fresh })
   const call = { process: 's', routes: 1, budget: 0 }
-  const claim = [claimOf({ flow: 'settled', slots: SETTLED_AT_ONCE, lease: 600_000 })]
-  const { claimed } = await store.turn({ ...call, request: 1, settle: [], claim })
+  const claim = [createClaimRequest({ flow: 'settled', maxRuns: SETTLED_AT_ONCE, lease: 600_000 })]
+  const { claimed } = await store.settleAndClaim({ ...call, request: 1, settle: [], claim })
   const outcome = { kind: 'dropped', reason: LONG_REASON } as const
   const end = { outcome, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   const settling = {
@@ -107,11 +114,11 @@ async function settleWhileFull(): Promise<readonly string[]> {
   const dropped = (): number => Number(beside.prepare('select count(*) as n from runs').get()?.['n'])
   const ended: string[] = []
   fillDisk(65_536)
-  const refused = await Promise.allSettled([store.turn(settling), store.renew({ lease: 600_000, runs: [] })])
+  const refused = await Promise.allSettled([store.settleAndClaim(settling), store.renew({ lease: 600_000, runs: [] })])
   for (const one of refused) if (one.status === 'fulfilled') ended.push('settled on a full disk')
   if (dropped() > 0) ended.push('runs of an undone commit are in the file')
   rmSync(ballast)
-  const { settled } = await store.turn(settling)
+  const { settled } = await store.settleAndClaim(settling)
   if (settled.some((answer) => answer !== 'ok')) ended.push(`with space again: ${settled.find((one) => one !== 'ok')}`)
   if (dropped() !== SETTLED_AT_ONCE) ended.push('not all have ended')
   beside.close()

@@ -1,15 +1,17 @@
 // R25: when there is no room, the store says so and acknowledges nothing; what it has it keeps; with room again it goes on.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { claimOf, done, keeping } from '../../src/store/conformance/vocabulary.ts'
-import type { NewEvent, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, createRetentionPolicy } from '../conformance/builders.ts'
+import type { EventToStore, Store } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, freshFolder, open, send } from './scratch.ts'
 
 const BIG = 10_000
 
-function big(name: string): NewEvent {
+function big(name: string): EventToStore {
   return event(name, { body: Buffer.alloc(BIG, name) })
 }
 
@@ -28,7 +30,7 @@ async function fill(store: Store, prefix: string): Promise<readonly string[]> {
 }
 
 async function expectKept(store: Store, names: readonly string[]): Promise<void> {
-  const { bodies } = await store.bodies({ events: names })
+  const { bodies } = await store.readBodies({ events: names })
   for (const [at, name] of names.entries()) expect(bodies[at]).toEqual(new Uint8Array(Buffer.alloc(BIG, name)))
 }
 
@@ -36,9 +38,14 @@ async function expectKept(store: Store, names: readonly string[]): Promise<void>
 async function runAll(store: Store, from = 1): Promise<number> {
   const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   const call = { process: 'p', routes: 1, budget: 0 }
-  const { claimed } = await store.turn({ ...call, request: from, settle: [], claim: [claimOf({ slots: 1_000 })] })
+  const { claimed } = await store.settleAndClaim({
+    ...call,
+    request: from,
+    settle: [],
+    claim: [createClaimRequest({ maxRuns: 1_000 })],
+  })
   const settle = claimed.map(({ lane, token }) => ({ ...end, lane, token }))
-  const { settled } = await store.turn({ ...call, request: from + 1, settle, claim: [] })
+  const { settled } = await store.settleAndClaim({ ...call, request: from + 1, settle, claim: [] })
   return settled.filter((answer) => answer === 'ok').length
 }
 
@@ -48,7 +55,11 @@ describe('maxBytes', () => {
     const store = await open(file, { maxBytes: 1_000_000 })
     const kept = await fill(store, 'a')
     expect(kept.length).toBeGreaterThan(50)
-    await expect(send(store, big('one more'))).rejects.toMatchObject({ code: 'STORE_FULL', status: 507 })
+    await expect(send(store, big('one more'))).rejects.toMatchObject({
+      code: 'STORE_FULL',
+      status: 507,
+      fix: expect.stringContaining('Raise maxBytes') as string,
+    })
     await expectKept(store, kept)
     await store.close()
     const again = await open(file)
@@ -76,7 +87,10 @@ describe('maxBytes', () => {
     for (let n = 0; n < 30; n++) await send(store, big(`first ${n}`))
     expect(await runAll(store)).toBe(30)
     const kept = await fill(store, 'a')
-    const { did } = await store.upkeep({ budget: 10_000, policy: keeping({ events: { '': 0 }, runs: { '': 0 } }) })
+    const { counts: did } = await store.maintain({
+      budget: 10_000,
+      policy: createRetentionPolicy({ events: { '': 0 }, runs: { '': 0 } }),
+    })
     expect(did.events).toBe(30)
     const more = await fill(store, 'b')
     expect(more.length).toBeGreaterThan(20)
@@ -105,7 +119,8 @@ function onSmallDisk(folder: string, ...command: readonly string[]): { status: n
   })
 }
 
-const possible = process.platform === 'linux' && onSmallDisk(freshFolder(), 'true').status === 0
+const possible =
+  process.platform === 'linux' && onSmallDisk(join(tmpdir(), `sluice-disk-${process.pid}`), 'true').status === 0
 const why = possible ? '' : ' (SKIPPED: this system lets us mount no file system of our own)'
 
 describe('a full disk', () => {

@@ -29,31 +29,31 @@ function opened(...counts: readonly number[]): { readonly filter: IdentityFilter
 
 it('knows a range from the first question on, and asks for it once', () => {
   const { filter, looks } = opened(3, 0)
-  expect([0, 1, 2, 3, 4].map((n) => filter.mayHave(n * STEP))).toEqual([true, true, true, false, false])
-  expect(filter.mayHave(WIDTH)).toBe(false)
+  expect([0, 1, 2, 3, 4].map((n) => filter.mayContain(n * STEP))).toEqual([true, true, true, false, false])
+  expect(filter.mayContain(WIDTH)).toBe(false)
   expect(looks()).toBe(2)
 })
 
 it('begins no further look in a commit that has seen a full range of rows; what it has not looked at may be there', () => {
   const { filter, looks } = opened(8_000, 8_000, 8_000)
-  const absent = (range: number): boolean => filter.mayHave(range * WIDTH + 9_000 * STEP)
+  const absent = (range: number): boolean => filter.mayContain(range * WIDTH + 9_000 * STEP)
   expect([absent(0), absent(1), absent(2)]).toEqual([false, false, true])
-  filter.letGo('committed')
+  filter.afterTransaction('committed')
   expect([absent(0), absent(1), absent(2)]).toEqual([false, false, false])
   expect(looks()).toBe(3)
 })
 
 it('asks the index itself where a range has too many', () => {
   const { filter } = opened(8_193)
-  expect(filter.mayHave(30_000 * STEP)).toBe(true)
+  expect(filter.mayContain(30_000 * STEP)).toBe(true)
 })
 
 it('hears of what is written, and forgets all of it with a commit that is undone', () => {
   const { filter, looks } = opened(0)
-  expect(filter.mayHave(5 * STEP)).toBe(false)
+  expect(filter.mayContain(5 * STEP)).toBe(false)
   filter.add(5 * STEP)
-  expect(filter.mayHave(5 * STEP)).toBe(true)
-  filter.letGo('rolled-back')
-  expect(filter.mayHave(5 * STEP)).toBe(false)
+  expect(filter.mayContain(5 * STEP)).toBe(true)
+  filter.afterTransaction('rolled-back')
+  expect(filter.mayContain(5 * STEP)).toBe(false)
   expect(looks()).toBe(2)
 })

@@ -1,12 +1,21 @@
 // One process works on a file, any number read it. Whoever may not is told at once, and why.
 import { once } from 'node:events'
-import { chmodSync, symlinkSync } from 'node:fs'
+import { chmodSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
+import { createClaimRequest } from '../conformance/builders.ts'
+import type { SettleAndClaimCall } from '../../src/store/contract/index.ts'
 import type { Opening } from './open-child.ts'
 import { connect, event, firstLine, freshFile, freshFolder, open, send, start } from './scratch.ts'
 
 const NOBODY = 65_534
+/** After so long a process looks at its files again. */
+const LOOK = 1_000
+
+function claimAll(request: number): SettleAndClaimCall {
+  return { process: 'p', request, routes: 1, settle: [], claim: [createClaimRequest()], budget: 1_000 }
+}
 
 async function elsewhere(file: string, how: 'read' | 'work', user: number | '' = ''): Promise<Opening> {
   return firstLine<Opening>(start('open-child.ts', [file, String(user), how, 'leave']))
@@ -53,6 +62,65 @@ describe('a second working process', () => {
     await once(holder, 'exit')
     const store = await open(file)
     expect((await store.get({ kind: 'events', id: 'held' })).item?.id).toBe('held')
+  })
+})
+
+describe('a process whose lock file is removed', () => {
+  it('writes nothing more once another one has taken the file over', async () => {
+    const file = freshFile()
+    // Its clock stands: it does not look at its files again.
+    const first = await open(file, { clock: new VirtualClock() })
+    await send(first, event('a'), event('b'))
+    rmSync(`${file}-lock`)
+    const second = await open(file, { clock: new VirtualClock() })
+    await expect(send(first, event('c'))).rejects.toMatchObject({ code: 'STORE_TAKEN' })
+    await expect(first.settleAndClaim(claimAll(1))).rejects.toMatchObject({ code: 'STORE_TAKEN' })
+    expect(await send(second, event('d'))).toEqual([{ kind: 'stored' }])
+    expect((await second.settleAndClaim(claimAll(1))).claimed.map(({ key }) => key).toSorted()).toEqual(['a', 'b', 'd'])
+    expect(await second.count({ kind: 'events', filter: {}, cursor: '', atMost: 9 })).toMatchObject({ count: 3 })
+    await expect(send(first, event('e'))).rejects.toMatchObject({ code: 'STORE_TAKEN' })
+    await first.close()
+    expect(await send(second, event('f'))).toEqual([{ kind: 'stored' }])
+    expect(connect(file).prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' })
+  })
+
+  it('of calls that share a commit after that, none is done', async () => {
+    const file = freshFile()
+    const first = await open(file, { clock: new VirtualClock() })
+    rmSync(`${file}-lock`)
+    const second = await open(file)
+    const calls = await Promise.allSettled(['a', 'b', 'c'].map((name) => send(first, event(name))))
+    expect(calls.map((call) => call.status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(await second.count({ kind: 'events', filter: {}, cursor: '', atMost: 9 })).toMatchObject({ count: 0 })
+  })
+
+  it('takes the lock again at its next look, and keeps others out as before', async () => {
+    const file = freshFile()
+    const clock = new VirtualClock()
+    const store = await open(file, { clock })
+    for (const name of ['a', 'b']) {
+      rmSync(`${file}-lock`)
+      clock.advance(LOOK)
+      expect(await send(store, event(name))).toEqual([{ kind: 'stored' }])
+      await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
+    }
+    await store.close()
+    expect(await send(await open(file), event('c'))).toEqual([{ kind: 'stored' }])
+  })
+
+  it('goes on while somebody has the lock who does not work on the file', async () => {
+    const file = freshFile()
+    const clock = new VirtualClock()
+    const store = await open(file, { clock })
+    rmSync(`${file}-lock`)
+    const other = connect(`${file}-lock`)
+    other.exec('begin exclusive')
+    clock.advance(LOOK)
+    expect(await send(store, event('a'))).toEqual([{ kind: 'stored' }])
+    other.close()
+    clock.advance(LOOK)
+    expect(await send(store, event('b'))).toEqual([{ kind: 'stored' }])
+    await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
   })
 })
 

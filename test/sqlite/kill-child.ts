@@ -1,8 +1,14 @@
 // The process that is killed: appends, claims and settles as fast as it can, and says so, line by line, before each call
 // and after each answer. Arguments: file, seed, number of the cycle, known events to be sent again.
 import { writeSync } from 'node:fs'
-import { claimOf, done, partial, released, retry } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, NewEvent, Settle, TurnCall, TurnReply } from '../../src/store/contract/index.ts'
+import { createClaimRequest, done, partial, released, retry } from '../conformance/builders.ts'
+import type {
+  LeasedRun,
+  EventToStore,
+  Settlement,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+} from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { Chance, eventOf, FLOW, LEASE, seedOf, sent, type Ended, type Line } from './kill-load.ts'
 
@@ -41,7 +47,7 @@ function freshId(): string {
 // Appending
 
 interface Item {
-  readonly event: NewEvent
+  readonly event: EventToStore
   /** The id of the known event it repeats. */
   readonly of?: string
 }
@@ -82,8 +88,8 @@ const END = { whileRunning: 'window', keep: 0, attempt: undefined, publish: [] }
 const NOTHING = { retry: [], dead: [], publish: [] }
 
 /** What becomes of a run, by chance; one in thirty is forgotten, and its lease lapses. */
-function endOf(lease: Lease, chance: Chance): readonly (readonly [Settle, Ended])[] {
-  const { run, lane, token } = lease
+function endOf(lease: LeasedRun, chance: Chance): readonly (readonly [Settlement, Ended])[] {
+  const { runId: run, lane, token } = lease
   const events = lease.events.map((event) => event.id)
   const base = { ...END, lane, token }
   const ended = { run, lane, events, ...NOTHING }
@@ -133,15 +139,17 @@ function endOf(lease: Lease, chance: Chance): readonly (readonly [Settle, Ended]
 }
 
 async function workForEver(name: string, chance: Chance): Promise<never> {
-  const claim = [claimOf({ flow: FLOW, slots: 40, failing: 10, suspects: 5, maxEvents: 40, lease: LEASE })]
-  let leases: readonly Lease[] = []
+  const claim = [
+    createClaimRequest({ flow: FLOW, maxRuns: 40, maxFailing: 10, maxSuspects: 5, maxEvents: 40, lease: LEASE }),
+  ]
+  let leases: readonly LeasedRun[] = []
   for (let request = 1; ; request++) {
     const ends = leases.flatMap((lease) => endOf(lease, chance))
     const n = calls++
     tell({ kind: 'settling', n, ends: ends.map(([, ended]) => ended) })
     const settle = ends.map(([settlement]) => settlement)
-    const call: TurnCall = { process: name, request, routes, settle, claim, budget: 1_000_000 }
-    const reply = await store.turn(call)
+    const call: SettleAndClaimCall = { process: name, request, routes, settle, claim, budget: 1_000_000 }
+    const reply = await store.settleAndClaim(call)
     tell({ kind: 'settled', n, answers: reply.settled })
     tellClaimed(reply)
     if (chance.happens(0.03)) await repeat(call, reply)
@@ -149,16 +157,16 @@ async function workForEver(name: string, chance: Chance): Promise<never> {
   }
 }
 
-function tellClaimed({ claimed, crashed }: TurnReply): void {
-  const runs = claimed.map(({ run, lane, token, tries, lapses, events }) => {
+function tellClaimed({ claimed, crashed }: SettleAndClaimReply): void {
+  const runs = claimed.map(({ runId: run, lane, token, tries, lapses, events }) => {
     return { run, lane, token, tries, lapses, events: events.map((event) => event.id) }
   })
   tell({ kind: 'claimed', runs, crashed: crashed.map(({ run }) => run) })
 }
 
 /** As after a lost reply: the same number gives the same answer. */
-async function repeat(call: TurnCall, first: TurnReply): Promise<void> {
-  const second = await store.turn(call)
+async function repeat(call: SettleAndClaimCall, first: SettleAndClaimReply): Promise<void> {
+  const second = await store.settleAndClaim(call)
   const tokens = new Set(first.claimed.map((lease) => lease.token))
   const same = second.settled.join() === first.settled.join() && second.claimed.every(({ token }) => tokens.has(token))
   if (!same) tell({ kind: 'wrong', what: `turn ${call.request} of ${call.process} answered something else` })

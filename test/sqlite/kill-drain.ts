@@ -1,6 +1,6 @@
 // Runs what killed processes left behind.
 import { systemClock } from '../../src/clock.ts'
-import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
+import { createClaimRequest, done } from '../conformance/builders.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { Ledger } from './kill-ledger.ts'
 import { FLOW, LEASE, type Ended } from './kill-load.ts'
@@ -12,7 +12,7 @@ const MOST_TURNS = 5_000
 export async function drain(file: string, ledger: Ledger): Promise<void> {
   let now = Date.now()
   const store = await openStore(`sqlite:${file}`, { clock: { ...systemClock, now: () => now } })
-  const claim = [claimOf({ flow: FLOW, lease: 60_000 })]
+  const claim = [createClaimRequest({ flow: FLOW, lease: 60_000 })]
   const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   let ends: readonly (Ended & { readonly token: number })[] = []
   for (let request = 1; ; request++) {
@@ -24,9 +24,9 @@ export async function drain(file: string, ledger: Ledger): Promise<void> {
     ledger.hear({ kind: 'settling', n: -request, ends })
     const settle = ends.map(({ lane, token }) => ({ ...end, lane, token }))
     const call = { process: 'drain', request, routes: 1, settle, claim, budget: 0 }
-    const { settled, claimed, crashed, heads } = await store.turn(call)
+    const { settled, claimed, crashed, nextDeadlines: heads } = await store.settleAndClaim(call)
     ledger.hear({ kind: 'settled', n: -request, answers: settled })
-    ends = claimed.map(({ run, lane, token, tries, lapses, events: batch }) => {
+    ends = claimed.map(({ runId: run, lane, token, tries, lapses, events: batch }) => {
       const events = batch.map((event) => event.id)
       ledger.hear({ kind: 'claimed', runs: [{ run, lane, token, tries, lapses, events }], crashed: [] })
       return { run, lane, token, kind: 'done', events, retry: [], dead: [], publish: [] }

@@ -1,7 +1,7 @@
 // What the process that is killed sends, and the lines in which it says so: shared by it and by those who watch it.
-import { ownLaneId, type LaneId } from '../../src/model/identity.ts'
-import { newEvent, place } from '../../src/store/conformance/vocabulary.ts'
-import type { NewEvent, Place } from '../../src/store/contract/index.ts'
+import { keylessLaneId, type LaneId } from '../../src/model/identity.ts'
+import { createEventToStore, createPlacement } from '../conformance/builders.ts'
+import type { EventToStore, Placement } from '../../src/store/contract/index.ts'
 
 export const FLOW = 'flow'
 export const LEASE = 200
@@ -81,15 +81,15 @@ export function seedOf(text: string): number {
 const KEYS = 8
 
 /** To a lane of its own, to a debounced lane it shares with others, or to both; this too follows from the id. */
-export function eventOf(id: string, now: number): NewEvent {
+export function eventOf(id: string, now: number): EventToStore {
   const chance = new Chance(seedOf(`places of ${id}`))
-  const keyed = place({ flow: FLOW, key: `k${chance.below(KEYS)}`, quiet: chance.below(51) })
-  const own: Place = { ...place({ flow: FLOW, key: id }), lane: ownLaneId(FLOW, id) }
+  const keyed = createPlacement({ flow: FLOW, key: `k${chance.below(KEYS)}`, quiet: chance.below(51) })
+  const own: Placement = { ...createPlacement({ flow: FLOW, key: id }), lane: keylessLaneId(FLOW, id) }
   const kind = chance.next()
   const places = kind < 0.45 ? [own] : kind < 0.9 ? [keyed] : [own, keyed]
-  return { ...newEvent(id, { id, body: bodyOf(id), request: `POST /in\n${id}` }, now), places }
+  return { ...createEventToStore(id, { id, body: bodyOf(id), request: `POST /in\n${id}` }, now), placements: places }
 }
 
-export function sent(event: NewEvent): Sent {
-  return [event.id, event.places.map((one) => one.lane)]
+export function sent(event: EventToStore): Sent {
+  return [event.id, event.placements.map((one) => one.lane)]
 }

@@ -135,12 +135,12 @@ export function inspect(file: string, act: (look: Look) => void): void {
   }
 }
 
-/** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,…` */
+/** `<how many elsewhere>;<how many here>;<pos>,<event>,<size>,<cap>,…` */
 function near(here: string): readonly number[] {
   return eventsIn(here.split(';')[2] ?? '')
 }
 
-/** `<row>,<tail>,<waiting>,` five more numbers of the lane, then `<pos>,<event>,<size>,…` */
+/** `<row>,<tail>,<waiting>,` five more numbers of the lane, then `<pos>,<event>,<size>,<cap>,…` */
 function pushedIn(entry: string): PushedSeen {
   const cells = entry.split(',')
   const [row = 0, tail = 0, waiting = 0] = cells.map(Number)
@@ -150,7 +150,7 @@ function pushedIn(entry: string): PushedSeen {
 /** Of those that come after a position. */
 function eventsIn(list: string, after = -1): readonly number[] {
   const cells = list.split(',').map(Number)
-  return cells.flatMap((cell, at) => (at % 3 === 1 && (cells[at - 1] ?? 0) > after ? [cell] : []))
+  return cells.flatMap((cell, at) => (at % 4 === 1 && (cells[at - 1] ?? 0) > after ? [cell] : []))
 }
 
 /** `<elsewhere>/<taken up to>;…`, or `<elsewhere>;…` */

@@ -1,8 +1,8 @@
 // The runs of a lane are found although the list of them is written late: in this process, after a start, and by who only reads.
 import { expect, it } from 'vitest'
-import { laneId, ownLaneId, type LaneId } from '../../src/model/identity.ts'
-import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, NewEvent, Settle, Store } from '../../src/store/contract/index.ts'
+import { laneId, keylessLaneId, type LaneId } from '../../src/model/identity.ts'
+import { createClaimRequest, done } from '../conformance/builders.ts'
+import type { LeasedRun, EventToStore, Settlement, Store } from '../../src/store/contract/index.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
@@ -12,10 +12,12 @@ const EVENTS = 12_000
 const AT_ONCE = 500
 
 /** Every third has no key. */
-function nth(n: number): NewEvent {
+function nth(n: number): EventToStore {
   const made = event(`e${n}`, { flow: FLOW, key: `k${n % KEYS}`, quiet: 0, max: 0 })
-  const lane = ownLaneId(FLOW, `0123456789${n}`)
-  return n % 3 === 0 ? { ...made, places: made.places.map((place) => ({ ...place, lane, key: `own ${n}` })) } : made
+  const lane = keylessLaneId(FLOW, `0123456789${n}`)
+  return n % 3 === 0
+    ? { ...made, placements: made.placements.map((place) => ({ ...place, lane, key: `own ${n}` })) }
+    : made
 }
 
 async function sent(store: Store, from: number, to: number): Promise<void> {
@@ -25,10 +27,10 @@ async function sent(store: Store, from: number, to: number): Promise<void> {
 
 let request = 0
 
-async function turn(store: Store, settle: readonly Settle[], slots = AT_ONCE): Promise<readonly Lease[]> {
-  const claim = [claimOf({ flow: FLOW, slots, maxEvents: 1 })]
+async function turn(store: Store, settle: readonly Settlement[], slots = AT_ONCE): Promise<readonly LeasedRun[]> {
+  const claim = [createClaimRequest({ flow: FLOW, maxRuns: slots, maxEvents: 1 })]
   const call = { process: 'p', request: ++request, routes: 1, settle, claim, budget: 1_000_000 }
-  return (await store.turn(call)).claimed
+  return (await store.settleAndClaim(call)).claimed
 }
 
 /** All that is due; how often each lane ran. */
@@ -71,7 +73,7 @@ it('all are found, also those that are in memory only, that were read again, and
   const runs = await ran(store)
   expect([...runs.values()].reduce((sum, count) => sum + count, 0)).toBe(EVENTS)
   const withKey = [laneId(FLOW, 'k1'), laneId(FLOW, 'k37')]
-  const asked = [...withKey, ownLaneId(FLOW, '01234567890'), ownLaneId(FLOW, '012345678911997')]
+  const asked = [...withKey, keylessLaneId(FLOW, '01234567890'), keylessLaneId(FLOW, '012345678911997')]
   const real = asked.map((lane) => runs.get(lane))
   expect(real).toEqual([200, 200, 1, 1])
 
@@ -99,10 +101,10 @@ it('has none in the list that is gone with its time, or whose end was undone', a
   const store = await open(file)
   await sent(store, 0, 30)
   await ran(store)
-  const policy = { events: { '': 0 }, runs: { '': 0 }, letters: 1e12, bytes: 1e12, lanesPerTenant: {} }
+  const policy = { events: { '': 0 }, runs: { '': 0 }, deadLetters: 1e12, bytes: 1e12, lanesPerTenant: {} }
   // Events first: their runs stay as long as they do.
-  const gone = [await store.upkeep({ budget: 1_000, policy }), await store.upkeep({ budget: 1_000, policy })]
-  expect(gone.reduce((sum, { did }) => sum + did.runs, 0)).toBe(30)
+  const gone = [await store.maintain({ budget: 1_000, policy }), await store.maintain({ budget: 1_000, policy })]
+  expect(gone.reduce((sum, { counts: did }) => sum + did.runs, 0)).toBe(30)
 
   const db = connect(file)
   await sent(store, 31, 32)

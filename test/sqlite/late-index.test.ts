@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
-import { LateIndex } from '../../src/store/sqlite/late-index.ts'
+import { WriteBehindIndex } from '../../src/store/sqlite/write-behind-index.ts'
 import { number, Statements, text } from '../../src/store/sqlite/statements.ts'
 
 const NAMES = Array.from({ length: 300 }, (_, n) => laneId('flow', `key ${n}`))
@@ -41,7 +41,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class Scene {
   readonly db = new DatabaseSync(':memory:')
   sql = new Statements(this.db)
-  index: LateIndex<string>
+  index: WriteBehindIndex<string>
   known = new Map<number, string>()
   #committed = new Map<number, string>()
   #drawn = 100_000
@@ -52,8 +52,8 @@ class Scene {
     this.index = this.#opened()
   }
 
-  #opened(): LateIndex<string> {
-    return new LateIndex(this.sql, {
+  #opened(): WriteBehindIndex<string> {
+    return new WriteBehindIndex(this.sql, {
       insert: 'insert or ignore into lane_runs (lane, run)',
       keyOf: (lane) => lane,
       round: ROUND,
@@ -85,7 +85,7 @@ class Scene {
         return
       }
       case 'pass':
-        for (let n = 0; n < one.count; n++) this.index.pass((this.#drawn += 3))
+        for (let n = 0; n < one.count; n++) this.index.advance((this.#drawn += 3))
         return
       case 'commit':
         return this.#end('committed')
@@ -111,21 +111,21 @@ class Scene {
 
   #end(how: 'committed' | 'rolled-back'): void {
     if (how === 'committed') {
-      this.sql.catchUp()
+      this.sql.flush()
       this.#committed = new Map(this.known)
     } else {
-      this.sql.forget()
+      this.sql.discardBatched()
       this.known = new Map(this.#committed)
     }
     this.db.exec(how === 'committed' ? 'commit' : 'rollback')
-    this.index.letGo(how)
+    this.index.afterTransaction(how)
     this.db.exec('begin')
   }
 
   check(): void {
     const found = new Set<string>()
     for (const [name, n] of this.sql.all('select lane, run from lane_runs')) found.add(`${text(name)} ${number(n)}`)
-    for (const name of NAMES) for (const n of this.index.of(name)) found.add(`${name} ${n}`)
+    for (const name of NAMES) for (const n of this.index.find(name)) found.add(`${name} ${n}`)
     expect([...found].toSorted()).toEqual(Array.from(this.known, ([n, name]) => `${name} ${n}`).toSorted())
   }
 
@@ -162,7 +162,7 @@ it('has few that are not written, whoever comes: also where nearly all do withou
   expect(scene.unlisted).toBe(0)
   // And the next ones wait as ever.
   scene.do({ kind: 'add', name: 0, count: 1, back: 0 })
-  expect(scene.index.of(NAMES[0] ?? '')).toHaveLength(1)
+  expect(scene.index.find(NAMES[0] ?? '')).toHaveLength(1)
 })
 
 it('has few that are not written, also where some come ever later than they were drawn', () => {
@@ -205,17 +205,17 @@ it('a name that all come under is written again and again, not all of it at once
   const [name = ''] = NAMES
   for (let n = 0; n < 3 * ROUND; n++) {
     scene.index.add(name, 10_000 + n)
-    expect(scene.index.of(name).length).toBeLessThan(ROUND / 16)
+    expect(scene.index.find(name).length).toBeLessThan(ROUND / 16)
   }
 })
 
 it('memory is filled, also where all are of one name', () => {
   const scene = new Scene()
   const [name = ''] = NAMES
-  for (let n = 0; n < 50_000; n++) scene.sql.behind(RUN, [n, name, '', '', 0, 0, ''])
+  for (let n = 0; n < 50_000; n++) scene.sql.runBatched(RUN, [n, name, '', '', 0, 0, ''])
   scene.do({ kind: 'commit' })
   scene.do({ kind: 'crash' })
-  expect(scene.index.of(name)).toHaveLength(50_000)
+  expect(scene.index.find(name)).toHaveLength(50_000)
 })
 
 const RUN = 'insert into runs (n, lane, flow, key, started, ended, events)'

@@ -2,7 +2,7 @@
 // call of the store is served meanwhile.
 import { describe, expect, it } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
-import { claimOf, partial } from '../../src/store/conformance/vocabulary.ts'
+import { createClaimRequest, partial } from '../conformance/builders.ts'
 import type { PurgeCall, Store } from '../../src/store/contract/index.ts'
 import { event, freshFile, open, send } from './scratch.ts'
 
@@ -36,14 +36,14 @@ describe('a long line on SQLite', () => {
 
   it('of which a run takes all, and says of each that it failed', async () => {
     const store = await waiting(40_000)
-    const claim = [claimOf({ maxEvents: 40_000, maxBytes: 1e9 })]
-    const { claimed } = await store.turn({ ...TURN, request: 1, settle: [], claim })
+    const claim = [createClaimRequest({ maxEvents: 40_000, maxBytes: 1e9 })]
+    const { claimed } = await store.settleAndClaim({ ...TURN, request: 1, settle: [], claim })
     const [run] = claimed
     expect(run?.events).toHaveLength(40_000)
     const outcome = partial({ retry: (run?.events ?? []).map(({ id }) => id) })
     const ended = { lane: run?.lane ?? '', token: run?.token ?? 0, outcome, whileRunning: 'window', keep: 0 } as const
     const settle = [{ ...ended, attempt: undefined, publish: [] }]
-    const took = await timed(() => store.turn({ ...TURN, request: 2, settle, claim: [] }))
+    const took = await timed(() => store.settleAndClaim({ ...TURN, request: 2, settle, claim: [] }))
     expect(took).toBeLessThan(4_000)
   })
 })

@@ -2,10 +2,10 @@
 import { copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { OpenOptions } from '../../src/store/open.ts'
+import type { OpenStoreOptions } from '../../src/store/open.ts'
 import { connect, event, freshFile, freshFolder, hashOf, open, send } from './scratch.ts'
 
-async function refused(file: string, code: string, options: OpenOptions = {}): Promise<void> {
+async function refused(file: string, code: string, options: OpenStoreOptions = {}): Promise<void> {
   const before = [hashOf(file), statSync(file).mtimeMs]
   await expect(open(file, options)).rejects.toMatchObject({
     code,
@@ -41,7 +41,10 @@ describe('not a database', () => {
   })
 
   it('a folder is refused', async () => {
-    await expect(open(freshFolder())).rejects.toMatchObject({ code: 'STORE_UNWRITABLE' })
+    await expect(open(freshFolder())).rejects.toMatchObject({
+      code: 'STORE_UNWRITABLE',
+      fix: 'Choose another path, or move the existing file away.',
+    })
   })
 })
 

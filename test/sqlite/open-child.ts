@@ -2,7 +2,7 @@
 // Arguments: file, the user to become ('' for none), 'read' or 'work', 'hold' or 'leave'.
 import { performance } from 'node:perf_hooks'
 import { SluiceError } from '../../src/errors.ts'
-import { newEvent } from '../../src/store/conformance/vocabulary.ts'
+import { createEventToStore } from '../conformance/builders.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const [file = '', user = '', how = 'work', then = 'leave'] = process.argv.slice(2)
@@ -24,7 +24,8 @@ const begin = performance.now()
 try {
   const store = await openSqliteStore({ file, readOnly: how === 'read' })
   const ms = performance.now() - begin
-  if (how === 'work') await store.append({ routes: 1, events: [newEvent('held', { id: 'held' }, Date.now())] })
+  if (how === 'work')
+    await store.append({ routes: 1, events: [createEventToStore('held', { id: 'held' }, Date.now())] })
   tell({ ms, events: (await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 1_000 })).count })
   if (then === 'hold') setInterval(() => {}, 60_000)
   else await store.close()

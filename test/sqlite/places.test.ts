@@ -4,10 +4,11 @@ import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
+import { NEVER } from '../../src/clock.ts'
 import { laneId } from '../../src/model/identity.ts'
-import { emptyLane, type Rank } from '../../src/model/lane.ts'
-import type { PlaceRow } from '../../src/store/rules/tables.ts'
-import { SqlitePlaces } from '../../src/store/sqlite/places.ts'
+import { createLane, type Rank } from '../../src/model/lane.ts'
+import type { WaitingPlacement } from '../../src/store/core/tables.ts'
+import { SqlitePlacements } from '../../src/store/sqlite/placements.ts'
 import { Statements } from '../../src/store/sqlite/statements.ts'
 
 type Step =
@@ -37,14 +38,14 @@ const LAST_OF_A_LIST_REMOVED: Step[] = [
 ]
 
 class Scene {
-  readonly places: SqlitePlaces
+  readonly places: SqlitePlacements
   readonly db = new DatabaseSync(':memory:')
-  readonly waiting: [PlaceRow[], PlaceRow[]] = [[], []]
-  lane = { ...emptyLane({ id: laneId('f', 'k'), flow: 'f', key: 'k', tenant: '', group: '' }), row: 7 }
+  readonly waiting: [WaitingPlacement[], WaitingPlacement[]] = [[], []]
+  lane = { ...createLane({ id: laneId('f', 'k'), flow: 'f', key: 'k', tenant: '', group: '' }), row: 7 }
 
   constructor() {
     this.db.exec(readFileSync(new URL('../../src/store/sqlite/migrations/0001.sql', import.meta.url), 'utf8'))
-    this.places = new SqlitePlaces(new Statements(this.db))
+    this.places = new SqlitePlacements(new Statements(this.db))
   }
 
   do(one: Step): void {
@@ -53,14 +54,14 @@ class Scene {
         for (let n = 0; n < one.count; n++) {
           const pos = this.lane.tail + 1
           this.lane = { ...this.lane, tail: pos }
-          const place = { pos, event: pos * 10, size: pos % 7 }
+          const place = { pos, event: pos * 10, size: pos % 7, cap: pos % 5 === 0 ? NEVER : pos * 100 }
           this.places.add(this.lane, one.rank, place)
           this.waiting[one.rank].push(place)
         }
         return
       case 'take': {
         const taken = this.waiting[one.rank].splice(0, one.count)
-        if (taken.length > 0) expect(this.places.take(this.lane, one.rank, taken.at(-1)?.pos ?? 0)).toEqual(taken)
+        if (taken.length > 0) expect(this.places.takeUpTo(this.lane, one.rank, taken.at(-1)?.pos ?? 0)).toEqual(taken)
         return
       }
       case 'remove': {
@@ -70,9 +71,9 @@ class Scene {
         return
       }
       case 'read again': {
-        const inRow = this.places.written(this.lane.row)
-        this.places.letGo()
-        this.places.read(this.lane.row, inRow)
+        const inRow = this.places.serializeRow(this.lane.row)
+        this.places.clear()
+        this.places.loadRow(this.lane.row, inRow)
       }
     }
   }
@@ -80,10 +81,10 @@ class Scene {
   check(): void {
     for (const rank of [0, 1] as const) {
       const all = this.waiting[rank]
-      for (const n of [1, 5, 40, 1_000]) expect(this.places.first(this.lane, rank, n)).toEqual(all.slice(0, n))
+      for (const n of [1, 5, 40, 1_000]) expect(this.places.findFirst(this.lane, rank, n)).toEqual(all.slice(0, n))
       for (const at of [0, 3, 31, 32, 33, all.length - 1]) {
         const pos = all[at]?.pos
-        if (pos !== undefined) expect(this.places.upto(this.lane, rank, pos)).toEqual(all.slice(0, at + 1))
+        if (pos !== undefined) expect(this.places.findUpTo(this.lane, rank, pos)).toEqual(all.slice(0, at + 1))
       }
     }
   }
@@ -115,7 +116,7 @@ describe('places on SQLite', () => {
     scene.do({ kind: 'read again' })
     const lists = scene.listed
     for (let run = 0; run < 3_000; run++) {
-      scene.places.first(scene.lane, 0, 1)
+      scene.places.findFirst(scene.lane, 0, 1)
       scene.do({ kind: 'take', rank: 0, count: 1 })
     }
     // Of each list one delete, and nothing else.
@@ -128,6 +129,6 @@ describe('places on SQLite', () => {
     const [last, ...others] = scene.waiting[0].toReversed()
     const positions = others.map(({ pos }) => pos)
     scene.places.remove(scene.lane, 0, positions)
-    expect(scene.places.first(scene.lane, 0, 10)).toEqual([last])
+    expect(scene.places.findFirst(scene.lane, 0, 10)).toEqual([last])
   })
 })

@@ -1,7 +1,7 @@
 // Lanes whose rows are behind: whatever was acknowledged is there after a crash, on its deadline and in its order.
 import { copyFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { claimOf } from '../../src/store/conformance/vocabulary.ts'
+import { createClaimRequest } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
@@ -20,8 +20,8 @@ function behind(file: string): number {
 }
 
 async function claimed(store: Store): Promise<readonly (readonly [string, readonly string[]])[]> {
-  const claim = [claimOf({ slots: 10_000, maxEvents: 10_000 })]
-  const reply = await store.turn({ process: 'p', request: 1, routes: 1, settle: [], claim, budget: 1e9 })
+  const claim = [createClaimRequest({ maxRuns: 10_000, maxEvents: 10_000 })]
+  const reply = await store.settleAndClaim({ process: 'p', request: 1, routes: 1, settle: [], claim, budget: 1e9 })
   return reply.claimed.map((lease) => [lease.key, lease.events.map((one) => one.id)] as const)
 }
 
@@ -69,7 +69,7 @@ describe('lanes that were pushed back', () => {
     const sent = clock.now() - 100
     const before = behind(file)
     expect(before).toBeGreaterThan(0)
-    expect((await store.feed({ after: 0, n: 10 })).changes).toHaveLength(2)
+    expect((await store.readFeed({ after: 0, n: 10 })).changes).toHaveLength(2)
     expect(behind(file)).toBe(before)
     expect((await store.stats()).flows.map(({ due }) => due)).toEqual([sent + QUIET.quiet])
     expect(behind(file)).toBe(before)

@@ -1,8 +1,8 @@
 // What a restart must not change: deadlines beyond any timer, keys and payloads that somebody would have mangled.
 import { describe, expect, it } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
-import { bytes, claimOf, DAY, done } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, Store } from '../../src/store/contract/index.ts'
+import { encodeText, createClaimRequest, DAY, done } from '../conformance/builders.ts'
+import type { LeasedRun, Store } from '../../src/store/contract/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { event, freshFile, open, send } from './scratch.ts'
 
@@ -10,12 +10,12 @@ const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined
 let requests = 0
 
 /** Claims what is due, and settles it. */
-async function runDue(store: Store): Promise<readonly Lease[]> {
+async function runDue(store: Store): Promise<readonly LeasedRun[]> {
   const call = { process: 'p', routes: 1, budget: 64_000_000 }
-  const claim = [claimOf({ slots: 100_000 })]
-  const { claimed } = await store.turn({ ...call, request: ++requests, settle: [], claim })
+  const claim = [createClaimRequest({ maxRuns: 100_000 })]
+  const { claimed } = await store.settleAndClaim({ ...call, request: ++requests, settle: [], claim })
   const settle = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
-  await store.turn({ ...call, request: ++requests, settle, claim: [] })
+  await store.settleAndClaim({ ...call, request: ++requests, settle, claim: [] })
   return claimed
 }
 
@@ -105,7 +105,7 @@ describe('keys', () => {
       event('d'),
     )
     expect(answers.map((answer) => answer.kind)).toEqual(['stored', 'refused', 'refused', 'stored'])
-    expect(answers[1]).toMatchObject({ field: 'places.key' })
+    expect(answers[1]).toMatchObject({ field: 'placements.key' })
     expect((await store.get({ kind: 'events', id: 'b' })).item).toBeUndefined()
   })
 
@@ -120,10 +120,10 @@ describe('keys', () => {
 describe('payloads', () => {
   const payloads = [
     new Uint8Array(),
-    bytes('[]'),
-    bytes('{}'),
+    encodeText('[]'),
+    encodeText('{}'),
     new Uint8Array([0, 97, 0, 0, 98, 0]),
-    bytes('{"a":"👩‍👩‍👧‍👦"}'),
+    encodeText('{"a":"👩‍👩‍👧‍👦"}'),
     new Uint8Array([0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0, 0x80]),
     Uint8Array.from({ length: 1_048_576 }, (_, n) => (n * 31 + (n >> 8)) % 256),
   ]
@@ -134,11 +134,11 @@ describe('payloads', () => {
     await send(first, ...payloads.map((body, n) => event(`e${n}`, { body, dedupe: `d${n}` })))
     await first.close()
     const second = await open(file)
-    const { bodies } = await second.bodies({ events: payloads.map((_, n) => `e${n}`) })
+    const { bodies } = await second.readBodies({ events: payloads.map((_, n) => `e${n}`) })
     const claimed = (await runDue(second)).flatMap((run) => run.events.map((one) => one.body))
     for (const [n, body] of payloads.entries()) {
-      expect(Buffer.compare(bodies[n] ?? bytes('gone'), body)).toBe(0)
-      expect(Buffer.compare(claimed[n] ?? bytes('gone'), body)).toBe(0)
+      expect(Buffer.compare(bodies[n] ?? encodeText('gone'), body)).toBe(0)
+      expect(Buffer.compare(claimed[n] ?? encodeText('gone'), body)).toBe(0)
     }
   })
 })

@@ -1,22 +1,22 @@
 // What retention reads grows with what is old and with what is dead, not with both at once.
 import { StatementSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
-import { claimOf, dead } from '../../src/store/conformance/vocabulary.ts'
-import type { Settle, Store } from '../../src/store/contract/index.ts'
+import { createClaimRequest, dead } from '../conformance/builders.ts'
+import type { Settlement, Store } from '../../src/store/contract/index.ts'
 import { event, freshFile, open, send } from './scratch.ts'
 
 const LETTERS = 200
-const ONE_AT_A_TIME = claimOf({ flow: 'f', slots: 1, maxEvents: 1 })
-const POLICY = { events: { '': 0 }, runs: {}, letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
+const ONE_AT_A_TIME = createClaimRequest({ flow: 'f', maxRuns: 1, maxEvents: 1 })
+const POLICY = { events: { '': 0 }, runs: {}, deadLetters: Infinity, bytes: Infinity, lanesPerTenant: {} }
 
 /** Each of them dies by itself, in one lane. */
 async function letters(store: Store): Promise<void> {
   const place = { flow: 'f', key: 'k', quiet: 0, max: 0 }
   await send(store, ...Array.from({ length: LETTERS }, (_, n) => event(`e${n}`, place)))
-  let settle: readonly Settle[] = []
+  let settle: readonly Settlement[] = []
   for (let request = 1; request <= LETTERS + 1; request++) {
     const turn = { process: 'p', request, routes: 1, settle, claim: [ONE_AT_A_TIME], budget: 1_000_000 }
-    settle = (await store.turn(turn)).claimed.map(({ lane, token }) => {
+    settle = (await store.settleAndClaim(turn)).claimed.map(({ lane, token }) => {
       return { lane, token, outcome: dead, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] }
     })
   }
@@ -25,9 +25,9 @@ async function letters(store: Store): Promise<void> {
 it('the letters of a lane are read once for all its events, which stay', async () => {
   const store = await open(freshFile())
   await letters(store)
-  expect((await store.stats()).letters).toBe(LETTERS)
+  expect((await store.stats()).deadLetters).toBe(LETTERS)
   const all = vi.spyOn(StatementSync.prototype, 'all')
-  const { did } = await store.upkeep({ policy: POLICY, budget: 0 })
+  const { counts: did } = await store.maintain({ policy: POLICY, budget: 0 })
   const read = all.mock.results.reduce((sum, { value }) => sum + (value as readonly unknown[]).length, 0)
   all.mockRestore()
   expect(did.events).toBe(0)

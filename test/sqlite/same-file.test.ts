@@ -15,6 +15,7 @@ const HARMS: Readonly<Record<string, (file: string) => void>> = {
     renameSync(`${file}.copy`, file)
   },
   'the log is removed': (file) => rmSync(`${file}-wal`),
+  'the index of the log is removed': (file) => rmSync(`${file}-shm`),
 }
 
 it.each(Object.entries(HARMS))('%s: that is said, and nothing more is taken', async (_, harm) => {

@@ -1,42 +1,31 @@
-// A folder for the files of one test file, stores that are closed after each test, and what a second look sees.
+// Files of a test's own, stores that are closed after it, and what a second look sees.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, afterEach } from 'vitest'
-import { newEvent, type EventWords } from '../../src/store/conformance/vocabulary.ts'
-import type { Appended, NewEvent, Store } from '../../src/store/contract/index.ts'
-import { openStore, type OpenOptions } from '../../src/store/open.ts'
+import { onTestFinished } from 'vitest'
+import { createEventToStore, type EventOverrides } from '../conformance/builders.ts'
+import type { AppendResult, EventToStore, Store } from '../../src/store/contract/index.ts'
+import { openStore, type OpenStoreOptions } from '../../src/store/open.ts'
+import { ownFolder } from '../own-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'sluice-sqlite-'))
-const opened: { close(): unknown }[] = []
-let files = 0
-
-afterEach(async () => {
-  for (const one of opened.splice(0).toReversed()) await one.close()
-})
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-export function freshFolder(): string {
-  return mkdtempSync(join(folder, 'f-'))
-}
+export { ownFolder as freshFolder } from '../own-folder.ts'
 
 export function freshFile(): string {
-  return join(folder, `${files++}.db`)
+  return join(ownFolder(), 'events.db')
 }
 
-export async function open(file: string, options: OpenOptions = {}): Promise<Store> {
+export async function open(file: string, options: OpenStoreOptions = {}): Promise<Store> {
   const store = await openStore(`sqlite:${file}`, options)
-  opened.push(store)
+  onTestFinished(() => store.close())
   return store
 }
 
 /** A connection that knows nothing of the store. */
 export function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
-  opened.push({ close: () => db.isOpen && db.close() })
+  onTestFinished(() => void (db.isOpen && db.close()))
   return db
 }
 
@@ -44,13 +33,13 @@ export function hashOf(file: string): string {
   return hash('sha256', readFileSync(file))
 }
 
-export async function send(store: Store, ...events: readonly NewEvent[]): Promise<readonly Appended[]> {
+export async function send(store: Store, ...events: readonly EventToStore[]): Promise<readonly AppendResult[]> {
   return (await store.append({ routes: 1, events })).results
 }
 
 /** Its id is its name. */
-export function event(name: string, words: EventWords = {}): NewEvent {
-  return newEvent(name, { id: name, key: name, ...words }, 0)
+export function event(name: string, words: EventOverrides = {}): EventToStore {
+  return createEventToStore(name, { id: name, key: name, ...words }, 0)
 }
 
 /** Runs one of the programs beside this file; it is killed after the test, should it still live. */
@@ -58,7 +47,7 @@ export function start(program: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  opened.push({ close: () => child.kill('SIGKILL') })
+  onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 

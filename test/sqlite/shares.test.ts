@@ -1,8 +1,16 @@
 // Many groups (L5g): SQLite keeps them in an order of its own, memory looks at every lane each time. In the same history both serve
 // the same lanes in the same order.
 import { describe, expect, it } from 'vitest'
-import { claimOf, DAY, dead, done, keeping, newEvent, retry } from '../../src/store/conformance/vocabulary.ts'
-import type { Lease, Store } from '../../src/store/contract/index.ts'
+import {
+  createClaimRequest,
+  DAY,
+  dead,
+  done,
+  createRetentionPolicy,
+  createEventToStore,
+  retry,
+} from '../conformance/builders.ts'
+import type { LeasedRun, Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { VirtualClock } from '../simulation/virtual-clock.ts'
 import { event, open, send } from './scratch.ts'
@@ -23,7 +31,7 @@ function dice(seed: number): (n: number) => number {
 
 interface Side {
   readonly store: Store
-  held: readonly Lease[]
+  held: readonly LeasedRun[]
 }
 
 class History {
@@ -58,7 +66,11 @@ class History {
       const n = this.#roll(GROUPS)
       const group = n === 0 ? '' : `g${n}`
       const quiet = [0, 0, 50, 200][this.#roll(4)] ?? 0
-      return newEvent(`e${this.#names}`, { id: `e${this.#names++}`, key: `${group}/${this.#roll(4)}`, group, quiet }, 0)
+      return createEventToStore(
+        `e${this.#names}`,
+        { id: `e${this.#names++}`, key: `${group}/${this.#roll(4)}`, group, quiet },
+        0,
+      )
     })
     for (const { store } of this.#sides) await store.append({ routes: 1, events })
   }
@@ -73,11 +85,11 @@ class History {
       ] as const
     )[this.#roll(4)] ?? [done, undefined]
     const settles = this.#roll(4)
-    const claim = claimOf({
-      slots: this.#roll(8),
-      failing: this.#roll(3),
-      suspects: this.#roll(2),
-      perGroup: 1 + this.#roll(3),
+    const claim = createClaimRequest({
+      maxRuns: this.#roll(8),
+      maxFailing: this.#roll(3),
+      maxSuspects: this.#roll(2),
+      maxPerGroup: 1 + this.#roll(3),
       lease: LEASE,
     })
     this.#request++
@@ -90,7 +102,7 @@ class History {
             ({ lane, token, outcome, attempt, whileRunning: 'window', keep: 0, publish: [] }) as const,
         )
       const call = { process: 'p', request: this.#request, routes: 1, settle, claim: [claim], budget: 0 }
-      const { settled, claimed, crashed, heads } = await side.store.turn(call)
+      const { settled, claimed, crashed, nextDeadlines: heads } = await side.store.settleAndClaim(call)
       side.held = [...side.held.slice(settles), ...claimed]
       answers.push({ settled, keys: claimed.map(({ key }) => key), crashed: crashed.length, heads })
       this.served += claimed.length
@@ -107,12 +119,12 @@ class History {
       return
     }
     this.#clock.advance(this.#roll(3) === 0 ? DAY : 50)
-    for (const { store } of this.#sides) await store.upkeep({ budget: 1_000, policy: keeping() })
+    for (const { store } of this.#sides) await store.maintain({ budget: 1_000, policy: createRetentionPolicy() })
   }
 }
 
 describe('many groups', () => {
-  it(`take turns as they do in memory, in ${HISTORIES} histories`, { timeout: 60_000 }, async () => {
+  it(`take turns as they do in memory, in ${HISTORIES} histories`, async () => {
     const counts = { turns: 0, served: 0 }
     for (let seed = 0; seed < HISTORIES; seed++) {
       const clock = new VirtualClock(1_700_000_000_000)

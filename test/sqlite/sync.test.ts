@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/errors.ts'
-import { GroupCommit } from '../../src/store/sqlite/commit.ts'
+import { GroupCommit } from '../../src/store/sqlite/group-commit.ts'
 import { LogSync } from '../../src/store/sqlite/log-sync.ts'
 import { ownFolder } from '../own-folder.ts'
 
@@ -30,8 +30,9 @@ function scene(): Scene {
     db,
     file: 'f',
     readOnly: false,
-    tables: { isBehind: () => false, catchUp: () => {}, finish: () => {}, ended: () => {} },
-    committed: () => {},
+    tables: { hasDeferred: () => false, flush: () => {}, beforeCommit: () => {}, afterTransaction: () => {} },
+    begun: () => {},
+    onCommitted: () => {},
     sync: () => {
       syncs++
       return new Promise<void>((resolve, reject) => void ends.push({ resolve, reject }))
@@ -95,9 +96,9 @@ describe('the sync', () => {
     const one = t.write(1)
     one.catch(() => {})
     await turn()
-    await t.end(new SluiceError('STORE_UNSYNCED', 'The disk did not take it.'))
-    await expect(one).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
-    await expect(t.write(2)).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
+    await t.end(new SluiceError('STORE_SYNC_FAILED', 'The disk did not take it.'))
+    await expect(one).rejects.toMatchObject({ code: 'STORE_SYNC_FAILED' })
+    await expect(t.write(2)).rejects.toMatchObject({ code: 'STORE_SYNC_FAILED' })
     expect([t.rows(), t.syncs()]).toEqual([1, 1])
   })
 
@@ -132,7 +133,7 @@ describe('the log', () => {
   it('is synced where it is; one that is not there is an error that says so', async () => {
     const folder = ownFolder()
     const file = join(folder, 'a.db')
-    await expect(new LogSync(file).sync()).rejects.toMatchObject({ code: 'STORE_UNSYNCED' })
+    await expect(new LogSync(file).sync()).rejects.toMatchObject({ code: 'STORE_SYNC_FAILED' })
     const db = new DatabaseSync(file)
     db.exec('pragma journal_mode = wal; create table t (n)')
     const log = new LogSync(file)

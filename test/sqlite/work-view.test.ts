@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { claimOf, done } from '../../src/store/conformance/vocabulary.ts'
+import { createClaimRequest, done } from '../conformance/builders.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -115,13 +115,13 @@ describe('the view work', () => {
     const statuses = (): unknown => ask('select event, status from work order by event').map((row) => row['status'])
     expect(statuses()).toEqual(['dead_letter', 'dead_letter'])
     broken = false
-    const { items } = await t.app.deadLetters.list({ flow: 'dead' })
+    const { items } = await t.app.admin.deadLetters.list({ flow: 'dead' })
     const [one, two] = items.toSorted((a, b) => (a.events[0] ?? '').localeCompare(b.events[0] ?? ''))
-    await t.app.flows.pause('dead', { reason: 'test', by: 'test' })
-    await t.app.deadLetters.retry(one?.id ?? '')
-    await t.app.deadLetters.drop(two?.id ?? '')
+    await t.app.admin.flows.pause('dead', { reason: 'test', by: 'test' })
+    await t.app.admin.deadLetters.retry(one?.id ?? '')
+    await t.app.admin.deadLetters.drop(two?.id ?? '')
     expect(statuses()).toEqual(['pending', 'dropped'])
-    await t.app.flows.resume('dead', 'test')
+    await t.app.admin.flows.resume('dead', 'test')
     await t.settled()
     expect(statuses()).toEqual(['completed', 'dropped'])
     // Tried by hand it begins anew.
@@ -143,9 +143,9 @@ describe('the view work', () => {
     expect(db.prepare('select max(waiting) as n from lanes').get()).toEqual({ n: 1 })
     expect(statuses()).toEqual([['pending', 5]])
     await send(store, stored('now', { quiet: 0, max: 0 }))
-    const claim = [claimOf({ slots: 10 })]
+    const claim = [createClaimRequest({ maxRuns: 10 })]
     const call = { process: 'p', routes: 1, budget: 1_000_000 }
-    const { claimed } = await store.turn({ ...call, request: 1, settle: [], claim })
+    const { claimed } = await store.settleAndClaim({ ...call, request: 1, settle: [], claim })
     expect(claimed.map(({ key }) => key)).toEqual(['now'])
     expect(db.prepare('select count(*) as n from lanes where lease is not null').get()).toEqual({ n: 0 })
     expect(statuses()).toEqual([
@@ -153,7 +153,7 @@ describe('the view work', () => {
       ['running', 1],
     ])
     const settle = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
-    await store.turn({ ...call, request: 2, settle, claim: [] })
+    await store.settleAndClaim({ ...call, request: 2, settle, claim: [] })
     expect(statuses()).toEqual([
       ['completed', 1],
       ['pending', 5],
@@ -172,15 +172,20 @@ describe('the view work', () => {
     // More than stand in the lane's own row.
     const ids = Array.from({ length: 40 }, (_, n) => `e${n + 10}`)
     for (const id of ids) await send(store, stored(id, { id, key: 'k', quiet: 0, max: 0 }))
-    const call = { process: 'p', routes: 1, budget: 1_000_000, claim: [claimOf({ slots: 10, maxEvents: 2 })] }
-    let { claimed } = await store.turn({ ...call, request: 1, settle: [] })
+    const call = {
+      process: 'p',
+      routes: 1,
+      budget: 1_000_000,
+      claim: [createClaimRequest({ maxRuns: 10, maxEvents: 2 })],
+    }
+    let { claimed } = await store.settleAndClaim({ ...call, request: 1, settle: [] })
     for (let turn = 1; turn < 20; turn++) {
       expect(db.prepare('select count(*) as n from lanes where rest is not null').get()).toEqual({ n: 0 })
       const [ended, runs] = [2 * (turn - 1), 2 * turn]
       const statusOf = (at: number): string => (at < ended ? 'completed' : at < runs ? 'running' : 'pending')
       expect(rows()).toEqual(ids.map((id, at) => [id, statusOf(at), at < runs ? 1 : 0]))
       const settle = claimed.map(({ lane, token }) => ({ ...END, lane, token }))
-      claimed = (await store.turn({ ...call, request: turn + 1, settle })).claimed
+      claimed = (await store.settleAndClaim({ ...call, request: turn + 1, settle })).claimed
     }
   })
 
@@ -244,16 +249,16 @@ describe('the view work', () => {
     const store = await open(file, { clock })
     // More than the lane's own row has.
     for (let n = 0; n < 40; n++) await send(store, stored(`e${n}`, { key: 'k' }))
-    const claim = [claimOf({ slots: 1, maxEvents: 1 })]
+    const claim = [createClaimRequest({ maxRuns: 1, maxEvents: 1 })]
     const turn = { process: 'p', routes: 1, settle: [], claim, budget: 1_000 }
-    const { claimed } = await store.turn({ ...turn, request: 1 })
+    const { claimed } = await store.settleAndClaim({ ...turn, request: 1 })
     const settle = claimed.map(({ lane, token }) => ({ lane, token, ...END }))
-    await store.turn({ ...turn, request: 2, settle, claim: [] })
+    await store.settleAndClaim({ ...turn, request: 2, settle, claim: [] })
     clock.advance(1_000)
-    const kept = { letters: Infinity, bytes: Infinity, lanesPerTenant: {} }
+    const kept = { deadLetters: Infinity, bytes: Infinity, lanesPerTenant: {} }
     for (let n = 0; n < 2; n++)
-      await store.upkeep({ policy: { events: { '': 0 }, runs: { '': 0 }, ...kept }, budget: 0 })
-    await store.turn({ ...turn, request: 3 })
+      await store.maintain({ policy: { events: { '': 0 }, runs: { '': 0 }, ...kept }, budget: 0 })
+    await store.settleAndClaim({ ...turn, request: 3 })
     const rows = connect(file)
       .prepare(`select event, status, attempts from work where event in ('e0', 'e1', 'e2') order by event`)
       .all()
@@ -272,7 +277,7 @@ describe('the view work', () => {
       { type: 'x', id: 'one' },
       { type: 'x', id: 'two' },
     ])
-    await t.app.purge({ event: 'one' })
+    await t.app.admin.purge({ event: 'one' })
     expect(ask('select event, status from work order by event')).toEqual([
       { event: 'one', status: 'purged' },
       { event: 'two', status: 'pending' },

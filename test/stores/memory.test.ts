@@ -1,6 +1,6 @@
 // The memory store keeps the whole contract, but for what it says itself: it does not survive a restart.
 import { describe, it } from 'vitest'
-import { storeConformance } from '../../src/store/conformance/index.ts'
+import { storeConformance } from '../conformance/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 

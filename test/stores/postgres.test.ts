@@ -1,6 +1,6 @@
 // The store for many processes keeps the whole contract, on real servers, and each second caller has connections of its own.
 import { afterEach, describe, inject, it } from 'vitest'
-import { storeConformance } from '../../src/store/conformance/index.ts'
+import { storeConformance } from '../conformance/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { EmptyStores } from '../postgres/empty-stores.ts'
 

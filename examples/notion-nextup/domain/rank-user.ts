@@ -1,7 +1,7 @@
 // One turn of a user: reads the tasks, works out what is wrong with their ranks and dates, and writes that. Whoever has more
 // to write than fits into a turn goes to the end of the line with the rest.
 import type { Client } from '@notionhq/client'
-import { again, PermanentError, type Ending, type Run } from 'sluice'
+import { snooze, PermanentError, type Ending, type Run } from 'sluice'
 import { today, type Calendar } from './business-days.ts'
 import { load, write } from './notion-tasks.ts'
 import { plan, type Write } from './plan.ts'
@@ -47,11 +47,11 @@ export async function rankUser(run: Run, parts: RankParts): Promise<Ending | und
     } catch (error) {
       // What is written stays written: a turn that got somewhere goes on from there.
       if (written === 0 || error instanceof PermanentError) throw error
-      return again({ after: FALTERED, state: restAfter(written) })
+      return snooze({ after: FALTERED, state: restAfter(written) })
     }
   }
-  if (writes.length > room) return again({ state: restAfter(room) })
-  return more ? again() : undefined
+  if (writes.length > room) return snooze({ state: restAfter(room) })
+  return more ? snooze() : undefined
 }
 
 async function planned(run: Run, parts: RankParts): Promise<Planned> {

@@ -43,7 +43,7 @@ function served(stage: Stage, from: number): readonly string[] {
 /** Counts what is told while something goes on. */
 function counting(stage: Stage, ...names: readonly EventName[]): () => number {
   let told = 0
-  for (const name of names) stage.app.events.on(name, () => told++)
+  for (const name of names) stage.app.on(name, () => told++)
   return () => told
 }
 
@@ -152,9 +152,9 @@ export const SCENARIOS: readonly Scenario[] = [
       await stage.press(adas)
       await stage.press(bens)
       await stage.still()
-      const { items } = await stage.app.deadLetters.list({ flow: 'rank-user' })
+      const { items } = await stage.app.admin.deadLetters.list({ flow: 'rank-user' })
       stage.tell('sluice', `dead letter: ${items[0]?.reason ?? 'none'}`)
-      await stage.app.deadLetters.retry({ flow: 'rank-user' })
+      await stage.app.admin.deadLetters.retry({ flow: 'rank-user' })
       stage.tell('operator', 'retries it')
       await stage.still()
       return [

@@ -59,7 +59,7 @@ export class Stage {
   }
 
   async startApp(): Promise<void> {
-    const app = nextUp(this.#settings, { log: false, grace: '5s', lease: '6s', heartbeat: '2s' })
+    const app = nextUp(this.#settings, { log: false, shutdownTimeout: '5s', lease: '6s', heartbeat: '2s' })
     this.#app = app
     lifeLog(app, ({ what, user, more }) => {
       // That is what the next line says as well.
@@ -109,7 +109,7 @@ export class Stage {
     const until = systemClock.monotonic() + within
     for (;;) {
       await Promise.allSettled(this.#sending)
-      const lanes = await Promise.all(FLOWS.map((flow) => this.app.lanes.list({ flow })))
+      const lanes = await Promise.all(FLOWS.map((flow) => this.app.admin.lanes.list({ flow })))
       if (lanes.every(({ items }) => items.length === 0) && this.#sending.size === 0) return
       if (systemClock.monotonic() > until) throw new Error(`Something still waits after ${within / 1_000} s.`)
       await sleep(100)
@@ -128,18 +128,19 @@ export class Stage {
   }
 
   #watch(app: Sluice): void {
-    app.events.on('run.claimed', ({ flow, key, run, due, late }) => {
+    app.on('run.claimed', ({ flow, key, run, due, late }) => {
       if (flow !== 'rank-user') return
       const turn = { user: key, due, began: due + late, ended: Infinity }
       this.#began.set(run, turn)
       this.turns.push(turn)
     })
-    const ended = ({ run }: EventMap['run.done' | 'run.again' | 'run.retry' | 'run.dead']): void => {
+    const ended = ({ run }: EventMap['run.done' | 'run.snoozed' | 'run.deferred' | 'run.retry' | 'run.dead']): void => {
       const at = this.turns.indexOf(this.#began.get(run) ?? NOBODY)
       const turn = this.turns[at]
       if (turn !== undefined) this.turns[at] = { ...turn, ended: systemClock.now() }
     }
-    for (const name of ['run.done', 'run.again', 'run.retry', 'run.dead'] as const) app.events.on(name, ended)
+    for (const name of ['run.done', 'run.snoozed', 'run.deferred', 'run.retry', 'run.dead'] as const)
+      app.on(name, ended)
   }
 }
 

@@ -34,7 +34,7 @@ function one(pages: readonly StoredPage[]): StoredPage {
 async function windowOf(v: Virtual, user: User): Promise<number> {
   const before = v.t.elapsed
   await v.send(actionWebhook(one(add(v, 1, user))))
-  const lane = await v.t.app.lanes.get('rank-user', user.id)
+  const lane = await v.t.app.admin.lanes.get('rank-user', user.id)
   return (lane?.due ?? 0) - START - before
 }
 
@@ -129,8 +129,8 @@ describe('faults', () => {
         [11_250, 'retry'],
         [13_250, 'dead'],
       ])
-      const { items } = await v.t.app.deadLetters.list({ flow: 'rank-user' })
-      await v.t.app.deadLetters.retry(items[0]?.id ?? '')
+      const { items } = await v.t.app.admin.deadLetters.list({ flow: 'rank-user' })
+      await v.t.app.admin.deadLetters.retry(items[0]?.id ?? '')
       await v.advance(10_000)
       expect(v.ranked.at(-1)).toMatchObject({ ending: 'done', events: [{}] })
     }))
@@ -157,7 +157,7 @@ describe('faults', () => {
       await v.send(actionWebhook(one(pages)))
       await v.advance(30_000)
       expect(v.ranked.map(({ ending, attempt }) => [ending, attempt])).toEqual([
-        ['again', 1],
+        ['snoozed', 1],
         ['done', 1],
       ])
       expect(v.notion.calls.filter(({ method }) => method === 'POST')).toHaveLength(1)

@@ -69,7 +69,7 @@ async function served(...args: readonly string[]): Promise<Served> {
   child = begun
   let log = ''
   for (const stream of [begun.stdout, begun.stderr]) stream.on('data', (text) => (log += String(text)))
-  await expect.poll(() => /Listens on (\S+);/.exec(log)?.[1], { timeout: 20_000 }).toBeDefined()
+  await expect.poll(() => /Listens on (\S+);/.exec(log)?.[1]).toBeDefined()
   const stop = async (): Promise<unknown> => {
     const ended = once(begun, 'exit')
     begun.kill('SIGTERM')
@@ -89,14 +89,14 @@ describe('the webhook server', () => {
     const change = { by: ada, at: systemClock.now(), properties: [] }
     for (const page of firsts) expect(await deliver(integrationWebhook({ page, ...change }))).toBe(200)
     await expect
-      .poll(() => pages.map((own) => own.map((page) => rankOf(page)[0])), { timeout: 20_000 })
+      .poll(() => pages.map((own) => own.map((page) => rankOf(page)[0])))
       .toEqual([
         [2, 1],
         [2, 1],
         [2, 1],
       ])
     for (const word of ['enqueued', 'dequeued', 'started', 'finished', 'skipped']) {
-      await expect.poll(app.log, { timeout: 20_000 }).toMatch(new RegExp(`  ${word} `))
+      await expect.poll(app.log).toMatch(new RegExp(`  ${word} `))
     }
     expect(await app.stop()).toBe(0)
     expect(notion.calls.some(({ path }) => path === `/v1/pages/${firsts[0]?.id}`)).toBe(true)
@@ -109,7 +109,7 @@ describe('the webhook server', () => {
     const page = notion.add({ assignees: [ada], importance: 1 })
     const app = await served('--dry-run')
     expect(await deliverTo(app.url)(actionWebhook(page))).toBe(200)
-    await expect.poll(app.log, { timeout: 20_000 }).toMatch(/finished .*user-ada .*0 of 1 tasks updated/)
+    await expect.poll(app.log).toMatch(/finished .*user-ada .*0 of 1 tasks updated/)
     expect(await app.stop()).toBe(0)
     expect(app.log()).toContain('Dry run: nothing is written.')
     expect(rankOf(page)).toEqual([null, null])

@@ -39,9 +39,9 @@ it('two hundred users, ten virtual minutes, SQLite', async () => {
     await v.advance(10 * MINUTE - v.t.elapsed)
 
     const turns = turnsOf(v)
-    const waiting = await v.t.app.lanes.list({ flow: 'rank-user' })
+    const waiting = await v.t.app.admin.lanes.list({ flow: 'rank-user' })
     const fair = jain(meanResponses(turns))
-    const retried = v.told('run.retry').length + v.told('run.again').length
+    const retried = v.told('run.retry').length + v.told('run.snoozed').length + v.told('run.deferred').length
     console.log(
       `${edits.length} edits, ${turns.length} turns, ${v.notion.calls.length} calls, ${retried} faults, Jain ${fair.toFixed(2)}`,
     )

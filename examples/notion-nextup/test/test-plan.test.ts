@@ -174,7 +174,7 @@ describe('integration', () => {
       await v.advance(120_000)
       expect(v.notion.rate.disobeyed).toBe(0)
       expect(v.ranked.map(({ ending, attempt }) => [ending, attempt])).toEqual([
-        ['again', 1],
+        ['deferred', 1],
         ['done', 1],
       ])
       expect(v.ranked[1]?.at).toBeGreaterThanOrEqual(100_000)
@@ -186,6 +186,6 @@ describe('integration', () => {
       await v.advance(60_000)
       expect(v.t.runs).toEqual([])
       expect(v.told('event.skipped')).toMatchObject([{ flow: 'rank-user', source: 'action' }])
-      expect(await v.t.app.metrics()).toContain('sluice_events_skipped_total{flow="rank-user"} 1')
+      expect(await v.t.app.admin.metrics()).toContain('sluice_events_skipped_total{flow="rank-user"} 1')
     }))
 })

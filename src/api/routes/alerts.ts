@@ -1,17 +1,18 @@
-// Alerts as they stand.
+// The route of the app's alerts and their states.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
-import { moment, NOTHING } from '../schemas.ts'
+import { timestamp, NO_FIELDS } from '../schemas.ts'
 
 const ALERT = z.strictObject({
   name: z.string(),
   state: z.enum(['clear', 'pending', 'raised', 'easing']).meta({
-    description: '`pending`: it is so, but not yet for long enough; `easing`: over, but not yet for long enough.',
+    description:
+      '`pending`: the condition holds, but not yet for long enough; `easing`: it has ended, but not yet for long enough.',
   }),
-  since: moment.optional(),
+  since: timestamp.optional(),
   text: z.string(),
   broken: z.string().optional().meta({
-    description: 'What its condition threw when it was last asked; how it stands is then of the time before.',
+    description: 'The error that the condition threw at its last evaluation; the state is then the one before.',
   }),
 })
 
@@ -21,12 +22,12 @@ export const alerts: readonly ApiRoute[] = [
     path: '/v1/alerts',
     name: 'listAlerts',
     tag: 'alerts',
-    summary: 'All that the app declares, as they stand.',
+    summary: 'Lists the declared alerts with their states.',
     role: 'read',
-    params: NOTHING,
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({ items: z.array(ALERT) }),
-    handle: async (app) => ({ items: [...(await app.alerts.list())] }),
+    params: NO_FIELDS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({ items: z.array(ALERT) }),
+    handle: async (app) => ({ items: [...(await app.admin.alerts.list())] }),
   }),
 ]

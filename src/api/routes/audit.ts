@@ -1,16 +1,16 @@
-// The audit log: who did what, and whether anybody has changed it since.
+// Routes of the audit log: its entries, and whether any was changed or removed.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
-import { asked, moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
+import { timeInput, timestamp, NO_FIELDS, PAGE_QUERY, pageOf } from '../schemas.ts'
 
 const TAG = 'audit'
 
 const ENTRY = z.strictObject({
   id: z.int(),
-  at: moment,
+  at: timestamp,
   who: z.string().meta({ description: 'The name of the key, or loopback.' }),
   what: z.string(),
-  chain: z.string().meta({ description: 'A hash of this entry and the one before.' }),
+  chain: z.string().meta({ description: 'A hash of this entry and the previous one.' }),
 })
 
 export const audit: readonly ApiRoute[] = [
@@ -19,14 +19,14 @@ export const audit: readonly ApiRoute[] = [
     path: '/v1/audit',
     name: 'listAudit',
     tag: TAG,
-    summary: 'Every act, newest first: that it was asked for, and then what became of it.',
+    summary: 'Lists all actions, newest first: one entry for the request, one for the outcome.',
     role: 'read',
-    params: NOTHING,
-    query: z.strictObject({ from: asked.exactOptional(), to: asked.exactOptional(), ...PAGE }),
-    body: NOTHING,
-    answer: pageOf(ENTRY),
+    params: NO_FIELDS,
+    query: z.strictObject({ from: timeInput.exactOptional(), to: timeInput.exactOptional(), ...PAGE_QUERY }),
+    body: NO_FIELDS,
+    response: pageOf(ENTRY),
     handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.audit.list(filter, cursor, limit)
+      const { items, next } = await app.admin.audit.list(filter, cursor, limit)
       return { items: [...items], next }
     },
   }),
@@ -35,36 +35,36 @@ export const audit: readonly ApiRoute[] = [
     path: '/v1/audit/verify',
     name: 'verifyAudit',
     tag: TAG,
-    summary: 'Walks the whole chain: whether an entry was changed or is missing.',
+    summary: 'Verifies the whole chain: reports whether an entry was changed or is missing.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: z.strictObject({
       head: z
         .string()
-        .regex(/^[\w-]{43}$/, 'it is the `chain` of an entry')
+        .regex(/^[\w-]{43}$/, 'it must be the `chain` of an entry')
         .exactOptional()
-        .meta({ description: 'The `chain` of an entry that was the newest once: it must still be in the log.' }),
+        .meta({ description: 'The `chain` of an entry that was once the newest; the log must still contain it.' }),
     }),
-    body: NOTHING,
-    answer: z.union([
+    body: NO_FIELDS,
+    response: z.union([
       z.strictObject({
         kind: z.literal('whole'),
         entries: z.int(),
         head: z
           .strictObject({ id: z.int(), chain: z.string() })
           .optional()
-          .meta({ description: 'The newest entry, to be kept elsewhere; not there while there is none.' }),
+          .meta({ description: 'The newest entry, to keep elsewhere. Missing while the log is empty.' }),
       }),
       z.strictObject({
         kind: z.literal('broken'),
         why: z.enum(['changed', 'cut', 'unknown']).meta({
           description:
-            '`changed`: the entry, or one before it; `cut`: from it on they are gone; `unknown`: `head` is not in the log.',
+            '`changed`: this entry or one before it was changed; `cut`: the entries from here on are missing; `unknown`: `head` is not in the log.',
         }),
         at: z.int(),
         entries: z.int(),
       }),
     ]),
-    handle: (app, { query }) => app.audit.verify(query.head),
+    handle: (app, { query }) => app.admin.audit.verify(query.head),
   }),
 ]

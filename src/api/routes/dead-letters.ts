@@ -1,21 +1,21 @@
-// Dead letters: runs that died, and events that could not be routed. One, or all that a filter names, counted first.
+// Routes of dead letters and unrouted events: list, export, retry and drop, by id or by filter.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
 import {
-  asked,
+  timeInput,
   attempt,
-  counted,
+  countResult,
   id,
   laneKey,
-  moment,
+  timestamp,
   name,
-  NOTHING,
-  PAGE,
+  NO_FIELDS,
+  PAGE_QUERY,
   pageOf,
-  steered,
+  steerResult,
   tenant,
 } from '../schemas.ts'
-import { missing } from './missing.ts'
+import { notFound } from './not-found.ts'
 
 const RUN = z.strictObject({
   kind: z.literal('run'),
@@ -24,7 +24,7 @@ const RUN = z.strictObject({
   key: z.string(),
   tenant: z.string(),
   reason: z.string(),
-  at: moment,
+  at: timestamp,
   state: z.enum(['dead', 'queued', 'running']),
   tries: z.int(),
   lapses: z.int(),
@@ -39,7 +39,7 @@ const UNROUTED = z.strictObject({
   flow: z.string(),
   reason: z.string(),
   error: z.string(),
-  at: moment,
+  at: timestamp,
   tries: z.int(),
   events: z.array(z.string()),
 })
@@ -53,18 +53,20 @@ const FILTER = z.strictObject({
   flow: name.exactOptional(),
   key: laneKey.exactOptional(),
   tenant: tenant.exactOptional(),
-  from: asked.exactOptional(),
-  to: asked.exactOptional(),
+  from: timeInput.exactOptional(),
+  to: timeInput.exactOptional(),
 })
 
-/** Of an act: a filter that got lost on the way must not be all there are. */
-const SOME = FILTER.extend({ all: z.literal(true).exactOptional().meta({ description: 'In place of a filter.' }) })
+/** An action needs a filter or `all`, so that a lost filter cannot act on every dead letter. */
+const FILTER_OR_ALL = FILTER.extend({
+  all: z.literal(true).exactOptional().meta({ description: 'Instead of a filter.' }),
+})
   .refine(({ all, ...filter }) => (all === undefined) !== (Object.keys(filter).length === 0), {
     error: 'say which by at least one of flow, key, tenant, from, to and kind, or {"all":true} for all there are',
   })
   .meta({ minProperties: 1 })
 
-const ONE = z.strictObject({ id })
+const ID_PARAMS = z.strictObject({ id })
 const TAG = 'dead letters'
 
 export const deadLetters: readonly ApiRoute[] = [
@@ -73,14 +75,14 @@ export const deadLetters: readonly ApiRoute[] = [
     path: '/v1/dead-letters',
     name: 'listDeadLetters',
     tag: TAG,
-    summary: 'Newest first. Those of runs, unless kind says unrouted.',
+    summary: 'Lists dead letters, newest first. With `kind=unrouted`, lists unrouted events instead.',
     role: 'read',
-    params: NOTHING,
-    query: FILTER.extend(PAGE),
-    body: NOTHING,
-    answer: pageOf(z.union([RUN, UNROUTED])),
+    params: NO_FIELDS,
+    query: FILTER.extend(PAGE_QUERY),
+    body: NO_FIELDS,
+    response: pageOf(z.union([RUN, UNROUTED])),
     handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.deadLetters.list(filter, cursor, limit)
+      const { items, next } = await app.admin.deadLetters.list(filter, cursor, limit)
       return { items: [...items] as never[], next }
     },
   }),
@@ -89,35 +91,35 @@ export const deadLetters: readonly ApiRoute[] = [
     path: '/v1/dead-letters/count',
     name: 'countDeadLetters',
     tag: TAG,
-    summary: 'How many the filter names, with those that were retried and have not ended yet.',
+    summary: 'Counts the dead letters that match a filter, including retried ones that have not ended yet.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: FILTER,
-    body: NOTHING,
-    answer: counted,
-    handle: async (app, { query }) => ({ count: await app.deadLetters.count(query) }),
+    body: NO_FIELDS,
+    response: countResult,
+    handle: async (app, { query }) => ({ count: await app.admin.deadLetters.count(query) }),
   }),
   route({
     method: 'GET',
     path: '/v1/dead-letters/export',
     name: 'exportDeadLetters',
     tag: TAG,
-    summary: 'With their events and the bytes of these. A page ends early when it grows too long.',
+    summary: 'Lists dead letters with their events and bodies. A page ends early when it grows too large.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: FILTER.extend({
-      ...PAGE,
+      ...PAGE_QUERY,
       limit: z
         .string()
-        .regex(/^(?:100|[1-9]\d?)$/, 'it is a number from 1 to 100')
+        .regex(/^(?:100|[1-9]\d?)$/, 'it must be a number from 1 to 100')
         .default('20')
         .transform(Number)
-        .meta({ description: 'How many at most, 1 to 100.', example: '20' }),
+        .meta({ description: 'The maximum number of items, 1 to 100.', example: '20' }),
     }),
-    body: NOTHING,
-    answer: pageOf(z.union([RUN.extend(EXPORTED), UNROUTED.extend(EXPORTED)])),
+    body: NO_FIELDS,
+    response: pageOf(z.union([RUN.extend(EXPORTED), UNROUTED.extend(EXPORTED)])),
     handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.deadLetters.exportPage(filter, cursor, limit)
+      const { items, next } = await app.admin.deadLetters.exportPage(filter, cursor, limit)
       return { items: [...items] as never[], next }
     },
   }),
@@ -126,15 +128,15 @@ export const deadLetters: readonly ApiRoute[] = [
     path: '/v1/dead-letters/{id}',
     name: 'showDeadLetter',
     tag: TAG,
-    summary: 'One, with its attempts and its events.',
+    summary: 'Returns a dead letter with its attempts and events.',
     role: 'read',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.union([RUN.extend(CONTENTS), UNROUTED.extend(CONTENTS)]),
+    params: ID_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.union([RUN.extend(CONTENTS), UNROUTED.extend(CONTENTS)]),
     handle: async (app, { params }) => {
-      const letter = await app.deadLetters.show(params.id)
-      if (letter === undefined) throw missing('dead letter', params.id)
+      const letter = await app.admin.deadLetters.show(params.id)
+      if (letter === undefined) throw notFound('dead letter', params.id)
       return { ...letter, contents: letter.contents.map((event) => event.toJSON()) } as never
     },
   }),
@@ -144,16 +146,19 @@ export const deadLetters: readonly ApiRoute[] = [
       path: `/v1/dead-letters/{id}/${act}`,
       name: `${act}DeadLetter`,
       tag: TAG,
-      summary: act === 'retry' ? 'The same run again, with all its tries.' : 'It is over; its events go by their age.',
+      summary:
+        act === 'retry'
+          ? 'Runs a dead letter again with all its attempts.'
+          : 'Drops a dead letter; its events are deleted by age.',
       role: 'operate',
-      params: ONE,
-      query: NOTHING,
-      body: NOTHING,
-      answer: steered,
-      audited: ({ params }) => `${act} the dead letter ${params.id}`,
+      params: ID_PARAMS,
+      query: NO_FIELDS,
+      body: NO_FIELDS,
+      response: steerResult,
+      auditText: ({ params }) => `${act} the dead letter ${params.id}`,
       handle: async (app, { params }) => {
-        const result = await app.deadLetters[act](params.id)
-        if (typeof result !== 'string' || result === 'missing') throw missing('dead letter', params.id)
+        const result = await app.admin.deadLetters[act](params.id)
+        if (typeof result !== 'string' || result === 'missing') throw notFound('dead letter', params.id)
         return { result }
       },
     }),
@@ -162,15 +167,15 @@ export const deadLetters: readonly ApiRoute[] = [
       path: `/v1/dead-letters/${act}`,
       name: `${act}DeadLetters`,
       tag: TAG,
-      summary: `All that the filter names: ${act}. Without a filter, { all: true }.`,
+      summary: `${act === 'retry' ? 'Retries' : 'Drops'} all dead letters that match a filter, or all with { all: true }.`,
       role: 'operate',
-      params: NOTHING,
-      query: NOTHING,
-      body: SOME,
-      answer: counted,
-      audited: ({ body }) => `${act} the dead letters of ${JSON.stringify(body)}`,
+      params: NO_FIELDS,
+      query: NO_FIELDS,
+      body: FILTER_OR_ALL,
+      response: countResult,
+      auditText: ({ body }) => `${act} the dead letters of ${JSON.stringify(body)}`,
       handle: async (app, { body: { all: _all, ...filter } }) => {
-        const result = await app.deadLetters[act](filter)
+        const result = await app.admin.deadLetters[act](filter)
         return { count: typeof result === 'string' ? 0 : result.count }
       },
     }),

@@ -1,28 +1,38 @@
-// Events as they are stored: searched, one looked at whole, and run again.
+// Routes of stored events: search, read one, replay one.
 import { z } from 'zod'
 import { EVENT_FILTER } from './event-filter.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { id, moment, NOTHING, PAGE, pageOf } from '../schemas.ts'
+import { id, timestamp, NO_FIELDS, PAGE_QUERY, pageOf } from '../schemas.ts'
 import { laneId, laneState } from './lane-schemas.ts'
-import { missing } from './missing.ts'
-import { into, replay, replayAnswer } from './replay-schemas.ts'
+import { notFound } from './not-found.ts'
+import { into, replay, toReplayResponse } from './replay-schemas.ts'
 import { runKind } from './run-schemas.ts'
 
 const TAG = 'events'
-const ONE = z.strictObject({ id })
+const ID_PARAMS = z.strictObject({ id })
 
 const EVENT = z.strictObject({
   id: z.string(),
   source: z.string(),
   type: z.string(),
-  time: moment,
-  arrived: moment,
+  time: timestamp,
+  arrived: timestamp,
   tenant: z.string(),
   subject: z.string(),
-  bytes: z.int().meta({ description: 'Of the body.' }),
-  purged: z.boolean().meta({ description: 'Its data was removed by hand.' }),
+  bytes: z.int().meta({ description: 'The size of the body.' }),
+  purged: z.boolean().meta({ description: 'Whether an operator purged the data of the event.' }),
   duplicates: z.int(),
   lanes: z.array(laneId),
+  skipped: z
+    .array(z.strictObject({ flow: z.string(), reason: z.enum(['no-key', 'dropped']) }))
+    .meta({ description: 'Flows that wanted the event but found no key in it.' }),
+  unrouted: z
+    .array(z.strictObject({ flow: z.string(), reason: z.string(), error: z.string() }))
+    .meta({ description: 'Flows in which the event still lacks its placements.' }),
+  note: z.string().meta({
+    description: 'The same in words; empty if every flow that wants the event has placed it.',
+    example: 'skipped by sync-customer: no key',
+  }),
 })
 
 const REQUEST = z.strictObject({
@@ -31,25 +41,25 @@ const REQUEST = z.strictObject({
   url: z.string(),
   address: z.string(),
   headers: z.record(z.string(), z.string()),
-  body64: z.string().optional().meta({ description: 'Of the whole request, at the first of several events in it.' }),
+  body64: z.string().optional().meta({ description: 'The body of the whole request, at the first of its events.' }),
 })
 
-const WHOLE = EVENT.extend({
-  attributes: z.record(z.string(), z.unknown()).meta({ description: 'As the sender named them.' }),
+const EVENT_DETAILS = EVENT.extend({
+  attributes: z.record(z.string(), z.unknown()).meta({ description: 'Under the names that the sender used.' }),
   body: z
     .strictObject({ kind: z.enum(['text', 'base64']), text: z.string() })
-    .meta({ description: 'As it came: text where it is valid UTF-8, else base64. It is data of a stranger.' }),
-  request: REQUEST.optional().meta({ description: 'Not there for what came by code.' }),
+    .meta({ description: 'As received: text if it is valid UTF-8, else base64. Untrusted data.' }),
+  request: REQUEST.optional().meta({ description: 'Missing for events published in code.' }),
   receipts: z
     .array(
       z.strictObject({
-        at: moment,
+        at: timestamp,
         kind: z.enum(['duplicate', 'conflict']),
         event: z.string(),
         bodyHash: z.string(),
       }),
     )
-    .meta({ description: 'What later arrivals of the same event left.' }),
+    .meta({ description: 'One receipt per later arrival of the same event.' }),
   lanes: z.array(
     z.strictObject({
       id: laneId,
@@ -66,11 +76,11 @@ const WHOLE = EVENT.extend({
         flow: z.string(),
         key: z.string(),
         kind: runKind,
-        started: moment,
-        ended: moment,
+        started: timestamp,
+        ended: timestamp,
       }),
     )
-    .meta({ description: 'That had it, newest first, among the last 100 of each of its first 20 lanes.' }),
+    .meta({ description: 'The runs of the event, newest first, among the last 100 of each of its first 20 lanes.' }),
 })
 
 export const events: readonly ApiRoute[] = [
@@ -79,18 +89,21 @@ export const events: readonly ApiRoute[] = [
     path: '/v1/events',
     name: 'listEvents',
     tag: TAG,
-    summary: 'Newest first. All of the filter together.',
+    summary: 'Lists stored events, newest first. All given filters must match.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: z.strictObject({
       ...EVENT_FILTER,
-      own: z.enum(['true', 'false']).exactOptional().meta({ description: 'Also what the engine publishes to itself.' }),
-      ...PAGE,
+      own: z
+        .enum(['true', 'false'])
+        .exactOptional()
+        .meta({ description: 'Whether to include events that the engine publishes to itself.' }),
+      ...PAGE_QUERY,
     }),
-    body: NOTHING,
-    answer: pageOf(EVENT),
+    body: NO_FIELDS,
+    response: pageOf(EVENT),
     handle: async (app, { query: { cursor, limit, own, ...filter } }) => {
-      const { items, next } = await app.stored.list({ ...filter, own: own === 'true' }, cursor, limit)
+      const { items, next } = await app.admin.events.list({ ...filter, own: own === 'true' }, cursor, limit)
       return { items: [...items] as never[], next }
     },
   }),
@@ -99,15 +112,15 @@ export const events: readonly ApiRoute[] = [
     path: '/v1/events/{id}',
     name: 'showEvent',
     tag: TAG,
-    summary: 'One, with its body, its request, its receipts, its lanes and its runs.',
+    summary: 'Returns an event with its body, request, receipts, lanes and runs.',
     role: 'read',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: WHOLE,
+    params: ID_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: EVENT_DETAILS,
     handle: async (app, { params }) => {
-      const event = await app.stored.show(params.id)
-      if (event === undefined) throw missing('event', params.id)
+      const event = await app.admin.events.show(params.id)
+      if (event === undefined) throw notFound('event', params.id)
       return event as never
     },
   }),
@@ -116,16 +129,16 @@ export const events: readonly ApiRoute[] = [
     path: '/v1/events/{id}/replay',
     name: 'replayEvent',
     tag: TAG,
-    summary: 'Runs it again.',
+    summary: 'Replays one event.',
     role: 'operate',
-    params: ONE,
-    query: NOTHING,
+    params: ID_PARAMS,
+    query: NO_FIELDS,
     body: z.strictObject({ into }),
-    answer: replay,
-    audited: ({ params }) => `replay the event ${params.id}`,
+    response: replay,
+    auditText: ({ params }) => `replay the event ${params.id}`,
     handle: async (app, { params, body }) => {
-      if ((await app.replays.count({ event: params.id })) === 0) throw missing('event', params.id)
-      return replayAnswer(await app.replays.start({ event: params.id }, body))
+      if ((await app.admin.replays.count({ event: params.id })) === 0) throw notFound('event', params.id)
+      return toReplayResponse(await app.admin.replays.start({ event: params.id }, body))
     },
   }),
 ]

@@ -1,23 +1,23 @@
-// What `explain` answers: the sentence, and every figure in it.
+// The schema of an explanation: the sentence and every fact in it.
 import { z } from 'zod'
-import type { ExplanationFacts } from '../../observe/explain-facts.ts'
-import { moment } from '../schemas.ts'
+import type { ExplanationFacts } from '../../observe/explain/facts.ts'
+import { timestamp } from '../schemas.ts'
 import { laneState } from './lane-schemas.ts'
 
 const state = z.union([laneState, z.enum(['empty', 'unknown-flow'])])
 const text = z.string().optional()
-const at = moment.optional()
+const at = timestamp.optional()
 const count = z.int().optional()
 const ms = z.number().optional().meta({ description: 'Milliseconds.' })
 
-/** What is not there is not so, never, or not known. */
+/** A missing fact means "does not apply", "never" or "unknown". */
 const FACTS = {
   flow: z.string(),
   key: z.string(),
   state,
   laneState: z.union([laneState, z.literal('empty')]),
   behindHold: laneState.optional(),
-  now: moment,
+  now: timestamp,
   deadline: at,
   in: ms,
   latest: at,
@@ -63,6 +63,7 @@ const FACTS = {
   pausedSince: at,
   full: z.boolean(),
   processFull: z.boolean(),
+  claimError: text,
   lingers: z.boolean(),
   limit: text,
   limitIn: ms,
@@ -72,6 +73,12 @@ const FACTS = {
   lastRunEnded: at,
   dead: count,
   deadExact: z.boolean().optional(),
+  skipped: count,
+  skippedOf: count,
+  skippedLast: text,
+  skippedAt: at,
+  event: text,
+  eventNote: text,
   declared: z.boolean(),
   served: z.boolean(),
   concurrency: z.number().optional(),

@@ -3,6 +3,7 @@ import type { ApiRoute } from '../route.ts'
 import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
 import { deadLetters } from './dead-letters.ts'
+import { encryption } from './encryption.ts'
 import { events } from './events.ts'
 import { flows } from './flows.ts'
 import { keys } from './keys.ts'
@@ -30,6 +31,7 @@ export const ROUTES: readonly ApiRoute[] = [
   ...purge,
   ...subscribers,
   ...keys,
+  ...encryption,
   ...alerts,
   ...audit,
 ]

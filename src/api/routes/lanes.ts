@@ -1,31 +1,31 @@
-// Lanes: where each is, why, and what a person can do to one. They go by their ids, for keys can be 16 KB of anything.
+// Routes of lanes: their state, explanation and actions. Paths use lane ids, because a key can be 16 KB of anything.
 import { z } from 'zod'
 import { SluiceError } from '../../errors.ts'
-import type { LaneAct, Steered } from '../../operate/lanes.ts'
-import type { Operated } from '../operated.ts'
+import type { OperatorLaneAction, SteerResult } from '../../admin/lanes.ts'
+import type { ApiTarget } from '../api-target.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { laneKey, name, NOTHING, PAGE, pageOf, steered, tenant } from '../schemas.ts'
-import { duration, reason } from './acts.ts'
+import { laneKey, name, NO_FIELDS, PAGE_QUERY, pageOf, steerResult, tenant } from '../schemas.ts'
+import { duration, reason } from './action-schemas.ts'
 import { explanation } from './explanation.ts'
 import { lane, laneId } from './lane-schemas.ts'
-import { missing } from './missing.ts'
+import { notFound } from './not-found.ts'
 
 const TAG = 'lanes'
-const ONE = z.strictObject({ id: laneId })
+const LANE_PARAMS = z.strictObject({ id: laneId })
 
-const PLAIN = {
+const SIMPLE_ACTIONS = {
   'run-now': {
     name: 'runLaneNow',
-    summary: 'Its window is over, and so is its wait for another attempt.',
+    summary: 'Makes a lane due now: ends its window, or its wait for the next attempt.',
     act: 'run at once',
   },
   cancel: {
     name: 'cancelLane',
-    summary: 'Asks its run to give up; the events wait again.',
+    summary: 'Asks the run of a lane to cancel; its events wait again.',
     act: 'cancel the run of',
   },
-  drop: { name: 'dropLane', summary: 'What waits in it ends here, without a run.', act: 'drop what waits in' },
-  unhold: { name: 'unholdLane', summary: 'Ends the hold.', act: 'end the hold of' },
+  drop: { name: 'dropLane', summary: 'Drops the waiting events of a lane without a run.', act: 'drop what waits in' },
+  unhold: { name: 'unholdLane', summary: 'Ends the hold of a lane.', act: 'end the hold of' },
 } as const
 
 export const lanes: readonly ApiRoute[] = [
@@ -34,19 +34,19 @@ export const lanes: readonly ApiRoute[] = [
     path: '/v1/lanes',
     name: 'listLanes',
     tag: TAG,
-    summary: 'Newest first. A lane with nothing in it is gone, and not listed.',
+    summary: 'Lists lanes, newest first. An empty lane does not exist and is not listed.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: z.strictObject({
       flow: name.exactOptional(),
-      key: laneKey.exactOptional().meta({ description: 'Together with flow.' }),
+      key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
       tenant: tenant.exactOptional(),
-      ...PAGE,
+      ...PAGE_QUERY,
     }),
-    body: NOTHING,
-    answer: pageOf(lane),
+    body: NO_FIELDS,
+    response: pageOf(lane),
     handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.lanes.search(filter, cursor, limit)
+      const { items, next } = await app.admin.lanes.search(filter, cursor, limit)
       return { items: [...items], next }
     },
   }),
@@ -55,27 +55,27 @@ export const lanes: readonly ApiRoute[] = [
     path: '/v1/lanes/{id}',
     name: 'showLane',
     tag: TAG,
-    summary: 'One, with its run and its hold.',
+    summary: 'Returns a lane with its run and its hold.',
     role: 'read',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: lane,
-    handle: (app, { params }) => laneNamed(app, params.id),
+    params: LANE_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: lane,
+    handle: (app, { params }) => findLane(app, params.id),
   }),
   route({
     method: 'GET',
     path: '/v1/lanes/{id}/explain',
     name: 'explainLane',
     tag: TAG,
-    summary: 'One true sentence on where its events are and what they wait for, with the figures.',
+    summary: 'Explains in one sentence where the events of a lane are and what they wait for, with the facts.',
     role: 'read',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: explanation,
+    params: LANE_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: explanation,
     handle: async (app, { params }) => {
-      const { flow, key } = await laneNamed(app, params.id)
+      const { flow, key } = await findLane(app, params.id)
       return app.explain(flow, key)
     },
   }),
@@ -84,28 +84,28 @@ export const lanes: readonly ApiRoute[] = [
     path: '/v1/explain',
     name: 'explain',
     tag: TAG,
-    summary: 'The same by flow and key, also of a lane that is gone or never was.',
+    summary: 'Explains a lane by flow and key, even if it no longer exists or never did.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: z.strictObject({ flow: name, key: laneKey }),
-    body: NOTHING,
-    answer: explanation,
+    body: NO_FIELDS,
+    response: explanation,
     handle: (app, { query }) => app.explain(query.flow, query.key),
   }),
   ...(['run-now', 'cancel', 'drop', 'unhold'] as const).map((act) =>
     route({
       method: 'POST',
       path: `/v1/lanes/{id}/${act}`,
-      name: PLAIN[act].name,
+      name: SIMPLE_ACTIONS[act].name,
       tag: TAG,
-      summary: PLAIN[act].summary,
+      summary: SIMPLE_ACTIONS[act].summary,
       role: 'operate',
-      params: ONE,
-      query: NOTHING,
-      body: NOTHING,
-      answer: steered,
-      audited: ({ params }) => `${PLAIN[act].act} the lane ${params.id}`,
-      handle: async (app, { params }) => ({ result: await steeredTo(app, params.id, { kind: act }) }),
+      params: LANE_PARAMS,
+      query: NO_FIELDS,
+      body: NO_FIELDS,
+      response: steerResult,
+      auditText: ({ params }) => `${SIMPLE_ACTIONS[act].act} the lane ${params.id}`,
+      handle: async (app, { params }) => ({ result: await steerLane(app, params.id, { kind: act }) }),
     }),
   ),
   route({
@@ -113,32 +113,32 @@ export const lanes: readonly ApiRoute[] = [
     path: '/v1/lanes/{id}/hold',
     name: 'holdLane',
     tag: TAG,
-    summary: 'Nothing of it is begun until the hold ends; arrivals and windows go on.',
+    summary: 'Holds a lane: no run starts until the hold ends. Events still arrive and windows still end.',
     role: 'operate',
-    params: ONE,
-    query: NOTHING,
+    params: LANE_PARAMS,
+    query: NO_FIELDS,
     body: z.strictObject({
       reason,
-      for: duration.exactOptional().meta({ description: 'Until somebody ends it, unless said.' }),
+      for: duration.exactOptional().meta({ description: 'Default: until an operator ends the hold.' }),
     }),
-    answer: steered,
-    audited: ({ params, body }) => `hold the lane ${params.id}: ${body.reason}`,
-    handle: async (app, { params, body, who }) => {
-      return { result: await steeredTo(app, params.id, { kind: 'hold', by: who, ...body }) }
+    response: steerResult,
+    auditText: ({ params, body }) => `hold the lane ${params.id}: ${body.reason}`,
+    handle: async (app, { params, body, actor: who }) => {
+      return { result: await steerLane(app, params.id, { kind: 'hold', by: who, ...body }) }
     },
   }),
 ]
 
-async function laneNamed(app: Operated, id: string): Promise<{ readonly flow: string; readonly key: string }> {
-  const found = await app.lanes.show(id)
-  if (found === undefined) throw missing('lane', id)
+async function findLane(app: ApiTarget, id: string): Promise<{ readonly flow: string; readonly key: string }> {
+  const found = await app.admin.lanes.show(id)
+  if (found === undefined) throw notFound('lane', id)
   return found
 }
 
-/** A lane without a run cannot be cancelled, though it is there. */
-async function steeredTo(app: Operated, id: string, act: LaneAct): Promise<Steered> {
-  const result = await app.lanes.steer(id, act)
+/** A lane that exists but has no run gives a conflict instead of a 404. */
+async function steerLane(app: ApiTarget, id: string, act: OperatorLaneAction): Promise<SteerResult> {
+  const result = await app.admin.lanes.steer(id, act)
   if (result !== 'missing') return result
-  await laneNamed(app, id)
-  throw new SluiceError('NOT_POSSIBLE', 'Nothing of the lane runs just now.')
+  await findLane(app, id)
+  throw new SluiceError('CONFLICT', 'The lane has no run that can be cancelled.')
 }

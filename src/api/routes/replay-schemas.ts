@@ -1,7 +1,7 @@
-// A replay in answers, and what one is asked for.
+// The schemas of a replay: the request and the response.
 import { z } from 'zod'
-import type { Replay } from '../../operate/replays.ts'
-import { moment, name } from '../schemas.ts'
+import type { Replay } from '../../admin/replays.ts'
+import { timestamp, name } from '../schemas.ts'
 import { laneId } from './lane-schemas.ts'
 
 /** The flows that get the events. */
@@ -10,7 +10,7 @@ export const into: z.ZodExactOptional<z.ZodArray<typeof name>> = z
   .min(1)
   .max(100)
   .exactOptional()
-  .meta({ description: 'The flows that get the events, if they want them; all unless said.' })
+  .meta({ description: 'The flows that get the events, if they want them. Default: all flows.' })
 
 export const replay: z.ZodType = z.strictObject({
   id: z.string(),
@@ -20,26 +20,26 @@ export const replay: z.ZodType = z.strictObject({
     type: z.string().optional(),
     tenant: z.string().optional(),
     lane: laneId.optional(),
-    from: moment.optional(),
-    to: moment.optional(),
+    from: timestamp.optional(),
+    to: timestamp.optional(),
   }),
-  event: z.string().optional().meta({ description: 'One alone.' }),
+  event: z.string().optional().meta({ description: 'Only this event.' }),
   into: z.array(z.string()),
   rate: z.number(),
   per: z.number().meta({ description: 'Milliseconds.' }),
-  started: moment,
-  ended: moment.optional(),
-  found: z.int().meta({ description: 'Events by the filter, counted before the first was placed.' }),
+  started: timestamp,
+  ended: timestamp.optional(),
+  found: z.int().meta({ description: 'Events that match the filter, counted before the first was placed.' }),
   looked: z.int(),
   placed: z.int(),
-  skipped: z.int().meta({ description: 'No flow wanted them, or found a key in them.' }),
+  skipped: z.int().meta({ description: 'Events that no flow wanted or found a key in.' }),
   gone: z.int(),
   failed: z.int(),
-  error: z.string().meta({ description: 'Of the last that failed.' }),
+  error: z.string().meta({ description: 'The error of the last failure.' }),
 })
 
-/** Without what the engine adds to every filter. */
-export function replayAnswer(asked: Replay): object {
+/** `toReplayResponse` omits what the engine adds to every filter. */
+export function toReplayResponse(asked: Replay): object {
   const { withoutSource: _own, ...filter } = asked.filter
   return { ...asked, filter }
 }

@@ -1,18 +1,18 @@
-// Stored events run again: counted first, begun, watched, ended at a word.
+// Routes of replays: count, start, watch and cancel.
 import { z } from 'zod'
 import { EVENT_FILTER } from './event-filter.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { counted, id, NOTHING, steered } from '../schemas.ts'
-import { duration } from './acts.ts'
-import { missing } from './missing.ts'
-import { into, replay, replayAnswer } from './replay-schemas.ts'
+import { countResult, id, NO_FIELDS, steerResult } from '../schemas.ts'
+import { duration } from './action-schemas.ts'
+import { notFound } from './not-found.ts'
+import { into, replay, toReplayResponse } from './replay-schemas.ts'
 
 const TAG = 'replays'
-const ONE = z.strictObject({ id })
+const ID_PARAMS = z.strictObject({ id })
 
 const FILTER = z.strictObject({
   ...EVENT_FILTER,
-  event: id.exactOptional().meta({ description: 'One alone.' }),
+  event: id.exactOptional().meta({ description: 'Only this event.' }),
 })
 
 export const replays: readonly ApiRoute[] = [
@@ -21,42 +21,42 @@ export const replays: readonly ApiRoute[] = [
     path: '/v1/replays',
     name: 'listReplays',
     tag: TAG,
-    summary: 'The last 1,000, newest first.',
+    summary: 'Lists the last 1,000 replays, newest first.',
     role: 'read',
-    params: NOTHING,
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({ items: z.array(replay) }),
-    handle: async (app) => ({ items: (await app.replays.list()).map(replayAnswer) }),
+    params: NO_FIELDS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({ items: z.array(replay) }),
+    handle: async (app) => ({ items: (await app.admin.replays.list()).map(toReplayResponse) }),
   }),
   route({
     method: 'GET',
     path: '/v1/replays/count',
     name: 'countReplay',
     tag: TAG,
-    summary: 'How many events a replay by this filter would look at.',
+    summary: 'Counts the events that a replay with this filter would read.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: FILTER,
-    body: NOTHING,
-    answer: counted,
-    handle: async (app, { query }) => ({ count: await app.replays.count(query) }),
+    body: NO_FIELDS,
+    response: countResult,
+    handle: async (app, { query }) => ({ count: await app.admin.replays.count(query) }),
   }),
   route({
     method: 'GET',
     path: '/v1/replays/{id}',
     name: 'showReplay',
     tag: TAG,
-    summary: 'How far one has come.',
+    summary: 'Returns the progress of a replay.',
     role: 'read',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: replay,
+    params: ID_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: replay,
     handle: async (app, { params }) => {
-      const found = await app.replays.show(params.id)
-      if (found === undefined) throw missing('replay', params.id)
-      return replayAnswer(found)
+      const found = await app.admin.replays.show(params.id)
+      if (found === undefined) throw notFound('replay', params.id)
+      return toReplayResponse(found)
     },
   }),
   route({
@@ -64,37 +64,38 @@ export const replays: readonly ApiRoute[] = [
     path: '/v1/replays',
     name: 'startReplay',
     tag: TAG,
-    summary: 'Runs stored events again. The same id is the same replay: asked for twice, begun once.',
+    summary: 'Starts a replay of stored events. Calls with the same id start it once.',
     role: 'operate',
-    params: NOTHING,
-    query: NOTHING,
+    params: NO_FIELDS,
+    query: NO_FIELDS,
     body: z.strictObject({
-      filter: FILTER.meta({ description: 'Which events; {} is every one that is kept.' }),
+      filter: FILTER.meta({ description: 'The events to replay; {} matches every stored event.' }),
       id: z.string().min(1).max(200).exactOptional(),
       into,
-      rate: z.int().min(1).max(1_000_000).exactOptional().meta({ description: 'Events in `per`; 100 unless said.' }),
-      per: duration.exactOptional().meta({ description: 'A second unless said.' }),
+      rate: z.int().min(1).max(1_000_000).exactOptional().meta({ description: 'Events per `per`. Default: 100.' }),
+      per: duration.exactOptional().meta({ description: 'Default: one second.' }),
     }),
-    answer: replay,
-    audited: ({ body: { filter, id: given = '', into: flows = [] } }) =>
+    response: replay,
+    auditText: ({ body: { filter, id: given = '', into: flows = [] } }) =>
       `begin the replay ${given} of ${JSON.stringify(filter)} into ${flows.join(', ') || 'all flows'}`,
-    handle: async (app, { body: { filter, ...options } }) => replayAnswer(await app.replays.start(filter, options)),
+    handle: async (app, { body: { filter, ...options } }) =>
+      toReplayResponse(await app.admin.replays.start(filter, options)),
   }),
   route({
     method: 'POST',
     path: '/v1/replays/{id}/cancel',
     name: 'cancelReplay',
     tag: TAG,
-    summary: 'Places nothing more; what was placed already runs.',
+    summary: 'Cancels a replay. Events that it already placed still run.',
     role: 'operate',
-    params: ONE,
-    query: NOTHING,
-    body: NOTHING,
-    answer: steered,
-    audited: ({ params }) => `cancel the replay ${params.id}`,
+    params: ID_PARAMS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: steerResult,
+    auditText: ({ params }) => `cancel the replay ${params.id}`,
     handle: async (app, { params }) => {
-      const result = await app.replays.cancel(params.id)
-      if (result === 'missing') throw missing('replay', params.id)
+      const result = await app.admin.replays.cancel(params.id)
+      if (result === 'missing') throw notFound('replay', params.id)
       return { result }
     },
   }),

@@ -1,7 +1,7 @@
-// A run in answers.
+// The schema of a run in responses.
 import { z } from 'zod'
 import type { RunRecord } from '../../store/contract/index.ts'
-import { attempt, moment } from '../schemas.ts'
+import { attempt, timestamp } from '../schemas.ts'
 import { laneId } from './lane-schemas.ts'
 
 export const runKind: z.ZodType<RunRecord['kind']> = z.enum([
@@ -16,17 +16,17 @@ export const runKind: z.ZodType<RunRecord['kind']> = z.enum([
 
 export const run: z.ZodType = z.strictObject({
   id: z.string(),
-  parent: z.string().meta({ description: 'The run it is the rest of; empty for none.' }),
+  parent: z.string().meta({ description: 'The run that this run is the rest of, or empty.' }),
   lane: laneId,
   flow: z.string(),
   key: z.string(),
   tenant: z.string(),
   kind: runKind,
   reason: z.string(),
-  started: moment,
-  ended: moment,
+  started: timestamp,
+  ended: timestamp,
   tries: z.int(),
   lapses: z.int(),
   events: z.array(z.string()),
-  attempts: z.array(attempt).meta({ description: 'Those that failed.' }),
+  attempts: z.array(attempt).meta({ description: 'The failed attempts.' }),
 })

@@ -1,9 +1,9 @@
-// Runs that have ended, with their attempts. One that has not is in its lane.
+// Routes of ended runs with their attempts. A run that has not ended is part of its lane.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
-import { asked, id, laneKey, name, NOTHING, PAGE, pageOf, tenant } from '../schemas.ts'
+import { timeInput, id, laneKey, name, NO_FIELDS, PAGE_QUERY, pageOf, tenant } from '../schemas.ts'
 import { laneId } from './lane-schemas.ts'
-import { missing } from './missing.ts'
+import { notFound } from './not-found.ts'
 import { run } from './run-schemas.ts'
 
 const TAG = 'runs'
@@ -14,22 +14,22 @@ export const runs: readonly ApiRoute[] = [
     path: '/v1/runs',
     name: 'listRuns',
     tag: TAG,
-    summary: 'Newest first, by when they began. Times of the filter are those of the end.',
+    summary: 'Lists ended runs, newest first by start. The times in the filter are end times.',
     role: 'read',
-    params: NOTHING,
+    params: NO_FIELDS,
     query: z.strictObject({
       flow: name.exactOptional(),
-      key: laneKey.exactOptional().meta({ description: 'Together with flow.' }),
+      key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
       lane: laneId.exactOptional(),
       tenant: tenant.exactOptional(),
-      from: asked.exactOptional(),
-      to: asked.exactOptional(),
-      ...PAGE,
+      from: timeInput.exactOptional(),
+      to: timeInput.exactOptional(),
+      ...PAGE_QUERY,
     }),
-    body: NOTHING,
-    answer: pageOf(run),
+    body: NO_FIELDS,
+    response: pageOf(run),
     handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.runs.list(filter, cursor, limit)
+      const { items, next } = await app.admin.runs.list(filter, cursor, limit)
       return { items: [...items], next }
     },
   }),
@@ -38,15 +38,15 @@ export const runs: readonly ApiRoute[] = [
     path: '/v1/runs/{id}',
     name: 'showRun',
     tag: TAG,
-    summary: 'One that has ended.',
+    summary: 'Returns an ended run.',
     role: 'read',
     params: z.strictObject({ id }),
-    query: NOTHING,
-    body: NOTHING,
-    answer: run,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: run,
     handle: async (app, { params }) => {
-      const found = await app.runs.show(params.id)
-      if (found === undefined) throw missing('run that has ended', params.id)
+      const found = await app.admin.runs.show(params.id)
+      if (found === undefined) throw notFound('run that has ended', params.id)
       return found
     },
   }),

@@ -1,16 +1,16 @@
-// Sources: which there are, and what they refused, so that a wrong secret is found in a minute.
+// Routes of sources: the list, and the requests they refused, so that a wrong secret is found in a minute.
 import { z } from 'zod'
-import type { Operated } from '../operated.ts'
+import type { ApiTarget } from '../api-target.ts'
 import { route, type ApiRoute } from '../route.ts'
-import { moment, name, NOTHING } from '../schemas.ts'
-import { missing } from './missing.ts'
+import { timestamp, name, NO_FIELDS } from '../schemas.ts'
+import { notFound } from './not-found.ts'
 
 const TAG = 'sources'
-/** No source can be called so. */
-const NONE = '-'
+/** No source can have this name. */
+const NO_SOURCE_NAME = '-'
 
 const REFUSED = z.strictObject({
-  at: moment,
+  at: timestamp,
   request: z.string(),
   source: z.string(),
   code: z.string(),
@@ -19,9 +19,9 @@ const REFUSED = z.strictObject({
   method: z.string(),
   path: z.string(),
   address: z.string(),
-  headers: z.record(z.string(), z.string()).meta({ description: 'Without what could be a secret.' }),
+  headers: z.record(z.string(), z.string()).meta({ description: 'Without headers that could be secret.' }),
   bytes: z.int(),
-  excerpt: z.string().meta({ description: 'The beginning of the body. It is data of a stranger.' }),
+  excerpt: z.string().meta({ description: 'The beginning of the body. Untrusted data.' }),
 })
 
 export const sources: readonly ApiRoute[] = [
@@ -30,30 +30,30 @@ export const sources: readonly ApiRoute[] = [
     path: '/v1/sources',
     name: 'listSources',
     tag: TAG,
-    summary: 'Those of this app.',
+    summary: 'Lists the sources of this app.',
     role: 'read',
-    params: NOTHING,
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({
+    params: NO_FIELDS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({
       items: z.array(z.strictObject({ name: z.string(), scheme: z.string(), path: z.string() })),
     }),
-    handle: async (app) => ({ items: [...app.sources.list()] }),
+    handle: async (app) => ({ items: [...app.admin.sources.list()] }),
   }),
   route({
     method: 'GET',
     path: '/v1/sources/{name}/refused',
     name: 'listRefused',
     tag: TAG,
-    summary: 'The last requests that it refused, newest first; of - those to no source.',
+    summary: 'Lists the last requests that a source refused, newest first; for `-`, those to no source.',
     role: 'read',
     params: z.strictObject({ name }),
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({ items: z.array(REFUSED) }),
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({ items: z.array(REFUSED) }),
     handle: async (app, { params }) => {
-      if (params.name !== NONE) mustBeDeclared(app, params.name)
-      return { items: [...(await app.sources.refused(params.name === NONE ? '' : params.name))] }
+      if (params.name !== NO_SOURCE_NAME) assertSourceDeclared(app, params.name)
+      return { items: [...(await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name))] }
     },
   }),
   route({
@@ -61,19 +61,22 @@ export const sources: readonly ApiRoute[] = [
     path: '/v1/sources/{name}/show-secret',
     name: 'showSecret',
     tag: TAG,
-    summary: 'The secret that came by handshake, to be compared with what the sending side shows.',
-    // A look, but at what opens a door.
+    summary: 'Returns the secret that came by handshake, to compare with the one the provider shows.',
+    // This route only reads, but it reveals a secret.
     role: 'operate',
     params: z.strictObject({ name }),
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({
-      secret: z.string().optional().meta({ description: 'Not there: none has come, or it was given by the app.' }),
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({
+      secret: z
+        .string()
+        .optional()
+        .meta({ description: 'Missing if no handshake brought one, or if the app sets it in code.' }),
     }),
-    audited: 'in its commit',
-    handle: async (app, { params, who }) => {
-      mustBeDeclared(app, params.name)
-      return { secret: await app.sources.secret(params.name, who) }
+    auditText: 'in its commit',
+    handle: async (app, { params, actor: who }) => {
+      assertSourceDeclared(app, params.name)
+      return { secret: await app.admin.sources.secret(params.name, who) }
     },
   }),
   route({
@@ -81,20 +84,20 @@ export const sources: readonly ApiRoute[] = [
     path: '/v1/sources/{name}/forget-secret',
     name: 'forgetSecret',
     tag: TAG,
-    summary: 'One that got its secret by handshake waits for the next one.',
+    summary: 'Forgets a secret that came by handshake; the source waits for the next handshake.',
     role: 'operate',
     params: z.strictObject({ name }),
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
-    audited: 'in its commit',
-    handle: async (app, { params, who }) => {
-      mustBeDeclared(app, params.name)
-      return { result: await app.sources.forgetSecret(params.name, who) }
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
+    auditText: 'in its commit',
+    handle: async (app, { params, actor: who }) => {
+      assertSourceDeclared(app, params.name)
+      return { result: await app.admin.sources.forgetSecret(params.name, who) }
     },
   }),
 ]
 
-function mustBeDeclared(app: Operated, source: string): void {
-  if (!app.sources.list().some((one) => one.name === source)) throw missing('source', source)
+function assertSourceDeclared(app: ApiTarget, source: string): void {
+  if (!app.admin.sources.list().some((one) => one.name === source)) throw notFound('source', source)
 }

@@ -1,7 +1,7 @@
-// The store: whether what is acknowledged would survive a crash, how large it is, what time it is there.
+// The route of the store: its durability, size and clock.
 import { z } from 'zod'
 import { route, type ApiRoute } from '../route.ts'
-import { moment, NOTHING } from '../schemas.ts'
+import { timestamp, NO_FIELDS } from '../schemas.ts'
 
 export const store: readonly ApiRoute[] = [
   route({
@@ -9,17 +9,17 @@ export const store: readonly ApiRoute[] = [
     path: '/v1/store',
     name: 'showStore',
     tag: 'store',
-    summary: 'Whether what is acknowledged would survive a crash, and why.',
+    summary: 'Returns whether acknowledged events survive a crash, and why.',
     role: 'read',
-    params: NOTHING,
-    query: NOTHING,
-    body: NOTHING,
-    answer: z.strictObject({
+    params: NO_FIELDS,
+    query: NO_FIELDS,
+    body: NO_FIELDS,
+    response: z.strictObject({
       durable: z.boolean(),
       because: z.string(),
       bytes: z.int(),
-      now: moment.meta({ description: "By the store's clock." }),
+      now: timestamp.meta({ description: "The time of the store's clock." }),
     }),
-    handle: (app) => app.stored.safety(),
+    handle: (app) => app.admin.events.safety(),
   }),
 ]

@@ -1,14 +1,14 @@
-// What routes of subscribers take and answer.
+// The schemas of endpoints in requests and responses.
 import { z } from 'zod'
-import { URL_LENGTH_MAX } from '../../deliver/addresses.ts'
-import type { EndpointChange, NewEndpoint } from '../../deliver/endpoint.ts'
-import type { Rotation } from '../../deliver/endpoints.ts'
-import { id, moment, tenant } from '../schemas.ts'
-import { duration } from './acts.ts'
+import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
+import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
+import type { RotateSecretOptions } from '../../deliver/endpoints.ts'
+import { id, timestamp, tenant } from '../schemas.ts'
+import { duration } from './action-schemas.ts'
 
 export const TAG = 'subscribers'
-export const PATH = '/v1/webhooks/subscribers'
-export const ONE: z.ZodObject<{ id: typeof id }> = z.strictObject({ id })
+export const SUBSCRIBERS_PATH = '/v1/webhooks/subscribers'
+export const ID_PARAMS: z.ZodObject<{ id: typeof id }> = z.strictObject({ id })
 
 const SIGNING = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('standard') }),
@@ -21,12 +21,15 @@ const SIGNING = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('bearer') }),
 ])
 
+const GLOBS =
+  'Globs over `source/type`, or over the type where a glob has no slash. Only a glob with a slash matches what a source received.'
+
 const FIELDS = {
   name: z.string().max(1_024),
   url: z.string().max(URL_LENGTH_MAX).meta({ example: 'https://example.com/hook' }),
-  eventFilter: z.array(z.string().max(256)).max(100).meta({ description: 'Globs over types of events.' }),
+  eventFilter: z.array(z.string().max(256)).max(100).meta({ description: GLOBS }),
   description: z.string().max(1_024),
-  headers: z.record(z.string(), z.string()).meta({ description: 'Sent along with each batch.' }),
+  headers: z.record(z.string(), z.string()).meta({ description: 'Sent with each batch.' }),
   signing: SIGNING,
   form: z.enum(['standard', 'events']).meta({
     description: '`standard`: `{ type, timestamp, data: { events } }`; `events`: `{ events }`.',
@@ -34,44 +37,51 @@ const FIELDS = {
   rate: z
     .strictObject({ rate: z.int().min(1), per: duration })
     .nullable()
-    .meta({ description: 'So many POSTs in any stretch of time as long as `per`; null for no such limit.' }),
+    .meta({ description: 'The maximum number of POSTs in any period of `per`; null for no limit.' }),
 } as const
 
-const active = z.boolean().meta({ description: 'False: paused, and its events wait.' })
+const active = z.boolean().meta({ description: 'If false, the endpoint is paused and its events wait.' })
 
-const PLAIN = z.strictObject({
+const BASE_SUBSCRIBER = z.strictObject({
   id: z.string(),
   ...FIELDS,
   headers: z.array(z.string()).meta({ description: 'Their names; values are sealed, and not shown.' }),
   tenant,
-  createdAt: moment,
+  createdAt: timestamp,
   active,
-  proof: z.enum(['none', 'pending', 'proven']).meta({ description: '`pending`: it gets nothing before it is proven.' }),
+  proof: z
+    .enum(['none', 'pending', 'proven'])
+    .meta({ description: '`pending`: the endpoint gets nothing until it is proven.' }),
 })
-const proofError = z.string().optional().meta({ description: 'Why it is not proven.' })
+const proofError = z.string().optional().meta({ description: 'Why the endpoint is not proven.' })
 const HEALTH = z.strictObject({
   status: z.enum(['up', 'degraded', 'down']),
-  why: z.string().meta({ description: 'Empty: it is up.' }),
+  why: z.string().meta({ description: 'Empty if the endpoint is up.' }),
   breaker: z.enum(['closed', 'open', 'half-open', 'disabled']),
   consecutiveFailures: z.int(),
-  failingSince: moment.optional(),
-  attempts: z.int().meta({ description: 'This and what follows is of the last 24 hours.' }),
-  successRate: z.number().optional().meta({ description: 'Successful deliveries of all attempts, from 0 to 1.' }),
-  latencyMs: z.int().optional().meta({ description: 'From when an event was made until it was delivered.' }),
+  failingSince: timestamp.optional(),
+  attempts: z.int().meta({ description: 'This and the following fields cover the last 24 hours.' }),
+  successRate: z.number().optional().meta({ description: 'The share of successful attempts, from 0 to 1.' }),
+  latencyMs: z.int().optional().meta({ description: 'From the creation of an event to its delivery.' }),
   responseMs: z.int().optional().meta({ description: 'How long a POST took.' }),
-  failedBatches: z.int().meta({ description: 'Given up: dead letters. More than 100 are `degraded`.' }),
-  stuckBatches: z.int().meta({ description: 'Due for five minutes, and not taken up: `down`.' }),
+  failedBatches: z.int().meta({ description: 'Dead letters. With more than 100 the health is `degraded`.' }),
+  stuckBatches: z
+    .int()
+    .meta({ description: 'Batches that are due for five minutes and not claimed. With any, the health is `down`.' }),
 })
-export const SEEN: z.ZodType = PLAIN.extend({ lastSuccessfulDeliveryAt: moment.optional(), health: HEALTH })
-export const WITH_SECRET: z.ZodType = PLAIN.extend({ secret: z.string(), proofError })
+export const SUBSCRIBER_WITH_HEALTH: z.ZodType = BASE_SUBSCRIBER.extend({
+  lastSuccessfulDeliveryAt: timestamp.optional(),
+  health: HEALTH,
+})
+export const SUBSCRIBER_WITH_SECRET: z.ZodType = BASE_SUBSCRIBER.extend({ secret: z.string(), proofError })
 const secret = z.string().max(1_500).meta({ description: 'At least 16 bytes, or `whsec_` and base64.' })
 
 const ATTEMPT = z.strictObject({
-  at: moment,
+  at: timestamp,
   ms: z.number(),
-  status: z.int().optional().meta({ description: 'Of the answer; not there if there was none.' }),
+  status: z.int().optional().meta({ description: 'The status of the response. Missing if there was none.' }),
   answer: z.string().optional().meta({ description: 'Its first 1,000 characters.' }),
-  error: z.string().meta({ description: 'Empty: it was delivered.' }),
+  error: z.string().meta({ description: 'Empty if the batch was delivered.' }),
 })
 
 export const DELIVERY: z.ZodType = z.strictObject({
@@ -79,17 +89,19 @@ export const DELIVERY: z.ZodType = z.strictObject({
   delivery: z.string(),
   subscriber: z.string(),
   status: z.enum(['PENDING', 'DELIVERING', 'SUCCESS', 'FAILED']),
-  events: z.int().meta({ description: 'How many are in it.' }),
+  events: z.int().meta({ description: 'The number of events in the batch.' }),
   attemptCount: z.int(),
   maxAttempts: z.int(),
-  createdAt: moment,
-  deliveredAt: moment.optional(),
-  nextRetryAt: moment.optional(),
-  lastError: z.string().meta({ description: 'Empty: there was none.' }),
-  attempts: z.array(ATTEMPT).meta({ description: 'All of the last 50 to it; of those before, the ones that failed.' }),
+  createdAt: timestamp,
+  deliveredAt: timestamp.optional(),
+  nextRetryAt: timestamp.optional(),
+  lastError: z.string().meta({ description: 'Empty if there was none.' }),
+  attempts: z
+    .array(ATTEMPT)
+    .meta({ description: 'All of the last 50 attempts to the endpoint; of older ones, those that failed.' }),
 })
 
-export const TESTED: z.ZodType = z.strictObject({
+export const TEST_RESULT: z.ZodType = z.strictObject({
   event: z.string(),
   delivered: z.boolean(),
   ms: z.int(),
@@ -98,36 +110,38 @@ export const TESTED: z.ZodType = z.strictObject({
   error: ATTEMPT.shape.error,
 })
 
-export const SUBSCRIBER: z.ZodType = PLAIN
-export const ENABLED: z.ZodType = PLAIN.extend({ dropped: z.int().meta({ description: 'Events.' }) })
-export const PROVED: z.ZodType = PLAIN.extend({ proofError })
+export const SUBSCRIBER: z.ZodType = BASE_SUBSCRIBER
+export const ENABLE_RESULT: z.ZodType = BASE_SUBSCRIBER.extend({
+  dropped: z.int().meta({ description: 'The number of dropped events.' }),
+})
+export const PROOF_RESULT: z.ZodType = BASE_SUBSCRIBER.extend({ proofError })
 
-const ASKED = {
+const WRITABLE_FIELDS = {
   ...FIELDS,
   eventFilter: FIELDS.eventFilter
     .nullable()
-    .meta({ description: 'Globs over types of events; null, or none, is all.' }),
+    .meta({ description: `${GLOBS} Null or an empty list matches everything that the app publishes.` }),
   active,
   secret,
 } as const
 
 export const NEW_SUBSCRIBER: z.ZodType<NewEndpoint> = z.strictObject({
-  ...z.strictObject(ASKED).partial().shape,
+  ...z.strictObject(WRITABLE_FIELDS).partial().shape,
   url: FIELDS.url,
   tenant: tenant.optional(),
 }) as unknown as z.ZodType<NewEndpoint>
 
-export const CHANGE: z.ZodType<EndpointChange> = z
+export const SUBSCRIBER_UPDATE: z.ZodType<EndpointUpdate> = z
   .strictObject({
-    ...ASKED,
-    secret: secret.meta({ description: 'Another than it has is rotated in.' }),
+    ...WRITABLE_FIELDS,
+    secret: secret.meta({ description: 'If it differs from the current secret, it is rotated in.' }),
     headers: z
       .record(z.string(), z.string().nullable())
-      .meta({ description: 'What is not named stays; null takes one away.' }),
+      .meta({ description: 'Headers that are not given stay; null removes one.' }),
   })
-  .partial() as unknown as z.ZodType<EndpointChange>
+  .partial() as unknown as z.ZodType<EndpointUpdate>
 
-export const ROTATION: z.ZodType<Pick<Partial<Rotation>, 'secret' | 'force'>> = z.strictObject({
+export const ROTATION: z.ZodType<Pick<Partial<RotateSecretOptions>, 'secret' | 'force'>> = z.strictObject({
   secret: secret.exactOptional(),
-  force: z.boolean().exactOptional().meta({ description: 'The new one is alone at once.' }),
+  force: z.boolean().exactOptional().meta({ description: 'Whether the old secret ends at once.' }),
 })

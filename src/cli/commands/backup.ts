@@ -1,17 +1,20 @@
-// `sluice backup`: a copy of the store's file while a process works on it. It asks nobody: it reads the file, as any reader may.
+// `sluice backup` copies the store's file while a process uses it. It needs no server: any reader may read the file.
 import { backupSqlite } from '../../store/sqlite/backup.ts'
-import type { Command } from '../command.ts'
+import { isServerAddress } from '../../store/address.ts'
+import { reportMisuse, type Command } from '../command.ts'
 import { EXIT } from '../exit.ts'
 
 export const backup: Command = {
-  words: 'backup',
-  takes: ['<file>', '<copy>'],
-  says: 'copy the file of a SQLite store while it is in use; all that was acknowledged before is in the copy',
-  run: async ({ given, out }) => {
+  name: 'backup',
+  positionals: ['<file>', '<copy>'],
+  description: 'copy a SQLite store while it is in use, with every event acknowledged before',
+  run: async (context) => {
+    const { args: given, output: out } = context
     const [file = '', copy = ''] = given.words
+    if (isServerAddress(file)) return reportMisuse(context, 'backup copies the file of a SQLite store: give its path.')
     const made = backupSqlite(file, copy)
-    if (out.asJson) out.answer(made)
-    else out.line(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is whole.`)
+    if (out.asJson) out.printJson(made)
+    else out.print(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is intact.`)
     return EXIT.done
   },
 }

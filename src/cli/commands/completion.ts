@@ -1,44 +1,48 @@
-// `sluice completion`: what a shell needs to complete commands and options, made of the declarations.
-import { COMMON } from '../arguments.ts'
-import { misused, type Command } from '../command.ts'
+// `sluice completion` builds shell completion scripts from the declarations of the commands.
+import { COMMON_OPTIONS } from '../arguments.ts'
+import { reportMisuse, type Command } from '../command.ts'
 import { EXIT } from '../exit.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** Beside those that are given. */
-const OTHERS: readonly string[] = ['help', 'completion']
+/** Commands besides those in the given list. */
+const BUILT_IN_COMMANDS: readonly string[] = ['help', 'completion']
 
 export function completion(commands: readonly Command[]): Command {
   return {
-    words: 'completion',
-    takes: ['<bash|zsh|fish>'],
-    says: 'the completion of a shell: source <(sluice completion bash)',
+    name: 'completion',
+    positionals: ['<bash|zsh|fish>'],
+    description: 'print a completion script: source <(sluice completion bash)',
     run: (scene) => {
-      const shell = SHELLS.find((name) => name === scene.given.words[0])
-      if (shell === undefined) return Promise.resolve(misused(scene, `A shell is one of ${SHELLS.join(', ')}.`))
-      scene.out.line(SCRIPTS[shell](treeOf(commands)))
+      const shell = SHELLS.find((name) => name === scene.args.words[0])
+      if (shell === undefined)
+        return Promise.resolve(reportMisuse(scene, `The shell must be one of ${SHELLS.join(', ')}.`))
+      scene.output.print(SCRIPTS[shell](buildTree(commands)))
       return Promise.resolve(EXIT.done)
     },
   }
 }
 
-/** By the words that have been typed, `''` for none: what may come next. */
+/** Maps the words typed so far, `''` for none, to the possible next words. */
 type Tree = ReadonlyMap<string, readonly string[]>
 
-function treeOf(commands: readonly Command[]): Tree {
+function buildTree(commands: readonly Command[]): Tree {
   const tree = new Map<string, readonly string[]>([['completion', SHELLS]])
-  const firsts = commands.map(({ words }) => words.split(' ')[0] ?? '')
-  tree.set('', [...new Set([...OTHERS, ...firsts])].toSorted())
-  for (const { words, options = {} } of commands) {
-    const [first = '', second] = words.split(' ')
+  const firsts = commands.map(({ name: words }) => words.split(' ')[0] ?? '')
+  tree.set('', [...new Set([...BUILT_IN_COMMANDS, ...firsts])].toSorted())
+  for (const { name: words, options = {} } of commands) {
+    const typed = words.split(' ')
     tree.set(
       words,
-      Object.keys({ ...options, ...COMMON }).map((name) => `--${name}`),
+      Object.keys({ ...options, ...COMMON_OPTIONS }).map((name) => `--${name}`),
     )
-    if (second !== undefined) tree.set(first, [...(tree.get(first) ?? []), second])
+    for (const [at, word] of typed.slice(1).entries()) {
+      const before = typed.slice(0, at + 1).join(' ')
+      tree.set(before, [...new Set([...(tree.get(before) ?? []), word])])
+    }
   }
-  // Where the list is meant, its name can be left out.
+  // `list` may be omitted, so its options also follow the first word.
   for (const first of firsts) {
     const ofList = tree.get(`${first} list`)
     if (ofList !== undefined) tree.set(first, [...new Set([...(tree.get(first) ?? []), ...ofList])])
@@ -47,7 +51,7 @@ function treeOf(commands: readonly Command[]): Tree {
 }
 
 const SCRIPTS: Readonly<Record<Shell, (tree: Tree) => string>> = {
-  // A shell may hand over --flow=x as three words.
+  // bash may pass `--flow=x` as three words.
   bash: (tree) => `_sluice() {
   local word before="" typed="" next=""
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -55,7 +59,7 @@ const SCRIPTS: Readonly<Record<Shell, (tree: Tree) => string>> = {
     before="$word"
   done
   case "$typed" in
-${casesOf(tree)}
+${toCases(tree)}
   esac
   COMPREPLY=($(compgen -W "$next" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
@@ -67,7 +71,7 @@ _sluice() {
     [[ "$word" == -* ]] || typed+="$word "
   done
   case "$typed" in
-${casesOf(tree)}
+${toCases(tree)}
   esac
   compadd -- \${=next}
 }
@@ -84,8 +88,8 @@ compdef _sluice sluice`,
       .join('\n'),
 }
 
-/** The longest first: `dead list` before `dead`. Words of one's own may stand behind a whole command. */
-function casesOf(tree: Tree): string {
+/** The longest first: `dead list` before `dead`. Positional arguments may follow a complete command. */
+function toCases(tree: Tree): string {
   return [...tree]
     .toSorted(([one], [other]) => other.split(' ').length - one.split(' ').length || one.localeCompare(other))
     .map(([typed, next]) => `    ${typed === '' ? "''" : `'${typed} '*`}) next="${next.join(' ')}" ;;`)

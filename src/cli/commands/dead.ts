@@ -1,17 +1,28 @@
-// `sluice dead`: runs that died and events that found no way. One by its id, or all of a filter, counted first.
+// `sluice dead`: dead letters and unrouted events, one by id or all of a filter, counted first.
 import { open } from 'node:fs/promises'
-import { json } from '../../observe/explain-words.ts'
-import { roomForMore, writeAnswer } from '../answer-stream.ts'
-import { pathOf } from '../caller.ts'
-import { ended } from '../problem.ts'
-import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
-import { unconfirmed } from '../confirm.ts'
-import { EXIT, type Exit } from '../exit.ts'
-import { many, span, time, type Column } from '../output.ts'
+import { toSafeJson } from '../../observe/explain/format.ts'
+import { waitForDrain, writeOutput } from '../output-stream.ts'
+import { toPath } from '../api-client.ts'
+import { reportFailure } from '../problem.ts'
+import {
+  callApi,
+  reportMisuse,
+  PAGE_OPTIONS,
+  callAndPrint,
+  callAndPrintPage,
+  textOptions,
+  YES_OPTION,
+  type Command,
+  type ListPage,
+  type CommandContext,
+} from '../command.ts'
+import { confirmOrExit } from '../confirm.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { formatCount, formatDuration, formatTime, type Column } from '../output.ts'
 import { Progress } from '../progress.ts'
-import { steer } from './lanes.ts'
+import { callAction } from './lanes.ts'
 
-interface Letter {
+interface DeadLetter {
   readonly kind: 'run' | 'unrouted'
   readonly id: string
   readonly flow: string
@@ -27,21 +38,21 @@ interface Letter {
 }
 
 const FILTER = {
-  ...texts({
+  ...textOptions({
     flow: 'of this flow',
     key: 'of this key',
     tenant: 'of this tenant',
     from: 'dead since then, as 2026-01-31T12:00:00Z',
     to: 'dead before then',
   }),
-  unrouted: { type: 'boolean', says: 'events that found no way, instead of runs that died' },
+  unrouted: { type: 'boolean', description: 'unrouted events instead of dead letters' },
 } as const
 
-const COLUMNS: readonly Column<Letter>[] = [
+const COLUMNS: readonly Column<DeadLetter>[] = [
   { title: 'id', cell: ({ id }) => id },
   { title: 'flow', cell: ({ flow }) => flow },
   { title: 'key', cell: ({ key }) => key },
-  { title: 'died', cell: ({ at }) => time(at) },
+  { title: 'died', cell: ({ at }) => formatTime(at) },
   { title: 'tries', cell: ({ tries }) => tries },
   { title: 'events', cell: ({ events }) => events.length },
   { title: 'state', cell: ({ state }) => state },
@@ -50,125 +61,134 @@ const COLUMNS: readonly Column<Letter>[] = [
 
 const COUNT = '/v1/dead-letters/count'
 
-function filterOf({ given }: Scene): Readonly<Record<string, string>> {
-  const kind = given.is('unrouted') ? { kind: 'unrouted' } : {}
+function toFilter({ args: given }: CommandContext): Readonly<Record<string, string>> {
+  const kind = given.has('unrouted') ? { kind: 'unrouted' } : {}
   return { ...given.texts(['flow', 'key', 'tenant', 'from', 'to']), ...kind }
 }
 
-const list: Command = {
-  words: 'dead list',
-  says: 'dead letters, newest first',
-  options: { ...FILTER, ...PAGE },
+const listCommand: Command = {
+  name: 'dead list',
+  description: 'list dead letters, newest first',
+  options: { ...FILTER, ...PAGE_OPTIONS },
   run: (scene) => {
-    const query = { ...filterOf(scene), ...scene.given.texts(['limit', 'cursor']) }
-    return showPage(scene, { method: 'GET', path: '/v1/dead-letters', query }, (items: readonly Letter[]) =>
-      scene.out.table(COLUMNS, items, 'There are no dead letters.'),
+    const query = { ...toFilter(scene), ...scene.args.texts(['limit', 'cursor']) }
+    return callAndPrintPage(scene, { method: 'GET', path: '/v1/dead-letters', query }, (items: readonly DeadLetter[]) =>
+      scene.output.table(COLUMNS, items, 'There are no dead letters.'),
     )
   },
 }
 
-const counting: Command = {
-  words: 'dead count',
-  says: 'how many there are of a filter, with those that were retried and have not ended yet',
+const countCommand: Command = {
+  name: 'dead count',
+  description: 'count the dead letters of a filter, including retried ones that have not ended',
   options: FILTER,
   run: (scene) => {
-    const call = { method: 'GET', path: COUNT, query: filterOf(scene) } as const
-    return show(scene, call, ({ count: n }: { readonly count: number }) => scene.out.line(`${many(n, 'dead letter')}.`))
+    const call = { method: 'GET', path: COUNT, query: toFilter(scene) } as const
+    return callAndPrint(scene, call, ({ count: n }: { readonly count: number }) =>
+      scene.output.print(`${formatCount(n, 'dead letter')}.`),
+    )
   },
 }
 
-const one: Command = {
-  words: 'dead show',
-  takes: ['<id>'],
-  says: 'one dead letter, with its attempts and its events',
+const showCommand: Command = {
+  name: 'dead show',
+  positionals: ['<id>'],
+  description: 'show a dead letter with its attempts and events',
   run: (scene) => {
-    const path = pathOf('v1/dead-letters', scene.given.words[0] ?? '')
-    return show(scene, { method: 'GET', path }, (letter: Letter) => {
-      const { out } = scene
+    const path = toPath('v1/dead-letters', scene.args.words[0] ?? '')
+    return callAndPrint(scene, { method: 'GET', path }, (letter: DeadLetter) => {
+      const { output: out } = scene
       out.fields([
         ['id', letter.id],
         ['flow', letter.flow],
         ['key', letter.key],
-        ['died', time(letter.at)],
+        ['died', formatTime(letter.at)],
         ['state', letter.state],
         ['reason', letter.reason],
         ['error', letter.error],
       ])
       for (const { at, ms, error } of letter.attempts ?? []) {
-        out.fields([['attempt', `${time(at)}, after ${span(ms)}: ${error}`]])
+        out.fields([['attempt', `${formatTime(at)}, after ${formatDuration(ms)}: ${error}`]])
       }
       for (const { id, source, type } of letter.contents ?? []) out.fields([['event', `${id}  ${source}/${type}`]])
     })
   },
 }
 
-const DID = { retry: 'retried', drop: 'dropped' } as const
+const PAST_TENSE = { retry: 'retried', drop: 'dropped' } as const
 
-const acts: readonly Command[] = (['retry', 'drop'] as const).map((act) => ({
-  words: `dead ${act}`,
-  takes: ['[id]'],
-  says: act === 'retry' ? 'run again: one, or all of a filter' : 'end: one, or all of a filter',
-  options: { ...FILTER, all: { type: 'boolean', says: 'all there are' }, yes: YES },
+const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act) => ({
+  name: `dead ${act}`,
+  positionals: ['[id]'],
+  description:
+    act === 'retry' ? 'retry one dead letter, or all of a filter' : 'drop one dead letter, or all of a filter',
+  options: { ...FILTER, all: { type: 'boolean', description: 'all of them' }, yes: YES_OPTION },
   run: async (scene) => {
-    const [id] = scene.given.words
-    const filter = filterOf(scene)
-    const isFiltered = Object.keys(filter).length > 0 || scene.given.is('all')
+    const [id] = scene.args.words
+    const filter = toFilter(scene)
+    const isFiltered = Object.keys(filter).length > 0 || scene.args.has('all')
     if ((id === undefined) !== isFiltered) {
-      return misused(scene, `Give either an id, or what names them, such as --flow; --all is all.`)
+      return reportMisuse(scene, 'Pass either an id, or a filter such as --flow, or --all.')
     }
-    if (id === undefined) return all(scene, act, filter)
-    const { where } = await scene.api()
+    if (id === undefined) return actOnAll(scene, act, filter)
+    const { location: where } = await scene.connect()
     const question = `The dead letter ${id} of ${where} is dropped for good. Go on?`
-    const no = act === 'drop' ? await unconfirmed(scene, question) : undefined
-    return no ?? steer(scene, pathOf('v1/dead-letters', id, act), {})
+    const no = act === 'drop' ? await confirmOrExit(scene, question) : undefined
+    return no ?? callAction(scene, toPath('v1/dead-letters', id, act), {})
   },
 }))
 
-async function all(scene: Scene, act: 'retry' | 'drop', filter: Readonly<Record<string, string>>): Promise<Exit> {
-  const { out } = scene
-  const counted = await count(scene, filter)
+async function actOnAll(
+  scene: CommandContext,
+  act: 'retry' | 'drop',
+  filter: Readonly<Record<string, string>>,
+): Promise<ExitCode> {
+  const { output: out } = scene
+  const counted = await countDeadLetters(scene, filter)
   if (counted.kind === 'exit') return counted.exit
   if (counted.count === 0 && !out.asJson) {
-    out.line('There are none.')
+    out.print('There are none.')
     return EXIT.done
   }
-  const { where } = await scene.api()
-  const no = await unconfirmed(scene, `${many(counted.count, 'dead letter')} of ${where}: ${act} them?`)
+  const { location: where } = await scene.connect()
+  const no = await confirmOrExit(scene, `${formatCount(counted.count, 'dead letter')} of ${where}: ${act} them?`)
   if (no !== undefined) return no
   const body = Object.keys(filter).length === 0 ? { all: true } : filter
   const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body } as const
-  return show(scene, call, ({ count: n }: { readonly count: number }) => {
-    out.line(`${DID[act]} ${many(n, 'dead letter')}.`)
+  return callAndPrint(scene, call, ({ count: n }: { readonly count: number }) => {
+    out.print(`${PAST_TENSE[act]} ${formatCount(n, 'dead letter')}.`)
   })
 }
 
-type Counted = { readonly kind: 'count'; readonly count: number } | { readonly kind: 'exit'; readonly exit: Exit }
+type CountResult =
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'exit'; readonly exit: ExitCode }
 
-async function count(scene: Scene, query: Readonly<Record<string, string>>): Promise<Counted> {
-  const answer = await ask(scene, { method: 'GET', path: COUNT, query })
-  if (answer.kind !== 'done') return { kind: 'exit', exit: ended(scene.out, answer) }
+async function countDeadLetters(scene: CommandContext, query: Readonly<Record<string, string>>): Promise<CountResult> {
+  const answer = await callApi(scene, { method: 'GET', path: COUNT, query })
+  if (answer.kind !== 'done') return { kind: 'exit', exit: reportFailure(scene.output, answer) }
   return { kind: 'count', ...(answer.value as { readonly count: number }) }
 }
 
-const exporting: Command = {
-  words: 'dead export',
-  says: 'all of a filter with their events and bytes, a line of JSON for each',
-  options: { ...FILTER, ...texts({ out: 'the file; standard output unless said' }) },
+const exportCommand: Command = {
+  name: 'dead export',
+  description: 'export dead letters with their events and bodies as JSON lines',
+  options: { ...FILTER, ...textOptions({ out: 'the file; standard output unless said' }) },
   run: async (scene) => {
-    const filter = filterOf(scene)
-    const counted = await count(scene, filter)
+    const filter = toFilter(scene)
+    const counted = await countDeadLetters(scene, filter)
     if (counted.kind === 'exit') return counted.exit
-    const file = scene.given.text('out')
-    const sink = file === undefined ? ANSWER : await fileSink(file)
+    const file = scene.args.text('out')
+    const sink = file === undefined ? STDOUT_SINK : await openFileSink(file)
     const progress = new Progress({
-      stream: scene.out.stderr,
+      stream: scene.output.stderr,
       clock: scene.clock,
       what: 'exported',
       total: counted.count,
     })
     const failed = await exportPages(scene, filter, async (lines, done) => {
       await sink.write(lines)
-      progress.at(done)
+      progress.update(done)
     })
     await sink.end()
     progress.end()
@@ -176,27 +196,27 @@ const exporting: Command = {
   },
 }
 
-/** Where an export goes. What cannot be written is thrown. */
-interface Sink {
+/** The target of an export. Write errors are thrown. */
+interface ExportSink {
   write(lines: string): Promise<void>
   end(): Promise<void>
 }
 
-const ANSWER: Sink = {
+const STDOUT_SINK: ExportSink = {
   write: (lines) => {
-    writeAnswer(lines)
-    return roomForMore()
+    writeOutput(lines)
+    return waitForDrain()
   },
   end: async () => {},
 }
 
-/** Payloads are in it: as the store itself, it is for nobody else to read. */
-async function fileSink(file: string): Promise<Sink> {
+/** The file contains payloads, so only its owner may read it, as with the store. */
+async function openFileSink(file: string): Promise<ExportSink> {
   const handle = await open(file, 'w', 0o600)
   return {
     write: (lines) => handle.writeFile(lines),
     end: async () => {
-      // Of a pipe or a device there is nothing to be synced.
+      // A pipe or a device cannot be synced.
       if ((await handle.stat()).isFile()) await handle.sync()
       await handle.close()
     },
@@ -204,21 +224,21 @@ async function fileSink(file: string): Promise<Sink> {
 }
 
 async function exportPages(
-  scene: Scene,
+  scene: CommandContext,
   filter: Readonly<Record<string, string>>,
   write: (lines: string, done: number) => Promise<void>,
-): Promise<Exit | undefined> {
+): Promise<ExitCode | undefined> {
   let done = 0
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const query = { ...filter, limit: '100', ...(cursor !== '' && { cursor }) }
-    const answer = await ask(scene, { method: 'GET', path: '/v1/dead-letters/export', query })
-    if (answer.kind !== 'done') return ended(scene.out, answer)
-    const page = answer.value as Page<unknown>
+    const answer = await callApi(scene, { method: 'GET', path: '/v1/dead-letters/export', query })
+    if (answer.kind !== 'done') return reportFailure(scene.output, answer)
+    const page = answer.value as ListPage<unknown>
     done += page.items.length
-    await write(page.items.map((item) => `${json(item)}\n`).join(''), done)
+    await write(page.items.map((item) => `${toSafeJson(item)}\n`).join(''), done)
     cursor = page.next
   }
   return undefined
 }
 
-export const dead: readonly Command[] = [list, counting, one, ...acts, exporting]
+export const dead: readonly Command[] = [listCommand, countCommand, showCommand, ...actionCommands, exportCommand]

@@ -1,42 +1,43 @@
-// `sluice doctor` and `sluice migrate`: whether the app is set up so that nothing is lost, and what to do where it is not.
-import { DEFAULTS } from '../../config.ts'
-import { keepForAnswers } from '../answer-stream.ts'
-import { allChecks, type Check, type StoreSafety } from '../checks.ts'
-import { findOwn } from '../api-call.ts'
-import { misused, type Command, type Scene } from '../command.ts'
+// `sluice doctor` and `sluice migrate`: check the set-up for risks of losing data, and apply the schema of the store.
+import { DEFAULTS } from '../../defaults.ts'
+import { redirectStdout } from '../output-stream.ts'
+import { runChecks, type Check, type StoreStatus } from '../checks.ts'
+import { openLocalClient } from '../find-client.ts'
+import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { plain, type Field } from '../output.ts'
-import { ended } from '../problem.ts'
+import { escapeText, type Field } from '../output.ts'
+import { reportFailure } from '../problem.ts'
 
 const STYLES = { ok: 'green', look: 'yellow', wrong: 'red' } as const
 
 export const doctor: Command = {
-  words: 'doctor',
-  says: 'what is wrong with the set-up, and what to do; ends with 1 if anything is',
+  name: 'doctor',
+  description: 'check the set-up and print fixes; exit code 1 if anything is wrong',
   run: async (scene) => {
-    const { out } = scene
-    keepForAnswers()
-    const checks = await allChecks(scene)
+    const { output: out } = scene
+    redirectStdout()
+    const checks = await runChecks(scene)
     const isWrong = checks.some(({ state }) => state === 'wrong')
-    if (out.asJson) out.answer({ checks, defaults: DEFAULTS })
-    else print(scene, checks)
+    if (out.asJson) out.printJson({ checks, defaults: DEFAULTS })
+    else printChecks(scene, checks)
     return isWrong ? EXIT.failed : EXIT.done
   },
 }
 
 export const migrate: Command = {
-  words: 'migrate',
-  says: 'bring the store to the schema of this release; the server does so when it starts',
+  name: 'migrate',
+  description: 'update the schema of the store; the server also does this when it starts',
   run: async (scene) => {
-    const { given, out, where } = scene
-    if (given.text('url') !== undefined) return misused(scene, 'migrate opens the store itself, and asks no server.')
-    const own = await findOwn(where)
+    const { args: given, output: out, target: where } = scene
+    if (given.text('url') !== undefined)
+      return reportMisuse(scene, 'migrate opens the store itself and takes no --url.')
+    const own = await openLocalClient(where)
     try {
       const answer = await own.call({ method: 'GET', path: '/v1/store' })
-      if (answer.kind !== 'done') return ended(out, answer)
-      const { bytes, because } = answer.value as StoreSafety
-      if (out.asJson) out.answer(answer.value)
-      else out.line(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
+      if (answer.kind !== 'done') return reportFailure(out, answer)
+      const { bytes, because } = answer.value as StoreStatus
+      if (out.asJson) out.printJson(answer.value)
+      else out.print(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
       return EXIT.done
     } finally {
       await own.close()
@@ -44,16 +45,16 @@ export const migrate: Command = {
   },
 }
 
-function print({ out }: Scene, checks: readonly Check[]): void {
+function printChecks({ output: out }: CommandContext, checks: readonly Check[]): void {
   for (const { name, state, what, fix } of checks) {
-    out.line(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${plain(what)}`)
-    if (fix !== undefined && state !== 'ok') out.line(`${' '.repeat(22)}${plain(fix)}`)
+    out.print(`${out.paint(STYLES[state], state.padEnd(5))}  ${name.padEnd(13)}  ${escapeText(what)}`)
+    if (fix !== undefined && state !== 'ok') out.print(`${' '.repeat(22)}${escapeText(fix)}`)
   }
-  out.line(`\n${out.paint('bold', 'defaults')}`)
-  out.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, written(value)]))
+  out.print(`\n${out.paint('bold', 'defaults')}`)
+  out.fields(Object.entries(DEFAULTS).map(([name, value]): Field => [`  ${name}`, formatValue(value)]))
 }
 
-function written(value: unknown): string {
+function formatValue(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value)
   return Object.entries(value)
     .map(([name, one]) => `${name} ${Array.isArray(one) ? one.join(' ') : String(one)}`)

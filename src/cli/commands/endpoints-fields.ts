@@ -1,15 +1,19 @@
-// What an endpoint is, as options: the same for `sluice endpoints add` and `change`.
+// The fields of an endpoint as options of `sluice endpoints create` and `update`.
 import { readFileSync } from 'node:fs'
-import type { Given, Option, Options } from '../arguments.ts'
-import { texts } from '../command.ts'
+import type { ParsedArguments, Option, Options } from '../arguments.ts'
+import { textOptions } from '../command.ts'
 
-/** Not by the command line itself: others on the machine see what is typed there. */
-export const SECRET_FILE: Option = { type: 'string', value: 'FILE', says: 'has its secret; - for standard input' }
+/** A secret is read from a file, because other users of the machine can see command-line arguments. */
+export const SECRET_FILE_OPTION: Option = {
+  type: 'string',
+  placeholder: 'FILE',
+  description: 'file with the secret; - for standard input',
+}
 
-export const FIELDS: Options = {
-  ...texts({
+export const ENDPOINT_OPTIONS: Options = {
+  ...textOptions({
     name: 'for people',
-    description: 'for people',
+    description: 'shown to people',
     types: 'what it wants, as order.*,invoice.paid; all unless said',
     form: 'of the body: standard, or events for { events }; standard unless said',
     rate: 'so many POSTs at most; none takes that away',
@@ -17,40 +21,40 @@ export const FIELDS: Options = {
   }),
   signing: {
     type: 'string',
-    value: 'HOW',
-    says: 'standard, bearer, hmac:HEADER:hex or hmac:HEADER:base64[:PREFIX]; standard unless said',
+    placeholder: 'HOW',
+    description: 'standard, bearer, hmac:HEADER:hex or hmac:HEADER:base64[:PREFIX]; default standard',
   },
   header: {
     type: 'string',
-    value: 'NAME:VALUE',
+    placeholder: 'NAME:VALUE',
     multiple: true,
-    says: 'sent along; without a value it is taken away; @FILE has one in each line, which others do not see',
+    description: 'header to send; without a value, remove it; @FILE reads one per line, hidden from other users',
   },
-  'secret-file': SECRET_FILE,
+  'secret-file': SECRET_FILE_OPTION,
 }
 
-/** Those that were given, as the API has them. Whether they are right is its business. */
-export function fieldsIn(given: Given): Readonly<Record<string, unknown>> {
+/** `parseEndpointOptions` returns the given fields under their API names. The API validates them. */
+export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<string, unknown>> {
   const [types, signing] = [given.text('types'), given.text('signing')]
   const [rate, per] = [given.text('rate'), given.text('per')]
-  const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? linesOf(one.slice(1)) : [one]))
+  const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
   return {
     ...given.texts(['name', 'description', 'form']),
     ...(types !== undefined && { eventFilter: types.split(',') }),
-    ...(signing !== undefined && { signing: signingOf(signing) }),
+    ...(signing !== undefined && { signing: parseSigning(signing) }),
     ...((rate ?? per) !== undefined && { rate: rate === 'none' ? null : { rate: Number(rate), per: per ?? '1s' } }),
-    ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(headerOf)) }),
-    ...secretIn(given),
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(parseHeader)) }),
+    ...readSecret(given),
   }
 }
 
-export function secretIn(given: Given): { readonly secret?: string } {
+export function readSecret(given: ParsedArguments): { readonly secret?: string } {
   const file = given.text('secret-file')
-  return file === undefined ? {} : { secret: textOf(file).replace(/\r?\n$/, '') }
+  return file === undefined ? {} : { secret: readText(file).replace(/\r?\n$/, '') }
 }
 
-/** No name of a header has a colon. */
-function signingOf(text: string): object {
+/** A header name cannot contain a colon, so colons separate the parts; the prefix may contain more. */
+function parseSigning(text: string): object {
   const [kind, header, encoding, ...prefix] = text.split(':')
   return {
     kind,
@@ -59,17 +63,17 @@ function signingOf(text: string): object {
   }
 }
 
-function headerOf(text: string): readonly [string, string | null] {
+function parseHeader(text: string): readonly [string, string | null] {
   const [name = '', ...value] = text.split(':')
   return [name.trim(), value.join(':').trim() || null]
 }
 
-function linesOf(file: string): readonly string[] {
-  return textOf(file)
+function readLines(file: string): readonly string[] {
+  return readText(file)
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '')
 }
 
-function textOf(file: string): string {
+function readText(file: string): string {
   return readFileSync(file === '-' ? 0 : file, 'utf8')
 }

@@ -1,12 +1,12 @@
-// Where the API has endpoints.
-import { pathOf } from '../caller.ts'
-import type { Scene } from '../command.ts'
+// The API paths of endpoints.
+import { toPath } from '../api-client.ts'
+import type { CommandContext } from '../command.ts'
 
-export const PATH = '/v1/webhooks/subscribers'
+export const ENDPOINTS_PATH = '/v1/webhooks/subscribers'
 
-/** Of the one that the first word names. */
-export function one({ given }: Scene, act?: string): string {
+/** `endpointPath` returns the path of the endpoint that the first argument names. */
+export function endpointPath({ args: given }: CommandContext, act?: string): string {
   const [id = ''] = given.words
-  const path = pathOf(PATH.slice(1), id)
+  const path = toPath(ENDPOINTS_PATH.slice(1), id)
   return act === undefined ? path : `${path}/${act}`
 }

@@ -1,13 +1,21 @@
-// `sluice endpoints`: whom deliveries go to.
-import { misused, show, showPage, texts, YES, type Command, type Scene } from '../command.ts'
-import { unconfirmed } from '../confirm.ts'
-import { many, plain, time, type Column } from '../output.ts'
-import { endpointActs } from './endpoints-acts.ts'
-import { FIELDS, fieldsIn, SECRET_FILE, secretIn } from './endpoints-fields.ts'
-import { one, PATH } from './endpoints-paths.ts'
-import { ENDPOINTS, fieldsOf, type Endpoint } from './endpoints-shown.ts'
+// `sluice endpoints`: the endpoints that deliveries post to.
+import {
+  reportMisuse,
+  callAndPrint,
+  callAndPrintPage,
+  textOptions,
+  YES_OPTION,
+  type Command,
+  type CommandContext,
+} from '../command.ts'
+import { confirmOrExit } from '../confirm.ts'
+import { formatCount, escapeText, formatTime, type Column } from '../output.ts'
+import { endpointActionCommands } from './endpoint-actions.ts'
+import { ENDPOINT_OPTIONS, parseEndpointOptions, SECRET_FILE_OPTION, readSecret } from './endpoints-fields.ts'
+import { endpointPath, ENDPOINTS_PATH } from './endpoints-paths.ts'
+import { ENDPOINT_COLUMNS, toFields, type EndpointView } from './endpoint-output.ts'
 
-interface Added extends Endpoint, Secret {
+interface CreatedEndpoint extends EndpointView, Secret {
   readonly proofError?: string
 }
 
@@ -21,7 +29,7 @@ interface Delivery {
 }
 
 const DELIVERIES: readonly Column<Delivery>[] = [
-  { title: 'at', cell: ({ createdAt }) => time(createdAt) },
+  { title: 'at', cell: ({ createdAt }) => formatTime(createdAt) },
   { title: 'delivery', cell: ({ delivery }) => delivery },
   { title: 'status', cell: ({ status }) => status },
   { title: 'events', cell: ({ events }) => String(events) },
@@ -33,116 +41,128 @@ interface Secret {
   readonly secret: string
 }
 
-/** Who gave it has it. */
-function tellSecret({ given, out }: Scene, { secret }: Secret): void {
-  if (given.text('secret-file') !== undefined) return out.line('Done.')
-  out.line(secret)
+/** A secret that the user passed in is not printed again. */
+function printSecret({ args: given, output: out }: CommandContext, { secret }: Secret): void {
+  if (given.text('secret-file') !== undefined) return out.print('Done.')
+  out.print(secret)
   out.note('The secret is not shown again.')
 }
 
 export const endpoints: readonly Command[] = [
   {
-    words: 'endpoints list',
-    says: 'whom deliveries go to',
+    name: 'endpoints list',
+    description: 'list endpoints',
     run: (scene) =>
-      showPage(scene, { method: 'GET', path: PATH }, (items: readonly Endpoint[]) =>
-        scene.out.table(ENDPOINTS, items, 'There are no endpoints.'),
+      callAndPrintPage(scene, { method: 'GET', path: ENDPOINTS_PATH }, (items: readonly EndpointView[]) =>
+        scene.output.table(ENDPOINT_COLUMNS, items, 'There are no endpoints.'),
       ),
   },
   {
-    words: 'endpoints show',
-    takes: ['<id>'],
-    says: 'one of them, and how it fares',
-    run: (scene) => show(scene, { method: 'GET', path: one(scene) }, (it: Endpoint) => scene.out.fields(fieldsOf(it))),
+    name: 'endpoints show',
+    positionals: ['<id>'],
+    description: 'show an endpoint and its health',
+    run: (scene) =>
+      callAndPrint(scene, { method: 'GET', path: endpointPath(scene) }, (it: EndpointView) =>
+        scene.output.fields(toFields(it)),
+      ),
   },
   {
-    words: 'endpoints add',
-    takes: ['<url>'],
-    says: 'registers one; a secret that is made is shown now, and never again',
-    options: { ...FIELDS, ...texts({ tenant: 'only events of this tenant reach it' }) },
+    name: 'endpoints create',
+    positionals: ['<url>'],
+    description: 'register an endpoint; its generated secret is shown once',
+    options: { ...ENDPOINT_OPTIONS, ...textOptions({ tenant: 'only events of this tenant reach it' }) },
     run: (scene) => {
-      const [url = ''] = scene.given.words
-      const body = { url, ...scene.given.texts(['tenant']), ...fieldsIn(scene.given) }
-      return show(scene, { method: 'POST', path: PATH, body }, (made: Added) => {
-        scene.out.note(`The endpoint is ${made.id}.`)
-        tellSecret(scene, made)
+      const [url = ''] = scene.args.words
+      const body = { url, ...scene.args.texts(['tenant']), ...parseEndpointOptions(scene.args) }
+      return callAndPrint(scene, { method: 'POST', path: ENDPOINTS_PATH, body }, (made: CreatedEndpoint) => {
+        scene.output.note(`The endpoint is ${made.id}.`)
+        printSecret(scene, made)
         if (made.proofError !== undefined)
-          scene.out.note(`It is not proven, and gets nothing yet: ${plain(made.proofError)}`)
+          scene.output.note(`The endpoint is not proven and gets nothing yet: ${escapeText(made.proofError)}`)
       })
     },
   },
   {
-    words: 'endpoints change',
-    takes: ['<id>', '[url]'],
-    says: 'what is not named stays as it is; pause and resume are commands of their own',
-    options: FIELDS,
+    name: 'endpoints update',
+    positionals: ['<id>', '[url]'],
+    description: 'change the given fields of an endpoint',
+    options: ENDPOINT_OPTIONS,
     run: async (scene) => {
-      const [, url] = scene.given.words
-      const body = { ...(url !== undefined && { url }), ...fieldsIn(scene.given) }
-      if (Object.keys(body).length === 0) return misused(scene, 'Say what is to be changed.')
-      return show(scene, { method: 'PATCH', path: one(scene), body }, () => scene.out.line('Done.'))
+      const [, url] = scene.args.words
+      const body = { ...(url !== undefined && { url }), ...parseEndpointOptions(scene.args) }
+      if (Object.keys(body).length === 0) return reportMisuse(scene, 'Name at least one option, or a new URL.')
+      return callAndPrint(scene, { method: 'PATCH', path: endpointPath(scene), body }, () =>
+        scene.output.print('Done.'),
+      )
     },
   },
   {
-    words: 'endpoints deliveries',
-    takes: ['<id>'],
-    says: 'what is under way to it, and what has ended',
-    options: texts({ limit: 'how many at most, 1 to 1000; 100 unless said' }),
+    name: 'endpoints deliveries',
+    positionals: ['<id>'],
+    description: 'list the deliveries to an endpoint, in progress and ended',
+    options: textOptions({ limit: 'maximum number of items, 1 to 1000; default 100' }),
     run: (scene) => {
-      const query = scene.given.texts(['limit'])
-      return showPage(scene, { method: 'GET', path: one(scene, 'deliveries'), query }, (items: readonly Delivery[]) =>
-        scene.out.table(DELIVERIES, items, 'Nothing was delivered to it yet.'),
+      const query = scene.args.texts(['limit'])
+      return callAndPrintPage(
+        scene,
+        { method: 'GET', path: endpointPath(scene, 'deliveries'), query },
+        (items: readonly Delivery[]) => scene.output.table(DELIVERIES, items, 'Nothing was delivered to it yet.'),
       )
     },
   },
   ...(['pause', 'resume'] as const).map((act): Command => ({
-    words: `endpoints ${act}`,
-    takes: ['<id>'],
-    says: act === 'pause' ? 'its events wait' : 'what waits is due at once',
-    run: (scene) => show(scene, { method: 'POST', path: one(scene, act), body: {} }, () => scene.out.line('Done.')),
+    name: `endpoints ${act}`,
+    positionals: ['<id>'],
+    description:
+      act === 'pause' ? 'pause an endpoint: its events wait' : 'resume an endpoint: its waiting events are due at once',
+    run: (scene) =>
+      callAndPrint(scene, { method: 'POST', path: endpointPath(scene, act), body: {} }, () =>
+        scene.output.print('Done.'),
+      ),
   })),
   {
-    words: 'endpoints rotate-secret',
-    takes: ['<id>'],
-    says: 'another secret; the one before goes on for a day',
+    name: 'endpoints rotate-secret',
+    positionals: ['<id>'],
+    description: 'replace the secret; the old one stays valid for a day',
     options: {
-      'secret-file': SECRET_FILE,
-      force: { type: 'boolean', says: 'the new one is alone at once' },
+      'secret-file': SECRET_FILE_OPTION,
+      force: { type: 'boolean', description: 'end the old secret at once' },
     },
     run: (scene) => {
-      const body = { ...secretIn(scene.given), ...(scene.given.is('force') && { force: true }) }
-      const call = { method: 'POST', path: one(scene, 'rotate-secret'), body } as const
-      return show(scene, call, (made: Secret) => tellSecret(scene, made))
+      const body = { ...readSecret(scene.args), ...(scene.args.has('force') && { force: true }) }
+      const call = { method: 'POST', path: endpointPath(scene, 'rotate-secret'), body } as const
+      return callAndPrint(scene, call, (made: Secret) => printSecret(scene, made))
     },
   },
   {
-    words: 'endpoints remove',
-    takes: ['<id>'],
-    says: 'nothing is delivered to it any more; what waits is dropped',
-    options: { yes: YES },
+    name: 'endpoints delete',
+    positionals: ['<id>'],
+    description: 'delete an endpoint and drop its waiting events',
+    options: { yes: YES_OPTION },
     run: async (scene) => {
-      const no = await unconfirmed(
+      const no = await confirmOrExit(
         scene,
-        `The endpoint ${scene.given.words[0] ?? ''} is removed, with what waits for it. Go on?`,
+        `The endpoint ${scene.args.words[0] ?? ''} is deleted, and its waiting events are dropped. Go on?`,
       )
       if (no !== undefined) return no
-      return show(
+      return callAndPrint(
         scene,
-        { method: 'DELETE', path: one(scene), body: {} },
-        ({ dropped }: { readonly dropped: number }) => scene.out.line(`Done. ${many(dropped, 'event')} dropped.`),
+        { method: 'DELETE', path: endpointPath(scene), body: {} },
+        ({ dropped }: { readonly dropped: number }) =>
+          scene.output.print(`Done. ${formatCount(dropped, 'event')} dropped.`),
       )
     },
   },
   {
-    words: 'endpoints trigger',
-    says: 'every open window of deliveries is over',
+    name: 'endpoints trigger',
+    description: 'end every open window of deliveries now',
     run: (scene) =>
-      show(
+      callAndPrint(
         scene,
         { method: 'POST', path: '/v1/webhooks/trigger', body: {} },
         ({ triggered }: { readonly triggered: number }) =>
-          scene.out.line(`${many(triggered, 'batch', 'batches')} due.`),
+          scene.output.print(`${formatCount(triggered, 'batch', 'batches')} due.`),
       ),
   },
-  ...endpointActs,
+  ...endpointActionCommands,
 ]

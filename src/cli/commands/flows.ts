@@ -1,8 +1,8 @@
-// `sluice flows` and `sluice limits`: what each holds, and the pause that a person makes.
-import { pathOf } from '../caller.ts'
-import { PAGE, show, showPage, texts, type Command } from '../command.ts'
-import { time, type Column } from '../output.ts'
-import { steer } from './lanes.ts'
+// `sluice flows` and `sluice limits`: their backlog and state, and how an operator pauses them.
+import { toPath } from '../api-client.ts'
+import { PAGE_OPTIONS, callAndPrint, callAndPrintPage, textOptions, type Command } from '../command.ts'
+import { formatTime, type Column } from '../output.ts'
+import { callAction } from './lanes.ts'
 
 interface Flow {
   readonly flow: string
@@ -18,85 +18,87 @@ interface Limit {
   readonly pausedUntil?: number
 }
 
-const FLOWS: readonly Column<Flow>[] = [
+const FLOW_COLUMNS: readonly Column<Flow>[] = [
   { title: 'flow', cell: ({ flow }) => flow },
   { title: 'lanes', cell: ({ lanes }) => lanes },
   { title: 'running', cell: ({ live }) => live },
-  { title: 'next due', cell: ({ due }) => time(due) },
+  { title: 'next due', cell: ({ due }) => formatTime(due) },
   { title: 'paused', cell: ({ paused }) => paused && `by ${paused.by}: ${paused.reason}` },
 ]
 
-const LIMITS: readonly Column<Limit>[] = [
+const LIMIT_COLUMNS: readonly Column<Limit>[] = [
   { title: 'limit', cell: ({ name }) => name },
   { title: 'declared', cell: ({ declared }) => (declared ? 'here' : 'elsewhere') },
-  { title: 'paused until', cell: ({ pausedUntil }) => pausedUntil && endOf(pausedUntil) },
+  { title: 'paused until', cell: ({ pausedUntil }) => pausedUntil && formatPauseEnd(pausedUntil) },
 ]
 
-/** A pause that outlasts the calendar ends by hand alone. */
-function endOf(pausedUntil: number): string {
-  return time(pausedUntil) ?? 'somebody resumes it'
+/** A pause beyond the last representable date ends only by hand. */
+function formatPauseEnd(pausedUntil: number): string {
+  return formatTime(pausedUntil) ?? 'an operator resumes it'
 }
 
-const REASON = { reason: 'why; it is shown to whoever asks' } as const
+const REASON_OPTION = { reason: 'the reason, shown to other operators' } as const
 
 export const flows: readonly Command[] = [
   {
-    words: 'flows list',
-    says: 'all flows, with what they hold',
+    name: 'flows list',
+    description: 'list all flows with their backlog',
     run: (scene) =>
-      showPage(scene, { method: 'GET', path: '/v1/flows' }, (items: readonly Flow[]) =>
-        scene.out.table(FLOWS, items, 'There are no flows.'),
+      callAndPrintPage(scene, { method: 'GET', path: '/v1/flows' }, (items: readonly Flow[]) =>
+        scene.output.table(FLOW_COLUMNS, items, 'There are no flows.'),
       ),
   },
   {
-    words: 'flows pause',
-    takes: ['<flow>'],
-    says: 'begin nothing of a flow; arrivals and windows go on',
-    options: texts(REASON),
+    name: 'flows pause',
+    positionals: ['<flow>'],
+    description: 'pause a flow: start no run; events still arrive and windows still end',
+    options: textOptions(REASON_OPTION),
     run: (scene) => {
-      const [flow = ''] = scene.given.words
-      return steer(scene, pathOf('v1/flows', flow, 'pause'), { reason: scene.given.text('reason') ?? 'by hand' })
+      const [flow = ''] = scene.args.words
+      return callAction(scene, toPath('v1/flows', flow, 'pause'), { reason: scene.args.text('reason') ?? 'by hand' })
     },
   },
   {
-    words: 'flows resume',
-    takes: ['<flow>'],
-    says: 'begin again with what is due',
-    run: (scene) => steer(scene, pathOf('v1/flows', scene.given.words[0] ?? '', 'resume'), {}),
+    name: 'flows resume',
+    positionals: ['<flow>'],
+    description: 'resume a flow',
+    run: (scene) => callAction(scene, toPath('v1/flows', scene.args.words[0] ?? '', 'resume'), {}),
   },
 ]
 
 export const limits: readonly Command[] = [
   {
-    words: 'limits list',
-    says: 'all limits, and which are paused',
-    options: PAGE,
+    name: 'limits list',
+    description: 'list limits, and which are paused',
+    options: PAGE_OPTIONS,
     run: (scene) => {
-      const query = scene.given.texts(['limit', 'cursor'])
-      return showPage(scene, { method: 'GET', path: '/v1/limits', query }, (items: readonly Limit[]) =>
-        scene.out.table(LIMITS, items, 'There are no limits.'),
+      const query = scene.args.texts(['limit', 'cursor'])
+      return callAndPrintPage(scene, { method: 'GET', path: '/v1/limits', query }, (items: readonly Limit[]) =>
+        scene.output.table(LIMIT_COLUMNS, items, 'There are no limits.'),
       )
     },
   },
   {
-    words: 'limits pause',
-    takes: ['<limit>'],
-    says: 'make no call under a limit for so long, in any process',
-    options: texts({ ...REASON, for: 'how long, as 10m; 10m unless said' }),
+    name: 'limits pause',
+    positionals: ['<limit>'],
+    description: 'pause a limit in every process for this time',
+    options: textOptions({ ...REASON_OPTION, for: 'how long, as 10m; 10m unless said' }),
     run: (scene) => {
-      const [name = ''] = scene.given.words
-      const body = { for: '10m', reason: 'by hand', ...scene.given.texts(['for', 'reason']) }
-      const call = { method: 'POST', path: pathOf('v1/limits', name, 'pause'), body } as const
-      return show(scene, call, ({ pausedUntil = 0 }: Limit) => scene.out.line(`Paused until ${endOf(pausedUntil)}.`))
+      const [name = ''] = scene.args.words
+      const body = { for: '10m', reason: 'by hand', ...scene.args.texts(['for', 'reason']) }
+      const call = { method: 'POST', path: toPath('v1/limits', name, 'pause'), body } as const
+      return callAndPrint(scene, call, ({ pausedUntil = 0 }: Limit) =>
+        scene.output.print(`Paused until ${formatPauseEnd(pausedUntil)}.`),
+      )
     },
   },
   {
-    words: 'limits resume',
-    takes: ['<limit>'],
-    says: 'end a pause, and the slowness after one',
+    name: 'limits resume',
+    positionals: ['<limit>'],
+    description: 'end the pause of a limit, and the reduced rate after it',
     run: (scene) => {
-      const path = pathOf('v1/limits', scene.given.words[0] ?? '', 'resume')
-      return show(scene, { method: 'POST', path, body: {} }, () => scene.out.line('Done.'))
+      const path = toPath('v1/limits', scene.args.words[0] ?? '', 'resume')
+      return callAndPrint(scene, { method: 'POST', path, body: {} }, () => scene.output.print('Done.'))
     },
   },
 ]

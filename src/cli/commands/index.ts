@@ -1,4 +1,4 @@
-// All commands, in the order in which people are told of them.
+// All commands, in the order of the help text.
 import type { Command } from '../command.ts'
 import { alerts, audit, keys, purge } from './access.ts'
 import { backup } from './backup.ts'
@@ -8,7 +8,7 @@ import { doctor, migrate } from './doctor.ts'
 import { endpoints } from './endpoints.ts'
 import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'
-import { masterKey } from './keys-master.ts'
+import { encryptionCommands } from './encryption.ts'
 import { explain, lanes } from './lanes.ts'
 import { replay } from './replay.ts'
 import { dev, start, version } from './run-app.ts'
@@ -40,7 +40,7 @@ const ALL: readonly Command[] = [
   stats,
   alerts,
   ...keys,
-  ...masterKey,
+  ...encryptionCommands,
   ...audit,
   purge,
   version,

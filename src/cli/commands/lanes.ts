@@ -1,10 +1,22 @@
-// `sluice lanes` and `sluice explain`: where the events of a key are, why, and what a person can do about it.
-import { pathOf } from '../caller.ts'
-import { ended } from '../problem.ts'
-import { ask, misused, PAGE, show, showPage, texts, YES, type Command, type Page, type Scene } from '../command.ts'
-import { unconfirmed } from '../confirm.ts'
-import { EXIT, type Exit } from '../exit.ts'
-import { plainLines, time, type Column } from '../output.ts'
+// `sluice lanes` and `sluice explain`: the state of a key's lane, its explanation, and an operator's actions on it.
+import { toPath } from '../api-client.ts'
+import { reportFailure } from '../problem.ts'
+import {
+  callApi,
+  reportMisuse,
+  PAGE_OPTIONS,
+  callAndPrint,
+  callAndPrintPage,
+  textOptions,
+  YES_OPTION,
+  type Command,
+  type ListPage,
+  type CommandContext,
+} from '../command.ts'
+import { confirmOrExit } from '../confirm.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { escapeText, escapeLines, formatTime, type Column } from '../output.ts'
+import type { EventDetails } from './events.ts'
 
 interface Lane {
   readonly id: string
@@ -27,123 +39,150 @@ const COLUMNS: readonly Column<Lane>[] = [
   { title: 'state', cell: ({ state }) => state },
   { title: 'waiting', cell: ({ waiting }) => waiting },
   { title: 'in run', cell: ({ run }) => run?.events },
-  { title: 'due', cell: ({ due }) => time(due) },
+  { title: 'due', cell: ({ due }) => formatTime(due) },
 ]
 
-const LANE = ['<id or flow>', '[key]'] as const
+const LANE_POSITIONALS = ['<id or flow>', '[key]'] as const
 
 export const explain: Command = {
-  words: 'explain',
-  takes: ['<flow>', '<key>'],
-  says: 'why the events of a key are where they are',
+  name: 'explain',
+  positionals: ['<flow or event>', '[key]'],
+  description: 'explain where the events of a key are, or what happened to one event',
   run: (scene) => {
-    const [flow = '', key = ''] = scene.given.words
+    const [flow = '', key] = scene.args.words
+    if (key === undefined) return explainEvent(scene, flow)
     const call = { method: 'GET', path: '/v1/explain', query: { flow, key } } as const
-    return show(scene, call, ({ text }: { readonly text: string }) => scene.out.line(plainLines(text)))
+    return callAndPrint(scene, call, ({ text }: { readonly text: string }) => scene.output.print(escapeLines(text)))
   },
 }
 
-const list: Command = {
-  words: 'lanes list',
-  says: 'lanes with something in them, newest first',
-  options: { ...texts({ flow: 'of this flow', key: 'together with --flow', tenant: 'of this tenant' }), ...PAGE },
+/** Explains an event by its id: the lanes it entered, and the flows that did not take it. */
+function explainEvent(scene: CommandContext, id: string): Promise<ExitCode> {
+  return callAndPrint(scene, { method: 'GET', path: toPath('v1/events', id) }, (event: EventDetails) => {
+    const { output: out } = scene
+    out.print(
+      escapeText(`Event ${event.id} (${event.source}/${event.type}) arrived ${formatTime(event.arrived) ?? ''}.`),
+    )
+    for (const { id: lane, state, flow, key } of event.lanes) {
+      const named = flow === undefined ? lane : `${flow} ${key ?? ''}`.trimEnd()
+      const run = event.runs.find((one) => one.lane === lane)
+      const ran = run === undefined ? '' : `; its run ended as ${run.kind} ${formatTime(run.ended) ?? ''}`
+      out.print(escapeText(`Lane ${named}: ${state === 'gone' ? 'it is empty now' : state}${ran}.`))
+    }
+    if (event.note !== '') out.print(escapeText(`${event.note}.`))
+  })
+}
+
+const listCommand: Command = {
+  name: 'lanes list',
+  description: 'list lanes that are not empty, newest first',
+  options: {
+    ...textOptions({ flow: 'of this flow', key: 'together with --flow', tenant: 'of this tenant' }),
+    ...PAGE_OPTIONS,
+  },
   run: (scene) => {
-    const query = scene.given.texts(['flow', 'key', 'tenant', 'limit', 'cursor'])
-    return showPage(scene, { method: 'GET', path: '/v1/lanes', query }, (lanes: readonly Lane[]) =>
-      scene.out.table(COLUMNS, lanes, 'No lane has anything in it.'),
+    const query = scene.args.texts(['flow', 'key', 'tenant', 'limit', 'cursor'])
+    return callAndPrintPage(scene, { method: 'GET', path: '/v1/lanes', query }, (lanes: readonly Lane[]) =>
+      scene.output.table(COLUMNS, lanes, 'No lane has anything in it.'),
     )
   },
 }
 
-const one: Command = {
-  words: 'lanes show',
-  takes: LANE,
-  says: 'one lane, by its id or by flow and key',
+const showCommand: Command = {
+  name: 'lanes show',
+  positionals: LANE_POSITIONALS,
+  description: 'show one lane, by id or by flow and key',
   run: (scene) =>
-    ofLane(scene, (id) =>
-      show(scene, { method: 'GET', path: pathOf('v1/lanes', id) }, (lane: Lane) =>
-        scene.out.fields([
+    withLaneId(scene, (id) =>
+      callAndPrint(scene, { method: 'GET', path: toPath('v1/lanes', id) }, (lane: Lane) =>
+        scene.output.fields([
           ['id', lane.id],
           ['flow', lane.flow],
           ['key', lane.key],
           ['tenant', lane.tenant === '' ? undefined : lane.tenant],
           ['state', lane.state],
-          ['due', time(lane.due)],
+          ['due', formatTime(lane.due)],
           ['waiting', lane.waiting],
           ['replays', lane.replays],
           ['blocked by', lane.blocks === 0 ? undefined : `${lane.blocks} dead letters`],
           ['held', lane.hold && `by ${lane.hold.by}: ${lane.hold.reason}`],
-          ['held until', time(lane.hold?.until)],
+          ['held until', formatTime(lane.hold?.until)],
           ['run', lane.run && `${lane.run.id}, ${lane.run.state}, ${lane.run.events} events, ${lane.run.tries} tries`],
         ]),
       ),
     ),
 }
 
-const ACTS = {
-  'run-now': { says: 'end its window, and its wait for another attempt', asks: undefined },
-  cancel: { says: 'ask its run to give up; the events wait again', asks: undefined },
-  drop: { says: 'end what waits in it, without a run', asks: 'What waits in the lane is dropped.' },
-  unhold: { says: 'end its hold', asks: undefined },
+const ACTIONS = {
+  'run-now': { description: 'make a lane due now: end its window or its retry delay', asks: undefined },
+  cancel: { description: 'ask the run of a lane to cancel; its events wait again', asks: undefined },
+  drop: {
+    description: 'drop the waiting events of a lane without a run',
+    asks: 'This drops the waiting events of the lane.',
+  },
+  unhold: { description: 'end the hold of a lane', asks: undefined },
 } as const
 
-const acts: readonly Command[] = (['run-now', 'cancel', 'drop', 'unhold'] as const).map((act) => ({
-  words: `lanes ${act}`,
-  takes: LANE,
-  says: ACTS[act].says,
-  ...(ACTS[act].asks !== undefined && { options: { yes: YES } }),
+const actionCommands: readonly Command[] = (['run-now', 'cancel', 'drop', 'unhold'] as const).map((act) => ({
+  name: `lanes ${act}`,
+  positionals: LANE_POSITIONALS,
+  description: ACTIONS[act].description,
+  ...(ACTIONS[act].asks !== undefined && { options: { yes: YES_OPTION } }),
   run: (scene) =>
-    ofLane(scene, async (id) => {
-      const { asks } = ACTS[act]
-      const no = asks === undefined ? undefined : await unconfirmed(scene, `${asks} Go on?`)
+    withLaneId(scene, async (id) => {
+      const { asks } = ACTIONS[act]
+      const no = asks === undefined ? undefined : await confirmOrExit(scene, `${asks} Go on?`)
       if (no !== undefined) return no
-      return steer(scene, pathOf('v1/lanes', id, act), {})
+      return callAction(scene, toPath('v1/lanes', id, act), {})
     }),
 }))
 
-const hold: Command = {
-  words: 'lanes hold',
-  takes: LANE,
-  says: 'begin nothing of it until the hold ends',
-  options: texts({ reason: 'why; it is shown to whoever asks', for: 'how long, as 10m; until unhold unless said' }),
+const holdCommand: Command = {
+  name: 'lanes hold',
+  positionals: LANE_POSITIONALS,
+  description: 'hold a lane: start no run until the hold ends',
+  options: textOptions({
+    reason: 'the reason, shown to other operators',
+    for: 'how long, as 10m; until unhold unless said',
+  }),
   run: (scene) => {
-    const body = { reason: 'by hand', ...scene.given.texts(['reason', 'for']) }
-    return ofLane(scene, (id) => steer(scene, pathOf('v1/lanes', id, 'hold'), body))
+    const body = { reason: 'by hand', ...scene.args.texts(['reason', 'for']) }
+    return withLaneId(scene, (id) => callAction(scene, toPath('v1/lanes', id, 'hold'), body))
   },
 }
 
-export const lanes: readonly Command[] = [list, one, ...acts, hold]
+export const lanes: readonly Command[] = [listCommand, showCommand, ...actionCommands, holdCommand]
 
-const RESULTS = {
+const RESULT_TEXTS = {
   ok: 'Done.',
   already: 'Nothing to do: it is so already.',
   missing: 'Nothing to do: there is none any more.',
   running: 'Not done: a run is under way.',
 } as const
 
-/** What a run keeps from being done has failed, also if the API has an answer to it. */
-export async function steer(scene: Scene, path: string, body: object): Promise<Exit> {
-  const { out } = scene
-  const answer = await ask(scene, { method: 'POST', path, body })
-  if (answer.kind !== 'done') return ended(out, answer)
-  const { result } = answer.value as { readonly result: keyof typeof RESULTS }
-  if (out.asJson) out.answer(answer.value)
-  else out.line(RESULTS[result])
+/** An action that a run prevents has failed, even though the API responds with 200. */
+export async function callAction(scene: CommandContext, path: string, body: object): Promise<ExitCode> {
+  const { output: out } = scene
+  const answer = await callApi(scene, { method: 'POST', path, body })
+  if (answer.kind !== 'done') return reportFailure(out, answer)
+  const { result } = answer.value as { readonly result: keyof typeof RESULT_TEXTS }
+  if (out.asJson) out.printJson(answer.value)
+  else out.print(RESULT_TEXTS[result])
   return result === 'running' ? EXIT.failed : EXIT.done
 }
 
-/** People know flow and key; the API goes by ids. */
-async function ofLane(scene: Scene, act: (id: string) => Promise<Exit>): Promise<Exit> {
-  const [first = '', key] = scene.given.words
+/** People know flow and key; the API uses lane ids. */
+async function withLaneId(scene: CommandContext, act: (id: string) => Promise<ExitCode>): Promise<ExitCode> {
+  const [first = '', key] = scene.args.words
   if (key === undefined) {
     if (/^[\w-]{20,40}$/.test(first)) return act(first)
-    return misused(scene, `${first} is no id of a lane: give flow and key, or an id as sluice lanes lists them.`)
+    return reportMisuse(scene, `The lane must be a flow and a key, or an id from sluice lanes; got ${first}.`)
   }
-  const answer = await ask(scene, { method: 'GET', path: '/v1/lanes', query: { flow: first, key, limit: '1' } })
-  if (answer.kind !== 'done') return ended(scene.out, answer)
-  const lane = (answer.value as Page<Lane>).items[0]
+  const answer = await callApi(scene, { method: 'GET', path: '/v1/lanes', query: { flow: first, key, limit: '1' } })
+  if (answer.kind !== 'done') return reportFailure(scene.output, answer)
+  const lane = (answer.value as ListPage<Lane>).items[0]
   if (lane !== undefined) return act(lane.id)
-  const detail = 'The lane has nothing in it, or never was.'
-  const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} says which.` }
-  return ended(scene.out, { kind: 'problem', problem })
+  const detail = 'The lane is empty or never existed.'
+  const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} shows which.` }
+  return reportFailure(scene.output, { kind: 'problem', problem })
 }

@@ -1,93 +1,105 @@
-// `sluice start`, `sluice dev` and `sluice version`: the app of the configuration, run; and which release runs it.
+// `sluice start`, `sluice dev` and `sluice version`: run the configured app; print the release.
 import { readFileSync } from 'node:fs'
+import { isDev } from '../../app/dev-mode.ts'
 import type { ListenOptions } from '../../http/server.ts'
-import type { Given, Options } from '../arguments.ts'
-import { misused, type Command, type Scene } from '../command.ts'
-import { configFile } from '../config-file.ts'
-import { dev as runAnew } from '../dev.ts'
-import { EXIT, type Exit } from '../exit.ts'
-import { start as runOnce } from '../start.ts'
+import type { ParsedArguments, Options } from '../arguments.ts'
+import { reportMisuse, type Command, type CommandContext } from '../command.ts'
+import { findConfigPath, loadConfig } from '../config-file.ts'
+import { runDev as runAnew } from '../dev.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { startApp as runOnce } from '../start.ts'
 
-const LISTEN: Options = {
-  port: { type: 'string', value: 'N', says: '8787, or PORT of the environment; 0 for any that is free' },
-  host: { type: 'string', value: 'HOST', says: '127.0.0.1; 0.0.0.0 lets the world in' },
+const LISTEN_OPTIONS: Options = {
+  port: { type: 'string', placeholder: 'N', description: 'port; default PORT or 8787; 0 picks a free one' },
+  host: {
+    type: 'string',
+    placeholder: 'HOST',
+    description: 'host; default 127.0.0.1; 0.0.0.0 accepts connections from everywhere',
+  },
   'trust-proxy': {
     type: 'string',
-    value: 'NET',
+    placeholder: 'NET',
     multiple: true,
-    says: 'a proxy whose forwarded headers are believed, as 10.0.0.0/8; once for each of them',
+    description: 'trust forwarded headers of this proxy, e.g. 10.0.0.0/8; repeatable',
   },
 }
 
 const ALLOW_LOOPBACK = 'allow-loopback'
-/** Of every command that delivers. */
-export const DELIVERING: Options = {
-  [ALLOW_LOOPBACK]: { type: 'boolean', says: 'deliver to this machine, if delivery.allowLoopback says so too' },
+/** The options of every command that delivers. */
+export const DELIVERY_OPTIONS: Options = {
+  [ALLOW_LOOPBACK]: {
+    type: 'boolean',
+    description: 'deliver to this machine, if delivery.allowLoopback also allows it',
+  },
 }
 
-export function forcedBy(given: Given): { readonly allowLoopback: boolean } {
-  return { allowLoopback: given.is(ALLOW_LOOPBACK) }
+export function parseOverrides(given: ParsedArguments): { readonly allowLoopback: boolean } {
+  return { allowLoopback: given.has(ALLOW_LOOPBACK) }
 }
 
 export const start: Command = {
-  words: 'start',
-  says: 'run the app; options go before what the file exports as listen: { port, host, tls, trustProxy }',
-  options: { ...LISTEN, ...DELIVERING },
-  isLasting: true,
+  name: 'start',
+  description: 'run the app; options override the exported listen: { port, host, tls, trustProxy }',
+  options: { ...LISTEN_OPTIONS, ...DELIVERY_OPTIONS },
+  isLongRunning: true,
   run: async (scene) => {
-    const { given, where, out } = scene
-    const wrong = wrongPort(scene)
+    const { args: given, target: where, output: out } = scene
+    const wrong = checkPort(scene)
     if (wrong !== undefined) return wrong
-    const file = configFile(where.folder, where.config)
-    const how = { listen: listenOf(given), ...forcedBy(given) }
-    await runOnce({ file, ...how, say: (line) => out.line(line), signal: stopSignal() })
+    // Loaded before the signal handlers are set, so that SIGTERM ends the process at once while the file loads.
+    const app = await loadConfig(findConfigPath(where.folder, where.config))
+    const how = { listen: parseListenOptions(given), ...parseOverrides(given), isDev: isDev(where.env) }
+    await runOnce({ configured: app, ...how, print: (line) => out.print(line), signal: createStopSignal() })
     return EXIT.done
   },
 }
 
 export const dev: Command = {
-  words: 'dev',
-  says: 'run the app, and again whenever a file changes',
-  options: LISTEN,
-  isLasting: true,
+  name: 'dev',
+  description: 'run the app, and restart it when a file changes',
+  options: LISTEN_OPTIONS,
+  isLongRunning: true,
   run: async (scene) => {
-    const { given, where, out } = scene
-    const wrong = wrongPort(scene)
+    const { args: given, target: where, output: out } = scene
+    const wrong = checkPort(scene)
     if (wrong !== undefined) return wrong
     const proxies = given.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
-    const texts = Object.entries({ ...given.texts(['port', 'host']), config: configFile(where.folder, where.config) })
+    const texts = Object.entries({
+      ...given.texts(['port', 'host']),
+      config: findConfigPath(where.folder, where.config),
+    })
     await runAnew({
       args: [...texts.map(([name, value]) => `--${name}=${value}`), ...proxies, `--${ALLOW_LOOPBACK}`],
       main: process.argv[1] ?? '',
       folder: where.folder,
       env: where.env,
-      say: (line) => out.line(line),
-      signal: stopSignal(),
+      print: (line) => out.print(line),
+      signal: createStopSignal(),
     })
     return EXIT.done
   },
 }
 
 export const version: Command = {
-  words: 'version',
-  says: 'say which one this is',
-  run: ({ out }) => {
+  name: 'version',
+  description: 'print the version',
+  run: ({ output: out }) => {
     const url = new URL('../../../package.json', import.meta.url)
     const { version: number } = JSON.parse(readFileSync(url, 'utf8')) as { readonly version: string }
-    if (out.asJson) out.answer({ version: number })
-    else out.line(number)
+    if (out.asJson) out.printJson({ version: number })
+    else out.print(number)
     return Promise.resolve(EXIT.done)
   },
 }
 
-/** `--port=$PORT` where there is no PORT is no number, and not any port that is free. */
-function wrongPort(scene: Scene): Exit | undefined {
-  const port = scene.given.text('port')
+/** `--port=$PORT` with an unset PORT must be rejected. An empty value must not mean "any free port". */
+function checkPort(scene: CommandContext): ExitCode | undefined {
+  const port = scene.args.text('port')
   if (port === undefined || /^\d+$/.test(port)) return undefined
-  return misused(scene, `port is ${JSON.stringify(port)}; it is a number.`)
+  return reportMisuse(scene, `--port must be a number; got ${JSON.stringify(port)}.`)
 }
 
-function listenOf(given: Given): ListenOptions {
+function parseListenOptions(given: ParsedArguments): ListenOptions {
   const [port, host, trustProxy] = [given.text('port'), given.text('host'), given.all('trust-proxy')]
   return {
     ...(port !== undefined && { port: Number(port) }),
@@ -97,10 +109,10 @@ function listenOf(given: Given): ListenOptions {
 }
 
 /**
- * The first one asks it to stop; with the same one again nobody wants to wait any longer. Another one is no second: under
- * `sluice dev` Ctrl-C comes from the terminal, and SIGTERM from the process that watches.
+ * The first signal asks the app to stop; the same signal again ends it at once. A different signal does not count as
+ * the second: under `sluice dev`, Ctrl-C comes from the terminal and SIGTERM from the watching process.
  */
-function stopSignal(): AbortSignal {
+function createStopSignal(): AbortSignal {
   const stop = new AbortController()
   const seen = new Set<string>()
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

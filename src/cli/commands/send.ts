@@ -1,131 +1,184 @@
-// `sluice send`: a test request to a source, signed as its provider would, by the secret that the configuration has.
+// `sluice send` posts a test request to a source, signed as its provider would, with the configured secret.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { SluiceError } from '../../errors.ts'
-import type { DeclaredSource } from '../../receive/declared-source.ts'
-import type { Sluice } from '../../sluice.ts'
-import { keepForAnswers } from '../answer-stream.ts'
-import { findServer } from '../api-call.ts'
-import { pathOf, type Answer } from '../caller.ts'
-import { misused, texts, type Command, type Scene } from '../command.ts'
-import { configFile, configured } from '../config-file.ts'
-import { EXIT, type Exit } from '../exit.ts'
-import { many, plain } from '../output.ts'
+import type { DeclaredSource } from '../../receive/source-options.ts'
+import type { Sluice } from '../../app/sluice.ts'
+import { redirectStdout } from '../output-stream.ts'
+import { findServer } from '../find-client.ts'
+import { toPath, type ApiResult } from '../api-client.ts'
+import { reportMisuse, textOptions, type Command, type CommandContext } from '../command.ts'
+import { findConfigPath, loadConfig } from '../config-file.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { formatCount, escapeText } from '../output.ts'
 import { Progress } from '../progress.ts'
-import { ended } from '../problem.ts'
-import { reasonOf, ServerCaller } from '../server-call.ts'
-import type { Signed } from '../signed/signed.ts'
+import { reportFailure } from '../problem.ts'
+import { errorReason, HttpApiClient } from '../http-api-client.ts'
+import type { SignedRequest } from '../signed/signed.ts'
 import { SIGNERS } from '../signed/signers.ts'
 
-interface Sent {
+interface SendResponse {
   readonly status: number
   readonly body: string
 }
 
-const COUNT_MOST = 1_000_000
+const MAX_COUNT = 1_000_000
 
 export const send: Command = {
-  words: 'send',
-  takes: ['<source>'],
-  says: 'a signed test request to a source of the configuration',
-  options: texts({
+  name: 'send',
+  positionals: ['<source>'],
+  description: 'send a signed test request to a configured source',
+  options: textOptions({
     type: 'of the event, where the scheme has one in a header, or in the example that is sent without --data',
     data: 'the body: a file, - for standard input, or JSON as it stands; an example unless said',
     count: 'how many, each with an id of its own; 1 unless said',
     secret: 'another one than the configuration has',
   }),
   run: async (scene) => {
-    const { given, where, out } = scene
+    const { args: given, target: where, output: out } = scene
     const [name = ''] = given.words
     const count = Number(given.text('count') ?? 1)
-    if (!Number.isInteger(count) || count < 1 || count > COUNT_MOST)
-      return misused(scene, '--count is a number from 1.')
-    keepForAnswers()
-    const { app } = await configured(configFile(where.folder, where.config))
-    const declared = declaredBy(app, name)
-    const data = dataOf(given.text('data'))
+    if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT)
+      return reportMisuse(scene, '--count must be a number from 1.')
+    redirectStdout()
+    const { app } = await loadConfig(findConfigPath(where.folder, where.config))
+    const declared = findSource(app, name)
+    const data = readData(given.text('data'))
     const server = await findServer(where)
-    if (!(server instanceof ServerCaller)) return ended(out, server)
-    const secret = given.text('secret') ?? (await secretOf(declared, name, server))
-    if (typeof secret !== 'string') return ended(out, secret)
-    out.tell(`Sends to ${server.where}${declared.path}`)
-    const signed = (): Signed | string =>
+    if (!(server instanceof HttpApiClient)) return reportFailure(out, server)
+    const secret = given.text('secret') ?? (await readSecret(declared, name, server))
+    if (typeof secret !== 'string') return reportFailure(out, secret)
+    out.printVerbose(`Sends to ${server.location}${declared.path}`)
+    const signed = (): SignedRequest | string =>
       SIGNERS.get(declared.source.scheme)?.({
         type: given.text('type'),
         data,
         id: randomUUID(),
         now: scene.clock.now(),
         secret,
-        url: new URL(server.where + declared.path),
+        url: new URL(server.location + declared.path),
         sender: declared.source.sender,
       }) ?? `Nobody here knows how ${declared.source.scheme} is signed.`
-    return sendAll(scene, count, signed)
+    return sendAll(scene, { count, server, signed })
   },
 }
 
-async function sendAll(scene: Scene, count: number, signed: () => Signed | string): Promise<Exit> {
-  const { out, clock } = scene
+interface SendOptions {
+  readonly count: number
+  readonly server: HttpApiClient
+  readonly signed: () => SignedRequest | string
+}
+
+async function sendAll(scene: CommandContext, { count, server, signed }: SendOptions): Promise<ExitCode> {
+  const { output: out, clock } = scene
   const progress = count === 1 ? undefined : new Progress({ stream: out.stderr, clock, what: 'sent', total: count })
   const byStatus = new Map<number, number>()
+  let last: SendResponse | undefined
   for (let done = 1; done <= count; done++) {
     const request = signed()
-    if (typeof request === 'string') return misused(scene, request)
+    if (typeof request === 'string') return reportMisuse(scene, request)
     const sent = await post(request)
-    if (typeof sent === 'string') return ended(out, { kind: 'unreached', why: sent })
+    if (typeof sent === 'string') return reportFailure(out, { kind: 'unreached', why: sent })
     byStatus.set(sent.status, (byStatus.get(sent.status) ?? 0) + 1)
-    progress?.at(done)
-    if (progress === undefined) print(scene, sent)
+    progress?.update(done)
+    last = sent
+    if (progress === undefined) printResponse(scene, sent, await readNotes(sent, server))
   }
   progress?.end()
-  if (count > 1) printAll(scene, byStatus)
+  if (count > 1) printSummary(scene, byStatus, last === undefined ? [] : await readNotes(last, server))
   const refused = [...byStatus.keys()].filter((status) => status >= 300)
   if (refused.length === 0) return EXIT.done
   return refused.some((status) => status === 401 || status === 403) ? EXIT.refused : EXIT.failed
 }
 
-async function post({ url, headers, body }: Signed): Promise<Sent | string> {
+async function post({ url, headers, body }: SignedRequest): Promise<SendResponse | string> {
   try {
     const response = await fetch(url, { method: 'POST', headers, body: Buffer.from(body) })
     return { status: response.status, body: await response.text() }
   } catch (error) {
-    return `${url.origin} does not answer: ${reasonOf(error)}.`
+    return `${url.origin} is unreachable: ${errorReason(error)}.`
   }
 }
 
-function print({ out }: Scene, { status, body }: Sent): void {
-  if (out.asJson) out.answer({ status, body })
-  else out.line(`${out.paint(status < 300 ? 'green' : 'red', String(status))} ${plain(body)}`.trimEnd())
+function printResponse(
+  { output: out }: CommandContext,
+  { status, body }: SendResponse,
+  notes: readonly string[],
+): void {
+  if (out.asJson) return out.printJson({ status, body, notes })
+  out.print(`${out.paint(status < 300 ? 'green' : 'red', String(status))} ${escapeText(body)}`.trimEnd())
+  for (const note of notes) out.print(escapeText(note))
 }
 
-function printAll({ out }: Scene, byStatus: ReadonlyMap<number, number>): void {
-  if (out.asJson) return out.answer(Object.fromEntries(byStatus))
-  for (const [status, n] of byStatus) out.line(`${status}: ${many(n, 'request')}`)
+function printSummary(
+  { output: out }: CommandContext,
+  byStatus: ReadonlyMap<number, number>,
+  notes: readonly string[],
+): void {
+  if (out.asJson) return out.printJson({ ...Object.fromEntries(byStatus), notes })
+  for (const [status, n] of byStatus) out.print(`${status}: ${formatCount(n, 'request')}`)
+  for (const note of notes) out.print(`last request: ${escapeText(note)}`)
 }
 
-function declaredBy(app: Sluice, name: string): DeclaredSource {
-  const declared = app.sources.declared(name)
+/** How many events of one request are looked up. */
+const MAX_NOTED = 10
+
+/** Returns why flows did not take the events. If the server does not let the caller read events, there are no notes. */
+async function readNotes({ status, body }: SendResponse, server: HttpApiClient): Promise<readonly string[]> {
+  const ids = status < 300 ? parseEventIds(body).slice(0, MAX_NOTED) : []
+  const answers = await Promise.all(ids.map((id) => server.call({ method: 'GET', path: toPath('v1/events', id) })))
+  return answers.flatMap((answer) => {
+    const note = answer.kind === 'done' ? (answer.value as { readonly note: string }).note : ''
+    return note === '' ? [] : note
+  })
+}
+
+interface AnsweredEvent {
+  readonly id?: unknown
+  readonly of?: unknown
+}
+
+/** A source may respond in its own format. */
+function parseEventIds(body: string): readonly string[] {
+  try {
+    const { events = [] } = JSON.parse(body) as { readonly events?: readonly AnsweredEvent[] }
+    // For a duplicate, the first event is the stored one.
+    return events.flatMap(({ id, of = id }) => (typeof of === 'string' ? of : []))
+  } catch {
+    return []
+  }
+}
+
+function findSource(app: Sluice, name: string): DeclaredSource {
+  const declared = app.admin.sources.declared(name)
   if (declared !== undefined) return declared
-  const known = app.sources.list().map((one) => one.name)
-  const others = known.length === 0 ? 'there is none' : `there are ${known.join(', ')}`
-  throw new SluiceError('NOT_FOUND', `There is no source ${JSON.stringify(name)}; ${others}.`)
+  const known = app.admin.sources.list().map((one) => one.name)
+  const fix = known.length === 0 ? "Declare one: app.source('name', …)." : `Name one of these: ${known.join(', ')}.`
+  throw new SluiceError('NOT_FOUND', `There is no source ${JSON.stringify(name)}.`, undefined, fix)
 }
 
-/** One that came by handshake is known to the server alone. */
-async function secretOf({ source }: DeclaredSource, name: string, server: ServerCaller): Promise<string | Unasked> {
+/** Only the server knows a secret that came by handshake. */
+async function readSecret(
+  { source }: DeclaredSource,
+  name: string,
+  server: HttpApiClient,
+): Promise<string | FailedResult> {
   if (source.secrets !== 'by-handshake') return source.secrets[0] ?? ''
-  const answer = await server.call({ method: 'POST', path: pathOf('v1/sources', name, 'show-secret'), body: {} })
+  const answer = await server.call({ method: 'POST', path: toPath('v1/sources', name, 'show-secret'), body: {} })
   if (answer.kind !== 'done') return answer
   const { secret } = answer.value as { readonly secret?: string }
   if (secret !== undefined) return secret
   throw new SluiceError(
-    'NOT_POSSIBLE',
-    `${name} waits for the handshake that brings its secret; --secret gives another.`,
+    'CONFLICT',
+    `${name} waits for the handshake that brings its secret.`,
+    undefined,
+    'Wait for the handshake, or give another secret by --secret.',
   )
 }
 
-type Unasked = Exclude<Answer, { readonly kind: 'done' }>
+type FailedResult = Exclude<ApiResult, { readonly kind: 'done' }>
 
-function dataOf(given: string | undefined): Uint8Array | undefined {
+function readData(given: string | undefined): Uint8Array | undefined {
   if (given === undefined) return undefined
   if (given === '-') return readFileSync(0)
   return /^\s*[[{]/.test(given) ? Buffer.from(given) : readFileSync(given)

@@ -1,8 +1,8 @@
-// `sluice sources`: the ways in, what they refused, and the secret of one that got it by handshake.
-import { pathOf } from '../caller.ts'
-import { show, showPage, YES, type Command } from '../command.ts'
-import { unconfirmed } from '../confirm.ts'
-import { plain, time, type Column } from '../output.ts'
+// `sluice sources`: the sources, the requests they refused, and the secret that came by handshake.
+import { toPath } from '../api-client.ts'
+import { callAndPrint, callAndPrintPage, YES_OPTION, type Command } from '../command.ts'
+import { confirmOrExit } from '../confirm.ts'
+import { escapeText, formatTime, type Column } from '../output.ts'
 
 interface Source {
   readonly name: string
@@ -25,7 +25,7 @@ const SOURCES: readonly Column<Source>[] = [
 ]
 
 const REFUSED: readonly Column<Refused>[] = [
-  { title: 'at', cell: ({ at }) => time(at) },
+  { title: 'at', cell: ({ at }) => formatTime(at) },
   { title: 'from', cell: ({ address }) => address },
   { title: 'code', cell: ({ code }) => code },
   { title: 'what', cell: ({ what, fix }) => `${what} ${fix}` },
@@ -33,46 +33,46 @@ const REFUSED: readonly Column<Refused>[] = [
 
 export const sources: readonly Command[] = [
   {
-    words: 'sources list',
-    says: 'the ways in, and where they are',
+    name: 'sources list',
+    description: 'list sources and their paths',
     run: (scene) =>
-      showPage(scene, { method: 'GET', path: '/v1/sources' }, (items: readonly Source[]) =>
-        scene.out.table(SOURCES, items, 'The app has no sources.'),
+      callAndPrintPage(scene, { method: 'GET', path: '/v1/sources' }, (items: readonly Source[]) =>
+        scene.output.table(SOURCES, items, 'The app has no sources.'),
       ),
   },
   {
-    words: 'sources refused',
-    takes: ['<source>'],
-    says: 'the last requests that a source refused, and why; of - those to no source',
+    name: 'sources refused',
+    positionals: ['<source>'],
+    description: 'list the requests that a source refused, and why; - for those to no source',
     run: (scene) => {
-      const path = pathOf('v1/sources', scene.given.words[0] ?? '', 'refused')
-      return showPage(scene, { method: 'GET', path }, (items: readonly Refused[]) =>
-        scene.out.table(REFUSED, items, 'Nothing was refused.'),
+      const path = toPath('v1/sources', scene.args.words[0] ?? '', 'refused')
+      return callAndPrintPage(scene, { method: 'GET', path }, (items: readonly Refused[]) =>
+        scene.output.table(REFUSED, items, 'Nothing was refused.'),
       )
     },
   },
   {
-    words: 'sources secret',
-    takes: ['<source>'],
-    says: 'the secret that came by handshake, to be compared with what the sending side shows',
+    name: 'sources secret',
+    positionals: ['<source>'],
+    description: 'print the secret that came by handshake, to compare with that of the provider',
     run: (scene) => {
-      const path = pathOf('v1/sources', scene.given.words[0] ?? '', 'show-secret')
-      return show(scene, { method: 'POST', path, body: {} }, ({ secret }: { readonly secret?: string }) => {
-        scene.out.line(plain(secret ?? 'None has come by handshake.'))
+      const path = toPath('v1/sources', scene.args.words[0] ?? '', 'show-secret')
+      return callAndPrint(scene, { method: 'POST', path, body: {} }, ({ secret }: { readonly secret?: string }) => {
+        scene.output.print(escapeText(secret ?? 'No secret has come by handshake.'))
       })
     },
   },
   {
-    words: 'sources forget',
-    takes: ['<source>'],
-    says: 'let a source wait for another handshake',
-    options: { yes: YES },
+    name: 'sources forget',
+    positionals: ['<source>'],
+    description: 'forget the secret; the source waits for another handshake',
+    options: { yes: YES_OPTION },
     run: async (scene) => {
-      const [name = ''] = scene.given.words
-      const no = await unconfirmed(scene, `${name} refuses everything until another handshake comes. Go on?`)
+      const [name = ''] = scene.args.words
+      const no = await confirmOrExit(scene, `${name} refuses everything until another handshake comes. Go on?`)
       if (no !== undefined) return no
-      const path = pathOf('v1/sources', name, 'forget-secret')
-      return show(scene, { method: 'POST', path, body: {} }, () => scene.out.line('Done.'))
+      const path = toPath('v1/sources', name, 'forget-secret')
+      return callAndPrint(scene, { method: 'POST', path, body: {} }, () => scene.output.print('Done.'))
     },
   },
 ]

@@ -1,8 +1,8 @@
-// `sluice stats`: how much came, how long it took, how much failed and how much waits, over a window.
-import { show, texts, type Command } from '../command.ts'
-import { span, time, type Column } from '../output.ts'
+// `sluice stats`: events received, durations, failures and backlog over a window.
+import { callAndPrint, textOptions, type Command } from '../command.ts'
+import { formatDuration, formatTime, type Column } from '../output.ts'
 
-interface Figures {
+interface WindowStats {
   readonly received: number
   readonly receivedPerMinute: number
   readonly done: number
@@ -15,7 +15,7 @@ interface Figures {
   readonly oldest?: number
 }
 
-interface Group extends Figures {
+interface Group extends WindowStats {
   readonly source?: string
   readonly type?: string
   readonly flow?: string
@@ -24,14 +24,14 @@ interface Group extends Figures {
 interface Stats {
   readonly now: number
   readonly from: number
-  readonly total: Figures
+  readonly total: WindowStats
   readonly groups: readonly Group[]
 }
 
 const COLUMNS: readonly Column<Group>[] = [
   { title: 'of', cell: ({ source, type, flow }) => flow ?? ([source, type].filter(Boolean).join('/') || 'all') },
   { title: 'received', cell: ({ received }) => received },
-  { title: 'rate', cell: ({ receivedPerMinute }) => rate(receivedPerMinute) },
+  { title: 'rate', cell: ({ receivedPerMinute }) => formatRate(receivedPerMinute) },
   { title: 'done', cell: ({ done }) => done },
   { title: 'dead', cell: ({ dead }) => dead },
   { title: 'failing', cell: ({ failing }) => failing },
@@ -39,28 +39,28 @@ const COLUMNS: readonly Column<Group>[] = [
     title: 'failed',
     cell: ({ failureRate }) => (failureRate === undefined ? undefined : `${(failureRate * 100).toFixed(1)} %`),
   },
-  { title: 'mean', cell: ({ meanMs }) => (meanMs === undefined ? undefined : span(meanMs)) },
-  { title: 'p95', cell: ({ p95Ms }) => (p95Ms === undefined ? undefined : span(p95Ms)) },
+  { title: 'mean', cell: ({ meanMs }) => (meanMs === undefined ? undefined : formatDuration(meanMs)) },
+  { title: 'p95', cell: ({ p95Ms }) => (p95Ms === undefined ? undefined : formatDuration(p95Ms)) },
   { title: 'waiting', cell: ({ depth }) => depth },
-  { title: 'due since', cell: ({ oldest }) => time(oldest) },
+  { title: 'due since', cell: ({ oldest }) => formatTime(oldest) },
 ]
 
-/** In the shortest unit of which there is a whole one: what is rare is not none. */
-function rate(perMinute: number): string {
+/** Uses the shortest unit with at least one whole event, so that a rare event does not show as 0. */
+function formatRate(perMinute: number): string {
   if (perMinute === 0) return '0'
   if (perMinute >= 1) return `${perMinute.toFixed(1)}/min`
   return perMinute * 60 >= 1 ? `${(perMinute * 60).toFixed(1)}/h` : `${(perMinute * 1_440).toPrecision(2)}/day`
 }
 
 export const stats: Command = {
-  words: 'stats',
-  says: 'how much came, how long it took, how much failed and waits',
-  options: texts({ window: 'as 24h, which it is unless said', by: 'source, type, source,type or flow' }),
+  name: 'stats',
+  description: 'show stats: events received, durations, failures, backlog',
+  options: textOptions({ window: 'as 24h, which it is unless said', by: 'source, type, source,type or flow' }),
   run: (scene) => {
-    const query = scene.given.texts(['window', 'by'])
-    return show(scene, { method: 'GET', path: '/v1/stats', query }, ({ from, now, total, groups }: Stats) => {
-      scene.out.line(`From ${time(from)} to ${time(now)}`)
-      scene.out.table(COLUMNS, [...groups, total], '')
+    const query = scene.args.texts(['window', 'by'])
+    return callAndPrint(scene, { method: 'GET', path: '/v1/stats', query }, ({ from, now, total, groups }: Stats) => {
+      scene.output.print(`From ${formatTime(from)} to ${formatTime(now)}`)
+      scene.output.table(COLUMNS, [...groups, total], '')
     })
   },
 }

@@ -1,12 +1,12 @@
-// `sluice tail`: what happens on the server, as it happens, until somebody has seen enough.
+// `sluice tail` prints what happens on the server, live, until it is interrupted.
 import type { Clock, Millis } from '../../clock.ts'
-import { roomForMore } from '../answer-stream.ts'
-import { findServer } from '../api-call.ts'
-import { texts, type Command, type Scene } from '../command.ts'
-import { EXIT, type Exit } from '../exit.ts'
-import { plain, time } from '../output.ts'
-import { ended } from '../problem.ts'
-import { reasonOf, ServerCaller } from '../server-call.ts'
+import { waitForDrain } from '../output-stream.ts'
+import { findServer } from '../find-client.ts'
+import { textOptions, type Command, type CommandContext } from '../command.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { escapeText, formatTime } from '../output.ts'
+import { reportFailure } from '../problem.ts'
+import { errorReason, HttpApiClient } from '../http-api-client.ts'
 import { serverEvents, type ServerEvent } from '../server-events.ts'
 
 interface Change {
@@ -15,88 +15,95 @@ interface Change {
   readonly flow: string
   readonly id: string
   readonly detail: string
+  readonly note?: string
 }
 
-const AGAIN_AFTER: Millis = 1_000
+const RECONNECT_AFTER: Millis = 1_000
 
 export const tail: Command = {
-  words: 'tail',
-  says: 'what happens, as it happens: arrivals, runs, acts of people',
-  options: texts({ flow: 'of this flow' }),
+  name: 'tail',
+  description: 'print changes live: arrivals, runs, actions of operators',
+  options: textOptions({ flow: 'of this flow' }),
   run: async (scene) => {
-    const server = await findServer(scene.where)
-    if (!(server instanceof ServerCaller)) return ended(scene.out, server)
-    scene.out.tell(`Asks ${server.where}`)
+    const server = await findServer(scene.target)
+    if (!(server instanceof HttpApiClient)) return reportFailure(scene.output, server)
+    scene.output.printVerbose(`Asks ${server.location}`)
     return follow(scene, server)
   },
 }
 
-/** Goes on where it was after the connection is lost; ends if it never was, or is refused. */
-async function follow(scene: Scene, server: ServerCaller): Promise<Exit> {
-  const { out, signal, clock } = scene
+/** Reconnects and resumes after a lost connection. Ends if the first connection fails or the server rejects it. */
+async function follow(scene: CommandContext, server: HttpApiClient): Promise<ExitCode> {
+  const { output: out, signal, clock } = scene
   let last = ''
   for (let isFirst = true; !signal.aborted; isFirst = false) {
-    const opened = await open(server, last, signal)
+    const opened = await openStream(server, last, signal)
     if (typeof opened !== 'string' && opened.ok) {
-      if (!isFirst) out.note('Connected again.')
-      last = await print(scene, opened, last)
-      if (!signal.aborted) out.note('The connection is lost: it is tried again.')
+      if (!isFirst) out.note('Reconnected.')
+      last = await printEvents(scene, opened, last)
+      if (!signal.aborted) out.note('The connection was lost; reconnecting.')
     } else if (isFirst || isRefusal(opened)) {
-      return signal.aborted ? EXIT.done : refused(scene, server, opened)
+      return signal.aborted ? EXIT.done : reportRefusal(scene, server, opened)
     }
-    if (!signal.aborted) await sleep(clock, AGAIN_AFTER, signal)
+    if (!signal.aborted) await sleep(clock, RECONNECT_AFTER, signal)
   }
   return EXIT.done
 }
 
-async function open(server: ServerCaller, last: string, signal: AbortSignal): Promise<Response | string> {
+async function openStream(server: HttpApiClient, last: string, signal: AbortSignal): Promise<Response | string> {
   const headers = { ...server.headers, accept: 'text/event-stream', ...(last !== '' && { 'last-event-id': last }) }
   try {
-    return await fetch(`${server.where}/v1/stream`, { headers, signal })
+    return await fetch(`${server.location}/v1/stream`, { headers, signal })
   } catch (error) {
-    return `${server.where} does not answer: ${reasonOf(error)}.`
+    return `${server.location} is unreachable: ${errorReason(error)}.`
   }
 }
 
-/** While a server begins or ends, others than these are answered, and pass. */
+/** While a server starts or stops, other statuses appear briefly, so they are retried. */
 function isRefusal(answer: Response | string): boolean {
   return typeof answer !== 'string' && (answer.status === 401 || answer.status === 403)
 }
 
-async function refused({ out }: Scene, server: ServerCaller, answer: Response | string): Promise<Exit> {
-  if (typeof answer === 'string') return ended(out, { kind: 'unreached', why: answer })
+async function reportRefusal(
+  { output: out }: CommandContext,
+  server: HttpApiClient,
+  answer: Response | string,
+): Promise<ExitCode> {
+  if (typeof answer === 'string') return reportFailure(out, { kind: 'unreached', why: answer })
   await answer.body?.cancel()
-  // The same door, asked for something that is answered at once: it says why.
+  // The client calls an ordinary route with the same access rules, because its response explains the rejection.
   const asked = await server.call({ method: 'GET', path: '/v1/flows' })
-  if (asked.kind !== 'done') return ended(out, asked)
-  return ended(out, { kind: 'unreached', why: `${server.where} answered ${answer.status}.` })
+  if (asked.kind !== 'done') return reportFailure(out, asked)
+  return reportFailure(out, { kind: 'unreached', why: `${server.location} returned ${answer.status}.` })
 }
 
-/** Answers the id of the last one. */
-async function print(scene: Scene, response: Response, before: string): Promise<string> {
+/** Returns the id of the last event. */
+async function printEvents(scene: CommandContext, response: Response, before: string): Promise<string> {
   let last = before
   try {
     for await (const event of serverEvents(response.body)) {
       last = event.id === '' ? last : event.id
-      printOne(scene, event)
-      // Whoever reads slowly is waited for: what the server has too much of it leaves out, and says so.
-      await roomForMore()
+      printEvent(scene, event)
+      // Waits for slow readers of the output. The server then drops changes beyond its buffer and reports that.
+      await waitForDrain()
     }
   } catch {
-    // Cut off: whoever reads on says from where.
+    // The connection was cut off; the next one resumes after the last id.
   }
   return last
 }
 
-function printOne({ out, given }: Scene, { event, data }: ServerEvent): void {
-  if (event === 'begun') return out.tell('Watching.')
-  if (event === 'skipped') return out.note('Some of it was too fast, and is not shown.')
+function printEvent({ output: out, args: given }: CommandContext, { event, data }: ServerEvent): void {
+  if (event === 'begun') return out.printVerbose('Watching.')
+  if (event === 'skipped') return out.note('Some changes were skipped.')
   const change = JSON.parse(data) as Change
   const flow = given.text('flow')
   if (flow !== undefined && change.flow !== flow) return
-  if (out.asJson) return out.answer(change)
-  const what = `${out.paint('bold', change.kind.padEnd(8))} ${plain(change.flow)} ${plain(change.id)}`
-  out.line(`${time(change.at)}  ${what} ${plain(change.detail)}`.trimEnd())
+  if (out.asJson) return out.printJson(change)
+  const what = `${out.paint('bold', change.kind.padEnd(8))} ${escapeText(change.flow)} ${escapeText(change.id)}`
+  // People read alerts here, so the note that no flow takes the alert's event is noise.
+  const note = change.note === undefined || change.kind === 'alert' ? '' : `  (${escapeText(change.note)})`
+  out.print(`${formatTime(change.at)}  ${what} ${escapeText(change.detail)}${note}`.trimEnd())
 }
 
 function sleep(clock: Clock, ms: Millis, signal: AbortSignal): Promise<void> {

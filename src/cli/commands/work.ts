@@ -1,21 +1,22 @@
-// `sluice work --once`: works what is due and ends, for cron and for machines that live only as long as they are asked.
+// `sluice work --once` processes what is due and exits, for cron and for machines that run only on demand.
 import type { Millis } from '../../clock.ts'
-import { mustBeFit } from '../../set-up.ts'
-import type { Sluice } from '../../sluice.ts'
-import { keepForAnswers } from '../answer-stream.ts'
-import { configFile, configured } from '../config-file.ts'
-import { misused, type Command, type Scene } from '../command.ts'
+import { assertProductionReady } from '../../app/production-checks.ts'
+import type { Sluice } from '../../app/sluice.ts'
+import { redirectStdout } from '../output-stream.ts'
+import { findConfigPath, loadConfig } from '../config-file.ts'
+import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { many, plain } from '../output.ts'
-import { DELIVERING, forcedBy } from './run-app.ts'
+import { formatCount, escapeText } from '../output.ts'
+import { DELIVERY_OPTIONS, parseOverrides } from './run-app.ts'
 
-const LOOK_EVERY: Millis = 50
-/** What is due and not begun for so long is not for this app: another one serves it, or nobody. */
-const GIVEN_UP_AFTER: Millis = 3_000
-/** Each ends one that was started. */
-const ENDS = [
+const POLL_EVERY: Millis = 50
+/** Work that is due but not started for this long belongs to another app, or to no app. */
+const IDLE_TIMEOUT: Millis = 3_000
+/** Each of these events ends a started run. */
+const END_EVENTS = [
   'run.done',
-  'run.again',
+  'run.snoozed',
+  'run.deferred',
   'run.retry',
   'run.partial',
   'run.cancelled',
@@ -25,51 +26,52 @@ const ENDS = [
 ] as const
 
 export const work: Command = {
-  words: 'work',
-  says: 'work what is due and end, for cron; --once is required',
+  name: 'work',
+  description: 'process what is due and exit, for cron; --once is required',
   options: {
-    once: { type: 'boolean', says: 'end when nothing is due and nothing runs' },
-    fail: { type: 'boolean', says: 'end with 1 if a run failed, though it may be tried again' },
-    ...DELIVERING,
+    once: { type: 'boolean', description: 'exit when nothing is due and nothing runs' },
+    fail: { type: 'boolean', description: 'exit with 1 if a run failed, even if it will be retried' },
+    ...DELIVERY_OPTIONS,
   },
   run: async (scene) => {
-    const { given, where, out } = scene
-    if (!given.is('once')) return misused(scene, 'work ends when nothing is due: say --once. To go on, sluice start.')
-    // What its handlers print is theirs to print, unless a program reads along.
-    if (out.asJson) keepForAnswers()
-    const { app } = await configured(configFile(where.folder, where.config))
-    const tally = new Tally(app)
+    const { args: given, target: where, output: out } = scene
+    if (!given.has('once'))
+      return reportMisuse(scene, 'work needs --once: it exits when nothing is due. To keep running, use sluice start.')
+    // Handlers may print to standard output, unless a program reads the JSON result.
+    if (out.asJson) redirectStdout()
+    const { app } = await loadConfig(findConfigPath(where.folder, where.config))
+    const tally = new RunCounter(app)
     let isCutShort = false
     try {
-      mustBeFit(app.setUp(), forcedBy(given))
+      assertProductionReady(app.productionSetup(), parseOverrides(given))
       await app.start()
-      const left = await idle(app, tally, scene)
+      const left = await waitUntilIdle(app, tally, scene)
       isCutShort = scene.signal.aborted && left.length > 0
-      const why = isCutShort ? 'It was stopped, and these are due' : 'Due, but of no flow that begins here'
-      if (left.length > 0) out.note(`${why}: ${plain(left.join(', '))}`)
+      const why = isCutShort ? 'Stopped while these are due' : 'Due, but no flow here starts it'
+      if (left.length > 0) out.note(`${why}: ${escapeText(left.join(', '))}`)
     } finally {
       await app.stop()
     }
-    if (out.asJson) out.answer(tally.counts)
-    else out.line(`${many(tally.counts.runs, 'run')}, of which ${tally.counts.failed} failed.`)
-    return isCutShort || (given.is('fail') && tally.counts.failed > 0) ? EXIT.failed : EXIT.done
+    if (out.asJson) out.printJson(tally.counts)
+    else out.print(`${formatCount(tally.counts.runs, 'run')}, of which ${tally.counts.failed} failed.`)
+    return isCutShort || (given.has('fail') && tally.counts.failed > 0) ? EXIT.failed : EXIT.done
   },
 }
 
-/** What this process has begun and ended. Runs that were put off had not begun. */
-class Tally {
+/** `RunCounter` counts the runs that this process started and ended. Deferred runs never started. */
+class RunCounter {
   readonly #live = new Set<string>()
   #changes = 0
   #runs = 0
   #failed = 0
 
   constructor(app: Sluice) {
-    app.events.on('run.started', ({ run }) => {
+    app.on('run.started', ({ run }) => {
       this.#live.add(run)
       this.#changes++
     })
-    for (const name of ENDS) {
-      app.events.on(name, ({ run }) => {
+    for (const name of END_EVENTS) {
+      app.on(name, ({ run }) => {
         if (!this.#live.delete(run)) return
         this.#changes++
         this.#runs++
@@ -91,26 +93,30 @@ class Tally {
   }
 }
 
-/** Answers the flows that are due and that nobody here begins; all that are due, if it is to stop. */
-async function idle(app: Sluice, tally: Tally, { clock, signal }: Scene): Promise<readonly string[]> {
+/** Returns the flows that are due but that nothing starts here, or all due flows when it must stop. */
+async function waitUntilIdle(
+  app: Sluice,
+  tally: RunCounter,
+  { clock, signal }: CommandContext,
+): Promise<readonly string[]> {
   let seen = -1
   let still = clock.monotonic()
   while (!signal.aborted) {
     const before = tally.changes
     const due = await dueFlows(app, clock.now())
-    // What ended while the store was asked may have published something that is due.
+    // A run that ended during the store call may have published an event that is due.
     const isSure = tally.changes === before
     if (isSure && tally.live === 0 && due.length === 0) return []
     if (tally.changes !== seen || tally.live > 0) still = clock.monotonic()
     seen = tally.changes
-    if (clock.monotonic() - still > GIVEN_UP_AFTER) return due
-    await new Promise<void>((resolve) => clock.after(LOOK_EVERY, resolve))
+    if (clock.monotonic() - still > IDLE_TIMEOUT) return due
+    await new Promise<void>((resolve) => clock.after(POLL_EVERY, resolve))
   }
   return dueFlows(app, clock.now())
 }
 
 async function dueFlows(app: Sluice, now: Millis): Promise<readonly string[]> {
-  const flows = await app.flows.list()
+  const flows = await app.admin.flows.list()
   return flows
     .filter(({ due, paused }) => due !== undefined && due <= now && paused === undefined)
     .map(({ flow }) => flow)

@@ -1,6 +1,6 @@
-// CloudEvents over HTTP in the binary mode: attributes in headers, and the proof of whatever source it goes by.
-import { proven } from './proof.ts'
-import { bodyOf, JSON_TYPE, type Signer } from './signed.ts'
+// Signs CloudEvents over HTTP in binary mode: attributes in headers, authenticated as the source requires.
+import { withProof } from './proof.ts'
+import { requestBody, JSON_TYPE, type Signer } from './signed.ts'
 
 export const cloudEvents: Signer = (asked) => {
   const headers = {
@@ -11,5 +11,5 @@ export const cloudEvents: Signer = (asked) => {
     'ce-type': asked.type ?? 'test',
     'ce-time': new Date(asked.now).toISOString(),
   }
-  return proven(asked, { url: asked.url, headers, body: bodyOf(asked, { id: asked.id }) })
+  return withProof(asked, { url: asked.url, headers, body: requestBody(asked, { id: asked.id }) })
 }

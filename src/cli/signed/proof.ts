@@ -1,29 +1,41 @@
-// Schemes that only say how a sender proves itself: generic HMACs, passwords, tokens and keys, whatever is in the body.
-import { bodyOf, JSON_TYPE, macOf, secondsOf, type Asked, type Signed, type Signer } from './signed.ts'
+// Signs for schemes that only authenticate the sender: generic HMAC, password, token and key, with any body.
+import {
+  requestBody,
+  JSON_TYPE,
+  computeMac,
+  toSeconds,
+  type SignRequest,
+  type SignedRequest,
+  type Signer,
+} from './signed.ts'
 
-const UNTOLD = 'The source does not tell how its senders prove themselves.'
+const UNKNOWN_PROOF = 'The source does not tell how its senders prove themselves.'
 
-/** As most senders of one's own write: the type where the source looks for it. */
-export const generic: Signer = (asked) => {
+/** Uses the most common format, with the type where the source looks for it. */
+export const signGeneric: Signer = (asked) => {
   const at = asked.sender?.type ?? 'type'
   const type = asked.type ?? 'test'
   const inHeader = at.startsWith('header:') ? { [at.slice('header:'.length).trim().toLowerCase()]: type } : {}
   const inBody = at.startsWith('header:') ? {} : nested(at.split('.'), type)
-  const body = bodyOf(asked, { id: asked.id, ...inBody })
-  return proven(asked, { url: asked.url, headers: { ...JSON_TYPE, ...inHeader }, body })
+  const body = requestBody(asked, { id: asked.id, ...inBody })
+  return withProof(asked, { url: asked.url, headers: { ...JSON_TYPE, ...inHeader }, body })
 }
 
 function nested([first = '', ...rest]: readonly string[], value: string): Readonly<Record<string, unknown>> {
   return { [first]: rest.length === 0 ? value : nested(rest, value) }
 }
 
-export function proven({ sender, secret, now }: Asked, unsigned: Signed): Signed | string {
+export function withProof({ sender, secret, now }: SignRequest, unsigned: SignedRequest): SignedRequest | string {
   const { url, headers, body } = unsigned
   const proof = sender?.proof
-  const withHeader = (name: string, value: string): Signed => ({ url, body, headers: { ...headers, [name]: value } })
+  const withHeader = (name: string, value: string): SignedRequest => ({
+    url,
+    body,
+    headers: { ...headers, [name]: value },
+  })
   switch (proof?.kind) {
     case undefined:
-      return UNTOLD
+      return UNKNOWN_PROOF
     case 'none':
       return unsigned
     case 'bearer':
@@ -38,10 +50,10 @@ export function proven({ sender, secret, now }: Asked, unsigned: Signed): Signed
       return { ...unsigned, url: called }
     }
     case 'mac': {
-      const timed = proof.timestamp === undefined ? headers : { ...headers, [proof.timestamp]: secondsOf(now) }
+      const timed = proof.timestamp === undefined ? headers : { ...headers, [proof.timestamp]: toSeconds(now) }
       const parts = proof.content({ method: 'POST', url, headers: timed, body, address: '127.0.0.1' })
       if ('code' in parts) return `${parts.what} ${parts.fix}`
-      return { url, body, headers: { ...timed, [proof.header]: macOf(secret, parts, proof.mac) } }
+      return { url, body, headers: { ...timed, [proof.header]: computeMac(secret, parts, proof.mac) } }
     }
   }
 }

@@ -1,45 +1,45 @@
-// A test request as its provider would send it: what a signer is asked for, and what it makes.
+// `Signer` turns a `SignRequest` into a test request as the provider would send it.
 import { createHmac } from 'node:crypto'
 import type { Millis } from '../../clock.ts'
 import type { Mac } from '../../sources/signature.ts'
 import type { Sender } from '../../receive/source.ts'
 
-export interface Asked {
-  /** As events of the source are called; undefined for the most usual one. */
+export interface SignRequest {
+  /** The type of the event; undefined for the most common one. */
   readonly type: string | undefined
-  /** The body as it is to be; undefined for an example. */
+  /** The body to send; undefined for an example. */
   readonly data: Uint8Array | undefined
-  /** Another one for each request, so that none is a duplicate. */
+  /** Unique per request, so that none is a duplicate. */
   readonly id: string
   readonly now: Millis
   readonly secret: string
-  /** Where it goes. */
+  /** The URL of the source. */
   readonly url: URL
-  /** What the source tells of its senders beside the secret. */
+  /** What the source says about its senders besides the secret. */
   readonly sender: Sender | undefined
 }
 
-export interface Signed {
+export interface SignedRequest {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** A text says why it cannot be done. */
-export type Signer = (asked: Asked) => Signed | string
+/** A returned text says why the request cannot be signed. */
+export type Signer = (asked: SignRequest) => SignedRequest | string
 
 export const JSON_TYPE = { 'content-type': 'application/json' } as const
 
-export function macOf(key: string | Uint8Array, parts: readonly (string | Uint8Array)[], mac: Mac): string {
+export function computeMac(key: string | Uint8Array, parts: readonly (string | Uint8Array)[], mac: Mac): string {
   const hmac = createHmac(mac.algorithm, key)
   for (const part of parts) hmac.update(part)
   return (mac.prefix ?? '') + hmac.digest(mac.encoding)
 }
 
-export function bodyOf({ data }: Asked, example: object): Uint8Array {
+export function requestBody({ data }: SignRequest, example: object): Uint8Array {
   return data ?? Buffer.from(JSON.stringify(example))
 }
 
-export function secondsOf(now: Millis): string {
+export function toSeconds(now: Millis): string {
   return String(Math.floor(now / 1_000))
 }

@@ -1,9 +1,9 @@
-// The signer of each scheme, by the name that the source itself has for it.
+// The signer of each scheme, by the scheme's name.
 import { cloudEvents } from './cloud-events.ts'
 import { garmin } from './garmin.ts'
 import { github } from './github.ts'
 import { notion, notionAction } from './notion.ts'
-import { generic } from './proof.ts'
+import { signGeneric } from './proof.ts'
 import { shopify } from './shopify.ts'
 import type { Signer } from './signed.ts'
 import { slack } from './slack.ts'
@@ -26,9 +26,9 @@ export const SIGNERS: ReadonlyMap<string, Signer> = new Map([
   ['garmin', garmin],
   ['standardWebhooks', standardWebhooks],
   ['cloud-events', cloudEvents],
-  ['hmac', generic],
-  ['basic', generic],
-  ['bearer', generic],
-  ['apiKey', generic],
-  ['none', generic],
+  ['hmac', signGeneric],
+  ['basic', signGeneric],
+  ['bearer', signGeneric],
+  ['apiKey', signGeneric],
+  ['none', signGeneric],
 ])

@@ -1,8 +1,8 @@
-// Slack: an event of the Events API, time and body signed.
-import { bodyOf, JSON_TYPE, macOf, secondsOf, type Signer } from './signed.ts'
+// Signs for Slack: an event of the Events API with signed time and body.
+import { requestBody, JSON_TYPE, computeMac, toSeconds, type Signer } from './signed.ts'
 
 export const slack: Signer = (asked) => {
-  const seconds = secondsOf(asked.now)
+  const seconds = toSeconds(asked.now)
   const event = { type: asked.type ?? 'message', channel: 'C0TEST', user: 'U0TEST', text: 'A test.' }
   const whole = {
     type: 'event_callback',
@@ -11,9 +11,9 @@ export const slack: Signer = (asked) => {
     event_time: Number(seconds),
     event,
   }
-  const body = bodyOf(asked, whole)
+  const body = requestBody(asked, whole)
   const mac = { algorithm: 'sha256', encoding: 'hex', prefix: 'v0=' } as const
-  const signature = macOf(asked.secret, [`v0:${seconds}:`, body], mac)
+  const signature = computeMac(asked.secret, [`v0:${seconds}:`, body], mac)
   const headers = { 'x-slack-request-timestamp': seconds, 'x-slack-signature': signature }
   return { url: asked.url, headers: { ...JSON_TYPE, ...headers }, body }
 }

@@ -1,12 +1,12 @@
-// Twilio: the address and the fields of a form signed; what is no form is signed by its hash in the address.
+// Signs for Twilio: the URL and the form fields. For other bodies it signs the URL with a hash of the body in it.
 import { hash } from 'node:crypto'
-import { JSON_TYPE, macOf, type Signer } from './signed.ts'
+import { JSON_TYPE, computeMac, type Signer } from './signed.ts'
 
 const MAC = { algorithm: 'sha1', encoding: 'base64' } as const
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' } as const
 
 export const twilio: Signer = ({ type = 'message.received', data, id, secret, url, sender }) => {
-  // A message is known by its id, and ids of Twilio have 32 digits.
+  // The SID identifies a message, and SIDs of Twilio have 32 hexadecimal digits.
   const sid = hash('sha256', id).slice(0, 32)
   const [, status = 'received'] = type.split('.')
   const example = new URLSearchParams({
@@ -20,13 +20,13 @@ export const twilio: Signer = ({ type = 'message.received', data, id, secret, ur
   const called = new URL(url)
   if (isJson) called.searchParams.set('bodySHA256', hash('sha256', body, 'hex'))
   const address = sender?.url === undefined ? called.href : sender.url + called.search
-  const signature = macOf(secret, [address, isJson ? '' : fieldsOf(body)], MAC)
+  const signature = computeMac(secret, [address, isJson ? '' : toSignedFields(body)], MAC)
   const headers = { 'x-twilio-signature': signature, 'i-twilio-idempotency-token': id }
   return { url: called, headers: { ...(isJson ? JSON_TYPE : FORM_TYPE), ...headers }, body }
 }
 
-/** By name, and of several of one name each once. */
-function fieldsOf(body: Uint8Array): string {
+/** Sorts by name; repeated values of one name appear once. */
+function toSignedFields(body: Uint8Array): string {
   const form = new URLSearchParams(Buffer.from(body).toString())
   const names = [...new Set(form.keys())].toSorted()
   return names.flatMap((name) => [...new Set(form.getAll(name))].toSorted().map((value) => name + value)).join('')

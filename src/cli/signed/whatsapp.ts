@@ -1,11 +1,11 @@
-// WhatsApp by Meta: a message of one person, an HMAC of the body.
-import { bodyOf, JSON_TYPE, macOf, secondsOf, type Signer } from './signed.ts'
+// Signs for WhatsApp by Meta: a message of one person, an HMAC of the body.
+import { requestBody, JSON_TYPE, computeMac, toSeconds, type Signer } from './signed.ts'
 
 export const whatsapp: Signer = (asked) => {
   const message = {
     from: '15550100',
     id: `wamid.${asked.id}`,
-    timestamp: secondsOf(asked.now),
+    timestamp: toSeconds(asked.now),
     type: asked.type ?? 'text',
   }
   const value = {
@@ -15,7 +15,7 @@ export const whatsapp: Signer = (asked) => {
     messages: [{ ...message, text: { body: 'A test.' } }],
   }
   const entry = [{ id: '1', changes: [{ field: 'messages', value }] }]
-  const body = bodyOf(asked, { object: 'whatsapp_business_account', entry })
-  const signature = macOf(asked.secret, [body], { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' })
+  const body = requestBody(asked, { object: 'whatsapp_business_account', entry })
+  const signature = computeMac(asked.secret, [body], { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' })
   return { url: asked.url, headers: { ...JSON_TYPE, 'x-hub-signature-256': signature }, body }
 }

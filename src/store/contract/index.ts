@@ -1,4 +1,5 @@
-// The two contracts of a store. Their meaning is the conformance suite: a store is correct exactly when that passes.
+// `Store` joins the two contracts of a store. The conformance suite defines their meaning: a store is correct exactly
+// when the suite passes.
 import type { RecordStore } from './records.ts'
 import type { WorkStore } from './work.ts'
 

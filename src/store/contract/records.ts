@@ -1,26 +1,31 @@
-// What people, the API and the command line ask of a store: documents, search, figures. Reads only what is bounded.
+// `RecordStore` is the part of a store that people, the API and the command line use: documents, search and stats.
+// Each call reads a bounded amount.
 import type { Millis } from '../../clock.ts'
 import type { Event } from '../../model/event.ts'
-import type { StoreHygiene } from '../../model/hygiene.ts'
+import type { VacuumStats } from '../../model/vacuum-stats.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt, Lane } from '../../model/lane.ts'
-import type { MarkReason, Reply } from './work.ts'
+import type { Skip } from '../../model/routing.ts'
+import type { UnroutedFlow, UnroutedReason, Reply } from './work.ts'
 
 export interface RecordStore {
-  /** Flows, endpoints, secrets, keys, settings: small documents of a kind. */
+  /** `readDocs` reads small documents of one kind: flows, endpoints, secrets, keys, settings. */
   readDocs(call: ReadDocsCall): Promise<ReadDocsReply>
-  /** All or none, each against the revision it was read at; the audit entry is part of the commit. */
+  /**
+   * `writeDocs` writes all documents or none, each against the revision at which it was read. The audit entry is part of the
+   * commit.
+   */
   writeDocs(call: WriteDocsCall): Promise<WriteDocsReply>
-  /** Newest first, unless asked otherwise. Does bounded work: a page may be empty and still have a `next`. */
+  /** `find` lists records, newest first by default. It does bounded work: a page may be empty and still have a `next`. */
   find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>>
   get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>>
-  /** Counts up to `atMost`, by bounded work: goes on from `next`. */
+  /** `count` counts up to `atMost` records with bounded work, and continues from `next`. */
   count(call: CountCall): Promise<CountReply>
-  /** Costs as much as there are flows, not as there are lanes. */
+  /** `stats` returns numbers per flow. Its cost grows with the number of flows, not of lanes. */
   stats(): Promise<StatsReply>
-  bodies(call: { readonly events: readonly string[] }): Promise<BodiesReply>
-  /** What changed lately, for live views. May skip under load, and says so. */
-  feed(call: { readonly after: number; readonly n: number }): Promise<FeedReply>
+  readBodies(call: { readonly events: readonly string[] }): Promise<ReadBodiesReply>
+  /** `readFeed` returns the latest changes, for live views. It may skip some under load, and then sets `skipped`. */
+  readFeed(call: { readonly after: number; readonly n: number }): Promise<ReadFeedReply>
 }
 
 export interface Doc {
@@ -32,7 +37,7 @@ export interface Doc {
 
 export interface ReadDocsCall {
   readonly kind: string
-  /** Undefined: all of the kind, a page of `n` after the id `after`. */
+  /** Undefined: all documents of the kind, as a page of `n` after the id `after`. */
   readonly ids: readonly string[] | undefined
   readonly after: string
   readonly n: number
@@ -47,12 +52,12 @@ export interface WriteDocsCall {
   readonly writes: readonly {
     readonly kind: string
     readonly id: string
-    /** 0: must not exist yet. */
+    /** The revision that was read. 0: the document must not exist yet. */
     readonly ifRev: number
-    /** Undefined: removed. */
+    /** Undefined: the document is removed. */
     readonly body: Uint8Array | undefined
   }[]
-  /** Raises the epoch of the routes: appends routed by the old ones are refused (L18). */
+  /** Raises the epoch of the routes: appends that were routed by an older epoch are rejected (L18). */
   readonly raiseRoutes: boolean
   readonly audit: { readonly who: string; readonly what: string } | undefined
 }
@@ -70,13 +75,17 @@ export interface EventRecord extends Omit<Event, 'body'> {
   readonly purged: boolean
   readonly duplicates: number
   readonly lanes: readonly LaneId[]
-  /** Only from `get`. */
+  /** The flows that still lack a placement for the event. */
+  readonly unrouted: readonly UnroutedFlow[]
+  /** The flows that match the event but gave it no placement. */
+  readonly skips: readonly Skip[]
+  /** Only `get` returns this field. */
   readonly body?: Uint8Array
   readonly request?: Uint8Array
   readonly receipts?: readonly Receipt[]
 }
 
-/** What a duplicate or a conflict leaves at the first event. */
+/** `Receipt` is what a duplicate or a conflict leaves on the first event. */
 export interface Receipt {
   readonly at: Millis
   readonly kind: 'duplicate' | 'conflict'
@@ -93,7 +102,7 @@ export interface RunRecord {
   readonly tenant: string
   readonly kind: 'done' | 'partial' | 'dead' | 'dropped' | 'cancelled' | 'purged' | 'superseded'
   readonly reason: string
-  /** When it first began: a dead letter that runs again keeps it. */
+  /** The time at which the run first began. A dead letter that runs again keeps it. */
   readonly started: Millis
   readonly ended: Millis
   readonly tries: number
@@ -102,7 +111,7 @@ export interface RunRecord {
   readonly attempts: readonly Attempt[]
 }
 
-export interface LetterRecord {
+export interface DeadLetterRecord {
   readonly id: string
   readonly parent: string
   readonly lane: LaneId
@@ -119,11 +128,11 @@ export interface LetterRecord {
   readonly attempts: readonly Attempt[]
 }
 
-export interface MarkRecord {
+export interface UnroutedRecord {
   readonly id: number
   readonly event: string
   readonly flow: string
-  readonly reason: MarkReason
+  readonly reason: UnroutedReason
   readonly error: string
   readonly since: Millis
   readonly tries: number
@@ -134,22 +143,22 @@ export interface AuditRecord {
   readonly at: Millis
   readonly who: string
   readonly what: string
-  /** Of this entry and the one before: a changed or missing entry shows. */
+  /** The hash of this entry and the one before, so a changed or missing entry is detectable. */
   readonly chain: string
 }
 
-export interface Records {
+export interface RecordTypes {
   readonly events: EventRecord
   readonly lanes: Lane
   readonly runs: RunRecord
-  readonly dead: LetterRecord
-  readonly marks: MarkRecord
+  readonly dead: DeadLetterRecord
+  readonly marks: UnroutedRecord
   readonly audit: AuditRecord
 }
 
-export interface Filter {
+export interface RecordFilter {
   readonly source?: string
-  /** Sources that begin with this are left out. */
+  /** Sources that begin with this text are left out. */
   readonly withoutSource?: string
   readonly type?: string
   readonly tenant?: string
@@ -161,39 +170,39 @@ export interface Filter {
 
 export interface FindCall<K extends RecordKind> {
   readonly kind: K
-  readonly filter: Filter
-  /** From the page before, in the same order; '' for the first. */
+  readonly filter: RecordFilter
+  /** `next` of the previous page, in the same order; '' for the first page. */
   readonly cursor: string
   readonly n: number
   readonly oldestFirst?: boolean
 }
 
 export interface FindReply<K extends RecordKind> extends Reply {
-  readonly items: readonly Records[K][]
+  readonly items: readonly RecordTypes[K][]
   readonly next: string | undefined
 }
 
 export interface GetReply<K extends RecordKind> extends Reply {
-  readonly item: Records[K] | undefined
+  readonly item: RecordTypes[K] | undefined
 }
 
 export interface CountCall {
   readonly kind: RecordKind
-  readonly filter: Filter
-  /** From the count before; '' to begin with the newest. */
+  readonly filter: RecordFilter
+  /** `next` of the previous count; '' to begin with the newest. */
   readonly cursor: string
   readonly atMost: number
 }
 
 export interface CountReply extends Reply {
   readonly count: number
-  /** Undefined: this was all. Otherwise there may be more. */
+  /** Undefined if everything was counted. Otherwise there may be more. */
   readonly next: string | undefined
 }
 
 export interface FlowStats {
   readonly flow: string
-  /** Those that wait for a moment, counted up to a bound of the store's own, at least 10,000. */
+  /** How many lanes have a deadline, counted up to a bound that the store chooses, at least 10,000. */
   readonly lanes: number
   readonly live: number
   readonly due: Millis | undefined
@@ -204,45 +213,47 @@ export interface LimitStats {
   readonly name: string
   readonly epoch: number
   readonly pausedUntil: Millis
-  /** The last moment that was given, or told to somebody whose slot was too far away; past or to come. */
+  /** The last slot time that was given or promised to a caller whose slot was too far away. It may be past or future. */
   readonly last: Millis
-  /** How many times as long `per` is now, since the other side refused; 1: as declared. */
+  /** The current factor on `per`, raised by a refusal of the other side; 1: as declared. */
   readonly stretch: number
 }
 
 export interface StatsReply extends Reply {
   readonly flows: readonly FlowStats[]
-  readonly letters: number
-  readonly marks: readonly { readonly reason: MarkReason; readonly count: number; readonly oldest: Millis }[]
-  /** At most 1,000, those first that matter longest from now on: a limit may have a row for each key. */
+  readonly deadLetters: number
+  readonly unrouted: readonly { readonly reason: UnroutedReason; readonly count: number; readonly oldest: Millis }[]
+  /** At most 1,000 limits, those that matter longest first: a limit may have a row for each key. */
   readonly limits: readonly LimitStats[]
   readonly bytes: number
-  readonly durable: { readonly yes: boolean; readonly because: string }
-  /** Of a store on a server that clears away by itself what was changed; at most ten seconds old. */
-  readonly hygiene?: StoreHygiene
+  readonly durable: { readonly isDurable: boolean; readonly reason: string }
+  /** Only from a store on a server that vacuums changed rows by itself. At most ten seconds old. */
+  readonly vacuum?: VacuumStats
 }
 
-export interface BodiesReply extends Reply {
-  /** Undefined where the event is gone. */
+export interface ReadBodiesReply extends Reply {
+  /** Undefined for an event that is gone. */
   readonly bodies: readonly (Uint8Array | undefined)[]
 }
 
-export interface Change {
+export interface FeedEntry {
   readonly seq: number
   readonly at: Millis
   readonly kind: 'event' | 'claimed' | 'settled' | 'steered' | 'purged'
   readonly flow: string
   readonly id: string
   readonly detail: string
-  /** Where one lane is concerned. */
+  /** The lane and its key, for a change of one lane. */
   readonly lane?: LaneId
   readonly key?: string
-  /** Of an event. */
+  /** The source, for a change of an event. */
   readonly source?: string
+  /** Why a flow does not take the event, or why no flow does. */
+  readonly note?: string
 }
 
-export interface FeedReply extends Reply {
-  readonly changes: readonly Change[]
+export interface ReadFeedReply extends Reply {
+  readonly changes: readonly FeedEntry[]
   readonly next: number
   readonly skipped: boolean
 }

@@ -1,79 +1,79 @@
-// What the stages ask of a store. Every member takes one plain object and answers one, so that a call can cross a thread,
-// a socket or a script unchanged; every member may be repeated after a lost reply; each item of a call is atomic by itself.
-// A store knows no flows and compares no clock but its own: numbers come with the call, and every answer says what time it is.
+// `WorkStore` is the part of a store that processes events. Each method takes one plain object and returns one, may
+// be repeated after a lost reply, and is atomic for each item. A store does not know flows: the call brings the
+// numbers. Each reply carries the store's time.
 import type { Millis } from '../../clock.ts'
 import type { ClaimCaps } from '../../model/claim.ts'
 import type { Event } from '../../model/event.ts'
-import type { Identity, LaneId } from '../../model/identity.ts'
+import type { RoutableEvent } from '../../model/new-event.ts'
+import type { LaneId } from '../../model/identity.ts'
 import type { Attempt, Rank } from '../../model/lane.ts'
-import type { LimitNumbers } from '../../model/limit.ts'
-import type { WindowNumbers } from '../../model/place.ts'
-import type { LaneEnd, Outcome } from '../../model/settle.ts'
+import type { LimitParameters } from '../../model/limit.ts'
+import type { WindowParameters } from '../../model/place.ts'
+import type { Skip } from '../../model/routing.ts'
+import type { RunEndOptions, RunOutcome } from '../../model/settle.ts'
 
 export interface WorkStore {
-  /** L2, L3, L4, L10, L18. Resolves only once the events would survive a crash. */
+  /** `append` stores events and their placements (L2, L3, L4, L10, L18). It resolves only once the events would survive a crash. */
   append(call: AppendCall): Promise<AppendReply>
-  /** Leases marks: events that are stored but not yet in all their lanes (L2). */
-  unrouted(call: UnroutedCall): Promise<UnroutedReply>
-  /** Gives stored events their places: a mark that could be routed after all, or a replay (L2, L16). Idempotent. */
+  /** `claimUnrouted` leases unrouted events: stored events that still lack placements for some flow (L2). */
+  claimUnrouted(call: ClaimUnroutedCall): Promise<ClaimUnroutedReply>
+  /** `place` stores the placements of unrouted events and of replays (L2, L16). It is idempotent. */
   place(call: PlaceCall): Promise<PlaceReply>
-  /** Settles, then claims, in one commit (L1, L5 to L9, L12, L16, L24). A repeated request answers the same. */
-  turn(call: TurnCall): Promise<TurnReply>
-  /** Lengthens leases, and takes the run past its point of no return when asked to `commit` (L1, L6c). */
+  /** `settleAndClaim` settles runs, then claims lanes, in one commit (L1, L5 to L9, L12, L16, L24). It is idempotent by request. */
+  settleAndClaim(call: SettleAndClaimCall): Promise<SettleAndClaimReply>
+  /** `renew` extends leases. With `commit`, nothing can cancel the run any more (L1, L6c). */
   renew(call: RenewCall): Promise<RenewReply>
-  /** Shares n permits among processes (L20). */
-  permits(call: PermitsCall): Promise<PermitsReply>
-  /** A person, or upkeep, acts on lanes, dead letters, marks or flows (L9, L14). */
+  /** `leasePermits` shares n permits among processes (L20). */
+  leasePermits(call: LeasePermitsCall): Promise<LeasePermitsReply>
+  /** `steer` applies what an operator or maintenance does to lanes, dead letters, unrouted events or flows (L9, L14). */
   steer(call: SteerCall): Promise<SteerReply>
-  /** Removes what one lane, tenant or event holds (L15). */
+  /** `purge` removes everything that one lane, tenant or event holds (L15). */
   purge(call: PurgeCall): Promise<PurgeReply>
-  /** Reserves slots of limits (M1, M2, M5). The same ticket again confirms its slot. */
+  /** `reserve` reserves slots of limits (M1, M2, M5). A repeated ticket confirms its slot. */
   reserve(call: ReserveCall): Promise<ReserveReply>
-  /** Pauses, corrects or gives back (M3, M7). */
+  /** `regulate` pauses, resumes or corrects a limit, or returns a slot (M3, M7). */
   regulate(call: RegulateCall): Promise<RegulateReply>
-  /** Reads and raises the levels of adaptive windows (L22). */
-  pressure(call: PressureCall): Promise<PressureReply>
-  /** Retention and other chores within a budget of time; any process may call it (L3, L23). */
-  upkeep(call: UpkeepCall): Promise<UpkeepReply>
-  /** Hints that something changed: lossy, after the commit. Nothing may depend on them. Answers how to stop. */
-  listen(hear: (hint: Hint) => void): () => void
+  /** `updatePressure` reads and raises the levels of adaptive windows (L22). */
+  updatePressure(call: UpdatePressureCall): Promise<UpdatePressureReply>
+  /** `maintain` applies retention and other maintenance within a time budget. Any process may call it (L3, L23). */
+  maintain(call: MaintainCall): Promise<MaintainReply>
+  /** `listen` subscribes to hints and returns the function that unsubscribes. Hints follow the commit and may get lost. */
+  listen(listener: (hint: Hint) => void): () => void
   close(): Promise<void>
 }
 
-/** On every reply: the store's clock and the epoch of its routes. */
+/** `Reply` is part of every reply: the store's clock and the epoch of its routes. */
 export interface Reply {
   readonly now: Millis
   readonly routes: number
 }
 
 export type Hint =
-  /** An event came into a lane that had none, waiting or running. Told where it was written, not elsewhere. */
+  /** An event entered a lane that had no waiting events and no run. Only the process that wrote the event gets this hint. */
   | { readonly kind: 'opened'; readonly flow: string; readonly key: string }
   | { readonly kind: 'due'; readonly flow: string }
   | { readonly kind: 'cancel'; readonly lane: LaneId; readonly token: number }
   | { readonly kind: 'limit'; readonly name: string }
   | { readonly kind: 'routes' }
-  /** Somebody looks on in another process: for some seconds what happens here is shown there. */
+  /** Another process has a live view open. For some seconds, this process shares its feed entries with it. */
   | { readonly kind: 'watched' }
 
 // append
 
 export interface AppendCall {
-  /** The epoch by which the events were routed; an old one is refused (L18). */
+  /** The epoch by which the events were routed. The store rejects an old epoch (L18). */
   readonly routes: number
-  readonly events: readonly NewEvent[]
+  readonly events: readonly EventToStore[]
 }
 
-export interface NewEvent extends Omit<Event, 'arrived'> {
-  readonly identity: Identity
-  readonly dedupeFor: Millis
-  /** The request it came in, without its body; for audit. */
-  readonly request: Uint8Array
-  readonly places: readonly Place[]
-  readonly marks: readonly Mark[]
+export interface EventToStore extends RoutableEvent {
+  readonly placements: readonly Placement[]
+  readonly unrouted: readonly UnroutedFlow[]
+  /** The flows that match the event but give it no placement. The store keeps them with the event. */
+  readonly skips?: readonly Skip[]
 }
 
-export interface Place extends WindowNumbers {
+export interface Placement extends WindowParameters {
   readonly lane: LaneId
   readonly flow: string
   readonly key: string
@@ -81,59 +81,59 @@ export interface Place extends WindowNumbers {
   readonly cancel: boolean
 }
 
-export type MarkReason = 'outbox' | 'slot' | 'unknown-flow' | 'key-failed' | 'fan-out' | 'routes-old'
+export type UnroutedReason = 'outbox' | 'slot' | 'unknown-flow' | 'key-failed' | 'fan-out' | 'routes-old'
 
-/** `flow` is '' when the event has not been routed at all. */
-export interface Mark {
+/** `flow` is '' if the event has not been routed at all. */
+export interface UnroutedFlow {
   readonly flow: string
-  readonly reason: MarkReason
+  readonly reason: UnroutedReason
   readonly error: string
 }
 
-export type Appended =
+export type AppendResult =
   | { readonly kind: 'stored' }
-  /** The same event again: our own lost reply. */
+  /** The same event with the same id: a repeated call after a lost reply. */
   | { readonly kind: 'repeated' }
   | { readonly kind: 'duplicate'; readonly of: string }
-  /** The same identity with other bytes: kept out, counted, shown. */
+  /** The same identity with other bytes. The event is not stored; it is counted and shown. */
   | { readonly kind: 'conflict'; readonly of: string }
   | { readonly kind: 'routes-old' }
-  /** This item cannot be stored as it is; its neighbours are. */
+  /** This item cannot be stored as it is. The other items of the call are stored. */
   | { readonly kind: 'refused'; readonly field: string; readonly fix: string }
 
 export interface AppendReply extends Reply {
-  readonly results: readonly Appended[]
+  readonly results: readonly AppendResult[]
 }
 
-// unrouted and place
+// claimUnrouted and place
 
-export interface UnroutedCall {
+export interface ClaimUnroutedCall {
   readonly n: number
   readonly lease: Millis
-  readonly reasons: readonly MarkReason[]
-  /** Marks of these flows, and marks of no flow. */
+  readonly reasons: readonly UnroutedReason[]
+  /** The flows whose unrouted events the call leases. It also leases events without a flow. */
   readonly flows: readonly string[]
-  /** Flows that others serve. What was published to one that is neither here nor there is marked `unknown-flow`. */
+  /** Flows that other processes serve. Outbox events for flows that are in neither list become `unknown-flow`. */
   readonly elsewhere?: readonly string[]
 }
 
-export interface LeasedMark extends Mark {
+export interface LeasedUnroutedEvent extends UnroutedFlow {
   readonly id: number
   readonly token: number
   readonly tries: number
   readonly event: Event
 }
 
-/** What was published inside somebody else's transaction, and what became of it now (L17). */
-export interface TakenEvent extends Pick<Event, 'id' | 'source' | 'type'> {
-  readonly result: Appended
-  readonly marks: readonly Mark[]
+/** `OutboxEvent` is an event that was published inside a user's own transaction, with the result of storing it now (L17). */
+export interface OutboxEvent extends Pick<Event, 'id' | 'source' | 'type'> {
+  readonly result: AppendResult
+  readonly unrouted: readonly UnroutedFlow[]
 }
 
-export interface UnroutedReply extends Reply {
-  readonly marks: readonly LeasedMark[]
-  /** Those that are stored have marks from now on. */
-  readonly taken: readonly TakenEvent[]
+export interface ClaimUnroutedReply extends Reply {
+  readonly unrouted: readonly LeasedUnroutedEvent[]
+  /** The events taken from the outbox. The stored ones are unrouted events from now on. */
+  readonly takenFromOutbox: readonly OutboxEvent[]
 }
 
 export type PlaceItem =
@@ -141,11 +141,19 @@ export type PlaceItem =
       readonly kind: 'mark'
       readonly id: number
       readonly token: number
-      readonly places: readonly Place[]
-      /** What could not be placed even now: stays marked. */
-      readonly marks: readonly (Mark & { readonly after: Millis })[]
+      readonly placements: readonly Placement[]
+      readonly unrouted: readonly (UnroutedFlow & { readonly after: Millis })[]
+      /** The flows that turned out to give the event no placement. */
+      readonly skips?: readonly Skip[]
+      /** The event is encrypted, so the errors of its unrouted records may quote it. */
+      readonly confidential?: boolean
     }
-  | { readonly kind: 'replay'; readonly replay: string; readonly event: string; readonly places: readonly Place[] }
+  | {
+      readonly kind: 'replay'
+      readonly replay: string
+      readonly event: string
+      readonly placements: readonly Placement[]
+    }
 
 export interface PlaceCall {
   readonly routes: number
@@ -153,105 +161,106 @@ export interface PlaceCall {
 }
 
 export interface PlaceReply extends Reply {
-  /** `already`: done before; `gone`: the event was purged or has expired. */
+  /** `already`: placed by an earlier call; `gone`: the event was purged or has expired. */
   readonly results: readonly ('placed' | 'already' | 'lost' | 'gone' | 'routes-old')[]
 }
 
-// turn and renew
+// settleAndClaim and renew
 
-export interface TurnCall {
+export interface SettleAndClaimCall {
   readonly process: string
-  /** Counts up in each process; a call repeated with its number answers what it answered. */
+  /** The number of the call, which counts up in each process. A call repeated with the same number returns the same reply. */
   readonly request: number
-  /** The epoch by which published events were routed; 0 is fine when nothing is published. */
+  /** The epoch by which published events were routed. 0 is valid when nothing is published. */
   readonly routes: number
-  readonly settle: readonly Settle[]
-  readonly claim: readonly Claim[]
-  /** Bodies beyond this many bytes are left out of the answer and fetched with `bodies`. */
+  readonly settle: readonly Settlement[]
+  readonly claim: readonly ClaimRequest[]
+  /** The most bytes of bodies in the reply. The reply omits further bodies; `readBodies` fetches them. */
   readonly budget: number
 }
 
-export interface Settle extends LaneEnd {
+export interface Settlement extends RunEndOptions {
   readonly lane: LaneId
   readonly token: number
-  readonly outcome: Outcome
-  /** What a failed attempt leaves behind. */
+  readonly outcome: RunOutcome
+  /** The failed attempt to add to the run's history. */
   readonly attempt: Attempt | undefined
-  /** Events the handler published: stored in the same commit, or not at all (L2b). */
-  readonly publish: readonly NewEvent[]
+  /** The events that the handler published: stored in the same commit, or not at all (L2b). */
+  readonly publish: readonly EventToStore[]
+  /** The run has encrypted events, so its texts may quote them. A store keeps the texts unchanged. */
+  readonly confidential?: boolean
 }
 
-export interface Claim extends ClaimCaps {
+export interface ClaimRequest extends ClaimCaps {
   readonly flow: string
-  readonly slots: number
-  /** Of the slots, how many may run lanes whose last attempt failed (L24). */
-  readonly failing: number
-  /** How many suspects this process may take on (L12). */
-  readonly suspects: number
-  /** With shares: the most live runs of one group (L5g). Undefined: one line for all. */
-  readonly perGroup: number | undefined
+  readonly maxRuns: number
+  /** How many of `maxRuns` may be lanes whose last attempt failed (L24). */
+  readonly maxFailing: number
+  /** How many suspects this process may claim (L12). */
+  readonly maxSuspects: number
+  /** The most live runs of one group, with `share` (L5g). Undefined: all lanes share one queue. */
+  readonly maxPerGroup: number | undefined
   /** Whether a run that crashes once too often blocks its lane (L9). */
-  readonly block: boolean
+  readonly blockOnCrash: boolean
 }
 
-export type Settled = 'ok' | 'lost' | 'purged'
+export type SettleResult = 'ok' | 'lost' | 'purged'
 
-export interface Lease {
+export interface LeasedRun {
   readonly lane: LaneId
   readonly flow: string
   readonly key: string
   readonly tenant: string
   readonly group: string
-  readonly run: string
+  readonly runId: string
   readonly parent: string
   readonly token: number
   readonly rank: Rank
-  readonly letter: boolean
+  readonly isDeadLetter: boolean
   readonly tries: number
   readonly lapses: number
-  /** When its first attempt failed, 0 before. */
+  /** The time at which the first attempt failed; 0 before. */
   readonly failingSince: Millis
-  readonly againSince: Millis
-  readonly state64: string
+  readonly snoozedSince: Millis
+  readonly stateBase64: string
   readonly due: Millis
-  /** Of the lease. A claim whose answer was lost is answered again some time later, and its leases do not begin anew. */
+  /** The end of the lease. A repeated claim returns the same lease and does not extend it. */
   readonly until: Millis
   readonly events: readonly ClaimedEvent[]
-  /** Events that ended because `take` passed over them. */
+  /** How many events ended because `take` passed over them. */
   readonly superseded: number
 }
 
-/** `body` is undefined when the answer's budget was used up. */
+/** `ClaimedEvent` is an event of a run. `body` is undefined if the reply's byte budget was used up. */
 export interface ClaimedEvent extends Omit<Event, 'body'> {
   readonly body: Uint8Array | undefined
 }
 
-export interface Head {
+export interface FlowDeadline {
   readonly flow: string
   /**
-   * The next deadline, past or future, of the flow's lanes in those lines for which the claim had slots (all lines if it
-   * had none at all); undefined when nothing of these is waiting for time. Where a great many were pushed back it may be
-   * a moment before that; it is then another one at the next turn. Where the claim has got all its slots it is now: more may
-   * be ready.
+   * The flow's next deadline, past or future, among the lane healths for which the claim had slots (all healths if it had none).
+   * Undefined if no such lane has a deadline. After many postponements, the value may be earlier than the true one; the next call
+   * then returns another. If the claim got all its runs, the value is now, because more lanes may be ready.
    */
   readonly due: Millis | undefined
 }
 
-/** An event that a settlement published and that was not stored, or had been before; by their places in the call. */
-export interface KeptOut {
+/** `UnstoredPublish` is a published event that the store did not add as new. `settle` and `publish` are indexes in the call. */
+export interface UnstoredPublish {
   readonly settle: number
   readonly publish: number
-  readonly result: Exclude<Appended, { readonly kind: 'stored' } | { readonly kind: 'routes-old' }>
+  readonly result: Exclude<AppendResult, { readonly kind: 'stored' } | { readonly kind: 'routes-old' }>
 }
 
-export interface TurnReply extends Reply {
-  readonly settled: readonly Settled[]
-  /** Whatever else was published by a settlement that is `ok` is stored (L2b, L10). */
-  readonly keptOut: readonly KeptOut[]
-  readonly claimed: readonly Lease[]
-  /** Runs this call found to have lapsed once too often. */
+export interface SettleAndClaimReply extends Reply {
+  readonly settled: readonly SettleResult[]
+  /** Every other event that a settlement with the result `ok` published is stored (L2b, L10). */
+  readonly unstored: readonly UnstoredPublish[]
+  readonly claimed: readonly LeasedRun[]
+  /** The runs that this call found to have lapsed once too often. */
   readonly crashed: readonly { readonly lane: LaneId; readonly run: string }[]
-  readonly heads: readonly Head[]
+  readonly nextDeadlines: readonly FlowDeadline[]
 }
 
 export interface RenewCall {
@@ -265,34 +274,32 @@ export interface RenewReply extends Reply {
 
 // permits
 
-export interface PermitsCall {
+export interface LeasePermitsCall {
   readonly process: string
   readonly lease: Millis
-  readonly wants: readonly { readonly name: string; readonly want: number; readonly max: number }[]
+  readonly requests: readonly { readonly name: string; readonly want: number; readonly max: number }[]
 }
 
-export interface PermitsReply extends Reply {
+export interface LeasePermitsReply extends Reply {
   readonly granted: readonly number[]
 }
 
 // steer and purge
 
 export type SteerCall =
-  | { readonly what: 'lanes'; readonly ids: readonly LaneId[]; readonly act: LaneSteer }
+  | { readonly what: 'lanes'; readonly ids: readonly LaneId[]; readonly act: LaneAction }
   | { readonly what: 'dead'; readonly ids: readonly string[]; readonly act: 'retry' | 'drop' | 'unblock' }
   | { readonly what: 'marks'; readonly ids: readonly number[]; readonly act: 'retry' | 'drop' }
-  | { readonly what: 'flows'; readonly ids: readonly string[]; readonly act: FlowSteer }
+  | { readonly what: 'flows'; readonly ids: readonly string[]; readonly act: FlowAction }
 
-export type LaneSteer =
+export type LaneAction =
   | { readonly kind: 'run-now' | 'cancel' | 'unhold' | 'drop' }
   | { readonly kind: 'hold'; readonly reason: string; readonly by: string; readonly for: Millis }
 
-export type FlowSteer =
-  | { readonly kind: 'resume' }
-  | { readonly kind: 'pause'; readonly reason: string; readonly by: string }
+type FlowAction = { readonly kind: 'resume' } | { readonly kind: 'pause'; readonly reason: string; readonly by: string }
 
 export interface SteerReply extends Reply {
-  /** `already`: it was so before; `running`: a live run is in the way. */
+  /** `already`: nothing to change; `running`: a live run prevents the action. */
   readonly results: readonly ('ok' | 'already' | 'missing' | 'running')[]
 }
 
@@ -301,13 +308,13 @@ export interface PurgeCall {
     | { readonly kind: 'lanes'; readonly ids: readonly LaneId[] }
     | { readonly kind: 'tenant'; readonly tenant: string }
     | { readonly kind: 'event'; readonly id: string }
-  /** At most this many events in this call; call again while `more`. */
+  /** The most events in this call. Repeat the call while `more` is true. */
   readonly n: number
 }
 
 export interface PurgeReply extends Reply {
   readonly events: number
-  readonly letters: number
+  readonly deadLetters: number
   readonly runs: number
   readonly more: boolean
 }
@@ -317,21 +324,22 @@ export interface PurgeReply extends Reply {
 export interface ReserveCall {
   readonly requests: readonly {
     readonly ticket: string
-    readonly limits: readonly (LimitNumbers & { readonly name: string })[]
-    /** Of a new ticket: a slot that is further away than this is not taken (M6). */
+    readonly limits: readonly (LimitParameters & { readonly name: string })[]
+    /** For a new ticket: do not take a slot that is further away than this (M6). */
     readonly maxWait: Millis
   }[]
 }
 
 export type Reservation =
-  /** To be used within `freshFor` after the wait, by the caller's monotonic clock from when it asked; else ask anew (M1). */
+  /** The slot must be used within `freshFor` after the wait, by the caller's monotonic clock since the request (M1). */
   | { readonly kind: 'granted'; readonly wait: Millis; readonly freshFor: Millis; readonly epoch: number }
   /**
-   * The next slot is beyond `maxWait`, and was not taken. When to ask again: those who are told this come one after the
-   * other, as slots are free. Nothing is kept for them: whoever asks when a slot is near enough gets it (M6). `again`: as
-   * `wait`, but in a long pause much sooner, for whom it costs nothing to ask in vain. The pause may be ended.
+   * The next slot is beyond `maxWait` and was not taken. `wait` says when to ask again: callers get one time after the other, as
+   * slots become free. No slot is kept for them: any caller that asks when a slot is near enough gets it (M6). `recheckAfter`
+   * equals `wait`, but is much sooner in a long pause, for callers for which an early request costs nothing: the pause may be
+   * ended.
    */
-  | { readonly kind: 'far'; readonly wait: Millis; readonly again: Millis }
+  | { readonly kind: 'far'; readonly wait: Millis; readonly recheckAfter: Millis }
   | { readonly kind: 'refused'; readonly limit: string }
 
 export interface ReserveReply extends Reply {
@@ -344,43 +352,48 @@ export interface RegulateCall {
     | { readonly kind: 'pause'; readonly for: Millis; readonly slow: boolean }
     | { readonly kind: 'resume' }
     | { readonly kind: 'release'; readonly ticket: string }
-    | { readonly kind: 'observe'; readonly numbers: LimitNumbers; readonly used: number; readonly resetsIn: Millis }
+    | { readonly kind: 'observe'; readonly numbers: LimitParameters; readonly used: number; readonly resetsIn: Millis }
 }
 
 export interface RegulateReply extends Reply {
   readonly epoch: number
   readonly pausedFor: Millis
-  /** Only of `release`: whether the slot could be given to somebody else. */
+  /** Only for `release`: whether the slot could be returned. */
   readonly released: boolean
 }
 
-export interface PressureCall {
+export interface UpdatePressureCall {
   readonly flows: readonly { readonly flow: string; readonly raise: boolean }[]
 }
 
-export interface PressureReply extends Reply {
+export interface UpdatePressureReply extends Reply {
   readonly levels: readonly number[]
 }
 
-// upkeep
+// maintain
 
-export interface UpkeepCall {
+export interface MaintainCall {
   readonly budget: Millis
   readonly policy: RetentionPolicy
 }
 
 export interface RetentionPolicy {
-  /** How long what is done is kept; by source, by flow, '' for all others. */
+  /** How long finished work is kept: events by source, runs by flow, with '' for all others. */
   readonly events: Readonly<Record<string, Millis>>
   readonly runs: Readonly<Record<string, Millis>>
-  readonly letters: Millis
-  /** The most bytes the store may take; the oldest finished events go first. */
+  readonly deadLetters: Millis
+  /** The most bytes the store may take. The oldest finished events are removed first. */
   readonly bytes: number
-  /** The most lanes of one tenant that may wait; beyond it the oldest window is due at once (L3). */
+  /** The most waiting lanes of one tenant, by flow. Beyond it, the tenant's oldest window is due at once (L3). */
   readonly lanesPerTenant: Readonly<Record<string, number>>
 }
 
-export interface UpkeepReply extends Reply {
-  readonly did: { readonly events: number; readonly runs: number; readonly letters: number; readonly lanes: number }
+export interface MaintainReply extends Reply {
+  readonly counts: {
+    readonly events: number
+    readonly runs: number
+    readonly deadLetters: number
+    readonly lanes: number
+  }
   readonly more: boolean
 }

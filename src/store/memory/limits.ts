@@ -1,13 +1,14 @@
-// Limits and their tickets in memory. Those that wait are kept in two orders: who came last, and whose moment is the latest.
+// `MemoryLimits` holds limits and their tickets in memory. Waiting tickets are kept in two orders: by ticket number and by slot
+// time.
 import type { Millis } from '../../clock.ts'
 import type { LimitState, SlotPage } from '../../model/limit.ts'
-import type { LimitTable, TicketRow } from '../rules/tables.ts'
+import type { LimitTable, TicketRow } from '../core/tables.ts'
 
 export class MemoryLimits implements LimitTable {
   readonly all: Map<string, LimitState> = new Map()
   readonly #pages = new Map<string, Map<number, SlotPage>>()
   readonly #tickets = new Map<string, TicketRow>()
-  readonly #waits = new Map<string, Waits>()
+  readonly #queues = new Map<string, TicketQueue>()
 
   get(name: string): LimitState | undefined {
     return this.all.get(name)
@@ -17,7 +18,7 @@ export class MemoryLimits implements LimitTable {
     this.all.set(name, state)
   }
 
-  page(name: string, n: number): SlotPage | undefined {
+  getPage(name: string, n: number): SlotPage | undefined {
     return this.#pages.get(name)?.get(n)
   }
 
@@ -26,12 +27,12 @@ export class MemoryLimits implements LimitTable {
     this.#pages.set(name, pages.set(n, page))
   }
 
-  dropPages(name: string, before: Millis): void {
+  removePagesBefore(name: string, before: Millis): void {
     const pages = this.#pages.get(name) ?? new Map<number, SlotPage>()
     for (const [n, { slots }] of pages) if ((slots.at(-1)?.at ?? 0) < before) pages.delete(n)
   }
 
-  forget(now: Millis): void {
+  forgetIdle(now: Millis): void {
     for (const [name, state] of this.all) {
       if (state.idleAt > now) continue
       this.all.delete(name)
@@ -39,7 +40,7 @@ export class MemoryLimits implements LimitTable {
     }
   }
 
-  ticket(ticket: string): TicketRow | undefined {
+  getTicket(ticket: string): TicketRow | undefined {
     return this.#tickets.get(ticket)
   }
 
@@ -48,8 +49,8 @@ export class MemoryLimits implements LimitTable {
     this.#tickets.set(row.ticket, row)
     if (row.used) return
     for (const { name } of row.limits) {
-      const waits = this.#waits.get(name) ?? new Waits()
-      this.#waits.set(name, waits)
+      const waits = this.#queues.get(name) ?? new TicketQueue()
+      this.#queues.set(name, waits)
       waits.add(row)
     }
   }
@@ -60,52 +61,52 @@ export class MemoryLimits implements LimitTable {
     this.#tickets.delete(ticket)
     if (row.used) return
     for (const { name } of row.limits) {
-      const waits = this.#waits.get(name)
+      const waits = this.#queues.get(name)
       waits?.remove(row)
-      if (waits?.byOrder.length === 0) this.#waits.delete(name)
+      if (waits?.byOrder.length === 0) this.#queues.delete(name)
     }
   }
 
-  unused(name: string, upto: Millis): readonly TicketRow[] {
-    return (this.#waits.get(name)?.byOrder ?? []).filter((row) => row.at <= upto)
+  findUnused(name: string, upto: Millis): readonly TicketRow[] {
+    return (this.#queues.get(name)?.byOrder ?? []).filter((row) => row.at <= upto)
   }
 
-  lastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
-    const waits = this.#waits.get(name)
+  findLastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
+    const waits = this.#queues.get(name)
     const newest = waits?.byOrder.at(-1)
-    return newest === undefined ? undefined : { ticket: newest.ticket, at: waits?.byMoment.at(-1)?.at ?? 0 }
+    return newest === undefined ? undefined : { ticket: newest.ticket, at: waits?.byTime.at(-1)?.at ?? 0 }
   }
 
-  ticketsBefore(moment: Millis, n: number): readonly TicketRow[] {
+  findTicketsBefore(moment: Millis, n: number): readonly TicketRow[] {
     return [...this.#tickets.values()].filter((row) => row.at <= moment).slice(0, n)
   }
 }
 
-class Waits {
+class TicketQueue {
   readonly byOrder: TicketRow[] = []
-  readonly byMoment: TicketRow[] = []
+  readonly byTime: TicketRow[] = []
 
   add(row: TicketRow): void {
     this.remove(row)
-    this.byOrder.splice(placeOf(this.byOrder, row, inOrder), 0, row)
-    this.byMoment.splice(placeOf(this.byMoment, row, inTime), 0, row)
+    this.byOrder.splice(findInsertIndex(this.byOrder, row, compareByOrder), 0, row)
+    this.byTime.splice(findInsertIndex(this.byTime, row, compareByTime), 0, row)
   }
 
   remove(row: TicketRow): void {
-    const first = placeOf(this.byOrder, row, inOrder)
+    const first = findInsertIndex(this.byOrder, row, compareByOrder)
     if (this.byOrder[first]?.order === row.order) this.byOrder.splice(first, 1)
-    const second = placeOf(this.byMoment, row, inTime)
-    if (this.byMoment[second]?.order === row.order) this.byMoment.splice(second, 1)
+    const second = findInsertIndex(this.byTime, row, compareByTime)
+    if (this.byTime[second]?.order === row.order) this.byTime.splice(second, 1)
   }
 }
 
 type Comparison = (one: TicketRow, other: TicketRow) => number
 
-const inOrder: Comparison = (one, other) => one.order - other.order
-const inTime: Comparison = (one, other) => one.at - other.at || one.order - other.order
+const compareByOrder: Comparison = (one, other) => one.order - other.order
+const compareByTime: Comparison = (one, other) => one.at - other.at || one.order - other.order
 
-/** Where the row is, or would be. */
-function placeOf(rows: readonly TicketRow[], row: TicketRow, compare: Comparison): number {
+/** Returns the index of the row, or the index at which it would be inserted. */
+function findInsertIndex(rows: readonly TicketRow[], row: TicketRow, compare: Comparison): number {
   let from = 0
   let to = rows.length
   while (from < to) {

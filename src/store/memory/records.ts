@@ -1,50 +1,60 @@
-// Search and figures in memory: everything is listed newest first, filtered, and cut into pages.
-import { FAILING, HEALTHY, isLive, SUSPECT, type Lane } from '../../model/lane.ts'
+// `MemoryRecords` searches and counts records in memory. It lists everything newest first, filters it, and cuts it into pages.
+import { FAILING, HEALTHY, isLiveRun, SUSPECT, type Lane } from '../../model/lane.ts'
 import { NEVER, type Millis } from '../../clock.ts'
 import type {
   CountCall,
   EventRecord,
-  Filter,
+  RecordFilter,
   FindCall,
-  LetterRecord,
-  MarkRecord,
+  DeadLetterRecord,
+  UnroutedRecord,
   RecordKind,
-  Records,
+  RecordTypes,
   RunRecord,
 } from '../contract/index.ts'
-import { stretchAt } from '../../model/limit.ts'
-import type { EventRow, LetterRow, MarkRow, Page, RecordQueries, RunRow, TableStats } from '../rules/tables.ts'
-import { runNumber } from '../rules/work.ts'
+import { computeStretch } from '../../model/limit.ts'
+import type {
+  EventRow,
+  DeadLetterRow,
+  UnroutedRow,
+  RecordPage,
+  RecordQueries,
+  RunRow,
+  TableStats,
+} from '../core/tables.ts'
+import { parseRunNumber } from '../core/commit-context.ts'
 import type { MemoryTables } from './store.ts'
 
-/** Each with a number by which they are ordered: a page goes on after a record that is gone by then. */
-type Numbered<T> = readonly [order: number, record: T]
-type Everything = { readonly [K in RecordKind]: () => readonly Numbered<Records[K]>[] }
+/** Each record has a number by which it is ordered, so a page can continue after a record that is gone by then. */
+type OrderedRecord<T> = readonly [order: number, record: T]
+type RecordLists = { readonly [K in RecordKind]: () => readonly OrderedRecord<RecordTypes[K]>[] }
 
 const LIMITS_SHOWN = 1_000
 
 export class MemoryRecords implements RecordQueries {
   readonly #tables: MemoryTables
-  readonly #all: Everything
+  readonly #all: RecordLists
 
   constructor(tables: MemoryTables) {
     this.#tables = tables
     this.#all = {
-      events: () => [...tables.events.all.values()].map((event) => [event.seq, this.#event(event)]),
+      events: () => [...tables.events.all.values()].map((event) => [event.seq, this.#toEventRecord(event)]),
       lanes: () => [...tables.lanes.all.values()].map((lane) => [lane.row, lane]),
-      runs: () => tables.runs.oldest(0, tables.runs.all.size).map((run) => [runNumber(run.id), this.#run(run)]),
-      dead: () => [...tables.letters.all.values()].map((letter) => [letter.order, this.#letter(letter)]),
-      marks: () => [...tables.marks.all.values()].map((mark) => [mark.id, this.#mark(mark)]),
+      runs: () =>
+        tables.runs.findOldest(0, tables.runs.all.size).map((run) => [parseRunNumber(run.id), this.#toRunRecord(run)]),
+      dead: () =>
+        [...tables.deadLetters.all.values()].map((letter) => [letter.order, this.#toDeadLetterRecord(letter)]),
+      marks: () => [...tables.unrouted.all.values()].map((mark) => [mark.id, this.#toUnroutedRecord(mark)]),
       audit: () => tables.docs.audit.map((entry) => [entry.id, entry]),
     }
   }
 
-  find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): Page<K> {
-    const all: readonly Numbered<Records[K]>[] = this.#all[kind]()
+  find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): RecordPage<K> {
+    const all: readonly OrderedRecord<RecordTypes[K]>[] = this.#all[kind]()
     const direction = oldestFirst ? 1 : -1
     const isBehind = (order: number): boolean => cursor === '' || direction * (order - Number(cursor)) > 0
     const matching = all
-      .filter(([order, record]) => isBehind(order) && matches(record, filter))
+      .filter(([order, record]) => isBehind(order) && matchesFilter(record, filter))
       .toSorted(([one], [other]) => direction * (one - other))
     const shown = matching.slice(0, n)
     const next = matching.length > n ? String(shown.at(-1)?.[0]) : undefined
@@ -56,30 +66,30 @@ export class MemoryRecords implements RecordQueries {
     return { count: items.length, next }
   }
 
-  get<K extends RecordKind>(kind: K, id: string): Records[K] | undefined {
+  get<K extends RecordKind>(kind: K, id: string): RecordTypes[K] | undefined {
     const found = this.#all[kind]().find(([, record]) => String(record.id) === id)?.[1]
     if (kind !== 'events' || found === undefined) return found
-    const row = this.#tables.events.byId(id)
+    const row = this.#tables.events.findById(id)
     if (row === undefined) return found
-    return { ...found, body: row.body, request: row.request, receipts: this.#tables.events.receipts(row.seq) }
+    return { ...found, body: row.body, request: row.request, receipts: this.#tables.events.findReceipts(row.seq) }
   }
 
   stats(now: Millis): TableStats {
-    const { lanes, letters, marks, limits, small, events } = this.#tables
+    const { lanes, deadLetters: letters, unrouted: marks, limits, small, events } = this.#tables
     const byFlow = Map.groupBy(lanes.all.values(), (lane) => lane.flow)
     const others = [...small.pauses.keys(), ...[...letters.all.values()].map((letter) => letter.flow)]
     for (const flow of others) if (!byFlow.has(flow)) byFlow.set(flow, [])
-    const live = (lane: Lane): boolean => lane.run !== undefined && isLive(lane.run, now)
+    const live = (lane: Lane): boolean => lane.run !== undefined && isLiveRun(lane.run, now)
     return {
       flows: [...byFlow].map(([flow, its]) => ({
         flow,
         lanes: its.filter((lane) => lane.due < NEVER).length,
         live: its.filter(live).length,
-        due: lanes.head(flow, [HEALTHY, FAILING, SUSPECT]),
-        paused: small.pauseOf(flow),
+        due: lanes.findNextDeadline(flow, [HEALTHY, FAILING, SUSPECT]),
+        paused: small.getPause(flow),
       })),
-      letters: letters.all.size,
-      marks: [...Map.groupBy(marks.all.values(), (mark) => mark.reason)].map(([reason, its]) => ({
+      deadLetters: letters.all.size,
+      unrouted: [...Map.groupBy(marks.all.values(), (mark) => mark.reason)].map(([reason, its]) => ({
         reason,
         count: its.length,
         oldest: its.reduce((oldest, { since }) => Math.min(oldest, since), Infinity),
@@ -89,42 +99,43 @@ export class MemoryRecords implements RecordQueries {
         .slice(0, LIMITS_SHOWN)
         .map(([name, state]) => {
           const { epoch, pausedUntil, last, promised } = state
-          return { name, epoch, pausedUntil, last: Math.max(last, promised), stretch: stretchAt(state, now) }
+          return { name, epoch, pausedUntil, last: Math.max(last, promised), stretch: computeStretch(state, now) }
         }),
       bytes: [...events.all.values()].reduce((sum, event) => sum + event.body.length, 0),
     }
   }
 
-  #ids(seqs: readonly number[]): readonly string[] {
+  #getEventIds(seqs: readonly number[]): readonly string[] {
     return seqs.flatMap((seq) => this.#tables.events.all.get(seq)?.id ?? [])
   }
 
-  #event(row: EventRow): EventRecord {
-    const { id, source, type, time, tenant, subject, attributes, arrived, lanes } = row
-    const duplicates = this.#tables.events.receipts(row.seq).length
+  #toEventRecord(row: EventRow): EventRecord {
+    const { id, source, type, time, tenant, subject, attributes, arrived, lanes, skips } = row
+    const marks = this.#tables.unrouted.findByEvent(row.seq).map(({ flow, reason, error }) => ({ flow, reason, error }))
+    const duplicates = this.#tables.events.findReceipts(row.seq).length
     const facts = { size: row.body.length, purged: row.purgedHash !== '', duplicates }
-    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, ...facts }
+    return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted: marks, skips, ...facts }
   }
 
-  #run(row: RunRow): RunRecord {
-    return { ...row, events: this.#ids(row.events) }
+  #toRunRecord(row: RunRow): RunRecord {
+    return { ...row, events: this.#getEventIds(row.events) }
   }
 
-  #letter(row: LetterRow): LetterRecord {
-    const { order: _order, group: _group, places, ...letter } = row
-    return { ...letter, events: this.#ids(places.map((place) => place.event)) }
+  #toDeadLetterRecord(row: DeadLetterRow): DeadLetterRecord {
+    const { order: _order, group: _group, placements: places, ...letter } = row
+    return { ...letter, events: this.#getEventIds(places.map((place) => place.event)) }
   }
 
-  #mark(row: MarkRow): MarkRecord {
+  #toUnroutedRecord(row: UnroutedRow): UnroutedRecord {
     const { id, flow, reason, error, since, tries } = row
     return { id, flow, reason, error, since, tries, event: this.#tables.events.all.get(row.event)?.id ?? '' }
   }
 }
 
-/** What a record has of the things one can filter by; a filter on what it has not matches nothing. */
-function matches(record: Records[RecordKind], filter: Filter): boolean {
+/** Returns the fields of a record that a filter can use. A filter on a missing field matches nothing. */
+function matchesFilter(record: RecordTypes[RecordKind], filter: RecordFilter): boolean {
   const has = record as unknown as Record<string, unknown>
-  const at = timeOf(has)
+  const at = getRecordTime(has)
   return Object.entries(filter).every(([name, wanted]) => {
     if (wanted === undefined) return true
     if (name === 'from') return at !== undefined && at >= Number(wanted)
@@ -135,7 +146,7 @@ function matches(record: Records[RecordKind], filter: Filter): boolean {
   })
 }
 
-function timeOf(has: Record<string, unknown>): number | undefined {
+function getRecordTime(has: Record<string, unknown>): number | undefined {
   const at = has['arrived'] ?? has['ended'] ?? has['at'] ?? has['since']
   return typeof at === 'number' ? at : undefined
 }

@@ -1,17 +1,17 @@
-// The small tables in memory: permits, pauses, documents.
+// The small tables of the memory store hold permits, pauses, documents and the like.
 import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
-import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
+import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 
-export class MemorySmall implements SmallTables {
+export class MemorySmallTables implements SmallTables {
   readonly pauses: Map<string, PauseRow> = new Map()
   readonly #processes = new Map<string, ProcessRow>()
   readonly #permits = new Map<string, Map<string, { n: number; until: Millis }>>()
   readonly #pressure = new Map<string, Pressure>()
   readonly #replays = new Map<string, Millis>()
 
-  process(id: string): ProcessRow | undefined {
+  getProcess(id: string): ProcessRow | undefined {
     return this.#processes.get(id)
   }
 
@@ -23,7 +23,7 @@ export class MemorySmall implements SmallTables {
     for (const [id, row] of this.#processes) if (row.at <= before) this.#processes.delete(id)
   }
 
-  permits(name: string): readonly { process: string; n: number; until: Millis }[] {
+  findPermits(name: string): readonly { process: string; n: number; until: Millis }[] {
     return [...(this.#permits.get(name) ?? [])].map(([process, permit]) => ({ process, ...permit }))
   }
 
@@ -36,7 +36,14 @@ export class MemorySmall implements SmallTables {
     this.#permits.get(name)?.delete(process)
   }
 
-  pauseOf(flow: string): PauseRow | undefined {
+  forgetPermits(before: Millis): void {
+    for (const [name, held] of this.#permits) {
+      for (const [process, { until }] of held) if (until <= before) held.delete(process)
+      if (held.size === 0) this.#permits.delete(name)
+    }
+  }
+
+  getPause(flow: string): PauseRow | undefined {
     return this.pauses.get(flow)
   }
 
@@ -45,7 +52,7 @@ export class MemorySmall implements SmallTables {
     else this.pauses.set(flow, pause)
   }
 
-  pressure(flow: string): Pressure | undefined {
+  getPressure(flow: string): Pressure | undefined {
     return this.#pressure.get(flow)
   }
 
@@ -53,7 +60,7 @@ export class MemorySmall implements SmallTables {
     this.#pressure.set(flow, pressure)
   }
 
-  replayedBefore(replay: string, event: number, now: Millis): boolean {
+  markReplayed(replay: string, event: number, now: Millis): boolean {
     const name = JSON.stringify([replay, event])
     if (this.#replays.has(name)) return true
     this.#replays.set(name, now)

@@ -1,26 +1,26 @@
-// The store for tests and for the model: everything in memory, gone when the process is.
+// `openMemoryStore` opens a store for tests and for the model. It keeps everything in memory, and loses it with the process.
 import { randomBytes } from 'node:crypto'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Reply, Store } from '../contract/index.ts'
-import { TableStore, type Commits, type Piece } from '../rules/store.ts'
-import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
+import { TableStore, type Committer, type TransactionBody } from '../core/store.ts'
+import { EMPTY_OUTBOX, type OutboxTable, type Tables } from '../core/tables.ts'
 import { MemoryLimits } from './limits.ts'
 import { MemoryRecords } from './records.ts'
-import { MemoryDocs, MemorySmall } from './small-tables.ts'
-import { MemoryEvents, MemoryLanes, MemoryLetters, MemoryMarks, MemoryPlaces, MemoryRuns } from './tables.ts'
+import { MemoryDocs, MemorySmallTables } from './small-tables.ts'
+import { MemoryEvents, MemoryLanes, MemoryDeadLetters, MemoryUnrouted, MemoryPlacements, MemoryRuns } from './tables.ts'
 
 export class MemoryTables implements Tables {
   readonly name: string = randomBytes(4).toString('hex')
   readonly lanes: MemoryLanes = new MemoryLanes()
-  readonly places: MemoryPlaces = new MemoryPlaces()
+  readonly placements: MemoryPlacements = new MemoryPlacements()
   readonly events: MemoryEvents = new MemoryEvents()
   readonly runs: MemoryRuns = new MemoryRuns()
-  readonly letters: MemoryLetters = new MemoryLetters()
-  readonly marks: MemoryMarks = new MemoryMarks()
-  readonly outbox: OutboxTable = NO_OUTBOX
+  readonly deadLetters: MemoryDeadLetters = new MemoryDeadLetters()
+  readonly unrouted: MemoryUnrouted = new MemoryUnrouted()
+  readonly outbox: OutboxTable = EMPTY_OUTBOX
   readonly limits: MemoryLimits = new MemoryLimits()
-  readonly small: MemorySmall = new MemorySmall()
+  readonly small: MemorySmallTables = new MemorySmallTables()
   readonly docs: MemoryDocs = new MemoryDocs()
   readonly records: MemoryRecords = new MemoryRecords(this)
   #counter = 0
@@ -41,8 +41,8 @@ export class MemoryTables implements Tables {
   }
 }
 
-class InMemory implements Commits {
-  readonly durable = { yes: false, because: 'memory is gone when the process is' }
+class MemoryCommitter implements Committer {
+  readonly durable = { isDurable: false, reason: 'memory is gone when the process is' }
   readonly #tables = new MemoryTables()
   readonly #clock: Clock
   #open = true
@@ -51,17 +51,17 @@ class InMemory implements Commits {
     this.#clock = clock
   }
 
-  // A step of its own, so that callers see the same order of things as with a store that has to wait for a disk.
-  async write<T>(work: Piece<T>): Promise<T> {
+  // This extra step gives callers the same order of events as a store that waits for a disk.
+  async write<T>(work: TransactionBody<T>): Promise<T> {
     if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
     return work(this.#tables, this.#clock.now())
   }
 
-  read<T>(work: Piece<T>): Promise<T> {
+  read<T>(work: TransactionBody<T>): Promise<T> {
     return this.write(work)
   }
 
-  moment(): Promise<Reply> {
+  readClockAndEpoch(): Promise<Reply> {
     return this.read((tables, now) => ({ now, routes: tables.routes() }))
   }
 
@@ -71,5 +71,5 @@ class InMemory implements Commits {
 }
 
 export function openMemoryStore({ clock = systemClock }: { readonly clock?: Clock } = {}): Store {
-  return new TableStore({ commits: new InMemory(clock), clock })
+  return new TableStore({ commits: new MemoryCommitter(clock), clock })
 }

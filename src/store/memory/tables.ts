@@ -1,24 +1,25 @@
-// The executable specification of what a store keeps: maps and lists, scanned without shame.
+// The memory tables are the executable specification of a store: maps and lists, with full scans.
 import { NEVER, type Millis } from '../../clock.ts'
-import { isEmpty, isLive, type Lane, type Line, type Rank } from '../../model/lane.ts'
+import { isEmptyLane, isLiveRun, type Lane, type LaneHealth, type Rank } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { NewEvent, Receipt } from '../contract/index.ts'
+import type { EventToStore, Receipt } from '../contract/index.ts'
 import type {
-  Arrival,
+  EventArrival,
   EventRow,
   EventTable,
   LaneTable,
-  LetterRow,
-  LetterTable,
-  MarkRow,
-  MarkTable,
+  DeadLetterRow,
+  DeadLetterTable,
+  UnroutedRow,
+  UnroutedTable,
   PlacedEvent,
-  PlaceRow,
-  PlaceTable,
+  PlacementRow,
+  PlacementTable,
   RunRow,
   RunTable,
-} from '../rules/tables.ts'
-import { runNumber } from '../rules/work.ts'
+  WaitingPlacement,
+} from '../core/tables.ts'
+import { parseRunNumber } from '../core/commit-context.ts'
 
 export class MemoryLanes implements LaneTable {
   readonly all: Map<LaneId, Lane> = new Map()
@@ -32,7 +33,7 @@ export class MemoryLanes implements LaneTable {
     this.all.set(lane.id, lane)
   }
 
-  begun(_before: Lane, lane: Lane): void {
+  putWithNewRun(_before: Lane, lane: Lane): void {
     this.put(lane)
   }
 
@@ -40,34 +41,41 @@ export class MemoryLanes implements LaneTable {
     this.all.delete(lane.id)
   }
 
-  ready({ flow, line, now, n }: Parameters<LaneTable['ready']>[0]): readonly Lane[] {
-    return [...this.#passed(flow, now)]
+  findReady({ flow, line, now, n }: Parameters<LaneTable['findReady']>[0]): readonly Lane[] {
+    return [...this.#findPassed(flow, now)]
       .filter((lane) => lane.line === line)
-      .toSorted(byTurn)
+      .toSorted(compareByDeadline)
       .slice(0, n)
   }
 
-  inTurn({ flow, lines, now, perGroup, n }: Parameters<LaneTable['inTurn']>[0]): readonly Lane[] {
-    const live = this.#live(flow, now)
+  findGroupHeads({
+    flow,
+    lines,
+    now,
+    maxPerGroup: perGroup,
+    n,
+  }: Parameters<LaneTable['findGroupHeads']>[0]): readonly Lane[] {
+    const live = this.#countLive(flow, now)
     const heads = new Map<string, Lane>()
-    for (const lane of this.#passed(flow, now)) {
+    for (const lane of this.#findPassed(flow, now)) {
       const head = heads.get(lane.group)
-      if (lines.includes(lane.line) && (head === undefined || byTurn(lane, head) < 0)) heads.set(lane.group, lane)
+      if (lines.includes(lane.line) && (head === undefined || compareByDeadline(lane, head) < 0))
+        heads.set(lane.group, lane)
     }
-    const served = (lane: Lane): number => this.#served.get(groupOf(lane))?.turn ?? 0
+    const served = (lane: Lane): number => this.#served.get(groupKey(lane))?.turn ?? 0
     return [...heads.values()]
       .filter((lane) => (live.get(lane.group) ?? 0) < perGroup)
-      .toSorted((one, other) => served(one) - served(other) || byTurn(one, other))
+      .toSorted((one, other) => served(one) - served(other) || compareByDeadline(one, other))
       .slice(0, n)
   }
 
-  tookTurn(lane: Lane, turn: number, now: Millis): void {
-    this.#served.set(groupOf(lane), { turn, at: now })
+  recordGroupServed(lane: Lane, turn: number, now: Millis): void {
+    this.#served.set(groupKey(lane), { turn, at: now })
   }
 
-  forgetTurns(before: Millis, now: Millis, n: number): number {
+  forgetGroupTurns(before: Millis, now: Millis, n: number): number {
     const old = [...this.#served].filter(([, { at }]) => at <= before).slice(0, n)
-    const waits = new Set([...this.all.values()].filter((lane) => lane.due < NEVER).map(groupOf))
+    const waits = new Set([...this.all.values()].filter((lane) => lane.due < NEVER).map(groupKey))
     for (const [group, { turn }] of old) {
       if (waits.has(group)) this.#served.set(group, { turn, at: now })
       else this.#served.delete(group)
@@ -75,25 +83,25 @@ export class MemoryLanes implements LaneTable {
     return old.length
   }
 
-  head(flow: string, lines: readonly Line[]): Millis | undefined {
+  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
     const standing = [...this.all.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
     const due = standing.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     return due === NEVER ? undefined : due
   }
 
-  #live(flow: string, now: Millis): ReadonlyMap<string, number> {
+  #countLive(flow: string, now: Millis): ReadonlyMap<string, number> {
     const live = new Map<string, number>()
     for (const { flow: its, group, run } of this.all.values()) {
-      if (its === flow && run !== undefined && isLive(run, now)) live.set(group, (live.get(group) ?? 0) + 1)
+      if (its === flow && run !== undefined && isLiveRun(run, now)) live.set(group, (live.get(group) ?? 0) + 1)
     }
     return live
   }
 
-  stale(now: Millis, n: number): readonly Lane[] {
-    return [...this.all.values()].filter((lane) => isEmpty(lane, now)).slice(0, n)
+  findStale(now: Millis, n: number): readonly Lane[] {
+    return [...this.all.values()].filter((lane) => isEmptyLane(lane, now)).slice(0, n)
   }
 
-  beyond(flow: string, most: number, now: Millis): readonly Lane[] {
+  findOverTenantLimit(flow: string, most: number, now: Millis): readonly Lane[] {
     const open = [...this.all.values()].filter(
       (lane) => lane.flow === flow && lane.waiting > 0 && lane.run === undefined,
     )
@@ -108,59 +116,59 @@ export class MemoryLanes implements LaneTable {
     )
   }
 
-  *#passed(flow: string, now: Millis): Iterable<Lane> {
+  *#findPassed(flow: string, now: Millis): Iterable<Lane> {
     for (const lane of this.all.values()) if (lane.flow === flow && lane.due <= now) yield lane
   }
 }
 
-function byTurn(one: Lane, other: Lane): number {
+function compareByDeadline(one: Lane, other: Lane): number {
   return one.due - other.due || one.ticket - other.ticket
 }
 
-function groupOf({ flow, group }: Lane): string {
+function groupKey({ flow, group }: Lane): string {
   return JSON.stringify([flow, group])
 }
 
-export class MemoryPlaces implements PlaceTable {
-  readonly #rows = new Map<string, PlaceRow[]>()
+export class MemoryPlacements implements PlacementTable {
+  readonly #rows = new Map<string, WaitingPlacement[]>()
 
-  add(lane: Lane, rank: Rank, place: PlaceRow): void {
-    this.#rows.set(`${lane.row}/${rank}`, [...this.#of(lane, rank), place])
+  add(lane: Lane, rank: Rank, place: WaitingPlacement): void {
+    this.#rows.set(`${lane.row}/${rank}`, [...this.#getRows(lane, rank), place])
   }
 
-  first(lane: Lane, rank: Rank, n: number): readonly PlaceRow[] {
-    return this.#of(lane, rank).slice(0, n)
+  findFirst(lane: Lane, rank: Rank, n: number): readonly WaitingPlacement[] {
+    return this.#getRows(lane, rank).slice(0, n)
   }
 
-  upto(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
-    return this.#of(lane, rank).filter((place) => place.pos <= pos)
+  findUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
+    return this.#getRows(lane, rank).filter((place) => place.pos <= pos)
   }
 
-  take(lane: Lane, rank: Rank, pos: number): readonly PlaceRow[] {
-    const taken = this.upto(lane, rank, pos)
-    this.#keep(lane, rank, (place) => place.pos > pos)
+  takeUpTo(lane: Lane, rank: Rank, pos: number): readonly WaitingPlacement[] {
+    const taken = this.findUpTo(lane, rank, pos)
+    this.#filterRows(lane, rank, (place) => place.pos > pos)
     return taken
   }
 
   remove(lane: Lane, rank: Rank, positions: readonly number[]): void {
     const gone = new Set(positions)
-    this.#keep(lane, rank, (place) => !gone.has(place.pos))
+    this.#filterRows(lane, rank, (place) => !gone.has(place.pos))
   }
 
-  of(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: PlaceRow }[] {
+  findByEvent(lane: Lane, event: number): readonly { readonly rank: Rank; readonly place: WaitingPlacement }[] {
     return ([0, 1] as const).flatMap((rank) =>
-      this.#of(lane, rank)
+      this.#getRows(lane, rank)
         .filter((place) => place.event === event)
         .map((place) => ({ rank, place })),
     )
   }
 
-  #of(lane: Lane, rank: Rank): readonly PlaceRow[] {
+  #getRows(lane: Lane, rank: Rank): readonly WaitingPlacement[] {
     return this.#rows.get(`${lane.row}/${rank}`) ?? []
   }
 
-  #keep(lane: Lane, rank: Rank, keeps: (place: PlaceRow) => boolean): void {
-    const kept = this.#of(lane, rank).filter(keeps)
+  #filterRows(lane: Lane, rank: Rank, keeps: (place: WaitingPlacement) => boolean): void {
+    const kept = this.#getRows(lane, rank).filter(keeps)
     if (kept.length > 0) this.#rows.set(`${lane.row}/${rank}`, kept)
     else this.#rows.delete(`${lane.row}/${rank}`)
   }
@@ -173,7 +181,7 @@ export class MemoryEvents implements EventTable {
   readonly #identities = new Map<string, number>()
   #last = 0
 
-  insert(event: NewEvent, arrival: Arrival): number | false {
+  insert(event: EventToStore, arrival: EventArrival): number | false {
     if (this.#ids.has(event.id) || this.#identities.has(event.identity)) return false
     const seq = ++this.#last
     const row = { ...event, ...arrival, seq, body: Uint8Array.from(event.body), purgedHash: '', doomed: false }
@@ -183,34 +191,34 @@ export class MemoryEvents implements EventTable {
     return seq
   }
 
-  byId(id: string): EventRow | undefined {
-    return this.bySeq(this.#ids.get(id) ?? 0)
+  findById(id: string): EventRow | undefined {
+    return this.findBySeq(this.#ids.get(id) ?? 0)
   }
 
-  byIdentity(identity: string): EventRow | undefined {
-    return this.bySeq(this.#identities.get(identity) ?? 0)
+  findByIdentity(identity: string): EventRow | undefined {
+    return this.findBySeq(this.#identities.get(identity) ?? 0)
   }
 
-  /** With a body of its own: who writes into it changes it for nobody else. */
-  bySeq(seq: number): EventRow | undefined {
+  /** Returns a copy of the body, so that a caller that changes it changes nothing in the store. */
+  findBySeq(seq: number): EventRow | undefined {
     const event = this.all.get(seq)
     return event === undefined ? undefined : { ...event, body: event.body.slice() }
   }
 
-  hasBytes(seq: number): boolean {
+  hasBody(seq: number): boolean {
     return this.all.get(seq)?.purgedHash === ''
   }
 
-  at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
-    return places.flatMap((place) => this.bySeq(place.event) ?? [])
+  findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
+    return places.flatMap((place) => this.findBySeq(place.event) ?? [])
   }
 
   forgetIdentity(seq: number): void {
     this.#identities.delete(this.all.get(seq)?.identity ?? '')
   }
 
-  setLanes(seq: number, lanes: readonly LaneId[]): void {
-    this.#change(seq, { lanes })
+  setRouting(seq: number, { lanes, skips }: Pick<EventRow, 'lanes' | 'skips'>): void {
+    this.#change(seq, { lanes, skips })
   }
 
   wipe(seq: number, hash: string): void {
@@ -223,30 +231,30 @@ export class MemoryEvents implements EventTable {
     this.#change(seq, { doomed: true })
   }
 
-  doomed(after: number, n: number): readonly EventRow[] {
-    return this.oldest(after, this.all.size)
+  findDoomed(after: number, n: number): readonly EventRow[] {
+    return this.findOldest(after, this.all.size)
       .filter((event) => event.doomed)
       .slice(0, n)
   }
 
-  ofTenant(tenant: string, n: number): readonly EventRow[] {
+  findByTenant(tenant: string, n: number): readonly EventRow[] {
     return [...this.all.values()].filter((event) => event.tenant === tenant && event.purgedHash === '').slice(0, n)
   }
 
   addReceipt(seq: number, receipt: Receipt): void {
-    this.#receipts.set(seq, [...this.receipts(seq), receipt].slice(-RECEIPTS_KEPT))
+    this.#receipts.set(seq, [...this.findReceipts(seq), receipt].slice(-RECEIPTS_KEPT))
   }
 
-  receipts(seq: number): readonly Receipt[] {
+  findReceipts(seq: number): readonly Receipt[] {
     return this.#receipts.get(seq) ?? []
   }
 
-  oldest(after: number, n: number): readonly EventRow[] {
+  findOldest(after: number, n: number): readonly EventRow[] {
     return [...this.all.values()].filter((event) => event.seq > after).slice(0, n)
   }
 
-  arrivals(after: number, n: number): readonly EventRow[] {
-    return this.oldest(after, n)
+  findArrivals(after: number, n: number): readonly EventRow[] {
+    return this.findOldest(after, n)
   }
 
   remove(seq: number): void {
@@ -274,8 +282,8 @@ export class MemoryRuns implements RunTable {
     this.all.set(run.id, { ...run, started })
   }
 
-  ofLane(lane: LaneId, n: number): readonly RunRow[] {
-    return this.oldest(0, this.all.size)
+  findByLane(lane: LaneId, n: number): readonly RunRow[] {
+    return this.findOldest(0, this.all.size)
       .filter((run) => run.lane === lane)
       .slice(-n)
       .toReversed()
@@ -285,73 +293,75 @@ export class MemoryRuns implements RunTable {
     this.all.delete(id)
   }
 
-  oldest(after: number, n: number): readonly RunRow[] {
+  findOldest(after: number, n: number): readonly RunRow[] {
     return [...this.all.values()]
-      .filter((run) => runNumber(run.id) > after)
-      .toSorted((one, other) => runNumber(one.id) - runNumber(other.id))
+      .filter((run) => parseRunNumber(run.id) > after)
+      .toSorted((one, other) => parseRunNumber(one.id) - parseRunNumber(other.id))
       .slice(0, n)
   }
 }
 
-export class MemoryLetters implements LetterTable {
-  readonly all: Map<string, LetterRow> = new Map()
+export class MemoryDeadLetters implements DeadLetterTable {
+  readonly all: Map<string, DeadLetterRow> = new Map()
 
-  get(id: string): LetterRow | undefined {
+  get(id: string): DeadLetterRow | undefined {
     return this.all.get(id)
   }
 
-  put(letter: LetterRow): void {
-    this.all.set(letter.id, letter)
+  put(deadLetter: DeadLetterRow): void {
+    this.all.set(deadLetter.id, deadLetter)
   }
 
   remove(id: string): void {
     this.all.delete(id)
   }
 
-  ofLane(lane: LaneId): readonly LetterRow[] {
-    return [...this.all.values()].filter((letter) => letter.lane === lane)
+  findByLane(lane: LaneId): readonly DeadLetterRow[] {
+    return [...this.all.values()].filter((deadLetter) => deadLetter.lane === lane)
   }
 
-  eventsOf(lane: LaneId): readonly number[] {
-    return this.ofLane(lane).flatMap((letter) => letter.places.map((place) => place.event))
+  findEventSeqs(lane: LaneId): readonly number[] {
+    return this.findByLane(lane).flatMap((deadLetter) => deadLetter.placements.map((place) => place.event))
   }
 
-  nextQueued(lane: LaneId): LetterRow | undefined {
-    const queued = this.ofLane(lane).filter((letter) => letter.state === 'queued')
+  findNextQueued(lane: LaneId): DeadLetterRow | undefined {
+    const queued = this.findByLane(lane).filter((deadLetter) => deadLetter.state === 'queued')
     return queued.toSorted((one, other) => one.order - other.order)[0]
   }
 
-  expirable(moment: Millis, n: number): readonly LetterRow[] {
-    const old = (letter: LetterRow): boolean => letter.at <= moment && letter.state === 'dead' && !letter.blocks
+  findExpirable(moment: Millis, n: number): readonly DeadLetterRow[] {
+    const old = (deadLetter: DeadLetterRow): boolean =>
+      deadLetter.at <= moment && deadLetter.state === 'dead' && !deadLetter.blocks
     return [...this.all.values()].filter(old).slice(0, n)
   }
 }
 
-export class MemoryMarks implements MarkTable {
-  readonly all: Map<number, MarkRow> = new Map()
+export class MemoryUnrouted implements UnroutedTable {
+  readonly all: Map<number, UnroutedRow> = new Map()
 
-  get(id: number): MarkRow | undefined {
+  get(id: number): UnroutedRow | undefined {
     return this.all.get(id)
   }
 
-  put(mark: MarkRow): void {
-    this.all.set(mark.id, mark)
+  put(entry: UnroutedRow): void {
+    this.all.set(entry.id, entry)
   }
 
   remove(id: number): void {
     this.all.delete(id)
   }
 
-  due(...[now, reasons, flows, n]: Parameters<MarkTable['due']>): readonly MarkRow[] {
+  findDue(...[now, reasons, flows, n]: Parameters<UnroutedTable['findDue']>): readonly UnroutedRow[] {
     return [...this.all.values()]
       .filter(
-        (mark) => mark.due <= now && reasons.includes(mark.reason) && (mark.flow === '' || flows.includes(mark.flow)),
+        (entry) =>
+          entry.due <= now && reasons.includes(entry.reason) && (entry.flow === '' || flows.includes(entry.flow)),
       )
       .toSorted((one, other) => one.due - other.due || one.id - other.id)
       .slice(0, n)
   }
 
-  ofEvent(event: number): readonly MarkRow[] {
-    return [...this.all.values()].filter((mark) => mark.event === event)
+  findByEvent(event: number): readonly UnroutedRow[] {
+    return [...this.all.values()].filter((entry) => entry.event === event)
   }
 }

@@ -1,10 +1,10 @@
-// The connections of one process to the server: one pool, its statements prepared, its plans held.
+// Opens the connections of one process: a pool with prepared statements and fixed plans, and a separate connection for hints.
 import { createHash } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import type { Client, ClientBase, ClientConfig, Pool } from 'pg'
 import { SluiceError } from '../../errors.ts'
-import type { Db } from './part.ts'
-import { quoted } from './schema.ts'
+import type { Db } from './row-cache.ts'
+import { quoteIdentifier } from './schema.ts'
 import type { Row } from './values.ts'
 
 export interface ConnectionOptions {
@@ -12,66 +12,69 @@ export interface ConnectionOptions {
   readonly schema: string
   /** Whether a commit may be acknowledged before it would survive a crash. */
   readonly acceptLoss: boolean
-  /** The most connections of this process. */
+  /** The maximum number of connections of this process. */
   readonly size: number
 }
 
 const INT8 = 20
-const CONNECT_WITHIN = 10_000
+const CONNECT_TIMEOUT = 10_000
 
-/** A process that stands still in the middle of a transaction must not keep others from its lanes. */
-const LONGEST_PAUSE = 5_000
-/** A server that has vanished answers nothing, not even no. */
-const LONGEST_STATEMENT = 30_000
-/** Nor does it say goodbye: where nothing was heard for so long, the system asks whether it is there, ten times at most. */
-const ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const
+/** A process that stops in the middle of a transaction must not block its lanes for others. */
+const IDLE_TIMEOUT = 5_000
+/** A server that has vanished returns nothing, not even an error. */
+const STATEMENT_TIMEOUT = 30_000
+/**
+ * A vanished server does not close its connections either. After this much silence the operating system probes the connection,
+ * at most ten times.
+ */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const
 
 /**
- * Plans are chosen once and by the index: a table that was just emptied, or has just grown, must not make the next claim
- * a walk through all of it. Nor does it pay to remember what was looked up, for nothing is looked up twice.
+ * The server chooses each plan once, and by index: after a table was emptied or has grown, the next claim must not scan all of
+ * it. Memoizing lookups does not pay, because no lookup repeats.
  */
-const SETTINGS = `set idle_in_transaction_session_timeout = ${LONGEST_PAUSE}; set enable_seqscan = off; set enable_memoize = off; set plan_cache_mode = force_generic_plan; set jit = off;
+const SETTINGS = `set idle_in_transaction_session_timeout = ${IDLE_TIMEOUT}; set enable_seqscan = off; set enable_memoize = off; set plan_cache_mode = force_generic_plan; set jit = off;
   set default_transaction_isolation = 'read committed'; set client_min_messages = warning; set timezone = 'UTC'`
 
 /**
- * Whatever it is set to later. How many servers a commit waits for is the operator's to say: only that it waits for none is not
- * taken over.
+ * Overrides `synchronous_commit = off`. The operator decides how many servers a commit waits for; only the choice to wait for
+ * none is not accepted.
  */
 const DURABLE = `select set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
 
 export async function connect({ url, size, ...session }: ConnectionOptions): Promise<Pool> {
-  const pg = await driver()
+  const pg = await loadDriver()
   const pool = new pg.Pool({
-    ...configOf(url, pg.types),
+    ...createClientConfig(url, pg.types),
     max: size,
     idleTimeoutMillis: 0,
-    query_timeout: LONGEST_STATEMENT,
+    query_timeout: STATEMENT_TIMEOUT,
   })
   pool.on('connect', (client) => {
-    // One that breaks while it is taken, between two statements, has nobody else who listens: the process would end.
+    // Without this listener, a client that breaks while it is checked out, between two statements, would end the process.
     client.on('error', () => {})
-    // What fails here fails again with the first statement, where somebody waits for it.
-    client.query(sessionOf(session)).catch(() => {})
+    // A failure here occurs again with the first statement, whose caller handles it.
+    client.query(buildSessionSql(session)).catch(() => {})
   })
-  // A connection that breaks while nobody uses it is replaced by the next that is wanted.
+  // The pool replaces a connection that breaks while it is idle.
   pool.on('error', () => {})
   return pool
 }
 
-/** Waits for as long as it takes: a migration may have much to do, or to wait for another process that does it. */
+/** `connectOnce` sets no statement timeout: a migration may take long, or wait for another process that migrates. */
 export async function connectOnce(url: string): Promise<Client> {
-  const pg = await driver()
-  const client = new pg.Client(configOf(url, pg.types))
+  const pg = await loadDriver()
+  const client = new pg.Client(createClientConfig(url, pg.types))
   client.on('error', () => {})
   await client.connect()
   return client
 }
 
-function configOf(url: string, types: typeof import('pg').types): ClientConfig {
+function createClientConfig(url: string, types: typeof import('pg').types): ClientConfig {
   return {
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_WITHIN,
-    ...ALIVE,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    ...KEEP_ALIVE,
     pipeline: true,
     application_name: 'sluice',
     types: {
@@ -81,18 +84,18 @@ function configOf(url: string, types: typeof import('pg').types): ClientConfig {
   }
 }
 
-/** What makes a session one of the store. */
-export function sessionOf({ schema, acceptLoss }: Pick<ConnectionOptions, 'schema' | 'acceptLoss'>): string {
-  return `${SETTINGS}; ${acceptLoss ? '' : `${DURABLE}; `}set search_path = ${quoted(schema)}`
+/** `buildSessionSql` returns the settings of a session of the store. */
+export function buildSessionSql({ schema, acceptLoss }: Pick<ConnectionOptions, 'schema' | 'acceptLoss'>): string {
+  return `${SETTINGS}; ${acceptLoss ? '' : `${DURABLE}; `}set search_path = ${quoteIdentifier(schema)}`
 }
 
-/** A connection of its own, for what is told between processes. */
-export async function listener(url: string): Promise<Client> {
-  const pg = await driver()
+/** `connectListener` opens the separate connection for hints between processes. */
+export async function connectListener(url: string): Promise<Client> {
+  const pg = await loadDriver()
   const client = new pg.Client({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_WITHIN,
-    ...ALIVE,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    ...KEEP_ALIVE,
     application_name: 'sluice hints',
   })
   client.on('error', () => {})
@@ -100,17 +103,17 @@ export async function listener(url: string): Promise<Client> {
   return client
 }
 
-/** Without a goodbye, to which a server that has vanished gives no answer. */
-export function cut(client: Client): void {
-  streamOf(client).destroy()
+/** `destroyClient` closes the socket without the closing handshake, to which a vanished server would not respond. */
+export function destroyClient(client: Client): void {
+  getStream(client).destroy()
 }
 
-function streamOf(client: ClientBase): Writable {
+function getStream(client: ClientBase): Writable {
   return (client as unknown as { readonly connection: { readonly stream: Writable } }).connection.stream
 }
 
-/** An optional peer: whoever names a PostgreSQL store brings it. */
-async function driver(): Promise<Pick<typeof import('pg'), 'Client' | 'Pool' | 'types'>> {
+/** `loadDriver` imports `pg`, an optional peer dependency: users of a PostgreSQL store install it. */
+async function loadDriver(): Promise<Pick<typeof import('pg'), 'Client' | 'Pool' | 'types'>> {
   try {
     return (await import('pg')).default
   } catch (error) {
@@ -119,20 +122,23 @@ async function driver(): Promise<Pick<typeof import('pg'), 'Client' | 'Pool' | '
 }
 
 /** The names of prepared statements, by their text. */
-const names = new Map<string, string>()
+const statementNames = new Map<string, string>()
 
-function nameOf(sql: string): string {
-  let name = names.get(sql)
-  if (name === undefined) names.set(sql, (name = createHash('sha1').update(sql).digest('base64url')))
+function getStatementName(sql: string): string {
+  let name = statementNames.get(sql)
+  if (name === undefined) statementNames.set(sql, (name = createHash('sha1').update(sql).digest('base64url')))
   return name
 }
 
-/** Statements that are sent without waiting for each other travel together, and are done in the order in which they were sent. */
+/**
+ * `Connection` sends statements in a pipeline. Statements that do not wait for each other travel together, and the server
+ * executes them in the order in which they were sent.
+ */
 export class Connection implements Db {
   readonly readOnly: boolean
   readonly #client: ClientBase
   #isCorked = false
-  #isOver = false
+  #isCommitted = false
   #failure: unknown
 
   constructor(client: ClientBase, readOnly: boolean) {
@@ -140,36 +146,37 @@ export class Connection implements Db {
     this.readOnly = readOnly
   }
 
-  async rows(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    // It would be done, and could not be undone.
-    if (this.#isOver) throw new TypeError('A statement came after the commit.')
-    this.#gather()
+  async query(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    // The server would execute the statement outside the transaction, and no rollback could undo it.
+    if (this.#isCommitted) throw new TypeError('A statement came after the commit.')
+    this.#corkOnce()
     const { rows } = await this.#client
       .query<Row & unknown[]>({
-        name: nameOf(sql),
+        name: getStatementName(sql),
         text: sql,
         values: [...values],
         rowMode: 'array',
       })
       .catch((error: unknown) => {
-        // What comes after it fails for its sake, and may be heard of first.
+        // Later statements fail because this one did, and their errors may arrive first. So every statement throws the first
+        // failure.
         throw (this.#failure ??= error)
       })
     return rows
   }
 
-  /** Answers whether it was: the commit of a transaction that has failed is a rollback. */
+  /** `commit` returns whether the transaction was committed: a commit after a failure is a rollback. */
   async commit(): Promise<boolean> {
-    this.#gather()
-    this.#isOver = true
+    this.#corkOnce()
+    this.#isCommitted = true
     const { command } = await this.#client.query({ text: 'commit', values: [] })
     return command === 'COMMIT'
   }
 
-  /** What is sent within one turn of the event loop goes to the socket as one piece. */
-  #gather(): void {
+  /** `corkOnce` sends everything of one turn of the event loop to the socket as one piece. */
+  #corkOnce(): void {
     if (this.#isCorked) return
-    const stream = streamOf(this.#client)
+    const stream = getStream(this.#client)
     this.#isCorked = true
     stream.cork()
     process.nextTick(() => {
@@ -179,7 +186,7 @@ export class Connection implements Db {
   }
 }
 
-/** For what is done once: several statements as one text. */
-export async function script(client: ClientBase, sql: string): Promise<void> {
+/** `runScript` runs several statements from one text, e.g. a migration. */
+export async function runScript(client: ClientBase, sql: string): Promise<void> {
   await client.query(sql)
 }

@@ -1,14 +1,15 @@
-// How an event is written as a row and read from it.
+// Converts events to rows and back.
+import { parseSkips, serializeSkips } from '../../model/routing.ts'
 import type { Receipt } from '../contract/index.ts'
-import type { EventRow, PlacedEvent } from '../rules/tables.ts'
-import { insertInto, rowType, withRows, updateOf, type RowType, type WrittenRow } from './columns.ts'
-import type { Statement } from './part.ts'
-import { bytes, number, text, texts, written, type Row } from './values.ts'
+import type { EventRow, PlacedEvent } from '../core/tables.ts'
+import { buildInsert, defineRowType, bindRows, buildUpdate, type RowType, type RowValues } from './columns.ts'
+import type { Statement } from './row-cache.ts'
+import { bytes, number, text, texts, escapeText, type Row } from './values.ts'
 
-const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, purged_hash, doomed,
+const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, skips, purged_hash, doomed,
   request, body`
-export const FROM_EVENTS: string = `select ${COLUMNS} from events`
-export const ADD_EVENTS: RowType = rowType('add_events', {
+export const SELECT_EVENTS: string = `select ${COLUMNS} from events`
+export const ADD_EVENTS: RowType = defineRowType('add_events', {
   seq: 'bigint',
   id: 'text',
   identity: 'text',
@@ -21,23 +22,25 @@ export const ADD_EVENTS: RowType = rowType('add_events', {
   attributes: 'text',
   arrived: 'bigint',
   lanes: 'text[]',
+  skips: 'text',
   size: 'int',
   request: 'bytea',
   body: 'bytea',
 })
-const ADD = insertInto('events', ADD_EVENTS)
-/** What may become of one that is stored. */
-export const SET_EVENTS: RowType = rowType('set_events', {
+const ADD = buildInsert('events', ADD_EVENTS)
+/** `SET_EVENTS` holds the columns of a stored event that may change. */
+export const SET_EVENTS: RowType = defineRowType('set_events', {
   seq: 'bigint',
   identity: 'text',
   subject: 'text',
   attributes: 'text',
   lanes: 'text[]',
+  skips: 'text',
   purged_hash: 'text',
   doomed: 'boolean',
 })
-export const SET: string = updateOf('events', SET_EVENTS)
-export const WIPE: string = `update events set request = '', body = '' where seq = any($1)`
+export const UPDATE_EVENTS: string = buildUpdate('events', SET_EVENTS)
+export const WIPE_EVENTS: string = `update events set request = '', body = '' where seq = any($1)`
 export const PLACED_COLUMNS: readonly string[] = [
   'seq',
   'id',
@@ -50,55 +53,62 @@ export const PLACED_COLUMNS: readonly string[] = [
   'arrived',
   'body',
 ]
-export const PLACED_EVENTS: string = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
+export const SELECT_PLACED_EVENTS: string = `select ${PLACED_COLUMNS.join(', ')} from events where seq = any($1) and purged_hash = ''`
 
-/** Who is given stored events reads so many bytes at once, or the one event that has more: all of them are in memory together. */
-export const BYTES_AT_ONCE = 8_388_608
+/**
+ * A read of stored events returns at most this many bytes, or the one event that is larger: all of them are in memory together.
+ */
+export const MAX_BYTES_PER_READ = 8_388_608
 
-export function sizeOf(event: EventRow | undefined): number {
+export function getEventSize(event: EventRow | undefined): number {
   return event === undefined ? 0 : event.body.length + event.request.length
 }
 
-export function changesOf(event: EventRow): WrittenRow {
+export function toUpdateColumns(event: EventRow): RowValues {
   return {
     seq: event.seq,
     identity: event.identity === '' ? null : event.identity,
-    subject: written(event.subject),
-    attributes: written(event.attributes),
+    subject: escapeText(event.subject),
+    attributes: escapeText(event.attributes),
     lanes: event.lanes,
+    skips: serializeSkips(event.skips),
     purged_hash: event.purgedHash,
     doomed: event.doomed,
   }
 }
 
-function rowOf(event: EventRow): WrittenRow {
-  const { identity, subject, attributes, lanes } = changesOf(event)
+function toInsertColumns(event: EventRow): RowValues {
+  const { identity, subject, attributes, lanes, skips } = toUpdateColumns(event)
   return {
     seq: event.seq,
-    id: written(event.id),
+    id: escapeText(event.id),
     identity: identity ?? null,
     dedupe_until: event.dedupeUntil,
-    source: written(event.source),
-    type: written(event.type),
+    source: escapeText(event.source),
+    type: escapeText(event.type),
     time: event.time,
-    tenant: written(event.tenant),
+    tenant: escapeText(event.tenant),
     subject: subject ?? '',
     attributes: attributes ?? '',
     arrived: event.arrived,
     lanes: lanes ?? [],
+    skips: skips ?? '',
     size: event.body.length,
     request: event.request,
     body: event.body,
   }
 }
 
-/** In the order of their identities: of two who bring the same ones at once, one waits for the other, and not each. */
-export function addEvents(events: readonly EventRow[]): readonly Statement[] {
+/**
+ * The inserts are ordered by identity. If two transactions insert the same events, one waits for the other; without the order,
+ * each could wait for the other.
+ */
+export function buildEventInserts(events: readonly EventRow[]): readonly Statement[] {
   const sorted = events.toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
-  return withRows(ADD, ADD_EVENTS, sorted.map(rowOf))
+  return bindRows(ADD, ADD_EVENTS, sorted.map(toInsertColumns))
 }
 
-export function eventOf(row: Row): EventRow {
+export function toEventRow(row: Row): EventRow {
   return {
     seq: number(row[0]),
     id: text(row[1]),
@@ -112,19 +122,20 @@ export function eventOf(row: Row): EventRow {
     attributes: text(row[9]),
     arrived: number(row[10]),
     lanes: texts(row[11]),
-    purgedHash: text(row[12]),
-    doomed: row[13] === true,
-    request: bytes(row[14]),
-    body: bytes(row[15]),
+    skips: parseSkips(String(row[12] ?? '')),
+    purgedHash: text(row[13]),
+    doomed: row[14] === true,
+    request: bytes(row[15]),
+    body: bytes(row[16]),
   }
 }
 
-export function receiptOf(row: Row): Receipt {
+export function toReceipt(row: Row): Receipt {
   return { at: number(row[0]), kind: text(row[1]) as Receipt['kind'], event: text(row[2]), bodyHash: text(row[3]) }
 }
 
-/** `from`: the first of its columns. */
-export function placedOf(row: Row, from = 0): PlacedEvent {
+/** `from` is the index of the event's first column in the row. */
+export function toPlacedEvent(row: Row, from = 0): PlacedEvent {
   return {
     seq: number(row[from]),
     id: text(row[from + 1]),

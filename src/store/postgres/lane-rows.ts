@@ -1,11 +1,10 @@
-// How a lane is written as a row and read from it.
+// Converts lanes to rows and back.
 import { NEVER } from '../../clock.ts'
-import type { LaneId } from '../../model/identity.ts'
-import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
-import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
-import { rowType, type Columns, type RowType, type WrittenRow } from './columns.ts'
-import { STANDING, standingColumns, type Standing } from './standings.ts'
-import { bytes, moment, momentOrNull, number, text, written, type Row } from './values.ts'
+import { createLane, type Lane, type LaneHealth } from '../../model/lane.ts'
+import { getKeepUntil, getLeaseEnd, parseRareFields, serializeRareFields } from '../core/lane-columns.ts'
+import { defineRowType, type ColumnTypes, type RowType, type RowValues } from './columns.ts'
+import { POSITION_COLUMNS, toPositionColumns, type IndexPosition } from './index-position.ts'
+import { bytes, millisOrNever, millisOrNull, number, text, escapeText, type Row } from './values.ts'
 
 export const LANE_COLUMNS = [
   'row',
@@ -24,12 +23,12 @@ export const LANE_COLUMNS = [
   'line',
   'rest',
 ] as const
-const STANDING_NAMES: readonly string[] = Object.keys(STANDING)
-/** With where it stands before it. */
-export const STANDING_COLUMNS: string = [...STANDING_NAMES, ...LANE_COLUMNS].join(', ')
-export const STANDING_WIDTH: number = STANDING_NAMES.length + LANE_COLUMNS.length
-/** What a transition may change. */
-const CHANGED: Columns = {
+const POSITION_COLUMN_NAMES: readonly string[] = Object.keys(POSITION_COLUMNS)
+/** The columns of a lane, preceded by its index position. */
+export const POSITIONED_LANE_COLUMNS: string = [...POSITION_COLUMN_NAMES, ...LANE_COLUMNS].join(', ')
+export const POSITIONED_LANE_WIDTH: number = POSITION_COLUMN_NAMES.length + LANE_COLUMNS.length
+/** The columns that a transition may change. */
+const CHANGED: ColumnTypes = {
   id: 'text',
   row: 'bigint',
   tail: 'bigint',
@@ -41,17 +40,17 @@ const CHANGED: Columns = {
   ticket: 'bigint',
   line: 'smallint',
   rest: 'text',
-  ...STANDING,
+  ...POSITION_COLUMNS,
   lease: 'bigint',
   ring_lease: 'bigint',
   keep_until: 'bigint',
 }
-/** One that went and came back may have another name: a key and its group are as its newest event says. */
-const NAMED: Columns = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
-/** `was`: the write that it was decided on. `stays`: where it stands. */
-export const SET_LANES: RowType = rowType('set_lanes', { ...CHANGED, was: 'bigint', stays: 'boolean' })
-/** What an event changes that only joins others, and that no index has to know. */
-export const PUSH_LANES: RowType = rowType('push_lanes', {
+/** The columns of a lane's names. A deleted lane may return with other names: its key and group are those of its newest event. */
+const NAMED: ColumnTypes = { id: 'text', flow: 'text', key: 'bytea', tenant: 'text', grp: 'text' }
+/** `was` is the revision on which the change was decided; `stays` says whether the lane keeps its index position. */
+export const SET_LANES: RowType = defineRowType('set_lanes', { ...CHANGED, was: 'bigint', stays: 'boolean' })
+/** The columns that an event changes if it only joins others. No index has these columns. */
+export const PUSH_LANES: RowType = defineRowType('push_lanes', {
   id: 'text',
   tail: 'bigint',
   waiting: 'int',
@@ -62,8 +61,8 @@ export const PUSH_LANES: RowType = rowType('push_lanes', {
   rev: 'bigint',
   was: 'bigint',
 })
-/** What differs from lane to lane where claims take all that waits, likewise. */
-export const BEGIN_LANES: RowType = rowType('begin_lanes', {
+/** The columns that differ between lanes if claims take all waiting events. No index has these columns either. */
+export const BEGIN_LANES: RowType = defineRowType('begin_lanes', {
   id: 'text',
   lease: 'bigint',
   ticket: 'bigint',
@@ -71,10 +70,10 @@ export const BEGIN_LANES: RowType = rowType('begin_lanes', {
   rev: 'bigint',
   was: 'bigint',
 })
-export const NAME_LANES: RowType = rowType('name_lanes', NAMED)
-export const ADD_LANES: RowType = rowType('add_lanes', { ...CHANGED, ...NAMED })
+export const NAME_LANES: RowType = defineRowType('name_lanes', NAMED)
+export const ADD_LANES: RowType = defineRowType('add_lanes', { ...CHANGED, ...NAMED })
 
-export function isCalled(lane: Lane, stored: Lane | undefined): boolean {
+export function hasSameName(lane: Lane, stored: Lane | undefined): boolean {
   return (
     stored?.key === lane.key &&
     stored.flow === lane.flow &&
@@ -83,8 +82,8 @@ export function isCalled(lane: Lane, stored: Lane | undefined): boolean {
   )
 }
 
-type Pushed = 'tail' | 'waiting' | 'bytes' | 'window' | 'due' | 'ticket'
-const NOT_PUSHED: Readonly<Record<Exclude<keyof Lane, Pushed>, true>> = {
+type PushedField = 'tail' | 'waiting' | 'bytes' | 'window' | 'due' | 'ticket'
+const UNPUSHED_FIELDS: Readonly<Record<Exclude<keyof Lane, PushedField>, true>> = {
   row: true,
   id: true,
   flow: true,
@@ -105,80 +104,83 @@ const NOT_PUSHED: Readonly<Record<Exclude<keyof Lane, Pushed>, true>> = {
   run: true,
   line: true,
 }
-const SAME = Object.keys(NOT_PUSHED) as readonly (keyof typeof NOT_PUSHED)[]
+const UNPUSHED_FIELD_NAMES = Object.keys(UNPUSHED_FIELDS) as readonly (keyof typeof UNPUSHED_FIELDS)[]
 
-/** Of one that is left where it stands: whether no other column changes. */
-export function isPushed({ lane, inRow }: Standing, before: Standing): boolean {
-  const others = before.lane.waiting > 0 && lane.waiting > 0 && inRow === before.inRow
-  return others && SAME.every((name) => lane[name] === before.lane[name])
+/** `isDeadlinePush` returns, for a lane that keeps its position, whether only the pushed columns change. */
+export function isDeadlinePush({ lane, inlinePlacement: inRow }: IndexPosition, before: IndexPosition): boolean {
+  const others = before.lane.waiting > 0 && lane.waiting > 0 && inRow === before.inlinePlacement
+  return others && UNPUSHED_FIELD_NAMES.every((name) => lane[name] === before.lane[name])
 }
 
-export function pushOf({ lane, rev }: Standing, before: Standing): WrittenRow {
+export function toPushColumns({ lane, rev }: IndexPosition, before: IndexPosition): RowValues {
   return {
     id: lane.id,
     tail: lane.tail,
     waiting: lane.waiting,
     bytes: lane.bytes,
-    win: momentOrNull(lane.window),
-    due: momentOrNull(lane.due),
+    win: millisOrNull(lane.window),
+    due: millisOrNull(lane.due),
     ticket: lane.ticket,
     rev,
     was: before.rev,
   }
 }
 
-/** Of one that is left where it stands as its run begins: whether nothing is left in it, and no other column changes. */
-export function isBegun({ lane, inRow }: Standing, before: Standing): boolean {
+/**
+ * `isRunStart` returns, for a lane that keeps its position as its run begins, whether the run takes all waiting events and no
+ * other column changes.
+ */
+export function isRunStart({ lane, inlinePlacement: inRow }: IndexPosition, before: IndexPosition): boolean {
   const isBare = lane.waiting === 0 && lane.bytes === 0 && lane.window === NEVER && lane.cap === NEVER
-  const isSame = inRow === before.inRow && lane.tail === before.lane.tail && lane.row === before.lane.row
-  return isBare && isSame && lane.due === leaseEnd(lane) && isCalled(lane, before.lane)
+  const isSame = inRow === before.inlinePlacement && lane.tail === before.lane.tail && lane.row === before.lane.row
+  return isBare && isSame && lane.due === getLeaseEnd(lane) && hasSameName(lane, before.lane)
 }
 
-export function beginOf({ lane, rev }: Standing, before: Standing): WrittenRow {
+export function toBeginColumns({ lane, rev }: IndexPosition, before: IndexPosition): RowValues {
   return {
     id: lane.id,
-    lease: leaseEnd(lane),
+    lease: getLeaseEnd(lane),
     ticket: lane.ticket,
-    rest: restOf(lane),
+    rest: serializeRareFields(lane),
     rev,
     was: before.rev,
   }
 }
 
-export function nameOf(lane: Lane): WrittenRow {
+export function toNameColumns(lane: Lane): RowValues {
   return {
     id: lane.id,
-    flow: written(lane.flow),
+    flow: escapeText(lane.flow),
     key: Buffer.from(lane.key),
-    tenant: written(lane.tenant),
-    grp: written(lane.group),
+    tenant: escapeText(lane.tenant),
+    grp: escapeText(lane.group),
   }
 }
 
-export function changesOf(standing: Standing): WrittenRow {
-  const { lane } = standing
-  const lease = momentOrNull(leaseEnd(lane))
+export function toLaneColumns(position: IndexPosition): RowValues {
+  const { lane } = position
+  const lease = millisOrNull(getLeaseEnd(lane))
   return {
     id: lane.id,
     row: lane.row,
     tail: lane.tail,
     waiting: lane.waiting,
     bytes: lane.bytes,
-    win: momentOrNull(lane.window),
-    cap: momentOrNull(lane.cap),
-    due: momentOrNull(lane.due),
+    win: millisOrNull(lane.window),
+    cap: millisOrNull(lane.cap),
+    due: millisOrNull(lane.due),
     ticket: lane.ticket,
     line: lane.line,
-    rest: restOf(lane),
-    ...standingColumns(standing),
+    rest: serializeRareFields(lane),
+    ...toPositionColumns(position),
     lease,
     ring_lease: lease,
-    keep_until: momentOrNull(keptUntil(lane)),
+    keep_until: millisOrNull(getKeepUntil(lane)),
   }
 }
 
-/** `from`: the first of its columns. */
-export function laneOf(row: Row, from = 0): Lane {
+/** `from` is the index of the lane's first column in the row. */
+export function toLane(row: Row, from = 0): Lane {
   const name = {
     id: text(row[from + 1]),
     flow: text(row[from + 2]),
@@ -188,28 +190,23 @@ export function laneOf(row: Row, from = 0): Lane {
   }
   const rest = row[from + 14]
   return Object.assign(
-    emptyLane(name),
+    createLane(name),
     {
       row: number(row[from]),
       tail: number(row[from + 6]),
       waiting: number(row[from + 7]),
       bytes: number(row[from + 8]),
-      window: moment(row[from + 9]),
-      cap: moment(row[from + 10]),
-      due: moment(row[from + 11]),
+      window: millisOrNever(row[from + 9]),
+      cap: millisOrNever(row[from + 10]),
+      due: millisOrNever(row[from + 11]),
       ticket: number(row[from + 12]),
-      line: number(row[from + 13]) as Line,
+      line: number(row[from + 13]) as LaneHealth,
     },
-    typeof rest === 'string' ? readRest(rest) : undefined,
+    typeof rest === 'string' ? parseRareFields(rest) : undefined,
   )
 }
 
-/** Of a row that says where it stands: only its name. */
-export function laneIdIn(row: Row): LaneId {
-  return text(row[STANDING_NAMES.length + 1])
-}
-
-/** Of a row that says where it stands. */
-export function standingLaneOf(row: Row): Lane {
-  return laneOf(row, STANDING_NAMES.length)
+/** `toPositionedLane` reads a lane from a row that begins with its index position. */
+export function toPositionedLane(row: Row): Lane {
+  return toLane(row, POSITION_COLUMN_NAMES.length)
 }

@@ -1,86 +1,94 @@
-// How the lanes that a transaction has changed are written: those that are new, those that are not what they were, and, with
-// fewer columns, those in which only more waits.
+// Builds the statements that write the lanes a transaction has changed: new lanes, changed lanes, and, with fewer columns,
+// lanes in which only more events wait.
 import type { Lane } from '../../model/lane.ts'
-import { insertInto, rowsOf, withRows, updateOf, type RowType } from './columns.ts'
+import { buildInsert, unnestRows, bindRows, buildUpdate, type RowType } from './columns.ts'
 import {
   ADD_LANES,
   BEGIN_LANES,
-  beginOf,
-  changesOf,
-  isBegun,
-  isCalled,
-  isPushed,
+  toBeginColumns,
+  toLaneColumns,
+  isRunStart,
+  hasSameName,
+  isDeadlinePush,
   NAME_LANES,
-  nameOf,
+  toNameColumns,
   PUSH_LANES,
-  pushOf,
+  toPushColumns,
   SET_LANES,
 } from './lane-rows.ts'
-import type { Statement } from './part.ts'
-import type { Standing } from './standings.ts'
+import type { Statement } from './row-cache.ts'
+import type { IndexPosition } from './index-position.ts'
 
 export interface LaneWrite {
-  readonly standing: Standing
-  /** Undefined: it is new. */
-  readonly before: Standing | undefined
-  /** Whether it is left where it stands. */
-  readonly stays: boolean
-  /** Whether a run of it begins, and it is left there for that. */
-  readonly begins: boolean
+  readonly position: IndexPosition
+  /** Undefined if the lane is new. */
+  readonly before: IndexPosition | undefined
+  /** Whether the lane keeps its index position. */
+  readonly keepsPosition: boolean
+  /** Whether a run of the lane begins and the lane keeps its index position for that reason. */
+  readonly beginsRun: boolean
 }
 
-type LaneChange = LaneWrite & { readonly before: Standing }
+type LaneChange = LaneWrite & { readonly before: IndexPosition }
 
-/** Whoever has them locked knows how they are; who guesses is refused where one is not as it was believed to be. */
-function changed(type: RowType, set: (column: string) => string, constants: readonly string[] = []): string {
+/**
+ * `must_be` fails if a lane is not as it was when the transaction decided. A transaction that has locked the lane knows its
+ * state; an optimistic append may be wrong, and the server then rejects it.
+ */
+function buildCheckedUpdate(type: RowType, set: (column: string) => string, constants: readonly string[] = []): string {
   const columns = Object.keys(type.columns).filter((column) => !['id', 'was', 'stays'].includes(column))
   const sets = [...columns.map((column) => `${column} = ${set(column)}`), ...constants]
   return `with changed as (
-    update lanes t set ${sets.join(', ')} from ${rowsOf(type, 'v')}
+    update lanes t set ${sets.join(', ')} from ${unnestRows(type, 'v')}
     where t.id = v.id and t.rev = v.was returning 1
   ) select must_be((select count(*) from changed), cardinality($1))`
 }
 
-const SET = changed(SET_LANES, (column) =>
+const SET = buildCheckedUpdate(SET_LANES, (column) =>
   column.startsWith('ring') ? `case when v.stays then t.${column} else v.${column} end` : `v.${column}`,
 )
-const PUSH = changed(PUSH_LANES, (column) => `v.${column}`)
+const PUSH = buildCheckedUpdate(PUSH_LANES, (column) => `v.${column}`)
 const BARE = ['due = v.lease', 'waiting = 0', 'bytes = 0', 'win = null', 'cap = null']
-const BEGIN = changed(BEGIN_LANES, (column) => `v.${column}`, BARE)
-const RENAME = updateOf('lanes', NAME_LANES)
-/** Somebody else may have made the lane meanwhile: then this fails, and the transaction begins anew. */
-const ADD = insertInto('lanes', ADD_LANES)
+const BEGIN = buildCheckedUpdate(BEGIN_LANES, (column) => `v.${column}`, BARE)
+const RENAME = buildUpdate('lanes', NAME_LANES)
+/** Another transaction may have inserted the lane meanwhile. Then this insert fails, and the transaction runs again. */
+const ADD = buildInsert('lanes', ADD_LANES)
 
-/** In the order of their ids, in which all lock. */
-export function laneWrites(writes: readonly LaneWrite[]): readonly Statement[] {
+/** `buildLaneWrites` writes lanes in the order of their ids, the order in which every transaction locks. */
+export function buildLaneWrites(writes: readonly LaneWrite[]): readonly Statement[] {
   const old = writes.filter((write): write is LaneChange => write.before !== undefined)
-  const added = writes.flatMap(({ standing, before }) => (before === undefined ? [standing] : []))
-  const rows = added.map((standing) => ({ ...changesOf(standing), ...nameOf(standing.lane) }))
-  return [...changes(old), ...withRows(ADD, ADD_LANES, rows)]
+  const added = writes.flatMap(({ position, before }) => (before === undefined ? [position] : []))
+  const rows = added.map((position) => ({ ...toLaneColumns(position), ...toNameColumns(position.lane) }))
+  return [...buildChanges(old), ...bindRows(ADD, ADD_LANES, rows)]
 }
 
 /**
- * With one statement for all: with two, those of the second would be locked out of the order. Only what is claimed has one of its
- * own, for it is locked already.
+ * One statement updates all lanes: with two, the lanes of the second would be locked out of order. Only claimed lanes have a
+ * statement of their own, because they are already locked.
  */
-function changes(all: readonly LaneChange[]): readonly Statement[] {
-  const isBrief = ({ standing, before, begins }: LaneChange): boolean => begins && isBegun(standing, before)
-  const begun = all.filter(isBrief).map(({ standing, before }) => beginOf(standing, before))
+function buildChanges(all: readonly LaneChange[]): readonly Statement[] {
+  const isBrief = ({ position, before, beginsRun: begins }: LaneChange): boolean =>
+    begins && isRunStart(position, before)
+  const begun = all.filter(isBrief).map(({ position, before }) => toBeginColumns(position, before))
   const writes = begun.length === 0 ? all : all.filter((write) => !isBrief(write))
-  return [...withRows(BEGIN, BEGIN_LANES, begun), ...others(writes)]
+  return [...bindRows(BEGIN, BEGIN_LANES, begun), ...buildOtherChanges(writes)]
 }
 
-function others(writes: readonly LaneChange[]): readonly Statement[] {
-  if (writes.every(({ standing, before, stays }) => stays && isPushed(standing, before))) {
-    const pushes = writes.map(({ standing, before }) => pushOf(standing, before))
-    return withRows(PUSH, PUSH_LANES, pushes)
+function buildOtherChanges(writes: readonly LaneChange[]): readonly Statement[] {
+  if (writes.every(({ position, before, keepsPosition: stays }) => stays && isDeadlinePush(position, before))) {
+    const pushes = writes.map(({ position, before }) => toPushColumns(position, before))
+    return bindRows(PUSH, PUSH_LANES, pushes)
   }
-  const rows = writes.map(({ standing, before, stays }) => ({ ...changesOf(standing), was: before.rev, stays }))
-  const renamed = writes.filter(({ standing, before }) => !isCalled(standing.lane, before.lane))
-  const names = renamed.map(({ standing }) => nameOf(standing.lane))
-  return [...withRows(SET, SET_LANES, rows), ...withRows(RENAME, NAME_LANES, names)]
+  const rows = writes.map(({ position, before, keepsPosition: stays }) => ({
+    ...toLaneColumns(position),
+    was: before.rev,
+    stays,
+  }))
+  const renamed = writes.filter(({ position, before }) => !hasSameName(position.lane, before.lane))
+  const names = renamed.map(({ position }) => toNameColumns(position.lane))
+  return [...bindRows(SET, SET_LANES, rows), ...bindRows(RENAME, NAME_LANES, names)]
 }
 
-export function byId(one: Lane, other: Lane): number {
+export function compareById(one: Lane, other: Lane): number {
   return one.id < other.id ? -1 : 1
 }

@@ -1,114 +1,150 @@
-// Lanes in a transaction: locked by their ids in one order; those that are claimed are never waited for.
+// `PostgresLanes` holds the lanes of a transaction. It locks lanes in the order of their ids; a claim never waits for a lane.
 import { NEVER, type Millis } from '../../clock.ts'
-import { HEALTHY, isEmpty, type Lane, type Line } from '../../model/lane.ts'
+import { HEALTHY, isEmptyLane, type Lane, type LaneHealth } from '../../model/lane.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { LaneTable, PlacedEvent, PlaceRow, ReadyQuery } from '../rules/tables.ts'
-import type { Beliefs } from './beliefs.ts'
-import { GroupTurns } from './group-turns.ts'
-import { standingLaneOf, STANDING_COLUMNS } from './lane-rows.ts'
-import { byId, laneWrites, type LaneWrite } from './lane-writes.ts'
-import type { LineFloors } from './line-floors.ts'
-import type { OwnClaims } from './own-claims.ts'
-import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
-import { frontsOf, headsOf, headsThrough, readyLanes, type AskedLine, type Head, type OfLine } from './look-at-lines.ts'
-import { byTurn, ReadyLines, SOON, type Found } from './ready-lines.ts'
-import { Standings, type Standing } from './standings.ts'
-import { number, written, type Row } from './values.ts'
+import type { LaneTable, PlacedEvent, WaitingPlacement, ReadyQuery } from '../core/tables.ts'
+import type { OptimisticCache } from './optimistic-cache.ts'
+import { PostgresGroupOrder } from './group-order.ts'
+import { toPositionedLane, POSITIONED_LANE_COLUMNS } from './lane-rows.ts'
+import { compareById, buildLaneWrites, type LaneWrite } from './lane-writes.ts'
+import type { ScanStarts } from './scan-start.ts'
+import type { AdvisoryLocks } from './locks.ts'
+import type { DeferredIndexMoves } from './deferred-index-moves.ts'
+import { buildDelete, RowCache, QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import {
+  queryFronts,
+  queryHeads,
+  queryHeadsPastEarly,
+  queryReadyLanes,
+  type LineScan,
+  type LineHead,
+  type LineKey,
+} from './ready-queries.ts'
+import { compareByDeadline, ReadyLanes, UNKNOWN_NOW, type KnownExtent } from './ready-lanes.ts'
+import { IndexPositions, type IndexPosition } from './index-position.ts'
+import { number, escapeText, type Row } from './values.ts'
 
-const BY_ID = `select ${STANDING_COLUMNS} from lanes where id = any($1) order by id`
-/** Those that are as this process believes are only named: no other write has the number of one. */
-const locked = (how: 'for update' | 'for update nowait'): string => `select of_it.*, l.rev
+const BY_ID = `select ${POSITIONED_LANE_COLUMNS} from lanes where id = any($1) order by id`
+/** Lanes whose revision is in the cache return only that revision, because a revision belongs to exactly one write. */
+const buildLockQuery = (how: 'for update' | 'for update nowait'): string => `select of_it.*, l.rev
   from (${BY_ID} ${how}) l left join lateral (select l.*) of_it on l.rev not in (select unnest($2::bigint[]))`
-const LOCKED = locked('for update')
-const NOWAIT = locked('for update nowait')
-const STALE = `select ${STANDING_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
-const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and lease is null
+const LOCKED = buildLockQuery('for update')
+const NOWAIT = buildLockQuery('for update nowait')
+/**
+ * Most locks are held for some milliseconds. If two transactions wait for each other, this one gives up and then locks in
+ * order.
+ */
+const SHORT_LOCK_TIMEOUT = 'set local lock_timeout = 100'
+const RESET_LOCK_TIMEOUT = 'set local lock_timeout = default'
+const STALE = `select ${POSITIONED_LANE_COLUMNS} from lanes where keep_until <= $1 limit $2 for update skip locked`
+/**
+ * The lane has no run, neither running nor waiting for its next attempt. A text value cannot contain this pattern, because its
+ * quotes would be escaped.
+ */
+const HAS_NO_RUN = `(rest is null or position('"run":{' in rest) = 0)`
+const CROWDED = `select tenant, count(*) from lanes where flow = $1 and tenant <> '' and waiting > 0 and ${HAS_NO_RUN}
   group by tenant having count(*) > $2`
-const OLDEST = `select ${STANDING_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and lease is null
+const OLDEST = `select ${POSITIONED_LANE_COLUMNS} from lanes where flow = $1 and tenant = $2 and waiting > 0 and ${HAS_NO_RUN}
   order by row limit $3 for update skip locked`
 
-type HeadQuestion = [flow: string, line: Line, times: number]
+type HeadQuery = [flow: string, line: LaneHealth, times: number]
 
-interface LanesParts {
-  /** Undefined: it is told when the server has said it. */
+interface PostgresLanesDependencies {
+  /** Undefined until the server has returned the time. */
   readonly now: Millis | undefined
-  /** Locked with the first that are named. */
-  readonly first: readonly LaneId[]
-  readonly floors: LineFloors
-  readonly claims: OwnClaims
-  readonly beliefs: Beliefs
-  /** The server is not asked. */
-  readonly isGuess: boolean
-  /** The place that is to be kept with a lane. */
-  readonly inRow: (lane: Lane) => PlaceRow | undefined
-  /** Is told of events that came along. */
-  readonly know: (event: PlacedEvent) => void
+  /** Lanes to lock together with the first ones that the rules read. */
+  readonly lockFirst: readonly LaneId[]
+  readonly scanStarts: ScanStarts
+  readonly deferredMoves: DeferredIndexMoves
+  readonly cache: OptimisticCache
+  /** An optimistic append reads the cache only. */
+  readonly isOptimistic: boolean
+  /** Returns the placement to keep in the lane's row. */
+  readonly getInlinePlacement: (lane: Lane) => WaitingPlacement | undefined
+  /** Receives events that were loaded together with their lanes. */
+  readonly addPlacedEvent: (event: PlacedEvent) => void
+  readonly locks: AdvisoryLocks
 }
 
-export class PostgresLanes implements LaneTable, Part {
-  readonly #lanes = new Keyed<Lane>()
-  readonly #standings = new Standings()
-  readonly #ready = new ReadyLines()
-  readonly #heads = new Questions<HeadQuestion, Head>()
-  readonly #stale = new Questions<[now: Millis, n: number], readonly LaneId[]>()
-  readonly #beyond = new Questions<[flow: string, most: number], readonly LaneId[]>()
-  readonly #turns: GroupTurns
-  readonly #begun = new Set<LaneId>()
+export class PostgresLanes implements LaneTable, TransactionTable {
+  readonly #lanes = new RowCache<Lane>()
+  readonly #positions = new IndexPositions()
+  readonly #ready = new ReadyLanes()
+  readonly #heads = new QueryCache<HeadQuery, LineHead>()
+  readonly #stale = new QueryCache<[now: Millis, n: number], readonly LaneId[]>()
+  readonly #overTenantLimit = new QueryCache<[flow: string, most: number], readonly LaneId[]>()
+  readonly #groupOrder: PostgresGroupOrder
+  readonly #newRuns = new Set<LaneId>()
   #isLocking = false
   #now: Millis | undefined
 
-  /** All that were named so far. */
-  named: readonly LaneId[] = []
-  #first: readonly LaneId[]
-  readonly #floors: LineFloors
-  readonly #claims: OwnClaims
+  /** All lanes that this transaction has tried to lock. */
+  lockedIds: readonly LaneId[] = []
+  #lockFirst: readonly LaneId[]
+  /** Whether this is a retry because others held lanes that the transaction needed. */
+  readonly #isRetry: boolean
+  readonly #scanStarts: ScanStarts
+  readonly #deferredMoves: DeferredIndexMoves
 
-  readonly #beliefs: Beliefs
-  readonly #isGuess: boolean
-  readonly #inRow: LanesParts['inRow']
-  readonly #know: LanesParts['know']
-  /** As they were written last. */
-  #written: readonly LaneWrite[] = []
+  readonly #cache: OptimisticCache
+  readonly #isOptimistic: boolean
+  readonly #getInlinePlacement: PostgresLanesDependencies['getInlinePlacement']
+  readonly #addPlacedEvent: PostgresLanesDependencies['addPlacedEvent']
+  /** The lane writes that were built last. */
+  #lastWrites: readonly LaneWrite[] = []
 
-  constructor({ now, first, floors, claims, beliefs, isGuess, inRow, know }: LanesParts) {
+  constructor({
+    now,
+    lockFirst,
+    scanStarts,
+    deferredMoves,
+    cache,
+    isOptimistic,
+    getInlinePlacement,
+    addPlacedEvent,
+    locks,
+  }: PostgresLanesDependencies) {
     this.#now = now
-    this.#inRow = inRow
-    this.#know = know
-    this.#first = first
-    this.#floors = floors
-    this.#claims = claims
-    this.#beliefs = beliefs
-    this.#isGuess = isGuess
-    this.#turns = new GroupTurns({
+    this.#getInlinePlacement = getInlinePlacement
+    this.#addPlacedEvent = addPlacedEvent
+    this.#lockFirst = lockFirst
+    this.#isRetry = lockFirst.length > 0
+    this.#scanStarts = scanStarts
+    this.#deferredMoves = deferredMoves
+    this.#cache = cache
+    this.#isOptimistic = isOptimistic
+    const transactionLanes = {
       all: () => this.#lanes.values(),
-      stored: () => this.#lanes.storedKeys,
-      load: (rows) => this.#find(rows),
-    })
+      has: (id: LaneId) => this.#lanes.stored(id) !== undefined,
+      storedIds: () => this.#lanes.storedKeys,
+      load: (rows: readonly Row[]) => this.#loadFound(rows),
+    }
+    this.#groupOrder = new PostgresGroupOrder(transactionLanes, locks)
   }
 
-  /** As the server has it, if it has this very one. */
-  stored(lane: Lane): Standing | undefined {
-    const standing = this.#standings.stored(lane.id)
-    return standing?.lane.row === lane.row ? standing : undefined
+  /** `getPosition` returns the lane's stored position, if the server has the same lane row. */
+  getPosition(lane: Lane): IndexPosition | undefined {
+    const position = this.#positions.get(lane.id)
+    return position?.lane.row === lane.row ? position : undefined
   }
 
   get(id: LaneId): Lane | undefined {
-    if (this.#isGuess && !this.#lanes.knows(id)) this.#believe(id, this.#beliefs.lane(id))
+    if (this.#isOptimistic && !this.#lanes.isLoaded(id)) this.#usePosition(id, this.#cache.getLane(id))
     return this.#lanes.get(id)
   }
 
-  /** One that nobody here knows is taken for new. */
-  #believe(id: LaneId, standing: Standing | undefined): void {
-    this.#lanes.load(id, standing?.lane)
-    if (standing !== undefined) this.#standings.believe(standing)
+  /** An optimistic append takes a lane that is not in the cache for new. */
+  #usePosition(id: LaneId, position: IndexPosition | undefined): void {
+    this.#lanes.load(id, position?.lane)
+    if (position !== undefined) this.#positions.set(position)
   }
 
   put(lane: Lane): void {
     this.#lanes.put(lane.id, lane)
   }
 
-  begun(_before: Lane, lane: Lane): void {
-    this.#begun.add(lane.id)
+  putWithNewRun(_before: Lane, lane: Lane): void {
+    this.#newRuns.add(lane.id)
     this.put(lane)
   }
 
@@ -116,222 +152,231 @@ export class PostgresLanes implements LaneTable, Part {
     this.#lanes.remove(lane.id)
   }
 
-  ready(query: ReadyQuery): readonly Lane[] {
+  findReady(query: ReadyQuery): readonly Lane[] {
     const { flow, line, now, n } = query
     const known = [...this.#lanes.values()].filter(
       (lane) => lane.flow === flow && lane.line === line && lane.due <= now,
     )
-    const first = this.#ready.upTo(query, known.toSorted(byTurn)).slice(0, n)
-    if (first.length < n) this.#ready.ask(query)
+    const first = this.#ready.filterKnown(query, known.toSorted(compareByDeadline)).slice(0, n)
+    if (first.length < n) this.#ready.request(query)
     return first
   }
 
-  inTurn(query: Parameters<LaneTable['inTurn']>[0]): readonly Lane[] {
-    return this.#turns.inTurn(query)
+  findGroupHeads(query: Parameters<LaneTable['findGroupHeads']>[0]): readonly Lane[] {
+    return this.#groupOrder.findGroupHeads(query)
   }
 
-  tookTurn(lane: Lane, turn: number, now: Millis): void {
-    this.#turns.tookTurn(lane, turn, now)
+  recordGroupServed(lane: Lane, turn: number, now: Millis): void {
+    this.#groupOrder.recordGroupServed(lane, turn, now)
   }
 
-  forgetTurns(before: Millis, now: Millis, n: number): number {
-    return this.#turns.forget(before, now, n)
+  forgetGroupTurns(before: Millis, now: Millis, n: number): number {
+    return this.#groupOrder.forgetGroupTurns(before, now, n)
   }
 
-  head(flow: string, lines: readonly Line[]): Millis | undefined {
-    // Where as many are ready as are asked for, nobody will ask.
-    if (this.#claims.isLong(flow) && this.#ready.isAsked(flow)) return undefined
+  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
+    // If as many lanes are ready as the claim wants, the caller will not use the deadline.
+    if (this.#deferredMoves.hasMoreReady(flow) && this.#ready.isRequested(flow)) return undefined
     const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
-    const due = Math.min(known, ...lines.map((line) => this.#headOf(flow, line)))
+    const due = Math.min(known, ...lines.map((line) => this.#findHead(flow, line)))
     return due === NEVER ? undefined : due
   }
 
-  /** Of those that nobody here has looked at: the others may stand elsewhere by now. */
-  #headOf(flow: string, line: Line): Millis {
+  /** `findHead` only considers lanes that this transaction has not loaded, because the loaded ones may move. */
+  #findHead(flow: string, line: LaneHealth): Millis {
     let lapses = NEVER
     for (let times = 0; ; times++) {
-      const head = this.#heads.ask(flow, line, times)
+      const head = this.#heads.get(flow, line, times)
       if (head === undefined) return NEVER
       lapses = Math.min(lapses, head.lapses)
-      const unknown = head.lanes.filter(({ id }) => !this.#lanes.knows(id))
-      const { due, isSure } = earliest(unknown)
+      const unknown = head.lanes.filter(({ id }) => !this.#lanes.isLoaded(id))
+      const { due, isSure } = findEarliest(unknown)
       if (isSure || head.isAll) return Math.min(due, lapses)
       if (times > 0 && unknown.length > 0) return Math.min(due, lapses, unknown.at(-1)?.rings ?? NEVER)
     }
   }
 
-  stale(now: Millis, n: number): readonly Lane[] {
-    const ids = now === SOON ? [] : (this.#stale.ask(now, n) ?? [])
-    return this.#of(ids).filter((lane) => isEmpty(lane, now))
+  findStale(now: Millis, n: number): readonly Lane[] {
+    const ids = now === UNKNOWN_NOW ? [] : (this.#stale.get(now, n) ?? [])
+    return this.#getAll(ids).filter((lane) => isEmptyLane(lane, now))
   }
 
-  beyond(flow: string, most: number, now: Millis): readonly Lane[] {
-    const ids = this.#beyond.ask(flow, most) ?? []
-    return this.#of(ids).filter((lane) => lane.run === undefined && lane.window > now)
+  findOverTenantLimit(flow: string, most: number, now: Millis): readonly Lane[] {
+    const ids = this.#overTenantLimit.get(flow, most) ?? []
+    return this.#getAll(ids).filter((lane) => lane.run === undefined && lane.window > now)
   }
 
-  #of(ids: readonly LaneId[]): readonly Lane[] {
+  #getAll(ids: readonly LaneId[]): readonly Lane[] {
     return ids.flatMap((id) => this.#lanes.get(id) ?? [])
   }
 
-  again(): void {
-    this.#lanes.again()
-    this.#begun.clear()
-    for (const questions of this.#asked) questions.again()
-    this.#turns.again()
+  resetPass(): void {
+    this.#lanes.resetPass()
+    this.#newRuns.clear()
+    for (const queries of this.#queries) queries.resetPass()
+    this.#groupOrder.resetPass()
   }
 
-  get isLacking(): boolean {
-    return this.#lanes.isLacking || this.#asked.some((questions) => questions.isLacking) || this.#turns.isLacking
+  get hasMisses(): boolean {
+    return this.#lanes.hasMisses || this.#queries.some((queries) => queries.hasMisses) || this.#groupOrder.hasMisses
   }
 
-  get #asked(): readonly Pick<Questions<[], unknown>, 'again' | 'isLacking'>[] {
-    return [this.#ready, this.#heads, this.#stale, this.#beyond]
+  get #queries(): readonly Pick<QueryCache<[], unknown>, 'resetPass' | 'hasMisses'>[] {
+    return [this.#ready, this.#heads, this.#stale, this.#overTenantLimit]
   }
 
-  /** Those that were named. Locked before anything that belongs to them is read. */
+  /** `lock` locks the lanes that the rules read by id, before anything that belongs to them is read. */
   async lock(db: Db): Promise<void> {
-    const ids = [...new Set([...this.#lanes.lacking(), ...this.#first])].toSorted()
-    this.#first = []
+    const ids = [...new Set([...this.#lanes.takeMisses(), ...this.#lockFirst])].toSorted()
+    this.#lockFirst = []
     this.#isLocking = ids.length > 0
     if (ids.length === 0) return
-    // Whoever holds lanes and comes back for more is out of the order in which all lock: it waits for nobody.
+    // A transaction that holds lanes and needs more is outside the common lock order, so it must not wait long.
     const held = this.#lanes.storedKeys
-    this.named = [...held, ...ids]
+    this.lockedIds = [...held, ...ids]
     for (const id of ids) this.#lanes.load(id, undefined)
-    if (db.readOnly) this.#load(await db.rows(BY_ID, [ids]))
-    else await this.#lock(db, held.length > 0 ? NOWAIT : LOCKED, ids)
+    if (db.readOnly) this.#load(await db.query(BY_ID, [ids]))
+    else if (held.length === 0) await this.#lock(db, LOCKED, ids)
+    else if (!this.#isRetry) await this.#lock(db, NOWAIT, ids)
+    else await Promise.all([db.query(SHORT_LOCK_TIMEOUT), this.#lock(db, LOCKED, ids), db.query(RESET_LOCK_TIMEOUT)])
   }
 
   async #lock(db: Db, sql: string, ids: readonly LaneId[]): Promise<void> {
-    const believed = new Map<number, Standing>()
+    const cached = new Map<number, IndexPosition>()
     for (const id of ids) {
-      const standing = this.#beliefs.lane(id)
-      if (standing !== undefined) believed.set(standing.rev, standing)
+      const position = this.#cache.getLane(id)
+      if (position !== undefined) cached.set(position.rev, position)
     }
     const others: Row[] = []
-    for (const row of await db.rows(sql, [ids, [...believed.keys()]])) {
-      const standing = believed.get(number(row.at(-1)))
-      if (standing === undefined) others.push(row)
-      else this.#believe(standing.lane.id, standing)
+    for (const row of await db.query(sql, [ids, [...cached.keys()]])) {
+      const position = cached.get(number(row.at(-1)))
+      if (position === undefined) others.push(row)
+      else this.#usePosition(position.lane.id, position)
     }
     this.#load(others)
   }
 
-  happened(now: Millis): void {
+  setNow(now: Millis): void {
     this.#now = now
-    this.#ready.happened(now)
+    this.#ready.setNow(now)
   }
 
-  /** Those that are found by their deadlines. */
-  async load(db: Db): Promise<void> {
+  /** `load` loads lanes that are found by their deadlines. `isAlone` is true if no other part of the transaction has misses. */
+  async load(db: Db, isAlone: boolean = true): Promise<void> {
     await Promise.all([
-      // Before those that are asked for count as answered.
-      this.#heads.loadTogether((questions) => this.#findHeads(db, questions)),
+      // The heads query must run before the requested ready lanes count as loaded.
+      this.#heads.loadBatch((queries) => this.#findHeads(db, queries)),
       this.#ready.load((queries) => this.#findReady(db, queries)),
-      // How many of a group run is known once those are here that this transaction may end.
-      this.#isLocking ? undefined : this.#turns.load(db),
-      this.#stale.load(async (now, n) => this.#load(await db.rows(STALE, [now, n]))),
-      this.#beyond.load(async (flow, most) => {
-        const crowded = await db.rows(CROWDED, [written(flow), most])
-        const found = crowded.map(([tenant, count]) => db.rows(OLDEST, [written(flow), tenant, number(count) - most]))
+      // The live runs of a group can be counted once the lanes are loaded that this transaction may settle.
+      this.#isLocking ? undefined : this.#groupOrder.load(db, isAlone),
+      this.#stale.load(async (now, n) => this.#load(await db.query(STALE, [now, n]))),
+      this.#overTenantLimit.load(async (flow, most) => {
+        const crowded = await db.query(CROWDED, [escapeText(flow), most])
+        const found = crowded.map(([tenant, count]) =>
+          db.query(OLDEST, [escapeText(flow), tenant, number(count) - most]),
+        )
         return (await Promise.all(found)).flatMap((rows) => this.#load(rows))
       }),
     ])
   }
 
-  async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly Found[]> {
-    // Ever more at once, where many stand too early.
-    const asked = this.#asking(queries, ({ n }) => n + 2 * this.#standings.early)
-    const look = { without: this.#lanes.storedKeys, at: this.#now }
-    const [found] = await Promise.all([readyLanes(db, asked, look), this.#learnFronts(db, asked)])
+  async #findReady(db: Db, queries: readonly ReadyQuery[]): Promise<readonly KnownExtent[]> {
+    // If many lanes are too early in the index, the scan asks for more at once.
+    const asked = this.#toLineScans(queries, ({ n }) => n + 2 * this.#positions.earlyCount)
+    const options = { without: this.#lanes.storedKeys, at: this.#now }
+    const [found] = await Promise.all([queryReadyLanes(db, asked, options), this.#recordFronts(db, asked)])
     return asked.map(({ flow, line, most }, n) => {
       const { lanes, events } = found[n] ?? { lanes: [], events: [] }
-      for (const event of events) this.#know(event)
-      const rings = this.#find(lanes).flatMap((id) => this.#standings.stored(id)?.ring ?? [])
-      if (line === HEALTHY) this.#claims.found(flow, rings.length === most)
-      // In the order in which they stood, though one may have been moved while it was waited for.
+      for (const event of events) this.#addPlacedEvent(event)
+      const rings = this.#loadFound(lanes).flatMap((id) => this.#positions.get(id)?.indexKey ?? [])
+      if (line === HEALTHY) this.#deferredMoves.recordScan(flow, rings.length === most)
+      // The rows have the order of the index, although one may have moved while the query waited for it.
       return { last: rings.at(-1), isAll: rings.length < most }
     })
   }
 
-  async #findHeads(db: Db, questions: readonly HeadQuestion[]): Promise<readonly Head[]> {
-    const lines = questions.map(([flow, line]) => ({ flow, line }))
-    const asked = this.#asking(lines, ({ flow, line }) => this.#ready.asked(flow, line) + 1)
-    const look = { without: this.#lanes.knownKeys, at: this.#now }
-    if (questions.some(([, , times]) => times > 0)) return headsThrough(db, asked, look)
-    const others = asked.filter(({ flow, line }) => this.#ready.asked(flow, line) === 0)
-    const [heads] = await Promise.all([headsOf(db, asked, look), this.#learnFronts(db, others)])
+  async #findHeads(db: Db, queries: readonly HeadQuery[]): Promise<readonly LineHead[]> {
+    const lines = queries.map(([flow, line]) => ({ flow, line }))
+    const asked = this.#toLineScans(lines, ({ flow, line }) => this.#ready.countRequested(flow, line) + 1)
+    const options = { without: this.#lanes.loadedKeys, at: this.#now }
+    if (queries.some(([, , times]) => times > 0)) return queryHeadsPastEarly(db, asked, options)
+    const others = asked.filter(({ flow, line }) => this.#ready.countRequested(flow, line) === 0)
+    const [heads] = await Promise.all([queryHeads(db, asked, options), this.#recordFronts(db, others)])
     return heads
   }
 
-  #asking<L extends OfLine>(lines: readonly L[], most: (line: L) => number): readonly AskedLine[] {
+  #toLineScans<L extends LineKey>(lines: readonly L[], most: (line: L) => number): readonly LineScan[] {
     return lines.map((one) => {
       const { flow, line } = one
-      return { flow, line, from: this.#floors.from(flow, line), most: most(one) }
+      return { flow, line, from: this.#scanStarts.getStart(flow, line), most: most(one) }
     })
   }
 
-  async #learnFronts(db: Db, asked: readonly AskedLine[]): Promise<void> {
-    if (!this.#floors.areUsed || asked.length === 0) return
-    const fronts = await frontsOf(db, asked)
-    for (const [n, { flow, line, from }] of asked.entries()) this.#floors.found(flow, line, from, fronts[n])
+  async #recordFronts(db: Db, asked: readonly LineScan[]): Promise<void> {
+    if (!this.#scanStarts.isActive || asked.length === 0) return
+    const fronts = await queryFronts(db, asked)
+    for (const [n, { flow, line, from }] of asked.entries()) this.#scanStarts.recordFront(flow, line, from, fronts[n])
   }
 
   #load(rows: readonly Row[]): readonly LaneId[] {
     return rows.map((row) => {
-      const lane = standingLaneOf(row)
+      const lane = toPositionedLane(row)
       this.#lanes.load(lane.id, lane)
-      this.#standings.load(lane, row)
+      this.#positions.load(lane, row)
       return lane.id
     })
   }
 
-  /** Come upon by where they stand. */
-  #find(rows: readonly Row[]): readonly LaneId[] {
+  /** `loadFound` loads lanes that a scan found by their position. */
+  #loadFound(rows: readonly Row[]): readonly LaneId[] {
     const ids = this.#load(rows)
-    for (const id of ids) this.#standings.found(id)
+    for (const id of ids) this.#positions.markFound(id)
     return ids
   }
 
-  writes(): readonly Statement[] {
-    const { kept, removed } = this.#lanes
-    const sorted = kept.toSorted(byId)
-    const writes = sorted.map((lane) => this.#standings.next(lane, this.#inRow(lane), this.#begun.has(lane.id)))
-    this.#floors.written(writes.map(({ standing }) => ({ ...standing.lane, ...standing.ring })))
-    this.#written = writes
-    const passed = this.#ready.areKnown ? this.#claims.looked() : []
+  buildWrites(): readonly Statement[] {
+    const { changedRows: kept, removedKeys: removed } = this.#lanes
+    const sorted = kept.toSorted(compareById)
+    const writes = sorted.map((lane) =>
+      this.#positions.planWrite(lane, this.#getInlinePlacement(lane), this.#newRuns.has(lane.id)),
+    )
+    this.#scanStarts.lowerFor(writes.map(({ position }) => ({ ...position.lane, ...position.indexKey })))
+    this.#lastWrites = writes
+    const passed = this.#ready.hasScanned ? this.#deferredMoves.takeOverdue() : []
     return [
-      ...deleteBy('lanes where id', removed),
-      ...laneWrites(writes),
-      ...this.#standings.putRight(passed, (id) => this.#lanes.changes.has(id)),
-      ...this.#turns.writes(),
+      ...buildDelete('lanes where id', removed),
+      ...buildLaneWrites(writes),
+      ...this.#positions.fixPositions(passed, (id) => this.#lanes.changes.has(id)),
+      ...this.#groupOrder.buildWrites(),
     ]
   }
 
-  /** What was written is so: it is committed, or will not have been. */
-  teach(): void {
-    const beliefs = this.#beliefs
-    for (const { standing, stays, begins } of this.#written) {
-      beliefs.learn(standing)
-      const { id } = standing.lane
-      if (begins) this.#claims.begun(id)
-      else if (!stays) this.#claims.moved(id)
+  /**
+   * `updateCache` stores the written lanes in the cache. If they were not committed, the caller evicts them or the server
+   * rejects later appends.
+   */
+  updateCache(): void {
+    const cache = this.#cache
+    for (const { position, keepsPosition: stays, beginsRun: begins } of this.#lastWrites) {
+      cache.setLane(position)
+      const { id } = position.lane
+      if (begins) this.#deferredMoves.defer(id)
+      else if (!stays) this.#deferredMoves.remove(id)
     }
-    for (const id of this.#lanes.removed) {
-      beliefs.forget(id)
-      this.#claims.moved(id)
+    for (const id of this.#lanes.removedKeys) {
+      cache.removeLane(id)
+      this.#deferredMoves.remove(id)
     }
   }
 
-  forget(): void {
-    for (const { standing } of this.#written) this.#beliefs.forget(standing.lane.id)
+  evictFromCache(): void {
+    for (const { position } of this.#lastWrites) this.#cache.removeLane(position.lane.id)
   }
 }
 
-/** Of lanes in the order in which they stand. Those behind one that does not stand too early are due after it. */
-function earliest(lanes: Head['lanes']): { readonly due: Millis; readonly isSure: boolean } {
+/** `findEarliest` takes lanes in index order. Lanes behind one at its correct position are due after that one. */
+function findEarliest(lanes: LineHead['lanes']): { readonly due: Millis; readonly isSure: boolean } {
   let least = NEVER
   for (const { due, rings } of lanes) {
     least = Math.min(least, due)

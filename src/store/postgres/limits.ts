@@ -1,41 +1,55 @@
-// Limits and their tickets in a transaction. A limit is locked, whether or not it has a row: whoever wants one of its slots
-// stands behind the others.
+// `PostgresLimits` holds the limits of a transaction and their tickets. It locks a limit whether or not the limit has a row, so
+// callers that want a slot queue behind each other.
 import type { Millis } from '../../clock.ts'
-import { FRESH_LIMIT, type LimitState, type SlotPage } from '../../model/limit.ts'
-import type { LimitTable, TicketRow } from '../rules/tables.ts'
-import type { Locks } from './locks.ts'
-import { deleteBy, Keyed, Questions, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
-import { number, text, written, type Row } from './values.ts'
+import { INITIAL_LIMIT_STATE, type LimitState, type SlotPage } from '../../model/limit.ts'
+import type { LimitTable, TicketRow } from '../core/tables.ts'
+import type { AdvisoryLocks } from './locks.ts'
+import {
+  buildDelete,
+  RowCache,
+  QueryCache,
+  buildUpsert,
+  bindJson,
+  type Db,
+  type TransactionTable,
+  type Statement,
+} from './row-cache.ts'
+import { number, text, escapeText, type Row } from './values.ts'
 
 const TICKET = ['ticket', 'ord', 'at', 'used', 'limits']
 const TICKETS = TICKET.join(', ')
-const PUT_TICKET = upsert('tickets', TICKET, ['ticket'])
-const PUT_WAIT = upsert('waits', ['name', 'ord', 'at', 'ticket'], ['name', 'ord'])
-const PUT_LIMIT = upsert('limits', ['name', 'idle_at', 'state'], ['name'])
-const PUT_PAGE = upsert('limit_pages', ['name', 'n', 'upto', 'page'], ['name', 'n'])
+const PUT_TICKET = buildUpsert('tickets', TICKET, ['ticket'])
+const PUT_WAIT = buildUpsert('waits', ['name', 'ord', 'at', 'ticket'], ['name', 'ord'])
+const PUT_LIMIT = buildUpsert('limits', ['name', 'idle_at', 'state'], ['name'])
+const PUT_PAGE = buildUpsert('limit_pages', ['name', 'n', 'upto', 'page'], ['name', 'n'])
 const TICKETS_BY_NAME = `select ${TICKETS} from tickets where ticket = any($1)`
 const UNUSED = `select ${TICKET.map((column) => `t.${column}`).join(', ')} from waits w join tickets t on t.ticket = w.ticket
   where w.name = $1 order by w.ord`
+const PAGES = 'select n, page from limit_pages where name = $1 and n > $2 and n <= $3'
 const BEFORE = `select ${TICKETS} from tickets where at <= $1 order by at limit $2 for update skip locked`
 
-export class PostgresLimits implements LimitTable, Part {
-  readonly #locks: Locks
-  readonly #limits = new Keyed<LimitState>()
-  readonly #pages = new Keyed<SlotPage>()
-  readonly #tickets = new Keyed<TicketRow>()
-  /** All tickets that wait for these are known. */
+export class PostgresLimits implements LimitTable, TransactionTable {
+  readonly #locks: AdvisoryLocks
+  readonly #limits = new RowCache<LimitState>()
+  readonly #pages = new RowCache<SlotPage>()
+  readonly #tickets = new RowCache<TicketRow>()
+  /** The limits whose waiting tickets are all loaded. */
   readonly #waits = new Set<string>()
-  readonly #lacksWaits = new Set<string>()
-  readonly #before = new Questions<[at: Millis, n: number], readonly string[]>()
-  readonly #dropped = new Map<string, Millis>()
-  #forgetBefore: Millis | undefined
+  readonly #missingWaits = new Set<string>()
+  readonly #beforeQueries = new QueryCache<[at: Millis, n: number], readonly string[]>()
+  readonly #removedPages = new Map<string, Millis>()
+  /** The unused tickets of each limit, as the rules have left them. Built when first needed. */
+  #unused: Map<string, Map<string, TicketRow>> | undefined
+  /** How many pages of each limit the last load fetched at once. */
+  readonly #pagesAtOnce = new Map<string, number>()
+  #idleBefore: Millis | undefined
 
-  constructor(locks: Locks) {
+  constructor(locks: AdvisoryLocks) {
     this.#locks = locks
   }
 
   get(name: string): LimitState | undefined {
-    this.#locks.hold(`limit/${bucketOf(name)}`)
+    this.#locks.require(`limit/${getBucket(name)}`)
     return this.#limits.get(name)
   }
 
@@ -43,7 +57,7 @@ export class PostgresLimits implements LimitTable, Part {
     this.#limits.put(name, state)
   }
 
-  page(name: string, n: number): SlotPage | undefined {
+  getPage(name: string, n: number): SlotPage | undefined {
     return this.#pages.get(JSON.stringify([name, n]))
   }
 
@@ -51,36 +65,39 @@ export class PostgresLimits implements LimitTable, Part {
     this.#pages.put(JSON.stringify([name, n]), page)
   }
 
-  dropPages(name: string, before: Millis): void {
-    this.#dropped.set(name, before)
+  removePagesBefore(name: string, before: Millis): void {
+    this.#removedPages.set(name, before)
   }
 
-  forget(now: Millis): void {
-    this.#forgetBefore = now
+  forgetIdle(now: Millis): void {
+    this.#idleBefore = now
   }
 
-  ticket(ticket: string): TicketRow | undefined {
+  getTicket(ticket: string): TicketRow | undefined {
     return this.#tickets.get(ticket)
   }
 
   putTicket(row: TicketRow): void {
+    this.#removeWait(row.ticket)
     this.#tickets.put(row.ticket, row)
+    this.#addWait(row)
   }
 
   removeTicket(ticket: string): void {
-    // Known before it goes: it waits in more places than its own row.
+    // The ticket must be loaded before its removal, because it also waits under each of its limits.
     this.#tickets.get(ticket)
+    this.#removeWait(ticket)
     this.#tickets.remove(ticket)
   }
 
-  unused(name: string, upto: Millis): readonly TicketRow[] {
-    return this.#waiting(name)
+  findUnused(name: string, upto: Millis): readonly TicketRow[] {
+    return this.#findWaiting(name)
       .filter((row) => row.at <= upto)
       .toSorted((one, other) => one.order - other.order)
   }
 
-  lastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
-    const waiting = this.#waiting(name)
+  findLastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
+    const waiting = this.#findWaiting(name)
     const newest = waiting.reduce<TicketRow | undefined>(
       (last, row) => (last === undefined || row.order > last.order ? row : last),
       undefined,
@@ -89,118 +106,143 @@ export class PostgresLimits implements LimitTable, Part {
     return { ticket: newest.ticket, at: waiting.reduce((latest, row) => Math.max(latest, row.at), 0) }
   }
 
-  #waiting(name: string): readonly TicketRow[] {
-    if (!this.#waits.has(name)) this.#lacksWaits.add(name)
-    return [...this.#tickets.values()].filter((row) => !row.used && row.limits.some((limit) => limit.name === name))
+  #findWaiting(name: string): readonly TicketRow[] {
+    if (!this.#waits.has(name)) this.#missingWaits.add(name)
+    if (this.#unused === undefined) {
+      this.#unused = new Map()
+      for (const row of this.#tickets.values()) this.#addWait(row)
+    }
+    return [...(this.#unused.get(name)?.values() ?? [])]
   }
 
-  ticketsBefore(at: Millis, n: number): readonly TicketRow[] {
-    return (this.#before.ask(at, n) ?? []).flatMap((ticket) => this.#tickets.get(ticket) ?? [])
+  #addWait(row: TicketRow): void {
+    if (row.used || this.#unused === undefined) return
+    for (const { name } of row.limits) {
+      const tickets = this.#unused.get(name) ?? new Map<string, TicketRow>()
+      this.#unused.set(name, tickets.set(row.ticket, row))
+    }
   }
 
-  again(): void {
-    for (const rows of [this.#limits, this.#pages, this.#tickets, this.#before]) rows.again()
-    this.#lacksWaits.clear()
-    this.#dropped.clear()
-    this.#forgetBefore = undefined
+  #removeWait(ticket: string): void {
+    if (this.#unused === undefined) return
+    for (const { name } of this.#tickets.get(ticket)?.limits ?? []) this.#unused.get(name)?.delete(ticket)
   }
 
-  get isLacking(): boolean {
-    const parts = [this.#limits, this.#pages, this.#tickets, this.#before]
-    return parts.some((part) => part.isLacking) || this.#lacksWaits.size > 0
+  findTicketsBefore(at: Millis, n: number): readonly TicketRow[] {
+    return (this.#beforeQueries.get(at, n) ?? []).flatMap((ticket) => this.#tickets.get(ticket) ?? [])
+  }
+
+  resetPass(): void {
+    for (const rows of [this.#limits, this.#pages, this.#tickets, this.#beforeQueries]) rows.resetPass()
+    this.#missingWaits.clear()
+    this.#removedPages.clear()
+    this.#unused = undefined
+    this.#idleBefore = undefined
+  }
+
+  get hasMisses(): boolean {
+    const caches = [this.#limits, this.#pages, this.#tickets, this.#beforeQueries]
+    return caches.some((cache) => cache.hasMisses) || this.#missingWaits.size > 0
   }
 
   async load(db: Db): Promise<void> {
-    const names = this.#limits.lacking()
-    const tickets = this.#tickets.lacking()
-    const waits = [...this.#lacksWaits]
+    const names = this.#limits.takeMisses()
+    const tickets = this.#tickets.takeMisses()
+    const waits = [...this.#missingWaits]
     for (const name of names) this.#limits.load(name, undefined)
     for (const ticket of tickets) this.#tickets.load(ticket, undefined)
     for (const name of waits) this.#waits.add(name)
-    this.#lacksWaits.clear()
+    this.#missingWaits.clear()
     await Promise.all([
       names.length > 0 ? this.#loadLimits(db, names) : undefined,
-      ...this.#pages.lacking().map((key) => this.#loadPage(db, key)),
+      ...this.#pages.takeMisses().map((key) => this.#loadPage(db, key)),
       tickets.length > 0
-        ? db.rows(TICKETS_BY_NAME, [tickets.map(written)]).then((rows) => this.#loadRows(rows))
+        ? db.query(TICKETS_BY_NAME, [tickets.map(escapeText)]).then((rows) => this.#loadRows(rows))
         : undefined,
-      ...waits.map((name) => db.rows(UNUSED, [written(name)]).then((rows) => this.#loadRows(rows))),
-      this.#before.load(async (at, n) => this.#loadRows(await db.rows(BEFORE, [at, n]))),
+      ...waits.map((name) => db.query(UNUSED, [escapeText(name)]).then((rows) => this.#loadRows(rows))),
+      this.#beforeQueries.load(async (at, n) => this.#loadRows(await db.query(BEFORE, [at, n]))),
     ])
   }
 
   async #loadLimits(db: Db, names: readonly string[]): Promise<void> {
-    for (const [name, state] of await db.rows('select name, state from limits where name = any($1)', [
-      names.map(written),
+    for (const [name, state] of await db.query('select name, state from limits where name = any($1)', [
+      names.map(escapeText),
     ])) {
-      this.#limits.load(text(name), { ...FRESH_LIMIT, ...(JSON.parse(String(state)) as LimitState) })
+      this.#limits.load(text(name), { ...INITIAL_LIMIT_STATE, ...(JSON.parse(String(state)) as LimitState) })
     }
   }
 
+  /**
+   * `loadPage` also loads the pages before, twice as many with each load. Most calls need one page, but calls that need many
+   * must not load them one by one.
+   */
   async #loadPage(db: Db, key: string): Promise<void> {
     const [name, n] = JSON.parse(key) as [string, number]
-    const [row] = await db.rows('select page from limit_pages where name = $1 and n = $2', [written(name), n])
-    this.#pages.load(key, row === undefined ? undefined : (JSON.parse(String(row[0])) as SlotPage))
+    const most = this.#pagesAtOnce.get(name) ?? 1
+    this.#pagesAtOnce.set(name, 2 * most)
+    for (let page = n; page > n - most; page--) this.#pages.load(JSON.stringify([name, page]), undefined)
+    for (const [page, slots] of await db.query(PAGES, [escapeText(name), n - most, n]))
+      this.#pages.load(JSON.stringify([name, number(page)]), JSON.parse(String(slots)) as SlotPage)
   }
 
   #loadRows(rows: readonly Row[]): readonly string[] {
     return rows.map((row) => {
-      const ticket = ticketOf(row)
+      const ticket = toTicketRow(row)
       this.#tickets.load(ticket.ticket, ticket)
       return ticket.ticket
     })
   }
 
-  writes(): readonly Statement[] {
+  buildWrites(): readonly Statement[] {
     const limits = [...this.#limits.changes].flatMap(([name, state]) =>
       state === undefined
         ? []
-        : [{ name: written(name), idle_at: Math.ceil(state.idleAt), state: JSON.stringify(state) }],
+        : [{ name: escapeText(name), idle_at: Math.ceil(state.idleAt), state: JSON.stringify(state) }],
     )
     const pages = [...this.#pages.changes].flatMap(([key, page]) => {
       const [name, n] = JSON.parse(key) as [string, number]
       return page === undefined
         ? []
-        : [{ name: written(name), n, upto: page.slots.at(-1)?.at ?? 0, page: JSON.stringify(page) }]
+        : [{ name: escapeText(name), n, upto: page.slots.at(-1)?.at ?? 0, page: JSON.stringify(page) }]
     })
-    const dropped = [...this.#dropped].map(([name, before]): Statement => [
+    const removedPages = [...this.#removedPages].map(([name, before]): Statement => [
       'delete from limit_pages where name = $1 and upto < $2',
-      [written(name), before],
+      [escapeText(name), before],
     ])
-    const idle = this.#forgetBefore
+    const idle = this.#idleBefore
     return [
-      ...dropped,
-      ...withJson(PUT_LIMIT, limits),
-      ...withJson(PUT_PAGE, pages),
-      ...this.#ticketWrites(),
+      ...removedPages,
+      ...bindJson(PUT_LIMIT, limits),
+      ...bindJson(PUT_PAGE, pages),
+      ...this.#buildTicketWrites(),
       ...(idle === undefined ? [] : [IDLE_PAGES, IDLE].map((sql): Statement => [sql, [idle]])),
     ]
   }
 
-  #ticketWrites(): readonly Statement[] {
-    const { changes, kept, removed } = this.#tickets
-    const left = [...changes.keys()].flatMap((ticket) => waitsOf(this.#tickets.stored(ticket)))
+  #buildTicketWrites(): readonly Statement[] {
+    const { changes, changedRows: kept, removedKeys: removed } = this.#tickets
+    const oldWaits = [...changes.keys()].flatMap((ticket) => toWaitColumns(this.#tickets.stored(ticket)))
     const rows = kept.map(({ ticket, order, at, used, limits }) => ({
-      ticket: written(ticket),
+      ticket: escapeText(ticket),
       ord: order,
       at,
       used,
       limits: JSON.stringify(limits),
     }))
-    const waitNoMore: Statement = [WAITS_NO_MORE, [left.map((wait) => wait.name), left.map((wait) => wait.ord)]]
+    const deleteWaits: Statement = [DELETE_WAITS, [oldWaits.map((wait) => wait.name), oldWaits.map((wait) => wait.ord)]]
     return [
-      ...deleteBy('tickets where ticket', removed.map(written)),
-      ...withJson(PUT_TICKET, rows),
-      ...(left.length > 0 ? [waitNoMore] : []),
-      ...withJson(PUT_WAIT, kept.flatMap(waitsOf)),
+      ...buildDelete('tickets where ticket', removed.map(escapeText)),
+      ...bindJson(PUT_TICKET, rows),
+      ...(oldWaits.length > 0 ? [deleteWaits] : []),
+      ...bindJson(PUT_WAIT, kept.flatMap(toWaitColumns)),
     ]
   }
 }
 
-/** A call may be for a limit of each of a thousand keys, and a server has room for so many locks only. */
+/** Limits share this many locks. A call may use the limits of a thousand keys, and a server has room for few locks. */
 const BUCKETS = 256
 
-function bucketOf(name: string): number {
+function getBucket(name: string): number {
   let mixed = 0
   for (let at = 0; at < name.length; at++) mixed = (Math.imul(mixed, 31) + name.charCodeAt(at)) >>> 0
   return mixed % BUCKETS
@@ -208,20 +250,22 @@ function bucketOf(name: string): number {
 
 const IDLE_PAGES = 'delete from limit_pages where name in (select name from limits where idle_at <= $1)'
 const IDLE = 'delete from limits where idle_at <= $1'
-const WAITS_NO_MORE =
+const DELETE_WAITS =
   'delete from waits w using unnest($1::text[], $2::bigint[]) as g (name, ord) where w.name = g.name and w.ord = g.ord'
 
-function waitsOf(row: TicketRow | undefined): readonly { name: string; ord: number; at: number; ticket: string }[] {
+function toWaitColumns(
+  row: TicketRow | undefined,
+): readonly { name: string; ord: number; at: number; ticket: string }[] {
   if (row === undefined || row.used) return []
   return row.limits.map(({ name }) => ({
-    name: written(name),
+    name: escapeText(name),
     ord: row.order,
     at: row.at,
-    ticket: written(row.ticket),
+    ticket: escapeText(row.ticket),
   }))
 }
 
-function ticketOf(row: Row): TicketRow {
+function toTicketRow(row: Row): TicketRow {
   return {
     ticket: text(row[0]),
     order: number(row[1]),

@@ -1,6 +1,6 @@
-// Rows as the server keeps them: an array of a composite type in its binary form. As texts, an array for each column, they
-// cost the server twice as much to read and to put together again.
-import type { ColumnType, Columns, WrittenRow } from './columns.ts'
+// `encodeRows` encodes rows as an array of a composite type in the server's binary format. As one text array per column, the
+// server needs twice as long to read the columns and combine them again.
+import type { ColumnType, ColumnTypes, RowValues } from './columns.ts'
 import type { Value } from './values.ts'
 
 const OIDS: Readonly<Record<ColumnType, number>> = {
@@ -13,90 +13,93 @@ const OIDS: Readonly<Record<ColumnType, number>> = {
   'text[]': 1009,
   'bigint[]': 1016,
 }
-/** Types that are not the server's own have another number in each database: it does not insist on it. */
-const AS_THE_STATEMENT_SAYS = 0
+/** User-defined types have another OID in each database. The server accepts 0 for them. */
+const UNSPECIFIED_OID = 0
 const PAGE = 65_536
-/** What a row of unusual size made it grow to is not kept. */
-const PAGE_KEPT = 4_194_304
-/** Shorter texts are written sooner than they are handed over. */
+/** A page that an unusually large row has grown beyond this size is released. */
+const MAX_PAGE_KEPT = 4_194_304
+/** For shorter texts, a loop in JavaScript is faster than a call of `Buffer.write`. */
 const SHORT = 64
 const HIGH = 2 ** 32
 
 let page = Buffer.allocUnsafeSlow(PAGE)
 let end = 0
 
-export function bytesOf(rows: readonly WrittenRow[], columns: Columns): Buffer {
+export function encodeRows(rows: readonly RowValues[], columns: ColumnTypes): Buffer {
   const fields = Object.entries(columns).map(([name, type]) => ({ name, type, oid: OIDS[type] }))
   end = 0
-  beginArray(rows.length, AS_THE_STATEMENT_SAYS)
+  beginArray(rows.length, UNSPECIFIED_OID)
   for (const row of rows) {
     const start = beginValue()
-    int32(fields.length)
+    writeInt32(fields.length)
     for (const { name, type, oid } of fields) {
-      int32(oid)
-      put(type, row[name] ?? null)
+      writeInt32(oid)
+      writeValue(type, row[name] ?? null)
     }
     endValue(start)
   }
   const made = Buffer.from(page.subarray(0, end))
-  if (page.length > PAGE_KEPT) page = Buffer.allocUnsafeSlow(PAGE)
+  if (page.length > MAX_PAGE_KEPT) page = Buffer.allocUnsafeSlow(PAGE)
   return made
 }
 
-function put(type: ColumnType, value: Value): void {
-  if (value === null) return int32(-1)
+function writeValue(type: ColumnType, value: Value): void {
+  if (value === null) return writeInt32(-1)
   switch (type) {
     case 'bigint':
-      if (!Number.isSafeInteger(value)) throw noSuch(type, value)
-      int32(8)
-      return int64(value as number)
+      if (!Number.isSafeInteger(value)) throw invalidValue(type, value)
+      writeInt32(8)
+      return writeInt64(value as number)
     case 'int':
-      if (value !== ((value as number) | 0)) throw noSuch(type, value)
-      int32(4)
-      return int32(value)
+      if (value !== ((value as number) | 0)) throw invalidValue(type, value)
+      writeInt32(4)
+      return writeInt32(value)
     case 'smallint':
-      if (value !== ((value as number) << 16) >> 16) throw noSuch(type, value)
-      int32(2)
-      return int16(value)
+      if (value !== ((value as number) << 16) >> 16) throw invalidValue(type, value)
+      writeInt32(2)
+      return writeInt16(value)
     case 'boolean':
-      int32(1)
-      return int8(value === true ? 1 : 0)
+      writeInt32(1)
+      return writeInt8(value === true ? 1 : 0)
     case 'text':
-      return text(value as string)
+      return writeText(value as string)
     case 'bytea':
-      if (!(value instanceof Uint8Array)) throw noSuch(type, value)
-      return bytes(value)
+      if (!(value instanceof Uint8Array)) throw invalidValue(type, value)
+      return writeBytes(value)
     case 'text[]':
-      return array('text', value as readonly string[])
+      return writeArray('text', value as readonly string[])
     case 'bigint[]':
-      return array('bigint', value as readonly number[])
+      return writeArray('bigint', value as readonly number[])
   }
 }
 
-function noSuch(type: ColumnType, value: Value): RangeError {
+function invalidValue(type: ColumnType, value: Value): RangeError {
   return new RangeError(`${String(value)} is no ${type}`)
 }
 
-function array(type: 'text' | 'bigint', values: readonly (string | number)[]): void {
+function writeArray(type: 'text' | 'bigint', values: readonly (string | number)[]): void {
   const start = beginValue()
   beginArray(values.length, OIDS[type])
-  for (const value of values) put(type, value)
+  for (const value of values) writeValue(type, value)
   endValue(start)
 }
 
-/** Its dimensions, whether anything in it may be null, what it is of; of its one dimension the length and the first number. */
+/**
+ * The header of an array: the number of dimensions, whether it contains nulls, the element type, then length and lower bound of
+ * its one dimension.
+ */
 function beginArray(length: number, oid: number): void {
-  int32(length === 0 ? 0 : 1)
-  int32(0)
-  int32(oid)
+  writeInt32(length === 0 ? 0 : 1)
+  writeInt32(0)
+  writeInt32(oid)
   if (length === 0) return
-  int32(length)
-  int32(1)
+  writeInt32(length)
+  writeInt32(1)
 }
 
-/** Before each value goes how long it is. */
+/** `beginValue` reserves the length that precedes each value; `endValue` fills it in. */
 function beginValue(): number {
-  int32(0)
+  writeInt32(0)
   return end
 }
 
@@ -104,16 +107,16 @@ function endValue(start: number): void {
   page.writeInt32BE(end - start, start - 4)
 }
 
-function text(value: string): void {
-  reserve(4 + 3 * value.length)
+function writeText(value: string): void {
+  ensureCapacity(4 + 3 * value.length)
   const start = end + 4
-  const length = (value.length <= SHORT ? ascii(value, start) : undefined) ?? page.write(value, start)
+  const length = (value.length <= SHORT ? tryWriteAscii(value, start) : undefined) ?? page.write(value, start)
   page.writeInt32BE(length, end)
   end = start + length
 }
 
-/** Undefined where it is not plain. */
-function ascii(value: string, start: number): number | undefined {
+/** `tryWriteAscii` returns undefined if the text is not ASCII. */
+function tryWriteAscii(value: string, start: number): number | undefined {
   for (let at = 0; at < value.length; at++) {
     const code = value.charCodeAt(at)
     if (code > 127) return undefined
@@ -122,20 +125,20 @@ function ascii(value: string, start: number): number | undefined {
   return value.length
 }
 
-function bytes(value: Uint8Array): void {
-  int32(value.length)
-  reserve(value.length)
+function writeBytes(value: Uint8Array): void {
+  writeInt32(value.length)
+  ensureCapacity(value.length)
   page.set(value, end)
   end += value.length
 }
 
-function int64(value: number): void {
-  int32(Math.floor(value / HIGH))
-  int32(value % HIGH)
+function writeInt64(value: number): void {
+  writeInt32(Math.floor(value / HIGH))
+  writeInt32(value % HIGH)
 }
 
-function int32(value: number): void {
-  reserve(4)
+function writeInt32(value: number): void {
+  ensureCapacity(4)
   const bits = value | 0
   page[end++] = bits >>> 24
   page[end++] = bits >>> 16
@@ -143,18 +146,18 @@ function int32(value: number): void {
   page[end++] = bits
 }
 
-function int16(value: number): void {
-  reserve(2)
+function writeInt16(value: number): void {
+  ensureCapacity(2)
   page[end++] = value >>> 8
   page[end++] = value
 }
 
-function int8(value: number): void {
-  reserve(1)
+function writeInt8(value: number): void {
+  ensureCapacity(1)
   page[end++] = value
 }
 
-function reserve(more: number): void {
+function ensureCapacity(more: number): void {
   if (end + more <= page.length) return
   const grown = Buffer.allocUnsafeSlow(Math.max(2 * page.length, end + more))
   page.copy(grown, 0, 0, end)

@@ -1,13 +1,13 @@
-// Finished runs in a transaction: written once, when they are over.
+// `PostgresRuns` holds the finished runs of a transaction. A run is written once, when it has ended.
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
-import type { RunRow, RunTable } from '../rules/tables.ts'
-import { isPlain, runNumber } from '../rules/work.ts'
-import { insertInto, rowsOf, rowType, withRows, type RowType, type WrittenRow } from './columns.ts'
-import { deleteBy, Keyed, Questions, type Db, type Part, type Statement } from './part.ts'
-import { bytes, number, numbers, text, written, type Row } from './values.ts'
+import type { RunRow, RunTable } from '../core/tables.ts'
+import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
+import { buildInsert, unnestRows, defineRowType, bindRows, type RowType, type RowValues } from './columns.ts'
+import { buildDelete, RowCache, QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import { bytes, number, numbers, text, escapeText, type Row } from './values.ts'
 
-export const ADD_RUNS: RowType = rowType('add_runs', {
+export const ADD_RUNS: RowType = defineRowType('add_runs', {
   n: 'bigint',
   parent: 'text',
   lane: 'text',
@@ -25,9 +25,9 @@ export const ADD_RUNS: RowType = rowType('add_runs', {
 })
 const RUN = Object.keys(ADD_RUNS.columns)
 export const RUN_COLUMNS: string = RUN.join(', ')
-const ADD_RUN = insertInto('runs', ADD_RUNS)
-/** Of most runs there is nothing else to say. */
-export const ADD_PLAIN_RUNS: RowType = rowType('add_plain_runs', {
+const ADD_RUN = buildInsert('runs', ADD_RUNS)
+/** `ADD_PLAIN_RUNS` has the columns that differ between plain runs; most runs are plain. */
+export const ADD_PLAIN_RUNS: RowType = defineRowType('add_plain_runs', {
   n: 'bigint',
   lane: 'text',
   flow: 'text',
@@ -37,8 +37,11 @@ export const ADD_PLAIN_RUNS: RowType = rowType('add_plain_runs', {
   events: 'bigint[]',
 })
 const ADD_PLAIN_RUN = `insert into runs (n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events)
-  select n, '', lane, flow, key, '', 'done', '', started, ended, 0, 0, events from ${rowsOf(ADD_PLAIN_RUNS, 'v')}`
-/** A dead letter that runs again has the same number: its newest record stands. To look for the old one costs as much as to write. */
+  select n, '', lane, flow, key, '', 'done', '', started, ended, 0, 0, events from ${unnestRows(ADD_PLAIN_RUNS, 'v')}`
+/**
+ * A dead letter that runs again keeps its run number, and its newest record replaces the old one. Looking for the old record
+ * would cost as much as writing it.
+ */
 const PUT_RUN = `${ADD_RUN}
   on conflict (n) do update set ${RUN.slice(1)
     .map(
@@ -49,85 +52,85 @@ const PUT_RUN = `${ADD_RUN}
 const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2`
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
 
-export class PostgresRuns implements RunTable, Part {
+export class PostgresRuns implements RunTable, TransactionTable {
   readonly #name: string
-  readonly #runs = new Keyed<RunRow>()
-  readonly #firsts = new Set<string>()
-  readonly #lists = new Questions<[sql: string, values: readonly (string | number)[]], readonly string[]>()
+  readonly #runs = new RowCache<RunRow>()
+  readonly #firstRecords = new Set<string>()
+  readonly #queries = new QueryCache<[sql: string, values: readonly (string | number)[]], readonly string[]>()
 
-  /** `name`: of the store, with which its runs' ids begin. */
+  /** `name` is the name of the store, the prefix of its run ids. */
   constructor(name: string) {
     this.#name = name
   }
 
   put(run: RunRow, isFirst: boolean): void {
     this.#runs.put(run.id, run)
-    if (isFirst) this.#firsts.add(run.id)
-    else this.#firsts.delete(run.id)
+    if (isFirst) this.#firstRecords.add(run.id)
+    else this.#firstRecords.delete(run.id)
   }
 
   remove(id: string): void {
     this.#runs.remove(id)
   }
 
-  ofLane(lane: LaneId, n: number): readonly RunRow[] {
-    const stored = this.#list(OF_LANE, [lane, n])
-    const fresh = this.#runs.kept.filter((run) => run.lane === lane && this.#runs.stored(run.id) === undefined)
+  findByLane(lane: LaneId, n: number): readonly RunRow[] {
+    const stored = this.#readList(OF_LANE, [lane, n])
+    const fresh = this.#runs.changedRows.filter((run) => run.lane === lane && this.#runs.stored(run.id) === undefined)
     return [...stored, ...fresh].slice(0, n)
   }
 
-  oldest(after: number, n: number): readonly RunRow[] {
-    return this.#list(OLDEST, [after, n])
+  findOldest(after: number, n: number): readonly RunRow[] {
+    return this.#readList(OLDEST, [after, n])
   }
 
-  #list(sql: string, values: readonly (string | number)[]): readonly RunRow[] {
-    return (this.#lists.ask(sql, values) ?? []).flatMap((id) => this.#runs.get(id) ?? [])
+  #readList(sql: string, values: readonly (string | number)[]): readonly RunRow[] {
+    return (this.#queries.get(sql, values) ?? []).flatMap((id) => this.#runs.get(id) ?? [])
   }
 
-  again(): void {
-    this.#runs.again()
-    this.#firsts.clear()
-    this.#lists.again()
+  resetPass(): void {
+    this.#runs.resetPass()
+    this.#firstRecords.clear()
+    this.#queries.resetPass()
   }
 
-  get isLacking(): boolean {
-    return this.#lists.isLacking
+  get hasMisses(): boolean {
+    return this.#queries.hasMisses
   }
 
   async load(db: Db): Promise<void> {
-    await this.#lists.load(async (sql, values) =>
-      (await db.rows(sql, values)).map((row) => {
-        const run = runOf(row, this.#name)
+    await this.#queries.load(async (sql, values) =>
+      (await db.query(sql, values)).map((row) => {
+        const run = toRunRow(row, this.#name)
         this.#runs.load(run.id, run)
         return run.id
       }),
     )
   }
 
-  writes(): readonly Statement[] {
-    const { kept, removed } = this.#runs
-    const plain: WrittenRow[] = []
-    const firsts: WrittenRow[] = []
-    const others: WrittenRow[] = []
+  buildWrites(): readonly Statement[] {
+    const { changedRows: kept, removedKeys: removed } = this.#runs
+    const plain: RowValues[] = []
+    const firsts: RowValues[] = []
+    const others: RowValues[] = []
     for (const run of kept) {
-      if (!this.#firsts.has(run.id)) others.push(runRow(run))
-      else if (isPlain(run)) plain.push(plainRunRow(run))
-      else firsts.push(runRow(run))
+      if (!this.#firstRecords.has(run.id)) others.push(toRunColumns(run))
+      else if (isPlainRun(run)) plain.push(toPlainRunColumns(run))
+      else firsts.push(toRunColumns(run))
     }
     return [
-      ...deleteBy('runs where n', removed.map(runNumber)),
-      ...withRows(ADD_PLAIN_RUN, ADD_PLAIN_RUNS, plain),
-      ...withRows(ADD_RUN, ADD_RUNS, firsts),
-      ...withRows(PUT_RUN, ADD_RUNS, others),
+      ...buildDelete('runs where n', removed.map(parseRunNumber)),
+      ...bindRows(ADD_PLAIN_RUN, ADD_PLAIN_RUNS, plain),
+      ...bindRows(ADD_RUN, ADD_RUNS, firsts),
+      ...bindRows(PUT_RUN, ADD_RUNS, others),
     ]
   }
 }
 
-function plainRunRow(run: RunRow): WrittenRow {
+function toPlainRunColumns(run: RunRow): RowValues {
   return {
-    n: runNumber(run.id),
+    n: parseRunNumber(run.id),
     lane: run.lane,
-    flow: written(run.flow),
+    flow: escapeText(run.flow),
     key: Buffer.from(run.key),
     started: run.started,
     ended: run.ended,
@@ -135,20 +138,20 @@ function plainRunRow(run: RunRow): WrittenRow {
   }
 }
 
-function runRow(run: RunRow): WrittenRow {
+function toRunColumns(run: RunRow): RowValues {
   return {
-    ...plainRunRow(run),
+    ...toPlainRunColumns(run),
     parent: run.parent,
-    tenant: written(run.tenant),
+    tenant: escapeText(run.tenant),
     kind: run.kind,
-    reason: written(run.reason),
+    reason: escapeText(run.reason),
     tries: run.tries,
     lapses: run.lapses,
     attempts: run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
   }
 }
 
-export function runOf(row: Row, store: string): RunRow {
+export function toRunRow(row: Row, store: string): RunRow {
   return {
     id: `${store}-${number(row[0]).toString(36)}`,
     parent: text(row[1]),

@@ -1,12 +1,21 @@
-// The small tables in a transaction: processes, permits, pauses, pressure, replays.
+// `PostgresSmallTables` holds the small tables of a transaction: processes, permits, pauses, adaptive windows (`pressure`) and
+// replays.
 import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/pressure.ts'
-import type { PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
-import type { Locks } from './locks.ts'
-import { deleteBy, Keyed, upsert, withJson, type Db, type Part, type Statement } from './part.ts'
-import { number, text, written, type Row } from './values.ts'
+import type { PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
+import type { AdvisoryLocks } from './locks.ts'
+import {
+  buildDelete,
+  RowCache,
+  buildUpsert,
+  bindJson,
+  type Db,
+  type TransactionTable,
+  type Statement,
+} from './row-cache.ts'
+import { number, text, escapeText, type Row } from './values.ts'
 
-interface Permit {
+interface PermitRow {
   readonly name: string
   readonly process: string
   readonly n: number
@@ -15,34 +24,38 @@ interface Permit {
 
 const PUT_PROCESS = `insert into processes (id, at, request, answer) values ($1, $2, $3, $4)
   on conflict (id) do update set at = excluded.at, request = excluded.request, answer = excluded.answer`
-/** Both are asked for by every turn. */
+/** Every settle-and-claim call reads both tables, so one statement does. */
 const PROCESSES_AND_PAUSES = `select id, at, request, null, null from processes where id = any($1)
   union all select flow, since, null, reason, by from pauses where flow = any($2)`
-const PUT_PERMIT = upsert('permits', ['name', 'process', 'n', 'until'], ['name', 'process'])
-const PUT_PAUSE = upsert('pauses', ['flow', 'reason', 'by', 'since'], ['flow'])
-const PUT_PRESSURE = upsert('pressure', ['flow', 'level', 'at', 'raised_at'], ['flow'])
-const PUT_REPLAY = upsert('replays', ['replay', 'event', 'at'], ['replay', 'event'])
+const PUT_PERMIT = buildUpsert('permits', ['name', 'process', 'n', 'until'], ['name', 'process'])
+/** A process that is renewing a permit at this time keeps it: the delete skips locked rows. */
+const FORGET_PERMITS = `delete from permits where (name, process) in
+  (select name, process from permits where until <= $1 for update skip locked)`
+const PUT_PAUSE = buildUpsert('pauses', ['flow', 'reason', 'by', 'since'], ['flow'])
+const PUT_PRESSURE = buildUpsert('pressure', ['flow', 'level', 'at', 'raised_at'], ['flow'])
+const PUT_REPLAY = buildUpsert('replays', ['replay', 'event', 'at'], ['replay', 'event'])
 
-export class PostgresSmall implements SmallTables, Part {
-  readonly #locks: Locks
-  readonly #processes = new Keyed<ProcessRow>()
-  readonly #answers = new Keyed<string>()
-  readonly #permits = new Keyed<Permit>()
+export class PostgresSmallTables implements SmallTables, TransactionTable {
+  readonly #locks: AdvisoryLocks
+  readonly #processes = new RowCache<ProcessRow>()
+  readonly #answers = new RowCache<string>()
+  readonly #permits = new RowCache<PermitRow>()
   readonly #permitNames = new Set<string>()
-  readonly #lacksNames = new Set<string>()
-  readonly #pauses = new Keyed<PauseRow>()
-  readonly #pressure = new Keyed<Pressure>()
-  readonly #replays = new Keyed<Millis>()
+  readonly #missingPermitNames = new Set<string>()
+  readonly #pauses = new RowCache<PauseRow>()
+  readonly #pressure = new RowCache<Pressure>()
+  readonly #replays = new RowCache<Millis>()
   #processesBefore: Millis | undefined
+  #permitsBefore: Millis | undefined
   #replaysBefore: Millis | undefined
 
-  constructor(locks: Locks) {
+  constructor(locks: AdvisoryLocks) {
     this.#locks = locks
   }
 
-  /** A request that is repeated while the first one is still under way waits for it. */
-  process(id: string): ProcessRow | undefined {
-    this.#locks.hold(`process/${id}`)
+  /** A repeated request waits for the lock while the first one is still running. */
+  getProcess(id: string): ProcessRow | undefined {
+    this.#locks.require(`process/${id}`)
     return this.#processes.get(id)
   }
 
@@ -54,9 +67,9 @@ export class PostgresSmall implements SmallTables, Part {
     this.#processesBefore = before
   }
 
-  permits(name: string): readonly Permit[] {
-    this.#locks.hold(`permits/${name}`)
-    if (!this.#permitNames.has(name)) this.#lacksNames.add(name)
+  findPermits(name: string): readonly PermitRow[] {
+    this.#locks.require(`permits/${name}`)
+    if (!this.#permitNames.has(name)) this.#missingPermitNames.add(name)
     return [...this.#permits.values()].filter((permit) => permit.name === name)
   }
 
@@ -66,20 +79,24 @@ export class PostgresSmall implements SmallTables, Part {
 
   removePermit(name: string, process: string): void {
     const key = JSON.stringify([name, process])
-    if (this.#permits.knows(key)) this.#permits.remove(key)
+    if (this.#permits.isLoaded(key)) this.#permits.remove(key)
   }
 
-  pauseOf(flow: string): PauseRow | undefined {
+  forgetPermits(before: Millis): void {
+    this.#permitsBefore = before
+  }
+
+  getPause(flow: string): PauseRow | undefined {
     return this.#pauses.get(flow)
   }
 
   putPause(flow: string, pause: PauseRow | undefined): void {
-    this.#locks.hold(`pause/${flow}`)
+    this.#locks.require(`pause/${flow}`)
     if (pause === undefined) this.#pauses.remove(flow)
     else this.#pauses.put(flow, pause)
   }
 
-  pressure(flow: string): Pressure | undefined {
+  getPressure(flow: string): Pressure | undefined {
     return this.#pressure.get(flow)
   }
 
@@ -87,8 +104,8 @@ export class PostgresSmall implements SmallTables, Part {
     this.#pressure.put(flow, pressure)
   }
 
-  /** The event's row is locked by then: two who replay it at once come one after the other. */
-  replayedBefore(replay: string, event: number, now: Millis): boolean {
+  /** The event's row is already locked, so two replays of the same event run one after the other. */
+  markReplayed(replay: string, event: number, now: Millis): boolean {
     const key = JSON.stringify([replay, event])
     if (this.#replays.get(key) !== undefined) return true
     this.#replays.put(key, now)
@@ -99,27 +116,28 @@ export class PostgresSmall implements SmallTables, Part {
     this.#replaysBefore = before
   }
 
-  again(): void {
-    for (const rows of this.#keyed) rows.again()
-    this.#lacksNames.clear()
+  resetPass(): void {
+    for (const rows of this.#caches) rows.resetPass()
+    this.#missingPermitNames.clear()
     this.#processesBefore = undefined
+    this.#permitsBefore = undefined
     this.#replaysBefore = undefined
   }
 
-  get #keyed(): readonly Pick<Keyed<unknown>, 'again' | 'isLacking'>[] {
+  get #caches(): readonly Pick<RowCache<unknown>, 'resetPass' | 'hasMisses'>[] {
     return [this.#processes, this.#answers, this.#permits, this.#pauses, this.#pressure, this.#replays]
   }
 
-  get isLacking(): boolean {
-    return this.#keyed.some((rows) => rows.isLacking) || this.#lacksNames.size > 0
+  get hasMisses(): boolean {
+    return this.#caches.some((rows) => rows.hasMisses) || this.#missingPermitNames.size > 0
   }
 
   async load(db: Db): Promise<void> {
-    const one = async <T>(rows: Keyed<T>, sql: string, read: (row: Row) => T): Promise<void> => {
-      const keys = rows.lacking()
+    const one = async <T>(rows: RowCache<T>, sql: string, read: (row: Row) => T): Promise<void> => {
+      const keys = rows.takeMisses()
       if (keys.length === 0) return
       for (const key of keys) rows.load(key, undefined)
-      for (const row of await db.rows(sql, [keys.map(written)])) rows.load(text(row[0]), read(row))
+      for (const row of await db.query(sql, [keys.map(escapeText)])) rows.load(text(row[0]), read(row))
     }
     await Promise.all([
       this.#loadProcessesAndPauses(db),
@@ -130,29 +148,35 @@ export class PostgresSmall implements SmallTables, Part {
         raisedAt: number(row[3]),
       })),
       this.#loadPermits(db),
-      ...this.#replays.lacking().map(async (key) => {
+      ...this.#replays.takeMisses().map(async (key) => {
         const [replay, event] = JSON.parse(key) as [string, number]
-        const [row] = await db.rows('select at from replays where replay = $1 and event = $2', [written(replay), event])
+        const [row] = await db.query('select at from replays where replay = $1 and event = $2', [
+          escapeText(replay),
+          event,
+        ])
         this.#replays.load(key, row === undefined ? undefined : number(row[0]))
       }),
     ])
   }
 
   async #loadProcessesAndPauses(db: Db): Promise<void> {
-    const processes = this.#processes.lacking()
-    const pauses = this.#pauses.lacking()
+    const processes = this.#processes.takeMisses()
+    const pauses = this.#pauses.takeMisses()
     if (processes.length === 0 && pauses.length === 0) return
     for (const id of processes) this.#processes.load(id, undefined)
     for (const flow of pauses) this.#pauses.load(flow, undefined)
-    for (const row of await db.rows(PROCESSES_AND_PAUSES, [processes.map(written), pauses.map(written)])) {
+    for (const row of await db.query(PROCESSES_AND_PAUSES, [processes.map(escapeText), pauses.map(escapeText)])) {
       const [name, since, request, reason, by] = row
-      if (request !== null) this.#processes.load(text(name), this.#processOf(row))
+      if (request !== null) this.#processes.load(text(name), this.#toProcessRow(row))
       else this.#pauses.load(text(name), { reason: text(reason), by: text(by), since: number(since) })
     }
   }
 
-  /** The answer is as long as a turn has lanes, and wanted only by who repeats a turn. */
-  #processOf(row: Row): ProcessRow {
+  /**
+   * The stored reply grows with the number of lanes in the call, and only a repeated call needs it. So it is loaded on first
+   * access.
+   */
+  #toProcessRow(row: Row): ProcessRow {
     const answers = this.#answers
     return {
       at: number(row[1]),
@@ -164,10 +188,10 @@ export class PostgresSmall implements SmallTables, Part {
   }
 
   async #loadPermits(db: Db): Promise<void> {
-    const names = [...this.#lacksNames]
+    const names = [...this.#missingPermitNames]
     if (names.length === 0) return
-    for (const row of await db.rows('select name, process, n, until from permits where name = any($1)', [
-      names.map(written),
+    for (const row of await db.query('select name, process, n, until from permits where name = any($1)', [
+      names.map(escapeText),
     ])) {
       const permit = { name: text(row[0]), process: text(row[1]), n: number(row[2]), until: number(row[3]) }
       this.#permits.load(JSON.stringify([permit.name, permit.process]), permit)
@@ -175,45 +199,46 @@ export class PostgresSmall implements SmallTables, Part {
     for (const name of names) this.#permitNames.add(name)
   }
 
-  writes(): readonly Statement[] {
+  buildWrites(): readonly Statement[] {
     const processes = [...this.#processes.changes].flatMap(([id, row]): readonly Statement[] =>
-      row === undefined ? [] : [[PUT_PROCESS, [written(id), row.at, row.request, row.answer]]],
+      row === undefined ? [] : [[PUT_PROCESS, [escapeText(id), row.at, row.request, row.answer]]],
     )
-    const permits = this.#permits.kept.map((permit) => ({
+    const permits = this.#permits.changedRows.map((permit) => ({
       ...permit,
-      name: written(permit.name),
-      process: written(permit.process),
+      name: escapeText(permit.name),
+      process: escapeText(permit.process),
     }))
     const pauses = [...this.#pauses.changes].flatMap(([flow, pause]) =>
       pause === undefined
         ? []
-        : [{ flow: written(flow), reason: written(pause.reason), by: written(pause.by), since: pause.since }],
+        : [{ flow: escapeText(flow), reason: escapeText(pause.reason), by: escapeText(pause.by), since: pause.since }],
     )
     const pressure = [...this.#pressure.changes].flatMap(([flow, row]) =>
-      row === undefined ? [] : [{ flow: written(flow), level: row.level, at: row.at, raised_at: row.raisedAt }],
+      row === undefined ? [] : [{ flow: escapeText(flow), level: row.level, at: row.at, raised_at: row.raisedAt }],
     )
     const replays = [...this.#replays.changes].flatMap(([key, at]) => {
       const [replay, event] = JSON.parse(key) as [string, number]
-      return at === undefined ? [] : [{ replay: written(replay), event, at }]
+      return at === undefined ? [] : [{ replay: escapeText(replay), event, at }]
     })
-    const givenBack = this.#permits.removed.map((key): Statement => {
+    const givenBack = this.#permits.removedKeys.map((key): Statement => {
       const [name = '', process = ''] = JSON.parse(key) as readonly string[]
-      return ['delete from permits where name = $1 and process = $2', [written(name), written(process)]]
+      return ['delete from permits where name = $1 and process = $2', [escapeText(name), escapeText(process)]]
     })
     return [
       ...processes,
       ...givenBack,
-      ...withJson(PUT_PERMIT, permits),
-      ...withJson(PUT_PAUSE, pauses),
-      ...deleteBy('pauses where flow', this.#pauses.removed.map(written)),
-      ...withJson(PUT_PRESSURE, pressure),
-      ...withJson(PUT_REPLAY, replays),
-      ...upTo('delete from processes where at <= $1', this.#processesBefore),
-      ...upTo('delete from replays where at <= $1', this.#replaysBefore),
+      ...bindJson(PUT_PERMIT, permits),
+      ...bindJson(PUT_PAUSE, pauses),
+      ...buildDelete('pauses where flow', this.#pauses.removedKeys.map(escapeText)),
+      ...bindJson(PUT_PRESSURE, pressure),
+      ...bindJson(PUT_REPLAY, replays),
+      ...buildDeleteUpTo('delete from processes where at <= $1', this.#processesBefore),
+      ...buildDeleteUpTo(FORGET_PERMITS, this.#permitsBefore),
+      ...buildDeleteUpTo('delete from replays where at <= $1', this.#replaysBefore),
     ]
   }
 }
 
-function upTo(sql: string, moment: Millis | undefined): readonly Statement[] {
-  return moment === undefined ? [] : [[sql, [moment]]]
+function buildDeleteUpTo(sql: string, before: Millis | undefined): readonly Statement[] {
+  return before === undefined ? [] : [[sql, [before]]]
 }

@@ -1,75 +1,78 @@
-// The tables of the store as one transaction has them: what is at hand, what is lacking, and what was changed.
+// `PostgresTables` holds the tables of the store as one transaction sees them: loaded rows, misses and changes.
 import type { Millis } from '../../clock.ts'
-import type { Identity, LaneId } from '../../model/identity.ts'
+import type { EventIdentity, LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
-import type { PlacedEvent, PlaceRow, Tables } from '../rules/tables.ts'
-import type { Beliefs } from './beliefs.ts'
+import type { PlacedEvent, WaitingPlacement, Tables } from '../core/tables.ts'
+import type { OptimisticCache } from './optimistic-cache.ts'
 import { PostgresDocs } from './docs.ts'
 import { PostgresEvents } from './events.ts'
 import { PostgresLanes } from './lanes.ts'
-import { PostgresLetters } from './letters.ts'
+import { PostgresDeadLetters } from './dead-letters.ts'
 import { PostgresLimits } from './limits.ts'
-import type { LineFloors } from './line-floors.ts'
-import { Locks } from './locks.ts'
-import { PostgresMarks } from './marks.ts'
-import { Numbers } from './numbers.ts'
+import type { ScanStarts } from './scan-start.ts'
+import { AdvisoryLocks } from './locks.ts'
+import { PostgresUnrouted } from './unrouted.ts'
+import { TransactionCounter } from './counter.ts'
 import { PostgresOutbox } from './outbox.ts'
-import type { OwnClaims } from './own-claims.ts'
-import type { Db, Part, Statement } from './part.ts'
-import { PostgresPlaces } from './places.ts'
+import type { DeferredIndexMoves } from './deferred-index-moves.ts'
+import type { Db, TransactionTable, Statement } from './row-cache.ts'
+import { PostgresPlacements } from './placements.ts'
 import { PostgresRecords } from './records.ts'
 import { PostgresRuns } from './runs.ts'
-import { PostgresSmall } from './small-tables.ts'
+import { PostgresSmallTables } from './small-tables.ts'
 import { number, text } from './values.ts'
 
 const ROUTES = 'routes'
 const SAME_ROUTES = 'select must_be((select routes from meta), $1)'
 const ROUTES_NOW = 'select routes from meta'
 const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
-/** What comes after it in the transaction goes by this moment. */
-const MOMENT = `select routes, set_config('sluice.at', (${NOW})::text, true)::bigint from meta`
+/** Sets the time of the transaction; later statements of the transaction read it. */
+const SET_NOW = `select routes, set_config('sluice.at', (${NOW})::text, true)::bigint from meta`
 
 interface TransactionTables extends Tables {
-  again(): void
-  readonly isLacking: boolean
+  resetPass(): void
+  readonly hasMisses: boolean
   load(db: Db): Promise<void>
-  writes(): readonly Statement[]
-  /** The moment of the transaction; undefined before anything was loaded. */
+  buildWrites(): readonly Statement[]
+  /** The time of the transaction; undefined before the first load. */
   readonly now: Millis | undefined
 }
 
-export interface TableParts {
+export interface PostgresTablesDependencies {
   readonly name: string
-  readonly space: string
-  /** Undefined: the server says it. */
+  readonly lockNamespace: string
+  /** Undefined to use the server's clock. */
   readonly now: Millis | undefined
-  /** Where lines begin, as far as this process knows. */
-  readonly floors: LineFloors
-  readonly claims: OwnClaims
-  /** Lanes to be locked with the first that are named. */
-  readonly first: readonly string[]
-  readonly beliefs: Beliefs
-  /** Nothing is asked: what is not believed is lacking, and then there is no guess. */
-  readonly isGuess: boolean
+  /** Where scans of the deadline index begin, as far as this process knows. */
+  readonly scanStarts: ScanStarts
+  readonly deferredMoves: DeferredIndexMoves
+  /** Lanes to lock together with the first ones that the rules read. */
+  readonly lockFirst: readonly string[]
+  readonly cache: OptimisticCache
+  /**
+   * `isOptimistic` means that the tables read from the cache only. A read that the cache cannot answer aborts the optimistic
+   * append.
+   */
+  readonly isOptimistic: boolean
 }
 
 export class PostgresTables implements TransactionTables {
   readonly name: string
   readonly draw: () => number
   readonly lanes: PostgresLanes
-  readonly #isGuess: boolean
-  readonly #locks: Locks
-  readonly #floors: LineFloors
-  readonly #beliefs: Beliefs
-  readonly #numbers: Numbers
-  // Most transactions touch few of these: each is made when one does.
-  #places: PostgresPlaces | undefined
+  readonly #isOptimistic: boolean
+  readonly #locks: AdvisoryLocks
+  readonly #scanStarts: ScanStarts
+  readonly #cache: OptimisticCache
+  readonly #counter: TransactionCounter
+  // Most transactions touch few tables, so each is created on first use.
+  #placements: PostgresPlacements | undefined
   #events: PostgresEvents | undefined
   #runs: PostgresRuns | undefined
-  #letters: PostgresLetters | undefined
-  #marks: PostgresMarks | undefined
+  #deadLetters: PostgresDeadLetters | undefined
+  #unrouted: PostgresUnrouted | undefined
   #limits: PostgresLimits | undefined
-  #small: PostgresSmall | undefined
+  #small: PostgresSmallTables | undefined
   #docs: PostgresDocs | undefined
   #outbox: PostgresOutbox | undefined
   #records: PostgresRecords | undefined
@@ -77,48 +80,59 @@ export class PostgresTables implements TransactionTables {
   #routes: number | undefined
   #raised = 0
 
-  constructor(parts: TableParts) {
-    const { name, first, floors, claims, beliefs, isGuess, now, space } = parts
+  constructor(dependencies: PostgresTablesDependencies) {
+    const { name, lockFirst, scanStarts, deferredMoves, cache, isOptimistic, now, lockNamespace } = dependencies
     this.name = name
-    this.#isGuess = isGuess
-    this.#beliefs = beliefs
-    this.#numbers = new Numbers(beliefs.reserve, isGuess)
-    this.draw = this.#numbers.draw
-    const inRow = (lane: Lane): PlaceRow | undefined => this.places.inRow(lane)
-    const know = (event: PlacedEvent): void => this.events.know(event)
-    this.lanes = new PostgresLanes({ now, first, floors, claims, beliefs, isGuess, inRow, know })
-    if (isGuess) this.#routes = beliefs.routes
-    this.#floors = floors
+    this.#isOptimistic = isOptimistic
+    this.#cache = cache
+    this.#counter = new TransactionCounter(cache.reserve, isOptimistic)
+    this.draw = this.#counter.draw
+    const getInlinePlacement = (lane: Lane): WaitingPlacement | undefined => this.placements.getInlinePlacement(lane)
+    const addPlacedEvent = (event: PlacedEvent): void => this.events.addPlaced(event)
+    this.#locks = new AdvisoryLocks(lockNamespace)
+    const locks = this.#locks
+    this.lanes = new PostgresLanes({
+      now,
+      lockFirst,
+      scanStarts,
+      deferredMoves,
+      cache,
+      isOptimistic,
+      getInlinePlacement,
+      addPlacedEvent,
+      locks,
+    })
+    if (isOptimistic) this.#routes = cache.routes
+    this.#scanStarts = scanStarts
     this.#now = now
-    this.#locks = new Locks(space)
   }
 
-  get places(): PostgresPlaces {
-    return (this.#places ??= new PostgresPlaces((lane) => this.lanes.stored(lane)))
+  get placements(): PostgresPlacements {
+    return (this.#placements ??= new PostgresPlacements((lane) => this.lanes.getPosition(lane)))
   }
 
   get events(): PostgresEvents {
-    return (this.#events ??= new PostgresEvents(this.draw, this.#isGuess))
+    return (this.#events ??= new PostgresEvents(this.draw, this.#isOptimistic))
   }
 
   get runs(): PostgresRuns {
     return (this.#runs ??= new PostgresRuns(this.name))
   }
 
-  get letters(): PostgresLetters {
-    return (this.#letters ??= new PostgresLetters())
+  get deadLetters(): PostgresDeadLetters {
+    return (this.#deadLetters ??= new PostgresDeadLetters())
   }
 
-  get marks(): PostgresMarks {
-    return (this.#marks ??= new PostgresMarks())
+  get unrouted(): PostgresUnrouted {
+    return (this.#unrouted ??= new PostgresUnrouted())
   }
 
   get limits(): PostgresLimits {
     return (this.#limits ??= new PostgresLimits(this.#locks))
   }
 
-  get small(): PostgresSmall {
-    return (this.#small ??= new PostgresSmall(this.#locks))
+  get small(): PostgresSmallTables {
+    return (this.#small ??= new PostgresSmallTables(this.#locks))
   }
 
   get docs(): PostgresDocs {
@@ -137,116 +151,122 @@ export class PostgresTables implements TransactionTables {
     return this.#now
   }
 
-  expect(lanes: readonly LaneId[], identities: readonly Identity[]): void {
+  prefetch(lanes: readonly LaneId[], identities: readonly EventIdentity[]): void {
     for (const lane of lanes) this.lanes.get(lane)
-    for (const identity of identities) this.events.byIdentity(identity)
+    for (const identity of identities) this.events.findByIdentity(identity)
   }
 
   hasRoomFor(): boolean {
     return true
   }
 
-  /** Who stores by the routes keeps them still; who writes documents may be about to change them. */
+  /**
+   * A transaction that routes events takes a shared lock on the routes. A transaction that writes documents skips it, because
+   * it may be about to change the routes.
+   */
   routes(): number {
-    if (!this.#locks.holds('docs')) this.#locks.hold(ROUTES, 'shared')
+    if (!this.#locks.isHeld('docs')) this.#locks.require(ROUTES, 'shared')
     return (this.#routes ?? 0) + this.#raised
   }
 
   raiseRoutes(): void {
-    this.#locks.hold(ROUTES, 'alone')
+    this.#locks.require(ROUTES, 'alone')
     this.#raised++
   }
 
-  /** In the order in which they are loaded and written. */
-  get #parts(): readonly Part[] {
+  /** The tables in the order in which they are loaded and written. */
+  get #tables(): readonly TransactionTable[] {
     const all = [
       this.lanes,
-      this.#places,
+      this.#placements,
       this.#events,
       this.#runs,
-      this.#letters,
-      this.#marks,
+      this.#deadLetters,
+      this.#unrouted,
       this.#limits,
       this.#small,
       this.#docs,
       this.#outbox,
       this.#records,
     ]
-    return all.filter((part) => part !== undefined)
+    return all.filter((table) => table !== undefined)
   }
 
-  again(): void {
-    for (const part of this.#parts) part.again()
-    this.#locks.again()
-    this.#numbers.again()
+  resetPass(): void {
+    for (const table of this.#tables) table.resetPass()
+    this.#locks.resetPass()
+    this.#counter.resetPass()
     this.#raised = 0
   }
 
-  get isLacking(): boolean {
-    return this.#locks.isLacking || this.cannotBeGuessed
+  get hasMisses(): boolean {
+    return this.#locks.hasPending || this.hasTableMisses
   }
 
-  /** Locks can be taken with the guess. */
-  get cannotBeGuessed(): boolean {
+  /** `hasTableMisses` ignores pending locks, which an optimistic append takes together with its writes. */
+  get hasTableMisses(): boolean {
     return (
       this.#now === undefined ||
       this.#routes === undefined ||
-      this.#numbers.isLacking ||
-      this.#parts.some((part) => part.isLacking)
+      this.#counter.hasMisses ||
+      this.#tables.some((table) => table.hasMisses)
     )
   }
 
-  /** In the one order in which all transactions lock: names, lanes, then what belongs to them. */
+  /** `load` locks in the order of all transactions: names, lanes, then what belongs to the lanes. */
   async load(db: Db): Promise<void> {
-    const mayBeOthers = this.#routes === undefined || this.#locks.isLacking
+    const others = this.#tables.filter((table) => table !== this.lanes)
+    const isAlone = !this.#locks.hasPending && others.every((table) => !table.hasMisses)
+    const mayHaveChanged = this.#routes === undefined || this.#locks.hasPending
     await Promise.all([
       this.#locks.load(db),
       this.lanes.lock(db),
-      this.#now === undefined ? this.#begin(db) : mayBeOthers ? this.#readRoutes(db) : undefined,
-      ...this.#parts.map((part) => part.load(db)),
-      db.readOnly ? undefined : this.#numbers.load(db),
+      this.#now === undefined ? this.#readNow(db) : mayHaveChanged ? this.#readRoutes(db) : undefined,
+      this.lanes.load(db, isAlone),
+      ...others.map((table) => table.load(db)),
+      db.readOnly ? undefined : this.#counter.load(db),
     ])
-    if (this.#now !== undefined) this.lanes.happened(this.#now)
+    if (this.#now !== undefined) this.lanes.setNow(this.#now)
   }
 
   async #readRoutes(db: Db): Promise<void> {
-    const [row] = await db.rows(ROUTES_NOW)
+    const [row] = await db.query(ROUTES_NOW)
     this.#routes = number(row?.[0])
   }
 
-  /** The moment of the transaction: after its locks. */
-  async #begin(db: Db): Promise<void> {
-    const [[row]] = await Promise.all([db.rows(MOMENT), this.#floors.look(db)])
+  /** `readNow` reads the time of the transaction, after its locks. */
+  async #readNow(db: Db): Promise<void> {
+    const [[row]] = await Promise.all([db.query(SET_NOW), this.#scanStarts.checkSnapshots(db)])
     this.#routes = number(row?.[0])
     this.#now = number(row?.[1])
-    this.#floors.happened(this.#now)
-    this.#beliefs.happened(this.#now)
+    this.#scanStarts.setNow(this.#now)
+    this.#cache.recordServerTime(this.#now)
   }
 
-  /** All that was guessed, for the server to refuse. */
-  async send(db: Db, writes: readonly Statement[]): Promise<void> {
+  /** `sendOptimistic` sends all writes of an optimistic append, which the server rejects if the cache was stale. */
+  async sendOptimistic(db: Db, writes: readonly Statement[]): Promise<void> {
     await Promise.all([
       this.#locks.load(db),
-      db.rows(SAME_ROUTES, [this.#routes]),
-      ...writes.map(([sql, values]) => db.rows(sql, values)),
-      db.rows(NOW).then(([row]) => this.#beliefs.happened(number(row?.[0]))),
-      this.#numbers.load(db),
+      db.query(SAME_ROUTES, [this.#routes]),
+      ...writes.map(([sql, values]) => db.query(sql, values)),
+      db.query(NOW).then(([row]) => this.#cache.recordServerTime(number(row?.[0]))),
+      this.#counter.load(db),
     ])
   }
 
-  /** What was decided here is what the process believes from now on. */
-  teach(): void {
-    this.#numbers.giveBack()
-    this.lanes.teach()
-    if (this.#routes !== undefined) this.#beliefs.routes = this.#routes + this.#raised
+  /** `updateCache` stores what this transaction decided in the cache of the process. */
+  updateCache(): void {
+    this.#counter.returnUnused()
+    this.lanes.updateCache()
+    if (this.#routes !== undefined) this.#cache.routes = this.#routes + this.#raised
   }
 
-  writes(): readonly Statement[] {
+  buildWrites(): readonly Statement[] {
     const raised: Statement = ['update meta set routes = routes + $1', [this.#raised]]
-    return [...(this.#raised > 0 ? [raised] : []), ...this.#parts.flatMap((part) => part.writes())]
+    return [...(this.#raised > 0 ? [raised] : []), ...this.#tables.flatMap((table) => table.buildWrites())]
   }
 }
 
-export async function nameOf(db: Db): Promise<string> {
-  return text((await db.rows('select name from meta'))[0]?.[0])
+export async function readStoreName(db: Db): Promise<string> {
+  return text((await db.query('select name from meta'))[0]?.[0])
 }

@@ -1,169 +1,180 @@
-// How the work of a call becomes atomic and durable here: the rules decide on what the transaction has at hand, are given
-// what they lacked, and decide again, until nothing is lacking; then what they changed is written and committed.
+// `Transactions` makes the work of a call atomic and durable. The rules decide on the rows that the transaction has loaded,
+// receive what was missing, and decide again until nothing is missing. Then their changes are written and committed.
 import type { Pool } from 'pg'
-import type { Clock } from '../../clock.ts'
+import { systemClock, type Clock, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Reply } from '../contract/index.ts'
-import type { Commits, Piece } from '../rules/store.ts'
-import { Beliefs } from './beliefs.ts'
+import type { Committer, TransactionBody } from '../core/store.ts'
+import { OptimisticCache } from './optimistic-cache.ts'
 import { Connection } from './connections.ts'
-import { fault, isConflict, isHeld, isReadOnly, isRefusal } from './faults.ts'
-import type { Hints } from './hints.ts'
-import { OneLine } from './one-line.ts'
-import type { Onlookers } from './onlookers.ts'
-import { LineFloors } from './line-floors.ts'
-import { OwnClaims } from './own-claims.ts'
-import { SOON } from './ready-lines.ts'
-import { PostgresTables, type TableParts } from './tables.ts'
+import { toSluiceError, isConflict, isLockNotAvailable, isReadOnly, isServerRejection } from './errors.ts'
+import type { Notifications } from './notifications.ts'
+import { PipelinedConnection } from './pipelined-connection.ts'
+import type { ActivityFeed } from './activity-feed.ts'
+import { ScanStarts } from './scan-start.ts'
+import { DeferredIndexMoves } from './deferred-index-moves.ts'
+import { UNKNOWN_NOW } from './ready-lanes.ts'
+import { PostgresTables, type PostgresTablesDependencies } from './tables.ts'
 
-/** Each pass loads all that the one before lacked; deeper than this nothing of ours reaches. */
-const MOST_PASSES = 100
+/** Each pass loads everything that the one before lacked. No work of Sluice needs more passes. */
+const MAX_PASSES = 100
 /**
- * Who guesses takes lanes that it believes to be new after all others, and so not in the one order in which all lock: where it
- * would wait for somebody who waits for it, it gives up long before the server would look for that.
+ * An optimistic append inserts lanes that it takes for new after all other locks, so outside the common lock order. If it would
+ * wait for a transaction that waits for it, it gives up long before the server looks for a deadlock.
  */
-const WAITS_BRIEFLY = `select set_config('lock_timeout', '500ms', true)`
-/** A transaction that was in another's way is done again. */
-const MOST_TRIES = 20
+const SET_LOCK_TIMEOUT = `select set_config('lock_timeout', '500ms', true)`
+/** The maximum number of retries of a transaction after a conflict. */
+const MAX_ATTEMPTS = 20
+/** A transaction that needs lanes that others hold is retried for this long, however often. */
+const MAX_LOCK_WAIT: Millis = 30_000
 
-export interface TransactionParts {
+export interface TransactionsDependencies {
   readonly pool: Pool
   readonly name: string
   readonly schema: string
-  /** Only for tests: real processes go by the server's clock. */
+  /** For tests only; other processes use the server's clock. */
   readonly clock: Clock | undefined
-  readonly hints: Hints
-  readonly onlookers: Onlookers
+  readonly notifications: Notifications
+  readonly activityFeed: ActivityFeed
 }
 
-export class Transactions implements Commits {
-  readonly durable = { yes: true, because: 'the server commits to its log before anything is acknowledged' }
-  readonly #parts: TransactionParts
-  readonly #floors = new LineFloors()
-  readonly #claims = new OwnClaims()
-  readonly #beliefs: Beliefs
-  readonly #line: OneLine
-  readonly #unguessed = new Set<Promise<unknown>>()
+export class Transactions implements Committer {
+  readonly durable = { isDurable: true, reason: 'the server commits to its log before anything is acknowledged' }
+  readonly #dependencies: TransactionsDependencies
+  readonly #scanStarts = new ScanStarts()
+  readonly #deferredMoves = new DeferredIndexMoves()
+  readonly #cache: OptimisticCache
+  readonly #pipelined: PipelinedConnection
+  readonly #lockingWrites = new Set<Promise<unknown>>()
   #open = true
 
-  constructor(parts: TransactionParts) {
-    this.#parts = parts
-    this.#beliefs = new Beliefs(parts.clock)
-    this.#line = new OneLine(parts.pool)
-    // None is given up for its age: it was lost.
-    parts.pool.on('remove', () => this.#beliefs.wereOfAnother())
+  constructor(dependencies: TransactionsDependencies) {
+    this.#dependencies = dependencies
+    this.#cache = new OptimisticCache(dependencies.clock)
+    this.#pipelined = new PipelinedConnection(dependencies.pool)
+    // The pool never retires a connection for its age, so a removed connection was lost.
+    dependencies.pool.on('remove', () => this.#cache.reset())
   }
 
-  get hints(): Hints {
-    return this.#parts.hints
+  get hints(): Notifications {
+    return this.#dependencies.notifications
   }
 
-  get onlookers(): Onlookers {
-    return this.#parts.onlookers
+  get activityFeed(): ActivityFeed {
+    return this.#dependencies.activityFeed
   }
 
-  write<T>(work: Piece<T>): Promise<T> {
-    return this.#do(work, false)
+  write<T>(work: TransactionBody<T>): Promise<T> {
+    return this.#runWithRetries(work, false)
   }
 
-  read<T>(work: Piece<T>): Promise<T> {
-    return this.#do(work, true)
+  read<T>(work: TransactionBody<T>): Promise<T> {
+    return this.#runWithRetries(work, true)
   }
 
-  /** Decided on what this process believes, and sent at once: where that was not so, it is done in the ordinary way. */
-  async writeArrivals<T>(work: Piece<T>): Promise<T> {
-    if (this.#open && this.#beliefs.areTrusted) {
-      // What is under way here in the ordinary way changes the same lanes, most likely.
-      await Promise.allSettled(this.#unguessed)
-      const guessed = await this.#guess(work)
-      if (guessed !== undefined) return guessed.value
+  /**
+   * `writeArrivals` tries an optimistic append, which is decided on the cache and sent at once. If the cache was stale, the
+   * append runs again as an ordinary transaction.
+   */
+  async writeArrivals<T>(work: TransactionBody<T>): Promise<T> {
+    if (this.#open && this.#cache.isUsable) {
+      // Ordinary appends that are running here most likely change the same lanes.
+      await Promise.allSettled(this.#lockingWrites)
+      const optimistic = await this.#tryOptimistic(work)
+      if (optimistic !== undefined) return optimistic.value
     }
     const written = this.write(work)
-    this.#unguessed.add(written)
-    return written.finally(() => this.#unguessed.delete(written))
+    this.#lockingWrites.add(written)
+    return written.finally(() => this.#lockingWrites.delete(written))
   }
 
-  async #guess<T>(work: Piece<T>): Promise<{ readonly value: T } | undefined> {
-    const client = await this.#line.take().catch((error: unknown) => {
-      throw fault(error)
+  async #tryOptimistic<T>(work: TransactionBody<T>): Promise<{ readonly value: T } | undefined> {
+    const client = await this.#pipelined.acquire().catch((error: unknown) => {
+      throw toSluiceError(error)
     })
     let broken = false
     let tables: PostgresTables | undefined
     let committed: Promise<boolean> | undefined
     try {
-      // From here to what is sent nothing is waited for: the next guess is made on this one.
-      const now = this.#beliefs.now
+      // Between here and the send, nothing is awaited: the next optimistic append builds on this one.
+      const now = this.#cache.now
       if (now === undefined) return undefined
-      tables = this.#tables([], { isGuess: true, now })
-      const made = attempt(() => work(tables as PostgresTables, now))
-      if (tables.cannotBeGuessed || made.kind === 'failed') return undefined
-      const writes = tables.writes()
+      tables = this.#createTables([], { isOptimistic: true, now })
+      const made = tryRun(() => work(tables as PostgresTables, now))
+      if (tables.hasTableMisses || made.kind === 'failed') return undefined
+      const writes = tables.buildWrites()
       const db = new Connection(client, false)
-      const begun = [db.rows('begin'), db.rows(WAITS_BRIEFLY)]
-      const sent = Promise.all([tables.send(db, writes), (committed = db.commit()), ...begun])
-      tables.teach()
+      const begun = [db.query('begin'), db.query(SET_LOCK_TIMEOUT)]
+      const sent = Promise.all([tables.sendOptimistic(db, writes), (committed = db.commit()), ...begun])
+      tables.updateCache()
       const [, isCommitted] = await sent
       if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
-      this.#beliefs.wereRight()
+      this.#cache.recordHit()
       return made
     } catch (error) {
-      tables?.lanes.forget()
-      if (isRefusal(error)) {
-        this.#beliefs.wereWrong()
+      tables?.lanes.evictFromCache()
+      if (isServerRejection(error)) {
+        this.#cache.recordMiss()
         return undefined
       }
       broken = committed !== undefined
-      throw fault(error)
+      throw toSluiceError(error)
     } finally {
-      // The connection is nobody else's before the last answer is here.
+      // The connection is not released before its last reply has arrived.
       await committed?.catch(() => {})
-      this.#line.giveBack(broken)
+      this.#pipelined.release(broken)
     }
   }
 
-  moment(): Promise<Reply> {
+  readClockAndEpoch(): Promise<Reply> {
     return this.read((tables, now) => ({ now, routes: tables.routes() }))
   }
 
   async close(): Promise<void> {
     if (!this.#open) return
     this.#open = false
-    this.#parts.onlookers.close()
-    await this.#parts.hints.close()
-    await this.#parts.pool.end()
+    this.#dependencies.activityFeed.close()
+    await this.#dependencies.notifications.close()
+    await this.#dependencies.pool.end()
   }
 
-  async #do<T>(work: Piece<T>, readOnly: boolean): Promise<T> {
-    let first: readonly LaneId[] = []
-    for (let left = MOST_TRIES; ; left--) {
+  async #runWithRetries<T>(work: TransactionBody<T>, readOnly: boolean): Promise<T> {
+    const began = systemClock.monotonic()
+    let lockFirst: readonly LaneId[] = []
+    for (let left = MAX_ATTEMPTS; ;) {
       if (!this.#open) throw new SluiceError('STORE_CLOSED', 'The store was closed.')
-      const tables = this.#tables(first, { isGuess: false, now: this.#parts.clock?.now() })
+      const tables = this.#createTables(lockFirst, { isOptimistic: false, now: this.#dependencies.clock?.now() })
       try {
-        return await this.#once(work, readOnly, tables)
+        return await this.#runOnce(work, readOnly, tables)
       } catch (error) {
-        if (left === 0 || !(isConflict(error) || isHeld(error))) throw fault(error)
-        // Lanes that it came back for are held by others: it begins anew, and locks all of them at once.
-        if (isHeld(error)) first = tables.lanes.named
+        if (isLockNotAvailable(error) && systemClock.monotonic() - began < MAX_LOCK_WAIT) {
+          // Other transactions hold lanes that this one needs. It starts anew, and locks all lanes that any of its attempts has
+          // found at once.
+          lockFirst = [...new Set([...lockFirst, ...tables.lanes.lockedIds])]
+        } else if (!isConflict(error) || left-- === 0) throw toSluiceError(error)
       }
     }
   }
 
-  #tables(first: readonly LaneId[], how: Pick<TableParts, 'isGuess' | 'now'>): PostgresTables {
-    const { name, schema } = this.#parts
-    const ofProcess = { floors: this.#floors, claims: this.#claims, beliefs: this.#beliefs }
-    return new PostgresTables({ first, name, space: `sluice/${schema}/`, ...ofProcess, ...how })
+  #createTables(
+    lockFirst: readonly LaneId[],
+    how: Pick<PostgresTablesDependencies, 'isOptimistic' | 'now'>,
+  ): PostgresTables {
+    const { name, schema } = this.#dependencies
+    const ofProcess = { scanStarts: this.#scanStarts, deferredMoves: this.#deferredMoves, cache: this.#cache }
+    return new PostgresTables({ lockFirst, name, lockNamespace: `sluice/${schema}/`, ...ofProcess, ...how })
   }
 
-  async #once<T>(work: Piece<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
-    const client = await this.#parts.pool.connect()
+  async #runOnce<T>(work: TransactionBody<T>, readOnly: boolean, tables: PostgresTables): Promise<T> {
+    const client = await this.#dependencies.pool.connect()
     let broken: Error | boolean = false
     try {
       const db = new Connection(client, readOnly)
-      const begun = db.rows(readOnly ? 'begin read only' : 'begin')
-      const [answer] = await Promise.all([decided(db, work, tables), begun])
-      tables.teach()
-      return answer
+      const begun = db.query(readOnly ? 'begin read only' : 'begin')
+      const [result] = await Promise.all([runPasses(db, work, tables), begun])
+      tables.updateCache()
+      return result
     } catch (error) {
       broken = await client.query('rollback').then(
         () => isReadOnly(error),
@@ -176,15 +187,15 @@ export class Transactions implements Commits {
   }
 }
 
-async function decided<T>(db: Connection, work: Piece<T>, tables: PostgresTables): Promise<T> {
-  for (let pass = 0; pass < MOST_PASSES; pass++) {
-    tables.again()
-    const made = attempt(() => work(tables, tables.now ?? SOON))
-    if (!tables.isLacking) {
+async function runPasses<T>(db: Connection, work: TransactionBody<T>, tables: PostgresTables): Promise<T> {
+  for (let pass = 0; pass < MAX_PASSES; pass++) {
+    tables.resetPass()
+    const made = tryRun(() => work(tables, tables.now ?? UNKNOWN_NOW))
+    if (!tables.hasMisses) {
       if (made.kind === 'failed') throw made.error
-      // All of them, before the first is sent: what fails in the making leaves nothing behind that could be committed.
-      const writes = db.readOnly ? [] : tables.writes()
-      const sent = writes.map(([sql, values]) => db.rows(sql, values))
+      // All writes are built before the first is sent, so a fault in building leaves nothing that could be committed.
+      const writes = db.readOnly ? [] : tables.buildWrites()
+      const sent = writes.map(([sql, values]) => db.query(sql, values))
       const [isCommitted] = await Promise.all([db.commit(), ...sent])
       if (!isCommitted) throw new SluiceError('STORE_FAILED', 'The server undid the transaction.')
       return made.value
@@ -194,8 +205,8 @@ async function decided<T>(db: Connection, work: Piece<T>, tables: PostgresTables
   throw new SluiceError('STORE_FAILED', 'A transaction found no end.')
 }
 
-/** What fails for want of something is tried again when it is there. */
-function attempt<T>(
+/** `tryRun` catches errors: a pass may fail because of a miss, and is then repeated after the load. */
+function tryRun<T>(
   work: () => T,
 ): { readonly kind: 'done'; readonly value: T } | { readonly kind: 'failed'; readonly error: unknown } {
   try {

@@ -1,15 +1,18 @@
-// How values cross to the server and back: texts that PostgreSQL would refuse, moments that never come, rows as JSON.
+// Converts values between JavaScript and PostgreSQL: texts that the server would reject, deadlines that never come, and bytes.
 import { NEVER, type Millis } from '../../clock.ts'
 
-/** What a row gives: the driver reads whole numbers as numbers, bytes as bytes. */
+/** `Value` is a value of a row. The driver reads whole numbers as numbers and bytes as bytes. */
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number)[]
 export type Row = readonly Value[]
 
-/** Without U+0000, which `text` does not take. U+0001 escapes it and itself, so that every text has one form of its own. */
-export function written(given: string): string {
+/**
+ * `escapeText` replaces U+0000, which the type `text` does not accept. U+0001 is the escape character and is escaped itself, so
+ * each string has exactly one escaped form.
+ */
+export function escapeText(given: string): string {
   const whole = given.isWellFormed() ? given : given.toWellFormed()
-  return HAS_REFUSED.test(whole)
-    ? whole.replaceAll(REFUSED, (character) => (character === '\0' ? '\u00010' : '\u00011'))
+  return HAS_UNSUPPORTED.test(whole)
+    ? whole.replaceAll(UNSUPPORTED, (character) => (character === '\0' ? '\u00010' : '\u00011'))
     : whole
 }
 
@@ -20,34 +23,34 @@ export function text(value: Value | undefined): string {
     : found
 }
 
-// oxlint-disable-next-line no-control-regex -- they are what it is about
-const HAS_REFUSED = /[\0\u0001]/
-// oxlint-disable-next-line no-control-regex -- they are what it is about
-const REFUSED = /[\0\u0001]/g
-// oxlint-disable-next-line no-control-regex -- they are what it is about
+// oxlint-disable-next-line no-control-regex -- control characters are the subject of this pattern
+const HAS_UNSUPPORTED = /[\0\u0001]/
+// oxlint-disable-next-line no-control-regex -- control characters are the subject of this pattern
+const UNSUPPORTED = /[\0\u0001]/g
+// oxlint-disable-next-line no-control-regex -- control characters are the subject of this pattern
 const ESCAPED = /\u0001([01])/g
 
 export function number(value: Value | undefined): number {
   return Number(value ?? 0)
 }
 
-export function moment(value: Value | undefined): Millis {
+export function millisOrNever(value: Value | undefined): Millis {
   return value === null || value === undefined ? NEVER : Number(value)
 }
 
-export function momentOrNull(at: Millis): Millis | null {
+export function millisOrNull(at: Millis): Millis | null {
   return at >= NEVER ? null : at
 }
 
-/** As plain bytes: the slice of a Buffer would be the same memory. */
+/** `bytes` returns a plain `Uint8Array`. The slice of a Buffer would share its memory. */
 export function bytes(value: Value | undefined): Uint8Array {
   return value instanceof Uint8Array ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : EMPTY
 }
 
 const EMPTY = new Uint8Array()
 
-/** The form in which `bytea` is written inside JSON. */
-export function hex(of: Uint8Array): string {
+/** `toByteaHex` returns the form of a `bytea` value inside JSON. */
+export function toByteaHex(of: Uint8Array): string {
   return `\\x${Buffer.from(of.buffer, of.byteOffset, of.byteLength).toString('hex')}`
 }
 

@@ -1,9 +1,9 @@
-// A copy of the file while a process works on it: all that was acknowledged before it began is in it, whole.
+// `backupSqlite` copies the file while a process works on it. The copy holds everything acknowledged before it began.
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '../../errors.ts'
-import { fault } from './faults.ts'
+import { toSluiceError } from './errors.ts'
 import { checkSchema } from './schema.ts'
 
 export interface Backup {
@@ -12,23 +12,26 @@ export interface Backup {
   readonly events: number
 }
 
-/** Reads as any reader does: the working process goes on. Nothing is overwritten; a copy that is not whole is not kept. */
+/** `backupSqlite` opens the file as an ordinary reader, so the working process goes on. It never overwrites a file,
+    and removes a copy that fails verification. */
 export function backupSqlite(file: string, to: string): Backup {
-  if (!existsSync(file)) throw new SluiceError('STORE_MISSING', `There is nothing at ${file}.`)
-  if (existsSync(to)) throw new SluiceError('STORE_UNWRITABLE', `${to} is there already; choose another name.`)
+  if (!existsSync(file)) throw new SluiceError('STORE_MISSING', `No file exists at ${file}.`)
+  if (existsSync(to))
+    throw new SluiceError('STORE_UNWRITABLE', `${to} already exists.`, undefined, 'Choose another name.')
   const unfinished = `${to}.unfinished`
   try {
     rmSync(unfinished, { force: true })
-    // Before there is anything in it: it has all that the store has, and is for nobody else.
+    // Create the file with its mode before it has any content: the copy holds all data of the store, and only its owner
+    // may read it.
     closeSync(openSync(unfinished, 'wx', 0o600))
     copy(file, unfinished)
-    const events = looked(unfinished)
+    const events = verifyCopy(unfinished)
     renameSync(unfinished, to)
-    sync(dirname(to))
+    syncPath(dirname(to))
     return { file: to, bytes: statSync(to).size, events }
   } catch (error) {
     rmSync(unfinished, { force: true })
-    throw fault(error, file)
+    throw toSluiceError(error, file)
   }
 }
 
@@ -41,16 +44,19 @@ function copy(file: string, to: string): void {
   } finally {
     db.close()
   }
-  sync(to)
+  syncPath(to)
 }
 
-/** Of a copy that nobody has looked at one hears when it is needed. */
-function looked(file: string): number {
+const KEEP_OLDER = 'Keep the older backups, and check the file itself with pragma integrity_check.'
+
+/** `verifyCopy` checks the copy now. Otherwise a damaged backup would be found only when somebody needs it. */
+function verifyCopy(file: string): number {
   const db = new DatabaseSync(file, { readOnly: true })
   try {
     const found = db.prepare('pragma integrity_check').get() as { readonly integrity_check: string }
     if (found.integrity_check !== 'ok') {
-      throw new SluiceError('STORE_DAMAGED', `The copy of the file is not whole: ${found.integrity_check}.`)
+      const what = `The copy is damaged and was removed: ${found.integrity_check}.`
+      throw new SluiceError('STORE_DAMAGED', what, undefined, KEEP_OLDER)
     }
     return Number(db.prepare('select count(*) as n from events').get()?.['n'])
   } finally {
@@ -58,7 +64,7 @@ function looked(file: string): number {
   }
 }
 
-function sync(path: string): void {
+function syncPath(path: string): void {
   const opened = openSync(path, 'r')
   try {
     fsyncSync(opened)

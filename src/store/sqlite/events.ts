@@ -1,13 +1,14 @@
-// Events as rows, appended in the order of their arrival.
-import type { Identity, LaneId } from '../../model/identity.ts'
-import type { NewEvent, Receipt } from '../contract/index.ts'
-import type { Arrival, EventRow, EventTable, PlacedEvent, PlaceRow } from '../rules/tables.ts'
-import type { Identities } from './identities.ts'
+// `SqliteEvents` stores events as rows, in the order of their arrival.
+import type { EventIdentity } from '../../model/identity.ts'
+import { parseSkips, serializeSkips } from '../../model/routing.ts'
+import type { EventToStore, Receipt } from '../contract/index.ts'
+import type { EventArrival, EventRow, EventTable, PlacedEvent, PlacementRow } from '../core/tables.ts'
+import type { IdentityIndex } from './identities.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 
-const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes,
+const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, skips,
   purged_hash, doomed, request, body`
-const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
+const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
 const BY_SEQ = `select ${COLUMNS} from events where seq = ?`
 const PLACED = 'seq, id, source, type, time, tenant, subject, attributes, arrived, body'
 const ONE_PLACED = `select ${PLACED} from events where seq = ?`
@@ -27,16 +28,16 @@ const TRIM_RECEIPTS = `delete from receipts where event = ? and n <= (select max
 
 export class SqliteEvents implements EventTable {
   readonly #sql: Statements
-  readonly #identities: Identities
+  readonly #identities: IdentityIndex
   readonly #draw: () => number
 
-  constructor(sql: Statements, identities: Identities, draw: () => number) {
+  constructor(sql: Statements, identities: IdentityIndex, draw: () => number) {
     this.#sql = sql
     this.#identities = identities
     this.#draw = draw
   }
 
-  insert(event: NewEvent, arrival: Arrival): number | false {
+  insert(event: EventToStore, arrival: EventArrival): number | false {
     if (this.#identities.find(event.identity) !== undefined) return false
     const seq = this.#draw()
     const isNew = this.#sql.insert(
@@ -53,6 +54,7 @@ export class SqliteEvents implements EventTable {
       event.attributes,
       arrival.arrived,
       arrival.lanes.join(','),
+      serializeSkips(arrival.skips),
       event.request,
       event.body,
     )
@@ -61,31 +63,31 @@ export class SqliteEvents implements EventTable {
     return seq
   }
 
-  byId(id: string): EventRow | undefined {
-    return this.#one(this.#sql.get(BY_ID, id))
+  findById(id: string): EventRow | undefined {
+    return this.#toRow(this.#sql.get(BY_ID, id))
   }
 
-  byIdentity(identity: Identity): EventRow | undefined {
+  findByIdentity(identity: EventIdentity): EventRow | undefined {
     const seq = this.#identities.find(identity)
-    return seq === undefined ? undefined : this.bySeq(seq)
+    return seq === undefined ? undefined : this.findBySeq(seq)
   }
 
-  bySeq(seq: number): EventRow | undefined {
-    return this.#one(this.#sql.get(BY_SEQ, seq))
+  findBySeq(seq: number): EventRow | undefined {
+    return this.#toRow(this.#sql.get(BY_SEQ, seq))
   }
 
-  hasBytes(seq: number): boolean {
+  hasBody(seq: number): boolean {
     return this.#sql.get('select purged_hash from events where seq = ?', seq)?.[0] === ''
   }
 
-  at(places: readonly PlaceRow[]): readonly PlacedEvent[] {
-    if (places.length < 3) return places.flatMap((place) => this.#sql.all(ONE_PLACED, place.event).map(placedOf))
-    return this.#placedRows(places.map((place) => place.event)).map(placedOf)
+  findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
+    if (places.length < 3) return places.flatMap((place) => this.#sql.all(ONE_PLACED, place.event).map(toPlacedEvent))
+    return this.#placedRows(places.map((place) => place.event)).map(toPlacedEvent)
   }
 
-  /** Events that came together mostly run together: then they are read as they lie. */
+  /** `#placedRows` reads a range if the events are dense: events that arrive together mostly run together. */
   #placedRows(seqs: readonly number[]): readonly Row[] {
-    // One by one: a call takes no list of any length.
+    // `reduce`, because spreading a list of any length into `Math.min` would overflow the stack.
     const first = seqs.reduce((least, seq) => Math.min(least, seq), Infinity)
     const last = seqs.reduce((most, seq) => Math.max(most, seq), 0)
     return last - first < 2 * seqs.length
@@ -98,8 +100,8 @@ export class SqliteEvents implements EventTable {
     this.#sql.run('update events set identity = null where seq = ?', seq)
   }
 
-  setLanes(seq: number, lanes: readonly LaneId[]): void {
-    this.#sql.run('update events set lanes = ? where seq = ?', lanes.join(','), seq)
+  setRouting(seq: number, { lanes, skips }: Pick<EventRow, 'lanes' | 'skips'>): void {
+    this.#sql.run('update events set lanes = ?, skips = ? where seq = ?', lanes.join(','), serializeSkips(skips), seq)
   }
 
   wipe(seq: number, hash: string): void {
@@ -111,12 +113,12 @@ export class SqliteEvents implements EventTable {
     this.#sql.run('update events set doomed = 1 where seq = ?', seq)
   }
 
-  doomed(after: number, n: number): readonly EventRow[] {
-    return this.#sql.all(DOOMED, after, n).map(eventOf)
+  findDoomed(after: number, n: number): readonly EventRow[] {
+    return this.#sql.all(DOOMED, after, n).map(toEventRow)
   }
 
-  ofTenant(tenant: string, n: number): readonly EventRow[] {
-    return this.#sql.all(OF_TENANT, tenant, n).map(eventOf)
+  findByTenant(tenant: string, n: number): readonly EventRow[] {
+    return this.#sql.all(OF_TENANT, tenant, n).map(toEventRow)
   }
 
   addReceipt(seq: number, receipt: Receipt): void {
@@ -124,7 +126,7 @@ export class SqliteEvents implements EventTable {
     this.#sql.run(TRIM_RECEIPTS, seq, seq)
   }
 
-  receipts(seq: number): readonly Receipt[] {
+  findReceipts(seq: number): readonly Receipt[] {
     return this.#sql.all(RECEIPTS, seq).map((row) => ({
       at: number(row[0]),
       kind: text(row[1]) as Receipt['kind'],
@@ -133,11 +135,11 @@ export class SqliteEvents implements EventTable {
     }))
   }
 
-  oldest(after: number, n: number): readonly EventRow[] {
-    return this.#sql.all(OLDEST, after, n).map(eventOf)
+  findOldest(after: number, n: number): readonly EventRow[] {
+    return this.#sql.all(OLDEST, after, n).map(toEventRow)
   }
 
-  arrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
+  findArrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
     return this.#sql.all(ARRIVALS, after, n).map((row) => ({ seq: number(row[0]), arrived: number(row[1]) }))
   }
 
@@ -152,12 +154,12 @@ export class SqliteEvents implements EventTable {
     if (typeof identity === 'string') this.#identities.remove(identity, seq)
   }
 
-  #one(row: Row | undefined): EventRow | undefined {
-    return row === undefined ? undefined : eventOf(row)
+  #toRow(row: Row | undefined): EventRow | undefined {
+    return row === undefined ? undefined : toEventRow(row)
   }
 }
 
-function placedOf(row: Row): PlacedEvent {
+function toPlacedEvent(row: Row): PlacedEvent {
   return {
     seq: number(row[0]),
     id: text(row[1]),
@@ -172,7 +174,7 @@ function placedOf(row: Row): PlacedEvent {
   }
 }
 
-function eventOf(row: Row): EventRow {
+function toEventRow(row: Row): EventRow {
   const lanes = text(row[11])
   return {
     seq: number(row[0]),
@@ -187,9 +189,10 @@ function eventOf(row: Row): EventRow {
     attributes: text(row[9]),
     arrived: number(row[10]),
     lanes: lanes === '' ? [] : lanes.split(','),
-    purgedHash: text(row[12]),
-    doomed: row[13] === 1,
-    request: bytes(row[14]),
-    body: bytes(row[15]),
+    skips: parseSkips(text(row[12])),
+    purgedHash: text(row[13]),
+    doomed: row[14] === 1,
+    request: bytes(row[15]),
+    body: bytes(row[16]),
   }
 }

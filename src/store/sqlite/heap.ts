@@ -1,4 +1,4 @@
-// The least of many, when they come and go one by one.
+// `Heap` is a binary min-heap: it finds the first of many items that come and go one by one.
 
 export class Heap<T> {
   readonly #isBefore: (one: T, other: T) => boolean
@@ -35,7 +35,7 @@ export class Heap<T> {
     return first
   }
 
-  /** From the top down, to where nothing below is before it. */
+  /** `#sink` moves the item down until no child is before it. */
   #sink(item: T): void {
     let at = 0
     for (;;) {

@@ -1,10 +1,10 @@
-// Says of most new identities that the index cannot have them, without asking it. A range of the index is looked through
-// once, when it is written to or first asked for; from then on one bit for each of its identities is kept.
+// `IdentityFilter` rules out most new identities without reading the index. It reads a range of the index once, when
+// the range is first written or looked up, and then keeps one bit per identity.
 import { number, type Statements } from './statements.ts'
 
 const BITS = 2 ** 16
-/** A range with more is not looked through: that would take longer than a moment, and the bits would tell little. */
-const LOOKED_AT = 8_192
+/** A range with more rows is not read: reading would take too long, and most bits would be set anyway. */
+const MAX_ROWS_SCANNED = 8_192
 
 const OF_RANGE = 'select h from identities where h >= ? and h < ? limit ?'
 
@@ -12,47 +12,48 @@ export class IdentityFilter {
   readonly #sql: Statements
   readonly #width: number
   readonly #ranges: (Uint8Array | 'too-many' | undefined)[] = []
-  /** No further look begins in this commit after so many rows: whoever comes first after a start must not wait for all ranges. */
-  #mayLookAt = LOOKED_AT
+  /** After this many rows, no further range is read in this commit, so that the first request after a start does not
+      wait for all ranges. */
+  #scanBudget = MAX_ROWS_SCANNED
 
-  /** `width`: how many values of `h` a range has. */
+  /** `width` is the number of `h` values in one range. */
   constructor(sql: Statements, width: number) {
     this.#sql = sql
     this.#width = width
   }
 
-  /** False only if the index does not have it. */
-  mayHave(h: number): boolean {
-    const bits = this.#lookedThrough(Math.floor(h / this.#width))
+  /** `mayContain` returns false only if the index does not have `h`. */
+  mayContain(h: number): boolean {
+    const bits = this.#getRange(Math.floor(h / this.#width))
     if (bits === undefined || bits === 'too-many') return true
     const bit = this.#bitOf(h)
     return ((bits[bit >> 3] ?? 0) & (1 << (bit & 7))) !== 0
   }
 
-  /** The index now has it too. */
+  /** `add` records that the index now has `h`. */
   add(h: number): void {
     const range = Math.floor(h / this.#width)
-    this.#ranges[range] ??= this.#look(range)
+    this.#ranges[range] ??= this.#loadRange(range)
     this.#set(this.#ranges[range], h)
   }
 
-  /** After a rollback what it was told may not be so. */
-  letGo(how: 'committed' | 'rolled-back'): void {
+  /** A rollback may have undone recorded additions, so it clears the bits. */
+  afterTransaction(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') this.#ranges.length = 0
-    this.#mayLookAt = LOOKED_AT
+    this.#scanBudget = MAX_ROWS_SCANNED
   }
 
-  #lookedThrough(range: number): Uint8Array | 'too-many' | undefined {
+  #getRange(range: number): Uint8Array | 'too-many' | undefined {
     const known = this.#ranges[range]
-    if (known !== undefined || this.#mayLookAt <= 0) return known
-    return (this.#ranges[range] = this.#look(range))
+    if (known !== undefined || this.#scanBudget <= 0) return known
+    return (this.#ranges[range] = this.#loadRange(range))
   }
 
-  #look(range: number): Uint8Array | 'too-many' {
+  #loadRange(range: number): Uint8Array | 'too-many' {
     const from = range * this.#width
-    const rows = this.#sql.all(OF_RANGE, from, from + this.#width, LOOKED_AT + 1)
-    this.#mayLookAt -= rows.length
-    if (rows.length > LOOKED_AT) return 'too-many'
+    const rows = this.#sql.all(OF_RANGE, from, from + this.#width, MAX_ROWS_SCANNED + 1)
+    this.#scanBudget -= rows.length
+    if (rows.length > MAX_ROWS_SCANNED) return 'too-many'
     const bits = new Uint8Array(BITS / 8)
     for (const [h] of rows) this.#set(bits, number(h))
     return bits

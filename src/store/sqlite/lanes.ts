@@ -1,17 +1,18 @@
-// Lanes as rows. What every lane has is a column; what few have is one JSON cell, absent in the rest.
+// `SqliteLanes` stores lanes as rows. Fields that every lane has are columns; rare fields share one JSON cell, which is
+// NULL in most rows.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
-import { begin } from '../../model/claim.ts'
-import { emptyLane, type Lane, type Line } from '../../model/lane.ts'
-import { keptUntil, leaseEnd, readRest, restOf } from '../rules/lane-rest.ts'
-import type { LanesRead } from '../rules/store.ts'
-import type { GroupQuery, LaneTable, ReadyQuery } from '../rules/tables.ts'
-import { BegunRuns } from './begun-runs.ts'
-import { GroupTurns, type Standing } from './group-turns.ts'
-import { LanesInMemory } from './lanes-in-memory.ts'
-import type { SqlitePlaces } from './places.ts'
-import { PushedBack } from './pushed-back.ts'
-import { moment, number, orNull, text, type Row, type Statements } from './statements.ts'
+import { beginRun } from '../../model/claim.ts'
+import { createLane, type Lane, type LaneHealth } from '../../model/lane.ts'
+import { getKeepUntil, getLeaseEnd, parseRareFields, serializeRareFields } from '../core/lane-columns.ts'
+import type { LaneReadScope } from '../core/store.ts'
+import type { GroupQuery, LaneTable, ReadyQuery } from '../core/tables.ts'
+import { NewRuns } from './new-runs.ts'
+import { SqliteGroupOrder, type GroupPosition } from './group-order.ts'
+import { LaneCache } from './lane-cache.ts'
+import type { SqlitePlacements } from './placements.ts'
+import { DeferredLaneWrites } from './deferred-lane-writes.ts'
+import { millisOrNever, number, millisOrNull, text, type Row, type Statements } from './statements.ts'
 
 const COLUMNS = 'row, id, flow, key, tenant, grp, tail, waiting, bytes, win, cap, due, ticket, line, rest, here'
 const GET = `select ${COLUMNS} from lanes where id = ?`
@@ -20,12 +21,13 @@ const INSERT = `insert into lanes (${COLUMNS}, lease, keep_until) values (?, ?, 
 const UPDATE = `update lanes set tail = ?, waiting = ?, bytes = ?, win = ?, cap = ?, due = ?, ticket = ?, line = ?, rest = ?,
   here = ?, lease = ?, keep_until = ? where row = ?`
 const MANY_ROWS = `select ${COLUMNS} from lanes where row in (select value from json_each(?))`
-// Of the index alone: most lanes that get their turn again and again are at hand.
+// Reads the index only: most lanes that become ready again and again are in the cache.
 const READY = `select row from lanes indexed by lanes_line where flow = ? and line = ? and due <= ?
   order by due, ticket limit ? offset ?`
 const FIRST_IN_GROUP = `select ${COLUMNS} from lanes indexed by lanes_share
   where flow = ? and grp = ? and grp <> '' and line = ? and due <= ? order by due, ticket limit 1`
-// The index of shares does not have them: they are looked for in the line of all, from where the first of them may be.
+// The index `lanes_share` leaves out lanes without a group. The query scans the index of the flow from where the first
+// such lane may be.
 const FIRST_OF_NO_GROUP = `select ${COLUMNS} from lanes indexed by lanes_line
   where flow = ? and line = ? and due >= ? and due <= ? and grp = '' order by due, ticket limit 1`
 const OF_GROUP = `select 1 from lanes indexed by lanes_share where flow = ? and grp = ? and grp <> '' and due is not null limit 1`
@@ -34,35 +36,40 @@ const HEAD = `select due, id from lanes where flow = ? and line = ? and due is n
 const EARLIER = `select due, id from lanes where flow = ? and line = ? and due < ? order by due, ticket limit ?`
 const LIVE = `select count(*) from lanes indexed by lanes_live where flow = ? and grp = ? and lease is not null and lease > ?`
 const STALE = `select ${COLUMNS} from lanes where keep_until <= ? limit ?`
-const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and lease is null
+/** No run is in progress or waiting for a retry. Quotes inside a JSON string would be escaped, so the pattern cannot
+    match one. */
+const HAS_NO_RUN = `(rest is null or instr(rest, '"run":{') = 0)`
+const CROWDED = `select tenant, count(*) from lanes where flow = ? and tenant <> '' and waiting > 0 and ${HAS_NO_RUN}
   group by tenant having count(*) > ?`
-const OLDEST = `select ${COLUMNS} from lanes where flow = ? and tenant = ? and tenant <> '' and waiting > 0 order by row limit ?`
+const OLDEST = `select ${COLUMNS} from lanes where flow = ? and tenant = ? and tenant <> '' and waiting > 0 and ${HAS_NO_RUN}
+  order by row limit ?`
 
-/** Lanes kept in memory between commits. */
-const CACHED = 4_096
+/** The number of lanes kept in memory between commits. */
+const MAX_CACHED_LANES = 4_096
 
 export class SqliteLanes implements LaneTable {
   readonly #sql: Statements
-  readonly #places: SqlitePlaces
-  readonly #begun: BegunRuns
-  readonly #pushedBack: PushedBack
-  readonly #turns: GroupTurns
-  readonly #cache = new LanesInMemory()
-  /** Lanes that this commit has made. */
-  readonly #fresh = new Set<LaneId>()
-  /** By flow, the deadline up to which the lanes that have begun are the first of their line. */
-  readonly #begunUpTo = new Map<string, Millis>()
+  readonly #placements: SqlitePlacements
+  readonly #newRuns: NewRuns
+  readonly #deferred: DeferredLaneWrites
+  readonly #groupOrder: SqliteGroupOrder
+  readonly #cache = new LaneCache()
+  /** The lanes that this commit created. */
+  readonly #createdInCommit = new Set<LaneId>()
+  /** Per flow, the deadline up to which all index entries belong to lanes with a new run, i.e. they are the first of
+      their queue. */
+  readonly #newRunsUpTo = new Map<string, Millis>()
 
-  /** Who only reads has no memory of its own: what was put off is known to the process that works on the file. */
-  constructor(sql: Statements, places: SqlitePlaces, readOnly: boolean) {
+  /** A read-only store recovers nothing: only the process that works on the file knows its deferred changes. */
+  constructor(sql: Statements, places: SqlitePlacements, readOnly: boolean) {
     this.#sql = sql
-    this.#places = places
-    this.#begun = new BegunRuns(sql)
-    this.#pushedBack = new PushedBack(sql, places)
-    this.#turns = new GroupTurns(sql, {
-      first: (place, from) => this.#firstOfGroup(place, from),
-      live: (flow, group, now) => this.#live(flow, group, now),
-      waits: (flow, group) =>
+    this.#placements = places
+    this.#newRuns = new NewRuns(sql)
+    this.#deferred = new DeferredLaneWrites(sql, places)
+    this.#groupOrder = new SqliteGroupOrder(sql, {
+      findFirst: (place, from) => this.#findFirstOfGroup(place, from),
+      countLive: (flow, group, now) => this.#countLive(flow, group, now),
+      hasWaiting: (flow, group) =>
         (group === '' ? this.#sql.get(OF_NO_GROUP, flow) : this.#sql.get(OF_GROUP, flow, group)) !== undefined,
     })
     if (!readOnly) this.#recover()
@@ -72,269 +79,275 @@ export class SqliteLanes implements LaneTable {
     const cached = this.#cache.get(id)
     if (cached !== undefined) return cached
     const row = this.#sql.get(GET, id)
-    return row === undefined ? undefined : this.#atHand(row)
+    return row === undefined ? undefined : this.#cacheLane(row)
   }
 
   put(lane: Lane): void {
-    this.#begun.ended(lane.row)
+    this.#newRuns.remove(lane.row)
     const before = this.#cache.get(lane.id)
     const mayOnlyWait = before !== undefined && before.run === undefined && lane.run === undefined
-    const onlyWaits = mayOnlyWait && restOf(before) === null && restOf(lane) === null
-    if (onlyWaits && this.#pushedBack.takes(before, lane)) this.#cache.set(lane)
+    const onlyWaits = mayOnlyWait && serializeRareFields(before) === null && serializeRareFields(lane) === null
+    if (onlyWaits && this.#deferred.tryDefer(before, lane)) this.#cache.set(lane)
     else this.#write(lane)
   }
 
   #write(lane: Lane): void {
-    this.#pushedBack.ended(lane.id)
-    if (lane.due <= (this.#begunUpTo.get(lane.flow) ?? 0)) this.#begunUpTo.delete(lane.flow)
+    this.#deferred.remove(lane.id)
+    if (lane.due <= (this.#newRunsUpTo.get(lane.flow) ?? 0)) this.#newRunsUpTo.delete(lane.flow)
     const changing = [
       lane.tail,
       lane.waiting,
       lane.bytes,
-      orNull(lane.window),
-      orNull(lane.cap),
-      orNull(lane.due),
+      millisOrNull(lane.window),
+      millisOrNull(lane.cap),
+      millisOrNull(lane.due),
       lane.ticket,
       lane.line,
-      restOf(lane),
-      this.#places.written(lane.row),
-      orNull(leaseEnd(lane)),
-      orNull(keptUntil(lane)),
+      serializeRareFields(lane),
+      this.#placements.serializeRow(lane.row),
+      millisOrNull(getLeaseEnd(lane)),
+      millisOrNull(getKeepUntil(lane)),
     ]
-    if (this.#cache.has(lane.id)) this.#sql.set(UPDATE, ...changing, lane.row)
+    if (this.#cache.has(lane.id)) this.#sql.runUnordered(UPDATE, ...changing, lane.row)
     else {
       this.#sql.run(INSERT, lane.row, lane.id, lane.flow, lane.key, lane.tenant, lane.group, ...changing)
-      this.#fresh.add(lane.id)
+      this.#createdInCommit.add(lane.id)
     }
     this.#cache.set(lane)
-    this.#turns.written(lane)
+    this.#groupOrder.onLaneWritten(lane)
   }
 
-  begun(before: Lane, lane: Lane): void {
-    if (restOf(before) !== null || before.group !== '') return this.put(lane)
+  putWithNewRun(before: Lane, lane: Lane): void {
+    if (serializeRareFields(before) !== null || before.group !== '') return this.put(lane)
     this.#cache.set(lane)
-    this.#begun.add(before, lane)
-    if (this.#begunUpTo.has(lane.flow))
-      this.#begunUpTo.set(lane.flow, Math.max(before.due, this.#begunUpTo.get(lane.flow) ?? 0))
+    this.#newRuns.add(before, lane)
+    if (this.#newRunsUpTo.has(lane.flow))
+      this.#newRunsUpTo.set(lane.flow, Math.max(before.due, this.#newRunsUpTo.get(lane.flow) ?? 0))
     return undefined
   }
 
-  /** What the next commit must know of lanes that were not written. */
-  finish(): void {
-    this.#begun.write()
-    for (const lane of this.#pushedBack.overdue()) this.#write(lane)
-    this.#pushedBack.write()
+  /** `beforeCommit` adds to the commit the lists of lanes whose rows it does not write. */
+  beforeCommit(): void {
+    this.#newRuns.write()
+    for (const lane of this.#deferred.findOverdue()) this.#write(lane)
+    this.#deferred.write()
   }
 
-  /** Writes every lane whose row does not say how it is. */
-  catchUp(looked: LanesRead = 'all'): void {
-    this.#catchUpBegun(undefined)
-    if (looked === 'all') for (const lane of this.#pushedBack.all()) this.#write(lane)
+  /** `flush` writes every lane whose row is out of date. */
+  flush(scope: LaneReadScope = 'all'): void {
+    this.#flushNewRuns(undefined)
+    if (scope === 'all') for (const lane of this.#deferred.all()) this.#write(lane)
   }
 
-  /** Writes lanes of runs that have begun and not ended: the index has to be true before it is read. */
-  #catchUpBegun(flow: string | undefined): void {
-    this.#writeBegun(this.#begun.take(flow))
+  /** `#flushNewRuns` writes the lanes of listed runs: the index must be correct before it is read. */
+  #flushNewRuns(flow: string | undefined): void {
+    this.#writeLanes(this.#newRuns.take(flow))
   }
 
-  #writeBegun(ids: readonly LaneId[]): void {
+  #writeLanes(ids: readonly LaneId[]): void {
     for (const id of ids) {
       const lane = this.#cache.get(id)
       if (lane !== undefined) this.#write(lane)
     }
   }
 
-  isBehind(looked: LanesRead): boolean {
-    if (looked === 'none') return false
-    return this.#begun.count > 0 || (looked === 'all' && this.#pushedBack.count > 0)
+  hasDeferred(scope: LaneReadScope): boolean {
+    if (scope === 'none') return false
+    return this.#newRuns.count > 0 || (scope === 'all' && this.#deferred.count > 0)
   }
 
   remove(lane: Lane): void {
-    this.#begun.ended(lane.row)
-    this.#pushedBack.ended(lane.id)
-    if (this.#cache.delete(lane)) this.#sql.behind('delete from lanes where row', [lane.row])
-    this.#places.gone(lane.row)
+    this.#newRuns.remove(lane.row)
+    this.#deferred.remove(lane.id)
+    if (this.#cache.delete(lane)) this.#sql.runBatched('delete from lanes where row', [lane.row])
+    this.#placements.forget(lane.row)
   }
 
-  /** Lanes that changed in a commit stay at hand until it ends, however many: their places are not yet all written. */
-  letGo(how: 'committed' | 'rolled-back'): void {
+  /** Lanes that changed in a commit stay in memory until it ends, however many, because their placements may not be
+      written yet. */
+  afterTransaction(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
       this.#cache.clear()
-      this.#places.letGo()
-      this.#turns.letGo()
+      this.#placements.clear()
+      this.#groupOrder.clear()
       this.#recover()
     }
-    // Most new lanes are not looked at again before their turn: those that are will come back and stay.
-    for (const id of this.#fresh) this.#drop(id)
-    this.#fresh.clear()
+    // Most new lanes are not read again before their deadline. The others return to the cache and stay.
+    for (const id of this.#createdInCommit) this.#evict(id)
+    this.#createdInCommit.clear()
     for (const id of this.#cache.ids()) {
-      if (this.#cache.size <= CACHED) break
-      this.#drop(id)
+      if (this.#cache.size <= MAX_CACHED_LANES) break
+      this.#evict(id)
     }
   }
 
-  #drop(id: LaneId): void {
+  #evict(id: LaneId): void {
     const lane = this.#cache.get(id)
-    if (lane === undefined || this.#begun.has(lane.row) || this.#pushedBack.has(id)) return
+    if (lane === undefined || this.#newRuns.has(lane.row) || this.#deferred.has(id)) return
     this.#cache.delete(lane)
-    this.#places.gone(lane.row)
+    this.#placements.forget(lane.row)
   }
 
-  ready({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
-    if (this.#begunUpTo.has(flow)) this.#writeBegun(this.#begun.takeOld(flow, now))
-    if (!this.#begunUpTo.has(flow)) this.#standAnew(flow)
-    return this.#standing(() => this.#at(this.#sql.all(READY, flow, line, now, n, this.#begun.inLine(flow, line))))
+  findReady({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
+    if (this.#newRunsUpTo.has(flow)) this.#writeLanes(this.#newRuns.takeOld(flow, now))
+    if (!this.#newRunsUpTo.has(flow)) this.#takeNewRunsOutOfQueue(flow)
+    return this.#readUntilCurrent(() =>
+      this.#getByRows(this.#sql.all(READY, flow, line, now, n, this.#newRuns.countInQueue(flow, line))),
+    )
   }
 
-  /** Nothing that has begun stands in the line any more. */
-  #standAnew(flow: string): void {
-    this.#catchUpBegun(flow)
-    this.#begunUpTo.set(flow, 0)
+  /** `#takeNewRunsOutOfQueue` writes all lanes with a new run, so that none of them is in the index as ready. */
+  #takeNewRunsOutOfQueue(flow: string): void {
+    this.#flushNewRuns(flow)
+    this.#newRunsUpTo.set(flow, 0)
   }
 
-  inTurn(query: GroupQuery): readonly Lane[] {
-    return this.#turns.next(query)
+  findGroupHeads(query: GroupQuery): readonly Lane[] {
+    return this.#groupOrder.findNext(query)
   }
 
-  tookTurn(lane: Lane, turn: number, now: Millis): void {
-    this.#turns.served(lane, turn, now)
+  recordGroupServed(lane: Lane, turn: number, now: Millis): void {
+    this.#groupOrder.recordServed(lane, turn, now)
   }
 
-  forgetTurns(before: Millis, now: Millis, n: number): number {
-    return this.#turns.forgetServed(before, now, n)
+  forgetGroupTurns(before: Millis, now: Millis, n: number): number {
+    return this.#groupOrder.forgetServed(before, now, n)
   }
 
-  #firstOfGroup(
+  #findFirstOfGroup(
     { flow, line, now }: Pick<ReadyQuery, 'flow' | 'line' | 'now'>,
-    { group, due }: Standing,
+    { group, due }: GroupPosition,
   ): Lane | undefined {
-    this.#standAnew(flow)
-    return this.#standing(() => {
+    this.#takeNewRunsOutOfQueue(flow)
+    return this.#readUntilCurrent(() => {
       const rows =
         group === ''
           ? this.#sql.all(FIRST_OF_NO_GROUP, flow, line, due, now)
           : this.#sql.all(FIRST_IN_GROUP, flow, group, line, now)
-      return rows.map((row) => this.#atHand(row))
+      return rows.map((row) => this.#cacheLane(row))
     })[0]
   }
 
-  /** Lanes that the index has, when all of them stand where they belong. */
-  #standing(found: () => readonly Lane[]): readonly Lane[] {
+  /** `#readUntilCurrent` repeats a read until all lanes found have their correct position in the index. */
+  #readUntilCurrent(found: () => readonly Lane[]): readonly Lane[] {
     for (;;) {
       const lanes = found()
-      const rang = lanes.filter(({ id }) => this.#rangEarly(id))
-      if (rang.length === 0) return lanes
+      const early = lanes.filter(({ id }) => this.#fixEarlyPosition(id))
+      if (early.length === 0) return lanes
     }
   }
 
-  /** The lanes of these rows, in their order. Those that are not at hand are read in one go. */
-  #at(rows: readonly Row[]): readonly Lane[] {
+  /** `#getByRows` returns the lanes of these rows in their order. One query reads the lanes missing from the cache. */
+  #getByRows(rows: readonly Row[]): readonly Lane[] {
     const found = rows.map(([row]) => number(row))
-    const unread = found.filter((row) => this.#cache.at(row) === undefined)
-    if (unread.length > 0) for (const row of this.#sql.all(MANY_ROWS, JSON.stringify(unread))) this.#atHand(row)
-    return found.flatMap((row) => this.#cache.at(row) ?? [])
+    const unread = found.filter((row) => this.#cache.getByRow(row) === undefined)
+    if (unread.length > 0) for (const row of this.#sql.all(MANY_ROWS, JSON.stringify(unread))) this.#cacheLane(row)
+    return found.flatMap((row) => this.#cache.getByRow(row) ?? [])
   }
 
-  /** The index has this lane too early. It now has it where it belongs, and is to be asked again. */
-  #rangEarly(id: LaneId): boolean {
-    const lane = this.#pushedBack.has(id) ? this.#cache.get(id) : undefined
+  /** `#fixEarlyPosition` writes a lane that the index has too early. It returns whether the index must be read
+      again. */
+  #fixEarlyPosition(id: LaneId): boolean {
+    const lane = this.#deferred.has(id) ? this.#cache.get(id) : undefined
     if (lane !== undefined) this.#write(lane)
     return lane !== undefined
   }
 
-  head(flow: string, lines: readonly Line[]): Millis | undefined {
-    const standing = lines.map((line) => this.#headOf(flow, line))
-    const due = Math.min(...standing, this.#begun.firstEnd(flow))
+  findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
+    const deadlines = lines.map((line) => this.#findHead(flow, line))
+    const due = Math.min(...deadlines, this.#newRuns.findFirstLeaseEnd(flow))
     return due === NEVER ? undefined : due
   }
 
-  /** Asked at the end of a turn: lanes that have just begun are the first of their line, and still stand there. */
-  #headOf(flow: string, line: Line): Millis {
-    if (!this.#begunUpTo.has(flow)) this.#catchUpBegun(flow)
+  /** Called at the end of a claim: lanes that have just begun a run are the first of their queue, and still in the
+      index. */
+  #findHead(flow: string, line: LaneHealth): Millis {
+    if (!this.#newRunsUpTo.has(flow)) this.#flushNewRuns(flow)
     for (;;) {
-      const head = this.#sql.get(HEAD, flow, line, this.#begun.inLine(flow, line))
-      if (head === undefined || !this.#rangEarly(text(head[1]))) return moment(head?.[0])
+      const head = this.#sql.get(HEAD, flow, line, this.#newRuns.countInQueue(flow, line))
+      if (head === undefined || !this.#fixEarlyPosition(text(head[1]))) return millisOrNever(head?.[0])
     }
   }
 
-  /** The first deadline of a flow, NEVER for none, while lanes that were pushed back stay where the index has them. */
-  firstDue(flow: string, lines: readonly Line[]): Millis {
-    const pushed = this.#pushedBack.firstDue(flow)
-    const standing = lines.map((line) => {
-      const rows = this.#sql.all(EARLIER, flow, line, pushed, this.#pushedBack.count + 1)
-      return moment(rows.find(([, id]) => !this.#pushedBack.has(text(id)))?.[0] ?? null)
+  /** `findFirstDue` returns the first deadline of a flow, or NEVER. It leaves deferred lanes where the index has
+      them. */
+  findFirstDue(flow: string, lines: readonly LaneHealth[]): Millis {
+    const pushed = this.#deferred.findFirstDue(flow)
+    const deadlines = lines.map((line) => {
+      const rows = this.#sql.all(EARLIER, flow, line, pushed, this.#deferred.count + 1)
+      return millisOrNever(rows.find(([, id]) => !this.#deferred.has(text(id)))?.[0] ?? null)
     })
-    return Math.min(pushed, ...standing)
+    return Math.min(pushed, ...deadlines)
   }
 
-  #live(flow: string, group: string, now: Millis): number {
-    this.#catchUpBegun(flow)
+  #countLive(flow: string, group: string, now: Millis): number {
+    this.#flushNewRuns(flow)
     return number(this.#sql.get(LIVE, flow, group, now)?.[0])
   }
 
-  stale(now: Millis, n: number): readonly Lane[] {
-    this.catchUp()
-    return this.#sql.all(STALE, now, n).map((row) => this.#atHand(row))
+  findStale(now: Millis, n: number): readonly Lane[] {
+    this.flush()
+    return this.#sql.all(STALE, now, n).map((row) => this.#cacheLane(row))
   }
 
-  beyond(flow: string, most: number, now: Millis): readonly Lane[] {
-    this.#catchUpBegun(flow)
+  findOverTenantLimit(flow: string, most: number, now: Millis): readonly Lane[] {
+    this.#flushNewRuns(flow)
     return this.#sql.all(CROWDED, flow, most).flatMap(([tenant, count]) =>
       this.#sql
         .all(OLDEST, flow, text(tenant), number(count) - most)
-        .map((row) => this.#atHand(row))
+        .map((row) => this.#cacheLane(row))
         .filter((lane) => lane.run === undefined && lane.window > now),
     )
   }
 
-  /** The file has lanes as they were before: what it lists beside them brings them back to where they are. */
+  /** `#recover` applies the lists in the file to the lanes, whose rows may be older. */
   #recover(): void {
     const rowOf = (row: number): Lane | undefined => {
       const found = this.#sql.get(GET_ROW, row)
-      return found === undefined ? undefined : this.#atHand(found)
+      return found === undefined ? undefined : this.#cacheLane(found)
     }
-    for (const lane of this.#pushedBack.read(rowOf)) this.#cache.set(lane)
-    for (const { begun, turn } of this.#begun.read()) {
+    for (const lane of this.#deferred.recover(rowOf)) this.#cache.set(lane)
+    for (const { begun, turn } of this.#newRuns.recover()) {
       const lane = this.get(begun.lane)
       if (lane === undefined || lane.ticket !== begun.ticket) continue
-      const rows = this.#places.upto(lane, 0, begun.upto)
-      const again = begin(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
+      const rows = this.#placements.findUpTo(lane, 0, begun.upto)
+      const again = beginRun(lane, begun.run, { rank: 0, rows, superseded: [] }, turn)
       this.#cache.set(again)
-      this.#begun.add(lane, again)
+      this.#newRuns.add(lane, again)
     }
-    this.#begun.isNew = false
-    this.#begunUpTo.clear()
+    this.#newRuns.isDirty = false
+    this.#newRunsUpTo.clear()
   }
 
-  /** A lane that was read is at hand with its places, until it is let go. */
-  #atHand(row: Row): Lane {
+  /** `#cacheLane` keeps a lane that was read, with its placements, until it is evicted. */
+  #cacheLane(row: Row): Lane {
     const id = text(row[1])
     const cached = this.#cache.get(id)
     if (cached !== undefined) return cached
-    const lane = laneOf(row)
-    this.#places.read(lane.row, text(row[15]))
+    const lane = toLane(row)
+    this.#placements.loadRow(lane.row, text(row[15]))
     this.#cache.set(lane)
     return lane
   }
 }
 
-export function laneOf(row: Row): Lane {
+export function toLane(row: Row): Lane {
   const name = { id: text(row[1]), flow: text(row[2]), key: text(row[3]), tenant: text(row[4]), group: text(row[5]) }
   const rest = row[14]
   return Object.assign(
-    emptyLane(name),
+    createLane(name),
     {
       row: number(row[0]),
       tail: number(row[6]),
       waiting: number(row[7]),
       bytes: number(row[8]),
-      window: moment(row[9]),
-      cap: moment(row[10]),
-      due: moment(row[11]),
+      window: millisOrNever(row[9]),
+      cap: millisOrNever(row[10]),
+      due: millisOrNever(row[11]),
       ticket: number(row[12]),
-      line: number(row[13]) as Line,
+      line: number(row[13]) as LaneHealth,
     },
-    typeof rest === 'string' ? readRest(rest) : undefined,
+    typeof rest === 'string' ? parseRareFields(rest) : undefined,
   )
 }
 

@@ -1,7 +1,8 @@
-// Limits and their tickets as rows. A limit's newest slots are in its own row, which each call writes; older ones in pages.
+// `SqliteLimits` stores limits and their tickets as rows. The row of a limit, which each call writes, holds its newest
+// slots; pages hold older ones.
 import type { Millis } from '../../clock.ts'
-import { FRESH_LIMIT, type LimitState, type SlotPage } from '../../model/limit.ts'
-import type { LimitTable, TicketRow } from '../rules/tables.ts'
+import { INITIAL_LIMIT_STATE, type LimitState, type SlotPage } from '../../model/limit.ts'
+import type { LimitTable, TicketRow } from '../core/tables.ts'
 import { number, text, type Row, type Statements } from './statements.ts'
 
 const TICKET = 'ticket, ord, at, used, limits'
@@ -15,7 +16,7 @@ export class SqliteLimits implements LimitTable {
 
   get(name: string): LimitState | undefined {
     const row = this.#sql.get('select state from limits where name = ?', name)
-    return row === undefined ? undefined : { ...FRESH_LIMIT, ...(JSON.parse(text(row[0])) as LimitState) }
+    return row === undefined ? undefined : { ...INITIAL_LIMIT_STATE, ...(JSON.parse(text(row[0])) as LimitState) }
   }
 
   put(name: string, state: LimitState): void {
@@ -23,7 +24,7 @@ export class SqliteLimits implements LimitTable {
     this.#sql.run('insert or replace into limits (name, idle_at, state) values (?, ?, ?)', ...values)
   }
 
-  page(name: string, n: number): SlotPage | undefined {
+  getPage(name: string, n: number): SlotPage | undefined {
     const row = this.#sql.get('select page from limit_pages where name = ? and n = ?', name, n)
     return row === undefined ? undefined : (JSON.parse(text(row[0])) as SlotPage)
   }
@@ -33,24 +34,24 @@ export class SqliteLimits implements LimitTable {
     this.#sql.run('insert or replace into limit_pages (name, n, upto, page) values (?, ?, ?, ?)', ...values)
   }
 
-  dropPages(name: string, before: Millis): void {
+  removePagesBefore(name: string, before: Millis): void {
     this.#sql.run('delete from limit_pages where name = ? and upto < ?', name, before)
   }
 
-  forget(now: Millis): void {
+  forgetIdle(now: Millis): void {
     this.#sql.run('delete from limit_pages where name in (select name from limits where idle_at <= ?)', now)
     this.#sql.run('delete from limits where idle_at <= ?', now)
   }
 
-  ticket(ticket: string): TicketRow | undefined {
-    return this.#sql.all(`select ${TICKET} from tickets where ticket = ?`, ticket).map(ticketOf)[0]
+  getTicket(ticket: string): TicketRow | undefined {
+    return this.#sql.all(`select ${TICKET} from tickets where ticket = ?`, ticket).map(toTicketRow)[0]
   }
 
   putTicket(row: TicketRow): void {
     const { ticket, order, at, used, limits } = row
     const values = [ticket, order, at, used ? 1 : 0, JSON.stringify(limits)] as const
     this.#sql.run(`insert or replace into tickets (${TICKET}) values (?, ?, ?, ?, ?)`, ...values)
-    if (used) this.#waitsNoMore(row)
+    if (used) this.#removeWaits(row)
     else {
       const waits = 'insert or replace into waits (name, ord, at, ticket) values (?, ?, ?, ?)'
       for (const { name } of limits) this.#sql.run(waits, name, order, at, ticket)
@@ -58,33 +59,33 @@ export class SqliteLimits implements LimitTable {
   }
 
   removeTicket(ticket: string): void {
-    const gone = this.#sql.all(`delete from tickets where ticket = ? returning ${TICKET}`, ticket).map(ticketOf)
-    for (const row of gone) if (!row.used) this.#waitsNoMore(row)
+    const gone = this.#sql.all(`delete from tickets where ticket = ? returning ${TICKET}`, ticket).map(toTicketRow)
+    for (const row of gone) if (!row.used) this.#removeWaits(row)
   }
 
-  #waitsNoMore({ order, limits }: TicketRow): void {
+  #removeWaits({ order, limits }: TicketRow): void {
     for (const { name } of limits) this.#sql.run('delete from waits where name = ? and ord = ?', name, order)
   }
 
-  unused(name: string, upto: Millis): readonly TicketRow[] {
+  findUnused(name: string, upto: Millis): readonly TicketRow[] {
     const columns = 't.ticket, t.ord, t.at, t.used, t.limits'
     const waiting = 'waits w join tickets t on t.ticket = w.ticket where w.name = ? and w.at <= ?'
-    return this.#sql.all(`select ${columns} from ${waiting} order by w.ord`, name, upto).map(ticketOf)
+    return this.#sql.all(`select ${columns} from ${waiting} order by w.ord`, name, upto).map(toTicketRow)
   }
 
-  lastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
+  findLastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
     const newest = this.#sql.get('select ticket from waits where name = ? order by ord desc limit 1', name)
     if (newest === undefined) return undefined
     const latest = this.#sql.get('select max(at) from waits where name = ?', name)
     return { ticket: text(newest[0]), at: number(latest?.[0]) }
   }
 
-  ticketsBefore(before: Millis, n: number): readonly TicketRow[] {
-    return this.#sql.all(`select ${TICKET} from tickets where at <= ? limit ?`, before, n).map(ticketOf)
+  findTicketsBefore(before: Millis, n: number): readonly TicketRow[] {
+    return this.#sql.all(`select ${TICKET} from tickets where at <= ? limit ?`, before, n).map(toTicketRow)
   }
 }
 
-function ticketOf(row: Row): TicketRow {
+function toTicketRow(row: Row): TicketRow {
   return {
     ticket: text(row[0]),
     order: number(row[1]),

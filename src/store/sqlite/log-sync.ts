@@ -1,5 +1,5 @@
-// Has the log of commits put on the disk by a thread of the system's, so that the event loop goes on meanwhile. Whoever waits for
-// a commit is answered after this, and not before: a commit alone has only reached the system's memory.
+// `LogSync` syncs the commit log to the disk on a system thread, so that the event loop goes on. A write resolves only
+// after the sync: a commit alone has only reached the memory of the system.
 import { close, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { SluiceError } from '../../errors.ts'
@@ -11,18 +11,18 @@ export class LogSync {
   readonly #log: string
   #opened: number | undefined
 
-  /** Of the database at this path, which has been written to. */
+  /** The database at this path must have been written to. */
   constructor(file: string) {
     this.#log = `${file}-wal`
   }
 
   async sync(): Promise<void> {
     try {
-      // The same file as long as the database is open: it is begun anew in its place, never replaced.
+      // The log stays the same file while the database is open: SQLite restarts it in place and never replaces it.
       this.#opened ??= openSync(this.#log, 'r+')
       await syncFile(this.#opened)
     } catch (error) {
-      throw new SluiceError('STORE_UNSYNCED', `The disk did not take ${this.#log}.`, error)
+      throw new SluiceError('STORE_SYNC_FAILED', `The disk did not sync ${this.#log}.`, error)
     }
   }
 

@@ -1,10 +1,18 @@
-// Finished runs, dead letters and marks, as rows.
+// This file stores finished runs, dead letters and unrouted events as rows.
 import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Attempt } from '../../model/lane.ts'
-import type { LetterRow, LetterTable, MarkRow, MarkTable, PlaceRow, RunRow, RunTable } from '../rules/tables.ts'
-import { isPlain, runNumber } from '../rules/work.ts'
-import type { LaneRuns } from './lane-runs.ts'
+import type {
+  DeadLetterRow,
+  DeadLetterTable,
+  UnroutedRow,
+  UnroutedTable,
+  PlacementRow,
+  RunRow,
+  RunTable,
+} from '../core/tables.ts'
+import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
+import type { LaneRunIndex } from './lane-runs.ts'
 import { number, text, type Cell, type Row, type Statements } from './statements.ts'
 
 const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
@@ -18,26 +26,26 @@ const OLDEST_RUNS = `select ${RUN} from runs where n > ? order by n limit ?`
 export class SqliteRuns implements RunTable {
   readonly #sql: Statements
   readonly #name: string
-  readonly #ofLanes: LaneRuns
+  readonly #laneRuns: LaneRunIndex
 
-  constructor(sql: Statements, name: string, ofLanes: LaneRuns) {
+  constructor(sql: Statements, name: string, ofLanes: LaneRunIndex) {
     this.#sql = sql
     this.#name = name
-    this.#ofLanes = ofLanes
+    this.#laneRuns = ofLanes
   }
 
   put(run: RunRow, isFirst: boolean): void {
-    const n = runNumber(run.id)
-    this.#ofLanes.add(run.lane, n)
+    const n = parseRunNumber(run.id)
+    this.#laneRuns.add(run.lane, n)
     const events = run.events.join(',')
     const before = isFirst ? undefined : this.#sql.get('select started from runs where n = ?', n)?.[0]
     const started = Math.min(run.started, number(before ?? run.started))
-    // The schema knows the rest.
-    if (isPlain(run)) {
-      this.#sql.behind(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, started, run.ended, events])
+    // The schema has defaults for the other columns.
+    if (isPlainRun(run)) {
+      this.#sql.runBatched(PUT_PLAIN_RUN, [n, run.lane, run.flow, run.key, started, run.ended, events])
       return
     }
-    this.#sql.behind(PUT_RUN, [
+    this.#sql.runBatched(PUT_RUN, [
       n,
       run.parent,
       run.lane,
@@ -55,25 +63,25 @@ export class SqliteRuns implements RunTable {
     ])
   }
 
-  ofLane(lane: LaneId, n: number): readonly RunRow[] {
-    const late = JSON.stringify(this.#ofLanes.inMemory(lane))
-    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => runOf(row, this.#name))
+  findByLane(lane: LaneId, n: number): readonly RunRow[] {
+    const late = JSON.stringify(this.#laneRuns.findInMemory(lane))
+    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => toRunRow(row, this.#name))
   }
 
   remove(id: string): void {
-    const n = runNumber(id)
+    const n = parseRunNumber(id)
     const lane = this.#sql.get('delete from runs where n = ? returning lane', n)?.[0]
-    if (lane !== undefined) this.#ofLanes.remove(text(lane), n)
+    if (lane !== undefined) this.#laneRuns.remove(text(lane), n)
   }
 
-  oldest(after: number, n: number): readonly RunRow[] {
-    return this.#sql.all(OLDEST_RUNS, after, n).map((row) => runOf(row, this.#name))
+  findOldest(after: number, n: number): readonly RunRow[] {
+    return this.#sql.all(OLDEST_RUNS, after, n).map((row) => toRunRow(row, this.#name))
   }
 }
 
 export const RUN_COLUMNS: string = RUN
 
-export function runOf(row: Row, store: string): RunRow {
+export function toRunRow(row: Row, store: string): RunRow {
   const events = text(row[12])
   return {
     id: `${store}-${number(row[0]).toString(36)}`,
@@ -99,18 +107,18 @@ const PUT_LETTER = `insert or replace into letters (${LETTER}) values (?, ?, ?, 
 const NEXT_QUEUED = `select ${LETTER} from letters where lane = ? and state = 'queued' order by ord limit 1`
 const EXPIRABLE = `select ${LETTER} from letters where at <= ? and state = 'dead' and blocks = 0 order by at limit ?`
 
-export class SqliteLetters implements LetterTable {
+export class SqliteDeadLetters implements DeadLetterTable {
   readonly #sql: Statements
 
   constructor(sql: Statements) {
     this.#sql = sql
   }
 
-  get(id: string): LetterRow | undefined {
-    return this.#sql.all(`select ${LETTER} from letters where id = ?`, id).map(letterOf)[0]
+  get(id: string): DeadLetterRow | undefined {
+    return this.#sql.all(`select ${LETTER} from letters where id = ?`, id).map(toDeadLetterRow)[0]
   }
 
-  put(letter: LetterRow): void {
+  put(letter: DeadLetterRow): void {
     this.#sql.run(
       PUT_LETTER,
       letter.id,
@@ -127,7 +135,7 @@ export class SqliteLetters implements LetterTable {
       letter.tries,
       letter.lapses,
       letter.blocks ? 1 : 0,
-      JSON.stringify(letter.places),
+      JSON.stringify(letter.placements.map(({ pos, event, size }) => ({ pos, event, size }))),
       JSON.stringify(letter.attempts),
     )
   }
@@ -136,32 +144,32 @@ export class SqliteLetters implements LetterTable {
     this.#sql.run('delete from letters where id = ?', id)
   }
 
-  ofLane(lane: LaneId): readonly LetterRow[] {
-    return this.#sql.all(`select ${LETTER} from letters where lane = ? order by ord`, lane).map(letterOf)
+  findByLane(lane: LaneId): readonly DeadLetterRow[] {
+    return this.#sql.all(`select ${LETTER} from letters where lane = ? order by ord`, lane).map(toDeadLetterRow)
   }
 
-  eventsOf(lane: LaneId): readonly number[] {
+  findEventSeqs(lane: LaneId): readonly number[] {
     return this.#sql
       .all('select places from letters where lane = ?', lane)
-      .flatMap(([places]) => placesOf(places).map((place) => place.event))
+      .flatMap(([places]) => parsePlacements(places).map((place) => place.event))
   }
 
-  nextQueued(lane: LaneId): LetterRow | undefined {
-    return this.#sql.all(NEXT_QUEUED, lane).map(letterOf)[0]
+  findNextQueued(lane: LaneId): DeadLetterRow | undefined {
+    return this.#sql.all(NEXT_QUEUED, lane).map(toDeadLetterRow)[0]
   }
 
-  expirable(before: Millis, n: number): readonly LetterRow[] {
-    return this.#sql.all(EXPIRABLE, before, n).map(letterOf)
+  findExpirable(before: Millis, n: number): readonly DeadLetterRow[] {
+    return this.#sql.all(EXPIRABLE, before, n).map(toDeadLetterRow)
   }
 }
 
-export const LETTER_COLUMNS: string = LETTER
+export const DEAD_LETTER_COLUMNS: string = LETTER
 
-function placesOf(cell: Cell | undefined): readonly PlaceRow[] {
-  return JSON.parse(text(cell)) as PlaceRow[]
+function parsePlacements(cell: Cell | undefined): readonly PlacementRow[] {
+  return JSON.parse(text(cell)) as PlacementRow[]
 }
 
-export function letterOf(row: Row): LetterRow {
+export function toDeadLetterRow(row: Row): DeadLetterRow {
   return {
     id: text(row[0]),
     order: number(row[1]),
@@ -171,36 +179,37 @@ export function letterOf(row: Row): LetterRow {
     tenant: text(row[5]),
     group: text(row[6]),
     parent: text(row[7]),
-    state: text(row[8]) as LetterRow['state'],
+    state: text(row[8]) as DeadLetterRow['state'],
     reason: text(row[9]),
     at: number(row[10]),
     tries: number(row[11]),
     lapses: number(row[12]),
     blocks: row[13] === 1,
-    places: placesOf(row[14]),
+    placements: parsePlacements(row[14]),
     attempts: JSON.parse(text(row[15])) as Attempt[],
   }
 }
 
 const MARK = 'id, event, flow, reason, error, since, due, tries, token'
 const PUT_MARK = `insert or replace into marks (${MARK}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
-/** From one flow to the next in the index: those that nobody here can place may be many, and are not looked through. */
+/** These queries jump from flow to flow in the index. Unrouted events that this process cannot place may be many and
+    are not read. */
 const FIRST_MARKED = 'select flow from marks indexed by marks_due order by flow limit 1'
 const NEXT_MARKED = 'select flow from marks indexed by marks_due where flow > ? order by flow limit 1'
 const DUE_MARKS = `select ${MARK} from marks where flow = ? and reason = ? and due <= ? order by due, id limit ?`
 
-export class SqliteMarks implements MarkTable {
+export class SqliteUnrouted implements UnroutedTable {
   readonly #sql: Statements
 
   constructor(sql: Statements) {
     this.#sql = sql
   }
 
-  get(id: number): MarkRow | undefined {
-    return this.#sql.all(`select ${MARK} from marks where id = ?`, id).map(markOf)[0]
+  get(id: number): UnroutedRow | undefined {
+    return this.#sql.all(`select ${MARK} from marks where id = ?`, id).map(toUnroutedRow)[0]
   }
 
-  put(mark: MarkRow): void {
+  put(mark: UnroutedRow): void {
     const { id, event, flow, reason, error, since, due, tries, token } = mark
     this.#sql.run(PUT_MARK, id, event, flow, reason, error, since, due, tries, token)
   }
@@ -209,29 +218,29 @@ export class SqliteMarks implements MarkTable {
     this.#sql.run('delete from marks where id = ?', id)
   }
 
-  due(...[now, reasons, flows, n]: Parameters<MarkTable['due']>): readonly MarkRow[] {
-    const found: MarkRow[] = []
+  findDue(...[now, reasons, flows, n]: Parameters<UnroutedTable['findDue']>): readonly UnroutedRow[] {
+    const found: UnroutedRow[] = []
     for (let at = this.#sql.get(FIRST_MARKED); at !== undefined; at = this.#sql.get(NEXT_MARKED, text(at[0]))) {
       const flow = text(at[0])
       if (flow !== '' && !flows.includes(flow)) continue
-      for (const reason of reasons) found.push(...this.#sql.all(DUE_MARKS, flow, reason, now, n).map(markOf))
+      for (const reason of reasons) found.push(...this.#sql.all(DUE_MARKS, flow, reason, now, n).map(toUnroutedRow))
     }
     return found.toSorted((one, other) => one.due - other.due || one.id - other.id).slice(0, n)
   }
 
-  ofEvent(event: number): readonly MarkRow[] {
-    return this.#sql.all(`select ${MARK} from marks where event = ? order by id`, event).map(markOf)
+  findByEvent(event: number): readonly UnroutedRow[] {
+    return this.#sql.all(`select ${MARK} from marks where event = ? order by id`, event).map(toUnroutedRow)
   }
 }
 
-export const MARK_COLUMNS: string = MARK
+export const UNROUTED_COLUMNS: string = MARK
 
-export function markOf(row: Row): MarkRow {
+export function toUnroutedRow(row: Row): UnroutedRow {
   return {
     id: number(row[0]),
     event: number(row[1]),
     flow: text(row[2]),
-    reason: text(row[3]) as MarkRow['reason'],
+    reason: text(row[3]) as UnroutedRow['reason'],
     error: text(row[4]),
     since: number(row[5]),
     due: number(row[6]),

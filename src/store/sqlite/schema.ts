@@ -1,22 +1,22 @@
-// Brings a file to the schema of this release: forward only, each step once, in one transaction.
+// `migrate` brings a file to the schema of this release: forward only, each step once, in one transaction.
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '../../errors.ts'
 
-/** Read with the module: what is needed to open a file does not depend on who may read what by then. */
-const STEPS: readonly string[] = ['0001.sql'].map((step) =>
+/** The steps are read with the module, because file permissions may have changed when a database is opened. */
+const MIGRATIONS: readonly string[] = ['0001.sql'].map((step) =>
   readFileSync(new URL(`migrations/${step}`, import.meta.url), 'utf8'),
 )
 
-/** Marks the file as one of ours ("slce"), so that somebody else's database is never changed. */
+/** The application id "slce" marks the file as a Sluice database, so that a foreign database is never changed. */
 const APPLICATION_ID = 0x73_6c_63_65
 
 export function migrate(db: DatabaseSync, file: string): void {
   const version = checkSchema(db, file)
-  if (version === STEPS.length) return
+  if (version === MIGRATIONS.length) return
   db.exec('begin immediate')
-  for (const step of STEPS.slice(version)) db.exec(step)
+  for (const step of MIGRATIONS.slice(version)) db.exec(step)
   if (version === 0) {
     const meta = db.prepare('insert into meta (name, value) values (?, ?)')
     meta.run('name', randomBytes(5).toString('hex'))
@@ -26,12 +26,13 @@ export function migrate(db: DatabaseSync, file: string): void {
     meta.run('listed', 0)
     meta.run('begun', '')
   }
-  db.exec(`pragma user_version = ${STEPS.length}`)
+  db.exec(`pragma user_version = ${MIGRATIONS.length}`)
   db.exec(`pragma application_id = ${APPLICATION_ID}`)
   db.exec('commit')
 }
 
-/** The file's schema, 0 for an empty file. Throws when it is not ours or is newer than this release. */
+/** `checkSchema` returns the schema version of the file, 0 if it is empty. It throws if the file is not ours or is
+    newer than this release. */
 export function checkSchema(db: DatabaseSync, file: string): number {
   const read = (pragma: string): number => Number(Object.values(db.prepare(`pragma ${pragma}`).get() ?? {})[0])
   const version = read('user_version')
@@ -39,10 +40,13 @@ export function checkSchema(db: DatabaseSync, file: string): number {
   const empty = Number(db.prepare('select count(*) as n from sqlite_schema').get()?.['n']) === 0
   if (empty && version === 0) return 0
   if (application !== APPLICATION_ID) {
-    throw new SluiceError('STORE_NOT_A_DATABASE', `${file} is a SQLite database, but not one of Sluice.`)
+    throw new SluiceError('STORE_NOT_A_DATABASE', `${file} is a SQLite database, but not a Sluice database.`)
   }
-  if (version > STEPS.length) {
-    throw new SluiceError('STORE_SCHEMA_NEWER', `${file} has schema ${version}; this release knows ${STEPS.length}.`)
+  if (version > MIGRATIONS.length) {
+    throw new SluiceError(
+      'STORE_SCHEMA_NEWER',
+      `${file} has schema ${version}; this release knows ${MIGRATIONS.length}.`,
+    )
   }
   return version
 }

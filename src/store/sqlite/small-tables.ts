@@ -1,24 +1,24 @@
-// The small tables as rows: permits, pauses, documents.
+// This file stores permits, pauses, processes, pressure, replays and documents as rows.
 import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/pressure.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
-import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../rules/tables.ts'
+import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'
 
-export class SqliteSmall implements SmallTables {
+export class SqliteSmallTables implements SmallTables {
   readonly #sql: Statements
 
   constructor(sql: Statements) {
     this.#sql = sql
   }
 
-  process(id: string): ProcessRow | undefined {
+  getProcess(id: string): ProcessRow | undefined {
     const row = this.#sql.get('select at, request, answer from processes where id = ?', id)
     return row === undefined ? undefined : { at: number(row[0]), request: number(row[1]), answer: text(row[2]) }
   }
 
   putProcess(id: string, { at, request, answer }: ProcessRow): void {
-    this.#sql.set(
+    this.#sql.runUnordered(
       'insert or replace into processes (id, at, request, answer) values (?, ?, ?, ?)',
       id,
       at,
@@ -31,7 +31,7 @@ export class SqliteSmall implements SmallTables {
     this.#sql.run('delete from processes where at <= ?', before)
   }
 
-  permits(name: string): readonly { process: string; n: number; until: Millis }[] {
+  findPermits(name: string): readonly { process: string; n: number; until: Millis }[] {
     return this.#sql
       .all('select process, n, until from permits where name = ?', name)
       .map((row) => ({ process: text(row[0]), n: number(row[1]), until: number(row[2]) }))
@@ -51,7 +51,11 @@ export class SqliteSmall implements SmallTables {
     this.#sql.run('delete from permits where name = ? and process = ?', name, process)
   }
 
-  pauseOf(flow: string): PauseRow | undefined {
+  forgetPermits(before: Millis): void {
+    this.#sql.run('delete from permits where until <= ?', before)
+  }
+
+  getPause(flow: string): PauseRow | undefined {
     const row = this.#sql.get('select reason, by, since from pauses where flow = ?', flow)
     return row === undefined ? undefined : { reason: text(row[0]), by: text(row[1]), since: number(row[2]) }
   }
@@ -70,7 +74,7 @@ export class SqliteSmall implements SmallTables {
     }
   }
 
-  pressure(flow: string): Pressure | undefined {
+  getPressure(flow: string): Pressure | undefined {
     const row = this.#sql.get('select level, at, raised_at from pressure where flow = ?', flow)
     return row === undefined ? undefined : { level: number(row[0]), at: number(row[1]), raisedAt: number(row[2]) }
   }
@@ -80,7 +84,7 @@ export class SqliteSmall implements SmallTables {
     this.#sql.run('insert or replace into pressure (flow, level, at, raised_at) values (?, ?, ?, ?)', ...values)
   }
 
-  replayedBefore(replay: string, event: number, now: Millis): boolean {
+  markReplayed(replay: string, event: number, now: Millis): boolean {
     const values = [replay, event, now] as const
     return (
       this.#sql.run('insert into replays (replay, event, at) values (?, ?, ?) on conflict do nothing', ...values) === 0
@@ -100,7 +104,7 @@ export class SqliteDocs implements DocTable {
   }
 
   get(kind: string, id: string): Doc | undefined {
-    return this.#sql.all('select kind, id, rev, body from docs where kind = ? and id = ?', kind, id).map(docOf)[0]
+    return this.#sql.all('select kind, id, rev, body from docs where kind = ? and id = ?', kind, id).map(toDoc)[0]
   }
 
   put({ kind, id, rev, body }: Doc): void {
@@ -113,11 +117,11 @@ export class SqliteDocs implements DocTable {
 
   page(kind: string, after: string, n: number): readonly Doc[] {
     const page = 'select kind, id, rev, body from docs where kind = ? and id > ? order by id limit ?'
-    return this.#sql.all(page, kind, after, n).map(docOf)
+    return this.#sql.all(page, kind, after, n).map(toDoc)
   }
 
   lastAudit(): AuditRecord | undefined {
-    return this.#sql.all('select id, at, who, what, chain from audit order by id desc limit 1').map(auditOf)[0]
+    return this.#sql.all('select id, at, who, what, chain from audit order by id desc limit 1').map(toAuditRecord)[0]
   }
 
   addAudit({ id, at, who, what, chain }: AuditRecord): void {
@@ -125,10 +129,10 @@ export class SqliteDocs implements DocTable {
   }
 }
 
-function docOf(row: Row): Doc {
+function toDoc(row: Row): Doc {
   return { kind: text(row[0]), id: text(row[1]), rev: number(row[2]), body: bytes(row[3]) }
 }
 
-export function auditOf(row: Row): AuditRecord {
+export function toAuditRecord(row: Row): AuditRecord {
   return { id: number(row[0]), at: number(row[1]), who: text(row[2]), what: text(row[3]), chain: text(row[4]) }
 }

@@ -1,19 +1,20 @@
-// Prepared statements by their text, and rows as arrays: most of a call's time is spent between here and SQLite.
+// `Statements` caches prepared statements by their text, and returns rows as arrays: most of a call's time is spent
+// between JavaScript and SQLite.
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { NEVER, type Millis } from '../../clock.ts'
 
 export type Cell = string | number | null | Uint8Array
 export type Row = readonly Cell[]
 
-/** Rows that go into one statement when several of a kind are written behind. */
-const TOGETHER = 20
+/** The number of batched rows that go into one statement. */
+const ROWS_PER_STATEMENT = 20
 
-function listOf(what: string, times: number): string {
+function repeatList(what: string, times: number): string {
   return `${`${what}, `.repeat(times - 1)}${what}`
 }
 
-interface Behind {
-  /** How many values make a row. */
+interface BatchedRows {
+  /** The number of values in a row. */
   readonly width: number
   readonly values: SQLInputValue[]
 }
@@ -21,82 +22,89 @@ interface Behind {
 export class Statements {
   readonly #db: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
-  /** A new one each time: one that is emptied keeps what was in it until the whole heap is collected (busy-map.ts). */
-  #behind = new Map<string, Behind>()
+  /** A new map each time: a cleared one keeps its contents until the whole heap is collected (churn-map.ts). */
+  #batched = new Map<string, BatchedRows>()
 
   constructor(db: DatabaseSync) {
     this.#db = db
   }
 
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    this.catchUp()
+    this.flush()
     return this.#statement(sql).get(...values) as unknown as Row | undefined
   }
 
   all(sql: string, ...values: SQLInputValue[]): readonly Row[] {
-    this.catchUp()
+    this.flush()
     return this.#statement(sql).all(...values) as unknown as readonly Row[]
   }
 
-  /** How many rows changed. */
+  /** `run` returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
-    this.catchUp()
+    this.flush()
     return Number(this.#statement(sql).run(...values).changes)
   }
 
-  /** At once, and without what is written behind: for rows that this is not about, so that it may wait for more of its like. */
-  set(sql: string, ...values: SQLInputValue[]): void {
-    // Does not count what changed, which costs as much.
+  /** `runUnordered` runs at once and does not write the batched rows first. Use it only for rows that no batched
+      statement touches. */
+  runUnordered(sql: string, ...values: SQLInputValue[]): void {
+    // `get` does not count the changed rows; counting costs as much as the statement.
     this.#statement(sql).get(...values)
   }
 
-  /** False if a row with one of its unique columns is there already. */
+  /** `insert` returns false if a row with the same unique column exists. */
   insert(sql: string, ...values: SQLInputValue[]): boolean {
-    this.catchUp()
+    this.flush()
     try {
       this.#statement(sql).get(...values)
       return true
     } catch (error) {
-      if (isTaken(error)) return false
+      if (isUniqueViolation(error)) return false
       throw error
     }
   }
 
-  /** An insert without `values`, or a delete without its list: done with its like, before anything else is. */
-  behind(sql: string, values: SQLInputValue[]): void {
-    const known = this.#behind.get(sql)
-    if (known === undefined) this.#behind.set(sql, { width: values.length, values: [...values] })
+  /** `runBatched` queues an insert without `values`, or a delete without its list. The queued rows run together
+      before any other statement. */
+  runBatched(sql: string, values: SQLInputValue[]): void {
+    const known = this.#batched.get(sql)
+    if (known === undefined) this.#batched.set(sql, { width: values.length, values: [...values] })
     else known.values.push(...values)
   }
 
-  catchUp(): void {
-    if (this.#behind.size === 0) return
-    for (const [sql, rows] of this.#behind) {
+  flush(): void {
+    if (this.#batched.size === 0) return
+    for (const [sql, rows] of this.#batched) {
       if (sql.startsWith('delete')) this.#deleteAll(sql, rows)
       else this.#insertAll(sql, rows)
     }
-    this.#behind = new Map()
+    this.#batched = new Map()
   }
 
-  /** After a rollback there is nothing to catch up with. */
-  forget(): void {
-    this.#behind = new Map()
+  /** `discardBatched` drops the queued rows after a rollback. */
+  discardBatched(): void {
+    this.#batched = new Map()
   }
 
-  #deleteAll(sql: string, { values }: Behind): void {
-    this.#inSteps(values, TOGETHER, `${sql} in (${listOf('?', TOGETHER)})`, `${sql} = ?`)
+  #deleteAll(sql: string, { values }: BatchedRows): void {
+    this.#inSteps(values, ROWS_PER_STATEMENT, `${sql} in (${repeatList('?', ROWS_PER_STATEMENT)})`, `${sql} = ?`)
   }
 
-  #insertAll(sql: string, { width, values }: Behind): void {
-    const row = `(${listOf('?', width)})`
-    this.#inSteps(values, TOGETHER * width, `${sql} values ${listOf(row, TOGETHER)}`, `${sql} values ${row}`)
+  #insertAll(sql: string, { width, values }: BatchedRows): void {
+    const row = `(${repeatList('?', width)})`
+    this.#inSteps(
+      values,
+      ROWS_PER_STATEMENT * width,
+      `${sql} values ${repeatList(row, ROWS_PER_STATEMENT)}`,
+      `${sql} values ${row}`,
+    )
   }
 
-  /** Many at a time, then the rest one by one: two statements, whatever their number. */
+  /** `#inSteps` uses two statements for any number of rows: one for full steps, one for the rest. */
   #inSteps(values: readonly SQLInputValue[], step: number, many: string, one: string): void {
     let from = 0
     for (; from + step <= values.length; from += step) this.#statement(many).get(...values.slice(from, from + step))
-    for (const width = step / TOGETHER; from < values.length; from += width) {
+    for (const width = step / ROWS_PER_STATEMENT; from < values.length; from += width) {
       this.#statement(one).get(...values.slice(from, from + width))
     }
   }
@@ -115,7 +123,7 @@ export class Statements {
 const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
 const SQLITE_CONSTRAINT_UNIQUE = 2067
 
-function isTaken(error: unknown): boolean {
+function isUniqueViolation(error: unknown): boolean {
   const code = error instanceof Error && 'errcode' in error ? error.errcode : 0
   return code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY
 }
@@ -132,11 +140,11 @@ export function bytes(cell: Cell | undefined): Uint8Array {
   return cell as Uint8Array
 }
 
-/** NULL in the place of a moment means never. */
-export function moment(cell: Cell | undefined): Millis {
+/** A NULL deadline means never. */
+export function millisOrNever(cell: Cell | undefined): Millis {
   return (cell as number | null) ?? NEVER
 }
 
-export function orNull(at: Millis): Millis | null {
+export function millisOrNull(at: Millis): Millis | null {
   return at === NEVER ? null : at
 }

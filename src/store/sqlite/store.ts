@@ -1,63 +1,68 @@
-// The default store: one file, one working process, any number of readers. Nothing to install, nothing to run.
-import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+// `openSqliteStore` opens the default store: one file, one working process and any number of readers, without a server.
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock, type Clock } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Store } from '../contract/index.ts'
-import { TableStore, type Commits, type LanesRead } from '../rules/store.ts'
-import { NO_OUTBOX, type OutboxTable, type Tables } from '../rules/tables.ts'
-import { GroupCommit } from './commit.ts'
+import { TableStore, type Committer, type LaneReadScope } from '../core/store.ts'
+import { EMPTY_OUTBOX, type OutboxTable, type Tables } from '../core/tables.ts'
+import { GroupCommit } from './group-commit.ts'
 import { SqliteEvents } from './events.ts'
-import { fault } from './faults.ts'
-import { Identities } from './identities.ts'
-import { LaneRuns } from './lane-runs.ts'
+import { toSluiceError } from './errors.ts'
+import { IdentityIndex } from './identities.ts'
+import { LaneRunIndex } from './lane-runs.ts'
 import { SqliteLanes } from './lanes.ts'
 import { SqliteLimits } from './limits.ts'
 import { LogSync } from './log-sync.ts'
-import { SqlitePlaces } from './places.ts'
+import { SqlitePlacements } from './placements.ts'
 import { SqliteRecords } from './records.ts'
-import { SqliteLetters, SqliteMarks, SqliteRuns } from './runs.ts'
-import { SameFile } from './same-file.ts'
+import { SqliteDeadLetters, SqliteUnrouted, SqliteRuns } from './runs.ts'
+import { FileIdentityCheck } from './file-identity.ts'
+import { FileLock, makeOurs } from './file-lock.ts'
+import { FileOwner } from './file-owner.ts'
 import { checkSchema, migrate } from './schema.ts'
-import { SqliteDocs, SqliteSmall } from './small-tables.ts'
+import { SqliteDocs, SqliteSmallTables } from './small-tables.ts'
 import { number, Statements, text } from './statements.ts'
-import { keepWorkView } from './work-view.ts'
-import { WriteBack } from './write-back.ts'
+import { ensureWorkView } from './work-view.ts'
+import { Checkpointer } from './write-back.ts'
 
 export interface SqliteOptions {
   /** A path, or `:memory:`. */
   readonly file: string
   readonly clock?: Clock
-  /** Reads while another process works on the file. */
+  /** Opens the file for reading while another process works on it. */
   readonly readOnly?: boolean
-  /** The most the file may grow to: beyond it appends fail with STORE_FULL, and what is there still runs. */
+  /** The maximum size of the file. Beyond it, appends fail with `STORE_FULL`, and stored events still run. */
   readonly maxBytes?: number
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { clock = systemClock, readOnly = false } = options
-  const file = trueName(options.file)
-  const opened: DatabaseSync[] = []
+  const file = resolveLink(options.file)
+  const opened: Pick<DatabaseSync, 'close'>[] = []
   const close = (): void => {
     for (const db of opened.toReversed()) db.close()
   }
   try {
-    const version = lookAt(file)
-    if (readOnly && version === 0) throw new SluiceError('STORE_MISSING', `There is nothing of Sluice at ${file} yet.`)
-    if (!readOnly && file !== IN_MEMORY) opened.push(lockOut(file))
-    if (!readOnly) makeOurs(file)
+    const version = readSchemaVersion(file)
+    if (readOnly && version === 0) throw new SluiceError('STORE_MISSING', `No Sluice database exists at ${file} yet.`)
+    const lock = readOnly || file === IN_MEMORY ? undefined : new FileLock(file)
+    if (lock !== undefined) opened.push(lock)
+    if (lock !== undefined) makeOurs(file)
     const db = new DatabaseSync(file, { readOnly })
     opened.push(db)
-    if (!readOnly) prepare(db, file)
+    if (!readOnly) configureDatabase(db, file)
+    const owner = readOnly ? undefined : new FileOwner(db, file)
     const tables = new SqliteTables(db, { maxBytes: options.maxBytes ?? Infinity, readOnly })
-    const log = readOnly || file === IN_MEMORY ? undefined : new WriteBack(db, file)
-    const disk = readOnly || file === IN_MEMORY ? undefined : onDisk(file, clock)
+    const log = lock === undefined ? undefined : new Checkpointer(db, file)
+    const disk = lock === undefined ? undefined : openLogSync(file, clock, lock)
     const commit = new GroupCommit({
       db,
       file,
       readOnly,
       tables,
-      committed: () => log?.committed(),
+      begun: () => owner?.assert(),
+      onCommitted: () => log?.onCommitted(),
       sync: disk === undefined ? undefined : () => disk.sync(),
       close: async () => {
         await log?.close()
@@ -65,27 +70,28 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         close()
       },
     })
-    const commits: Commits = {
+    const commits: Committer = {
       durable: commit.durable,
       write: (work) => commit.write(() => work(tables, clock.now())),
       read: (work, lanes) => commit.read(lanes, () => work(tables, clock.now())),
-      moment: () => commit.glance(() => ({ now: clock.now(), routes: tables.routes() })),
+      readClockAndEpoch: () => commit.readMemory(() => ({ now: clock.now(), routes: tables.routes() })),
       close: () => commit.close(),
     }
     return new TableStore({ commits, clock })
   } catch (error) {
     close()
-    throw fault(error, file)
+    throw toSluiceError(error, file)
   }
 }
 
 const IN_MEMORY = ':memory:'
 
-/** Where commits are safe. By where it really is: a link that is turned later, or another working folder, makes it no other. */
-function onDisk(file: string, clock: Clock): Pick<LogSync, 'sync' | 'close'> {
+/** `openLogSync` uses the real path: a link that changes later, or another working folder, must not lead to another
+    file. */
+function openLogSync(file: string, clock: Clock, lock: FileLock): Pick<LogSync, 'sync' | 'close'> {
   const path = realpathSync(file)
   const log = new LogSync(path)
-  const same = new SameFile(path, clock)
+  const same = new FileIdentityCheck(path, clock, lock)
   return {
     sync: async () => {
       await log.sync()
@@ -95,16 +101,19 @@ function onDisk(file: string, clock: Clock): Pick<LogSync, 'sync' | 'close'> {
   }
 }
 
-/** Whatever a link calls it, it is the same file. */
-function trueName(file: string): string {
+/** `resolveLink` resolves links, so that every link to a file results in the same path. */
+function resolveLink(file: string): string {
   return file !== IN_MEMORY && existsSync(file) ? realpathSync(file) : file
 }
 
-/** The schema of what is there, 0 for nothing. Only reads, so that what is not ours stays as it is, to the last byte. */
-function lookAt(file: string): number {
+const OTHER_PATH = 'Choose another path, or move the existing file away.'
+
+/** `readSchemaVersion` returns the schema version at the path, 0 for none. It only reads, so that a foreign file
+    stays unchanged to the last byte. */
+function readSchemaVersion(file: string): number {
   if (file === IN_MEMORY || !existsSync(file)) return 0
   const found = statSync(file)
-  if (!found.isFile()) throw new SluiceError('STORE_UNWRITABLE', `${file} is not a file.`)
+  if (!found.isFile()) throw new SluiceError('STORE_UNWRITABLE', `${file} is not a file.`, undefined, OTHER_PATH)
   if (found.size === 0) return 0
   const db = new DatabaseSync(file, { readOnly: true })
   try {
@@ -114,98 +123,74 @@ function lookAt(file: string): number {
   }
 }
 
-/** What strangers sent is for nobody else. The log and its index get the mode of the file. */
-function makeOurs(file: string): void {
-  if (file === IN_MEMORY || existsSync(file)) return
-  try {
-    closeSync(openSync(file, 'a', 0o600))
-  } catch {
-    // Why it cannot be made, SQLite says.
-  }
-}
-
-/** Held by the one process that works on the file. The system frees it when the process dies, however it dies. */
-function lockOut(file: string): DatabaseSync {
-  makeOurs(`${file}-lock`)
-  const lock = new DatabaseSync(`${file}-lock`)
-  try {
-    lock.exec('pragma locking_mode = exclusive; pragma journal_mode = off; begin exclusive')
-    return lock
-  } catch (error) {
-    lock.close()
-    const found = fault(error, file)
-    if (found.code !== 'STORE_IN_USE') throw found
-    throw new SluiceError('STORE_IN_USE', `Another process works on ${file}.`, error)
-  }
-}
-
-/** A commit writes each page that it changed, in two steps each: half as many pages are worth their size. */
+/** A commit writes each changed page twice: larger pages are worth it, because there are half as many. */
 const PAGE_BYTES = 8_192
 const CACHE_KB = 4_096
 
-/** A commit is synced by `LogSync`, before it is answered: with `full` SQLite would do it as well, and stop the event loop for it. */
-function prepare(db: DatabaseSync, file: string): void {
+/** `LogSync` syncs a commit before it is acknowledged. With `synchronous = full`, SQLite would also sync, and block
+    the event loop. */
+function configureDatabase(db: DatabaseSync, file: string): void {
   db.exec(
     `pragma page_size = ${PAGE_BYTES}; pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000`,
   )
   db.exec(`pragma cache_size = -${CACHE_KB}; pragma temp_store = memory`)
   migrate(db, file)
-  keepWorkView(db)
+  ensureWorkView(db)
 }
 
-/** Numbers are drawn from memory; the file knows an upper bound, so that none repeats after a crash. */
-const DRAWN_AT_ONCE = 10_000
+/** Numbers are drawn from memory. The file holds an upper bound, so that no number repeats after a crash. */
+const COUNTER_BLOCK = 10_000
 
 class SqliteTables implements Tables {
   readonly name: string
   readonly lanes: SqliteLanes
-  readonly places: SqlitePlaces
+  readonly placements: SqlitePlacements
   readonly events: SqliteEvents
   readonly runs: SqliteRuns
-  readonly letters: SqliteLetters
-  readonly marks: SqliteMarks
-  readonly outbox: OutboxTable = NO_OUTBOX
+  readonly deadLetters: SqliteDeadLetters
+  readonly unrouted: SqliteUnrouted
+  readonly outbox: OutboxTable = EMPTY_OUTBOX
   readonly limits: SqliteLimits
-  readonly small: SqliteSmall
+  readonly small: SqliteSmallTables
   readonly docs: SqliteDocs
   readonly records: SqliteRecords
   readonly #sql: Statements
-  readonly #identities: Identities
-  readonly #laneRuns: LaneRuns
+  readonly #identities: IdentityIndex
+  readonly #laneRuns: LaneRunIndex
   readonly #maxBytes: number
   #counter: number
-  #bound: number
+  #storedCounter: number
   #routes: number
 
   constructor(db: DatabaseSync, { maxBytes, readOnly }: { readonly maxBytes: number; readonly readOnly: boolean }) {
     const sql = new Statements(db)
     this.#sql = sql
     this.#maxBytes = maxBytes
-    this.name = text(this.#meta('name'))
-    this.#counter = number(this.#meta('counter'))
-    this.#bound = this.#counter
-    this.#routes = number(this.#meta('routes'))
-    this.places = new SqlitePlaces(sql)
-    this.lanes = new SqliteLanes(sql, this.places, readOnly)
-    this.#identities = new Identities(sql, readOnly)
+    this.name = text(this.#readMeta('name'))
+    this.#counter = number(this.#readMeta('counter'))
+    this.#storedCounter = this.#counter
+    this.#routes = number(this.#readMeta('routes'))
+    this.placements = new SqlitePlacements(sql)
+    this.lanes = new SqliteLanes(sql, this.placements, readOnly)
+    this.#identities = new IdentityIndex(sql, readOnly)
     this.events = new SqliteEvents(sql, this.#identities, this.draw)
-    this.#laneRuns = new LaneRuns(sql, readOnly)
+    this.#laneRuns = new LaneRunIndex(sql, readOnly)
     this.runs = new SqliteRuns(sql, this.name, this.#laneRuns)
-    this.letters = new SqliteLetters(sql)
-    this.marks = new SqliteMarks(sql)
+    this.deadLetters = new SqliteDeadLetters(sql)
+    this.unrouted = new SqliteUnrouted(sql)
     this.limits = new SqliteLimits(sql)
-    this.small = new SqliteSmall(sql)
+    this.small = new SqliteSmallTables(sql)
     this.docs = new SqliteDocs(sql)
-    // Who only reads has no memory that keeps up with what is written.
+    // A read-only store has no memory that follows the writes.
     const laneRuns = readOnly ? undefined : this.#laneRuns
     this.records = new SqliteRecords(sql, { events: this.events, lanes: this.lanes, laneRuns, store: this.name })
   }
 
   readonly draw = (): number => {
     this.#counter++
-    if (this.#counter > this.#bound) {
-      this.#bound = this.#counter + DRAWN_AT_ONCE
-      this.#sql.run(`update meta set value = ? where name = 'counter'`, this.#bound)
+    if (this.#counter > this.#storedCounter) {
+      this.#storedCounter = this.#counter + COUNTER_BLOCK
+      this.#sql.run(`update meta set value = ? where name = 'counter'`, this.#storedCounter)
     }
     return this.#counter
   }
@@ -223,35 +208,35 @@ class SqliteTables implements Tables {
     this.#sql.run(`update meta set value = ? where name = 'routes'`, this.#routes)
   }
 
-  isBehind(looked: LanesRead): boolean {
-    return this.lanes.isBehind(looked)
+  hasDeferred(looked: LaneReadScope): boolean {
+    return this.lanes.hasDeferred(looked)
   }
 
-  catchUp(looked: LanesRead): void {
-    this.lanes.catchUp(looked)
+  flush(looked: LaneReadScope): void {
+    this.lanes.flush(looked)
   }
 
-  /** The last thing before the commit. */
-  finish(): void {
-    this.lanes.finish()
-    this.#sql.catchUp()
+  /** `beforeCommit` is the last step before the commit. */
+  beforeCommit(): void {
+    this.lanes.beforeCommit()
+    this.#sql.flush()
   }
 
-  /** A rollback may be told more than once: what could not be read the first time is read then. */
-  ended(how: 'committed' | 'rolled-back'): void {
+  /** `afterTransaction` may be called twice for one rollback: the second call reads what the first could not. */
+  afterTransaction(how: 'committed' | 'rolled-back'): void {
     if (how === 'rolled-back') {
-      // First of all: what is still to be written belongs to the commit that never was, and any reading would write it.
-      this.#sql.forget()
-      // The file no longer has what memory says it has.
-      this.#bound = this.#counter
-      this.#routes = number(this.#meta('routes'))
+      // This comes first: batched rows belong to the commit that was rolled back, and any read would write them.
+      this.#sql.discardBatched()
+      // Memory may be ahead of the file.
+      this.#storedCounter = this.#counter
+      this.#routes = number(this.#readMeta('routes'))
     }
-    this.#identities.letGo(how)
-    this.#laneRuns.letGo(how)
-    this.lanes.letGo(how)
+    this.#identities.afterTransaction(how)
+    this.#laneRuns.afterTransaction(how)
+    this.lanes.afterTransaction(how)
   }
 
-  #meta(name: string): string | number | null | Uint8Array {
+  #readMeta(name: string): string | number | null | Uint8Array {
     return this.#sql.get('select value from meta where name = ?', name)?.[0] ?? null
   }
 }

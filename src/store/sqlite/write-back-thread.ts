@@ -1,16 +1,16 @@
-// Runs in a thread of its own, on a connection of its own: copies pages from the log into the file when it is told to.
+// This thread copies pages from the log into the file, on its own connection, when it receives a message.
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** While it copies, more is committed: each time less. */
+/** While a pass copies, new pages are committed; each pass has fewer left. */
 const TIMES = 3
 
 const db = new DatabaseSync(workerData as string)
 db.exec('pragma synchronous = full; pragma busy_timeout = 5000; pragma cache_size = -64')
 const writeBack = db.prepare('pragma wal_checkpoint(passive)')
 
-parentPort?.on('message', (told: 'write back' | 'close') => {
-  if (told === 'close') {
+parentPort?.on('message', (message: 'write back' | 'close') => {
+  if (message === 'close') {
     db.close()
     parentPort?.close()
     return

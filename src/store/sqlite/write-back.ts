@@ -1,18 +1,20 @@
-// The log of commits is written back into the file by a thread of its own: 64 MB of it would stop the event loop for 50 ms.
-// Only what is committed meanwhile is left for this thread. Nothing depends on it: what is not written back is in the log.
+// `Checkpointer` lets a thread write the commit log back into the file: writing back 64 MB would block the event loop
+// for 50 ms. The main thread only writes back what was committed meanwhile. Nothing depends on it: the log holds what
+// is not written back.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 
-/** A page that changes often is written back once in so many, not with every commit. */
-const LOG_PAGES = 8_192
-/** Should the thread not keep up, or not be there, this thread does it all. */
-const LOG_PAGES_MAX = 4 * LOG_PAGES
-/** It needs next to nothing, and takes what it is allowed. */
-const THREAD_MEMORY = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, stackSizeMb: 1 }
-/** The first SQLite that tells how long the log is without writing it back. */
-const TELLS_LENGTH = [3, 51] as const
+/** The log length that starts a checkpoint. A page that changes often is then written back once, not with every
+    commit. */
+const CHECKPOINT_PAGES = 8_192
+/** If the thread fails or does not keep up, the main thread checkpoints at this length. */
+const MAX_LOG_PAGES = 4 * CHECKPOINT_PAGES
+/** The thread needs almost no memory, and would otherwise use as much as it is allowed. */
+const THREAD_LIMITS = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16, stackSizeMb: 1 }
+/** The first SQLite version that returns the length of the log without writing it back. */
+const NOOP_CHECKPOINT_SINCE = [3, 51] as const
 
-export class WriteBack {
+export class Checkpointer {
   readonly #db: DatabaseSync
   readonly #file: string
   readonly #length: StatementSync
@@ -23,19 +25,19 @@ export class WriteBack {
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
     this.#file = file
-    db.exec(`pragma wal_autocheckpoint = ${tellsLength() ? LOG_PAGES_MAX : LOG_PAGES}`)
-    this.#length = db.prepare(tellsLength() ? 'pragma wal_checkpoint(noop)' : 'select 0 as log')
+    db.exec(`pragma wal_autocheckpoint = ${supportsNoopCheckpoint() ? MAX_LOG_PAGES : CHECKPOINT_PAGES}`)
+    this.#length = db.prepare(supportsNoopCheckpoint() ? 'pragma wal_checkpoint(noop)' : 'select 0 as log')
   }
 
-  /** To be told after each commit. */
-  committed(): void {
-    if (this.#busy || Number(this.#length.get()?.['log']) < LOG_PAGES) return
+  /** `onCommitted` must be called after each commit. */
+  onCommitted(): void {
+    if (this.#busy || Number(this.#length.get()?.['log']) < CHECKPOINT_PAGES) return
     this.#busy = true
     this.#thread ??= this.#start()
     this.#thread.postMessage('write back')
   }
 
-  /** Before the database is closed: the last to close it puts the log away. */
+  /** Call `close` before the database is closed: the last connection to close removes the log. */
   async close(): Promise<void> {
     this.#busy = true
     this.#thread?.ref()
@@ -48,25 +50,25 @@ export class WriteBack {
       `write-back-thread${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`,
       import.meta.url,
     )
-    const thread = new Worker(program, { workerData: this.#file, env: {}, resourceLimits: THREAD_MEMORY })
+    const thread = new Worker(program, { workerData: this.#file, env: {}, resourceLimits: THREAD_LIMITS })
     thread.unref()
     this.#ended = new Promise((resolve) => thread.once('exit', () => resolve()))
     thread.on('message', () => {
-      this.#rest()
+      this.#checkpointRest()
       this.#busy = false
     })
-    // It stays busy: from now on this thread does it, less often.
+    // `#busy` stays true: from now on, the main thread checkpoints, less often.
     thread.on('error', () => {})
     return thread
   }
 
-  /** When all of the log is written back, the next commit begins it anew. */
-  #rest(): void {
+  /** `#checkpointRest` writes back the rest. When the whole log is written back, the next commit restarts it. */
+  #checkpointRest(): void {
     if (this.#db.isOpen) this.#db.exec('pragma wal_checkpoint(passive)')
   }
 }
 
-function tellsLength(): boolean {
+function supportsNoopCheckpoint(): boolean {
   const [major = 0, minor = 0] = (process.versions['sqlite'] ?? '').split('.').map(Number)
-  return major > TELLS_LENGTH[0] || (major === TELLS_LENGTH[0] && minor >= TELLS_LENGTH[1])
+  return major > NOOP_CHECKPOINT_SINCE[0] || (major === NOOP_CHECKPOINT_SINCE[0] && minor >= NOOP_CHECKPOINT_SINCE[1])
 }

@@ -94,7 +94,7 @@ export async function stress(options: StressOptions): Promise<StressFigure> {
     await Promise.all(Array.from({ length: options.processes - 1 }, (_, n) => crew.start(n + 1)))
     const edits = await edited(options, notion, crew)
     const stillWaiting = await drained(onlooker, options)
-    const { items: dead } = await onlooker.deadLetters.list()
+    const { items: dead } = await onlooker.admin.deadLetters.list()
     await crew.stop()
     const turns = crew.turns()
     const { times, lag } = await door.noted()
@@ -186,7 +186,7 @@ const TOLD_EVERY = 25
 async function drained(onlooker: Sluice, { drain, progress = () => {} }: StressOptions): Promise<number> {
   const until = systemClock.monotonic() + drain
   for (let said = 0; ;) {
-    const lanes = await Promise.all(FLOWS.map((flow) => onlooker.lanes.list({ flow }, '', 1_000)))
+    const lanes = await Promise.all(FLOWS.map((flow) => onlooker.admin.lanes.list({ flow }, '', 1_000)))
     const items = lanes.flatMap((page) => page.items)
     if (items.length === 0 || systemClock.monotonic() > until) return items.length
     if (Math.abs(items.length - said) >= TOLD_EVERY) {

@@ -61,17 +61,17 @@ const app = nextUp(settings, {
   log: false,
   lease,
   heartbeat: Math.floor(lease / 4),
-  grace: '5s',
+  shutdownTimeout: '5s',
   addressRate: { rate: Infinity, per: '1m' },
 })
 
-app.events.on('run.claimed', ({ flow, key: user, run, due, late }) => {
+app.on('run.claimed', ({ flow, key: user, run, due, late }) => {
   if (flow !== 'rank-user') return
   write({ what: 'claimed', run, user, due, late, at: now() })
   say({ busy: true })
 })
-for (const how of ['run.done', 'run.again', 'run.retry', 'run.dead', 'run.lost'] as const) {
-  app.events.on(how, ({ flow, run, ms }: EventMap[typeof how]) => {
+for (const how of ['run.done', 'run.snoozed', 'run.deferred', 'run.retry', 'run.dead', 'run.lost'] as const) {
+  app.on(how, ({ flow, run, ms }: EventMap[typeof how]) => {
     if (flow !== 'rank-user') return
     write({ what: 'ended', run, ms, how })
     say({ busy: false })

@@ -6,13 +6,13 @@ import { answerWith, webRequest } from './web-request.ts'
 export const server = express()
 
 async function receive(request: express.Request, response: express.Response): Promise<void> {
-  const address = request.ip ?? 'unknown'
-  await answerWith(await app.fetch(webRequest(request, request.originalUrl), { address }), response)
+  const { ip: address = 'unknown', originalUrl: target } = request
+  await answerWith(await app.fetch(webRequest(request, target), { address, target }), response)
 }
 
-// Before express.json(): the signature is over the bytes, and whoever parses them first takes them away.
+// Mount before express.json(): the signature covers the bytes, and a parser would consume them.
 server.all('/in/:source', (request, response) => {
-  // No web request can be made of a TRACE, say.
+  // Some requests, e.g. TRACE, cannot become a web request.
   receive(request, response).catch(() => response.status(400).end())
 })
 

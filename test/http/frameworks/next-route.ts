@@ -7,5 +7,5 @@ export function POST(request: Request): Promise<Response> {
   return app.fetch(request)
 }
 
-// Handshakes of Meta and Strava are GET, those of CloudEvents OPTIONS.
+// Meta and Strava send handshakes as GET, CloudEvents as OPTIONS.
 export { POST as GET, POST as OPTIONS }

@@ -4,11 +4,12 @@ import { app } from './sluice.config.ts'
 import { answerWith, webRequest } from './web-request.ts'
 
 async function handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
-  const address = message.socket.remoteAddress ?? 'unknown'
-  await answerWith(await app.fetch(webRequest(message), { address }), response)
+  const { url: target = '/', socket } = message
+  const address = socket.remoteAddress ?? 'unknown'
+  await answerWith(await app.fetch(webRequest(message, target), { address, target }), response)
 }
 
 export const server = createServer((message, response) => {
-  // No web request can be made of a TRACE, say.
+  // Some requests, e.g. TRACE, cannot become a web request.
   handle(message, response).catch(() => response.writeHead(400).end())
 })

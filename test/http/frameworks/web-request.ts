@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 
-// What the world calls this server; schemes that sign the address, as Twilio's, need it.
+// The public URL of this server: schemes that sign the URL, e.g. Twilio's, need it.
 const PUBLIC_URL = process.env['PUBLIC_URL'] ?? 'http://localhost:3000'
 
 export function webRequest(message: IncomingMessage, path = message.url): Request {

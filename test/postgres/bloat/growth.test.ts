@@ -1,4 +1,4 @@
-// The figure must tell what grows without end from what has found its size, however unsteady that is.
+// The measurement must distinguish unbounded growth from a settled size, even with much noise.
 import { expect, test } from 'vitest'
 import { growthOf } from './growth.ts'
 

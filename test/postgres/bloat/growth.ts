@@ -1,18 +1,18 @@
-// Whether something that was measured again and again grows without end, or has found its size.
+// Decides from repeated measurements whether a value grows without end or has settled.
 import { rounded } from '../../figures/folder.ts'
 
 export interface Growth {
-  /** Medians of the second quarter of the time and of the last. */
+  /** The medians of the second quarter of the time and of the last quarter. */
   readonly early: number
   readonly late: number
   readonly ratio: number
-  /** Every one that was measured, in one line. */
+  /** All measured values, in one line. */
   readonly all: string
 }
 
 /**
- * The first quarter is left out: until then there is less to be kept each minute than is kept in the end. What gets the
- * same amount more each minute from the beginning has a ratio of 7/3.
+ * The first quarter is excluded: until then, less is kept each minute than at the end. A value that grows by the same amount
+ * each minute from the beginning has a ratio of 7/3.
  */
 export function growthOf(values: readonly number[], digits = 2): Growth {
   const quarter = values.length / 4

@@ -1,5 +1,5 @@
-// An app at work on one PostgreSQL as it is in production: debounced keys, runs that fail and are tried again, dead letters,
-// and retention that takes away what is done. Every event that was acknowledged is followed to its end.
+// Runs an app on one PostgreSQL as in production: debounced keys, runs that fail and retry, dead letters, and retention that
+// deletes finished work. It follows every acknowledged event to its end.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice, type Run } from '../../../src/index.ts'
 import { Chance } from '../../sqlite/kill-load.ts'
@@ -7,23 +7,23 @@ import { Sessions, type SessionsPlan } from './sessions.ts'
 
 export interface LoadPlan extends SessionsPlan {
   readonly url: string
-  /** In milliseconds: how long finished events are kept, and how long they are then known. */
+  /** Milliseconds for which finished events are kept, and for which their identities are known. */
   readonly keep: number
   readonly dedupe: number
 }
 
 export interface LoadFigure {
   readonly acknowledged: number
-  /** That neither ran to a good end nor became a dead letter. */
+  /** Events that neither succeeded nor became dead letters. */
   readonly lost: number
-  /** Of which more than one run came to an end. */
+  /** Events for which more than one run succeeded. */
   readonly repeated: number
   readonly runs: number
   readonly retried: number
   readonly deadLetters: number
-  /** Writes of a lane that already had events: those of one moment are one. Most of them only push a deadline back. */
+  /** Writes of a lane that already had events; those at one time count as one. Most of them only move a deadline back. */
   readonly pushes: number
-  /** Of this process, load and app, as a share of one core. */
+  /** The CPU time of this process, load and app, as a share of one core. */
   readonly cpu: number
 }
 
@@ -31,10 +31,10 @@ const TICK = 200
 const WINDOW = { quiet: '2s', max: '20s' } as const
 const RETRY = ['500ms', '2s'] as const
 const FAILS = 0.05
-/** Fails at every attempt, and is a dead letter. */
+/** An event that fails at every attempt and becomes a dead letter. */
 const NEVER_GOOD = 0.004
 const LONGEST_RUN = 40
-/** For what is open at the end: `max`, all retries, and some time. */
+/** The time for events that are open at the end: `max`, all retries, and some reserve. */
 const DRAIN = 60_000
 
 export class Load {
@@ -43,7 +43,7 @@ export class Load {
   readonly #chance: Chance
   readonly #app: Sluice
   readonly #acked = new Set<number>()
-  /** Acknowledged or not, as a run may end before its event's sender knows. */
+  /** Events, acknowledged or not, because a run may end before the event's sender gets its reply. */
   readonly #ended = new Set<number>()
   /** The events of runs that have begun and not ended. */
   readonly #open = new Map<string, readonly number[]>()
@@ -62,24 +62,24 @@ export class Load {
     const common = { retry: RETRY, keep, run }
     this.#app.flow('work', { on: 'work', key: (event) => event.subject, window: WINDOW, ...common })
     this.#app.flow('note', { on: 'note', ...common })
-    this.#app.events.on('run.done', ({ run: id }) => this.#end(id))
-    this.#app.events.on('run.dead', ({ run: id }) => {
+    this.#app.on('run.done', ({ run: id }) => this.#end(id))
+    this.#app.on('run.dead', ({ run: id }) => {
       this.#counts.deadLetters++
       this.#end(id)
     })
-    this.#app.events.on('run.retry', () => void this.#counts.retried++)
-    this.#app.events.on('lane.opened', ({ flow }) => flow === 'work' && this.#counts.pushes--)
+    this.#app.on('run.retry', () => void this.#counts.retried++)
+    this.#app.on('lane.opened', ({ flow }) => flow === 'work' && this.#counts.pushes--)
   }
 
   async start(): Promise<void> {
     await this.#app.start()
     this.#begun = { at: performance.now(), cpu: process.cpuUsage() }
     this.#sending = this.#send()
-    // What goes wrong in it ends the figure where it is waited for.
+    // A fault in the load ends the measurement at its await.
     this.#sending.catch(() => {})
   }
 
-  /** After everything that is open has come to its end. */
+  /** Resolves after all open events have ended. */
   async finish(): Promise<LoadFigure> {
     this.#stop.abort()
     await this.#sending
@@ -112,7 +112,7 @@ export class Load {
       id,
       events.map(({ data }) => (data as { readonly n: number }).n),
     )
-    // Settled by the first of its events, so that it is the same at every attempt.
+    // The first event decides the ending, so that it is the same at every attempt.
     const first = new Chance(this.#plan.seed ^ ((this.#open.get(id)?.[0] ?? 0) * 7_919))
     await sleep(this.#chance.below(LONGEST_RUN))
     if (first.happens(NEVER_GOOD)) throw new Error('This one never succeeds.')

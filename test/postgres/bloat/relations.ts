@@ -1,22 +1,22 @@
-// What the tables and indexes of a schema take, what is dead in them, and what was done to them until now.
+// Reads the sizes of the tables and indexes of a schema, their dead rows, and their statistics.
 import type pg from 'pg'
 
 export interface Look {
-  /** In bytes: `lanes`, `lanes.lanes_pkey`, `events.toast`. */
+  /** Sizes in bytes by relation: `lanes`, `lanes.lanes_pkey`, `events.toast`. */
   readonly sizes: Readonly<Record<string, number>>
   readonly tables: Readonly<Record<string, TableLook>>
 }
 
 interface TableLook {
-  /** With its indexes and what is stored outside its rows. */
+  /** The size with indexes and out-of-row storage. */
   readonly total: number
   readonly counted: number
-  /** As the server believes. */
+  /** The server's estimate. */
   readonly live: number
   readonly dead: number
   readonly inserts: number
   readonly updates: number
-  /** Of the updates: those that no index had to know of. */
+  /** The updates that touched no index (HOT). */
   readonly hot: number
   readonly deletes: number
   readonly autovacuums: number

@@ -1,13 +1,13 @@
-// Who sends when: people who work on something for a while, an event every second or so, and then leave it. So most events
-// come while the window of their key is open, and push its deadline back.
+// Generates the load: people work on something for a while, with an event about every second, and then leave it. So most events
+// arrive while the window of their key is open, and move its deadline back.
 import type { EventInput } from '../../../src/index.ts'
 import { Chance } from '../../sqlite/kill-load.ts'
 
 export interface SessionsPlan {
   readonly seed: number
-  /** Events a second, of all sessions. */
+  /** Events a second, over all sessions. */
   readonly rate: number
-  /** Events a second that belong to nobody: each is a lane of its own. */
+  /** Events a second without a session, each in its own lane. */
   readonly alone: number
   readonly keys: number
 }
@@ -22,7 +22,7 @@ const SHORTEST_GAP = 200
 const LONGEST_GAP = 1_400
 const FEWEST = 4
 const USUAL_MOST = 20
-/** Of the sessions some go on for so long that their window ends by its `max`. */
+/** Some sessions are so long that their window ends by its `max`. */
 const LONG = 60
 const LONG_SHARE = 0.05
 const MEAN = LONG_SHARE * LONG + (1 - LONG_SHARE) * ((FEWEST + USUAL_MOST) / 2)
@@ -32,7 +32,7 @@ const LARGEST_BODY = 4_000
 export class Sessions {
   readonly #plan: SessionsPlan
   readonly #chance: Chance
-  /** Bodies are cut out of it: random letters, which no compression makes smaller. */
+  /** Bodies are slices of this text: random letters, which do not compress. */
   readonly #letters: string
   #open: Session[] = []
   #sent = 0
@@ -46,12 +46,12 @@ export class Sessions {
     this.#letters = Buffer.from(random).toString('base64')
   }
 
-  /** Events that were made, numbered from 0. */
+  /** The number of events so far, which are numbered from 0. */
   get sent(): number {
     return this.#sent
   }
 
-  /** All events of the time since the last call, in milliseconds since the first. */
+  /** Returns the events since the last call; times are milliseconds since the first call. */
   until(now: number): readonly EventInput[] {
     this.#begin(now)
     const events: EventInput[] = []

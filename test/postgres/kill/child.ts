@@ -1,5 +1,5 @@
-// A process that shares a PostgreSQL with others: a receiver that publishes, a worker, or the last one, which works until
-// nothing is left. Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the
+// A process that shares a PostgreSQL with others: a receiver that publishes, a worker, or the last worker, which works until
+// nothing is left. It writes everything that happens, line by line, to its own file. Arguments: folder, seed, number of the
 // life, role, address.
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -30,7 +30,7 @@ let labels = 0
 const enough = new AbortController()
 
 function tell(line: Line): void {
-  // The system has it when this returns: what was told stays told, though the process dies at once.
+  // The operating system has the line when this returns, so the line survives even if the process dies at once.
   writeSync(ledger, `${JSON.stringify(line)}\n`)
 }
 
@@ -53,7 +53,7 @@ async function publishOn(app: Sluice, chance: Chance): Promise<void> {
   }
 }
 
-/** As a careful sender does: what had no answer is sent until it has one. */
+/** Publishes like a careful sender: an event without a reply is sent again until there is one. */
 async function resend(app: Sluice, label: string, was: 'acked' | 'unknown'): Promise<void> {
   for (;;) {
     try {
@@ -65,7 +65,7 @@ async function resend(app: Sluice, label: string, was: 'acked' | 'unknown'): Pro
   }
 }
 
-/** Whoever judges has to know when this process could not have done anything. */
+/** The judge must know when this process could not have done anything. */
 function watchTime(stoodStill: (ms: number) => void): void {
   let last = now()
   setInterval(() => {
@@ -83,14 +83,14 @@ const bare = await openPostgresStore({ url, connections: CONNECTIONS })
 const watched = new WatchedStore(bare, tell)
 const options = { store: watched.store, lease: LEASE_OF_MANY, heartbeat: HEARTBEAT, process: `life-${life}` }
 const app = appOn(options, chanceOf('handlers'), tell)
-app.events.onAny((name, what) => {
+app.onAny((name, what) => {
   if (name.startsWith('run.') && 'run' in what) tell({ kind: 'told', at: now(), name, run: what.run })
 })
 watchTime((ms) => {
   if (ms > LEASE_OF_MANY * 1.15) void watched.settleStale(`life-${life}`).catch(() => {})
 })
 if (role !== 'receive') await app.start()
-// A process that is killed does not come to keep what it compiled.
+// A killed process cannot store its compile cache.
 flushCompileCache()
 tell({ kind: 'opened', at: now() })
 process.send?.('opened')

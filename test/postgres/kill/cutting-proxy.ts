@@ -1,12 +1,12 @@
-// Stands between a process and its PostgreSQL, and now and then lets a commit through and keeps its answer: the connection
-// is cut instead, so that nobody knows whether it was done.
+// A proxy between a process and its PostgreSQL. Now and then it passes a commit on, withholds the reply and cuts the
+// connection, so that the process cannot know whether the commit happened.
 import { connect, createServer, type Socket } from 'node:net'
 import { listenInPlaceOf } from '../in-its-place.ts'
 
 export interface CuttingProxy {
-  /** As that of the server, but by way of the proxy. */
+  /** The server's address, through the proxy. */
   readonly url: string
-  /** Of the commits of transactions that wrote something, cuts about one in `every`; resolves when there were so many. */
+  /** Cuts about one in `every` commits of writing transactions; resolves when there were enough. */
   cut(times: number, every: number): Promise<void>
   close(): void
 }
@@ -62,12 +62,12 @@ export async function cuttingProxy(url: string, chance: () => number): Promise<C
   }
 }
 
-/** What a server says, message by message. */
+/** Parses the server's messages. */
 class Answers {
   #rest: Buffer = Buffer.alloc(0)
   #hasWritten = false
 
-  /** `whole`: up to the end of the last message that is there; `commits`: how many of them say that something was. */
+  /** `whole` is the end of the last complete message; `commits` counts the messages that confirm a commit of writes. */
   take(chunk: Buffer): { readonly whole: Buffer; readonly commits: number } {
     const all = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     let at = 0

@@ -1,5 +1,5 @@
-// Many processes on one PostgreSQL keep one truth, whatever dies, in the short form of
-// `npm run prove -- postgres-processes`. That whoever watches would notice if not is seen in test/engine-kill.
+// Many processes on one PostgreSQL stay consistent when any of them dies: the short form of `npm run prove -- postgres-processes`.
+// test/engine-kill tests that the checks detect violations.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ describe('four workers and two receivers on one PostgreSQL', () => {
       })
       expect(complaints).toEqual([])
       expect(counts).toMatchObject({ lost: 0, overlapping: 0, repeatedAfterDone: 0, wrong: 0 })
-      // The processes were at work.
+      // The processes did work.
       for (const count of ['acked', 'done', 'published', 'resumed', 'refused'] as const) {
         expect(counts[count], count).toBeGreaterThan(0)
       }

@@ -1,6 +1,6 @@
-// Four workers and two receivers on one PostgreSQL, all under load, while workers are killed and stopped past their leases,
-// the server is killed, and answers of commits are cut off; at the end all that is left has to run, and the ledger judges.
-// `npm run test:faults` does it in short, `npm run prove -- postgres-processes` at length.
+// Runs four workers and two receivers on one PostgreSQL under load. Workers are killed and stopped past their leases, the
+// server is killed, and replies of commits are cut off. At the end everything left must run, and the ledger judges. `npm run
+// test:faults` runs it in short, `npm run prove -- postgres-processes` at length.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -18,19 +18,19 @@ export interface StormOptions {
   /** An empty folder. */
   readonly folder: string
   readonly seed: number
-  /** Of workers, by `kill -9`. */
+  /** Kills of workers, by `kill -9`. */
   readonly kills: number
-  /** Of workers, for longer than a lease. */
+  /** Stops of workers, for longer than a lease. */
   readonly stops: number
-  /** Of the server, by `kill -9` of its first process. */
+  /** Kills of the server, by `kill -9` of its main process. */
   readonly crashes: number
-  /** Of connections, after a commit and before its answer. */
+  /** Cuts of connections, after a commit and before its reply. */
   readonly cuts: number
   readonly compiled?: string
   readonly progress?: (kill: number) => void
 }
 
-/** `cycles`: kills of workers. */
+/** `cycles` counts the kills of workers. */
 export interface StormCounts extends EngineCounts {
   stops: number
   crashes: number
@@ -39,7 +39,7 @@ export interface StormCounts extends EngineCounts {
 
 export interface StormReport {
   readonly counts: StormCounts
-  /** The first offences, in words. */
+  /** The messages of the first violations. */
   readonly complaints: readonly string[]
 }
 
@@ -54,7 +54,7 @@ const SHORTEST_STOP_MS = 1_250
 const LONGEST_STOP_MS = 1_700
 const STOPPED_AT_ONCE = 2
 const LATEST_KILL_MS = 200
-/** So that it finds out what it has lost. */
+/** The time in which a process finds out that it has lost its leases. */
 const AFTER_STOP_MS = 300
 const CUT_ONE_IN = 4
 const SETTINGS = { max_connections: '200', shared_buffers: '64MB' }
@@ -99,7 +99,7 @@ class Cluster {
   readonly #chance: Chance
   readonly #all: Known[] = []
   readonly #receivers: Known[] = []
-  /** Those that nobody has stopped or is about to kill. */
+  /** The workers that are neither stopped nor about to be killed. */
   readonly #free: Known[] = []
   #acked = Promise.withResolvers<void>()
 
@@ -123,7 +123,7 @@ class Cluster {
   #begin(role: 'receive' | 'work' | 'drain'): Known {
     const { folder, seed, compiled = join(folder, 'compiled') } = this.#options
     const number = this.#all.length + 1
-    // There even if the life is too short for it to write.
+    // The file exists even if the life is too short to write to it.
     writeFileSync(ledgerFile(folder, number), '')
     const life = new Life(CHILD, compiled, [folder, String(seed), String(number), role, this.#url])
     const known: Known = { number, life, stops: [], ended: Infinity }
@@ -137,7 +137,7 @@ class Cluster {
     this.#free.push(worker)
   }
 
-  /** Something is acknowledged from now on. */
+  /** Resolves when the receivers acknowledge events again. */
   async underLoad(): Promise<void> {
     this.#acked = Promise.withResolvers()
     await Promise.race([this.#acked.promise, ...this.#receivers.map(async ({ life }) => life.ended)])
@@ -178,7 +178,7 @@ class Cluster {
     this.#free.push(worker)
   }
 
-  /** One that works, once there is one. */
+  /** Returns a working worker, once there is one. */
   async #taken(): Promise<Known> {
     for (;;) {
       const [worker] = this.#free.splice(this.#chance.below(this.#free.length), 1)
@@ -187,7 +187,7 @@ class Cluster {
     }
   }
 
-  /** The receivers come to an end, the workers are killed, and one more works until nothing is left. */
+  /** The receivers finish, the workers are killed, and one more worker runs until nothing is left. */
   async drained(): Promise<Ledger> {
     for (const receiver of this.#receivers) {
       receiver.life.tell('enough')

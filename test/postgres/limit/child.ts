@@ -1,13 +1,13 @@
-// One of several processes that share a limit: makes each call it is given as soon as it may, and stands still when told.
+// One of several processes that share a limit. It makes each call as soon as the limit allows, and blocks when told to.
 // Arguments: address of the store, address of the receiver.
 import { Sluice } from '../../../src/index.ts'
 import { PER, RATE } from '../../figures/limit-load.ts'
 
 export const CALL = 'call'
 
-/** What it says when it has nothing more to do. */
+/** The report of the process when it has no more work. */
 export interface Sent {
-  /** When each call was handed over, on the clock that all processes share. */
+  /** When each call was passed on, on the clock that all processes share. */
   readonly handed: readonly number[]
   readonly failed: number
   readonly putOff: number
@@ -24,10 +24,10 @@ globalThis.fetch = (...call) => {
   return fetch(...call)
 }
 
-// So few that no process takes all of them.
+// So few runs that no process takes all of them.
 const RUNS_AT_ONCE = 6
 
-const app = new Sluice({ store, log: false, grace: '2s', runsAtOnce: RUNS_AT_ONCE })
+const app = new Sluice({ store, log: false, shutdownTimeout: '2s', maxConcurrentRuns: RUNS_AT_ONCE })
 const api = app.limit('api', { rate: RATE, per: `${PER}ms`, maxWait: '10s' })
 app.flow(CALL, {
   on: CALL,
@@ -36,9 +36,9 @@ app.flow(CALL, {
     await response.text()
   },
 })
-app.events.on('run.again', () => putOff++)
-app.events.on('run.retry', () => failed++)
-app.events.on('run.dead', () => failed++)
+app.on('run.deferred', () => putOff++)
+app.on('run.retry', () => failed++)
+app.on('run.dead', () => failed++)
 
 process.on('message', (asked: number | 'stop') => {
   if (asked === 'stop') void stop()

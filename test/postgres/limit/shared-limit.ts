@@ -1,5 +1,5 @@
-// One limit of 3 a second over several processes on one PostgreSQL, each of which stands still now and then: what arrives at
-// the other side, and what an exact limiter could have sent.
+// One limit of 3 a second over several processes on one PostgreSQL, each of which stops now and then. Compares what arrives at
+// the other side with what an exact limiter could have sent.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
@@ -13,7 +13,7 @@ import type { Sent } from './child.ts'
 export interface SharedLoad extends Pick<LimitLoad, 'demand' | 'ms' | 'stall'> {
   readonly url: string
   readonly processes: number
-  /** When the event loop of a process is blocked, and when a process is stopped, from the beginning of the load: they take turns. */
+  /** When a process's event loop is blocked, and when a process is stopped, from the beginning of the load; they alternate. */
   readonly stalls: readonly number[]
   readonly stops: readonly number[]
 }
@@ -31,7 +31,7 @@ export interface SharedFigure extends Pick<
   | 'failed'
   | 'putOff'
 > {
-  /** Of all calls, how many each process made. */
+  /** The number of calls that each process made. */
   readonly byProcess: readonly number[]
 }
 
@@ -68,7 +68,7 @@ export async function sharedLimit(load: SharedLoad): Promise<SharedFigure> {
   }
 }
 
-/** When each run was asked for. Ends with the load. */
+/** When each run was requested. Ends with the load. */
 async function demanded(
   load: SharedLoad,
   other: Receiver,

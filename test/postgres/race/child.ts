@@ -1,8 +1,14 @@
-// One process of a race: two writers and a worker, each with a store of its own. Says what it did when it is over.
+// One process of a race: two writers and a worker, each with its own store. It reports what it did at the end.
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
-import { again, claimOf, dead, done, keeping, retry } from '../../../src/store/conformance/vocabulary.ts'
-import type { Lease, Settle, Store, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import { createClaimRequest, dead, done, createRetentionPolicy, retry, snoozed } from '../../conformance/builders.ts'
+import type {
+  LeasedRun,
+  Settlement,
+  Store,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+} from '../../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../../src/store/postgres/store.ts'
 import { now } from '../../engine-kill/load.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
@@ -25,8 +31,8 @@ const REPEATED = 0.05
 const HELD_BACK = 0.3
 const DONE = 0.8
 const LOOK_AGAIN_MS = 20
-const ENDS = { done, retry: retry(0), again: again(0), dead }
-/** So many turns apart, somebody tries dead letters again, and looks after what is old. */
+const ENDS = { done, retry: retry(0), snoozed: snoozed(0), dead }
+/** After every this many calls, the process retries dead letters and runs maintenance. */
 const UPKEEP_EVERY = 20
 const LETTERS_AT_ONCE = 20
 const STRANDED_AFTER_MS = 5_000
@@ -50,7 +56,7 @@ async function write(writer: number): Promise<Written> {
 }
 
 interface Run extends Omit<Held, 'to' | 'end' | 'isLetter' | 'published'> {
-  readonly lease: Lease
+  readonly lease: LeasedRun
 }
 
 class Worker {
@@ -68,7 +74,7 @@ class Worker {
     this.#store = store
   }
 
-  /** All writers are done: what is left is all there is. */
+  /** All writers have finished, so no more events come. */
   noMore(): void {
     this.#isLast = true
   }
@@ -85,7 +91,7 @@ class Worker {
     return { kind: 'worked', held: this.#held, wrong: this.#wrong, repeated: this.#repeated }
   }
 
-  /** As all the others may do at the same moment. */
+  /** The other processes may do the same at the same time. */
   async #retryDead(): Promise<boolean> {
     const { items } = await this.#store.find({ kind: 'dead', filter: {}, cursor: '', n: LETTERS_AT_ONCE })
     const ids = items.filter((letter) => letter.state === 'dead').map((letter) => letter.id)
@@ -95,14 +101,14 @@ class Worker {
   }
 
   async #upkeep(): Promise<void> {
-    await Promise.all([this.#retryDead(), this.#store.upkeep({ budget: 1, policy: keeping() })])
+    await Promise.all([this.#retryDead(), this.#store.maintain({ budget: 1, policy: createRetentionPolicy() })])
   }
 
   async #isEmpty(): Promise<boolean> {
     return (await this.#store.find({ kind: 'lanes', filter: {}, cursor: '', n: 1 })).items.length === 0
   }
 
-  /** Nobody's news wakes it when the last lane was held by another: it looks again by itself. */
+  /** No hint wakes the worker if another process held the last lane: it polls again by itself. */
   async #news(): Promise<void> {
     const heard = new AbortController()
     const deaf = this.#store.listen(() => heard.abort())
@@ -110,20 +116,20 @@ class Worker {
     deaf()
   }
 
-  /** Whether there was anything to do. */
+  /** Returns whether there was work. */
   async #turn(): Promise<boolean> {
     const ending = this.#running.filter(() => !this.#chance.happens(HELD_BACK))
     const settle = ending.map((run) => this.#end(run))
-    const turn: TurnCall = {
+    const turn: SettleAndClaimCall = {
       process: `worker ${call.process}`,
       request: ++this.#request,
       routes: this.#routes,
       settle,
-      claim: [claimOf({ slots: SLOTS - this.#running.length + ending.length, maxEvents: EVENTS_AT_ONCE })],
+      claim: [createClaimRequest({ maxRuns: SLOTS - this.#running.length + ending.length, maxEvents: EVENTS_AT_ONCE })],
       budget: 1e6,
     }
     const beside = this.#request % UPKEEP_EVERY === 0 ? this.#upkeep() : undefined
-    const [{ settled, keptOut, claimed }] = await Promise.all([this.#asked(turn), beside])
+    const [{ settled, unstored: keptOut, claimed }] = await Promise.all([this.#asked(turn), beside])
     const from = now()
     for (const [at, answer] of settled.entries())
       if (answer !== 'ok') this.#wrong.push(`${ending[at]?.run} was ${answer}`)
@@ -131,16 +137,16 @@ class Worker {
     this.#running = this.#running.filter((run) => !ending.includes(run))
     for (const lease of claimed) {
       const labels = lease.events.map((event) => event.subject)
-      this.#running.push({ key: lease.key, run: lease.run, from, labels, lease })
+      this.#running.push({ key: lease.key, run: lease.runId, from, labels, lease })
     }
     return claimed.length + settle.length + this.#running.length > 0
   }
 
-  /** Now and then as if the answer had not come: a turn that is sent twice answers the same. */
-  async #asked(turn: TurnCall): Promise<TurnReply> {
-    if (!this.#chance.happens(REPEATED)) return this.#store.turn(turn)
+  /** Now and then sends a call twice, as if the reply had been lost: both get the same reply. */
+  async #asked(turn: SettleAndClaimCall): Promise<SettleAndClaimReply> {
+    if (!this.#chance.happens(REPEATED)) return this.#store.settleAndClaim(turn)
     this.#repeated++
-    const [reply, other] = await Promise.all([this.#store.turn(turn), this.#store.turn(turn)])
+    const [reply, other] = await Promise.all([this.#store.settleAndClaim(turn), this.#store.settleAndClaim(turn)])
     if (said(reply) !== said(other)) this.#wrong.push(`a turn was answered ${said(reply)}, and again ${said(other)}`)
     return reply
   }
@@ -148,16 +154,16 @@ class Worker {
   #endOf(): Held['end'] {
     if (this.#chance.happens(DONE)) return 'done'
     if (this.#chance.happens(0.2)) return 'dead'
-    return this.#chance.happens(0.5) ? 'retry' : 'again'
+    return this.#chance.happens(0.5) ? 'retry' : 'snoozed'
   }
 
-  #end({ lease, key, run, from, labels }: Run): Settle {
+  #end({ lease, key, run, from, labels }: Run): Settlement {
     const end = this.#endOf()
     const outcome = ENDS[end]
     const publishes = end === 'done' && !labels.every(isPublished) && this.#chance.happens(0.5)
     const published = publishes ? [`p${run}/0`, `p${run}/1`] : []
     const publish = published.map((label) => eventOf(label, Date.now()))
-    this.#held.push({ key, run, from, to: now(), labels, end, isLetter: lease.letter, published })
+    this.#held.push({ key, run, from, to: now(), labels, end, isLetter: lease.isDeadLetter, published })
     return {
       lane: lease.lane,
       token: lease.token,
@@ -170,14 +176,14 @@ class Worker {
   }
 }
 
-function said({ settled, claimed }: TurnReply): string {
-  return JSON.stringify([settled, claimed.map(({ run, token }) => `${run} ${token}`).toSorted()])
+function said({ settled, claimed }: SettleAndClaimReply): string {
+  return JSON.stringify([settled, claimed.map(({ runId: run, token }) => `${run} ${token}`).toSorted()])
 }
 
 process.once('disconnect', () => process.exit())
 const worker = new Worker(await open())
 process.send?.('ready')
-// All begin at once.
+// All processes start at the same time.
 await once(process, 'message')
 process.once('message', () => worker.noMore())
 const working = worker.work()

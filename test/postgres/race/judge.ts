@@ -1,12 +1,12 @@
-// What the processes of a race say, held against itself and against what is stored: nothing lost, nothing twice, nothing
-// stranded, one run of a lane at a time, and each writer's events in order.
+// Compares what the processes of a race report with each other and with what is stored: no event is lost, stored twice or
+// stranded, each lane has one run at a time, and each writer's events are in order.
 import { isPublished, keysOf, type Held, type Worked, type Written } from './load.ts'
 
 export interface RaceFigure {
-  /** Acknowledged by `append`, and published by handlers. */
+  /** Events that `append` acknowledged, and that handlers published. */
   readonly stored: number
   readonly published: number
-  /** Sent by two writers, and answered so to one of them. */
+  /** Events that two writers sent, and the result that one of them got. */
   readonly duplicates: number
   readonly runs: number
   readonly dead: number
@@ -66,7 +66,7 @@ export class Judge {
     }
   }
 
-  /** Of those that two send, one is told that it is stored, the other that it was. */
+  /** If two writers send an event, one gets `stored`, the other `duplicate`. */
   #sent(answers: readonly (readonly [string, string])[]): readonly string[] {
     const byLabel = Map.groupBy(answers, ([label]) => label)
     for (const [label, its] of byLabel) {
@@ -102,7 +102,7 @@ export class Judge {
         if (!ends.has(`${label} in ${key}`)) this.#lost.push(`${label} in ${key} has not run`)
   }
 
-  /** One run at a time; what comes back is whole; each writer's events in the order in which it sent them. */
+  /** One run at a time; a returning run is whole; each writer's events keep the order in which it sent them. */
   #lane(key: string, held: readonly Held[]): void {
     const last = new Map<string, number>()
     let before: Held | undefined
@@ -126,7 +126,7 @@ export class Judge {
   }
 }
 
-const COMES_BACK: readonly Held['end'][] = ['retry', 'again']
+const COMES_BACK: readonly Held['end'][] = ['retry', 'snoozed']
 
 function isSame(one: Held | undefined, other: Held): boolean {
   return one?.run === other.run && one.labels.join() === other.labels.join()

@@ -1,13 +1,13 @@
-// What writers send and workers publish in a race on a few hot keys, and what each of them says afterwards: shared with
-// those who judge. All chance follows from a seed.
-import { newEvent } from '../../../src/store/conformance/vocabulary.ts'
-import type { NewEvent } from '../../../src/store/contract/index.ts'
+// What writers send and workers publish in a race on a few hot keys, and what each of them reports. The judge uses it too. All
+// random choices follow from a seed.
+import { createEventToStore } from '../../conformance/builders.ts'
+import type { EventToStore } from '../../../src/store/contract/index.ts'
 import { Chance, seedOf } from '../../sqlite/kill-load.ts'
 
 export const PROCESSES = 3
 export const WRITERS_EACH = 2
 const KEYS = 40
-/** Writers that send the same events, each pair in two processes. */
+/** Writers that send the same events; the two of a pair are in two processes. */
 const PAIRS: readonly (readonly [number, number])[] = [
   [0, 2],
   [1, 4],
@@ -25,15 +25,15 @@ export interface RaceCall {
   readonly seed: number
 }
 
-/** A run from its claim to the moment before its settlement is sent, on the clock that all processes share. */
+/** A run from its claim to the time before its settlement is sent, on the clock that all processes share. */
 export interface Held {
   readonly key: string
   readonly run: string
   readonly from: number
   readonly to: number
   readonly labels: readonly string[]
-  readonly end: 'done' | 'retry' | 'again' | 'dead'
-  /** A dead letter that was tried again: it comes when somebody asks for it. */
+  readonly end: 'done' | 'retry' | 'snoozed' | 'dead'
+  /** A retried dead letter, which runs when somebody retries it. */
   readonly isLetter: boolean
   readonly published: readonly string[]
 }
@@ -48,22 +48,22 @@ export interface Worked {
   readonly kind: 'worked'
   readonly held: readonly Held[]
   readonly wrong: readonly string[]
-  /** Turns that were sent a second time while the first was under way. */
+  /** Calls that were sent a second time while the first was running. */
   readonly repeated: number
 }
 
-/** Keys follow from the label. In an order of their own, which is that of nobody's locks. */
+/** Keys follow from the label. Their order is not the lock order. */
 export function keysOf(label: string): readonly string[] {
   const chance = new Chance(seedOf(`keys of ${label}`))
   const keys = Array.from({ length: 1 + chance.below(MOST_LANES) }, () => `k${chance.below(KEYS)}`)
   return [...new Set(keys)]
 }
 
-export function eventOf(label: string, now: number): NewEvent {
-  return newEvent(label, { keys: keysOf(label), dedupe: label, subject: label }, now)
+export function eventOf(label: string, now: number): EventToStore {
+  return createEventToStore(label, { keys: keysOf(label), dedupe: label, subject: label }, now)
 }
 
-/** What a writer sends with one call. */
+/** What a writer sends in one call. */
 export function batchOf({ seed }: Pick<RaceCall, 'seed'>, writer: number, n: number): readonly string[] {
   const chance = new Chance(seedOf(`${seed} batch ${writer} ${n}`))
   const own = Array.from({ length: 1 + chance.below(MOST_AT_ONCE) }, (_, at) => `w${writer} ${n * MOST_AT_ONCE + at}`)
@@ -72,7 +72,7 @@ export function batchOf({ seed }: Pick<RaceCall, 'seed'>, writer: number, n: num
   return isShared ? own.toSpliced(chance.below(own.length + 1), 0, `both${pair} ${n}`) : own
 }
 
-/** Where a handler's own events go no further. */
+/** Whether a handler published the event; the handlers of such events publish no further ones. */
 export function isPublished(label: string): boolean {
   return label.startsWith('p')
 }

@@ -1,4 +1,4 @@
-// Runs a race of several processes on one store and has what they say of it judged.
+// Runs a race of several processes on one store and has their reports judged.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ import { PROCESSES, WRITERS_EACH, type RaceCall, type Worked, type Written } fro
 
 export interface RaceOptions {
   readonly url: string
-  /** Of each writer. */
+  /** The number of events of each writer. */
   readonly batches: number
   readonly seed: number
 }
@@ -44,14 +44,14 @@ function begin(call: RaceCall): ChildProcess {
   })
 }
 
-/** All begin when all are ready; nobody is told that there is no more before all have written. */
+/** All processes start when all are ready, and hear that there is no more only after all have written. */
 async function raced(
   children: readonly ChildProcess[],
 ): Promise<{ readonly written: readonly Written[]; readonly worked: readonly Worked[] }> {
   const heard: (Written | Worked)[] = []
   const allWritten = Promise.withResolvers<void>()
   const ends = children.map(async (child) => {
-    // It has said all that it had to say.
+    // The process has sent its whole report.
     const [[code, signal]] = (await Promise.all([once(child, 'exit'), once(child, 'disconnect')])) as unknown as [
       [number | null, string | null],
     ]
@@ -87,7 +87,7 @@ async function leftIn(url: string): Promise<{ readonly lanes: readonly string[];
   }
 }
 
-/** Connections tell what they counted at the latest when they end, and all have ended. */
+/** Connections report their statistics when they end, at the latest, and all have ended. */
 async function deadlocksOf(url: string, database: string): Promise<number> {
   for (;;) {
     const [row] = await query(

@@ -1,12 +1,12 @@
 // The ledger's view of what came in: acknowledged means placed or marked, and an identity is stored once (I1, I14).
-import { later, type Millis } from '../../../src/clock.ts'
-import type { AppendCall, Appended, NewEvent, Place } from '../../../src/store/contract/index.ts'
+import { addDelay, type Millis } from '../../../src/clock.ts'
+import type { AppendCall, AppendResult, EventToStore, Placement } from '../../../src/store/contract/index.ts'
 import { demand } from '../violation.ts'
 import { ledgerLane, type Ledger } from './state.ts'
 
 export function appended(
   ledger: Ledger,
-  seen: { readonly call: AppendCall; readonly results: readonly Appended[]; readonly now: Millis },
+  seen: { readonly call: AppendCall; readonly results: readonly AppendResult[]; readonly now: Millis },
 ): void {
   const { call, results, now } = seen
   demand(results.length === call.events.length, 'append answers for each event')
@@ -29,24 +29,24 @@ export function appended(
 }
 
 /** An acknowledged event takes its places: from here on it must end in each of them. */
-export function enter(ledger: Ledger, event: NewEvent, now: Millis): void {
+export function enter(ledger: Ledger, event: EventToStore, now: Millis): void {
   ledger.stored.add(event.id)
-  ledger.identities.set(event.identity, { event: event.id, until: later(now, event.dedupeFor) })
-  if (event.marks.length > 0) ledger.marked.set(event.id, (ledger.marked.get(event.id) ?? 0) + event.marks.length)
-  for (const place of event.places) take(ledger, event.id, place, { rank: 0, now })
+  ledger.identities.set(event.identity, { event: event.id, until: addDelay(now, event.dedupeFor) })
+  if (event.unrouted.length > 0) ledger.marked.set(event.id, (ledger.marked.get(event.id) ?? 0) + event.unrouted.length)
+  for (const place of event.placements) take(ledger, event.id, place, { rank: 0, now })
 }
 
 /** A live event has one place in a lane, however often it is put there. */
 export function take(
   ledger: Ledger,
   event: string,
-  place: Place,
+  place: Placement,
   at: { readonly rank: 0 | 1; readonly now: Millis },
 ): void {
   const lane = ledgerLane(ledger, place)
   if (at.rank === 0 && lane.placements.some((one) => one.event === event)) return
-  const cap = later(at.now, at.rank === 0 ? place.max : 0)
-  const quietEnds = later(at.now, place.quiet)
+  const cap = addDelay(at.now, at.rank === 0 ? place.max : 0)
+  const quietEnds = addDelay(at.now, place.quiet)
   const { rank, now } = at
   lane.placements = [
     ...lane.placements,

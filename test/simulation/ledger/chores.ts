@@ -1,8 +1,8 @@
 // The ledger's view of renewals, permits, and events that get their places later.
-import { later, type Millis } from '../../../src/clock.ts'
+import { addDelay, type Millis } from '../../../src/clock.ts'
 import type {
-  LeasedMark,
-  PermitsCall,
+  LeasedUnroutedEvent,
+  LeasePermitsCall,
   PlaceCall,
   PlaceReply,
   RenewCall,
@@ -25,16 +25,16 @@ export function renewed(
       (seen.results[n] === 'lost') === !mine || perhapsOver,
       `I12: renewing ${laneName(lane)} is ${seen.results[n]}`,
     )
-    if (mine && !perhapsOver) run.leaseEnds = later(seen.now, seen.call.lease)
+    if (mine && !perhapsOver) run.leaseEnds = addDelay(seen.now, seen.call.lease)
   })
 }
 
 /** I11: what is granted at one moment is never more than there is. */
 export function granted(
   ledger: Ledger,
-  seen: { readonly call: PermitsCall; readonly granted: readonly number[]; readonly now: Millis },
+  seen: { readonly call: LeasePermitsCall; readonly granted: readonly number[]; readonly now: Millis },
 ): void {
-  seen.call.wants.forEach(({ name, want, max }, index) => {
+  seen.call.requests.forEach(({ name, want, max }, index) => {
     const n = seen.granted[index] ?? 0
     const holders = ledger.permits.get(name) ?? new Map<string, { n: number; ends: Millis }>()
     ledger.permits.set(name, holders)
@@ -43,7 +43,7 @@ export function granted(
     demand(n <= want, `I11: ${n} permits for one who wants ${want}`)
     demand(others + n <= max, `I11: ${others} and ${n} permits of ${max} are out`)
     if (others === 0) demand(n === Math.min(want, max), `I11: ${n} permits granted though all ${max} are free`)
-    holders.set(seen.call.process, { n, ends: later(seen.now, seen.call.lease) })
+    holders.set(seen.call.process, { n, ends: addDelay(seen.now, seen.call.lease) })
   })
 }
 
@@ -51,19 +51,19 @@ export interface SeenPlace {
   readonly call: PlaceCall
   readonly results: PlaceReply['results']
   readonly now: Millis
-  readonly marks: readonly LeasedMark[]
+  readonly marks: readonly LeasedUnroutedEvent[]
 }
 
 export function placed(ledger: Ledger, { call, results, now, marks }: SeenPlace): void {
   call.items.forEach((item, n) => {
     if (results[n] !== 'placed') return
     if (item.kind === 'replay') {
-      for (const place of item.places) take(ledger, item.event, place, { rank: 1, now })
+      for (const place of item.placements) take(ledger, item.event, place, { rank: 1, now })
       return
     }
     const mark = marks.find((one) => one.id === item.id)
     if (mark === undefined) return
-    for (const place of item.places) take(ledger, mark.event.id, place, { rank: 0, now })
-    countMarks(ledger, mark.event.id, item.marks.length - 1)
+    for (const place of item.placements) take(ledger, mark.event.id, place, { rank: 0, now })
+    countMarks(ledger, mark.event.id, item.unrouted.length - 1)
   })
 }

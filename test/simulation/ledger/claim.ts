@@ -1,7 +1,7 @@
 // The ledger's view of one lease: one at a time, the same run again or a new one from the front of the line
 // (I2, I8, I17, I20, I21).
-import { later, type Millis } from '../../../src/clock.ts'
-import type { Claim, Lease } from '../../../src/store/contract/index.ts'
+import { addDelay, type Millis } from '../../../src/clock.ts'
+import type { ClaimRequest, LeasedRun } from '../../../src/store/contract/index.ts'
 import { laneName } from '../settings.ts'
 import { demand } from '../violation.ts'
 import { UNSEEN, endAll, isLeased, waitingIn } from './state.ts'
@@ -11,7 +11,7 @@ function idsOf(items: readonly Placement[]): string {
   return items.map((item) => item.event).join()
 }
 
-export function checkLease(ledger: Ledger, lease: Lease, claim: Claim, now: Millis): void {
+export function checkLease(ledger: Ledger, lease: LeasedRun, claim: ClaimRequest, now: Millis): void {
   const lane = ledger.lanes.get(lease.lane)
   const name = laneName(lease.lane)
   demand(lane !== undefined, `${name} was never placed in`)
@@ -20,10 +20,10 @@ export function checkLease(ledger: Ledger, lease: Lease, claim: Claim, now: Mill
   ledger.lastToken = lease.token
   const perhapsOver = lane.run?.purged === true && lane.run.leaseEnds <= ledger.latest
   demand(lane.run === undefined || perhapsOver || !isLeased(lane.run, now), `I2: ${name} has two live runs`)
-  const before = lane.run?.maybeDissolved === true && lane.run.id !== lease.run ? dissolved(lane, lane.run) : lane.run
+  const before = lane.run?.maybeDissolved === true && lane.run.id !== lease.runId ? dissolved(lane, lane.run) : lane.run
   const run = before === undefined || before.purged ? begun(ledger, lane, lease, claim) : back(lane, before, lease, now)
   run.token = lease.token
-  run.leaseEnds = later(now, claim.lease)
+  run.leaseEnds = addDelay(now, claim.lease)
   run.notBefore = 0
   run.tries = lease.tries
   run.lapses = lease.lapses
@@ -31,7 +31,7 @@ export function checkLease(ledger: Ledger, lease: Lease, claim: Claim, now: Mill
   lane.run = run
   lane.unsure = false
   lane.passedBy.clear()
-  ledger.runIds.add(lease.run)
+  ledger.runIds.add(lease.runId)
 }
 
 function dissolved(lane: LedgerLane, run: LedgerRun): undefined {
@@ -40,10 +40,10 @@ function dissolved(lane: LedgerLane, run: LedgerRun): undefined {
 }
 
 /** A run that failed, lapsed or was given back: the same id, the same events, and not too early. */
-function back(lane: LedgerLane, run: LedgerRun, lease: Lease, now: Millis): LedgerRun {
+function back(lane: LedgerLane, run: LedgerRun, lease: LeasedRun, now: Millis): LedgerRun {
   const name = laneName(lane.id)
   const isRest = run.id === undefined && (run.parent === UNSEEN || lease.parent === run.parent)
-  demand(isRest || lease.run === run.id, `I21: ${name} comes back as another run`)
+  demand(isRest || lease.runId === run.id, `I21: ${name} comes back as another run`)
   const events = lease.events.map((event) => event.id).join()
   demand(events === idsOf(run.items), `I8: ${name} comes back with ${events} instead of ${idsOf(run.items)}`)
   demand(now >= run.notBefore, `I17: ${name} is tried at ${now}, before ${run.notBefore}`)
@@ -51,22 +51,22 @@ function back(lane: LedgerLane, run: LedgerRun, lease: Lease, now: Millis): Ledg
   demand(lease.lapses === run.lapses + (lapsed ? 1 : 0), `L12: ${name} has ${lease.lapses} lapses after ${run.lapses}`)
   demand(lease.tries === run.tries, `L12: ${name} has ${lease.tries} tries after ${run.tries}`)
   demand(lease.lapses < 4, `L12: ${name} runs after its fourth lapse`)
-  run.id = lease.run
+  run.id = lease.runId
   const letter = lane.letters.get(`again of ${lease.parent}`)
-  if (letter !== undefined) lane.letters.set(lease.run, letter)
+  if (letter !== undefined) lane.letters.set(lease.runId, letter)
   lane.letters.delete(`again of ${lease.parent}`)
   return run
 }
 
-function begun(ledger: Ledger, lane: LedgerLane, lease: Lease, claim: Claim): LedgerRun {
+function begun(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimRequest): LedgerRun {
   if (lane.run !== undefined) {
     endAll(lane.run.innocent, lane.run.letter ? 'dead' : 'waiting')
     lane.run = undefined
   }
-  const items = lease.letter ? fromLetter(lane, lease) : fromLine(ledger, lane, lease, claim)
+  const items = lease.isDeadLetter ? fromLetter(lane, lease) : fromLine(ledger, lane, lease, claim)
   endAll(items, 'in a run')
   return {
-    id: lease.run,
+    id: lease.runId,
     parent: lease.parent,
     items,
     token: 0,
@@ -74,20 +74,20 @@ function begun(ledger: Ledger, lane: LedgerLane, lease: Lease, claim: Claim): Le
     notBefore: 0,
     lapses: 0,
     tries: 0,
-    letter: lease.letter,
+    letter: lease.isDeadLetter,
     maybeDissolved: false,
     purged: false,
     innocent: [],
   }
 }
 
-function fromLetter(lane: LedgerLane, lease: Lease): readonly Placement[] {
+function fromLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
   const name = laneName(lane.id)
-  const known = lane.letters.get(lease.run) ?? lane.letters.get(`rest of ${lease.parent}`)
+  const known = lane.letters.get(lease.runId) ?? lane.letters.get(`rest of ${lease.parent}`)
   demand(known !== undefined && known.queued, `L9: a letter of ${name} runs that nobody queued`)
-  if (!lane.letters.has(lease.run)) {
+  if (!lane.letters.has(lease.runId)) {
     lane.letters.delete(`rest of ${lease.parent}`)
-    lane.letters.set(lease.run, known)
+    lane.letters.set(lease.runId, known)
   }
   known.queued = false
   const events = lease.events.map((event) => event.id).join()
@@ -97,9 +97,9 @@ function fromLetter(lane: LedgerLane, lease: Lease): readonly Placement[] {
 }
 
 /** A new run takes the front of its line: nobody is left out, nobody comes twice, and the order is that of arrival. */
-function fromLine(ledger: Ledger, lane: LedgerLane, lease: Lease, claim: Claim): readonly Placement[] {
+function fromLine(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimRequest): readonly Placement[] {
   const name = laneName(lane.id)
-  demand(!ledger.runIds.has(lease.run), `I21: ${name} begins a run under the old id ${lease.run}`)
+  demand(!ledger.runIds.has(lease.runId), `I21: ${name} begins a run under the old id ${lease.runId}`)
   demand(![...lane.letters.values()].some((letter) => letter.blocks), `L9: ${name} runs although a letter blocks it`)
   const line = waitingIn(lane, lease.rank).toSorted((a, b) => a.order - b.order)
   const n = lease.events.length

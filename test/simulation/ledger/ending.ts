@@ -1,10 +1,10 @@
 // The ledger's view of how an attempt ended: each of its events is accounted for.
-import { later, type Millis } from '../../../src/clock.ts'
-import type { Settle } from '../../../src/store/contract/index.ts'
+import { addDelay, type Millis } from '../../../src/clock.ts'
+import type { Settlement } from '../../../src/store/contract/index.ts'
 import { endAll } from './state.ts'
 import type { LedgerLane, LedgerRun, Placement } from './state.ts'
 
-export function ending(lane: LedgerLane, run: LedgerRun, settle: Settle, now: Millis): void {
+export function ending(lane: LedgerLane, run: LedgerRun, settle: Settlement, now: Millis): void {
   const { outcome } = settle
   if (run.purged) {
     endAll(run.innocent, run.letter ? 'dead' : 'waiting')
@@ -21,10 +21,10 @@ export function ending(lane: LedgerLane, run: LedgerRun, settle: Settle, now: Mi
       return over(lane, now)
     case 'retry':
       run.tries += 1
-      return putOff(run, later(now, outcome.after))
-    case 'again':
+      return putOff(run, addDelay(now, outcome.after))
+    case 'snoozed':
     case 'released':
-      return putOff(run, later(now, outcome.after))
+      return putOff(run, addDelay(now, outcome.after))
     case 'cancelled':
       run.maybeDissolved = run.tries === 0 && run.lapses === 0 && !run.letter
       if (run.maybeDissolved) lane.unsure = true
@@ -52,7 +52,7 @@ function bury(lane: LedgerLane, id: string, { items, parent, blocks }: Buried): 
   lane.letters.set(id, { items, parent, blocks: blocks || (before?.blocks ?? false), queued: false })
 }
 
-type Partial = Extract<Settle['outcome'], { readonly kind: 'partial' }>
+type Partial = Extract<Settlement['outcome'], { readonly kind: 'partial' }>
 
 function inPart(lane: LedgerLane, run: LedgerRun, outcome: Partial, now: Millis): void {
   const dead = run.items.filter((item) => outcome.dead.includes(item.event))
@@ -66,7 +66,7 @@ function inPart(lane: LedgerLane, run: LedgerRun, outcome: Partial, now: Millis)
   lane.letters.delete(parent)
   if (dead.length > 0) bury(lane, `rest of ${parent}`, { items: dead, parent, blocks: outcome.block })
   if (again.length === 0) return over(lane, now)
-  const until = later(now, outcome.after)
+  const until = addDelay(now, outcome.after)
   const rest = { ...run, id: undefined, parent, items: again, leaseEnds: 0, notBefore: until, tries: run.tries + 1 }
   lane.run = rest
   if (letter !== undefined) lane.letters.set(`again of ${parent}`, { ...letter, items: again, parent })

@@ -1,13 +1,13 @@
 // The ledger's view of what people did: it takes the store's word for whether something happened, not for what follows.
 import type { Millis } from '../../../src/clock.ts'
-import type { LeasedMark, PurgeCall, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import type { LeasedUnroutedEvent, PurgeCall, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { UNSEEN, endAll, isLeased, countMarks, type Ledger, type LedgerLane, type Placement } from './state.ts'
 
 export interface SeenSteer {
   readonly call: SteerCall
   readonly results: SteerReply['results']
   readonly now: Millis
-  readonly marks: readonly LeasedMark[]
+  readonly marks: readonly LeasedUnroutedEvent[]
 }
 
 export function steered(ledger: Ledger, { call, results, now, marks }: SeenSteer): void {

@@ -1,6 +1,11 @@
 // The ledger's view of a turn: who may settle, what may be claimed, and that nobody is passed over or forgotten.
 import type { Millis } from '../../../src/clock.ts'
-import type { Claim, NewEvent, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import type {
+  ClaimRequest,
+  EventToStore,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+} from '../../../src/store/contract/index.ts'
 import { laneName } from '../settings.ts'
 import { demand } from '../violation.ts'
 import { enter } from './append.ts'
@@ -9,8 +14,8 @@ import { ending } from './ending.ts'
 import { isLeased, isSurelyReady, waitingIn, type Ledger, type LedgerLane } from './state.ts'
 
 export interface SeenTurn {
-  readonly call: TurnCall
-  readonly reply: TurnReply
+  readonly call: SettleAndClaimCall
+  readonly reply: SettleAndClaimReply
   readonly repeated: boolean
 }
 
@@ -39,7 +44,7 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
       (lane) => lane.flow === claim.flow && isSurelyReady(ledger, lane, now),
     )
     const leases = reply.claimed.filter((lease) => lease.flow === claim.flow)
-    demand(leases.length <= claim.slots, `${leases.length} leases of ${claim.flow} for ${claim.slots} slots`)
+    demand(leases.length <= claim.maxRuns, `${leases.length} leases of ${claim.flow} for ${claim.maxRuns} slots`)
     for (const lease of leases) {
       const wasHealthy = lease.tries === 0 && lease.lapses === 0
       checkLease(ledger, lease, claim, now)
@@ -47,21 +52,21 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
       const index = ready.findIndex((lane) => lane.id === lease.lane)
       if (index >= 0) ready.splice(index, 1)
     }
-    const slotsLeft = leases.length < claim.slots && claim.perGroup === undefined
+    const slotsLeft = leases.length < claim.maxRuns && claim.maxPerGroup === undefined
     if (!ledger.paused.has(claim.flow) && slotsLeft) {
       const forgotten = ready[0]
       demand(forgotten === undefined, `I3: ${forgotten && laneName(forgotten.id)} is ready and was not served`)
     }
   }
-  for (const [at, head] of reply.heads.entries()) checkHead(ledger, head, call.claim[at], now)
+  for (const [at, head] of reply.nextDeadlines.entries()) checkHead(ledger, head, call.claim[at], now)
 }
 
 /** What a handler published by old routes is marked, not placed. */
-function publishedBy(ledger: Ledger, events: readonly NewEvent[], oldRoutes: boolean, now: Millis): void {
+function publishedBy(ledger: Ledger, events: readonly EventToStore[], oldRoutes: boolean, now: Millis): void {
   for (const event of events) {
     if (!isNew(ledger, event.identity, now)) continue
     const mark = { flow: '', reason: 'routes-old' as const, error: '' }
-    enter(ledger, oldRoutes ? { ...event, places: [], marks: [mark] } : event, now)
+    enter(ledger, oldRoutes ? { ...event, placements: [], unrouted: [mark] } : event, now)
   }
 }
 
@@ -71,16 +76,16 @@ function isNew(ledger: Ledger, identity: string, now: Millis): boolean {
 }
 
 /** A repeated answer shows leases that are live, and gives out none. */
-function checkRepeat(ledger: Ledger, reply: TurnReply): void {
+function checkRepeat(ledger: Ledger, reply: SettleAndClaimReply): void {
   for (const lease of reply.claimed) {
     const run = ledger.lanes.get(lease.lane)?.run
-    const same = run?.token === lease.token && run.id === lease.run && isLeased(run, reply.now)
+    const same = run?.token === lease.token && run.id === lease.runId && isLeased(run, reply.now)
     demand(same, `I13: a repeated request claims ${laneName(lease.lane)} anew`)
   }
 }
 
-function blocksAfterCrash(call: TurnCall, ledger: Ledger, lane: string): boolean {
-  return call.claim.some((claim) => claim.block && claim.flow === ledger.lanes.get(lane)?.flow)
+function blocksAfterCrash(call: SettleAndClaimCall, ledger: Ledger, lane: string): boolean {
+  return call.claim.some((claim) => claim.blockOnCrash && claim.flow === ledger.lanes.get(lane)?.flow)
 }
 
 type Crash = { readonly id: string; readonly run: string; readonly blocks: boolean }
@@ -115,12 +120,12 @@ function passes(ready: readonly LedgerLane[], served: string, group: string): vo
 function checkHead(
   ledger: Ledger,
   head: { readonly flow: string; readonly due: Millis | undefined },
-  claim: Claim | undefined,
+  claim: ClaimRequest | undefined,
   now: Millis,
 ): void {
   if (ledger.paused.has(head.flow) || now < ledger.latest || claim === undefined) return
   // A lane that has a run may be in a line for which the claim had no slots; one that has none is healthy.
-  const allLines = claim.slots === 0 || (claim.failing > 0 && claim.suspects > 0)
+  const allLines = claim.maxRuns === 0 || (claim.maxFailing > 0 && claim.maxSuspects > 0)
   for (const lane of ledger.lanes.values()) {
     if (lane.flow !== head.flow || lane.held || lane.unsure || !(allLines || lane.run === undefined)) continue
     const by = wakesBy(lane)

@@ -1,9 +1,9 @@
 // The vocabulary of a history of calls under limits: bursts of requests by several callers, who come on time, too late,
 // twice or never, while somebody pauses a limit now and then (M1 to M7).
 import fc from 'fast-check'
-import type { LimitNumbers } from '../../../src/model/limit.ts'
+import type { LimitParameters } from '../../../src/model/limit.ts'
 
-export interface NamedLimit extends Omit<LimitNumbers, 'cost'> {
+export interface NamedLimit extends Omit<LimitParameters, 'cost'> {
   readonly name: string
 }
 
@@ -22,7 +22,7 @@ export type LimitCommand =
   /** So many who wait are served, each at its own time. */
   | { readonly kind: 'serve'; readonly callers: number }
   /** One comes again, whether its time has come or not. */
-  | { readonly kind: 'again'; readonly ticket: number }
+  | { readonly kind: 'snoozed'; readonly ticket: number }
   | { readonly kind: 'forget'; readonly ticket: number }
   | { readonly kind: 'release'; readonly ticket: number }
   | { readonly kind: 'pause'; readonly limit: number; readonly for: number; readonly slow: boolean }
@@ -47,7 +47,7 @@ const calm: readonly fc.WeightedArbitrary<LimitCommand>[] = [
   },
   { arbitrary: fc.record({ ...of('advance'), by: fc.constantFrom(0, 1, 10, 99, 100, 330, 1000, 1100) }), weight: 4 },
   { arbitrary: fc.record({ ...of('serve'), callers: fc.integer({ min: 1, max: 6 }) }), weight: 8 },
-  { arbitrary: fc.record({ ...of('again'), ticket: small }), weight: 3 },
+  { arbitrary: fc.record({ ...of('snoozed'), ticket: small }), weight: 3 },
 ]
 const troubled: readonly fc.WeightedArbitrary<LimitCommand>[] = [
   ...calm,

@@ -45,7 +45,7 @@ export class LimitWorld {
       case 'serve':
         for (let n = 0; n < command.callers; n++) await this.serveNext()
         return undefined
-      case 'again':
+      case 'snoozed':
         return this.#again(this.tickets[command.ticket % this.tickets.length])
       case 'forget': {
         const ticket = this.waiting()[command.ticket % Math.max(1, this.waiting().length)]

@@ -1,7 +1,7 @@
 // Whose turn it is, and what the turn is, in the reference model (L5, L5g, L7, L12, L16, L24).
-import { later, NEVER } from '../../../src/clock.ts'
-import type { Claim } from '../../../src/store/contract/index.ts'
-import { isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
+import { addDelay, NEVER } from '../../../src/clock.ts'
+import type { ClaimRequest } from '../../../src/store/contract/index.ts'
+import { capOfWindow, isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 
 export interface Granted {
@@ -38,7 +38,10 @@ function standsIn(lane: ModelLane): Line {
 }
 
 /** The next deadline of a flow that the claim had slots for, or undefined when nothing of that waits for time. */
-export function headOf(model: Model, { flow, slots, failing, suspects }: Claim): number | undefined {
+export function headOf(
+  model: Model,
+  { flow, maxRuns: slots, maxFailing: failing, maxSuspects: suspects }: ClaimRequest,
+): number | undefined {
   const slotsOf: Record<Line, number> = { healthy: 1, failing, suspect: suspects }
   const deadlines = [...model.lanes.values()]
     .filter((lane) => lane.flow === flow && (slots === 0 || slotsOf[standsIn(lane)] > 0))
@@ -57,12 +60,12 @@ function liveRuns(model: Model, flow: string, group: string): number {
 }
 
 /** The lane that is served next, if any may be. */
-function nextLane(model: Model, call: Claim, left: Record<Line, number>): ModelLane | undefined {
+function nextLane(model: Model, call: ClaimRequest, left: Record<Line, number>): ModelLane | undefined {
   const ready = [...model.lanes.values()]
     .filter((lane) => lane.flow === call.flow && lane.deadline <= model.now)
     .filter((lane) => left[lineOf(lane, model.now)] > 0)
     .toSorted(byDeadline)
-  const { perGroup } = call
+  const { maxPerGroup: perGroup } = call
   if (perGroup === undefined) return ready[0]
   const open = ready.filter((lane) => liveRuns(model, lane.flow, lane.group) < perGroup)
   const heads = open.filter((lane) => open.find((other) => other.group === lane.group) === lane)
@@ -70,12 +73,12 @@ function nextLane(model: Model, call: Claim, left: Record<Line, number>): ModelL
   return heads.toSorted((a, b) => lastServed(a) - lastServed(b) || byDeadline(a, b))[0]
 }
 
-export function claim(model: Model, call: Claim): Claimed {
+export function claim(model: Model, call: ClaimRequest): Claimed {
   const granted: Granted[] = []
   const crashed: { lane: ModelLane; letter: Letter }[] = []
   if (model.paused.has(call.flow)) return { granted, crashed }
-  const left = { healthy: call.slots, failing: call.failing, suspect: call.suspects }
-  while (granted.length < call.slots) {
+  const left = { healthy: call.maxRuns, failing: call.maxFailing, suspect: call.maxSuspects }
+  while (granted.length < call.maxRuns) {
     const lane = nextLane(model, call, left)
     if (lane === undefined) break
     const due = lane.deadline
@@ -86,13 +89,13 @@ export function claim(model: Model, call: Claim): Claimed {
       continue
     }
     if (lane.run !== undefined && lapsesFound(lane.run, model.now) >= LAPSES_OF_A_CRASH) {
-      crashed.push({ lane, letter: crash(model, lane, lane.run, call.block) })
+      crashed.push({ lane, letter: crash(model, lane, lane.run, call.blockOnCrash) })
       continue
     }
     left[line] -= 1
     const fresh = lane.run === undefined && !lane.letters.some((letter) => letter.state === 'queued')
     const run = turnOf(model, lane, call)
-    if (call.perGroup !== undefined) model.served.set(`${lane.flow}/${lane.group}`, ++model.counter)
+    if (call.maxPerGroup !== undefined) model.served.set(`${lane.flow}/${lane.group}`, ++model.counter)
     granted.push({ lane, run, fresh, due })
   }
   return { granted, crashed }
@@ -119,8 +122,10 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
     parent: run.parent,
     lane: lane.id,
     spots: run.spots,
+    family: run.family,
     state: 'dead',
     reason: why.reason,
+    mayHaveLostReason: false,
     at: model.now,
     tries: run.tries,
     lapses: run.lapses,
@@ -133,7 +138,7 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
   return letter
 }
 
-function turnOf(model: Model, lane: ModelLane, call: Claim): ModelRun {
+function turnOf(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
   const run = lane.run ?? newRun(model, lane, call)
   if (lane.run !== undefined && run.state === 'running') {
     run.lapses += 1
@@ -144,16 +149,17 @@ function turnOf(model: Model, lane: ModelLane, call: Claim): ModelRun {
   // Its end has passed, or the lane would not be served: the hold is over.
   lane.held = undefined
   run.state = 'running'
-  run.until = later(model.now, call.lease)
+  run.until = addDelay(model.now, call.lease)
   setDeadline(model, lane, true)
   return run
 }
 
-function newRun(model: Model, lane: ModelLane, call: Claim): ModelRun {
+function newRun(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
   const letter = lane.letters.find((other) => other.state === 'queued')
   if (letter !== undefined) {
     letter.state = 'running'
-    return { ...blankRun(letter.spots), id: letter.id, parent: letter.parent, letter, frozen: true }
+    const { id, parent, family } = letter
+    return { ...blankRun(letter.spots), id, parent, family, letter, frozen: true }
   }
   const live = liveSpots(lane)
   const replays = replaySpots(lane)
@@ -164,19 +170,19 @@ function newRun(model: Model, lane: ModelLane, call: Claim): ModelRun {
   return takeFrom(lane, replayTurn ? replays : live, call)
 }
 
-function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun {
+function takeFrom(lane: ModelLane, line: readonly Spot[], call: ClaimRequest): ModelRun {
   const ordered = line.toSorted((a, b) => a.position - b.position)
   const taken =
     call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
   const passedOver = ordered.filter((spot) => !taken.includes(spot))
-  const { strayCap } = lane
-  const earliestCap = least([...ordered.map((spot) => spot.cap), strayCap])
-  const others = passedOver.map((spot) => ({ ...spot, cap: earliestCap }))
+  // What is passed over ends with the run that took its place: that has waited for as long.
+  const earliestCap = call.take === 'all' ? least(taken.map((spot) => spot.cap)) : capOfWindow(lane)
+  const others = passedOver.map((spot) => ({ ...spot, isLeftOver: true }))
   if (ordered[0]?.rank === 0) lane.strayCap = NEVER
   const untouched = lane.waiting.filter((spot) => !ordered.includes(spot))
   lane.waiting = call.take === 'all' ? [...untouched, ...others].toSorted((a, b) => a.position - b.position) : untouched
   return {
-    ...blankRun(taken),
+    ...blankRun(taken.map((spot) => ({ ...spot, isLeftOver: false }))),
     rank: ordered[0]?.rank ?? 0,
     earliestCap,
     left: call.take === 'all' ? others : [],
@@ -184,7 +190,7 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: Claim): ModelRun
   }
 }
 
-function firstThatFit(ordered: readonly Spot[], call: Claim): readonly Spot[] {
+function firstThatFit(ordered: readonly Spot[], call: ClaimRequest): readonly Spot[] {
   const taken: Spot[] = []
   let bytes = 0
   for (const spot of ordered) {
@@ -200,9 +206,10 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     id: undefined,
     parent: '',
     spots,
+    family: new Set(spots.map(({ event }) => event)),
     rank: 0,
     letter: undefined,
-    state: 'again',
+    state: 'snoozed',
     token: 0,
     until: 0,
     tries: 0,
@@ -210,6 +217,7 @@ export function blankRun(spots: readonly Spot[]): ModelRun {
     failing: false,
     frozen: false,
     asked: false,
+    full: false,
     committed: false,
     purged: false,
     innocent: [],

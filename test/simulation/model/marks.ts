@@ -1,17 +1,17 @@
 // Events that are stored but not in all their lanes, and replays, in the reference model (L2, L16).
-import { later } from '../../../src/clock.ts'
-import type { PlaceCall, PlaceItem, PlaceReply, UnroutedCall } from '../../../src/store/contract/index.ts'
+import { addDelay } from '../../../src/clock.ts'
+import type { PlaceCall, PlaceItem, PlaceReply, ClaimUnroutedCall } from '../../../src/store/contract/index.ts'
 import { addMark, placeLive, placeReplay } from './place.ts'
 import type { Model, ModelMark } from './state.ts'
 
 /** The marks that are leased, in order. The store draws their tokens, and their ids show for the first time. */
-export function unrouted(model: Model, call: UnroutedCall): readonly ModelMark[] {
+export function unrouted(model: Model, call: ClaimUnroutedCall): readonly ModelMark[] {
   const due = model.marks
     .filter((mark) => mark.due <= model.now && call.reasons.includes(mark.reason))
     .filter((mark) => mark.flow === '' || call.flows.includes(mark.flow))
     .toSorted((a, b) => a.due - b.due || a.order - b.order)
     .slice(0, call.n)
-  for (const mark of due) mark.due = later(model.now, call.lease)
+  for (const mark of due) mark.due = addDelay(model.now, call.lease)
   return due
 }
 
@@ -31,7 +31,7 @@ function replay(model: Model, routes: number, item: ReplayItem, seen: Placed | u
   if (routes < model.routes) return 'routes-old'
   const known = model.events.get(item.event)
   if (known === undefined || known.gone === 'yes' || (known.gone === 'perhaps' && seen === 'gone')) return 'gone'
-  const fresh = item.places.filter((one) => !model.replays.has(`${item.replay}/${item.event}/${one.lane}`))
+  const fresh = item.placements.filter((one) => !model.replays.has(`${item.replay}/${item.event}/${one.lane}`))
   for (const one of fresh) {
     model.replays.add(`${item.replay}/${item.event}/${one.lane}`)
     placeReplay(model, known.event, one)
@@ -48,7 +48,7 @@ function placeMark(model: Model, routes: number, item: Extract<PlaceItem, { kind
   if (known === undefined || known.gone === 'yes') return 'gone'
   model.placedMarks.set(item.id, item.token)
   model.marks = model.marks.filter((other) => other !== mark)
-  for (const one of item.places) if (!known.lanes.has(one.lane)) placeLive(model, known.event, one)
-  for (const one of item.marks) addMark(model, mark.event, one, one.after)
+  for (const one of item.placements) if (!known.lanes.has(one.lane)) placeLive(model, known.event, one)
+  for (const one of item.unrouted) addMark(model, mark.event, one, one.after)
   return 'placed'
 }

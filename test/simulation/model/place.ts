@@ -1,7 +1,13 @@
 // How events enter lanes in the reference model: append, place, publish (L2, L3, L4, L6c, L10, L16, L18).
-import { later } from '../../../src/clock.ts'
-import type { AppendCall, Appended, Mark, NewEvent, Place } from '../../../src/store/contract/index.ts'
-import { canBeCancelled, laneFor, least, liveSpots, replaySpots, setDeadline } from './state.ts'
+import { addDelay } from '../../../src/clock.ts'
+import type {
+  AppendCall,
+  AppendResult,
+  UnroutedFlow,
+  EventToStore,
+  Placement,
+} from '../../../src/store/contract/index.ts'
+import { canBeCancelled, capOfWindow, laneFor, liveSpots, replaySpots, setDeadline } from './state.ts'
 import type { Model, ModelLane, Spot } from './state.ts'
 
 /** The words of an error that the store finds itself are its own. */
@@ -12,16 +18,19 @@ export function textOfBody(body: Uint8Array | undefined): string {
 }
 
 /** When the live events that wait should run, now that `spot` is the last of them. */
-function windowWith(model: Model, lane: ModelLane, spot: Spot, place: Place): number {
+function windowWith(model: Model, lane: ModelLane, spot: Spot, place: Placement): number {
   const before = liveSpots(lane)
-  const waiting = [...before, spot]
-  const bytes = waiting.reduce((sum, one) => sum + one.size, 0)
   if (before.length > 0 && lane.window <= model.now) return lane.window
-  if (waiting.length >= place.maxEvents || bytes >= place.maxBytes) return model.now
+  if (isFull([...before, spot], place)) return model.now
   if (place.leading && before.length === 0 && lane.run === undefined && !ranLately(model, lane, place.quiet)) {
     return model.now
   }
-  return Math.min(later(model.now, place.quiet), least([...waiting.map((one) => one.cap), lane.strayCap]))
+  return Math.min(addDelay(model.now, place.quiet), spot.cap, capOfWindow(lane))
+}
+
+function isFull(spots: readonly Spot[], { maxEvents, maxBytes }: Placement): boolean {
+  const bytes = spots.reduce((sum, one) => sum + one.size, 0)
+  return spots.length >= maxEvents || bytes >= maxBytes
 }
 
 function ranLately(model: Model, lane: ModelLane, quiet: number): boolean {
@@ -29,26 +38,29 @@ function ranLately(model: Model, lane: ModelLane, quiet: number): boolean {
   return model.now - lane.ended.at < quiet
 }
 
-export function placeLive(model: Model, event: NewEvent, place: Place): void {
+export function placeLive(model: Model, event: EventToStore, place: Placement): void {
   const lane = laneFor(model, place, event.tenant)
   const spot: Spot = {
     event: event.id,
     rank: 0,
     position: ++model.counter,
     arrival: model.now,
-    cap: later(model.now, place.max),
+    cap: addDelay(model.now, place.max),
     size: event.body.byteLength,
+    isLeftOver: false,
   }
   lane.window = windowWith(model, lane, spot, place)
   lane.waiting = [...lane.waiting, spot]
   const { run } = lane
+  if (run !== undefined && canBeCancelled(run, model.now))
+    run.full ||= isFull([...liveSpots(lane), ...run.spots], place)
   if (place.cancel && run !== undefined && canBeCancelled(run, model.now) && run.earliestCap > model.now)
     run.asked = true
   model.events.get(event.id)?.lanes.add(lane.id)
   setDeadline(model, lane, false)
 }
 
-export function placeReplay(model: Model, event: NewEvent, place: Place): void {
+export function placeReplay(model: Model, event: EventToStore, place: Placement): void {
   const lane = laneFor(model, place, event.tenant)
   const spot: Spot = {
     event: event.id,
@@ -57,6 +69,7 @@ export function placeReplay(model: Model, event: NewEvent, place: Place): void {
     arrival: model.now,
     cap: model.now,
     size: event.body.byteLength,
+    isLeftOver: false,
   }
   lane.replaysDue = replaySpots(lane).length === 0 ? model.now : Math.min(lane.replaysDue, model.now)
   lane.waiting = [...lane.waiting, spot]
@@ -64,7 +77,7 @@ export function placeReplay(model: Model, event: NewEvent, place: Place): void {
   setDeadline(model, lane, false)
 }
 
-export function addMark(model: Model, event: string, mark: Mark, after: number): void {
+export function addMark(model: Model, event: string, mark: UnroutedFlow, after: number): void {
   model.marks = [
     ...model.marks,
     {
@@ -75,12 +88,12 @@ export function addMark(model: Model, event: string, mark: Mark, after: number):
       order: ++model.counter,
       id: undefined,
       token: 0,
-      due: later(model.now, after),
+      due: addDelay(model.now, after),
     },
   ]
 }
 
-function known(model: Model, event: NewEvent): Appended | undefined {
+function known(model: Model, event: EventToStore): AppendResult | undefined {
   // Our own lost reply: the event itself is stored, however long ago.
   const first = model.identities.get(event.identity)
   const forgotten = first === undefined || first.until <= model.now
@@ -95,21 +108,21 @@ function known(model: Model, event: NewEvent): Appended | undefined {
 }
 
 /** Stores one event as `append` does, without the check of the routes. */
-export function store(model: Model, event: NewEvent): Appended {
+export function store(model: Model, event: EventToStore): AppendResult {
   const before = known(model, event)
   if (before !== undefined) return before
-  const until = later(model.now, event.dedupeFor)
+  const until = addDelay(model.now, event.dedupeFor)
   model.identities.set(event.identity, { event: event.id, body: textOfBody(event.body), until })
   model.events.set(event.id, { event, arrived: model.now, lanes: new Set(), gone: 'no', duplicates: 0 })
   const seen = new Set<string>()
-  for (const place of event.places) {
+  for (const place of event.placements) {
     if (!seen.has(place.lane)) placeLive(model, event, place)
     seen.add(place.lane)
   }
-  for (const mark of event.marks) addMark(model, event.id, mark, 0)
+  for (const mark of event.unrouted) addMark(model, event.id, mark, 0)
   return { kind: 'stored' }
 }
 
-export function append(model: Model, call: AppendCall): readonly Appended[] {
+export function append(model: Model, call: AppendCall): readonly AppendResult[] {
   return call.events.map((event) => (call.routes < model.routes ? { kind: 'routes-old' } : store(model, event)))
 }

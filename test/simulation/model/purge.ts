@@ -1,10 +1,11 @@
 // What is removed at a person's word, in the reference model (L15). An event that shared a run with a purged one is
 // innocent: it goes back to its place when that run ends. Between attempts the rest goes on at once, as another run: a
 // different set of events has a different id. A dead letter keeps its id, which is what people know it by, and is dead
-// again when its run was purged in part.
+// again when its run was purged in part. The reason of a letter may quote an event that it had: it goes with that event.
+import { PURGED_TEXT } from '../../../src/model/purged-texts.ts'
 import type { PurgeCall } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
-import type { Model, ModelLane, ModelRun, Spot } from './state.ts'
+import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 
 export function purge(model: Model, what: PurgeCall['what']): void {
   const lanes = [...model.lanes.values()]
@@ -34,13 +35,16 @@ function purgeEvent(model: Model, id: string): void {
   for (const lane of known.lanes) purgeLane(model, model.lanes.get(lane), (spot) => spot.event === id)
 }
 
-function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: (spot: Spot) => boolean): void {
+type IsPurged = (spot: Pick<Spot, 'event'>) => boolean
+
+function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: IsPurged): void {
   if (lane === undefined) return
+  for (const letter of lane.letters) purgeReason(letter, isPurged)
   const inLetters = lane.letters.flatMap((letter) => letter.spots)
   const inRun = lane.run === undefined ? [] : [...lane.run.spots, ...lane.run.innocent]
   const touched = [...lane.waiting, ...inLetters, ...inRun].some(isPurged)
   const caps = liveSpots(lane)
-    .filter(isPurged)
+    .filter((spot) => isPurged(spot) && !spot.isLeftOver)
     .map((spot) => spot.cap)
   lane.strayCap = least([...caps, lane.strayCap])
   lane.waiting = lane.waiting.filter((spot) => !isPurged(spot))
@@ -52,14 +56,20 @@ function purgeLane(model: Model, lane: ModelLane | undefined, isPurged: (spot: S
   if (touched) setDeadline(model, lane, false)
 }
 
+function purgeReason(letter: Letter, isPurged: IsPurged): void {
+  if (letter.reason === 'crashed') return
+  if (letter.spots.some(isPurged)) letter.reason = PURGED_TEXT
+  else if ([...letter.family].some((event) => isPurged({ event }))) letter.mayHaveLostReason = true
+}
+
 /** A purged run loses more of its events. When its lease has lapsed and none is left, nothing keeps it any longer. */
-function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot: Spot) => boolean): void {
+function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: IsPurged): void {
   run.innocent = run.innocent.filter((spot) => !isPurged(spot))
   if (isLive(run, model.now) || run.innocent.length > 0) return
   runEnded(model, lane, { whileRunning: 'window', keep: 0 })
 }
 
-function purgeRun(model: Model, lane: ModelLane, run: ModelRun, isPurged: (spot: Spot) => boolean): void {
+function purgeRun(model: Model, lane: ModelLane, run: ModelRun, isPurged: IsPurged): void {
   const rest = run.spots.filter((spot) => !isPurged(spot))
   const { letter } = run
   if (letter !== undefined) letter.spots = rest

@@ -1,7 +1,14 @@
 // How an attempt ends in the reference model, and how a lease is lengthened (L1, L6c, L8, L9, L15).
-import { later } from '../../../src/clock.ts'
-import type { Outcome } from '../../../src/model/settle.ts'
-import type { Appended, NewEvent, RenewCall, RenewReply, Settle, Settled } from '../../../src/store/contract/index.ts'
+import { addDelay } from '../../../src/clock.ts'
+import type { RunOutcome } from '../../../src/model/settle.ts'
+import type {
+  AppendResult,
+  EventToStore,
+  RenewCall,
+  RenewReply,
+  Settlement,
+  SettleResult,
+} from '../../../src/store/contract/index.ts'
 import { blankRun, buryRun, endPurgedLetter } from './claim.ts'
 import { ANY_ERROR, store } from './place.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
@@ -16,11 +23,11 @@ function holder(model: Model, lane: string, token: number): { lane: ModelLane; r
 }
 
 export interface ModelSettled {
-  readonly settled: Settled
-  readonly published: readonly Appended[]
+  readonly settled: SettleResult
+  readonly published: readonly AppendResult[]
 }
 
-export function settle(model: Model, call: Settle, routes: number): ModelSettled {
+export function settle(model: Model, call: Settlement, routes: number): ModelSettled {
   const held = holder(model, call.lane, call.token)
   if (held === undefined) return { settled: 'lost', published: [] }
   const { lane, run } = held
@@ -36,13 +43,13 @@ export function settle(model: Model, call: Settle, routes: number): ModelSettled
 }
 
 /** What a handler published by old routes is stored all the same, and routed later. */
-function unroutedYet(event: NewEvent): NewEvent {
-  return { ...event, places: [], marks: [{ flow: '', reason: 'routes-old', error: ANY_ERROR }] }
+function unroutedYet(event: EventToStore): EventToStore {
+  return { ...event, placements: [], unrouted: [{ flow: '', reason: 'routes-old', error: ANY_ERROR }] }
 }
 
 type Held = { readonly lane: ModelLane; readonly run: ModelRun }
 
-function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Outcome): void {
+function settleRun(model: Model, { lane, run }: Held, call: Settlement, outcome: RunOutcome): void {
   switch (outcome.kind) {
     case 'done':
     case 'dropped':
@@ -53,7 +60,7 @@ function settleRun(model: Model, { lane, run }: Held, call: Settle, outcome: Out
       run.failing = true
       run.failingSince = run.failingSince === 0 ? model.now : run.failingSince
       return putOff(model, { lane, run }, outcome.after, 'retrying')
-    case 'again':
+    case 'snoozed':
       run.failing = false
       run.state64 = outcome.state64
       run.againSince = run.againSince === 0 ? model.now : run.againSince
@@ -77,9 +84,9 @@ function removeLetter(lane: ModelLane, run: ModelRun): void {
   lane.letters = lane.letters.filter((letter) => letter !== run.letter)
 }
 
-function putOff(model: Model, { lane, run }: Held, after: number, state: 'retrying' | 'again' = 'again'): void {
+function putOff(model: Model, { lane, run }: Held, after: number, state: 'retrying' | 'snoozed' = 'snoozed'): void {
   run.state = state
-  run.until = later(model.now, after)
+  run.until = addDelay(model.now, after)
   run.frozen = true
   run.asked = false
   // L5: a ticket each time the deadline is set, also when it is set to what the end of the lease was.
@@ -87,7 +94,7 @@ function putOff(model: Model, { lane, run }: Held, after: number, state: 'retryi
 }
 
 /** The run never was: its events stand where they stood, in one window with those that came meanwhile. */
-function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
+function dissolve(model: Model, { lane, run }: Held, call: Settlement): void {
   model.dissolved += 1
   const newcomers = liveSpots(lane).filter((spot) => !run.left.includes(spot))
   const leftOver = liveSpots(lane).some((spot) => run.left.includes(spot))
@@ -97,14 +104,15 @@ function dissolve(model: Model, { lane, run }: Held, call: Settle): void {
   runEnded(model, lane, call)
   lane.ended = ended
   lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
-  const atOnce = leftOver || newcomers.length === 0
+  const atOnce = leftOver || newcomers.length === 0 || run.full
+  if (atOnce) lane.strayCap = Math.min(lane.strayCap, model.now)
   lane.window = atOnce ? model.now : Math.max(model.now, Math.min(window, run.earliestCap))
   setDeadline(model, lane, false)
 }
 
-type Partial = Extract<Outcome, { readonly kind: 'partial' }>
+type Partial = Extract<RunOutcome, { readonly kind: 'partial' }>
 
-function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Partial): void {
+function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome: Partial): void {
   const dead = run.spots.filter((spot) => outcome.dead.includes(spot.event))
   const again = run.spots.filter((spot) => outcome.retry.includes(spot.event) && !dead.includes(spot))
   if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
@@ -116,6 +124,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
   const tries = run.tries + 1
   const child = {
     ...blankRun([]),
+    family: run.family,
     rank: run.rank,
     parent: run.id ?? '',
     tries,
@@ -138,7 +147,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settle, outcome: Pa
     frozen: true,
     asked: false,
     token: 0,
-    until: later(model.now, outcome.after),
+    until: addDelay(model.now, outcome.after),
   }
   setDeadline(model, lane, true)
 }
@@ -147,7 +156,7 @@ export function renew(model: Model, call: RenewCall): RenewReply['results'] {
   return call.runs.map(({ lane, token, commit }) => {
     const held = holder(model, lane, token)
     if (held === undefined) return 'lost'
-    held.run.until = later(model.now, call.lease)
+    held.run.until = addDelay(model.now, call.lease)
     setDeadline(model, held.lane, false)
     if (held.run.purged) return 'purged'
     if (held.run.asked) return 'cancel'

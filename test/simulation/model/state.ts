@@ -3,8 +3,14 @@
 import { NEVER, type Millis } from '../../../src/clock.ts'
 import type { LaneId } from '../../../src/model/identity.ts'
 import type { Attempt, Rank } from '../../../src/model/lane.ts'
-import type { LaneEnd } from '../../../src/model/settle.ts'
-import type { MarkReason, NewEvent, Place, Settled, TurnReply } from '../../../src/store/contract/index.ts'
+import type { RunEndOptions } from '../../../src/model/settle.ts'
+import type {
+  UnroutedReason,
+  EventToStore,
+  Placement,
+  SettleResult,
+  SettleAndClaimReply,
+} from '../../../src/store/contract/index.ts'
 
 /** The id of a run that ended before any claim showed it. */
 export const UNSEEN = '*'
@@ -18,6 +24,8 @@ export interface Spot {
   /** Arrival + max: the latest moment its window may end. */
   readonly cap: Millis
   readonly size: number
+  /** A run left it over: it is due when that run ends, and no window is open for it. */
+  readonly isLeftOver: boolean
 }
 
 export interface ModelRun {
@@ -25,9 +33,11 @@ export interface ModelRun {
   id: string | undefined
   parent: string
   spots: readonly Spot[]
+  /** All events that it, what it is the rest of, and what is the rest of it ever had: errors of one may quote those of another. */
+  family: ReadonlySet<string>
   rank: Rank
   letter: Letter | undefined
-  state: 'running' | 'retrying' | 'again'
+  state: 'running' | 'retrying' | 'snoozed'
   token: number
   until: Millis
   tries: number
@@ -36,6 +46,8 @@ export interface ModelRun {
   /** Failed, lapsed, said `again` or given back: nothing dissolves it any more. */
   frozen: boolean
   asked: boolean
+  /** Its events and those that came since reach maxEvents or maxBytes. */
+  full: boolean
   committed: boolean
   purged: boolean
   /** Events that shared the run with one that was purged: they wait again when it ends. */
@@ -44,7 +56,7 @@ export interface ModelRun {
   againSince: Millis
   state64: string
   attempts: readonly Attempt[]
-  /** Least arrival + max of all that waited when it was claimed. */
+  /** Least arrival + max of its events, and of those that `take` passed over. */
   earliestCap: Millis
   /** What it could have taken but left in the line. */
   left: readonly Spot[]
@@ -58,7 +70,10 @@ export interface Letter {
   readonly lane: LaneId
   spots: readonly Spot[]
   state: 'dead' | 'queued' | 'running'
+  readonly family: ReadonlySet<string>
   reason: string
+  /** An event of its family was purged, and a record that joins the two may have told the store so. */
+  mayHaveLostReason: boolean
   at: Millis
   tries: number
   lapses: number
@@ -76,7 +91,7 @@ export interface ModelLane {
   waiting: readonly Spot[]
   /** When the window of the live events that wait ends; NEVER when none waits. */
   window: Millis
-  /** A cap that counts though no event that waits has it any more. */
+  /** A cap of the window that no event for which it is open has: of one that was purged, or the time at which it was due. */
   strayCap: Millis
   replaysDue: Millis
   /** Turns of live events since a replay waits. */
@@ -95,7 +110,7 @@ export interface ModelLane {
 export interface ModelMark {
   readonly event: string
   readonly flow: string
-  readonly reason: MarkReason
+  reason: UnroutedReason
   readonly error: string
   readonly order: number
   id: number | undefined
@@ -111,7 +126,7 @@ interface KnownIdentity {
 }
 
 interface ModelEvent {
-  readonly event: NewEvent
+  readonly event: EventToStore
   readonly arrived: Millis
   /** Every lane it was ever placed in. */
   readonly lanes: Set<LaneId>
@@ -122,8 +137,8 @@ interface ModelEvent {
 
 interface LastRequest {
   readonly request: number
-  readonly settled: readonly Settled[]
-  readonly keptOut: TurnReply['keptOut']
+  readonly settled: readonly SettleResult[]
+  readonly keptOut: SettleAndClaimReply['unstored']
   readonly tokens: readonly number[]
 }
 
@@ -165,7 +180,7 @@ export function newModel(now: Millis): Model {
   }
 }
 
-export function laneFor(model: Model, place: Place, tenant: string): ModelLane {
+export function laneFor(model: Model, place: Placement, tenant: string): ModelLane {
   const known = model.lanes.get(place.lane)
   if (known !== undefined) return known
   const lane: ModelLane = {
@@ -230,6 +245,12 @@ export function upkeep(model: Model, keepNothing: boolean): void {
   for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
 }
 
+/** The latest time at which the window of the live events that wait may end. */
+export function capOfWindow(lane: ModelLane): Millis {
+  const open = liveSpots(lane).filter((spot) => !spot.isLeftOver)
+  return least([...open.map((spot) => spot.cap), lane.strayCap])
+}
+
 export function least(numbers: readonly Millis[]): Millis {
   return numbers.reduce((a, b) => Math.min(a, b), NEVER)
 }
@@ -272,7 +293,7 @@ export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void 
 }
 
 /** A run is over, however it ended: what waits gets its deadline, behind those that are ready by now (L6, L7). */
-export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
+export function runEnded(model: Model, lane: ModelLane, end: RunEndOptions): void {
   const run = lane.run
   if (run === undefined) return
   lane.run = undefined
@@ -283,7 +304,9 @@ export function runEnded(model: Model, lane: ModelLane, end: LaneEnd): void {
   const atOnce =
     leftOver || run.innocent.some((spot) => spot.rank === 0) || (fromTheLine && end.whileRunning === 'requeue')
   lane.window = atOnce ? model.now : Math.max(lane.window, model.now)
-  if (run.innocent.some((spot) => spot.rank === 0)) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
+  const isPurged = run.innocent.some((spot) => spot.rank === 0)
+  if (isPurged) lane.strayCap = Math.min(lane.strayCap, run.earliestCap)
+  if (isPurged || leftOver) lane.strayCap = Math.min(lane.strayCap, model.now)
   lane.replaysDue = model.now
   for (const letter of lane.letters) if (letter.state === 'queued') letter.due = model.now
   setDeadline(model, lane, true)

@@ -1,6 +1,6 @@
 // What a person does to lanes, letters, marks and flows, in the reference model (L9, L14).
-import { later } from '../../../src/clock.ts'
-import type { LaneSteer, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
+import { addDelay } from '../../../src/clock.ts'
+import type { LaneAction, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { canBeCancelled, isLive, least, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane } from './state.ts'
 
@@ -15,7 +15,7 @@ function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
 }
 
 /** What one lane's steer answers. `seen` decides only where a store need not know any more: an empty lane, a hold that is over. */
-function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | undefined): Steered {
+function steerLane(model: Model, id: string, act: LaneAction, seen: Steered | undefined): Steered {
   const lane = model.lanes.get(id)
   if (lane === undefined || (!isKnown(model, lane) && seen === 'missing')) return 'missing'
   switch (act.kind) {
@@ -24,7 +24,7 @@ function steerLane(model: Model, id: string, act: LaneSteer, seen: Steered | und
     case 'cancel':
       return cancel(model, lane)
     case 'hold':
-      lane.held = later(model.now, act.for)
+      lane.held = addDelay(model.now, act.for)
       setDeadline(model, lane, false)
       return 'ok'
     case 'unhold':
@@ -115,6 +115,8 @@ function steerMark(model: Model, id: number, act: 'retry' | 'drop'): Steered {
     // Whoever held it has lost it.
     mark.due = model.now
     mark.token = 0
+    // Any process that serves the flow asks for it from now on.
+    if (mark.reason === 'key-failed') mark.reason = 'routes-old'
   }
   return 'ok'
 }

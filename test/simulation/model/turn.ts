@@ -1,5 +1,11 @@
 // One scheduler step in the reference model: settle, then claim; a repeated request changes nothing (L12).
-import type { Claim, Head, Settled, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
+import type {
+  ClaimRequest,
+  FlowDeadline,
+  SettleResult,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+} from '../../../src/store/contract/index.ts'
 import { claim, headOf, type Claimed, type Granted } from './claim.ts'
 import { settle, type ModelSettled } from './settle.ts'
 import { isLive, type Model, type ModelLane } from './state.ts'
@@ -8,21 +14,21 @@ export type ModelTurn =
   | { readonly kind: 'stale' }
   | {
       readonly kind: 'repeated'
-      readonly settled: readonly Settled[]
-      readonly keptOut: TurnReply['keptOut']
+      readonly settled: readonly SettleResult[]
+      readonly keptOut: SettleAndClaimReply['unstored']
       readonly lanes: readonly ModelLane[]
-      readonly heads: readonly Head[]
+      readonly heads: readonly FlowDeadline[]
     }
   | {
       readonly kind: 'taken'
-      readonly settled: readonly Settled[]
-      readonly keptOut: TurnReply['keptOut']
+      readonly settled: readonly SettleResult[]
+      readonly keptOut: SettleAndClaimReply['unstored']
       readonly granted: readonly Granted[]
       readonly crashed: Claimed['crashed']
-      readonly heads: readonly Head[]
+      readonly heads: readonly FlowDeadline[]
     }
 
-export function turn(model: Model, call: TurnCall): ModelTurn {
+export function turn(model: Model, call: SettleAndClaimCall): ModelTurn {
   const last = model.requests.get(call.process)
   if (last !== undefined && call.request < last.request) return { kind: 'stale' }
   if (last !== undefined && call.request === last.request) {
@@ -35,8 +41,8 @@ export function turn(model: Model, call: TurnCall): ModelTurn {
   const ended = call.settle.map((one) => settle(model, one, call.routes))
   const settled = ended.map((one) => one.settled)
   const claimed = call.claim.map((one) => claim(model, one))
-  const due = (one: Claim, at: number): Head['due'] =>
-    one.slots > 0 && claimed[at]?.granted.length === one.slots ? model.now : headOf(model, one)
+  const due = (one: ClaimRequest, at: number): FlowDeadline['due'] =>
+    one.maxRuns > 0 && claimed[at]?.granted.length === one.maxRuns ? model.now : headOf(model, one)
   const granted = claimed.flatMap((one) => one.granted)
   const crashed = claimed.flatMap((one) => one.crashed)
   const heads = call.claim.map((one, at) => ({ flow: one.flow, due: due(one, at) }))
@@ -44,8 +50,8 @@ export function turn(model: Model, call: TurnCall): ModelTurn {
 }
 
 /** Every event that was published and is not a new one in the store. */
-function keptOut(ended: readonly ModelSettled[]): TurnReply['keptOut'] {
-  const found: TurnReply['keptOut'][number][] = []
+function keptOut(ended: readonly ModelSettled[]): SettleAndClaimReply['unstored'] {
+  const found: SettleAndClaimReply['unstored'][number][] = []
   for (const [at, { published }] of ended.entries()) {
     for (const [n, result] of published.entries()) {
       if (result.kind !== 'stored' && result.kind !== 'routes-old') found.push({ settle: at, publish: n, result })

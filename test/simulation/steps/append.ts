@@ -1,6 +1,6 @@
 // Events come in: new ones, the same ones again, and those of a reply that got lost (L2, L10, L18).
 import { NEVER } from '../../../src/clock.ts'
-import type { AppendCall, Appended, AppendReply, NewEvent } from '../../../src/store/contract/index.ts'
+import type { AppendCall, AppendResult, AppendReply, EventToStore } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
 import { appended } from '../ledger/append.ts'
 import { append } from '../model/place.ts'
@@ -26,18 +26,18 @@ function issueAppend(world: World, label: string, call: AppendCall): Issued {
   }
 }
 
-function lanesOf(event: NewEvent): string {
-  const lanes = event.places.map((place) =>
+function lanesOf(event: EventToStore): string {
+  const lanes = event.placements.map((place) =>
     `${place.flow}/${place.key}(${place.quiet}, ${place.max})`.replaceAll(String(NEVER), '∞'),
   )
-  return [...lanes, ...event.marks.map((mark) => `mark ${mark.flow}`)].join('+')
+  return [...lanes, ...event.unrouted.map((mark) => `mark ${mark.flow}`)].join('+')
 }
 
-function remember(world: World, event: NewEvent, result: Appended | undefined): void {
+function remember(world: World, event: EventToStore, result: AppendResult | undefined): void {
   if (result === undefined) return
   world.reach(`append: ${result.kind}`)
   if (result.kind === 'stored') world.events.push(event)
-  if (result.kind === 'stored' && event.marks.length > 0) world.reach('append: with a mark')
+  if (result.kind === 'stored' && event.unrouted.length > 0) world.reach('append: with a mark')
 }
 
 export function appendStep(world: World, command: Of<'append'>): Issued {
@@ -50,7 +50,7 @@ export function appendStep(world: World, command: Of<'append'>): Issued {
 export function duplicateStep(world: World, command: Of<'duplicate'>): Issued | undefined {
   const original = world.events[command.event % world.events.length]
   if (original === undefined) return undefined
-  const again = (body: Uint8Array): NewEvent => {
+  const again = (body: Uint8Array): EventToStore => {
     const { id } = world.bareEvent(original.tenant, '')
     return { ...original, id, body }
   }

@@ -1,16 +1,16 @@
 // What processes do besides turns: renew, place what was marked, replay, share permits, keep house; and how they fail.
 import { NEVER } from '../../../src/clock.ts'
 import type {
-  MarkReason,
-  PermitsCall,
-  PermitsReply,
+  UnroutedReason,
+  LeasePermitsCall,
+  LeasePermitsReply,
   PlaceCall,
   PlaceReply,
   RenewCall,
   RenewReply,
-  UnroutedCall,
-  UnroutedReply,
-  UpkeepReply,
+  ClaimUnroutedCall,
+  ClaimUnroutedReply,
+  MaintainReply,
 } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
 import { granted, placed, renewed } from '../ledger/chores.ts'
@@ -43,11 +43,11 @@ export function renewStep(world: World, command: Of<'renew'>): Issued | undefine
   }
 }
 
-const REASONS: readonly MarkReason[] = ['unknown-flow', 'slot', 'routes-old', 'key-failed']
+const REASONS: readonly UnroutedReason[] = ['unknown-flow', 'slot', 'routes-old', 'key-failed']
 
 export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
   const flows = world.flows.map((flow) => flow.name)
-  const call: UnroutedCall = {
+  const call: ClaimUnroutedCall = {
     n: command.n,
     lease: LEASE,
     reasons: REASONS,
@@ -55,10 +55,10 @@ export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
   }
   return {
     label: `lease ${command.n} marks of ${call.flows.join(', ')}`,
-    send: () => world.store.unrouted(call),
+    send: () => world.store.claimUnrouted(call),
     check(reply) {
-      const { marks } = reply as UnroutedReply
-      world.checkReply(reply as UnroutedReply)
+      const { unrouted: marks } = reply as ClaimUnroutedReply
+      world.checkReply(reply as ClaimUnroutedReply)
       const predicted = unrouted(world.model, call)
       expectSame(
         'unrouted',
@@ -113,8 +113,8 @@ export function placeMark(world: World, command: Of<'place-mark'>): Issued | und
         kind: 'mark',
         id: mark.id,
         token: mark.token,
-        places: command.remark ? [] : [placeIn(flow, key, 0)],
-        marks: command.remark ? [rest] : [],
+        placements: command.remark ? [] : [placeIn(flow, key, 0)],
+        unrouted: command.remark ? [rest] : [],
       },
     ],
   })
@@ -132,9 +132,9 @@ export function replayStep(world: World, command: Of<'replay'>): Issued | undefi
   if (events.length === 0) return undefined
   const chosen = Array.from({ length: command.n + 1 }, (_, n) => events[(command.event + n) % events.length])
   const items = chosen.flatMap((event) => {
-    if (event === undefined || event.places.length === 0) return []
-    const places = event.places.slice(0, 1)
-    return [{ kind: 'replay' as const, replay: `replay-${command.replay}`, event: event.id, places }]
+    if (event === undefined || event.placements.length === 0) return []
+    const places = event.placements.slice(0, 1)
+    return [{ kind: 'replay' as const, replay: `replay-${command.replay}`, event: event.id, placements: places }]
   })
   if (items.length === 0) return undefined
   const names = items.map((item) => item.event.slice(-3)).join(', ')
@@ -149,17 +149,17 @@ const PERMITS = [3, 5]
 
 export function permitsStep(world: World, command: Of<'permits'>): Issued {
   const max = PERMITS[command.name] ?? 1
-  const call: PermitsCall = {
+  const call: LeasePermitsCall = {
     process: world.process(command.who).name,
     lease: LEASE,
-    wants: [{ name: `permit-${command.name}`, want: command.want, max }],
+    requests: [{ name: `permit-${command.name}`, want: command.want, max }],
   }
   return {
     label: `${call.process} wants ${command.want} of ${max} permits`,
-    send: () => world.store.permits(call),
+    send: () => world.store.leasePermits(call),
     check(reply) {
-      world.checkReply(reply as PermitsReply)
-      const results = (reply as PermitsReply).granted
+      world.checkReply(reply as LeasePermitsReply)
+      const results = (reply as LeasePermitsReply).granted
       granted(world.ledger, { call, granted: results, now: world.clock.now() })
       for (const n of results) world.reach(n < command.want ? 'permits: fewer than wanted' : 'permits: all')
       world.note(`permits ${results.join(' ')}`)
@@ -169,13 +169,13 @@ export function permitsStep(world: World, command: Of<'permits'>): Issued {
 
 export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
   const age = command.keepNothing ? 0 : NEVER
-  const policy = { events: { '': age }, runs: { '': age }, letters: NEVER, bytes: NEVER, lanesPerTenant: {} }
+  const policy = { events: { '': age }, runs: { '': age }, deadLetters: NEVER, bytes: NEVER, lanesPerTenant: {} }
   return {
     label: `upkeep, ${command.keepNothing ? 'nothing finished is kept' : 'everything is kept'}`,
-    send: () => world.store.upkeep({ budget: 1000, policy }),
+    send: () => world.store.maintain({ budget: 1000, policy }),
     check(reply) {
-      world.checkReply(reply as UpkeepReply)
-      world.reach('upkeep: events', (reply as UpkeepReply).did.events)
+      world.checkReply(reply as MaintainReply)
+      world.reach('upkeep: events', (reply as MaintainReply).counts.events)
       upkeep(world.model, command.keepNothing)
       world.recordsWereRemoved ||= command.keepNothing
     },

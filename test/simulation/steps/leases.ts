@@ -1,6 +1,6 @@
 // Compares the leases that a claim answered with those the model grants, and learns from them what only the store can
 // draw: run ids and tokens.
-import type { Lease } from '../../../src/store/contract/index.ts'
+import type { LeasedRun } from '../../../src/store/contract/index.ts'
 import type { Granted } from '../model/claim.ts'
 import { textOfBody } from '../model/place.ts'
 import { UNSEEN, type ModelLane, type ModelRun } from '../model/state.ts'
@@ -30,30 +30,35 @@ function shownByModel(world: World, { lane, run, fresh, due }: Granted): object 
   }
 }
 
-function shownByStore(world: World, lease: Lease, granted: Granted | undefined): object {
-  const isNew = !world.runIds.has(lease.run)
+function shownByStore(world: World, lease: LeasedRun, granted: Granted | undefined): object {
+  const isNew = !world.runIds.has(lease.runId)
   return {
     lane: laneName(lease.lane),
     flow: lease.flow,
     key: lease.key,
     tenant: lease.tenant,
     group: lease.group,
-    run: isNew ? 'a new one' : lease.run,
+    run: isNew ? 'a new one' : lease.runId,
     parent: granted?.run.parent === UNSEEN && !world.runIds.has(lease.parent) ? UNSEEN : lease.parent,
     rank: lease.rank,
-    letter: lease.letter,
+    letter: lease.isDeadLetter,
     tries: lease.tries,
     lapses: lease.lapses,
     failingSince: lease.failingSince,
-    againSince: lease.againSince,
-    state64: lease.state64,
+    againSince: lease.snoozedSince,
+    state64: lease.stateBase64,
     due: lease.due,
     events: lease.events.map((event) => [event.id, event.arrived]),
     superseded: granted?.fresh === true ? lease.superseded : 0,
   }
 }
 
-export function bindLeases(world: World, granted: readonly Granted[], claimed: readonly Lease[], budget: number): void {
+export function bindLeases(
+  world: World,
+  granted: readonly Granted[],
+  claimed: readonly LeasedRun[],
+  budget: number,
+): void {
   const predicted = granted.map((one) => shownByModel(world, one))
   const actual = claimed.map((lease, n) => shownByStore(world, lease, granted[n]))
   expectSame('claimed', predicted, actual)
@@ -62,10 +67,10 @@ export function bindLeases(world: World, granted: readonly Granted[], claimed: r
     const lease = claimed[n]
     if (lease === undefined) return
     reachOf(world, one)
-    world.runIds.add(lease.run)
-    one.run.id = lease.run
+    world.runIds.add(lease.runId)
+    one.run.id = lease.runId
     one.run.token = lease.token
-    if (one.run.letter !== undefined) one.run.letter.id = lease.run
+    if (one.run.letter !== undefined) one.run.letter.id = lease.runId
   })
 }
 
@@ -81,7 +86,7 @@ function reachOf(world: World, { lane, run, fresh }: Granted): void {
   world.reach('run: superseded events', fresh ? run.superseded : 0)
 }
 
-function checkBodies(world: World, claimed: readonly Lease[], budget: number): void {
+function checkBodies(world: World, claimed: readonly LeasedRun[], budget: number): void {
   let bytes = 0
   let missing = 0
   let all = 0

@@ -1,18 +1,18 @@
 // How the handler of a simulated process ends.
-import type { Outcome } from '../../../src/model/settle.ts'
-import type { Lease } from '../../../src/store/contract/index.ts'
+import type { RunOutcome } from '../../../src/model/settle.ts'
+import type { LeasedRun } from '../../../src/store/contract/index.ts'
 import type { SettlePick } from '../commands.ts'
 import { LEASE, TICK, type FlowSettings } from '../settings.ts'
 
 const DELAYS = [0, TICK, 2 * TICK, 5 * TICK, LEASE, 1]
 
-export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): Outcome {
+export function outcomeOf(lease: LeasedRun, pick: SettlePick, flow: FlowSettings): RunOutcome {
   const after = DELAYS[pick.number % DELAYS.length] ?? 0
   const block = flow.block || pick.number === 7
   switch (pick.outcome) {
     case 'retry':
       return { kind: 'retry', after }
-    case 'again':
+    case 'snoozed':
     case 'released':
       return {
         kind: pick.outcome,
@@ -32,7 +32,11 @@ export function outcomeOf(lease: Lease, pick: SettlePick, flow: FlowSettings): O
 }
 
 /** Reads the number as a rule over positions: some are tried again, some are dead, the others are done. */
-function partial(lease: Lease, number: number, how: { readonly after: number; readonly block: boolean }): Outcome {
+function partial(
+  lease: LeasedRun,
+  number: number,
+  how: { readonly after: number; readonly block: boolean },
+): RunOutcome {
   const ids = [...new Set(lease.events.map((event) => event.id))]
   const every = (which: number): string[] =>
     number === 0 ? ['nobody'] : ids.filter((_id, n) => (n + number) % 3 === which)

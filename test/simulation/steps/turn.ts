@@ -1,6 +1,12 @@
 // Processes settle, claim and renew, with tokens that are good, stale or used, and repeat what was not answered.
-import type { Claim, Lease, Settle, TurnCall, TurnReply } from '../../../src/store/contract/index.ts'
-import { identity } from '../../../src/model/identity.ts'
+import type {
+  ClaimRequest,
+  LeasedRun,
+  Settlement,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+} from '../../../src/store/contract/index.ts'
+import { computeIdentity } from '../../../src/model/identity.ts'
 import type { ClaimPick, Command, SettlePick } from '../commands.ts'
 import { turned } from '../ledger/turn.ts'
 import { turn, type ModelTurn } from '../model/turn.ts'
@@ -14,13 +20,21 @@ type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
 
 const SMALL_BUDGET = 9
 
-function claimOf(world: World, pick: ClaimPick): Claim {
+function claimOf(world: World, pick: ClaimPick): ClaimRequest {
   const flow = world.flow(pick.flow)
   const { slots, failing, suspects } = pick
-  return { ...flow.caps, flow: flow.name, slots, failing, suspects, perGroup: flow.perGroup, block: flow.block }
+  return {
+    ...flow.caps,
+    flow: flow.name,
+    maxRuns: slots,
+    maxFailing: failing,
+    maxSuspects: suspects,
+    maxPerGroup: flow.perGroup,
+    blockOnCrash: flow.block,
+  }
 }
 
-function settleOf(world: World, lease: Lease, pick: SettlePick): Settle {
+function settleOf(world: World, lease: LeasedRun, pick: SettlePick): Settlement {
   const flow = flowNamed(lease.flow)
   const outcome = outcomeOf(lease, pick, flow)
   const failed = outcome.kind === 'retry' || outcome.kind === 'dead' || outcome.kind === 'partial'
@@ -35,16 +49,16 @@ function settleOf(world: World, lease: Lease, pick: SettlePick): Settle {
 }
 
 /** What a handler publishes is named after its run: a second attempt publishes the same, or says it in other words. */
-function published(world: World, lease: Lease, words: number): Settle['publish'][number] {
+function published(world: World, lease: LeasedRun, words: number): Settlement['publish'][number] {
   const event = world.bareEvent(lease.tenant, words % 3 === 0 ? 'told' : 'said')
   const key = Number(lease.key.slice(1))
   const target = world.flows.at(-1) ?? FLOWS[0]
   demand(target !== undefined, 'there are flows')
-  const name = identity('simulation', lease.tenant, `${lease.run}/0`)
-  return { ...event, identity: name, places: [placeIn(target, key, 0)] }
+  const name = computeIdentity('simulation', lease.tenant, `${lease.runId}/0`)
+  return { ...event, identity: name, placements: [placeIn(target, key, 0)] }
 }
 
-function leaseFor(world: World, process: Process, pick: SettlePick): Lease | undefined {
+function leaseFor(world: World, process: Process, pick: SettlePick): LeasedRun | undefined {
   const from = pick.stale ? world.spent : process.held
   return from[pick.lease % from.length]
 }
@@ -93,19 +107,19 @@ export function repeatTurn(world: World, who: number, older: boolean): Issued | 
   return issueTurn(world, process, older ? { ...last, request: last.request - 1 } : last)
 }
 
-type Answered = { readonly refused: string } | TurnReply
+type Answered = { readonly refused: string } | SettleAndClaimReply
 
 /** A refusal is an answer too. */
-async function sent(world: World, call: TurnCall): Promise<Answered> {
+async function sent(world: World, call: SettleAndClaimCall): Promise<Answered> {
   try {
-    return await world.store.turn(call)
+    return await world.store.settleAndClaim(call)
   } catch (error) {
     if (error instanceof Error && 'code' in error && typeof error.code === 'string') return { refused: error.code }
     throw error
   }
 }
 
-function issueTurn(world: World, process: Process, call: TurnCall): Issued {
+function issueTurn(world: World, process: Process, call: SettleAndClaimCall): Issued {
   return {
     label: labelOf(call),
     send: () => sent(world, call),
@@ -113,13 +127,15 @@ function issueTurn(world: World, process: Process, call: TurnCall): Issued {
   }
 }
 
-function labelOf(call: TurnCall): string {
+function labelOf(call: SettleAndClaimCall): string {
   const settles = call.settle.map((one) => `${laneName(one.lane)} ${JSON.stringify(one.outcome)}`)
-  const claims = call.claim.map((one) => `${one.flow}×${one.slots}(failing ${one.failing}, suspects ${one.suspects})`)
+  const claims = call.claim.map(
+    (one) => `${one.flow}×${one.maxRuns}(failing ${one.maxFailing}, suspects ${one.maxSuspects})`,
+  )
   return `${call.process}#${call.request} settles [${settles.join('; ')}] claims [${claims.join(', ')}]`
 }
 
-function checkTurn(world: World, process: Process, call: TurnCall, answer: Answered): void {
+function checkTurn(world: World, process: Process, call: SettleAndClaimCall, answer: Answered): void {
   world.model.now = world.clock.now()
   const dissolvedBefore = world.model.dissolved
   const predicted = turn(world.model, call)
@@ -132,15 +148,15 @@ function checkTurn(world: World, process: Process, call: TurnCall, answer: Answe
   }
   world.checkReply(answer)
   expectSame('settled', predicted.settled, answer.settled)
-  expectSame('kept out', predicted.keptOut, answer.keptOut)
-  for (const { result } of answer.keptOut) world.reach(`publish: ${result.kind}`)
+  expectSame('kept out', predicted.keptOut, answer.unstored)
+  for (const { result } of answer.unstored) world.reach(`publish: ${result.kind}`)
   if (predicted.kind === 'repeated') checkRepeated(world, predicted, answer, call)
   else checkTaken(world, predicted, answer, { call, process })
-  expectSame('heads', predicted.heads, answer.heads)
+  expectSame('heads', predicted.heads, answer.nextDeadlines)
   noteTurn(world, answer)
 }
 
-function noteTurn(world: World, { settled, claimed, crashed }: TurnReply): void {
+function noteTurn(world: World, { settled, claimed, crashed }: SettleAndClaimReply): void {
   const leases = claimed.map((lease) => {
     const events = lease.events.map((event) => event.id.slice(-3)).join()
     return `${laneName(lease.lane)} [${events}] rank ${lease.rank} tries ${lease.tries} lapses ${lease.lapses}`
@@ -151,14 +167,14 @@ function noteTurn(world: World, { settled, claimed, crashed }: TurnReply): void 
 function checkRepeated(
   world: World,
   predicted: Extract<ModelTurn, { kind: 'repeated' }>,
-  reply: TurnReply,
-  call: TurnCall,
+  reply: SettleAndClaimReply,
+  call: SettleAndClaimCall,
 ): void {
   world.reach('turn: repeated')
   const still = leasesThatAreLive(world, predicted.lanes)
   const shown = reply.claimed.map((lease) => ({
     lane: lease.lane,
-    run: lease.run,
+    run: lease.runId,
     token: lease.token,
     events: lease.events.map((event) => event.id),
   }))
@@ -170,8 +186,8 @@ function checkRepeated(
 function checkTaken(
   world: World,
   predicted: Extract<ModelTurn, { kind: 'taken' }>,
-  reply: TurnReply,
-  from: { readonly call: TurnCall; readonly process: Process },
+  reply: SettleAndClaimReply,
+  from: { readonly call: SettleAndClaimCall; readonly process: Process },
 ): void {
   const { call, process } = from
   bindLeases(world, predicted.granted, reply.claimed, call.budget)
@@ -188,7 +204,7 @@ function checkTaken(
   world.model.requests.set(call.process, {
     request: call.request,
     settled: reply.settled,
-    keptOut: reply.keptOut,
+    keptOut: reply.unstored,
     tokens: reply.claimed.map((lease) => lease.token),
   })
   process.lastTurn = call

@@ -1,11 +1,10 @@
--- The first schema. An event is one row that is written once; what changes all the time is narrow: a lane and its places
--- hold numbers.
--- Moments are milliseconds; NULL in place of a deadline means never. Texts that people write have U+0000 and U+0001
--- escaped by U+0001; keys are kept as bytes and found by the hash that is the lane's id.
+-- The first schema. An event is one row that is written once. The rows that change all the time are narrow: a lane and its
+-- placements (table places) hold numbers. Times are milliseconds; NULL in place of a deadline means never. In texts from users,
+-- U+0001 escapes U+0000 and itself. Keys are kept as bytes and found by the lane's id, which is their hash.
 
 create table meta (only_row boolean primary key default true check (only_row), name text not null, routes bigint not null, schema int not null);
 
--- Everything that is numbered: a transaction takes a block, once it has its locks.
+-- Numbers everything. A transaction takes a block once it has its locks.
 create sequence numbers increment by 1000;
 
 create table events (
@@ -21,6 +20,8 @@ create table events (
   attributes text not null,
   arrived bigint not null,
   lanes text[] not null,
+  -- The flows that skipped the event and why, as JSON: flow and reason alternate; empty for none.
+  skips text not null default '',
   size int not null,
   purged_hash text not null default '',
   doomed boolean not null default false,
@@ -31,10 +32,10 @@ create table events (
 );
 create index events_tenant on events (tenant, seq) where tenant <> '';
 create index events_doomed on events (seq) where doomed;
--- How many came within a stretch of time, for who plans to look at them: there is no index of it.
+-- Lets the planner estimate how many events arrived within a period; no index covers this.
 create statistics events_received on (to_timestamp(arrived / 1000::double precision)) from events;
 
--- How much all bodies and requests take. Each connection counts on one of them.
+-- The total size of all bodies and requests. Each connection updates one row.
 create table stored_bytes (stripe int primary key, bytes bigint not null) with (fillfactor = 10);
 insert into stored_bytes select n, 0 from generate_series(0, 15) n;
 
@@ -58,30 +59,31 @@ create table lanes (
   due bigint,
   ticket bigint not null,
   line smallint not null,
-  -- Where it stands in the index: not behind its deadline. An event that only pushes the deadline back leaves it where it
-  -- is, so that no index has to know; whoever looks for ready lanes finds it too early, and puts it where it belongs. So does a
-  -- claim, and then it is passed by while its lease is live.
+  -- The lane's position in the deadline index, never after its deadline. An event that only moves the deadline back keeps the
+  -- position, so no index changes; the next scan moves it. A claim keeps it too: scans skip the lane while its lease is live.
   rings bigint,
   ring_ticket bigint not null,
-  -- Its lease, as it was when it was put there: a lane that is claimed stays where it is, and is passed by.
+  -- The lease end at the time when the position was set: a claimed lane keeps its position, and scans skip it.
   ring_lease bigint,
-  -- Another one with every write.
+  -- Unique to each write.
   rev bigint not null,
-  -- One of its places: a lane with a single event has no row in the table of places.
+  -- One of the lane's placements: a lane with a single event has no row in the table places.
   first_pos bigint,
   first_event bigint,
   first_size int,
-  -- When the live lease ends; NULL when nothing runs.
+  first_cap bigint,
+  -- The end of the live lease; NULL if no run is running.
   lease bigint,
-  -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
+  -- Set only while the lane is empty: the row is kept until then, to remember when the lane last ran or that it is held.
   keep_until bigint,
-  -- What most lanes do not have, as JSON: run, hold, replays, dead letters.
+  -- What few lanes have, as JSON: run, hold, replays, dead letters.
   rest text
--- Room for each to be written once more where it is, with a run.
+-- Leaves room to write each row once more in its page, with a run.
 ) with (fillfactor = 35);
 create index lanes_row on lanes (row);
--- The timer and the queue of every flow at once.
-create index lanes_line on lanes (flow, line, rings, ring_ticket) where rings is not null;
+-- The timer and the queue of every flow. The group is the last column, so that lanes without a group are found without reading
+-- the others.
+create index lanes_line on lanes (flow, line, rings, ring_ticket, grp) where rings is not null;
 create index lanes_share on lanes (flow, grp, line, rings, ring_ticket) where rings is not null and grp <> '';
 create index lanes_live on lanes (flow, grp) where ring_lease is not null;
 create index lanes_keep on lanes (keep_until) where keep_until is not null;
@@ -89,11 +91,12 @@ create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 
 create table places (
   lane bigint not null, rank smallint not null, pos bigint not null, event bigint not null, size int not null,
+  -- Arrival + max of the event; for a replay, the time of the replay.
+  cap bigint not null,
   primary key (lane, rank, pos)
 );
 
 create table runs (
-  -- The number in the run's id.
   n bigint primary key,
   parent text not null,
   lane text collate "C" not null,
@@ -126,7 +129,7 @@ create table letters (
   tries int not null,
   lapses int not null,
   blocks boolean not null,
-  -- pos, event, size of each.
+  -- pos, event and size of each placement.
   places bigint[] not null,
   attempts text not null
 );
@@ -150,7 +153,7 @@ create index marks_due on marks (due, id);
 create index marks_event on marks (event);
 create index marks_outbox on marks (error, id) where reason = 'outbox';
 
--- Who decided on what is no longer so is refused, in the middle of what it has sent.
+-- Rejects a transaction that was decided on stale rows, in the middle of its statements.
 create function must_be(counted bigint, wanted bigint) returns void language plpgsql as $$
 begin
   if counted <> wanted then
@@ -158,8 +161,9 @@ begin
   end if;
 end $$;
 
--- Whatever the rules would refuse is refused while its transaction can still be undone. One function: what is written out in
--- checks the server reads anew with each insert, and publishing took twice as long. Lengths are without what escapes.
+-- Rejects what the rules would reject, while the publisher's transaction can still be rolled back. The checks are one function:
+-- the server parses written-out checks anew with each insert, which took publishing twice as long. Lengths exclude the escape
+-- characters.
 create function outbox_fits(
   id text, source text, type text, "time" bigint, tenant text, subject text, attributes text, dedupe_id text, dedupe_for bigint, to_flows text[], body bytea
 ) returns boolean language plpgsql immutable as $$
@@ -167,31 +171,31 @@ begin
   return char_length(replace(id, chr(1), '')) between 1 and 128
     and char_length(replace(source, chr(1), '')) between 1 and 1024
     and char_length(replace(type, chr(1), '')) between 1 and 1024
-    -- As far as a Date goes.
+    -- The range of a JavaScript Date.
     and "time" between -8640000000000000 and 8640000000000000
-    -- As long as the indexes of events and lanes have room for: who is stuck on it would hold up all that is behind.
+    -- The maximum that fits the indexes of events and lanes: a row that cannot be stored would block all rows behind it.
     and octet_length(replace(tenant, chr(1), '')) <= 1024
     and char_length(replace(subject, chr(1), '')) <= 16384
     and char_length(replace(dedupe_id, chr(1), '')) between 1 and 1024
     and dedupe_for between 0 and 9007199254740991
     and (to_flows is null or coalesce(array_ndims(to_flows) = 1 and array_position(to_flows, null) is null and '' <> all (to_flows), false))
-    -- Whoever takes it in has it in memory, several times over.
+    -- The process that takes the event in holds it in memory several times.
     and octet_length(attributes) + octet_length(body) <= 16777216;
 end $$;
 
--- What was published inside a transaction of somebody else's. One row, no lock that another writer waits for.
+-- Events that other programs published inside their own transactions: one row, and no lock for which another writer waits.
 create table outbox (
   tx xid8 not null default pg_current_xact_id(),
   n bigint generated always as identity,
   id text not null, source text not null, type text not null, time bigint not null, tenant text not null, subject text not null,
   attributes text not null, dedupe_id text not null, dedupe_for bigint not null, to_flows text[], body bytea not null,
-  -- Why it was not taken in after all: it stays here until a person has put it right, and has made this NULL again.
+  -- Why the event was not taken in. The row stays here until a person corrects it and sets this column to NULL again.
   refused text,
   primary key (tx, n),
   constraint outbox_fits check (outbox_fits(id, source, type, time, tenant, subject, attributes, dedupe_id, dedupe_for, to_flows, body))
 );
 
--- Ids sort by time: 10 characters of it, 16 of chance.
+-- Ids sort by time: 10 characters of time, then 16 random ones.
 create function new_event_id(at timestamptz) returns text language plpgsql volatile set search_path from current as $$
 declare
   letters constant text := '0123456789abcdefghjkmnpqrstvwxyz';
@@ -209,7 +213,7 @@ begin
   return made;
 end $$;
 
--- Published if and only if the transaction commits, whatever its language and length. Answers the id of the event.
+-- Publishes an event if and only if the transaction commits. Returns the id of the event.
 create function publish(
   type text,
   data jsonb default null,
@@ -225,12 +229,12 @@ create function publish(
   dedupe_for interval default '7 days'
 ) returns text language plpgsql volatile set search_path from current as $$
 declare
-  -- U+0001, which escapes.
+  -- The escaped form of U+0001.
   as_written constant text := chr(1) || '1';
   named constant text := coalesce(publish.id, new_event_id(clock_timestamp()));
   said constant text := coalesce(publish.attributes::text, '');
   bytes constant bytea := coalesce(publish.body, convert_to(data::text, 'UTF8'), ''::bytea);
-  -- What is wrong, and what to do about it.
+  -- The fault and its fix.
   wrong constant text[] := case
     when publish.type is null or publish.type = '' then array['type is missing', 'Give the event a type, as in sluice.publish(''order.paid'', …).']
     when char_length(publish.type) > 1024 then array['type is too long', 'It has at most 1,024 characters.']
@@ -270,23 +274,23 @@ create table tickets (
   ticket text collate "C" primary key, ord bigint not null, at double precision not null, used boolean not null, limits text not null
 );
 create index tickets_at on tickets (at);
--- Tickets that are not used, under each of their limits.
+-- The unused tickets under each of their limits.
 create table waits (
   name text collate "C" not null, ord bigint not null, at double precision not null, ticket text not null, primary key (name, ord)
 );
 create index waits_at on waits (name, at);
 
 create table processes (id text collate "C" primary key, at bigint not null, request bigint not null, answer text not null) with (fillfactor = 50);
--- Written with every turn: to make it shorter takes longer than to write it.
+-- Written by every settle-and-claim call: compressing the value takes longer than writing it.
 alter table processes alter column answer set storage external;
--- What processes did lately, for who looks on elsewhere: written only while somebody does, and nothing depends on it.
+-- What processes did lately, for watchers in other processes. Written only while a watcher exists; no behaviour depends on it.
 create unlogged table shown (n bigint generated always as identity primary key, at timestamptz not null default clock_timestamp(), process text not null, changes text not null);
 create table permits (
   name text collate "C" not null, process text collate "C" not null, n int not null, until bigint not null, primary key (name, process)
 );
 create table pauses (flow text collate "C" primary key, reason text not null, by text not null, since bigint not null);
 create table pressure (flow text collate "C" primary key, level double precision not null, at bigint not null, raised_at bigint not null);
--- When a group had its last turn: a number of the counter, and the time.
+-- When each group was last served: a number of the counter, and the time.
 create table served (
   flow text collate "C" not null, grp text collate "C" not null, turn bigint not null, at bigint not null, primary key (flow, grp)
 );
@@ -297,11 +301,11 @@ create index replays_at on replays (at);
 create table docs (kind text collate "C" not null, id text collate "C" not null, rev bigint not null, body bytea not null, primary key (kind, id));
 create table audit (id bigint primary key, at bigint not null, who text not null, what text not null, chain text not null);
 
--- Who reads beside the owner, and what: NULL means the tenant that the session names in sluice.tenant.
+-- The roles that may read beside the owner, and their tenant: NULL means the tenant that the session names in sluice.tenant.
 create table readers (role name primary key, tenant text, every_tenant boolean not null);
 
--- Whoever runs the store owns the tables, and is held up by no policy. Anybody else, whatever he was granted, sees the rows
--- that a policy lets him see, and none where there is none: documents hold secrets.
+-- The role that runs the store owns the tables, and no policy restricts it. Any other role, even with grants, sees only rows
+-- that a policy allows, and none in a table without a policy: documents hold secrets.
 do $$ declare name text; begin
   for name in select tablename from pg_tables where schemaname = current_schema loop
     execute format('alter table %I enable row level security', name);
@@ -312,7 +316,7 @@ create policy reader on readers for select using (
   exists (select 1 from pg_roles r where r.rolname = readers.role and pg_has_role(r.oid, 'usage'))
 );
 
--- Bodies in this form are bound to our tables once and for all: nobody puts another table of the name in their way.
+-- Function bodies in this form are bound to our tables at creation: no other table of the same name can take their place.
 create function sees_every_tenant() returns boolean stable begin atomic
   select not row_security_active('readers'::regclass::oid) or exists (select 1 from readers where every_tenant);
 end;
@@ -320,7 +324,7 @@ create function seen_tenants() returns text[] stable begin atomic
   select array_agg(coalesce(tenant, nullif(current_setting('sluice.tenant', true), ''))) from readers;
 end;
 
--- Asked once for a query, not for each row.
+-- A subquery without outer references runs once for a query, not for each row.
 do $$ declare name text; begin
   foreach name in array array['events', 'lanes', 'runs', 'letters'] loop
     execute format('create policy reader on %I for select
@@ -335,7 +339,7 @@ do $$ declare name text; begin
   end loop;
 end $$;
 
--- What a reader may read: the view, and each table with a policy for readers, of whichever release.
+-- Grants a reader the view, and each table with a policy for readers, of any release.
 create function share_with(reader name) returns void language plpgsql volatile set search_path from current as $$
 declare
   shared name;
@@ -350,14 +354,15 @@ begin
   end loop;
 end $$;
 
--- To whom it was granted before: also what is new. One who was dropped and comes back under the same name is a stranger.
+-- Grants earlier readers access to new tables and views. A role that was dropped and created again under the same name is a
+-- stranger.
 create function share_again() returns void language plpgsql volatile set search_path from current as $$
 begin
   perform share_with(pg_get_userbyid(a.grantee)) from pg_class c, aclexplode(c.relacl) a
   where c.oid = 'readers'::regclass and a.privilege_type = 'SELECT' and a.grantee not in (0, c.relowner);
 end $$;
 
--- Without tenant: the one that the session names in sluice.tenant, and nothing while it names none.
+-- Without tenant, the reader sees the tenant that the session names in sluice.tenant, and nothing while it names none.
 create function grant_reader(role name, tenant text default null, every_tenant boolean default false)
 returns void language plpgsql volatile set search_path from current as $$
 declare
@@ -375,7 +380,7 @@ begin
   if grant_reader.tenant = '' or (grant_reader.tenant is not null and grant_reader.every_tenant) then
     raise exception 'sluice: which tenant?' using hint = 'Name one, or say every_tenant => true, or neither: then sluice.tenant of the session counts.', errcode = '22023';
   end if;
-  -- No process opens the store meanwhile.
+  -- The lock keeps processes from opening the store meanwhile.
   perform pg_advisory_xact_lock(hashtextextended('sluice/schema/' || current_schema, 0));
   insert into readers values (grant_reader.role, grant_reader.tenant, grant_reader.every_tenant)
   on conflict on constraint readers_pkey do update set tenant = excluded.tenant, every_tenant = excluded.every_tenant;
@@ -387,7 +392,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('sluice/schema/' || current_schema, 0));
   delete from readers r where r.role = revoke_reader.role;
   execute format('revoke select on all tables in schema %I from %I', current_schema, revoke_reader.role);
-  -- One who publishes has to reach the schema still.
+  -- A role that also publishes still needs access to the schema.
   if not has_table_privilege(revoke_reader.role, 'outbox', 'insert') then
     execute format('revoke usage on schema %I from %I', current_schema, revoke_reader.role);
   end if;

@@ -1,6 +1,7 @@
 -- The first schema. Hot rows are narrow: bodies sit in events, a lane and its places hold numbers.
 -- Moments are milliseconds; NULL in place of a deadline means never.
 
+-- Under 'owner' the one store that may write: each that opens the file to work on it takes it over.
 create table meta (name text primary key, value any not null) without rowid, strict;
 
 create table events (
@@ -18,6 +19,8 @@ create table events (
   arrived integer not null,
   -- Lane ids, joined by commas.
   lanes text not null,
+  -- Flows that gave it no place and why, as JSON: flow and reason in turn; empty for none.
+  skips text not null,
   purged_hash text not null,
   doomed integer not null,
   request blob not null,
@@ -61,7 +64,7 @@ create table lanes (
   -- Set only while nothing is in the lane: until then it is kept, to remember when it last ran or that it is held.
   keep_until integer,
   -- The newest places of live events: how many are in the table places, and behind a stroke up to which position those were
-  -- taken that its first list may still name; how many here; then pos,event,size of each.
+  -- taken that its first list may still name; how many here; then pos,event,size,cap of each.
   here text not null,
   -- What most lanes do not have, as JSON: run, hold, replays, dead letters.
   rest text
@@ -75,7 +78,7 @@ create index lanes_keep on lanes (keep_until) where keep_until is not null;
 create index lanes_tenant on lanes (flow, tenant, row) where tenant <> '';
 
 -- What the rows of lanes do not have yet: of each lane that a commit has only pushed back its row, tail, waiting, bytes,
--- win, cap, due and ticket, and pos,event,size of each place that came; lanes are separated by semicolons.
+-- win, cap, due and ticket, and pos,event,size,cap of each place that came; lanes are separated by semicolons.
 create table pushed_back (n integer primary key, list text not null) strict;
 
 -- Places of replays, and the older ones of live events: the newest are in the lane's own row.
@@ -84,7 +87,7 @@ create table places (
   rank integer not null,
   -- The last position of the list when it was written.
   pos integer not null,
-  -- pos,event,size of each.
+  -- pos,event,size,cap of each.
   list text not null,
   primary key (lane, rank, pos)
 ) without rowid, strict;

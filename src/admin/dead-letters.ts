@@ -1,0 +1,233 @@
+// `DeadLetters` manages dead runs, and events that could not be routed: one of them, or all that match a filter (L2a,
+// L9).
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import type { Attempt } from '../model/lane.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { RecordFilter, DeadLetterRecord, UnroutedRecord, Store } from '../store/contract/index.ts'
+import { countAll } from './count-all.ts'
+import type { OperatorDependencies, Page, SteerResult } from './lanes.ts'
+import { readDeadLetterEvents, toExportedEvent, type ExportedEvent } from './dead-letter-events.ts'
+import { resolveLaneId } from './lane-ids.ts'
+import { findPageByWeight } from './page-size.ts'
+
+export type DeadLetter =
+  | {
+      readonly kind: 'run'
+      readonly id: string
+      readonly flow: string
+      readonly key: string
+      readonly tenant: string
+      readonly reason: string
+      readonly at: Millis
+      /** `queued` and `running` mean that somebody has retried the dead letter. */
+      readonly state: DeadLetterRecord['state']
+      readonly tries: number
+      readonly lapses: number
+      /** The lane waits for this dead letter. */
+      readonly blocks: boolean
+      readonly attempts: readonly Attempt[]
+      readonly events: readonly string[]
+    }
+  | {
+      readonly kind: 'unrouted'
+      readonly id: string
+      readonly flow: string
+      readonly reason: UnroutedRecord['reason']
+      readonly error: string
+      readonly at: Millis
+      readonly tries: number
+      readonly events: readonly string[]
+    }
+
+export type ExportedDeadLetter = DeadLetter & { readonly contents: readonly ExportedEvent[] }
+
+export interface DeadLetterFilter {
+  readonly kind?: DeadLetter['kind']
+  readonly flow?: string
+  /** Only together with `flow`. */
+  readonly key?: string
+  readonly tenant?: string
+  readonly from?: Millis
+  readonly to?: Millis
+}
+
+const FILTERS: ReadonlySet<string> = new Set<keyof DeadLetterFilter>(['kind', 'flow', 'key', 'tenant', 'from', 'to'])
+const UNROUTED_PREFIX = 'unrouted-'
+const PAGE = 200
+/** A dead letter may have a thousand events, so a page ends early at this many. */
+const EVENTS_PER_PAGE = 5_000
+const EXPORT_PAGE_LENGTH = 4 * 1024 * 1024
+const countEvents = ({ events }: DeadLetter): number => events.length
+/** The length of the dead letter in the response. */
+const jsonLength = (letter: ExportedDeadLetter): number => JSON.stringify(letter).length
+
+export class DeadLetters {
+  readonly #deps: OperatorDependencies
+
+  constructor(deps: OperatorDependencies) {
+    this.#deps = deps
+  }
+
+  /** `list` returns the newest death first. It returns dead runs, or unrouted events with `unrouted`. */
+  async list(filter: DeadLetterFilter = {}, cursor = '', n = 100): Promise<Page<DeadLetter>> {
+    const store = await this.#deps.store()
+    const wanted = this.#toStoreFilter(filter)
+    if (filter.kind === 'unrouted') {
+      const { items, next } = await store.find({ kind: 'marks', filter: wanted, cursor, n })
+      return { items: items.map(fromUnroutedRecord), next }
+    }
+    const page = { cursor, n, weightOf: countEvents, most: EVENTS_PER_PAGE, first: 5, growth: 4 }
+    return findPageByWeight(page, async (from, some) => {
+      const { items, next } = await store.find({ kind: 'dead', filter: wanted, cursor: from, n: some })
+      return { items: items.map(fromDeadLetterRecord), next }
+    })
+  }
+
+  /** `count` includes dead letters that were retried and have not ended yet. */
+  async count(filter: DeadLetterFilter = {}): Promise<number> {
+    const store = await this.#deps.store()
+    const kind = filter.kind === 'unrouted' ? 'marks' : 'dead'
+    return countAll(store, { kind, filter: this.#toStoreFilter(filter) })
+  }
+
+  /** `show` returns the dead letter with its events. */
+  async show(id: string): Promise<(DeadLetter & { readonly contents: readonly FlowEvent[] }) | undefined> {
+    const store = await this.#deps.store()
+    const letter = await this.#get(store, id)
+    return letter === undefined ? undefined : { ...letter, contents: await readDeadLetterEvents(store, letter.events) }
+  }
+
+  /** `retry` runs the same run again before the waiting events of its lane, with all its attempts. */
+  retry(which: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
+    return this.#act(which, 'retry')
+  }
+
+  drop(which: string | DeadLetterFilter): Promise<SteerResult | { readonly count: number }> {
+    return this.#act(which, 'drop')
+  }
+
+  /** `export` yields one JSON text per dead letter, with its events and their bytes. */
+  async *export(filter: DeadLetterFilter = {}): AsyncGenerator<string> {
+    const store = await this.#deps.store()
+    for await (const letter of this.#each(filter)) {
+      const contents = await readDeadLetterEvents(store, letter.events)
+      yield JSON.stringify({ ...letter, events: contents.map(toExportedEvent) })
+    }
+  }
+
+  /** `exportPage` returns one page of the export. */
+  async exportPage(filter: DeadLetterFilter = {}, cursor = '', n = 20): Promise<Page<ExportedDeadLetter>> {
+    const store = await this.#deps.store()
+    // Reads one at a time, because the next dead letter may be a thousand times as large.
+    const page = { cursor, n, weightOf: jsonLength, most: EXPORT_PAGE_LENGTH, first: 1, growth: 1 }
+    return findPageByWeight<ExportedDeadLetter>(page, async (from, one) => {
+      const { items, next } = await this.list(filter, from, one)
+      const [letter] = items
+      if (letter === undefined) return { items: [], next }
+      return {
+        items: [{ ...letter, contents: (await readDeadLetterEvents(store, letter.events)).map(toExportedEvent) }],
+        next,
+      }
+    })
+  }
+
+  async #act(
+    which: string | DeadLetterFilter,
+    act: 'retry' | 'drop',
+  ): Promise<SteerResult | { readonly count: number }> {
+    const store = await this.#deps.store()
+    if (typeof which === 'string') {
+      const letter = act === 'retry' ? await this.#get(store, which) : undefined
+      const [result = 'missing'] = await steerDeadLetters(store, [which], act)
+      if (letter !== undefined && result === 'ok') await this.#retried([nameOf(letter)])
+      return result
+    }
+    const letters: LetterName[] = []
+    for await (const letter of this.#each(which)) letters.push(nameOf(letter))
+    const steered: LetterName[] = []
+    for (let from = 0; from < letters.length; from += PAGE) {
+      const page = letters.slice(from, from + PAGE)
+      const results = await steerDeadLetters(
+        store,
+        page.map(({ id }) => id),
+        act,
+      )
+      steered.push(...page.filter((_, at) => results[at] === 'ok'))
+    }
+    if (act === 'retry') await this.#retried(steered)
+    return { count: steered.length }
+  }
+
+  async #retried(letters: readonly LetterName[]): Promise<void> {
+    if (letters.some(({ kind }) => kind === 'unrouted')) this.#deps.retryUnrouted()
+    const runs = letters.filter(({ kind }) => kind === 'run')
+    const lanes = new Map(runs.map((one) => [JSON.stringify([one.flow, one.key]), one]))
+    await this.#deps.deliveries().retried([...lanes.values()])
+  }
+
+  async *#each(filter: DeadLetterFilter): AsyncGenerator<DeadLetter> {
+    let cursor: string | undefined = ''
+    while (cursor !== undefined) {
+      const page: Page<DeadLetter> = await this.list(filter, cursor, PAGE)
+      yield* page.items
+      cursor = page.next
+    }
+  }
+
+  #toStoreFilter(filter: DeadLetterFilter): RecordFilter {
+    // A misread filter would act on every dead letter.
+    if (typeof filter !== 'object' || filter === null)
+      throw invalid('the filter must be an object, or the id of a dead letter.')
+    assertKnownOptions(filter, FILTERS, 'deadLetters: ')
+    const { flow, key, tenant, from, to } = filter
+    if (key !== undefined && flow === undefined) throw invalid('key must be used together with flow.')
+    const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(this.#deps.flows, flow, key) } : {}
+    const given = Object.entries({ flow, tenant, from, to }).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(given), ...lane }
+  }
+
+  async #get(store: Store, id: string): Promise<DeadLetter | undefined> {
+    if (id.startsWith(UNROUTED_PREFIX)) {
+      const { item } = await store.get({ kind: 'marks', id: id.slice(UNROUTED_PREFIX.length) })
+      return item === undefined ? undefined : fromUnroutedRecord(item)
+    }
+    const { item } = await store.get({ kind: 'dead', id })
+    return item === undefined ? undefined : fromDeadLetterRecord(item)
+  }
+}
+
+/** What is kept of each match, so that many matches need little memory. */
+type LetterName = Pick<DeadLetter, 'id' | 'kind' | 'flow'> & { readonly key: string }
+
+function nameOf(letter: DeadLetter): LetterName {
+  const { id, kind, flow } = letter
+  return { id, kind, flow, key: letter.kind === 'run' ? letter.key : '' }
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `deadLetters: ${what}`)
+}
+
+async function steerDeadLetters(
+  store: Store,
+  ids: readonly string[],
+  act: 'retry' | 'drop',
+): Promise<readonly SteerResult[]> {
+  const marks = ids.filter((id) => id.startsWith(UNROUTED_PREFIX)).map((id) => Number(id.slice(UNROUTED_PREFIX.length)))
+  const runs = ids.filter((id) => !id.startsWith(UNROUTED_PREFIX))
+  const ofRuns = runs.length === 0 ? [] : (await store.steer({ what: 'dead', ids: runs, act })).results
+  const ofMarks = marks.length === 0 ? [] : (await store.steer({ what: 'marks', ids: marks, act })).results
+  return [...ofRuns, ...ofMarks]
+}
+
+function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
+  const { id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events } = letter
+  return { kind: 'run', id, flow, key, tenant, reason, at, state, tries, lapses, blocks, attempts, events }
+}
+
+function fromUnroutedRecord(mark: UnroutedRecord): DeadLetter {
+  const { id, flow, reason, error, since, tries, event } = mark
+  return { kind: 'unrouted', id: `${UNROUTED_PREFIX}${id}`, flow, reason, error, at: since, tries, events: [event] }
+}

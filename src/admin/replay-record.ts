@@ -1,0 +1,68 @@
+// The stored state of a replay: what was requested and how far it is. Any process can continue from it.
+import type { Millis } from '../clock.ts'
+import type { Doc, RecordFilter, Store } from '../store/contract/index.ts'
+
+export interface ReplayRecord {
+  readonly id: string
+  readonly state: 'running' | 'done' | 'cancelled'
+  readonly filter: RecordFilter
+  /** Set if the replay is for one event alone. */
+  readonly event: string | undefined
+  readonly into: readonly string[]
+  readonly rate: number
+  readonly per: Millis
+  readonly started: Millis
+  readonly ended: Millis | undefined
+  /** The matching events, counted before the first one was placed. */
+  readonly found: number
+  readonly looked: number
+  readonly placed: number
+  /** Events that no flow takes, or that have no key. */
+  readonly skipped: number
+  /** Events that were purged or expired since they were counted. */
+  readonly gone: number
+  /** Events whose flow functions threw, or whose bytes could not be decrypted. */
+  readonly failed: number
+  /** The error of the last failed event. */
+  readonly error: string
+  /** The start of the replay; later arrivals are not part of it. */
+  readonly until: Millis
+  readonly cursor: string
+  readonly step: number
+}
+
+export const MAX_REPLAYS = 1_000
+const KIND = 'replay'
+
+export interface StoredReplay {
+  readonly record: ReplayRecord
+  readonly rev: number
+  readonly now: Millis
+}
+
+export async function readReplay(store: Store, id: string): Promise<StoredReplay | undefined> {
+  const { docs, now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
+  return docs[0] === undefined ? undefined : parseReplay(docs[0], now)
+}
+
+export async function readReplays(
+  store: Store,
+): Promise<{ readonly all: readonly StoredReplay[]; readonly now: Millis }> {
+  const { docs, now } = await store.readDocs({ kind: KIND, ids: undefined, after: '', n: MAX_REPLAYS })
+  return { all: docs.map((doc) => parseReplay(doc, now)), now }
+}
+
+export async function writeReplay(
+  store: Store,
+  record: ReplayRecord,
+  ifRev: number,
+  what: 'keep' | 'remove' = 'keep',
+): Promise<'written' | 'conflict'> {
+  const body = what === 'keep' ? Buffer.from(JSON.stringify(record)) : undefined
+  const writes = [{ kind: KIND, id: record.id, ifRev, body }]
+  return (await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind
+}
+
+function parseReplay(doc: Doc, now: Millis): StoredReplay {
+  return { record: JSON.parse(Buffer.from(doc.body).toString()) as ReplayRecord, rev: doc.rev, now }
+}

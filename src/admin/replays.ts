@@ -1,0 +1,271 @@
+// `Replays` runs stored events again: it counts them first, places them behind live events at their own rate, and can
+// be cancelled (L16). A replay is a lane: each of its runs places one page and publishes the next step.
+import { randomUUID } from 'node:crypto'
+import { NEVER, type Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { MIN_PER } from '../limit/options.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import { laneId } from '../model/identity.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { RecordFilter, Store } from '../store/contract/index.ts'
+import { countAll } from './count-all.ts'
+import type { OperatorDependencies } from './lanes.ts'
+import { resolveLaneId } from './lane-ids.ts'
+import { MAX_REPLAYS, readReplay, readReplays, writeReplay, type ReplayRecord } from './replay-record.ts'
+
+/** All given conditions must match. Times are arrival times. */
+export interface ReplayFilter {
+  readonly source?: string
+  readonly type?: string
+  readonly tenant?: string
+  /** Events of one lane: give both or neither. */
+  readonly flow?: string
+  readonly key?: string
+  readonly from?: Date | Millis
+  readonly to?: Date | Millis
+  /** One event, by its id. */
+  readonly event?: string
+}
+
+export interface ReplayOptions {
+  /** Starting a replay with the same id again has no effect. */
+  readonly id?: string
+  /** The flows that get the events they match. Default: all flows of this app. */
+  readonly into?: string | readonly string[]
+  /** At most `rate` events per `per`. Default 100 per second. */
+  readonly rate?: number
+  readonly per?: Duration
+}
+
+/**
+ * `stuck` means that the replay failed too often. It is a dead letter of the flow `sluice.replay` and can be retried.
+ */
+export interface Replay extends Omit<ReplayRecord, 'cursor' | 'step' | 'until' | 'state'> {
+  readonly state: ReplayRecord['state'] | 'stuck'
+}
+
+export interface ReplaysDependencies extends OperatorDependencies {
+  /** The prefix of Sluice's own sources, whose events cannot be replayed. */
+  readonly reservedSourcePrefix: string
+  /** Publishes the event for the next run of the replay's lane, which starts or continues the replay. */
+  readonly publishStep: (of: ReplayRecord) => Promise<unknown>
+}
+
+export const REPLAY_FLOW = 'sluice.replay'
+
+const FILTERS: ReadonlySet<string> = new Set<keyof ReplayFilter>([
+  'source',
+  'type',
+  'tenant',
+  'flow',
+  'key',
+  'from',
+  'to',
+  'event',
+])
+const OPTIONS: ReadonlySet<string> = new Set<keyof ReplayOptions>(['id', 'into', 'rate', 'per'])
+const ID_LENGTH_MAX = 200
+const DEFAULT_RATE = 100
+
+export class Replays {
+  readonly #deps: ReplaysDependencies
+
+  constructor(deps: ReplaysDependencies) {
+    this.#deps = deps
+  }
+
+  /** `count` returns how many events a replay with this filter would read. */
+  async count(filter: ReplayFilter): Promise<number> {
+    const wanted = this.#toStoreFilter(filter)
+    const store = await this.#deps.store()
+    return countReplayedEvents(store, wanted, filter.event)
+  }
+
+  /** `start` returns once the replay is stored. The events are placed in the background. */
+  async start(filter: ReplayFilter, options: ReplayOptions = {}): Promise<Replay> {
+    assertKnownOptions(options, OPTIONS, 'replays: ')
+    const wanted = this.#toStoreFilter(filter)
+    const into = this.#targetFlows(options.into)
+    const pace = parseRate(options)
+    const id = parseReplayId(options.id)
+    const store = await this.#deps.store()
+    await this.#assertSourceNotReserved(store, filter.event)
+    const known = await this.#findExisting(store, id, { filter: wanted, event: filter.event, into })
+    if (known !== undefined) return known
+    const now = await removeOldReplays(store)
+    const until = Math.min(wanted.to ?? Infinity, now + 1)
+    const found = await countReplayedEvents(store, { ...wanted, to: until }, filter.event)
+    const record: ReplayRecord = {
+      id,
+      state: 'running',
+      filter: wanted,
+      event: filter.event,
+      into,
+      ...pace,
+      started: now,
+      ended: undefined,
+      found,
+      looked: 0,
+      placed: 0,
+      skipped: 0,
+      gone: 0,
+      failed: 0,
+      error: '',
+      until,
+      cursor: '',
+      step: 0,
+    }
+    const isFirst = (await writeReplay(store, record, 0)) === 'written'
+    if (isFirst) this.#deps.emit('replay.started', { replay: id, found })
+    if (!isFirst) return this.start(filter, { ...options, id })
+    await this.#deps.publishStep(record)
+    return toReplay(record)
+  }
+
+  async show(id: string): Promise<Replay | undefined> {
+    const store = await this.#deps.store()
+    const kept = await readReplay(store, id)
+    return kept === undefined ? undefined : readReplayState(store, kept.record)
+  }
+
+  /** `list` returns the newest replay first. */
+  async list(): Promise<readonly Replay[]> {
+    const store = await this.#deps.store()
+    const records = (await readReplays(store)).all.map(({ record }) => record)
+    const all = records.toSorted((one, other) => other.started - one.started)
+    return Promise.all(all.map((record) => readReplayState(store, record)))
+  }
+
+  /** `cancel` stops placing events. Events that are already placed still run. */
+  async cancel(id: string): Promise<'ok' | 'already' | 'missing'> {
+    const store = await this.#deps.store()
+    for (;;) {
+      const kept = await readReplay(store, id)
+      if (kept === undefined) return 'missing'
+      if (kept.record.state !== 'running') return 'already'
+      const { now } = kept
+      const record: ReplayRecord = { ...kept.record, state: 'cancelled', ended: now }
+      // A concurrent page won the write, which is progress; read again.
+      if ((await writeReplay(store, record, kept.rev)) !== 'written') continue
+      this.#deps.emit('replay.cancelled', { replay: id, placed: record.placed })
+      return 'ok'
+    }
+  }
+
+  async #findExisting(
+    store: Store,
+    id: string,
+    asked: Pick<ReplayRecord, 'filter' | 'event' | 'into'>,
+  ): Promise<Replay | undefined> {
+    const kept = await readReplay(store, id)
+    if (kept === undefined) return undefined
+    const { filter, event, into, state } = kept.record
+    if (JSON.stringify([filter, event, into]) !== JSON.stringify([asked.filter, asked.event, asked.into])) {
+      throw invalid(`id ${JSON.stringify(id)} belongs to a replay with another filter. Choose another id.`)
+    }
+    if (state === 'running') await this.#deps.publishStep(kept.record)
+    return readReplayState(store, kept.record)
+  }
+
+  /** An id also finds Sluice's own events, which no filter returns. */
+  async #assertSourceNotReserved(store: Store, event: string | undefined): Promise<void> {
+    if (event === undefined) return
+    const { item } = await store.get({ kind: 'events', id: event })
+    if (item?.source.startsWith(this.#deps.reservedSourcePrefix) !== true) return
+    throw invalid(`event ${JSON.stringify(event)} is an internal event of Sluice and cannot be replayed.`)
+  }
+
+  #toStoreFilter(filter: ReplayFilter): RecordFilter {
+    // A misread filter would replay everything.
+    if (typeof filter !== 'object' || filter === null)
+      throw invalid('the filter must be an object. {} selects every event.')
+    assertKnownOptions(filter, FILTERS, 'replays: ')
+    const { source, type, tenant, flow, key, event } = filter
+    for (const [name, value] of Object.entries({ source, type, tenant, flow, key, event })) {
+      if (value !== undefined && typeof value !== 'string') throw invalid(`${name} must be a string.`)
+    }
+    if ((flow === undefined) !== (key === undefined)) {
+      throw invalid('flow and key must be used together, to name a lane. Use into to name flows.')
+    }
+    if (event !== undefined && Object.values(filter).filter((value) => value !== undefined).length > 1) {
+      throw invalid('event must be the only filter. Remove the others.')
+    }
+    const lane = flow !== undefined && key !== undefined ? resolveLaneId(this.#deps.flows, flow, key) : undefined
+    const times = { from: parseTime(filter.from, 'from'), to: parseTime(filter.to, 'to') }
+    const given = Object.entries({ source, type, tenant, lane, ...times }).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(given), withoutSource: this.#deps.reservedSourcePrefix }
+  }
+
+  #targetFlows(into: ReplayOptions['into']): readonly string[] {
+    const theirs = [...this.#deps.flows.values()].filter((flow) => !flow.isInternal).map((flow) => flow.name)
+    const names = into === undefined ? theirs : [into].flat()
+    if (names.length === 0) throw invalid('into must name at least one flow. Name one, or declare one.')
+    const unknown = names.find((name) => !theirs.includes(name))
+    if (unknown !== undefined) throw invalid(`into must name flows of this app; got ${JSON.stringify(unknown)}.`)
+    return names
+  }
+}
+
+/**
+ * `resumeReplays` publishes the step of each running replay, because a process may have died before it stored the
+ * first one. Publishing a known step has no effect.
+ */
+export async function resumeReplays(store: Store, step: ReplaysDependencies['publishStep']): Promise<void> {
+  for (const { record } of (await readReplays(store)).all) if (record.state === 'running') await step(record)
+}
+
+async function countReplayedEvents(store: Store, filter: RecordFilter, event: string | undefined): Promise<number> {
+  if (event !== undefined) return (await store.get({ kind: 'events', id: event })).item === undefined ? 0 : 1
+  return countAll(store, { kind: 'events', filter })
+}
+
+/** Removes old records of ended replays when there are too many, and returns the current time of the store. */
+async function removeOldReplays(store: Store): Promise<Millis> {
+  const { all, now } = await readReplays(store)
+  if (all.length < MAX_REPLAYS) return now
+  const over = all.filter(({ record }) => record.state !== 'running')
+  const [oldest] = over.toSorted((one, other) => one.record.started - other.record.started)
+  if (oldest === undefined) throw invalid(`${MAX_REPLAYS} replays are running. Cancel one, or wait.`)
+  await writeReplay(store, oldest.record, oldest.rev, 'remove')
+  return now
+}
+
+async function readReplayState(store: Store, record: ReplayRecord): Promise<Replay> {
+  if (record.state !== 'running') return toReplay(record)
+  const filter = { lane: laneId(REPLAY_FLOW, record.id) }
+  const { items } = await store.find({ kind: 'dead', filter, cursor: '', n: 1 })
+  const [letter] = items
+  if (letter?.state !== 'dead') return toReplay(record)
+  return { ...toReplay(record), state: 'stuck', error: letter.attempts.at(-1)?.error ?? letter.reason }
+}
+
+function toReplay(record: ReplayRecord): Replay {
+  const { cursor: _cursor, step: _step, until: _until, ...replay } = record
+  return replay
+}
+
+function parseRate({ rate = DEFAULT_RATE, per = '1s' }: ReplayOptions): Pick<ReplayRecord, 'rate' | 'per'> {
+  if (!Number.isSafeInteger(rate) || rate < 1)
+    throw invalid(`rate must be a whole number of at least 1; got ${String(rate)}.`)
+  const length = parseDuration(per, 'replays: per')
+  if (length >= MIN_PER && length < NEVER) return { rate, per: length }
+  throw invalid(`per must be at least '${MIN_PER}ms'; got ${length} ms.`)
+}
+
+function parseReplayId(id: string = randomUUID()): string {
+  // The path GET /v1/replays/count is not a replay.
+  if (id === 'count') throw invalid('id must not be "count", which is a path of the API. Choose another id.')
+  if (typeof id === 'string' && id !== '' && id.length <= ID_LENGTH_MAX && id.isWellFormed()) return id
+  throw invalid(`id must be a string of 1 to ${ID_LENGTH_MAX} characters.`)
+}
+
+function parseTime(time: Date | Millis | undefined, name: string): Millis | undefined {
+  if (time === undefined) return undefined
+  const at = time instanceof Date ? time.getTime() : time
+  if (Number.isFinite(at)) return at
+  throw invalid(`${name} must be a Date, or milliseconds since 1970.`)
+}
+
+function invalid(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', `replays: ${what}`)
+}

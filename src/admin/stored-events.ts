@@ -1,0 +1,192 @@
+// `StoredEvents` searches stored events and shows one with everything known about it. All content from a sender is
+// untrusted data.
+import { isUtf8 } from 'node:buffer'
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { parseAttributes } from '../model/event.ts'
+import type { LaneId } from '../model/identity.ts'
+import type { LaneState } from '../model/lane-states.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { EventRecord, RecordFilter, Receipt, Store, UnroutedReason } from '../store/contract/index.ts'
+import { parseStoredRequest, type StoredRequest } from './stored-request.ts'
+import { formatRoutingNote, type Skip } from '../model/routing.ts'
+import { toLaneView } from './lane-view.ts'
+import type { OperatorDependencies, Page } from './lanes.ts'
+import { resolveLaneId } from './lane-ids.ts'
+import { findRunsOfEvent, type EventRun } from './runs.ts'
+
+/** All given conditions must match. Times are arrival times. */
+export interface EventFilter {
+  readonly source?: string
+  readonly type?: string
+  readonly tenant?: string
+  /** Events of one lane: give both or neither. */
+  readonly flow?: string
+  readonly key?: string
+  readonly from?: Millis
+  readonly to?: Millis
+  /** Includes the events that Sluice publishes to itself. */
+  readonly own?: boolean
+}
+
+export interface StoredEvent {
+  readonly id: string
+  readonly source: string
+  readonly type: string
+  readonly time: Millis
+  readonly arrived: Millis
+  readonly tenant: string
+  readonly subject: string
+  /** The size of the body. */
+  readonly bytes: number
+  /** An operator has removed the data. */
+  readonly purged: boolean
+  readonly duplicates: number
+  readonly lanes: readonly LaneId[]
+  /** The flows that matched the event but had no key for it. */
+  readonly skipped: readonly Skip[]
+  /** The flows for which the event still lacks its placements. */
+  readonly unrouted: readonly { readonly flow: string; readonly reason: UnroutedReason; readonly error: string }[]
+  /**
+   * The same as a sentence, e.g. "skipped by sync-customer: no key" or "no flow wants this event"; '' if all flows
+   * took it.
+   */
+  readonly note: string
+}
+
+interface EventLane {
+  readonly id: LaneId
+  /** `gone` means that the lane is empty and was removed. Its flow and key are then known from its runs only. */
+  readonly state: LaneState | 'gone'
+  readonly flow: string | undefined
+  readonly key: string | undefined
+}
+
+export interface StoredEventDetails extends Omit<StoredEvent, 'lanes'> {
+  /** Further CloudEvents attributes with the sender's names. */
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly body: { readonly kind: 'text' | 'base64'; readonly text: string }
+  /** Undefined for an event that `publish()` stored. */
+  readonly request: StoredRequest | undefined
+  readonly receipts: readonly Receipt[]
+  readonly lanes: readonly EventLane[]
+  /** Newest first, among the latest runs of its lanes. */
+  readonly runs: readonly EventRun[]
+}
+
+export interface StoredEventsDependencies extends OperatorDependencies {
+  /** The prefix of Sluice's own sources. */
+  readonly reservedSourcePrefix: string
+}
+
+const FILTERS: ReadonlySet<string> = new Set<keyof EventFilter>([
+  'source',
+  'type',
+  'tenant',
+  'flow',
+  'key',
+  'from',
+  'to',
+  'own',
+])
+
+/** Whether an acknowledged event survives a crash, and why. */
+export interface StoreDurability {
+  readonly durable: boolean
+  readonly because: string
+  readonly bytes: number
+  /** The time of the store. */
+  readonly now: Millis
+}
+
+export class StoredEvents {
+  readonly #deps: StoredEventsDependencies
+
+  constructor(deps: StoredEventsDependencies) {
+    this.#deps = deps
+  }
+
+  /** `list` returns the newest event first. */
+  async list(filter: EventFilter = {}, cursor = '', n = 100): Promise<Page<StoredEvent>> {
+    const wanted = this.#toStoreFilter(filter)
+    const store = await this.#deps.store()
+    const { items, next } = await store.find({ kind: 'events', filter: wanted, cursor, n })
+    return { items: items.map(toStoredEvent), next }
+  }
+
+  /** `safety` describes the durability of the store. */
+  async safety(): Promise<StoreDurability> {
+    const store = await this.#deps.store()
+    const { durable, bytes, now } = await store.stats()
+    return { durable: durable.isDurable, because: durable.reason, bytes, now }
+  }
+
+  async show(id: string): Promise<StoredEventDetails | undefined> {
+    const store = await this.#deps.store()
+    const { item } = await store.get({ kind: 'events', id })
+    if (item === undefined) return undefined
+    const [lanes, runs] = await Promise.all([readEventLanes(store, item.lanes), findRunsOfEvent(store, item.lanes, id)])
+    return {
+      ...toStoredEvent(item),
+      attributes: parseAttributes(item.attributes),
+      body: toDisplayBody(item.body ?? new Uint8Array()),
+      request: parseStoredRequest(item.request),
+      receipts: item.receipts ?? [],
+      lanes: lanes.map((lane) => withLaneName(lane, runs)),
+      runs,
+    }
+  }
+
+  #toStoreFilter(filter: EventFilter): RecordFilter {
+    assertKnownOptions(filter, FILTERS, 'stored: ')
+    const { flow, key, own = false, ...rest } = filter
+    if ((flow === undefined) !== (key === undefined)) {
+      throw new SluiceError('CONFIG_INVALID', 'events: flow and key must be used together, to name a lane.')
+    }
+    const { flows, reservedSourcePrefix: ownSources } = this.#deps
+    const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(flows, flow, key) } : {}
+    return { ...rest, ...lane, ...(own ? {} : { withoutSource: ownSources }) }
+  }
+}
+
+function toStoredEvent(event: EventRecord): StoredEvent {
+  const {
+    id,
+    source,
+    type,
+    time,
+    arrived,
+    tenant,
+    subject,
+    size,
+    purged,
+    duplicates,
+    lanes,
+    skips,
+    unrouted: marks,
+  } = event
+  const facts = { id, source, type, time, arrived, tenant, subject, bytes: size, purged, duplicates, lanes }
+  return { ...facts, skipped: skips, unrouted: marks, note: purged ? '' : formatRoutingNote(event) }
+}
+
+/** Bytes that are not valid UTF-8 text are returned in base64, because decoding would change them. */
+function toDisplayBody(body: Uint8Array): StoredEventDetails['body'] {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.length)
+  return isUtf8(bytes) ? { kind: 'text', text: bytes.toString() } : { kind: 'base64', text: bytes.toString('base64') }
+}
+
+function readEventLanes(store: Store, ids: readonly LaneId[]): Promise<readonly EventLane[]> {
+  return Promise.all(
+    ids.map(async (id): Promise<EventLane> => {
+      const { item, now } = await store.get({ kind: 'lanes', id })
+      if (item === undefined) return { id, state: 'gone', flow: undefined, key: undefined }
+      const { state, flow, key } = toLaneView(item, now)
+      return { id, state, flow, key }
+    }),
+  )
+}
+
+function withLaneName(lane: EventLane, runs: readonly EventRun[]): EventLane {
+  const run = runs.find((one) => one.lane === lane.id)
+  return run === undefined ? lane : { ...lane, flow: run.flow, key: run.key }
+}

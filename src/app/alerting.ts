@@ -1,0 +1,94 @@
+// `Alerting` connects the alerts of an app: the declared rules, their state, the stats they read, and the task that checks them.
+import type { Clock, Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { AlertStats, AlertRule, AlertWindowStats } from '../model/alert.ts'
+import type { Duration } from '../model/duration.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import type { StoreHandle } from './store-handle.ts'
+import { createAlertRule, Alerts, parseAlertWindow, type AlertOptions } from '../admin/alerts.ts'
+import { countAll } from '../admin/count-all.ts'
+import type { AppStats } from './stats.ts'
+import { computeWindowStats, type CollectedStats } from '../admin/stats.ts'
+import type { Publisher } from '../publish/publisher.ts'
+import type { Store } from '../store/contract/index.ts'
+import { createStaleAlertTask } from '../maintain/stale-alerts.ts'
+import { createAlertTask, type AlertTaskDependencies } from '../maintain/alerts.ts'
+import type { MaintenanceTask } from '../maintain/maintenance.ts'
+
+export interface AlertingDependencies {
+  readonly clock: Clock
+  readonly storeHandle: StoreHandle
+  readonly publisher: Publisher
+  readonly emit: AnyListener
+  readonly stats: Pick<AppStats, 'collect' | 'keepBytes'>
+}
+
+const DAY: Millis = 24 * 3_600_000
+
+export class Alerting {
+  readonly alerts: Alerts
+  readonly #deps: AlertingDependencies
+  readonly #rules: AlertRule[] = []
+
+  constructor(parts: AlertingDependencies) {
+    this.#deps = parts
+    this.alerts = new Alerts(parts.storeHandle.store, this.#rules)
+  }
+
+  declare(name: string, options: AlertOptions): void {
+    const rule = createAlertRule(name, options)
+    if (this.#rules.some((one) => one.name === name)) {
+      throw new SluiceError('CONFIG_INVALID', `there are two alerts named ${JSON.stringify(name)}; rename one.`)
+    }
+    this.#rules.push(rule)
+  }
+
+  maintenanceTasks(store: Store, process: string): readonly MaintenanceTask[] {
+    const { publisher, emit } = this.#deps
+    const parts: AlertTaskDependencies = {
+      store,
+      process,
+      rules: this.#rules,
+      readFigures: () => this.#readFigures(store),
+      publish: (event) => publisher.publish([event]),
+      emit,
+    }
+    return [createAlertTask(parts) ?? [], createStaleAlertTask(parts)].flat()
+  }
+
+  async #readFigures(store: Store): Promise<AlertStats> {
+    const { clock, storeHandle: opening, stats: figures } = this.#deps
+    const [stats, gathered] = await Promise.all([store.stats(), figures.collect(DAY)])
+    const { now } = stats
+    const going = stats.flows.filter(({ paused }) => paused === undefined)
+    const { p95, failureRate } = toAlertWindow(gathered, DAY)
+    return {
+      now,
+      p95,
+      failureRate,
+      over: (window: Duration) => toAlertWindow(gathered, parseAlertWindow(window, 'over')),
+      deadLetters: await countAll(store, { kind: 'dead', filter: { from: now - DAY } }),
+      depth: going.reduce((total, { flow }) => total + (gathered.depths.flows.get(flow)?.lanes.ready ?? 0), 0),
+      oldest: Math.max(0, ...going.map(({ due = now }) => now - due)),
+      storeBytes: stats.bytes,
+      diskUsed: await opening.diskUsed(),
+      keepBytes: figures.keepBytes,
+      limits: stats.limits.map(({ name, pausedUntil, last }) => {
+        const pausedFor = Math.max(0, pausedUntil - now)
+        return { name, pausedFor, waitsFor: Math.max(pausedFor, last - now) }
+      }),
+      clockOffset: clock.now() - opening.storeClock.now(),
+      deadRows: stats.vacuum && sum(Object.values(stats.vacuum.deadRows)),
+      snapshot: stats.vacuum?.oldestSnapshot,
+    }
+  }
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0)
+}
+
+function toAlertWindow(gathered: CollectedStats, window: Millis): AlertWindowStats {
+  const { p95Ms: p95, failureRate, done, dropped, dead, failing } = computeWindowStats(gathered, window)
+  return { p95, failureRate, done, ended: done + dropped + dead + failing }
+}

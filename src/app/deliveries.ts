@@ -1,0 +1,394 @@
+// `Deliveries` connects the parts of delivering: a delivery is a flow with one lane per endpoint, and its handler posts batches.
+import { waitAtMost, type Clock, type Millis } from '../clock.ts'
+import { BreakerStore } from '../deliver/health/breaker-store.ts'
+import { CLOSED } from '../deliver/health/breaker.ts'
+import { deliver, holdReason, type DeliveryResult } from '../deliver/delivery.ts'
+import { EndpointDocs } from '../deliver/endpoint-docs.ts'
+import { ENDPOINT_ARGUMENTS } from '../deliver/endpoint-arguments.ts'
+import { Endpoints } from '../deliver/endpoints.ts'
+import type { HealthInputs } from '../deliver/health/health.ts'
+import { HistoryStore } from '../deliver/health/history-store.ts'
+import { NO_HISTORY } from '../deliver/health/history.ts'
+import { EndpointTokens } from '../deliver/endpoint-tokens.ts'
+import type { EndpointRateGate, SendDependencies, Transport } from '../deliver/send-batch.ts'
+import { EndpointProver } from '../deliver/endpoint-prover.ts'
+import { purgeAnswers } from '../deliver/purge-answers.ts'
+import { countStuckBatches } from '../deliver/health/stuck.ts'
+import { Subscriptions } from '../deliver/subscriptions.ts'
+import { createDeliverySchedule, type DeliverySchedule } from '../deliver/retry-schedule.ts'
+import { createLimit, type LimitDependencies } from '../limit/limit.ts'
+import { withArgumentChecks } from '../validate/arguments.ts'
+import type { Duration } from '../model/duration.ts'
+import { parseDeliverySettings, type ResolvedDeliverySettings, type DeliverySettings } from '../deliver/options.ts'
+import { EndpointLanes, type EndpointLanesDependencies } from './endpoint-lanes.ts'
+import { SluiceError } from '../errors.ts'
+import { TARGET_ENDPOINT_ATTRIBUTE } from '../model/event.ts'
+import type { EventInput } from '../model/event-input.ts'
+import type { FailedAttempt, Flow } from '../model/flow.ts'
+import { FlowEvent } from '../model/flow-event.ts'
+import { createMatcher } from '../flow/globs.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import type { Settings } from './options.ts'
+import { createEvent } from '../model/new-event.ts'
+import type { Publisher } from '../publish/publisher.ts'
+import type { EndpointEvents } from '../publish/publish.ts'
+import { done, drop, defer, partial, PermanentError, retry, type Ending } from '../model/endings.ts'
+import type { HandledRun, Run } from '../run/run.ts'
+import { createFlow, type FlowOptions } from '../flow/options.ts'
+import { RateLimitDeferred } from '../limit/run-context.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { createEncryptedTexts, type EncryptedTexts } from '../crypto/encrypted-texts.ts'
+import type { PurgeCall, Store } from '../store/contract/index.ts'
+import type { MaintenanceTask } from '../maintain/maintenance.ts'
+
+export interface DeliveryOptions extends Pick<
+  FlowOptions<Run>,
+  'on' | 'window' | 'debounce' | 'batch' | 'concurrency' | 'keep'
+> {
+  /** The exact delays between attempts. Default: 5 s, 30 s, 2 m, 5 m, then every 15 m up to 75 h in total, ±20 %. */
+  readonly retry?: readonly Duration[]
+}
+
+export interface DeliveriesDependencies {
+  readonly store: () => Promise<Store>
+  readonly clock: Clock
+  readonly now: () => Millis
+  readonly knownRoutesEpoch: () => number
+  readonly keyring: Keyring
+  readonly settings: DeliverySettings
+  readonly admin: EndpointLanesDependencies['admin']
+  readonly limits: LimitDependencies
+  readonly publisher: Publisher
+  readonly emit: AnyListener
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
+  'on',
+  'window',
+  'debounce',
+  'batch',
+  'concurrency',
+  'keep',
+  'retry',
+])
+/** The time that remains after the deadline of a POST for our own work. */
+const DEADLINE_MARGIN: Millis = 10_000
+/** A failure on our side is retried soon. */
+const OWN_FAILURE_DELAY: Duration = '5s'
+const ENDPOINT_LIMIT = 'sluice.endpoint'
+/** A batch whose slot is further away than a run can wait is deferred, which uses no attempt. */
+const MAX_WAIT: Duration = '1s'
+const HOURLY: Millis = 3_600_000
+const ENGINE_ACTOR = 'sluice'
+const WAITING_FOR_PROBE = 'The endpoint fails; another batch tries it.'
+
+export class Deliveries {
+  readonly endpoints: Endpoints
+  readonly #deps: DeliveriesDependencies
+  readonly #docs: EndpointDocs
+  readonly #lanes: EndpointLanes
+  readonly #breakers: BreakerStore
+  readonly #histories: HistoryStore
+  readonly #subscriptions: Subscriptions
+  readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts'>>()
+  readonly #resolvedSettings: ResolvedDeliverySettings
+  #texts: EncryptedTexts | undefined
+  #transport: Promise<Transport & { readonly close: () => Promise<void> }> | undefined
+
+  constructor(parts: DeliveriesDependencies) {
+    const { store, keyring: seal, settings } = parts
+    this.#deps = parts
+    this.#resolvedSettings = parseDeliverySettings(settings)
+    const { proof, registrations } = this.#resolvedSettings
+    const docs = (this.#docs = new EndpointDocs(parts))
+    const texts = async (): Promise<EncryptedTexts> => (this.#texts ??= createEncryptedTexts(await store(), seal))
+    const fared = { ...parts, gone: (ids: readonly string[]) => docs.findMissing(ids), texts }
+    this.#breakers = new BreakerStore(fared)
+    this.#lanes = new EndpointLanes({
+      store,
+      admin: parts.admin,
+      deliveryNames: () => this.#deliveries.keys(),
+      breakers: this.#breakers,
+      isHeld: (id) => this.#isHeld(id),
+    })
+    this.#histories = new HistoryStore(fared)
+    this.#subscriptions = new Subscriptions(docs)
+    const tokens = new EndpointTokens(store)
+    const posting = (): SendDependencies => this.#sendDependencies()
+    const endpoints = new Endpoints({
+      store,
+      now: parts.now,
+      docs,
+      subscriptions: this.#subscriptions,
+      breakers: this.#breakers,
+      histories: this.#histories,
+      sendDependencies: posting,
+      readHealthInputs: (ids, now) => this.#readHealthInputs(ids, now),
+      tokens,
+      prover: new EndpointProver({ docs, proof, sendDependencies: posting }),
+      registrations,
+      forgetHealth: async (id) => {
+        await this.#lanes.unhold(id)
+        await this.#breakers.forget(id)
+        await this.#histories.forget(id)
+        await tokens.forget(id)
+      },
+      keyring: seal,
+      guardRules: this.#resolvedSettings.rules,
+      deliveries: this.#deliveries,
+      lanes: this.#lanes,
+    })
+    this.endpoints = withArgumentChecks(endpoints, 'endpoints', ENDPOINT_ARGUMENTS)
+  }
+
+  /** The epoch of the endpoint list that routes events; Infinity without deliveries. */
+  get epoch(): number {
+    return this.#deliveries.size === 0 ? Infinity : this.#subscriptions.epoch
+  }
+
+  async refresh(): Promise<void> {
+    if (this.#deliveries.size > 0) await this.#subscriptions.refresh()
+  }
+
+  flow(name: string, options: DeliveryOptions): Flow {
+    assertKnownOptions(options, OPTIONS, `delivery(${JSON.stringify(name)}).`)
+    const { retry: delays, ...rest } = options
+    const schedule = createDeliverySchedule(delays, `${name}.retry`)
+    const made: Flow = createFlow<HandledRun>(name, {
+      ...rest,
+      // An event published to one endpoint names it; only the delivery that carries the event returns the endpoint as a key.
+      key: (event) =>
+        event.targetEndpoint === undefined || this.#findCarrier(event) === name
+          ? this.#subscriptions.matching(event)
+          : [],
+      timeout: this.#resolvedSettings.deadline + DEADLINE_MARGIN,
+      run: (run) => this.#run(run, schedule),
+    })
+    const wants = createDeliveryMatcher(made)
+    this.#deliveries.set(name, { matches: wants, maxAttempts: schedule.tries })
+    return {
+      ...made,
+      isDelivery: true,
+      // A delivery skips an event without subscribed endpoints.
+      matches: (event) => wants(event) && this.#subscriptions.matching(event).length > 0,
+      maxAttempts: schedule.tries,
+      retryDelay: (failed) => nextDelay(schedule, failed),
+    }
+  }
+
+  /** Returns the events addressed to this endpoint only, and the flows that deliver them. */
+  readonly toEndpoint = async (id: string, events: readonly EventInput[]): Promise<EndpointEvents> => {
+    const found = (await this.#docs.read(id)).value
+    if (found === undefined) throw unreachableEndpoint(id, 'which is neither a flow nor an endpoint')
+    if (found.proof === 'pending') throw unreachableEndpoint(id, 'which is not proven yet')
+    const flows = new Set<string>()
+    for (const event of events) {
+      const made = new FlowEvent(createEvent(event, { now: this.#deps.now(), dedupeFor: 0 }))
+      const { tenant = '', type } = made
+      const [its, theirs] = [found.tenant, tenant].map((name) => JSON.stringify(name))
+      if (tenant !== found.tenant)
+        throw unreachableEndpoint(id, `which is of the tenant ${its}, and the event is of ${theirs}`)
+      const carrier = this.#findCarrier(made)
+      if (carrier === undefined)
+        throw unreachableEndpoint(id, `and no delivery of this app takes ${JSON.stringify(type)}`)
+      flows.add(carrier)
+    }
+    const addressed = events.map((event) => ({
+      ...event,
+      attributes: { ...event.attributes, [TARGET_ENDPOINT_ATTRIBUTE]: id },
+    }))
+    return { flows, events: addressed }
+  }
+
+  /** The first delivery that takes an event for one endpoint carries it, so that the endpoint gets it once. */
+  #findCarrier(event: FlowEvent): string | undefined {
+    for (const [name, { matches: wants }] of this.#deliveries) if (wants(event)) return name
+    return undefined
+  }
+
+  /** Drops the waiting events of endpoints that were disabled long ago and not enabled again. */
+  maintenanceTask({ keepEvents }: Pick<Settings, 'keepEvents'>): MaintenanceTask {
+    const keep = keepEvents[''] ?? Infinity
+    return {
+      name: 'disabled endpoints',
+      run: async () => {
+        if (this.#deliveries.size === 0) return HOURLY
+        for await (const id of this.#breakers.disabledBefore(this.#deps.now() - keep)) await this.#lanes.drop(id)
+        return HOURLY
+      },
+    }
+  }
+
+  /** Purges the stored responses of endpoints to the purged events. */
+  async purgeAnswers(what: PurgeCall['what']): Promise<void> {
+    const { store } = this.#deps
+    const deliveries = [...this.#deliveries.keys()]
+    await purgeAnswers({ store, docs: this.#docs, histories: this.#histories, deliveries }, what)
+  }
+
+  async retried(lanes: readonly { readonly flow: string; readonly key: string }[]): Promise<void> {
+    for (const { flow: name, key } of lanes)
+      if (this.#deliveries.has(name)) await this.#lanes.probe(name, key, this.#deps.now())
+  }
+
+  /** `close` waits at most this long for the store. */
+  async close(most: Millis): Promise<void> {
+    await waitAtMost(this.#deps.clock, this.#histories.flush(), most)
+    await (await this.#transport)?.close()
+  }
+
+  async #run(run: HandledRun, schedule: DeliverySchedule): Promise<Ending> {
+    // A failing store or a missing key is not the endpoint's fault.
+    const outcome = await this.#deliver(run, schedule).catch((error: unknown): DeliveryResult => {
+      if (error instanceof RateLimitDeferred) throw error
+      return { kind: 'broken', error }
+    })
+    if (outcome.kind === 'ours' || outcome.kind === 'broken') this.#noteOwnFailure(run, outcome)
+    if (outcome.kind === 'retry' && outcome.detail !== undefined)
+      run.log.warn(`It was not delivered: ${outcome.detail}`)
+    return toEnding(outcome)
+  }
+
+  /** `#noteOwnFailure` adds an entry to the endpoint's history. It counts as no attempt and only explains the missing delivery. */
+  #noteOwnFailure({ id, key, attempt, signal, log }: Run, outcome: OwnFailure): void {
+    // A stopping process reports the abort elsewhere.
+    if (signal.aborted) return
+    const [shown, whole] = outcome.kind === 'ours' ? [outcome.reason, outcome.reason] : failureTexts(outcome.error)
+    log.warn(`It was not delivered, by no fault of the endpoint: ${whole}`)
+    const [at, error] = [this.#deps.now(), `Not the endpoint's fault: ${shown}`]
+    const nothing = { ms: 0, status: undefined, answer: '', latency: 0, isLast: false }
+    this.#histories.note(key, { run: id, attempt, at, error, ...nothing, isOurs: true })
+  }
+
+  async #deliver(run: HandledRun, schedule: DeliverySchedule): Promise<DeliveryResult> {
+    const { now, emit, publisher } = this.#deps
+    const delivered = await deliver(
+      {
+        ...this.#sendDependencies(),
+        endpoints: this.endpoints,
+        breakers: this.#breakers,
+        histories: this.#histories,
+        emit,
+        publish: (event) => publisher.publish([event]),
+      },
+      {
+        endpoint: run.key,
+        name: run.flow,
+        run: run.id,
+        attempt: run.attempt,
+        events: run.events,
+        signal: run.signal,
+        nextAttempt: (asked = 0) => {
+          const elapsed = run.failingSince === 0 ? 0 : now() - run.failingSince
+          const least = nextDelay(schedule, { failures: run.attempt, elapsed, random: 0, requestedDelay: asked })
+          return least === undefined ? undefined : now() + least
+        },
+      },
+    )
+    if (delivered.kind === 'held' || delivered.kind === 'disable')
+      await this.#lanes.holdOne(run.flow, run.key, { reason: delivered.reason, by: ENGINE_ACTOR })
+    return delivered
+  }
+
+  async #isHeld(id: string): Promise<boolean> {
+    const [{ value: kept }, breakers] = await Promise.all([this.#docs.read(id), this.#breakers.getAll([id])])
+    return kept !== undefined && (holdReason(kept) !== undefined || breakers.get(id)?.kind === 'disabled')
+  }
+
+  #sendDependencies(): SendDependencies {
+    const { clock, now } = this.#deps
+    const { deadline, proof, userAgent } = this.#resolvedSettings
+    const origin = proof.kind === 'cloudevents' ? proof.origin : undefined
+    const common = {
+      clock,
+      now,
+      guardRules: this.#resolvedSettings.rules,
+      openTransport: () => this.#openTransport(),
+      atEndpointRate: this.#atEndpointRate,
+    }
+    return { ...common, deadline, userAgent, origin }
+  }
+
+  /** The endpoint's own rate is a limit like any other. */
+  readonly #atEndpointRate: EndpointRateGate = ({ id, rate }, call, signal) => {
+    if (rate === null) return call()
+    const limit = createLimit(ENDPOINT_LIMIT, { ...rate, maxWait: MAX_WAIT }, this.#deps.limits).per(id)
+    return limit.run(call, signal === undefined ? {} : { signal })
+  }
+
+  async #readHealthInputs(ids: readonly string[], now: Millis): Promise<(id: string) => HealthInputs> {
+    const [breakers, histories, stuck] = await Promise.all([
+      this.#breakers.getAll(ids),
+      this.#histories.getAll(ids),
+      countStuckBatches(await this.#deps.store(), [...this.#deliveries.keys()], ids),
+    ])
+    return (id) => ({
+      breaker: breakers.get(id) ?? CLOSED,
+      history: histories.get(id) ?? NO_HISTORY,
+      stuck: stuck.get(id) ?? 0,
+      now,
+    })
+  }
+
+  #openTransport(): Promise<Transport> {
+    const { clock } = this.#deps
+    this.#transport ??= (async () => {
+      const [{ guardedAgent }, { post }] = await Promise.all([
+        import('../deliver/http/guard.ts'),
+        import('../deliver/http/post.ts'),
+      ])
+      const agent = guardedAgent({ clock, ...this.#resolvedSettings.rules })
+      return { post, agent, close: () => agent.destroy() }
+    })()
+    return this.#transport
+  }
+}
+
+/** A delivery takes received events only if a glob names their source. Its predicate sees published events only. */
+function createDeliveryMatcher(made: Flow): Flow['matches'] {
+  if (made.globs === undefined) return (event) => !event.received && made.matches(event)
+  return createMatcher(made.globs, `${made.name}.on`, 'published')
+}
+
+type OwnFailure = Extract<DeliveryResult, { kind: 'ours' | 'broken' }>
+
+/** `failureTexts` returns a text for the subscriber and one for the log. Store errors name files and hosts, so only the log has them. */
+function failureTexts(error: unknown): readonly [shown: string, whole: string] {
+  const whole = error instanceof Error ? error.message : String(error)
+  return [`${error instanceof SluiceError ? error.code : 'Something failed'}; the log says more.`, whole]
+}
+
+function toEnding(outcome: DeliveryResult): Ending {
+  switch (outcome.kind) {
+    case 'delivered':
+      return done
+    case 'partly':
+      return partial({ failed: outcome.failed.map((id) => ({ id, reason: outcome.reason })) })
+    case 'retry':
+      return retry({ after: outcome.after ?? 0, reason: outcome.reason })
+    case 'dead':
+      throw new PermanentError(outcome.reason)
+    case 'removed':
+      return drop('The endpoint was removed.')
+    case 'wait':
+      return defer({ after: outcome.after, why: WAITING_FOR_PROBE })
+    case 'ours':
+      return defer({ after: OWN_FAILURE_DELAY, why: outcome.reason })
+    case 'broken':
+      return defer({ after: OWN_FAILURE_DELAY, why: failureTexts(outcome.error)[0] })
+    case 'disable':
+    case 'held':
+      // The lane is held. If it was released since, it is due at once.
+      return defer({ after: 0, why: outcome.reason })
+  }
+}
+
+function unreachableEndpoint(id: string, why: string): SluiceError {
+  return new SluiceError('EVENT_INVALID', `to names ${JSON.stringify(id)}, ${why}; nothing was stored.`)
+}
+
+/** `nextDelay` ends after the scheduled number of attempts, even if all of them came early. */
+function nextDelay(schedule: DeliverySchedule, failed: FailedAttempt): Millis | undefined {
+  return failed.failures >= schedule.tries ? undefined : schedule.delay(failed)
+}

@@ -1,0 +1,85 @@
+// `createMaintenance` lists the maintenance tasks of a process and connects them with the stages.
+import type { Event } from '../model/event.ts'
+import type { Flow } from '../model/flow.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import { ANNOUNCE_EVERY, type FlowRegistry } from '../flow/registry.ts'
+import { placeUnrouted, type UnroutedPlacement } from '../publish/late-routes.ts'
+import type { Routes } from '../publish/route.ts'
+import type { Store, OutboxEvent } from '../store/contract/index.ts'
+import { createAgeAlertTask, createPlacingTask, createPressureTask, createRetentionTask } from '../maintain/tasks.ts'
+import { toRetentionPolicy, type RetentionSettings } from '../maintain/retention.ts'
+import type { MaintenanceTask } from '../maintain/maintenance.ts'
+import { emitSkips, emitUntaken } from '../publish/untaken.ts'
+
+export interface MaintenanceDependencies {
+  readonly store: Store
+  readonly registry: FlowRegistry
+  readonly routesEpoch: () => number
+  readonly refreshRoutes: () => Promise<void>
+  readonly flows: ReadonlyMap<string, Flow>
+  readonly settings: RetentionSettings & { readonly lateAfter: number }
+  readonly emit: AnyListener
+  readonly routes: () => Routes
+  /** Gets the pressure level of a flow. */
+  readonly onPressure: (flow: string, level: number) => void
+}
+
+export function createMaintenance(parts: MaintenanceDependencies): readonly MaintenanceTask[] {
+  const { store, registry: known, settings, emit } = parts
+  const flows = [...parts.flows.values()]
+  const late = createPlacingTask({
+    store,
+    flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
+    servedElsewhere: () => known.servedElsewhere,
+    routesEpoch: parts.routesEpoch,
+    refreshRoutes: parts.refreshRoutes,
+    place: (mark) => {
+      const item = placeUnrouted(mark, parts.routes())
+      // Events from the outbox first become visible here.
+      if (mark.reason === 'outbox' && mark.tries === 1) emitReceived(mark.event, item, emit)
+      else emitSkips(mark.event, item.skips, emit)
+      return item
+    },
+    onTaken: (event) => emitTaken(event, emit),
+  })
+  const old = createAgeAlertTask({
+    store,
+    lateAfter: settings.lateAfter,
+    emit,
+    servedAt: (flow, now) => (parts.flows.has(flow) ? now : known.servedAt(flow)),
+  })
+  const served: MaintenanceTask = {
+    name: 'served',
+    run: async () => {
+      await known.announceServed()
+      return ANNOUNCE_EVERY
+    },
+  }
+  const adaptive = createPressureTask({ store, flows, onPressure: parts.onPressure })
+  const chores = [createRetentionTask(store, toRetentionPolicy(flows, settings)), late, old, served]
+  return adaptive === undefined ? chores : [...chores, adaptive]
+}
+
+function emitReceived(
+  event: Event,
+  { placements: places, unrouted: marks, skips }: UnroutedPlacement,
+  emit: AnyListener,
+): void {
+  const { id, source, type } = event
+  const flows = [...new Set(places.map((place) => place.flow))]
+  emit('event.received', { event: id, source, type, lanes: places.length, flows })
+  emitUntaken(event, { lanes: places, unrouted: marks, skips }, emit)
+}
+
+/** The publisher got its result long ago, so a duplicate, conflict or rejection is emitted here (L10). */
+function emitTaken({ id, source, type, result, unrouted: marks }: OutboxEvent, emit: AnyListener): void {
+  const named = { event: id, source, type }
+  if (result.kind === 'duplicate' || result.kind === 'conflict')
+    emit(`event.${result.kind}`, { ...named, of: result.of })
+  if (result.kind === 'refused') emit('event.refused', { ...named, field: result.field, fix: result.fix })
+  if (result.kind !== 'stored') return
+  // The other reasons emit `event.received` when the event is placed.
+  const lost = marks.filter(({ reason }) => reason !== 'outbox')
+  if (lost.length === marks.length) emit('event.received', { ...named, lanes: 0, flows: [] })
+  for (const { flow, reason, error } of lost) emit('event.unrouted', { ...named, flow, reason, error })
+}

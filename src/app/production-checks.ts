@@ -1,0 +1,51 @@
+// `assertProductionReady` checks that an app is safe in production. `sluice start` and `sluice work` call it; `sluice dev` does not.
+import { SluiceError } from '../errors.ts'
+import { MISSING_KEY_FIX } from '../crypto/keyring.ts'
+
+export interface ProductionSetup {
+  /** Whether the app has deliveries, whose endpoint secrets must be encrypted. */
+  readonly hasDeliveries: boolean
+  readonly hasKey: boolean
+  /** Whether deliveries may post to this machine. */
+  readonly allowLoopback: boolean
+  /** Whether calls from the same machine need no key, as long as no key exists. */
+  readonly isAdminOpen: boolean
+}
+
+export interface ProductionSetupDependencies {
+  readonly keyring: { readonly hasKey: boolean }
+  readonly settings: { readonly allowLoopback?: boolean } | undefined
+  readonly isAdminOpen: boolean
+  /** The epoch is Infinity without deliveries. */
+  readonly deliveries: { readonly epoch: number }
+}
+
+export function readProductionSetup({
+  keyring: seal,
+  settings,
+  deliveries: delivering,
+  isAdminOpen,
+}: ProductionSetupDependencies): ProductionSetup {
+  return {
+    hasDeliveries: delivering.epoch !== Infinity,
+    hasKey: seal.hasKey,
+    allowLoopback: settings?.allowLoopback === true,
+    isAdminOpen,
+  }
+}
+
+/** `forced` contains the checks that the operator switched off by an explicit option. */
+export function assertProductionReady(setUp: ProductionSetup, forced: { readonly allowLoopback: boolean }): void {
+  if (setUp.hasDeliveries && !setUp.hasKey) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `there is a delivery but no encryption key for the secrets of its endpoints: ${MISSING_KEY_FIX}.`,
+    )
+  }
+  if (setUp.allowLoopback && !forced.allowLoopback) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      'delivery.allowLoopback is for development: anyone who may register an endpoint could reach the services on this machine. Omit it, or pass --allow-loopback.',
+    )
+  }
+}

@@ -1,0 +1,398 @@
+// `Sluice` is the composition root, which connects all parts. An app is declared first and started then.
+import { Alerting } from './alerting.ts'
+import { Deliveries, type DeliveryOptions } from './deliveries.ts'
+import type { Endpoints } from '../deliver/endpoints.ts'
+import { SwappableClock, systemClock, waitAtMost, type Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { Api } from '../api/api.ts'
+import type { RouteHandler } from '../http/app-route.ts'
+import type { ListenOptions } from '../http/server.ts'
+import type { FetchContext } from '../http/web-fetch.ts'
+import { closeLimits, createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../limit/limit.ts'
+import { assertArguments } from '../validate/arguments.ts'
+import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { Flow } from '../model/flow.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import { Emitter } from '../observe/emitter.ts'
+import { explain, type Explanation } from '../observe/explain/explain.ts'
+import { createAppLog, type AppLog } from '../observe/log/log.ts'
+import type { AlertOptions } from '../admin/alerts.ts'
+import { AppStats } from './stats.ts'
+import type { ReplayRecord } from '../admin/replay-record.ts'
+import { resumeReplays } from '../admin/replays.ts'
+import { withTrace } from '../observe/trace/context.ts'
+import { Traces } from '../observe/trace/spans.ts'
+import { StoreHandle } from './store-handle.ts'
+import { createAdmin, type Admin } from '../admin/admin.ts'
+import { alertFlow, delayedFlow, replayFlow, createReplayStep } from './internal-flows.ts'
+import { parseSettings, type Settings, type SluiceOptions } from './options.ts'
+import { EVERY_SOURCE, createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts'
+import { Publisher } from '../publish/publisher.ts'
+import { publishEvents, type PublishOptions } from '../publish/publish.ts'
+import type { Routes } from '../publish/route.ts'
+import { RoutingTime } from '../publish/routing-time.ts'
+import type { Source } from '../receive/source.ts'
+import type { SourceOptions } from '../receive/source-options.ts'
+import { Receiving, type ListeningApp } from './receiving.ts'
+import type { Ending } from '../model/endings.ts'
+import type { Run } from '../run/run.ts'
+import { createFlow as checkedFlow, type FlowOptions } from '../flow/options.ts'
+import { parseEncryptionKeys, Keyring } from '../crypto/keyring.ts'
+import { readProductionSetup, type ProductionSetup } from './production-checks.ts'
+import { getOutboxSchema } from '../store/open.ts'
+import { computeStoreId } from '../store/store-id.ts'
+import type { TestControls, TestHooks } from './test-hooks.ts'
+import { Runtime } from './runtime.ts'
+
+type Handler = (run: Run) => Ending | void | Promise<Ending | void>
+
+let enterTest: (app: Sluice, test: TestHooks) => TestControls
+
+export class Sluice {
+  /** `admin` holds everything that operators read and steer. The admin API and the command line call the same members. */
+  readonly admin: Admin
+  /** The endpoints that deliveries post to. */
+  readonly endpoints: Endpoints
+  /** For the checks before a start in production. */
+  readonly productionSetup: () => ProductionSetup
+  readonly #events = new Emitter()
+  #settings: Settings
+  readonly #clock: SwappableClock
+  readonly #flows = new Map<string, Flow>()
+  readonly #schedules: Schedule[] = []
+  readonly #alerting: Alerting
+  readonly #stats: AppStats
+  readonly #deliveries: Deliveries
+  readonly #limits = new Map<string, Limit>()
+  readonly #limitDependencies: LimitDependencies
+  readonly #storeHandle: StoreHandle
+  readonly #publisher: Publisher
+  readonly #traces: Traces
+  readonly #receiving: Receiving
+  readonly #pressureLevels = new Map<string, number>()
+  readonly #routingTime: RoutingTime
+  readonly #log: AppLog
+  #api: Promise<Api> | undefined
+  #runtime: Runtime | undefined
+  #starting: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
+  #test: TestHooks | undefined
+
+  constructor(options: SluiceOptions) {
+    this.#settings = parseSettings(options)
+    this.#clock = new SwappableClock(options.clock ?? systemClock)
+    this.#log = createAppLog(this.#events, options.log ?? {}, this.#clock)
+    this.#traces = new Traces(options.traces)
+    const { emit } = this.#events
+    const seal = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
+    this.#storeHandle = new StoreHandle(options.store, {
+      clock: this.#clock,
+      keyring: seal,
+      encrypted: () => this.#receiving,
+      process: () => this.#settings.process,
+      flows: this.#flows,
+      emit,
+      meterStore: (opened) => this.#stats.meterStore(opened),
+    })
+    const { store, registry: known } = this.#storeHandle
+    const common = { store, clock: this.#clock, now: () => this.#now(), emit }
+    this.#stats = new AppStats({
+      ...common,
+      events: this.#events,
+      flows: () => this.#flows.keys(),
+      countRefused: () => this.#receiving.countRefused(),
+      maxBytes: this.#settings.keepBytes,
+      diskUsed: this.#storeHandle.diskUsed,
+    })
+    this.#limitDependencies = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
+    this.#routingTime = new RoutingTime(this.#clock, emit)
+    this.#publisher = new Publisher({
+      ...common,
+      ...this.#routeTable,
+      dedupeFor: this.#settings.dedupeFor,
+    })
+    this.#receiving = new Receiving({
+      ...common,
+      publisher: this.#publisher,
+      keyring: seal,
+      addressRate: this.#settings.addressRate,
+      api: () => (this.#api ??= this.#adminApi()),
+      traces: this.#traces,
+      storeMark: () => computeStoreId(this.#storeHandle.address),
+    })
+    const step = this.#publishReplayStep
+    const retried = (): void => this.#runtime?.placeUnroutedSoon()
+    const sources = { declared: () => this.#receiving.sources, receiving: this.#receiving }
+    const deliveries = (): Deliveries => this.#deliveries
+    const declared = { flows: this.#flows, limits: this.#limits, sources, deliveries }
+    this.#alerting = new Alerting({
+      clock: this.#clock,
+      storeHandle: this.#storeHandle,
+      publisher: this.#publisher,
+      emit,
+      stats: this.#stats,
+    })
+    const { stats, metrics } = this.#stats
+    const { alerts } = this.#alerting
+    const operated = {
+      store,
+      emit,
+      registry: known,
+      keyring: seal,
+      retryUnrouted: retried,
+      publishReplayStep: step,
+      ...declared,
+    }
+    this.admin = createAdmin({ ...operated, alerts, stats, metrics })
+    const delivering = { settings: options.delivery ?? {}, limits: this.#limitDependencies, publisher: this.#publisher }
+    const routesHeard = (): number => this.#storeHandle.storeClock.routesEpoch
+    this.#deliveries = new Deliveries({
+      ...common,
+      ...delivering,
+      knownRoutesEpoch: routesHeard,
+      keyring: seal,
+      admin: () => this.admin,
+    })
+    this.endpoints = this.#deliveries.endpoints
+    const { isAdminOpen } = this.#settings
+    this.productionSetup = () =>
+      readProductionSetup({ keyring: seal, settings: options.delivery, deliveries: this.#deliveries, isAdminOpen })
+    this.#declare(delayedFlow(() => this.#now(), this.#receiving))
+    const replayed = { store, flows: this.#flows, limits: this.#limitDependencies, publishStep: step, emit }
+    this.#declare(replayFlow({ ...replayed, ...this.#routeTable }))
+    this.#events.on('event.unrouted', () => this.#runtime?.placeUnroutedSoon())
+  }
+
+  /** `on` calls the listener each time the app emits the event. It returns a function that removes the listener. */
+  readonly on: Emitter['on'] = (name, listener) => this.#events.on(name, listener)
+
+  /** `onAny` calls the listener with every event that the app emits. It returns a function that removes the listener. */
+  readonly onAny: Emitter['onAny'] = (listener) => this.#events.onAny(listener)
+
+  /** `once` resolves with the next event of that name. */
+  readonly once: Emitter['once'] = (name) => this.#events.once(name)
+
+  /** `flow` declares what happens to some events. */
+  flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
+    return this.#declare(checkedFlow(name, options))
+  }
+
+  /** `delivery` declares a flow that posts signed batches of events to the endpoints that want them, one at a time and in order. */
+  delivery(name: string, options: DeliveryOptions): this {
+    return this.#declare(this.#deliveries.flow(name, options))
+  }
+
+  /** `limit` declares a rate that flows and processes share. */
+  limit(name: string, options: LimitOptions): Limit {
+    if (this.#limits.has(name)) throw invalid(`there are two limits named ${JSON.stringify(name)}; keep the first.`)
+    const limit = createLimit(name, options, this.#limitDependencies)
+    this.#limits.set(name, limit)
+    return limit
+  }
+
+  /** `every` runs the handler by an interval (`'5m'`) or a cron expression. Each tick causes one run over all processes. */
+  every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
+    this.#schedules.push(createSchedule(name, when, parseTimeZone(name, options)))
+    const on = (event: FlowEvent): boolean => event.source === EVERY_SOURCE && event.type === name
+    const flow = checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
+    return this.#declare({ ...flow, isInternal: true })
+  }
+
+  /** `alert` declares a condition that notifies people when it has held for a while, and again when it is over. */
+  alert(name: string, options: AlertOptions & { readonly notify?: Handler }): this {
+    this.#alerting.declare(name, options)
+    return options.notify === undefined ? this : this.#declare(alertFlow(name, options.notify))
+  }
+
+  /** `publish` resolves once the events would survive a crash, with the result of each event. */
+  async publish(
+    event: EventInput | readonly EventInput[],
+    options: PublishOptions = {},
+  ): Promise<readonly PublishResult[]> {
+    if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
+    const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
+    await this.#storeHandle.store()
+    const { dedupeFor } = this.#settings
+    const { toEndpoint } = this.#deliveries
+    const parts = { publisher: this.#publisher, routes: this.#routeTable.routes, now: () => this.#now(), toEndpoint }
+    const outbox = getOutboxSchema(this.#storeHandle.address)
+    return publishEvents({ ...parts, dedupeFor, outbox }, list.map(withTrace), options)
+  }
+
+  /** `explain` returns where the events of a key are and what they wait for, in one sentence. */
+  async explain(flow: string, key: string): Promise<Explanation> {
+    assertArguments([flow, key], { flow: 'text', key: 'text' }, 'explain: ')
+    const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
+    const engine = this.#runtime?.worker
+    // A started process reads this every 20 s.
+    if (engine === undefined) await known.refresh()
+    return explain(
+      {
+        store,
+        flows: this.#flows,
+        isServed: (name) => (engine !== undefined && this.#flows.has(name)) || known.isServed(name),
+        findSlotWait: (run) => engine?.findSlotWait(run),
+        isProcessFull: () => engine?.isFull() === true,
+        claimError: (name) => engine?.claimError(name),
+        hasLingeringHandler: (lane) => engine?.hasLingeringHandler(lane) === true,
+      },
+      flow,
+      key,
+    )
+  }
+
+  /** `source` declares a source of requests. It verifies the sender of each request before anything is stored. */
+  source(name: string, source: Source, options: SourceOptions = {}): this {
+    if (this.#starting !== undefined) throw invalid(`source ${JSON.stringify(name)} must be declared before start.`)
+    this.#receiving.source(name, source, options)
+    return this
+  }
+
+  /** `route` adds a custom page or API beside the sources. A path that ends with * matches all paths below it. */
+  route(method: string, path: string, handle: RouteHandler): this {
+    this.#receiving.route(method, path, handle)
+    return this
+  }
+
+  /** `fetch` is a web-standard handler for the sources and routes, which any framework can mount. */
+  readonly fetch = (request: Request, context: FetchContext = {}): Promise<Response> =>
+    this.#receiving.fetch(request, context)
+
+  /** `listen` serves sources and routes. It resolves once the server accepts requests. */
+  listen(options: ListenOptions = {}): Promise<ListeningApp> {
+    if (this.#stopping !== undefined) return Promise.reject(new SluiceError('APP_STOPPED', 'The app was stopped.'))
+    return this.#receiving.listen(options)
+  }
+
+  /** `start` starts to work on due lanes. */
+  start(): Promise<void> {
+    if (this.#stopping !== undefined) return Promise.reject(new SluiceError('APP_STOPPED', 'The app was stopped.'))
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      this.#starting = undefined
+      throw error
+    })
+    return this.#starting
+  }
+
+  async #start(): Promise<void> {
+    const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
+    await known.announceServed()
+    await this.#deliveries.refresh()
+    const chores = [this.#stats.maintenanceTask, this.#deliveries.maintenanceTask(this.#settings)]
+    // The steps that can fail run before any work starts.
+    await resumeReplays(store, this.#publishReplayStep)
+    const working = new Runtime({
+      store,
+      registry: known,
+      ...this.#routeTable,
+      clock: this.#clock,
+      storeClock: this.#storeHandle.storeClock,
+      flows: this.#flows,
+      schedules: this.#schedules,
+      settings: this.#settings,
+      publisher: this.#publisher,
+      onPressure: (flow, level) => void this.#pressureLevels.set(flow, level),
+      emit: this.#events.emit,
+      log: this.#log.forRun,
+      onLag: this.#stats.recordLag,
+      tasks: [...this.#alerting.maintenanceTasks(store, this.#settings.process), ...chores],
+      minPollInterval: this.#test?.minPollInterval,
+    })
+    await working.start()
+    this.#runtime = working
+  }
+
+  static {
+    enterTest = (app, test) => app.#enterTest(test)
+  }
+
+  #enterTest(test: TestHooks): TestControls {
+    if (this.#storeHandle.isOpen) throw invalid('testApp needs an app that has not been used yet; create a new one.')
+    this.#test = test
+    this.#clock.swap(test.clock)
+    this.#storeHandle.address = test.store
+    this.#settings = { ...this.#settings, poll: test.minPollInterval, minWakeUpInterval: 0 }
+    return {
+      hasFlow: (name) => this.#flows.has(name),
+      crash: () => {
+        this.#runtime?.crash()
+        this.#runtime = undefined
+        this.#starting = undefined
+        this.#settings = { ...this.#settings, process: `${this.#settings.process}'` }
+      },
+    }
+  }
+
+  /** `stop` drains: it starts no runs, waits for the live ones, aborts them after `shutdownTimeout`, and gives back what it can. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #stop(): Promise<void> {
+    void this.#api?.then((api) => api.close())
+    // Neither a slow sender nor an unreachable store may keep the process alive.
+    await waitAtMost(this.#clock, this.#receiving.stop(), this.#settings.shutdownTimeout)
+    this.#log.close()
+    await this.#starting?.catch(() => {})
+    const working = this.#runtime
+    this.#runtime = undefined
+    await working?.stop()
+    await waitAtMost(this.#clock, closeLimits(this.#limitDependencies), this.#settings.abortTimeout)
+    await waitAtMost(this.#clock, this.#publisher.drained(), this.#settings.abortTimeout)
+    await this.#stats.stop()
+    await this.#deliveries.close(this.#settings.abortTimeout)
+    await this.#storeHandle.close(this.#settings.abortTimeout)
+  }
+
+  #declare(flow: Flow): this {
+    if (this.#starting !== undefined) throw invalid(`flow ${JSON.stringify(flow.name)} must be declared before start.`)
+    if (this.#flows.has(flow.name)) throw invalid(`there are two flows named ${JSON.stringify(flow.name)}; rename one.`)
+    const { run } = flow
+    const traced = (one: Run): unknown => this.#traces.traceRun(one, run as (one: Run) => unknown)
+    const watched = (one: never): unknown => (this.#test === undefined ? traced(one) : this.#test.watch(one, traced))
+    this.#flows.set(flow.name, { ...flow, run: watched })
+    return this
+  }
+
+  /** The flows and endpoints that route all events. The epoch is the older one of the two (L18). */
+  readonly #routeTable = {
+    routes: (): Routes => ({
+      flows: [...this.#flows.values()],
+      foreign: this.#storeHandle.loadedRegistry?.foreign ?? [],
+      pressureLevel: (flow) => this.#pressureLevels.get(flow) ?? 0,
+      measure: this.#routingTime.measure,
+    }),
+    routesEpoch: (): number => Math.min(this.#storeHandle.loadedRegistry?.epoch ?? 0, this.#deliveries.epoch),
+    refreshRoutes: async (): Promise<void> => {
+      await (await this.#storeHandle.registry()).refresh()
+      await this.#deliveries.refresh()
+    },
+  }
+
+  readonly #publishReplayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([createReplayStep(of)])
+
+  #now(): Millis {
+    return this.#storeHandle.storeClock.now()
+  }
+
+  /** Created on first use, because only some apps need it. */
+  async #adminApi(): Promise<Api> {
+    const { Api } = await import('../api/api.ts')
+    const { openMetrics: metricsAreOpen, isAdminOpen: isOpen } = this.#settings
+    const { emit } = this.#events
+    return new Api(this, {
+      keys: this.admin.keys,
+      store: this.#storeHandle.store,
+      clock: this.#clock,
+      isMetricsPublic: metricsAreOpen,
+      isOpen,
+      emit,
+    })
+  }
+}
+
+/** The hook through which `sluice/testing` replaces clock and store and observes runs. It works only before the app is used. */
+export const attachTest = (app: Sluice, test: TestHooks): TestControls => enterTest(app, test)
+
+const invalid = (what: string): SluiceError => new SluiceError('CONFIG_INVALID', what)

@@ -1,0 +1,335 @@
+// `Worker` runs claimed lanes, settles ended runs, and emits events for both.
+import { randomBytes } from 'node:crypto'
+import { ChurnMap } from '../churn-map.ts'
+import { waitAtMost, type Clock, type Millis } from '../clock.ts'
+import type { EventInput } from '../model/event-input.ts'
+import type { Flow } from '../model/flow.ts'
+import type { LaneId } from '../model/identity.ts'
+import type { AnyListener, RunPayload } from '../observe/emitter.ts'
+import type { Settings } from './options.ts'
+import { runAttempt, type AttemptResult, type AttemptDependencies, type AttemptPublication } from '../run/attempt.ts'
+import { Heartbeat, leaseMargin } from '../run/heartbeat.ts'
+import { LingeringHandlers } from '../run/lingering.ts'
+import { LiveRun } from '../run/live-run.ts'
+import { clearDeferral } from '../run/stored-state.ts'
+import type { RunLog } from '../observe/log/log.ts'
+import type { StoreClock } from '../dispatch/store-clock.ts'
+import type { SettledListener } from '../dispatch/settlements.ts'
+import { FailingClaims } from '../dispatch/failing-claims.ts'
+import { DispatchLoop } from '../dispatch/loop.ts'
+import { Permits } from '../dispatch/permits.ts'
+import type { Hint, LeasedRun, Settlement, Store } from '../store/contract/index.ts'
+import { emitWithFacts, type RunFacts } from '../observe/stats/run-facts.ts'
+import { emitRunEnd } from '../observe/run-ended.ts'
+
+export interface WorkerDependencies {
+  readonly store: Store
+  readonly clock: Clock
+  readonly storeClock: StoreClock
+  readonly process: string
+  readonly flows: readonly Flow[]
+  readonly emit: AnyListener
+  readonly log: (run: RunPayload) => RunLog
+  readonly routesEpoch: () => number
+  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => AttemptPublication
+  readonly settings: Settings
+}
+
+/** How long a run is deferred if the store returned none of its events. */
+const UNREADABLE_DELAY: Millis = 5_000
+const MAX_ENDED_KEPT = 20
+const MAX_CRASHED_EVENTS = 100
+const STILL_RUNNING = 'Its earlier handler has not returned in this process.'
+
+/** A class for the same reason as `HandledRun`. */
+class ActiveRun {
+  readonly live: LiveRun
+  /** Resolves when the run is settled. */
+  readonly settled: Promise<void>
+
+  constructor(live: LiveRun, over: Promise<void>) {
+    this.live = live
+    this.settled = over
+  }
+}
+
+export class Worker {
+  readonly #deps: WorkerDependencies
+  readonly #loop: DispatchLoop
+  readonly #failingClaims: FailingClaims
+  readonly #heartbeat: Heartbeat
+  readonly #permits: Permits
+  /** The runs by token, until they are settled. */
+  readonly #activeRuns = new ChurnMap<number, ActiveRun>()
+  /** The runs by lane, until the handler returns or its run ends. */
+  readonly #runsByLane = new ChurnMap<LaneId, LiveRun>()
+  readonly #lingering: LingeringHandlers
+  #failingSince: Millis | undefined
+  #unsubscribe: () => void = () => {}
+  readonly #attemptDependencies: AttemptDependencies
+  readonly #recentlyEnded: { readonly lease: LeasedRun; readonly at: Millis }[] = []
+
+  constructor(parts: WorkerDependencies) {
+    const { store, clock, process, flows, settings: numbers } = parts
+    const { lease, heartbeat, maxConcurrentRuns: runsAtOnce, poll } = numbers
+    this.#deps = parts
+    this.#lingering = new LingeringHandlers(parts.emit, (lane) => this.#runNow(lane))
+    this.#failingClaims = new FailingClaims({
+      raise: (alert) => parts.emit('alert.raised', alert),
+      clear: (alert) => parts.emit('alert.cleared', alert),
+    })
+    this.#permits = new Permits({ store, clock, process, lease })
+    this.#heartbeat = new Heartbeat({
+      store,
+      clock,
+      lease,
+      every: heartbeat,
+      beforeRenew: () =>
+        this.#permits.renew(
+          (flow) => this.isBusy(flow),
+          flows,
+          (flow) => this.#loop.roomFor(flow),
+        ),
+      mayRenew: (run) => this.#permits.outlastsRun(run.lease.flow),
+    })
+    this.#attemptDependencies = {
+      clock,
+      storeTime: () => parts.storeClock.now(),
+      snoozeLimit: numbers.snoozeLimit,
+      random: () => randomBytes(4).readUInt32LE() / 2 ** 32,
+      log: (run) => parts.log(toRunPayload(run.lease)),
+      commit: (run) => this.#heartbeat.commit(run),
+      readBodies: async (events) => (await store.readBodies({ events })).bodies,
+      preparePublication: parts.toPublish,
+    }
+    this.#loop = new DispatchLoop({
+      store,
+      clock,
+      process,
+      flows,
+      lease,
+      poll,
+      minWakeUpInterval: numbers.minWakeUpInterval,
+      storeClock: parts.storeClock,
+      permits: this.#permits,
+      failingClaims: this.#failingClaims,
+      maxConcurrentRuns: runsAtOnce,
+      routesEpoch: parts.routesEpoch,
+      startRun: (one, flow, until) => this.#startRun(one, flow, until),
+      toReleasedState: clearDeferral,
+      onCrashed: (run) => void this.#emitCrashedRun(run).catch((error: unknown) => this.#onStoreError(error)),
+      onStoreError: (error) => this.#onStoreError(error),
+    })
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#deps.store.listen((hint) => this.#onHint(hint))
+    this.#loop.start()
+  }
+
+  get live(): readonly LiveRun[] {
+    return Array.from(this.#activeRuns.values(), ({ live }) => live)
+  }
+
+  /** Returns what a run of this process waits for, and until when on the store's clock. */
+  findSlotWait(run: string): { readonly limit: string; readonly until: Millis } | undefined {
+    const waits = this.live.find(({ lease }) => lease.runId === run)?.longestWait
+    if (waits === undefined) return undefined
+    return {
+      limit: waits.limit,
+      until: this.#deps.storeClock.now() + Math.max(0, waits.until - this.#deps.clock.monotonic()),
+    }
+  }
+
+  /** Returns the runs that are live or ended within the last `ms` milliseconds. */
+  runsWithin(ms: Millis): readonly LeasedRun[] {
+    const since = this.#deps.clock.monotonic() - ms
+    const ended = this.#recentlyEnded.filter(({ at }) => at >= since).map(({ lease }) => lease)
+    return [...this.live.map(({ lease }) => lease), ...ended]
+  }
+
+  isBusy(flow: string): boolean {
+    return this.live.some((run) => run.lease.flow === flow)
+  }
+
+  /** Whether an earlier handler of the lane still works in this process although its run ended. */
+  hasLingeringHandler(lane: string): boolean {
+    return this.#lingering.has(lane)
+  }
+
+  isFull(): boolean {
+    return this.#loop.isFull()
+  }
+
+  /** Returns why this process cannot claim runs of the flow; undefined if it can. */
+  claimError(flow: string): string | undefined {
+    return this.#failingClaims.errorOf(flow)
+  }
+
+  /** L13: starts nothing, waits for runs for `shutdownTimeout`, aborts them, and gives back the ones that then return. */
+  async stop(grace: Millis): Promise<void> {
+    await waitAtMost(this.#deps.clock, this.#loop.stopClaiming(), this.#deps.settings.abortTimeout)
+    await this.#waitForRuns(grace)
+    for (const run of this.live) run.abort('stop')
+    await this.#waitForRuns(this.#deps.settings.abortTimeout)
+    this.#unsubscribe()
+    // A handler that has not returned by now may return later. Its result does not count and its lease is not renewed.
+    for (const run of this.live) this.#abandon(run)
+    // An unreachable store must not keep the process alive. Leases and permits expire by themselves.
+    await waitAtMost(this.#deps.clock, this.#loop.stop(), this.#deps.settings.abortTimeout)
+    const released = this.#permits.release(this.#deps.flows).catch(() => {})
+    await waitAtMost(this.#deps.clock, released, this.#deps.settings.abortTimeout)
+    this.#loop.abandon()
+  }
+
+  /** Leaves everything as it is: the runs become due again when their leases expire. */
+  crash(): void {
+    this.#unsubscribe()
+    this.#loop.abandon()
+    for (const run of this.live) this.#abandon(run)
+  }
+
+  #abandon(run: LiveRun): void {
+    this.#heartbeat.remove(run)
+    run.abort('lost')
+  }
+
+  /** Resolves when all runs have ended or the time is up. */
+  async #waitForRuns(most: Millis): Promise<void> {
+    const all = Array.from(this.#activeRuns.values(), ({ settled: over }) => over)
+    if (all.length > 0) await waitAtMost(this.#deps.clock, Promise.all(all), most)
+  }
+
+  #onHint(hint: Hint): void {
+    if (hint.kind === 'due') this.#loop.wakeUp(hint.flow)
+    else if (hint.kind === 'cancel') this.#heartbeat.checkCancelled(hint.token)
+  }
+
+  #startRun(lease: LeasedRun, flow: Flow, until: Millis): void {
+    const { clock, emit, settings: numbers } = this.#deps
+    const payload = toRunPayload(lease)
+    const when = { due: lease.due, late: Math.max(0, this.#deps.storeClock.now() - lease.due) }
+    emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
+    emit('run.claimed', { ...payload, ...when })
+    // The event loop was blocked for longer than a lease, and this process claims its own run before it noticed the loss.
+    const overtaken = this.#runsByLane.get(lease.lane)
+    overtaken?.abort('lost')
+    if (overtaken !== undefined || this.#lingering.has(lease.lane))
+      return this.#deferRun(lease, flow, this.#lingering.deferLane(lease), STILL_RUNNING)
+    const live = new LiveRun(lease, clock, until - leaseMargin(numbers.lease))
+    this.#heartbeat.add(live)
+    this.#runsByLane.set(lease.lane, live)
+    emitWithFacts(emit, 'run.started', payload, { lease, outcome: undefined })
+    const over = this.#run(live, flow).finally(() => this.#activeRuns.delete(lease.token))
+    this.#activeRuns.set(lease.token, new ActiveRun(live, over))
+  }
+
+  async #run(live: LiveRun, flow: Flow): Promise<void> {
+    const attempted = await this.#attempt(live, flow)
+    this.#runsByLane.delete(live.lease.lane)
+    this.#heartbeat.remove(live)
+    this.#recentlyEnded.push({ lease: live.lease, at: this.#deps.clock.monotonic() })
+    if (this.#recentlyEnded.length > MAX_ENDED_KEPT) this.#recentlyEnded.shift()
+    if (attempted === undefined)
+      return this.#deferRun(live.lease, flow, UNREADABLE_DELAY, 'Its events could not be read.')
+    if (attempted.handler !== undefined) this.#lingering.add(live.lease, attempted.handler)
+    await this.#settleRun(live, attempted)
+  }
+
+  /** Returns undefined if the attempt could not start. */
+  async #attempt(live: LiveRun, flow: Flow): Promise<AttemptResult | undefined> {
+    try {
+      return await runAttempt(live, flow, this.#attemptDependencies)
+    } catch (error) {
+      this.#onStoreError(error)
+      return undefined
+    }
+  }
+
+  async #settleRun(live: LiveRun, attempted: AttemptResult): Promise<void> {
+    const { emit, clock } = this.#deps
+    const payload = toRunPayload(live.lease)
+    if (attempted.kind === 'lost') {
+      this.#loop.forget(live.lease)
+      emit('run.lost', {
+        ...payload,
+        ms: clock.monotonic() - live.startedAt,
+        why: 'Its lease expired before it ended.',
+      })
+      return
+    }
+    await new Promise<void>((resolve) => {
+      const onSettled: SettledListener = (settled, unstored) => {
+        emitRunEnd({ ...attempted, lease: live.lease, payload, settled, emit })
+        if (settled === 'ok') attempted.onSettled(unstored)
+        resolve()
+      }
+      this.#loop.settle(live.lease, attempted.settle, onSettled, attempted.routesEpoch)
+    })
+  }
+
+  #runNow(lane: LaneId): void {
+    const call = { what: 'lanes', ids: [lane], act: { kind: 'run-now' } } as const
+    this.#deps.store.steer(call).catch((error: unknown) => this.#onStoreError(error))
+  }
+
+  #deferRun(lease: LeasedRun, flow: Flow, after: Millis, why: string): void {
+    const { emit } = this.#deps
+    const outcome = { kind: 'released', after, state64: clearDeferral(lease.stateBase64) } as const
+    const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: 0 } as const
+    const settle: Settlement = {
+      lane: lease.lane,
+      token: lease.token,
+      outcome,
+      attempt: undefined,
+      publish: [],
+      ...end,
+    }
+    this.#loop.settle(lease, settle, (settled) => {
+      if (settled === 'ok') emit('run.deferred', { ...toRunPayload(lease), ms: 0, after, why })
+    })
+  }
+
+  async #emitCrashedRun(id: string): Promise<void> {
+    const { item } = await this.#deps.store.get({ kind: 'dead', id })
+    if (item === undefined) return
+    const { flow, key, tenant, tries, lapses, events, lane } = item
+    const error = `Its process crashed or lost it ${lapses} times.`
+    const payload = { flow, key, tenant, run: id, attempt: tries + 1, events: events.length, ms: 0, error }
+    const outcome = { kind: 'dead', reason: item.reason, block: item.blocks } as const
+    const lease = {
+      lane,
+      flow,
+      tries,
+      lapses,
+      rank: 0,
+      isDeadLetter: false,
+      events: await this.#readEvents(events),
+    } as const
+    emitWithFacts(this.#deps.emit, 'run.dead', payload, { lease, outcome })
+  }
+
+  /** Used for stats only: it counts at most the first of very many, and none if the store does not answer. */
+  async #readEvents(ids: readonly string[]): Promise<RunFacts['lease']['events']> {
+    const { store } = this.#deps
+    const read = ids.slice(0, MAX_CRASHED_EVENTS).map((id) => store.get({ kind: 'events', id }))
+    const found = await Promise.all(read).catch(() => [])
+    return found.flatMap(({ item }) => item ?? [])
+  }
+
+  #onStoreError(error: unknown): void {
+    const { emit, clock } = this.#deps
+    if (error === undefined) {
+      if (this.#failingSince !== undefined) emit('store.found', { ms: clock.monotonic() - this.#failingSince })
+      this.#failingSince = undefined
+    } else if (this.#failingSince === undefined) {
+      this.#failingSince = clock.monotonic()
+      emit('store.lost', { error: error instanceof Error ? error.message : 'The store failed.' })
+    }
+  }
+}
+
+function toRunPayload(lease: LeasedRun): RunPayload {
+  const { flow, key, tenant, runId: run, tries, events } = lease
+  return { flow, key, tenant, run, attempt: tries + 1, events: events.length }
+}

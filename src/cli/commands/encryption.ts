@@ -1,0 +1,70 @@
+// `sluice encryption show` counts the encrypted documents by key; `sluice encryption rotate` encrypts all of them with the first key.
+import type { EncryptionState, RotationPage } from '../../admin/encryption.ts'
+import { callApi, callAndPrint, type Command, type CommandContext } from '../command.ts'
+import { EXIT, type ExitCode } from '../exit.ts'
+import { formatCount } from '../output.ts'
+import { reportFailure } from '../problem.ts'
+import { Progress } from '../progress.ts'
+
+const STATE_CALL = { method: 'GET', path: '/v1/encryption' } as const
+const ADD_KEY_FIX = 'Append the key that encrypted them to SLUICE_ENCRYPTION_KEY, after a comma.'
+
+export const encryptionCommands: readonly Command[] = [
+  {
+    name: 'encryption show',
+    description: 'count the encrypted documents by key',
+    run: (scene) =>
+      callAndPrint(scene, STATE_CALL, ({ key, documents, older, unreadable }: EncryptionState) => {
+        scene.output.fields([
+          ['key', key === '' ? 'none' : key],
+          ['documents', documents],
+          ['under an older key', older],
+          ['unreadable', unreadable.length],
+        ])
+        printUnreadable(scene, unreadable)
+      }),
+  },
+  {
+    name: 'encryption rotate',
+    description:
+      'encrypt everything with the first key of SLUICE_ENCRYPTION_KEY; a second call continues an interrupted one',
+    run: async (scene) => {
+      const before = await callApi(scene, STATE_CALL)
+      if (before.kind !== 'done') return reportFailure(scene.output, before)
+      return rotateAll(scene, (before.value as EncryptionState).documents)
+    },
+  },
+]
+
+async function rotateAll(scene: CommandContext, total: number): Promise<ExitCode> {
+  const { output: out, clock, signal } = scene
+  const progress = new Progress({ stream: out.stderr, clock, what: 'encryption rotate', total })
+  const sum = { looked: 0, resealed: 0, unreadable: [] as string[] }
+  for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+    const body = after === undefined ? {} : { after }
+    const result = await callApi(scene, { method: 'POST', path: '/v1/encryption/rotate', body })
+    if (result.kind !== 'done') return reportFailure(out, result)
+    const page = result.value as RotationPage
+    sum.looked += page.looked
+    sum.resealed += page.resealed
+    sum.unreadable.push(...page.unreadable)
+    after = page.next
+    progress.update(sum.looked)
+    if (signal.aborted && after !== undefined) {
+      out.note('The rotation was interrupted. Run the command again to continue.')
+      return EXIT.failed
+    }
+  }
+  progress.end()
+  if (out.asJson) out.printJson(sum)
+  else out.print(`${formatCount(sum.resealed, 'document')} of ${sum.looked} encrypted again with the first key.`)
+  printUnreadable(scene, sum.unreadable)
+  if (sum.unreadable.length > 0) return EXIT.failed
+  if (!out.asJson) out.note('Once every process has this key first, remove the older keys.')
+  return EXIT.done
+}
+
+function printUnreadable({ output: out }: CommandContext, unreadable: readonly string[]): void {
+  if (unreadable.length === 0 || out.asJson) return
+  out.note(`No available key decrypts ${unreadable.slice(0, 10).join(', ')}. ${ADD_KEY_FIX}`)
+}

@@ -1,0 +1,109 @@
+// `sluice endpoints`: actions on one endpoint, i.e. test, verify, enable, replay, and create a token.
+import { callApi, reportMisuse, callAndPrint, textOptions, YES_OPTION, type Command } from '../command.ts'
+import { EXIT } from '../exit.ts'
+import { confirmOrExit } from '../confirm.ts'
+import { formatCount, escapeText } from '../output.ts'
+import { reportFailure } from '../problem.ts'
+import { endpointPath } from './endpoints-paths.ts'
+
+interface TestResult {
+  readonly delivered: boolean
+  readonly status?: number
+  readonly ms: number
+  readonly answer?: string
+  readonly error: string
+}
+
+export const endpointActionCommands: readonly Command[] = [
+  {
+    name: 'endpoints test',
+    positionals: ['<id>'],
+    description: 'send a signed test event to one endpoint; exit code 1 if it was not delivered',
+    run: async (scene) => {
+      const asked = await callApi(scene, { method: 'POST', path: endpointPath(scene, 'test'), body: {} })
+      if (asked.kind !== 'done') return reportFailure(scene.output, asked)
+      const { delivered, status, ms, answer = '', error } = asked.value as TestResult
+      if (scene.output.asJson) scene.output.printJson(asked.value)
+      else
+        scene.output.print(
+          delivered ? `Delivered: ${status} after ${ms} ms.` : `Not delivered, after ${ms} ms: ${escapeText(error)}`,
+        )
+      if (!scene.output.asJson && answer !== '') scene.output.note(escapeText(answer))
+      return delivered ? EXIT.done : EXIT.failed
+    },
+  },
+  {
+    name: 'endpoints enable',
+    positionals: ['<id>'],
+    description: 'enable a disabled endpoint',
+    options: {
+      ...textOptions({ from: 'backlog: what waits is delivered; now: it is dropped, asks; required' }),
+      yes: YES_OPTION,
+    },
+    run: async (scene) => {
+      const from = scene.args.text('from')
+      if (from === undefined)
+        return reportMisuse(scene, 'Pass --from=backlog to deliver the waiting events, or --from=now to drop them.')
+      const no =
+        from === 'now' ? await confirmOrExit(scene, 'What waits for the endpoint is dropped. Go on?') : undefined
+      if (no !== undefined) return no
+      const call = { method: 'POST', path: endpointPath(scene, 'enable'), body: { from } } as const
+      return callAndPrint(scene, call, ({ dropped }: { readonly dropped: number }) =>
+        scene.output.print(from === 'now' ? `Done. ${formatCount(dropped, 'event')} dropped.` : 'Done.'),
+      )
+    },
+  },
+  {
+    name: 'endpoints prove',
+    positionals: ['<id>'],
+    description: 'ask an endpoint to prove its ownership; exit code 1 if it does not',
+    run: async (scene) => {
+      const asked = await callApi(scene, { method: 'POST', path: endpointPath(scene, 'prove'), body: {} })
+      if (asked.kind !== 'done') return reportFailure(scene.output, asked)
+      const { proofError } = asked.value as { readonly proofError?: string }
+      if (scene.output.asJson) scene.output.printJson(asked.value)
+      else
+        scene.output.print(
+          proofError === undefined
+            ? 'The endpoint is proven.'
+            : `The endpoint is not proven: ${escapeText(proofError)}`,
+        )
+      return proofError === undefined ? EXIT.done : EXIT.failed
+    },
+  },
+  {
+    name: 'endpoints replay',
+    positionals: ['<id>'],
+    description: 'retry the dead letters of an endpoint',
+    options: textOptions({ letter: 'one dead letter; all unless said' }),
+    run: (scene) => {
+      const call = { method: 'POST', path: endpointPath(scene, 'replay'), body: scene.args.texts(['letter']) } as const
+      return callAndPrint(scene, call, ({ count }: { readonly count: number }) =>
+        scene.output.print(`${formatCount(count, 'batch', 'batches')} will be retried.`),
+      )
+    },
+  },
+  {
+    name: 'endpoints token create',
+    positionals: ['<id>'],
+    description: 'create the token of an endpoint for its owner; shown once',
+    run: (scene) =>
+      callAndPrint(
+        scene,
+        { method: 'POST', path: endpointPath(scene, 'token'), body: {} },
+        ({ token }: { readonly token: string }) => {
+          scene.output.print(token)
+          scene.output.note('The token is not shown again. The old token has ended.')
+        },
+      ),
+  },
+  {
+    name: 'endpoints token revoke',
+    positionals: ['<id>'],
+    description: 'revoke the token of an endpoint',
+    run: (scene) =>
+      callAndPrint(scene, { method: 'DELETE', path: endpointPath(scene, 'token'), body: {} }, () =>
+        scene.output.print('Done.'),
+      ),
+  },
+]

@@ -1,0 +1,178 @@
+// `HistoryStore` stores the histories of endpoints. It collects notes in memory and writes them every two seconds, so
+// a POST needs no write of its own. A process that dies loses two seconds of stats, but no delivery.
+import type { Clock, Millis } from '../../clock.ts'
+import { isEncryptedText, type EncryptedTexts } from '../../crypto/encrypted-texts.ts'
+import { SluiceError } from '../../errors.ts'
+import { PURGED_TEXT } from '../../model/purged-texts.ts'
+import type { Doc, Store } from '../../store/contract/index.ts'
+import { mergeHistories, NO_HISTORY, addNotes, type PostHistory, type PostNote } from './history.ts'
+
+export interface HistoryStoreDependencies {
+  readonly store: () => Promise<Store>
+  readonly clock: Clock
+  /** Returns the endpoints of this list that were deleted. */
+  readonly gone: (ids: readonly string[]) => Promise<readonly string[]>
+  readonly texts: () => Promise<EncryptedTexts>
+}
+
+type HistoryChange = (texts: EncryptedTexts, answer: string, place: string) => string | Promise<string>
+
+const KIND = 'endpoint-history'
+const WRITE_DELAY: Millis = 2_000
+const PAGE = 500
+/** Many histories share a commit, but not so many that other writers wait for it. */
+const WRITE_BATCH = 50
+const TRIES = 5
+const MAX_NOTES = 500
+
+export class HistoryStore {
+  readonly #deps: HistoryStoreDependencies
+  /** Notes as they arrive. They are folded together later, because folding each note costs more than keeping it. */
+  readonly #notes = new Map<string, PostNote[]>()
+  readonly #unwritten = new Map<string, PostHistory>()
+  #cancel: (() => void) | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(deps: HistoryStoreDependencies) {
+    this.#deps = deps
+  }
+
+  note(id: string, note: PostNote): void {
+    const notes = this.#notes.get(id) ?? []
+    notes.push(note)
+    this.#notes.set(id, notes)
+    if (notes.length >= MAX_NOTES) this.#foldNotes(id, notes)
+    this.#cancel ??= this.#deps.clock.after(WRITE_DELAY, () => void this.flush())
+  }
+
+  /** `getAll` includes what this process has not written yet. */
+  async getAll(ids: readonly string[]): Promise<ReadonlyMap<string, PostHistory>> {
+    await this.flush()
+    const docs = await this.#read(ids)
+    const histories = ids.map(async (id): Promise<readonly [string, PostHistory]> => {
+      const doc = docs.get(id)
+      const written = doc === undefined ? NO_HISTORY : parseHistory(doc)
+      return [id, await this.#decrypted(id, mergeHistories(written, this.#unwritten.get(id) ?? NO_HISTORY))]
+    })
+    return new Map(await Promise.all(histories))
+  }
+
+  /**
+   * `forgetAnswers` removes the endpoint's responses to these runs, including responses that another process notes
+   * later.
+   */
+  async forgetAnswers(id: string, runs: readonly string[]): Promise<void> {
+    if (runs.length === 0) return
+    const purged: PostHistory = { ...NO_HISTORY, purged: runs }
+    this.#mergeUnwritten(id, purged)
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (await this.#tryToWrite([[id, purged]])) return
+    }
+    throw new SluiceError('CONFLICT', `Other processes keep changing the history of endpoint ${id}. Purge again.`)
+  }
+
+  async forget(id: string): Promise<void> {
+    this.#notes.delete(id)
+    this.#unwritten.delete(id)
+    const store = await this.#deps.store()
+    for (let tries = 0; tries < TRIES; tries++) {
+      const doc = (await this.#read([id])).get(id)
+      if (doc === undefined) return
+      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
+      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
+    }
+  }
+
+  /** `flush` never fails; what could not be written is kept for the next time. */
+  flush(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#writing = this.#writing.then(() => this.#writeAll()).catch(() => {})
+    return this.#writing
+  }
+
+  async #writeAll(): Promise<void> {
+    for (const [id, notes] of this.#notes) this.#foldNotes(id, notes)
+    const all = [...this.#unwritten]
+    this.#unwritten.clear()
+    let written = 0
+    try {
+      for (; written < all.length; written += WRITE_BATCH) await this.#write(all.slice(written, written + WRITE_BATCH))
+    } finally {
+      for (const [id, history] of all.slice(written)) this.#mergeUnwritten(id, history)
+    }
+  }
+
+  async #write(histories: readonly (readonly [id: string, PostHistory])[]): Promise<void> {
+    for (let tries = 0; tries < TRIES; tries++) if (await this.#tryToWrite(histories)) return
+    for (const [id, history] of histories) this.#mergeUnwritten(id, history)
+  }
+
+  /** Returns false if another process has written one of the histories meanwhile. */
+  async #tryToWrite(histories: readonly (readonly [id: string, PostHistory])[]): Promise<boolean> {
+    const store = await this.#deps.store()
+    const docs = await this.#read(histories.map(([id]) => id))
+    const bodies = histories.map(async ([id, history]) => {
+      const doc = docs.get(id)
+      const after = await this.#encrypted(
+        id,
+        mergeHistories(doc === undefined ? NO_HISTORY : parseHistory(doc), history),
+      )
+      return { kind: KIND, id, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(after)) }
+    })
+    const writes = await Promise.all(bodies)
+    if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind !== 'written') return false
+    await this.#forgetMissing(writes.filter(({ ifRev }) => ifRev === 0).map(({ id }) => id))
+    return true
+  }
+
+  #encrypted(id: string, history: PostHistory): Promise<PostHistory> {
+    return this.#changed(id, history, (texts, answer, place) =>
+      isEncryptedText(answer) || answer === PURGED_TEXT ? answer : texts.encrypt(answer, place),
+    )
+  }
+
+  #decrypted(id: string, history: PostHistory): Promise<PostHistory> {
+    return this.#changed(id, history, (texts, answer, place) => texts.decrypt(answer, place))
+  }
+
+  async #changed(id: string, history: PostHistory, change: HistoryChange): Promise<PostHistory> {
+    if (!history.attempts.some(({ confidential }) => confidential === true)) return history
+    const texts = await this.#deps.texts()
+    const attempts = history.attempts.map(async (attempt) => {
+      if (attempt.confidential !== true) return attempt
+      return { ...attempt, answer: await change(texts, attempt.answer, `answer of endpoint ${id}`) }
+    })
+    return { ...history, attempts: await Promise.all(attempts) }
+  }
+
+  /** `delete` forgets a history after it deletes the endpoint, so a history stored later is removed here. */
+  async #forgetMissing(begun: readonly string[]): Promise<void> {
+    if (begun.length === 0) return
+    for (const id of await this.#deps.gone(begun)) await this.forget(id)
+  }
+
+  #foldNotes(id: string, notes: readonly PostNote[]): void {
+    this.#notes.delete(id)
+    this.#mergeUnwritten(id, addNotes(NO_HISTORY, notes))
+  }
+
+  #mergeUnwritten(id: string, history: PostHistory): void {
+    this.#unwritten.set(id, mergeHistories(this.#unwritten.get(id) ?? NO_HISTORY, history))
+  }
+
+  async #read(ids: readonly string[]): Promise<ReadonlyMap<string, Doc>> {
+    const store = await this.#deps.store()
+    const docs = new Map<string, Doc>()
+    for (let from = 0; from < ids.length; from += PAGE) {
+      const some = ids.slice(from, from + PAGE)
+      const reply = await store.readDocs({ kind: KIND, ids: some, after: '', n: some.length })
+      for (const doc of reply.docs) docs.set(doc.id, doc)
+    }
+    return docs
+  }
+}
+
+function parseHistory(doc: Doc): PostHistory {
+  return JSON.parse(Buffer.from(doc.body).toString()) as PostHistory
+}

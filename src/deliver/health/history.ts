@@ -1,0 +1,148 @@
+// `PostHistory` describes how the POSTs to an endpoint went: stats per hour for a day, and the last attempts in full.
+// It has a bounded size, and notes can be added in any order. Pure.
+import type { Millis } from '../../clock.ts'
+import { PURGED_TEXT } from '../../model/purged-texts.ts'
+
+/** `PostNote` records one POST, or one failure of Sluice that prevented it. */
+export interface PostNote {
+  readonly run: string
+  /** Starts at 1, over all attempts of the run. */
+  readonly attempt: number
+  /** When the POST ended. */
+  readonly at: Millis
+  readonly ms: Millis
+  /** Undefined if there was no response. */
+  readonly status: number | undefined
+  readonly answer: string
+  /** Empty if the batch was delivered. */
+  readonly error: string
+  /** From the time of the oldest event of the batch until now. */
+  readonly latency: Millis
+  /** The batch is not retried. */
+  readonly isLast: boolean
+  /** Sluice's own failure. It is shown, but does not count against the endpoint. */
+  readonly isOurs?: boolean
+  /** The batch has encrypted events, which the response may echo. The response is therefore stored encrypted. */
+  readonly confidential?: boolean
+}
+
+export type PostAttempt = Omit<PostNote, 'latency' | 'isLast'>
+
+interface HourStats {
+  /** Hours since 1970. */
+  readonly hour: number
+  readonly delivered: number
+  readonly failed: number
+  /** Batches that became dead letters. */
+  readonly dead: number
+  /** Sums in milliseconds: `ms` of all POSTs, `latency` of the deliveries. */
+  readonly ms: Millis
+  readonly latency: Millis
+}
+
+export interface PostHistory {
+  readonly lastSuccess: Millis
+  /** The oldest hour first. */
+  readonly hours: readonly HourStats[]
+  readonly attempts: readonly PostAttempt[]
+  /** Runs with a purged event. The endpoint's responses to them are not kept. */
+  readonly purged?: readonly string[]
+}
+
+/** The stats of the last 24 hours. */
+export interface DayStats {
+  readonly delivered: number
+  readonly failed: number
+  readonly dead: number
+  readonly ms: Millis
+  readonly latency: Millis
+}
+
+export const NO_HISTORY: PostHistory = { lastSuccess: 0, hours: [], attempts: [] }
+
+const HOUR: Millis = 3_600_000
+const MAX_HOURS = 24
+const MAX_ATTEMPTS = 50
+const MAX_TEXT = 1_000
+const MAX_PURGED = 200
+
+/**
+ * `cleanText` shortens a text and removes terminal control sequences, because the text is shown to people and written
+ * often.
+ */
+export function cleanText(text: string): string {
+  return text.slice(0, MAX_TEXT).replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
+}
+
+/** `addNotes` takes the notes in the order in which they were made. It keeps the details of the last attempts only. */
+export function addNotes(history: PostHistory, notes: readonly PostNote[]): PostHistory {
+  const hours = new Map<number, HourStats>()
+  let lastSuccess = 0
+  for (const { at, ms, error, latency, isLast, ...more } of notes) {
+    if (more.isOurs === true) continue
+    const isGood = error === ''
+    const hour = Math.floor(at / HOUR)
+    const [delivered, failed, dead] = [isGood ? 1 : 0, isGood ? 0 : 1, isLast && !isGood ? 1 : 0]
+    const one = { hour, delivered, failed, dead, ms, latency: isGood ? Math.max(0, latency) : 0 }
+    hours.set(hour, addHours(one, hours.get(hour)))
+    if (isGood) lastSuccess = Math.max(lastSuccess, at)
+  }
+  const attempts = notes.slice(-MAX_ATTEMPTS).map(({ latency: _latency, isLast: _last, ...attempt }) => {
+    return { ...attempt, answer: cleanText(attempt.answer), error: cleanText(attempt.error) }
+  })
+  return mergeHistories(history, { lastSuccess, hours: [...hours.values()], attempts })
+}
+
+export function mergeHistories(one: PostHistory, other: PostHistory): PostHistory {
+  const hours = new Map<number, HourStats>()
+  for (const hour of [...one.hours, ...other.hours]) hours.set(hour.hour, addHours(hour, hours.get(hour.hour)))
+  const attempts = withoutRepeatedFailures([...one.attempts, ...other.attempts].toSorted((a, b) => a.at - b.at))
+  const purged = [...new Set([...(one.purged ?? []), ...(other.purged ?? [])])].slice(-MAX_PURGED)
+  return {
+    lastSuccess: Math.max(one.lastSuccess, other.lastSuccess),
+    hours: [...hours.values()].toSorted((a, b) => a.hour - b.hour).slice(-MAX_HOURS),
+    attempts: withoutPurged(attempts.slice(-MAX_ATTEMPTS), purged),
+    ...(purged.length > 0 && { purged }),
+  }
+}
+
+function withoutPurged(attempts: readonly PostAttempt[], purged: readonly string[]): readonly PostAttempt[] {
+  if (purged.length === 0) return attempts
+  const runs = new Set(purged)
+  return attempts.map((attempt) =>
+    runs.has(attempt.run) && attempt.answer !== '' ? { ...attempt, answer: PURGED_TEXT } : attempt,
+  )
+}
+
+/**
+ * Sluice's own failure recurs every few seconds until it is fixed and would displace all other attempts. Only the
+ * last one of each run is kept.
+ */
+function withoutRepeatedFailures(attempts: readonly PostAttempt[]): readonly PostAttempt[] {
+  const ours = new Map(attempts.filter(isOwnFailure).map((attempt) => [attempt.run, attempt]))
+  return ours.size === 0
+    ? attempts
+    : attempts.filter((attempt) => !isOwnFailure(attempt) || ours.get(attempt.run) === attempt)
+}
+
+export function isOwnFailure(attempt: PostAttempt): boolean {
+  return attempt.isOurs === true
+}
+
+export function sumLastDay({ hours }: PostHistory, now: Millis): DayStats {
+  const since = Math.floor(now / HOUR) - MAX_HOURS
+  return hours.filter(({ hour }) => hour > since).reduce(addHours, { hour: 0, ...NO_STATS })
+}
+
+const NO_STATS: DayStats = { delivered: 0, failed: 0, dead: 0, ms: 0, latency: 0 }
+
+function addHours(one: HourStats, other: DayStats = NO_STATS): HourStats {
+  return {
+    hour: one.hour,
+    delivered: one.delivered + other.delivered,
+    failed: one.failed + other.failed,
+    dead: one.dead + other.dead,
+    ms: one.ms + other.ms,
+    latency: one.latency + other.latency,
+  }
+}

@@ -1,0 +1,82 @@
+// `Deadlines` holds when to ask the store about each flow: at its first known deadline, or at once after a change.
+import { NEVER, type Millis } from '../clock.ts'
+
+interface FlowDeadline {
+  /** The first deadline; undefined if the flow has none. */
+  due: Millis | undefined
+  /** Whether something changed since the last call to the store. */
+  changed: boolean
+  /**
+   * The flow was due but returned no run: it is paused, bounded, or its lanes were claimed by others. The loop asks again at this
+   * time, or when something changes.
+   */
+  stuckUntil: Millis
+}
+
+export class Deadlines {
+  readonly #flows = new Map<string, FlowDeadline>()
+
+  constructor(flows: readonly string[]) {
+    for (const flow of flows) this.#flows.set(flow, { due: undefined, changed: true, stuckUntil: 0 })
+  }
+
+  markChanged(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { changed: true, stuckUntil: 0 })
+  }
+
+  /** `setDue` stores a deadline that was read without a claim. A stuck flow may be claimed again. */
+  setDue(flow: string, due: Millis | undefined): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { due, stuckUntil: 0 })
+  }
+
+  /** `recordReply` stores the deadline after a claim. `inVain` means that the claim returned no run. */
+  recordReply(flow: string, due: Millis | undefined, inVain: boolean, now: Millis): void {
+    const state = this.#flows.get(flow)
+    const stuck = inVain && due !== undefined && due <= now
+    if (state !== undefined) Object.assign(state, { due, stuckUntil: stuck ? NEVER : 0 })
+  }
+
+  hasPassed(flow: string, now: Millis): boolean {
+    const due = this.#flows.get(flow)?.due
+    return due !== undefined && due <= now
+  }
+
+  /** `markStuck` postpones claims of the flow until `until` or until something changes. */
+  markStuck(flow: string, until: Millis): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, { changed: false, stuckUntil: until })
+  }
+
+  isStuck(flow: string): boolean {
+    return (this.#flows.get(flow)?.stuckUntil ?? 0) > 0
+  }
+
+  markAsked(flow: string): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) state.changed = false
+  }
+
+  isChanged(flow: string): boolean {
+    return this.#flows.get(flow)?.changed === true
+  }
+
+  /** `isDue` returns whether the loop should ask the store about the flow now. */
+  isDue(flow: string, now: Millis): boolean {
+    const state = this.#flows.get(flow)
+    if (state === undefined) return false
+    return state.changed || nextAskAt(state) <= now
+  }
+
+  /** `next` returns the first time at which any of the flows is due without a change. */
+  next(flows: readonly string[]): Millis | undefined {
+    const next = Math.min(...flows.map((flow) => nextAskAt(this.#flows.get(flow))))
+    return next < NEVER ? next : undefined
+  }
+}
+
+function nextAskAt(state: FlowDeadline | undefined): Millis {
+  if (state === undefined) return NEVER
+  return state.stuckUntil > 0 ? state.stuckUntil : (state.due ?? NEVER)
+}

@@ -1,0 +1,239 @@
+// `FlowOptions` are the options of a flow. `createFlow` checks them when the app is built and rejects unknown, contradictory and ignored
+// options with a message that names the option and the fix.
+import { NEVER, type Millis } from '../clock.ts'
+import { DEFAULTS } from '../defaults.ts'
+import { SluiceError } from '../errors.ts'
+import { isPace, withPace, type Pace } from '../limit/pace.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import type { Flow } from '../model/flow.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { WindowParameters } from '../model/place.ts'
+import { backoff, delayWithRetryAfter, type RetryOptions } from './backoff.ts'
+import { createMatcher } from './globs.ts'
+import { resolveWindow, createWindow, createEventWindow, type WindowOptions, type WindowShorthands } from './window.ts'
+
+type OptionalKey = string | null | undefined
+
+/** The window of one event. `maxEvents`, `maxBytes` and an adaptive `quiet` belong to the flow and not to one event. */
+type EventWindow = Omit<WindowOptions, 'quiet' | 'maxEvents' | 'maxBytes'> & { readonly quiet?: Duration }
+
+export interface FlowOptions<Run> extends WindowShorthands {
+  /** Globs over `source/type`, or a predicate. */
+  readonly on: string | readonly string[] | ((event: FlowEvent) => boolean)
+  /** Returns the key of the lane; without a key the flow skips the event. Default: each event has a lane of its own. */
+  readonly key?: (event: FlowEvent) => OptionalKey | readonly OptionalKey[]
+  /** The general form of a window, or a function that returns the window of one event. */
+  readonly window?: WindowOptions | ((event: FlowEvent) => EventWindow)
+  /** Which waiting events a run takes; the others end as superseded. */
+  readonly take?: 'all' | 'first' | 'last'
+  /** Tenants take turns, however many lanes each has ready. */
+  readonly share?: 'tenant'
+  /** The maximum number of concurrent runs over all processes; with `share`, per tenant. */
+  readonly concurrency?: number
+  /** The limit of which each run takes a slot before its handler is called, or a function that returns it. */
+  readonly pace?: Pace<Run>
+  /** Whether events that arrive during a run wait for their window, only wait for its end, or cancel it. */
+  readonly whileRunning?: 'window' | 'requeue' | 'cancel'
+  readonly retry?: RetryOptions
+  /** Whether a lane continues after a dead letter or waits until it is resolved. */
+  readonly onDead?: 'continue' | 'block'
+  readonly timeout?: Duration
+  /** How long the records of finished runs are kept. */
+  readonly keep?: Duration
+  /** When a tenant has more open windows than this, its oldest one is due at once. */
+  readonly maxLanesPerTenant?: number
+  readonly run: (run: Run) => unknown
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
+  'on',
+  'key',
+  'window',
+  'debounce',
+  'batch',
+  'take',
+  'share',
+  'concurrency',
+  'pace',
+  'whileRunning',
+  'retry',
+  'onDead',
+  'timeout',
+  'keep',
+  'maxLanesPerTenant',
+  'run',
+])
+
+export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
+  const refuse = (what: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `flow(${JSON.stringify(name)}): ${what}`)
+  }
+  if (typeof name !== 'string' || !/^[\w][\w./:-]{0,127}$/u.test(name)) {
+    refuse('the name must have 1 to 128 letters, digits and . / : _ -, and start with a letter, a digit or _.')
+  }
+  if (typeof given !== 'object' || given === null) {
+    refuse("the options must be an object, e.g. { on: '**', run: () => {} }.")
+  }
+  assertKnownOptions(given, OPTIONS, `flow(${JSON.stringify(name)}).`)
+  const resolved = resolveWindow(given, `flow(${JSON.stringify(name)})`)
+  const options: FlowOptions<Run> = resolved === undefined ? given : { ...given, window: resolved }
+  if (typeof options.run !== 'function') refuse('run must be a function, the handler of the flow.')
+  if (options.key !== undefined && typeof options.key !== 'function') {
+    refuse(`key must be a function of the event; got ${JSON.stringify(options.key)}.`)
+  }
+  if (options.pace !== undefined && !isPace(options.pace)) {
+    refuse('pace must be a limit from app.limit() or limit.per(), or a function of the run that returns one.')
+  }
+  if (options.key === undefined) assertNoKeyOptions(options, refuse)
+  if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
+    refuse('maxLanesPerTenant bounds open windows, and the flow has none. Remove it, or add debounce, batch or window.')
+  }
+  const { take = 'all', whileRunning = 'window', onDead = 'continue' } = options
+  const { timeout = DEFAULTS.timeout, keep = DEFAULTS.keepCompleted } = options
+  const choices = {
+    take: assertOneOf(take, ['all', 'first', 'last'], 'take', refuse),
+    whileRunning: assertOneOf(whileRunning, ['window', 'requeue', 'cancel'], 'whileRunning', refuse),
+    onDead: assertOneOf(onDead, ['continue', 'block'], 'onDead', refuse),
+    share: options.share === undefined ? undefined : assertOneOf(options.share, ['tenant'], 'share', refuse),
+  }
+  const { key } = options
+  const retries = backoff(options.retry, `${name}.retry`)
+  return {
+    name,
+    ...toSelection(name, options),
+    ...toWindows(name, options),
+    ...choices,
+    selectKeys: key === undefined ? undefined : (event) => assertSynchronous(key(event), 'key'),
+    concurrency: parseCount(options.concurrency, 'concurrency', refuse),
+    timeout: assertPositive(parseDuration(timeout, `${name}.timeout`), 'timeout', refuse),
+    retryDelay: ({ failures, random: chance, requestedDelay: asked = 0 }) => {
+      const delay = retries.delay(failures, chance)
+      return delay === undefined ? undefined : delayWithRetryAfter(delay, asked)
+    },
+    maxAttempts: retries.tries,
+    retention: parseDuration(keep, `${name}.keep`),
+    maxLanesPerTenant: parseCount(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
+    isInternal: false,
+    isDelivery: false,
+    run: withPace(options.run, options.pace),
+  }
+}
+
+type Refuse = (what: string) => never
+
+/** Without `key`, no event joins another one's lane, so options about joining events are rejected. */
+function assertNoKeyOptions(options: FlowOptions<never>, refuse: Refuse): void {
+  const ignored = (['take', 'whileRunning', 'onDead'] as const).find((option) => options[option] !== undefined)
+  if (ignored !== undefined)
+    refuse(`${ignored} has no effect without key, because each event has a lane of its own. Remove it, or add key.`)
+  if (typeof options.window !== 'object' || options.window === null) return
+  for (const option of ['maxEvents', 'maxBytes', 'leading'] as const) {
+    if (options.window[option] !== undefined) {
+      refuse(
+        `window.${option} has no effect without key, because each event has a lane of its own. Remove it, or add key.`,
+      )
+    }
+  }
+}
+
+/** Routing is synchronous (L2a), so a promise is an error. Its own rejection is ignored. */
+function assertSynchronous<T>(answer: T, option: 'on' | 'key' | 'window'): T {
+  if (typeof answer !== 'object' || answer === null) return answer
+  const late = (Array.isArray(answer) ? (answer as readonly unknown[]) : [answer]).filter(isPromise)
+  if (late.length === 0) return answer
+  for (const one of late) Promise.resolve(one).catch(() => {})
+  throw new TypeError(`${option} must be synchronous and do no I/O; it returned a promise.`)
+}
+
+function isPromise(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+function assertOneOf<T extends string>(value: T, known: readonly T[], option: string, refuse: Refuse): T {
+  return known.includes(value)
+    ? value
+    : refuse(`${option} must be ${known.map((one) => `'${one}'`).join(' or ')}; got ${JSON.stringify(value)}.`)
+}
+
+function assertPositive(value: Millis, option: string, refuse: Refuse): Millis {
+  return value > 0 ? value : refuse(`${option} must be above 0; got ${value}.`)
+}
+
+function parseCount(value: number | undefined, option: string, refuse: Refuse): number {
+  if (value === undefined) return Infinity
+  return Number.isInteger(value) && value >= 1
+    ? value
+    : refuse(`${option} must be a whole number of at least 1; got ${value}.`)
+}
+
+function toSelection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'matches' | 'globs'> {
+  if (typeof on === 'function') return { matches: (event) => assertSynchronous(on(event), 'on'), globs: undefined }
+  const globs = typeof on === 'string' ? [on] : on
+  if (!Array.isArray(globs)) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `flow(${JSON.stringify(name)}): on must be a glob, a list of globs or a function.`,
+    )
+  }
+  return { matches: createMatcher(globs, `${name}.on`), globs }
+}
+
+type FlowWindows = Pick<Flow, 'computeWindow' | 'maxEvents' | 'maxBytes' | 'rememberFor' | 'adaptiveBaseQuiet'>
+
+function toWindows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' | 'key'>): FlowWindows {
+  const { maxEvents, maxBytes } = DEFAULTS
+  const { window: options } = flowOptions
+  if (typeof options === 'function') {
+    const of = (event: FlowEvent, level: number): WindowParameters => {
+      const given = assertSynchronous(options(event), 'window')
+      assertNoFlowWindowOptions(given, `${name}.window`, flowOptions.key !== undefined)
+      return createEventWindow(given, `${name}.window`).numbers(level)
+    }
+    return { computeWindow: of, maxEvents, maxBytes, rememberFor: longestLeadingKeep(of), adaptiveBaseQuiet: undefined }
+  }
+  const checked = createWindow(options, `${name}.window`)
+  const numbers = checked.numbers(0)
+  if (options?.jitter !== undefined && options.quiet === undefined) {
+    throw new SluiceError('CONFIG_INVALID', `${name}.window.jitter has no effect without quiet; remove it.`)
+  }
+  const adaptive = typeof options?.quiet === 'object'
+  return {
+    computeWindow: (_event, level) => checked.numbers(level),
+    maxEvents: numbers.maxEvents,
+    maxBytes: numbers.maxBytes,
+    rememberFor: () => leadingKeep(numbers),
+    adaptiveBaseQuiet: adaptive ? numbers.quiet : undefined,
+  }
+}
+
+/** `assertNoFlowWindowOptions` rejects options that hold for the whole flow and not for one event. */
+function assertNoFlowWindowOptions(given: WindowOptions | undefined, option: string, hasKey: boolean): void {
+  const refuse = (name: string, why: string): never => {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${option} must not return ${name}: ${why}. Omit it, or use an object as window.`,
+    )
+  }
+  if (typeof given?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
+  for (const name of ['maxEvents', 'maxBytes'] as const) {
+    if (given?.[name] !== undefined) refuse(name, 'what a run takes is the same for all events of a flow')
+  }
+  if (given?.leading === true && !hasKey) refuse('leading', 'it has no effect without key')
+  if (given?.jitter !== undefined && given.quiet === undefined) refuse('jitter', 'it has no effect without quiet')
+}
+
+/** The user's function has returned a window for these events before. */
+function longestLeadingKeep(of: Flow['computeWindow']): Flow['rememberFor'] {
+  return (events) => {
+    try {
+      return Math.max(0, ...events.map((event) => leadingKeep(of(event, 0))))
+    } catch {
+      return 0
+    }
+  }
+}
+
+function leadingKeep(numbers: WindowParameters): Millis {
+  return numbers.leading ? Math.min(numbers.quiet, NEVER) : 0
+}

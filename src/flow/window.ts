@@ -1,0 +1,182 @@
+// These functions turn the window options of a flow into the numbers that are stored with each event (L3, L22).
+import type { Millis } from '../clock.ts'
+import { DEFAULTS } from '../defaults.ts'
+import { SluiceError } from '../errors.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { WindowParameters } from '../model/place.ts'
+import { computeAdaptiveQuiet } from '../model/pressure.ts'
+
+export interface WindowOptions {
+  /** The quiet period before the lane is due. A range makes it grow under pressure. */
+  readonly quiet?: Duration | { readonly from: Duration; readonly to: Duration }
+  /** The time from the first event until the lane is due. */
+  readonly every?: Duration
+  /** The longest time an event waits for its window (default 10 × quiet). An unbounded window must set Infinity. */
+  readonly max?: Duration
+  readonly maxEvents?: number
+  readonly maxBytes?: number
+  /** From 0 to 1; spreads `quiet` and never `max`. */
+  readonly jitter?: number
+  /** Whether the first event after a quiet period is due at once. */
+  readonly leading?: boolean
+}
+
+/** `debounce` and `batch` are shorthands of `window`. A flow uses at most one of the three. */
+export interface WindowShorthands {
+  /** Waits until the lane has been quiet for this long, but not longer than `max` (10 × `quiet` by default). */
+  readonly debounce?: Duration | DebounceOptions
+  /** Collects events for this long from the first one. */
+  readonly batch?: Duration | BatchOptions
+}
+
+type CapOption = 'maxEvents' | 'maxBytes'
+type DebounceOptions = Required<Pick<WindowOptions, 'quiet'>> &
+  Pick<WindowOptions, 'max' | 'leading' | 'jitter' | CapOption>
+type BatchOptions = Required<Pick<WindowOptions, 'every'>> & Pick<WindowOptions, CapOption>
+
+/** `resolveWindow` returns the window for `debounce` or `batch`; undefined if the flow uses neither. */
+export function resolveWindow(
+  options: WindowShorthands & { window?: unknown },
+  where: string,
+): WindowOptions | undefined {
+  const used = (['window', 'debounce', 'batch'] as const).filter((option) => options[option] !== undefined)
+  if (used.length > 1) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${where} must have one of window, debounce and batch; got ${used.join(' and ')}.`,
+    )
+  }
+  const { debounce, batch } = options
+  if (debounce !== undefined) return expandShorthand({ debounce }, 'quiet', where)
+  if (batch !== undefined) return expandShorthand({ batch }, 'every', where)
+  return undefined
+}
+
+/** A duration is the option itself. An object must have it, because without it there is no window. */
+function expandShorthand(
+  option: Readonly<Record<string, unknown>>,
+  needed: 'quiet' | 'every',
+  where: string,
+): WindowOptions {
+  const [[name, value] = ['', undefined]] = Object.entries(option)
+  if (typeof value === 'string' || typeof value === 'number') return { [needed]: value }
+  if (typeof value === 'object' && value !== null && needed in value) return value
+  const example = needed === 'quiet' ? "{ quiet: '10s', max: '1m' }" : "{ every: '60s', maxEvents: 100 }"
+  const got = JSON.stringify(value) ?? typeof value
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${where}.${name} must be a duration or an object like ${example}; got ${got}.`,
+  )
+}
+
+interface Range {
+  readonly from: Millis
+  readonly to: Millis
+}
+
+/** A checked window. `numbers` returns its durations at a pressure from 0 to 1. */
+export interface Window {
+  readonly max: Millis
+  numbers(level: number): WindowParameters
+}
+
+/** Checks the window when the app is built and rejects contradictions. */
+export function createWindow(options: WindowOptions = {}, flow = 'window'): Window {
+  const quiet = parseQuiet(options, flow)
+  const max = parseMax(options, quiet, flow)
+  if (quiet.to > max && options.every === undefined) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.max must be at least its quiet (${quiet.to} ms); got ${max} ms.`)
+  }
+  return toWindow(options, quiet, max, flow)
+}
+
+/** Resolves the window of one event. It does not throw for a `max` below `quiet`; that `max` then counts as both. */
+export function createEventWindow(options: WindowOptions = {}, flow = 'window'): Window {
+  const quiet = parseQuiet(options, flow)
+  const max = parseMax(options, quiet, flow)
+  const held = options.every === undefined ? { from: Math.min(quiet.from, max), to: Math.min(quiet.to, max) } : quiet
+  return toWindow(options, held, max, flow)
+}
+
+const OPTIONS: ReadonlySet<string> = new Set<keyof WindowOptions>([
+  'quiet',
+  'every',
+  'max',
+  'maxEvents',
+  'maxBytes',
+  'jitter',
+  'leading',
+])
+
+function assertWindowOptions(options: unknown, flow: string): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new SluiceError(
+      'CONFIG_INVALID',
+      `${flow} must be an object like { quiet: '10s' }; got ${JSON.stringify(options)}.`,
+    )
+  }
+  assertKnownOptions(options, OPTIONS, `${flow}.`)
+}
+
+function toWindow(options: WindowOptions, quiet: Range, max: Millis, flow: string): Window {
+  const maxEvents = assertAtLeast(1, options.maxEvents ?? DEFAULTS.maxEvents, `${flow}.maxEvents`)
+  if (!Number.isInteger(maxEvents) && maxEvents < Infinity) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.maxEvents must be a whole number; got ${maxEvents}.`)
+  }
+  const maxBytes = assertAtLeast(1, options.maxBytes ?? DEFAULTS.maxBytes, `${flow}.maxBytes`)
+  const jitter = assertAtLeast(0, options.jitter ?? 0, `${flow}.jitter`)
+  if (jitter > 1) throw new SluiceError('CONFIG_INVALID', `${flow}.jitter must be from 0 to 1; got ${jitter}.`)
+  const leading = options.leading ?? false
+  if (leading && options.quiet === undefined) {
+    throw new SluiceError('CONFIG_INVALID', `${flow}.leading has no effect without quiet. Remove it, or add quiet.`)
+  }
+  const fixed = { max, maxEvents, maxBytes, jitter, leading }
+  return {
+    max,
+    numbers: (level) => ({
+      ...fixed,
+      quiet: quiet.from === quiet.to ? quiet.from : computeAdaptiveQuiet(quiet, level),
+    }),
+  }
+}
+
+function parseQuiet(options: WindowOptions, flow: string): Range {
+  assertWindowOptions(options, flow)
+  const { quiet, every } = options
+  if (quiet !== undefined && every !== undefined) {
+    throw new SluiceError('CONFIG_INVALID', `${flow} must have quiet or every; got both.`)
+  }
+  if (every !== undefined) return { from: Infinity, to: Infinity }
+  if (quiet === undefined) return { from: 0, to: 0 }
+  if (typeof quiet !== 'object')
+    return { from: parseDuration(quiet, `${flow}.quiet`), to: parseDuration(quiet, `${flow}.quiet`) }
+  const range = {
+    from: parseDuration(quiet.from, `${flow}.quiet.from`),
+    to: parseDuration(quiet.to, `${flow}.quiet.to`),
+  }
+  if (range.from > 0 && range.from <= range.to) return range
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${flow}.quiet must rise from a value above 0; got ${range.from} ms to ${range.to} ms.`,
+  )
+}
+
+function parseMax({ every, max }: WindowOptions, quiet: Range, flow: string): Millis {
+  if (every !== undefined) {
+    if (max !== undefined)
+      throw new SluiceError('CONFIG_INVALID', `${flow} must not have both every and max, because every is its own max.`)
+    return parseDuration(every, `${flow}.every`)
+  }
+  if (max !== undefined) return parseDuration(max, `${flow}.max`)
+  if (quiet.to < Infinity) return quiet.to * DEFAULTS.maxQuietFactor
+  throw new SluiceError(
+    'CONFIG_INVALID',
+    `${flow}.quiet must be finite unless max is set. Set max or every to bound the wait.`,
+  )
+}
+
+function assertAtLeast(least: number, value: number, option: string): number {
+  if (value >= least) return value
+  throw new SluiceError('CONFIG_INVALID', `${option} must be at least ${least}; got ${value}.`)
+}

@@ -1,0 +1,74 @@
+// `IdleConnections` finds connections without an active request, the longest idle first. A connection is idle from the
+// moment it is accepted: a sender that has not finished its TLS handshake or its headers has no request yet.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export class IdleConnections {
+  /** In the order in which they became idle. */
+  readonly #idle = new Set<Socket>()
+  readonly #leave = new WeakMap<Socket, () => void>()
+  /** The number of active requests: a sender may send the next one before the first has its response. */
+  readonly #requests = new Map<Socket, number>()
+  /** The accepted socket of each connection, by `connectionId`. With TLS, requests come from another socket that
+      wraps it. */
+  readonly #accepted = new Map<string, Socket>()
+
+  /** `follow` must come after all other listeners of the server, because one of them replaces its predecessors. */
+  follow(server: Server): void {
+    server.on('secureConnection', (socket: Socket) => this.#onSecured(socket))
+    server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+      this.#onRequest(socket)
+      response.once('close', () => this.#onResponse(socket))
+    })
+  }
+
+  /** `leave` is called when the connection is closed to make room, before its `close` event. */
+  track(socket: Socket, leave: () => void): void {
+    this.#leave.set(socket, leave)
+    const end = connectionId(socket)
+    this.#idle.add(socket)
+    this.#accepted.set(end, socket)
+    socket.once('close', () => {
+      this.#idle.delete(socket)
+      this.#requests.delete(socket)
+      if (this.#accepted.get(end) === socket) this.#accepted.delete(end)
+    })
+  }
+
+  /** `closeLongest` returns false if no connection is idle. */
+  closeLongest(): boolean {
+    for (const socket of this.#idle) {
+      this.#idle.delete(socket)
+      if (socket.destroyed) continue
+      this.#leave.get(socket)?.()
+      socket.destroy()
+      return true
+    }
+    return false
+  }
+
+  #onSecured(socket: Socket): void {
+    const accepted = this.#accepted.get(connectionId(socket))
+    // The connection was closed meanwhile, and so was the socket that wraps it.
+    if (accepted === undefined) return
+    this.#idle.delete(accepted)
+    this.track(socket, () => this.#leave.get(accepted)?.())
+  }
+
+  #onRequest(socket: Socket): void {
+    this.#idle.delete(socket)
+    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1)
+  }
+
+  #onResponse(socket: Socket): void {
+    const left = (this.#requests.get(socket) ?? 0) - 1
+    if (left > 0) return void this.#requests.set(socket, left)
+    this.#requests.delete(socket)
+    if (!socket.destroyed) this.#idle.add(socket)
+  }
+}
+
+/** `connectionId` is the same for the two sockets of one TLS connection. */
+function connectionId({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`
+}

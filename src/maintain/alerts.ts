@@ -1,0 +1,157 @@
+// `createAlertTask` checks the alert rules of an app. One process checks each rule, chosen by a permit of the store (L20), with one permit
+// per rule, because during a deploy not every process has every rule. It publishes each raise and clear once, as an event for any flow.
+import type { Millis } from '../clock.ts'
+import {
+  CLEAR_ALERT,
+  advanceAlert,
+  type AlertStats,
+  type AlertRecord,
+  type AlertRule,
+  type AlertState,
+} from '../model/alert.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import type { Doc, Store } from '../store/contract/index.ts'
+import type { MaintenanceTask } from './maintenance.ts'
+
+export interface AlertTaskDependencies {
+  readonly store: Store
+  readonly process: string
+  readonly rules: readonly AlertRule[]
+  readonly readFigures: () => Promise<AlertStats>
+  /** Publishing the same dedupe id again changes nothing. */
+  readonly publish: (event: AlertEvent) => Promise<unknown>
+  readonly emit: AnyListener
+}
+
+interface AlertEvent {
+  readonly type: 'alert.raised' | 'alert.cleared'
+  readonly source: 'sluice'
+  readonly subject: string
+  readonly dedupeId: string
+  readonly data: { readonly alert: string; readonly text: string; readonly since: Millis }
+}
+
+export const ALERT_DOC = 'alert'
+
+const CHECK_EVERY: Millis = 10_000
+/** After this time, another process takes over the rules of a dead one. */
+const LEASE: Millis = 30_000
+/** The record of a raised alert is rewritten this often, so that other processes see that its rule still exists. */
+const REWRITE_EVERY: Millis = 3 * 60_000
+
+/** `createAlertTask` returns undefined if the app has no rules. */
+export function createAlertTask(deps: AlertTaskDependencies): MaintenanceTask | undefined {
+  const { store, process, rules, readFigures: figures } = deps
+  if (rules.length === 0) return undefined
+  const kept = new Map<string, Millis>()
+  return {
+    name: 'alerts',
+    isPrompt: true,
+    async run() {
+      const wants = rules.map(({ name }) => ({ name: `sluice.alert/${name}`, want: 1, max: 1 }))
+      const { granted } = await store.leasePermits({ process, lease: LEASE, requests: wants })
+      const ours = rules.filter((_, at) => (granted[at] ?? 0) > 0)
+      if (ours.length === 0) return CHECK_EVERY
+      const seen = await figures()
+      const ids = ours.map(({ name }) => name)
+      const { docs } = await store.readDocs({ kind: ALERT_DOC, ids, after: '', n: ids.length })
+      const known = new Map(docs.map((doc) => [doc.id, doc]))
+      for (const rule of ours)
+        await checkAlert(deps, rule, { figures: seen, doc: known.get(rule.name), writtenAt: kept })
+      return CHECK_EVERY
+    },
+  }
+}
+
+interface AlertCheck {
+  readonly figures: AlertStats
+  readonly doc: Doc | undefined
+  /** When this process last wrote each record. */
+  readonly writtenAt: Map<string, Millis>
+}
+
+async function checkAlert(
+  deps: AlertTaskDependencies,
+  rule: AlertRule,
+  { figures: seen, doc, writtenAt: kept }: AlertCheck,
+): Promise<void> {
+  const { broken: wasBroken, ...before }: AlertRecord = doc === undefined ? CLEAR_ALERT : parseAlertRecord(doc)
+  const { text, broken } = evaluateRule(rule, seen)
+  announceBroken(deps, rule.name, wasBroken, broken)
+  // A condition that throws leaves the state unchanged: a raised alert stays raised and no other one is raised.
+  const { state, change } =
+    broken === undefined
+      ? advanceAlert(before, { now: seen.now, text, for: rule.for })
+      : { state: before, change: undefined }
+  // The event is published before the record is written. If the process dies in between, the next one publishes it again under the
+  // same dedupe id, which changes nothing.
+  const of = change === 'cleared' ? before : state
+  if (change !== undefined && isAnnounced(of)) await announce(deps, rule.name, change, of)
+  const record: AlertRecord = broken === undefined ? state : { ...state, broken }
+  const isSame = JSON.stringify(record) === JSON.stringify(doc === undefined ? CLEAR_ALERT : parseAlertRecord(doc))
+  const isKept = state.kind === 'clear' || seen.now - (kept.get(rule.name) ?? 0) < REWRITE_EVERY
+  if (isSame && isKept) return
+  kept.set(rule.name, seen.now)
+  const writes = [{ kind: ALERT_DOC, id: rule.name, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(record)) }]
+  // On a conflict, another process was faster and has published the same change.
+  await deps.store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
+}
+
+type AnnouncedState = Extract<AlertState, { readonly text: string }>
+
+/** `isAnnounced` returns whether the alert has been raised and not cleared. */
+export function isAnnounced(state: AlertState): state is AnnouncedState {
+  return state.kind === 'raised' || state.kind === 'easing'
+}
+
+async function announce(
+  deps: AlertTaskDependencies,
+  name: string,
+  change: 'raised' | 'cleared',
+  of: AnnouncedState,
+): Promise<void> {
+  const event = createAlertEvent(name, change, of)
+  await deps.publish(event)
+  deps.emit(event.type, { alert: name, text: of.text })
+}
+
+export function createAlertEvent(
+  name: string,
+  change: 'raised' | 'cleared',
+  { since, text }: AnnouncedState,
+): AlertEvent {
+  const type = `alert.${change}` as const
+  const dedupeId = `${type}:${name}@${since}`
+  return { type, source: 'sluice', subject: name, dedupeId, data: { alert: name, text, since } }
+}
+
+/** `announceBroken` emits an alert when a condition starts or stops throwing, and not at every check. */
+function announceBroken(
+  { emit }: AlertTaskDependencies,
+  name: string,
+  was: string | undefined,
+  is: string | undefined,
+): void {
+  const alert = `broken:${name}`
+  if (was === undefined && is !== undefined) emit('alert.raised', { alert, text: `Its condition threw: ${is}` })
+  if (was !== undefined && is === undefined) emit('alert.cleared', { alert, text: 'Its condition no longer throws.' })
+}
+
+/** `evaluateRule` returns the text of a true condition, or no text. A condition that throws does not stop the other rules. */
+function evaluateRule(
+  { name, when }: AlertRule,
+  seen: AlertStats,
+): { readonly text?: string | undefined; readonly broken?: string } {
+  try {
+    const answer: unknown = when(seen)
+    return {
+      text: answer === true ? `${name} holds.` : typeof answer === 'string' && answer !== '' ? answer : undefined,
+    }
+  } catch (error) {
+    return { broken: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+export function parseAlertRecord(doc: Doc): AlertRecord {
+  return JSON.parse(Buffer.from(doc.body).toString()) as AlertRecord
+}

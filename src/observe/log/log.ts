@@ -1,0 +1,143 @@
+// The structured log: one entry per event of the emitter, without payloads and recognised secrets.
+import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import type { Clock } from '../../clock.ts'
+import type { Emitter, EventName } from '../emitter.ts'
+import { createFieldRedactor, type FieldRedactor, type LogFields } from './fields.ts'
+import { EVENT_LOG_LEVELS } from './levels.ts'
+import { createPrettyWriter } from './lines.ts'
+import { RepeatedRefusals } from './repeated-refusals.ts'
+import { redact } from './redact.ts'
+
+export interface LogOptions {
+  /** The default is 'info', or the level of your own logger. */
+  readonly level?: 'silent' | 'error' | 'warn' | 'info' | 'debug' | 'trace'
+  /** Rejected together with your own logger, which has its own format. */
+  readonly format?: 'json' | 'pretty-lines'
+  /** The default is standard output. Your own logger writes its own time; the engine's time is then in `at`. */
+  readonly destination?: NodeJS.WritableStream | Logger
+  /** More fields to hide: names at any depth, or paths from the top (`user.email`). */
+  readonly redact?: readonly string[]
+}
+
+/** The redactor of each logger, so that the run logs of a logger hide the same fields. */
+const redactors = new WeakMap<Logger, FieldRedactor>()
+
+/** `createEventLog` writes the events of `emitter` for as long as the emitter lives. */
+export function createEventLog(
+  emitter: Emitter,
+  options: LogOptions,
+  clock: Clock,
+  refusals: RepeatedRefusals = new RepeatedRefusals(clock),
+): Logger {
+  const clean = createFieldRedactor(options.redact)
+  const own = isLogger(options.destination) ? options.destination : undefined
+  const logger = own === undefined ? createLogger(options, clock) : createChildLogger(own, options)
+  redactors.set(logger, clean)
+  const write = (name: EventName, what: LogFields): void => {
+    const level = EVENT_LOG_LEVELS[name]
+    if (!logger.isLevelEnabled(level)) return
+    const fields = clean(what)
+    logger[level](own === undefined ? fields : { ...fields, at: clock.now() }, name)
+  }
+  refusals.onOmitted(({ name, fields, repeated }) => write(name, { ...fields, repeated }))
+  emitter.onAny((name, what) => {
+    if (logger.isLevelEnabled(EVENT_LOG_LEVELS[name]) && refusals.shouldWrite(name, what))
+      write(name, what as unknown as LogFields)
+  })
+  return logger
+}
+
+function isLogger(destination: LogOptions['destination']): destination is Logger {
+  return destination !== undefined && 'isLevelEnabled' in destination
+}
+
+function createChildLogger(own: Logger, { level }: LogOptions): Logger {
+  return own.child({}, level === undefined ? {} : { level })
+}
+
+function createLogger(options: LogOptions, clock: Clock): Logger {
+  const settings: LoggerOptions = {
+    level: options.level ?? 'info',
+    // Log collectors already know the process and the host.
+    base: null,
+    timestamp: () => `,"time":${clock.now()}`,
+  }
+  return pino(settings, createStream(options))
+}
+
+function createStream({ destination, format }: LogOptions): DestinationStream {
+  const out = destination === undefined || isLogger(destination) ? process.stdout : destination
+  const stream = { write: (line: string) => void out.write(line) }
+  return format === 'pretty-lines' ? createPrettyWriter(stream) : stream
+}
+
+export interface RunIdentity {
+  readonly flow: string
+  readonly key: string
+  readonly run: string
+  readonly attempt: number
+}
+
+type LogMethod = (message: string, fields?: LogFields) => void
+
+/** `RunLog` is the log that a handler writes to. Each entry names its run. */
+export interface RunLog {
+  readonly debug: LogMethod
+  readonly info: LogMethod
+  readonly warn: LogMethod
+  readonly error: LogMethod
+}
+
+export function createRunLog(logger: Logger, { flow, key, run, attempt }: RunIdentity): RunLog {
+  const clean = redactors.get(logger) ?? DEFAULT_REDACTOR
+  // The child logger is created on first use: most runs write nothing, and creating one costs as much as writing a
+  // line.
+  let made: Logger | undefined
+  const say =
+    (level: keyof RunLog): LogMethod =>
+    (message, fields = {}) => {
+      if (!logger.isLevelEnabled(level)) return
+      const child = (made ??= logger.child(clean({ flow, key, run, attempt })))
+      // Plain JavaScript may pass any value, and a log call must not throw.
+      const text = typeof message === 'string' ? message : String(message)
+      child[level](renameReserved(clean(fields)), redact(text))
+    }
+  return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
+}
+
+const DEFAULT_REDACTOR = createFieldRedactor()
+
+/** The logger writes these names itself. A second field of the same name would replace the first for most readers. */
+const RESERVED_FIELDS: ReadonlySet<string> = new Set([
+  'level',
+  'time',
+  'msg',
+  'pid',
+  'hostname',
+  'flow',
+  'key',
+  'run',
+  'attempt',
+])
+
+function renameReserved(fields: LogFields): LogFields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [RESERVED_FIELDS.has(name) ? `${name}_` : name, value]),
+  )
+}
+
+const SILENT_LOG: RunLog = { debug() {}, info() {}, warn() {}, error() {} }
+
+export interface AppLog {
+  /** Returns the log that the handler of a run writes to. */
+  readonly forRun: (run: RunIdentity) => RunLog
+  /** Writes the remaining entries when the app stops. */
+  readonly close: () => void
+}
+
+export function createAppLog(emitter: Emitter, options: LogOptions | false, clock: Clock): AppLog {
+  if (options === false) return { forRun: () => SILENT_LOG, close() {} }
+  const refusals = new RepeatedRefusals(clock)
+  const logger = createEventLog(emitter, options, clock, refusals)
+  return { forRun: (run) => createRunLog(logger, run), close: () => refusals.end() }
+}

@@ -1,0 +1,49 @@
+// Emits how a run ended: as the store settled it, not as the handler intended it.
+import type { Millis } from '../clock.ts'
+import type { RunOutcome } from '../model/settle.ts'
+import type { LeasedRun, Settlement, SettleResult } from '../store/contract/index.ts'
+import type { AnyListener, EventMap, RunPayload } from './emitter.ts'
+import { emitWithFacts } from './stats/run-facts.ts'
+
+export interface RunEnd {
+  readonly lease: LeasedRun
+  readonly payload: RunPayload
+  readonly settle: Settlement
+  readonly settled: SettleResult
+  readonly verdict: { readonly outcome: RunOutcome; readonly error: string | undefined; readonly why?: string }
+  readonly ms: Millis
+  readonly counts: Readonly<Record<string, number>>
+  readonly emit: AnyListener
+}
+
+type EndingName = 'done' | 'dropped' | 'snoozed' | 'deferred' | 'retry' | 'dead' | 'cancelled' | 'partial'
+
+export function emitRunEnd({ lease, payload: told, settled, verdict, ms, counts, emit }: RunEnd): void {
+  const ended = { ...told, ms }
+  if (settled !== 'ok') {
+    const why = settled === 'purged' ? 'Its events were purged.' : 'Its lease ended before the store heard of its end.'
+    return emit('run.lost', { ...ended, why })
+  }
+  const { outcome } = verdict
+  const error = verdict.error ?? ''
+  const tell = <E extends EndingName>(how: E, what: EventMap[`run.${E}`]): void =>
+    emitWithFacts(emit, `run.${how}`, what, { lease, outcome })
+  switch (outcome.kind) {
+    case 'done':
+      return tell('done', { ...ended, counts })
+    case 'dropped':
+      return tell('dropped', { ...ended, reason: outcome.reason })
+    case 'snoozed':
+      return tell('snoozed', { ...ended, after: outcome.after })
+    case 'released':
+      return tell('deferred', { ...ended, after: outcome.after, why: verdict.why ?? '' })
+    case 'retry':
+      return tell('retry', { ...ended, error, after: outcome.after })
+    case 'dead':
+      return tell('dead', { ...ended, error })
+    case 'cancelled':
+      return tell('cancelled', ended)
+    case 'partial':
+      return tell('partial', { ...ended, error, failed: outcome.retry.length + outcome.dead.length })
+  }
+}

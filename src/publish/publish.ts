@@ -1,0 +1,70 @@
+// `publishEvents` implements `publish`: one event or many, now or later, to all flows or some, alone or in a
+// transaction.
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import type { EventInput, PublishResult } from '../model/event-input.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import { parseTargetFlows, assertSourceNotReserved } from './reserved-sources.ts'
+import { writeToOutbox, type Transaction } from './outbox.ts'
+import type { Publisher } from './publisher.ts'
+import type { Routes } from './route.ts'
+
+export interface PublishOptions {
+  /** The earliest time of publication. */
+  readonly at?: Date | Millis
+  /** Only these flows, or this one endpoint, whether or not they match the event. */
+  readonly to?: string | readonly string[]
+  /** A client of `pg` in your transaction: the events are published if and only if it commits. Needs a PostgreSQL
+      store. */
+  readonly tx?: Transaction
+}
+
+const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at', 'to', 'tx'])
+
+export interface PublishDependencies {
+  readonly publisher: Publisher
+  readonly routes: () => Routes
+  readonly now: () => Millis
+  readonly dedupeFor: Millis
+  readonly toEndpoint: (id: string, events: readonly EventInput[]) => Promise<EndpointEvents>
+  /** The schema of the outbox; undefined for stores without one. */
+  readonly outbox: string | undefined
+}
+
+export interface EndpointEvents {
+  readonly events: readonly EventInput[]
+  /** The deliveries of the app. */
+  readonly flows: ReadonlySet<string>
+}
+
+export async function publishEvents(
+  parts: PublishDependencies,
+  given: readonly EventInput[],
+  options: PublishOptions,
+): Promise<readonly PublishResult[]> {
+  assertKnownOptions(options, PUBLISH_OPTIONS, 'publish: ')
+  const { at, to, tx } = options
+  assertSourceNotReserved(given)
+  const { publisher, now, dedupeFor, outbox } = parts
+  const { events, flows } = await resolveTargets(parts, given, to)
+  if (tx !== undefined) {
+    if (at !== undefined)
+      throw new SluiceError('CONFIG_INVALID', 'publish: at cannot be given with tx; nothing was stored.')
+    if (outbox === undefined) {
+      throw new SluiceError('CONFIG_INVALID', 'publish: tx needs a PostgreSQL store; nothing was stored.')
+    }
+    return writeToOutbox(tx, events, { schema: outbox, to: flows, now: now(), dedupeFor })
+  }
+  if (at === undefined) return publisher.publish(events, flows)
+  return publisher.publishAt(events, at instanceof Date ? at.getTime() : at, flows)
+}
+
+async function resolveTargets(
+  { routes, toEndpoint }: PublishDependencies,
+  events: readonly EventInput[],
+  to: PublishOptions['to'],
+): Promise<{ readonly events: readonly EventInput[]; readonly flows: ReadonlySet<string> | undefined }> {
+  if (to === undefined) return { events, flows: undefined }
+  const isEndpoint = typeof to === 'string' && to.startsWith('ep_') && !routes().flows.some(({ name }) => name === to)
+  return isEndpoint ? toEndpoint(to, events) : { events, flows: parseTargetFlows(to, routes()) }
+}

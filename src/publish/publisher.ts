@@ -1,0 +1,165 @@
+// `Publisher` creates, routes and stores the events that code publishes, and returns the result of each (L2, L10, L18).
+import type { Millis } from '../clock.ts'
+import type { EventInput, PublishResult } from '../model/event-input.ts'
+import { FlowEvent } from '../model/flow-event.ts'
+import type { AnyListener } from '../observe/emitter.ts'
+import type { AppendResult, UnstoredPublish, EventToStore, Placement, Store } from '../store/contract/index.ts'
+import { targetFlowsOf, wrapDelayed } from './delayed.ts'
+import { assertSourceNotReserved } from './reserved-sources.ts'
+import { Intake } from './intake.ts'
+import { createEvent, type RoutableEvent } from '../model/new-event.ts'
+import { route, type Routes } from './route.ts'
+import { emitUntaken } from './untaken.ts'
+
+export interface PublisherDependencies {
+  readonly store: () => Promise<Store>
+  readonly routes: () => Routes
+  /** The epoch of `routes` (L18). */
+  readonly routesEpoch: () => number
+  /** Reads the routes again after another process changed them. */
+  readonly refreshRoutes: () => Promise<void>
+  readonly now: () => Millis
+  readonly dedupeFor: Millis
+  readonly emit: AnyListener
+}
+
+export interface RunPublication {
+  readonly events: readonly EventToStore[]
+  /** The epoch of the routes that were used. */
+  readonly routesEpoch: number
+  /** Called once the settlement is stored, with the events that were not stored, by their index in the list. */
+  readonly onSettled: (keptOut: readonly Pick<UnstoredPublish, 'publish' | 'result'>[]) => void
+}
+
+/** If the routes change this often in a row, something is wrong with them. */
+const MAX_ROUTE_TRIES = 5
+
+/** The list of one call is one commit. */
+const UNBOUNDED = { maxEvents: Infinity, maxBytes: Infinity, maxSlice: Infinity } as const
+
+interface AddressedEvent extends RoutableEvent {
+  /** Only to these flows; undefined for every matching flow. */
+  readonly to?: ReadonlySet<string>
+}
+
+const STORED: AppendResult = { kind: 'stored' }
+
+export class Publisher {
+  readonly #deps: PublisherDependencies
+  /** Events published at the same time share a commit. The buffer is unbounded because callers wait for the result. */
+  readonly #intake = new Intake({ store: (events) => this.store(events), ...UNBOUNDED })
+
+  constructor(parts: PublisherDependencies) {
+    this.#deps = parts
+  }
+
+  /** `to` restricts the flows. */
+  async publish(inputs: readonly EventInput[], to?: ReadonlySet<string>): Promise<readonly PublishResult[]> {
+    const naming = { now: this.#deps.now(), dedupeFor: this.#deps.dedupeFor }
+    const named = inputs.map((input) => createEvent(input, naming))
+    const events = to === undefined ? named : named.map((event) => ({ ...event, to }))
+    return this.#intake.take(events) ?? this.store(events)
+  }
+
+  /** `drained` resolves when all published events are stored or rejected. */
+  drained(): Promise<void> {
+    return this.#intake.drained()
+  }
+
+  /** `publishAt` publishes at `at`, not earlier. It returns the ids that the events will have then, not those of
+      their wrappers. */
+  async publishAt(
+    inputs: readonly EventInput[],
+    at: Millis,
+    to?: ReadonlySet<string>,
+  ): Promise<readonly PublishResult[]> {
+    const now = this.#deps.now()
+    const waiting = inputs.map((input) => wrapDelayed(input, at, now, to))
+    const published = await this.publish(waiting)
+    const store = await this.#deps.store()
+    const inside = async (id: string): Promise<string> => {
+      const { item } = await store.get({ kind: 'events', id })
+      return item === undefined || item.subject === '' ? id : item.subject
+    }
+    return Promise.all(
+      published.map(async ({ id, kind, of }, n) => ({
+        id: waiting[n]?.subject ?? id,
+        kind,
+        of: of === undefined ? undefined : await inside(of),
+      })),
+    )
+  }
+
+  async store(events: readonly AddressedEvent[]): Promise<readonly PublishResult[]> {
+    const store = await this.#deps.store()
+    for (let tries = 1; ; tries++) {
+      const routes = this.#deps.routes()
+      const routed = events.map((event) => routeAddressed(event, routes))
+      const { results } = await store.append({ routes: this.#deps.routesEpoch(), events: routed })
+      if (results.some(({ kind }) => kind === 'routes-old') && tries < MAX_ROUTE_TRIES) {
+        await this.#deps.refreshRoutes()
+        continue
+      }
+      return routed.map((event, at) => this.#emitResult(event, results[at]))
+    }
+  }
+
+  /** `prepareForRun` prepares events that a settlement stores. Their dedupe ids derive from the run, so that a
+      repeated attempt stores nothing twice (L2b). */
+  prepareForRun(inputs: readonly EventInput[], run: string, from: number): RunPublication {
+    assertSourceNotReserved(inputs)
+    const naming = { now: this.#deps.now(), dedupeFor: this.#deps.dedupeFor }
+    const [epoch, routes] = [this.#deps.routesEpoch(), this.#deps.routes()]
+    const routed = inputs.map((input, n) => {
+      const named = createEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
+      return routeEvent(named, routes, targetFlowsOf(input))
+    })
+    const onSettled: RunPublication['onSettled'] = (keptOut) => {
+      const results = new Map(keptOut.map(({ publish, result }) => [publish, result]))
+      for (const [n, event] of routed.entries()) this.#emitResult(event, results.get(n) ?? STORED)
+    }
+    return { events: routed, routesEpoch: epoch, onSettled }
+  }
+
+  #emitResult(event: EventToStore, result: AppendResult = { kind: 'routes-old' }): PublishResult {
+    const { emit } = this.#deps
+    const named = { event: event.id, source: event.source, type: event.type }
+    switch (result.kind) {
+      case 'stored':
+        emit('event.received', { ...named, lanes: event.placements.length, flows: uniqueFlows(event.placements) })
+        emitUntaken(event, { ...event, lanes: event.placements }, emit)
+        for (const { flow, reason, error } of event.unrouted) emit('event.unrouted', { ...named, flow, reason, error })
+        return { id: event.id, kind: 'stored', of: undefined }
+      case 'repeated':
+        return { id: event.id, kind: 'repeated', of: event.id }
+      case 'duplicate':
+      case 'conflict':
+        emit(`event.${result.kind}`, { ...named, of: result.of })
+        return { id: event.id, kind: result.kind, of: result.of }
+      case 'refused':
+        emit('event.refused', { ...named, field: result.field, fix: result.fix })
+        return { id: event.id, kind: 'refused', of: undefined }
+      case 'routes-old':
+        emit('event.refused', { ...named, field: 'routes', fix: 'the routes change faster than events can be routed' })
+        return { id: event.id, kind: 'refused', of: undefined }
+    }
+  }
+}
+
+/** Usually there is one flow. */
+function uniqueFlows(places: readonly Placement[]): readonly string[] {
+  const flows = places.map(({ flow }) => flow)
+  return flows.length < 2 ? flows : [...new Set(flows)]
+}
+
+function routeEvent(event: RoutableEvent, routes: Routes, to: ReadonlySet<string> | undefined): EventToStore {
+  const { places, marks, skips } = route(new FlowEvent(event), routes, to)
+  return { ...event, placements: places, unrouted: marks, skips }
+}
+
+/** Most events are for every matching flow; those are not copied. */
+function routeAddressed(addressed: AddressedEvent, routes: Routes): EventToStore {
+  if (addressed.to === undefined) return routeEvent(addressed, routes, undefined)
+  const { to, ...event } = addressed
+  return routeEvent(event, routes, to)
+}

@@ -1,0 +1,147 @@
+// `route` decides where an event goes: for each matching flow, a placement in each of its lanes, or a record of why not
+// yet (L2, L2a, L11).
+import { OWN_SOURCES } from '../model/event.ts'
+import { findKeyFault, laneId, keylessLaneId } from '../model/identity.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import { NOT_SERVED_HERE, type Flow } from '../model/flow.ts'
+import type { WindowParameters } from '../model/place.ts'
+import { NO_SKIPS, type Skip } from '../model/routing.ts'
+import type { UnroutedFlow, Placement } from '../store/contract/index.ts'
+
+export interface Routes {
+  readonly flows: readonly Flow[]
+  /** The known flows of other processes: whether one matches an event, not where it places it. */
+  readonly foreign: readonly { readonly name: string; wants(event: FlowEvent): boolean }[]
+  /** The pressure on a flow, from 0 to 1 (L22). */
+  pressureLevel(flow: string): number
+  /** Measures the time of a flow's `on`, `key` and `window` (L2a). */
+  measure<T>(flow: string, call: () => T): T
+}
+
+export interface RouteResult {
+  readonly places: readonly Placement[]
+  readonly marks: readonly UnroutedFlow[]
+  /** The flows that match the event and found no key in it. */
+  readonly skips: readonly Skip[]
+}
+
+/** Beyond this, an event gets its placements later, not while its sender waits (L2). */
+const MAX_LANES = 100
+
+type FlowRoute =
+  | { readonly kind: 'places'; readonly places: readonly Placement[] }
+  | { readonly kind: 'mark'; readonly mark: UnroutedFlow }
+  | { readonly kind: 'skipped' }
+  | { readonly kind: 'unwanted' }
+
+/** `to` restricts the flows. */
+export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>): RouteResult {
+  const places: Placement[] = []
+  const marks: UnroutedFlow[] = []
+  let skips = NO_SKIPS
+  for (const flow of routes.flows) {
+    if (isReservedSource(event) !== flow.isInternal || (to !== undefined && !to.has(flow.name))) continue
+    const routed = placementsIn(flow, event, routes, to !== undefined)
+    if (routed.kind === 'mark') marks.push(routed.mark)
+    else if (routed.kind === 'skipped') skips = [...skips, createNoKeySkip(flow)]
+    else if (routed.kind === 'places') {
+      if (places.length + routed.places.length > MAX_LANES) {
+        marks.push({ flow: flow.name, reason: 'fan-out', error: `${routed.places.length} lanes` })
+      } else places.push(...routed.places)
+    }
+  }
+  if (!isReservedSource(event)) {
+    const error = to === undefined ? 'This process does not serve it.' : NOT_SERVED_HERE
+    for (const name of findForeignFlows(event, routes, to)) marks.push({ flow: name, reason: 'unknown-flow', error })
+  }
+  return { places, marks, skips }
+}
+
+/** `createNoKeySkip` returns the skip of a flow that found no key in an event. */
+export function createNoKeySkip({ name }: Pick<Flow, 'name'>): Skip {
+  return { flow: name, reason: 'no-key' }
+}
+
+/** `findForeignFlows` returns the flows that this process does not serve. A flow that the sender named and that is
+    gone by now still counts. */
+function findForeignFlows(event: FlowEvent, routes: Routes, to: ReadonlySet<string> | undefined): readonly string[] {
+  if (to !== undefined) return [...to].filter((name) => !routes.flows.some((flow) => flow.name === name))
+  return routes.foreign.filter((flow) => flow.wants(event)).map((flow) => flow.name)
+}
+
+export function isReservedSource(event: { readonly source?: string }): boolean {
+  return event.source?.startsWith(OWN_SOURCES) === true
+}
+
+/** `placementsIn` returns all placements in one flow, however many. With `named`, the sender chose the flow, and its
+    `on` is not called. */
+export function placementsIn(flow: Flow, event: FlowEvent, routes: Routes, named = false): FlowRoute {
+  return routes.measure(flow.name, () => routeToFlow(flow, event, routes.pressureLevel(flow.name), named))
+}
+
+function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean): FlowRoute {
+  try {
+    if (!named && !flow.matches(event)) return { kind: 'unwanted' }
+  } catch (error) {
+    return keyFailed(flow, `${ON_THREW}: ${textOf(error)}`)
+  }
+  try {
+    const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
+    const common = { flow: flow.name, group, cancel: flow.whileRunning === 'cancel' }
+    const window = flow.computeWindow(event, level)
+    if (flow.selectKeys === undefined) {
+      return { kind: 'places', places: [createPlacement(keylessLaneId(flow.name, event.id), event.id, common, window)] }
+    }
+    const keys = parseKeys(flow.selectKeys(event))
+    if (keys.length === 0) return { kind: 'skipped' }
+    return { kind: 'places', places: keys.map((key) => createPlacement(laneId(flow.name, key), key, common, window)) }
+  } catch (error) {
+    return keyFailed(flow, textOf(error))
+  }
+}
+
+/** The prefix of an error thrown by `on`: whether the flow matches is unknown, so `on` is called again later. */
+export const ON_THREW = 'on threw'
+
+function keyFailed(flow: Flow, error: string): FlowRoute {
+  return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: error.slice(0, 2_000) } }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Lanes without a tenant form their own group. */
+const NO_TENANT = '-'
+
+type PlacementFields = Pick<Placement, 'flow' | 'group' | 'cancel'>
+
+function createPlacement(
+  lane: string,
+  key: string,
+  { flow, group, cancel }: PlacementFields,
+  window: WindowParameters,
+): Placement {
+  const { quiet, max, maxEvents, maxBytes, jitter, leading } = window
+  return { lane, flow, key, group, cancel, quiet, max, maxEvents, maxBytes, jitter, leading }
+}
+
+/** `parseKeys` treats `undefined`, `null` and `[]` as no key, and `''` as a key. Equal keys collapse into one (L11). */
+function parseKeys(found: unknown): readonly string[] {
+  const list = Array.isArray(found) ? (found as readonly unknown[]) : [found]
+  const keys = new Set<string>()
+  for (const key of list) {
+    if (key === undefined || key === null) continue
+    if (typeof key !== 'string')
+      throw new TypeError(`key must return a text or a list of texts; got ${describeKind(key)}.`)
+    const fault = findKeyFault(key)
+    if (fault !== undefined)
+      throw new TypeError(`key must return well-formed text of up to 16 KB; got a text that is ${fault}.`)
+    keys.add(key)
+  }
+  return [...keys]
+}
+
+function describeKind(value: unknown): string {
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

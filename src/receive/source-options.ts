@@ -1,0 +1,135 @@
+// `createDeclaredSource` merges the options of the app with the defaults of the scheme, and checks them before the
+// source accepts requests.
+import type { Millis } from '../clock.ts'
+import { DEFAULTS } from '../defaults.ts'
+import { SluiceError } from '../errors.ts'
+import { parseDuration, type Duration } from '../model/duration.ts'
+import { BODY_BYTES_MAX } from '../model/event.ts'
+import { assertKnownOptions } from '../validate/options.ts'
+import type { Source, SourceResponse } from './source.ts'
+
+export interface SourceOptions {
+  /** The default is `/in/<name>`. */
+  readonly path?: string
+  /** The maximum length of the decompressed body, in bytes. */
+  readonly maxBody?: number
+  /** How long the dedupe id of an event is remembered. */
+  readonly dedupe?: Duration
+  /** The rate of all senders together. Requests beyond it get 429. */
+  readonly rate?: { readonly rate: number; readonly per: Duration }
+  /** Whether compressed bodies (gzip, deflate, br) are decompressed. Otherwise they are rejected. The signature
+      covers the decompressed bytes. */
+  readonly compressed?: boolean
+  /** Whether payload and request are encrypted in the store, with the key of the app. */
+  readonly encrypt?: boolean
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>([
+  'path',
+  'maxBody',
+  'dedupe',
+  'rate',
+  'compressed',
+  'encrypt',
+])
+
+export interface DeclaredSource {
+  readonly name: string
+  readonly path: string
+  readonly source: Source
+  readonly maxBody: number
+  readonly maxEvents: number
+  readonly dedupeFor: Millis
+  readonly compressed: boolean
+  readonly encrypt: boolean
+  readonly rate: { readonly rate: number; readonly per: Millis } | undefined
+}
+
+/** The default for the events of one request, which gets its response when all of them are stored. */
+const MAX_EVENTS = 10_000
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+
+/** Anyone who sends to a source of this name could raise alerts. */
+const RESERVED_NAME = 'sluice'
+
+/** The admin API and health checks use these paths. */
+const RESERVED_PATHS = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
+
+export function createDeclaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
+  const refuse = (what: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${what}`)
+  }
+  if (typeof name !== 'string' || !NAME.test(name)) refuse('name must be 1 to 64 letters, digits, - or _.')
+  if (name.toLowerCase() === RESERVED_NAME)
+    refuse('the name is reserved for events of Sluice itself, e.g. alerts. Choose another name.')
+  if (typeof source !== 'object' || source === null || typeof source.events !== 'function') {
+    refuse("the second argument must be a source, e.g. github({ secret }) from 'sluice/sources'.")
+  }
+  // Fails closed (R3): a source without a secret must declare `verify: 'none'`.
+  if (source.verify !== 'none' && typeof source.verify !== 'function')
+    refuse("verify must be a function, or 'none' to accept every request.")
+  if (source.verify !== 'none' && source.secrets !== 'by-handshake' && !areUsableSecrets(source.secrets)) {
+    refuse("its secret must not be empty. Pass a secret, or set verify: 'none'.")
+  }
+  const fault = responseFault(source.answer)
+  if (fault !== undefined) refuse(`answer: ${fault}`)
+  assertKnownOptions(options, KNOWN, `source ${JSON.stringify(name)}: `)
+  const path = options.path ?? `/in/${name}`
+  if (!/^\/[^\s?#]*$/.test(path))
+    refuse(`path must begin with / and have no space, ? or #; got ${JSON.stringify(path)}.`)
+  // The path must be spelled as in a URL: no request would match any other spelling.
+  if (URL.parse(path, 'http://localhost')?.pathname !== path) {
+    refuse(`path must be spelled as in a URL, without .. and // and with %-escapes; got ${JSON.stringify(path)}.`)
+  }
+  if (RESERVED_PATHS.test(path))
+    refuse(`path must not be one of the server itself; got ${JSON.stringify(path)}. Choose another path.`)
+  const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
+  if (!Number.isSafeInteger(maxBody) || maxBody < 1 || maxBody > BODY_BYTES_MAX)
+    refuse(`maxBody must be a whole number of bytes from 1 to ${BODY_BYTES_MAX}; got ${maxBody}.`)
+  const per = options.rate === undefined ? 0 : parseDuration(options.rate.per, `source ${name}.rate.per`)
+  if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0))
+    refuse('rate.rate and rate.per must be above 0.')
+  const maxEvents = source.maxEvents ?? MAX_EVENTS
+  if (!Number.isSafeInteger(maxEvents) || maxEvents < 1)
+    refuse(`maxEvents must be a whole number from 1; got ${maxEvents}.`)
+  const dedupeFor = parseDuration(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`)
+  // A request signed ahead of time by the tolerance stays valid for as long again after that time.
+  const replayable = 2 * (source.tolerance ?? 0)
+  if (dedupeFor < replayable) {
+    refuse(
+      `dedupe must be at least ${replayable} ms, because a signed request stays valid that long; got ${dedupeFor} ms.`,
+    )
+  }
+  return {
+    name,
+    path,
+    source,
+    maxBody,
+    maxEvents,
+    dedupeFor,
+    compressed: options.compressed ?? false,
+    encrypt: options.encrypt ?? false,
+    rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
+  }
+}
+
+/** `areUsableSecrets` rejects an empty secret: with it, anybody can sign. */
+function areUsableSecrets(secrets: unknown): boolean {
+  if (!Array.isArray(secrets) || secrets.length === 0) return false
+  return secrets.every((one: unknown) => typeof one === 'string' && one.trim() !== '')
+}
+
+/** `responseFault` finds faults that would otherwise show only after an event is stored: its sender would send it
+    again and again. */
+function responseFault(answer: SourceResponse | undefined): string | undefined {
+  if (answer === undefined) return undefined
+  const { status, headers = {}, body = '' } = answer
+  if (!Number.isInteger(status) || status < 200 || status > 299) return `status must be from 200 to 299; got ${status}.`
+  if (typeof body !== 'string') return 'body must be a string.'
+  try {
+    void new Headers(headers)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}

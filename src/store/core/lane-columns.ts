@@ -1,0 +1,118 @@
+// `serializeRareFields` stores the fields of a lane that most lanes do not need. Most lanes only wait and have none of them.
+import { NEVER, type Millis } from '../../clock.ts'
+import type { Lane, RunState } from '../../model/lane.ts'
+
+type RareLaneFields = Pick<
+  Lane,
+  | 'left'
+  | 'replays'
+  | 'replayDue'
+  | 'passed'
+  | 'letters'
+  | 'letterDue'
+  | 'blocks'
+  | 'hold'
+  | 'ended'
+  | 'keepUntil'
+  | 'run'
+>
+
+/** `RareRunFields` leaves out the fields that the view `work` reads: they are always stored. */
+type RareRunFields = Pick<
+  RunState,
+  | 'parent'
+  | 'lapses'
+  | 'failed'
+  | 'first'
+  | 'cancel'
+  | 'full'
+  | 'committed'
+  | 'purged'
+  | 'failingSince'
+  | 'againSince'
+  | 'state64'
+  | 'attempts'
+>
+
+/**
+ * These defaults belong to the stored format of every version: an omitted field has this value, even if new runs start with
+ * another.
+ */
+const LANE_DEFAULTS: Omit<RareLaneFields, 'hold' | 'run'> = {
+  left: false,
+  replays: 0,
+  replayDue: NEVER,
+  passed: 0,
+  letters: 0,
+  letterDue: NEVER,
+  blocks: 0,
+  ended: 0,
+  keepUntil: 0,
+}
+const RUN_DEFAULTS: RareRunFields = {
+  parent: '',
+  lapses: 0,
+  failed: false,
+  first: true,
+  cancel: false,
+  full: false,
+  committed: false,
+  purged: false,
+  failingSince: 0,
+  againSince: 0,
+  state64: '',
+  attempts: [],
+}
+
+/** `serializeRareFields` returns null for a lane that only waits. Fields with their default value are omitted. */
+export function serializeRareFields(lane: Lane): string | null {
+  const { left, replays, letters, blocks, hold, keepUntil, run } = lane
+  const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
+  if (plain && keepUntil === 0) return null
+  const { replayDue, passed, letterDue, ended } = lane
+  const rest = { left, replays, replayDue, passed, letters, letterDue, blocks, ended, keepUntil }
+  return JSON.stringify({ ...omitDefaults(rest, LANE_DEFAULTS), hold, run: run && omitRunDefaults(run) })
+}
+
+/** A new run has only defaults and is written with every claim, so this path does not compare each field. */
+function omitRunDefaults(run: RunState): Partial<RunState> {
+  const { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries } = run
+  const isUsual =
+    run.first &&
+    run.parent === '' &&
+    run.lapses === 0 &&
+    run.againSince === 0 &&
+    run.state64 === '' &&
+    run.attempts.length === 0 &&
+    !(run.failed || run.cancel || run.full || run.committed || run.purged)
+  if (isUsual) return { id, state, token, until, rank, upto, letter, events, bytes, cap, started, tries }
+  return omitDefaults(run, RUN_DEFAULTS)
+}
+
+export function parseRareFields(written: string): RareLaneFields {
+  const { run, hold, ...rest } = JSON.parse(written) as Partial<RareLaneFields>
+  return { ...LANE_DEFAULTS, ...rest, hold, run: run && { ...RUN_DEFAULTS, ...run } }
+}
+
+function omitDefaults<T extends object>(given: T, plain: Partial<T>): Partial<T> {
+  const changed: Partial<T> = {}
+  for (const name of Object.keys(given) as (keyof T)[]) {
+    const isPlain = given[name] === plain[name] || (name === 'attempts' && (given[name] as unknown[]).length === 0)
+    if (!isPlain) changed[name] = given[name]
+  }
+  return changed
+}
+
+/** `getLeaseEnd` returns the end of the live lease; NEVER if nothing runs. */
+export function getLeaseEnd({ run }: Lane): Millis {
+  return run?.state === 'running' ? run.until : NEVER
+}
+
+/**
+ * `getKeepUntil` returns until when an otherwise empty lane is kept, because of its last run or its hold; NEVER for all other
+ * lanes.
+ */
+export function getKeepUntil({ run, waiting, replays, letters, blocks, keepUntil, hold }: Lane): Millis {
+  const isBare = run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
+  return isBare ? Math.max(keepUntil, hold?.until ?? 0) : NEVER
+}

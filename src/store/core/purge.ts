@@ -1,0 +1,195 @@
+// `purge` removes everything that one lane, tenant or event holds. A live run keeps its lease, but not its events
+// (L15).
+import { isLiveRun, type Lane, type Rank, type RunState } from '../../model/lane.ts'
+import type { LaneId } from '../../model/identity.ts'
+import { kinOf, withoutTexts } from '../../model/purged-texts.ts'
+import { endRun } from '../../model/settle.ts'
+import { withdrawEvents } from '../../model/steer.ts'
+import type { PurgeCall } from '../contract/index.ts'
+import { hashBody } from './append.ts'
+import { restoreDeadLetter, recordRun } from './settle.ts'
+import { removeDeadLetter } from './steer.ts'
+import type { EventRow, DeadLetterRow, PlacementRow } from './tables.ts'
+import { MAX_RUNS_SCANNED, findPurgeScope } from './purge-scope.ts'
+import type { CommitContext } from './commit-context.ts'
+
+export interface PurgeResult {
+  readonly events: number
+  readonly deadLetters: number
+  readonly runs: number
+  readonly more: boolean
+}
+
+const PURGE_END = { whileRunning: 'window', keep: 0 } as const
+
+export function purge(work: CommitContext, call: PurgeCall): PurgeResult {
+  const { what } = call
+  const { found, emptyRuns, more } = findPurgeScope(work, call)
+  const purgedLanes = what.kind === 'lanes' ? new Set(what.ids) : undefined
+  const counts = { events: found.length, deadLetters: 0, runs: emptyRuns }
+  // Thousands of events may be in one lane, so each lane is processed once for all of them.
+  for (const [lane, its] of Map.groupBy(listLaneRemovals(found, purgedLanes), (one) => one.lane)) {
+    const seqs = new Set(its.map(({ seq }) => seq))
+    forgetTexts(work, lane, seqs)
+    counts.deadLetters += removeFromDeadLetters(work, lane, seqs)
+    removeFromLane(work, lane, seqs)
+    counts.runs += removeFromRunRecords(work, lane, seqs)
+  }
+  const isNeeded = createNeedCheck(work)
+  for (const event of found) {
+    // If another lane still needs the body, the body is removed when that lane has ended with the event.
+    if (purgedLanes !== undefined && isNeeded(excludeLanes(event, purgedLanes))) work.tables.events.doom(event.seq)
+    else wipeEvent(work, event)
+  }
+  work.addFeedEntry({ kind: 'purged', flow: '', id: what.kind, detail: String(counts.events) })
+  return { ...counts, more }
+}
+
+/** Lists which event leaves which lane. With `only`, other lanes are left out. */
+function listLaneRemovals(found: readonly EventRow[], only: ReadonlySet<LaneId> | undefined): readonly LaneRemoval[] {
+  return found.flatMap(({ seq, lanes }) =>
+    lanes.flatMap((lane) => (only === undefined || only.has(lane) ? { lane, seq } : [])),
+  )
+}
+
+interface LaneRemoval {
+  readonly lane: LaneId
+  readonly seq: number
+}
+
+/** Leaves out the lanes that have ended with the event. */
+function excludeLanes({ seq, lanes }: EventRow, ended: ReadonlySet<LaneId>): Pick<EventRow, 'seq' | 'lanes'> {
+  return { seq, lanes: lanes.filter((lane) => !ended.has(lane)) }
+}
+
+/**
+ * `createNeedCheck` returns a check whether some lane has not ended with an event yet. It reads the dead letters of a lane once,
+ * so none may change while the check is in use.
+ */
+export function createNeedCheck(work: CommitContext): (event: Pick<EventRow, 'seq' | 'lanes'>) => boolean {
+  const { lanes, deadLetters, placements, unrouted } = work.tables
+  const dead = new Map<LaneId, ReadonlySet<number>>()
+  const isDead = (id: LaneId, seq: number): boolean => {
+    const known = dead.get(id) ?? new Set(deadLetters.findEventSeqs(id))
+    dead.set(id, known)
+    return known.has(seq)
+  }
+  return ({ lanes: ids, seq }) =>
+    ids.some((id) => {
+      const lane = lanes.get(id)
+      return (lane !== undefined && placements.findByEvent(lane, seq).length > 0) || isDead(id, seq)
+    }) || unrouted.findByEvent(seq).length > 0
+}
+
+/** `wipeEvent` removes the bytes of an event. The identity stays known, with the hash of the body (L10). */
+export function wipeEvent(work: CommitContext, event: EventRow): void {
+  for (const entry of work.tables.unrouted.findByEvent(event.seq)) work.tables.unrouted.remove(entry.id)
+  work.tables.events.wipe(event.seq, hashBody(event.body))
+}
+
+/** Removes texts that may quote the events: errors of attempts and reasons of endings. */
+function forgetTexts(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>): void {
+  const { lanes, deadLetters, placements, runs } = work.tables
+  const lane = lanes.get(id)
+  const run = lane?.run
+  // No handler has seen superseded events, so their records quote nothing.
+  const past = runs.findByLane(id, MAX_RUNS_SCANNED).filter(({ kind }) => kind !== 'superseded')
+  const dead = deadLetters.findByLane(id)
+  const named = new Set([
+    ...past.filter(({ events }) => events.some((seq) => seqs.has(seq))).map((one) => one.id),
+    ...dead.filter((one) => one.placements.some(({ event }) => seqs.has(event))).map((one) => one.id),
+  ])
+  if (lane !== undefined && run !== undefined) {
+    const held = [...seqs].flatMap((seq) => placements.findByEvent(lane, seq))
+    if (held.some((one) => isInRun(run, one))) named.add(run.id)
+  }
+  const kin = kinOf([...past, ...dead, ...(run === undefined ? [] : [run])], named)
+  const isKin = (one: { readonly id: string }): boolean => kin.has(one.id)
+  for (const one of past.filter(isKin)) {
+    const left = withoutTexts(one)
+    if (left !== one) runs.put(left, false)
+  }
+  for (const one of dead.filter(isKin)) {
+    const left = withoutTexts(one)
+    if (left !== one) deadLetters.put(left)
+  }
+  if (lane === undefined || run === undefined || !isKin(run)) return
+  const left = withoutTexts(run)
+  if (left !== run) work.saveLane({ ...lane, run: left })
+}
+
+type HeldPlace = ReturnType<CommitContext['tables']['placements']['findByEvent']>[number]
+
+function isInRun(run: RunState, { rank, place }: HeldPlace): boolean {
+  return !run.letter && run.rank === rank && place.pos <= run.upto
+}
+
+function removeFromLane(work: CommitContext, id: LaneId, seqs: ReadonlySet<number>): void {
+  const lane = work.tables.lanes.get(id)
+  if (lane === undefined) return
+  const { placements } = work.tables
+  const gone = [...seqs].flatMap((seq) => placements.findByEvent(lane, seq))
+  if (gone.length === 0) return
+  for (const rank of RANKS) {
+    const positions = gone.flatMap((held) => (held.rank === rank ? held.place.pos : []))
+    if (positions.length > 0) placements.remove(lane, rank, positions)
+  }
+  const { run } = lane
+  const isTaken = (held: HeldPlace): boolean => run !== undefined && isInRun(run, held)
+  const waited = gone.filter((held) => !isTaken(held))
+  const live = waited.flatMap(({ rank, place }) => (rank === 0 ? place : []))
+  const less = { waiting: live.length, bytes: sumSizes(live), replays: waited.length - live.length }
+  const left = waited.length === 0 ? lane : withdrawEvents(lane, less, work)
+  const taken = gone.filter(isTaken).map(({ place }) => place)
+  work.saveLane(run === undefined || taken.length === 0 ? left : removeFromRun(work, left, run, taken))
+}
+
+const RANKS: readonly Rank[] = [0, 1]
+
+function removeFromRun(work: CommitContext, lane: Lane, run: RunState, gone: readonly PlacementRow[]): Lane {
+  const less = { ...run, events: run.events - gone.length, bytes: run.bytes - sumSizes(gone) }
+  if (isLiveRun(run, work.now)) return { ...lane, run: { ...less, purged: true } }
+  if (less.events > 0) return { ...lane, run: { ...less, id: work.drawRunId(), parent: run.id } }
+  recordRun(work, lane, run, { kind: 'purged', reason: '', placements: [] })
+  return endRun(lane, PURGE_END, work)
+}
+
+function sumSizes(placements: readonly PlacementRow[]): number {
+  return placements.reduce((sum, place) => sum + place.size, 0)
+}
+
+function removeFromDeadLetters(work: CommitContext, lane: LaneId, seqs: ReadonlySet<number>): number {
+  const hit = work.tables.deadLetters
+    .findByLane(lane)
+    .filter(({ placements }) => placements.some(({ event }) => seqs.has(event)))
+  for (const deadLetter of hit) {
+    const less = { ...deadLetter, placements: deadLetter.placements.filter((place) => !seqs.has(place.event)) }
+    work.tables.deadLetters.put(less)
+    if (deadLetter.state === 'running') interruptDeadLetterRun(work, less)
+    else if (less.placements.length === 0) removeDeadLetter(work, less, 'purged')
+  }
+  return hit.length
+}
+
+/** Handles a dead letter that runs or waits for its next attempt. */
+function interruptDeadLetterRun(work: CommitContext, deadLetter: DeadLetterRow): void {
+  const lane = work.tables.lanes.get(deadLetter.lane)
+  const run = lane?.run
+  if (lane === undefined || run === undefined) return
+  const less = { ...run, events: deadLetter.placements.length, bytes: sumSizes(deadLetter.placements) }
+  if (isLiveRun(run, work.now)) work.saveLane({ ...lane, run: { ...less, purged: true } })
+  else work.saveLane(endRun(restoreDeadLetter(work, lane, less), PURGE_END, work))
+}
+
+function removeFromRunRecords(work: CommitContext, lane: LaneId, seqs: ReadonlySet<number>): number {
+  const { events: stored, runs } = work.tables
+  const hit = runs.findByLane(lane, MAX_RUNS_SCANNED).filter((run) => run.events.some((event) => seqs.has(event)))
+  for (const run of hit) {
+    // An event that another lane shared may have lost its bytes before. A record with only such events is useless.
+    const events = run.events.filter((event) => !seqs.has(event) && stored.hasBody(event))
+    // The remaining record leads to its other events, in case they are purged next.
+    if (events.length > 0) runs.put({ ...run, events }, false)
+    else runs.remove(run.id)
+  }
+  return hit.length
+}

@@ -1,0 +1,279 @@
+// `TableStore` implements the store contract over tables: each method is one commit. Each store brings its tables and its
+// `Committer`.
+import type { Clock, Millis } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import { isCursor } from '../../model/cursor.ts'
+import type {
+  AppendCall,
+  AppendReply,
+  ReadBodiesReply,
+  CountCall,
+  CountReply,
+  ReadFeedReply,
+  FindCall,
+  FindReply,
+  GetReply,
+  Hint,
+  LeasePermitsCall,
+  LeasePermitsReply,
+  PlaceCall,
+  PlaceReply,
+  UpdatePressureCall,
+  UpdatePressureReply,
+  PurgeCall,
+  PurgeReply,
+  ReadDocsCall,
+  ReadDocsReply,
+  RecordKind,
+  RegulateCall,
+  RegulateReply,
+  RenewCall,
+  RenewReply,
+  Reply,
+  ReserveCall,
+  ReserveReply,
+  StatsReply,
+  SteerCall,
+  SteerReply,
+  Store,
+  SettleAndClaimCall,
+  SettleAndClaimReply,
+  ClaimUnroutedCall,
+  ClaimUnroutedReply,
+  MaintainCall,
+  MaintainReply,
+  WriteDocsCall,
+  WriteDocsReply,
+} from '../contract/index.ts'
+import { appendEvents } from './append.ts'
+import { writeDocs } from './docs.ts'
+import { ChangeFeed } from './feed.ts'
+import { renewLeases } from './leases.ts'
+import { leasePermits, updatePressure, regulate, reserve } from './limits.ts'
+import { placeItems, claimUnrouted } from './unrouted.ts'
+import { purge } from './purge.ts'
+import { steer } from './steer.ts'
+import type { Tables } from './tables.ts'
+import { settleAndClaim } from './settle-and-claim.ts'
+import { INITIAL_CURSORS, maintainBatch, type ScanCursors } from './maintain.ts'
+import { CommitContext, type NewFeedEntry } from './commit-context.ts'
+
+/** `TransactionBody` only reads and writes the given tables and has no other effect, so a store may run it more than once. */
+export type TransactionBody<T> = (tables: Tables, now: Millis) => T
+
+/** `LaneReadScope` says which lanes a read visits. A store may have deferred writes of the other lanes. */
+export type LaneReadScope = 'all' | 'first of a line' | 'none'
+
+/** `Committer` makes the work of a call durable and atomic. */
+export interface Committer {
+  /** Runs `work` in a commit, and resolves when the result would survive a crash. Calls of the same time may share a commit. */
+  write<T>(work: TransactionBody<T>): Promise<T>
+  /** Like `write`, for arriving events. Most of them are new: a store may assume that, and start again if the assumption is wrong. */
+  writeArrivals?<T>(work: TransactionBody<T>): Promise<T>
+  read<T>(work: TransactionBody<T>, lanes: LaneReadScope): Promise<T>
+  /** Returns what every reply carries, without reading a row. */
+  readClockAndEpoch(): Promise<Reply>
+  close(): Promise<void>
+  readonly durable: StatsReply['durable']
+  /** Sends hints to other processes and receives their hints. Hints may get lost. */
+  readonly hints?: {
+    send(hints: readonly Hint[]): void
+    listen(listener: (hint: Hint) => void): void
+  }
+  /** Exchanges feed entries with processes that have live views open. It may leave some out. */
+  readonly activityFeed?: {
+    publish(notes: readonly NewFeedEntry[]): void
+    readOthers(): Promise<readonly (NewFeedEntry | 'missed')[]>
+  }
+}
+
+export class TableStore implements Store {
+  readonly #committer: Committer
+  readonly #clock: Clock
+  readonly #feed = new ChangeFeed()
+  readonly #listeners = new Set<(hint: Hint) => void>()
+  #cursors: ScanCursors = INITIAL_CURSORS
+
+  constructor(parts: { readonly commits: Committer; readonly clock: Clock }) {
+    this.#committer = parts.commits
+    this.#clock = parts.clock
+  }
+
+  append(call: AppendCall): Promise<AppendReply> {
+    return this.#write((work) => {
+      // Only arriving events are rejected. Stored events must still run, because their completion is how the store gets room.
+      const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
+      if (!work.tables.hasRoomFor(bytes)) return noRoom()
+      return { results: appendEvents(work, call) }
+    }, 'arrivals')
+  }
+
+  claimUnrouted(call: ClaimUnroutedCall): Promise<ClaimUnroutedReply> {
+    return this.#write((work) => claimUnrouted(work, call))
+  }
+
+  place(call: PlaceCall): Promise<PlaceReply> {
+    return this.#write((work) => ({ results: placeItems(work, call) }))
+  }
+
+  settleAndClaim(call: SettleAndClaimCall): Promise<SettleAndClaimReply> {
+    return this.#write((work) => settleAndClaim(work, call))
+  }
+
+  renew(call: RenewCall): Promise<RenewReply> {
+    return this.#write((work) => ({ results: renewLeases(work, call) }))
+  }
+
+  leasePermits(call: LeasePermitsCall): Promise<LeasePermitsReply> {
+    return this.#write((work) => ({ granted: leasePermits(work, call) }))
+  }
+
+  steer(call: SteerCall): Promise<SteerReply> {
+    return this.#write((work) => ({ results: steer(work, call) }))
+  }
+
+  purge(call: PurgeCall): Promise<PurgeReply> {
+    return this.#write((work) => purge(work, call))
+  }
+
+  reserve(call: ReserveCall): Promise<ReserveReply> {
+    return this.#write((work) => ({ results: reserve(work, call) }))
+  }
+
+  regulate(call: RegulateCall): Promise<RegulateReply> {
+    return this.#write((work) => regulate(work, call))
+  }
+
+  updatePressure(call: UpdatePressureCall): Promise<UpdatePressureReply> {
+    return this.#write((work) => ({ levels: updatePressure(work, call) }))
+  }
+
+  async maintain(call: MaintainCall): Promise<MaintainReply> {
+    const ends = this.#clock.monotonic() + call.budget
+    const did = { events: 0, runs: 0, deadLetters: 0, lanes: 0 }
+    for (;;) {
+      const piece = await this.#write((work) => maintainBatch(work, call.policy, this.#cursors))
+      this.#cursors = piece.cursors
+      did.events += piece.counts.events
+      did.runs += piece.counts.runs
+      did.deadLetters += piece.counts.deadLetters
+      did.lanes += piece.counts.lanes
+      if (!piece.more || this.#clock.monotonic() >= ends)
+        return { now: piece.now, routes: piece.routes, counts: did, more: piece.more }
+    }
+  }
+
+  listen(listener: (hint: Hint) => void): () => void {
+    if (this.#listeners.size === 0) this.#committer.hints?.listen((hint) => this.#emitHint(hint))
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+    await this.#committer.close()
+  }
+
+  readDocs(call: ReadDocsCall): Promise<ReadDocsReply> {
+    return this.#read((tables) => {
+      if (call.ids !== undefined) {
+        return { docs: call.ids.flatMap((id) => tables.docs.get(call.kind, id) ?? []), next: undefined }
+      }
+      const docs = tables.docs.page(call.kind, call.after, call.n)
+      return { docs, next: docs.length < call.n ? undefined : docs.at(-1)?.id }
+    }, 'none')
+  }
+
+  writeDocs(call: WriteDocsCall): Promise<WriteDocsReply> {
+    return this.#write((work) => writeDocs(work, call))
+  }
+
+  find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>> {
+    if (!isCursor(call.cursor)) return Promise.reject(wrongCursor())
+    return this.#read((tables) => tables.records.find(call))
+  }
+
+  get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>> {
+    return this.#read((tables) => ({ item: tables.records.get(call.kind, call.id) }))
+  }
+
+  count(call: CountCall): Promise<CountReply> {
+    if (!isCursor(call.cursor)) return Promise.reject(wrongCursor())
+    return this.#read((tables) => tables.records.count(call))
+  }
+
+  stats(): Promise<StatsReply> {
+    const { durable } = this.#committer
+    return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first of a line')
+  }
+
+  readBodies(call: { readonly events: readonly string[] }): Promise<ReadBodiesReply> {
+    return this.#read(
+      (tables) => ({
+        bodies: call.events.map((id) => {
+          const event = tables.events.findById(id)
+          return event === undefined || event.purgedHash !== '' ? undefined : event.body
+        }),
+      }),
+      'none',
+    )
+  }
+
+  /** `readFeed` is called several times a second by live views, so it must not force a store to flush deferred writes. */
+  async readFeed(call: { readonly after: number; readonly n: number }): Promise<ReadFeedReply> {
+    const { activityFeed: onlookers } = this.#committer
+    if (onlookers !== undefined) this.#feed.add(await onlookers.readOthers())
+    return { ...(await this.#committer.readClockAndEpoch()), ...this.#feed.readAfter(call.after, call.n) }
+  }
+
+  /**
+   * Runs `act` in a commit. An error that `act` returns, instead of throwing it, has written nothing, and undoes nothing in the
+   * same commit.
+   */
+  async #write<T>(
+    act: (work: CommitContext) => T | SluiceError,
+    what: 'arrivals' | 'changes' = 'changes',
+  ): Promise<T & Reply> {
+    const piece: TransactionBody<readonly [(T & Reply) | SluiceError, CommitContext]> = (tables, now) => {
+      const context = new CommitContext(tables, now)
+      const result = act(context)
+      return [result instanceof SluiceError ? result : { ...result, now, routes: tables.routes() }, context]
+    }
+    const commits = this.#committer
+    const [reply, work] =
+      what === 'arrivals' && commits.writeArrivals !== undefined
+        ? await commits.writeArrivals(piece)
+        : await commits.write(piece)
+    if (reply instanceof SluiceError) throw reply
+    this.#feed.add(work.feedEntries)
+    this.#committer.activityFeed?.publish(work.feedEntries)
+    for (const hint of work.hints) this.#emitHint(hint)
+    this.#committer.hints?.send(work.hints)
+    return reply
+  }
+
+  /** A failing listener must not undo what is stored. */
+  #emitHint(hint: Hint): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(hint)
+      } catch {
+        // The listener handles its own errors: nothing may depend on a hint.
+      }
+    }
+  }
+
+  #read<T>(act: TransactionBody<T>, lanes: LaneReadScope = 'all'): Promise<T & Reply> {
+    return this.#committer.read((tables, now) => ({ ...act(tables, now), now, routes: tables.routes() }), lanes)
+  }
+}
+
+/** The cursor may come from an untrusted caller. Without this check, a database server would fail on it and expose its error text. */
+function wrongCursor(): SluiceError {
+  return new SluiceError('REQUEST_INVALID', 'cursor must be the next of a page, or empty for the first page.')
+}
+
+function noRoom(): SluiceError {
+  const fix = 'Raise maxBytes, or keep finished work for a shorter time. Acknowledged events are kept.'
+  return new SluiceError('STORE_FULL', 'The store has reached maxBytes.', undefined, fix)
+}

@@ -1,0 +1,181 @@
+// `RowCache` and `QueryCache` hold the rows of one transaction. The rules decide in passes. A read that the cache cannot answer
+// is recorded as a miss and returns nothing; the decisions of that pass are discarded. The transaction then loads all misses,
+// and the rules decide again. The pass without a miss is the decision, and its changes are written.
+import type { Row, Value } from './values.ts'
+
+/** `Db` is the open transaction. */
+export interface Db {
+  /** A read-only transaction locks and writes nothing. */
+  readonly readOnly: boolean
+  query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>
+}
+
+/** `Statement` is a statement to send. */
+export type Statement = readonly [sql: string, values: readonly unknown[]]
+
+/** `TransactionTable` is one or more tables, as the rules see them in one transaction. */
+export interface TransactionTable {
+  /** `resetPass` discards what the rules changed and keeps what was loaded. */
+  resetPass(): void
+  readonly hasMisses: boolean
+  /** `load` sends all its queries at once; the server executes them in that order. */
+  load(db: Db): Promise<unknown>
+  /**
+   * `buildWrites` returns the changes of the last pass, in the order in which they are made. A fault here occurs before
+   * anything is sent.
+   */
+  buildWrites(): readonly Statement[]
+}
+
+/** `RowCache` holds rows by key, and what the rules did to them. */
+export class RowCache<T> {
+  readonly #loaded = new Map<string, T | undefined>()
+  readonly #changed = new Map<string, T | undefined>()
+  #misses = new Set<string>()
+
+  /** `get` returns undefined if the row does not exist, or is not loaded yet. */
+  get(key: string): T | undefined {
+    if (this.#changed.has(key)) return this.#changed.get(key)
+    if (!this.#loaded.has(key)) this.#misses.add(key)
+    return this.#loaded.get(key)
+  }
+
+  /** `isLoaded` returns whether the stored state of the key is known, even if the rules changed the row. */
+  isLoaded(key: string): boolean {
+    return this.#loaded.has(key)
+  }
+
+  /** `stored` returns the row as the server has it, even if the rules changed it. */
+  stored(key: string): T | undefined {
+    return this.#loaded.get(key)
+  }
+
+  put(key: string, row: T): void {
+    this.#changed.set(key, row)
+  }
+
+  /** `remove` needs to know the stored row, so an unknown key is a miss. */
+  remove(key: string): void {
+    if (!this.#changed.has(key) && !this.#loaded.has(key)) this.#misses.add(key)
+    this.#changed.set(key, undefined)
+  }
+
+  resetPass(): void {
+    this.#changed.clear()
+    this.#misses.clear()
+  }
+
+  get hasMisses(): boolean {
+    return this.#misses.size > 0
+  }
+
+  /** `takeMisses` returns the keys to load, once, in the order in which all transactions lock. */
+  takeMisses(): readonly string[] {
+    const keys = [...this.#misses].toSorted()
+    this.#misses = new Set()
+    return keys
+  }
+
+  /** `load` stores a loaded row; undefined if the key has no row. */
+  load(key: string, row: T | undefined): void {
+    this.#loaded.set(key, row)
+  }
+
+  /** `loadedKeys` includes keys without a row, which another transaction may have inserted since. */
+  get loadedKeys(): readonly string[] {
+    return [...this.#loaded.keys()]
+  }
+
+  /** `storedKeys` returns the keys of the rows that the server has, even if the rules changed them. */
+  get storedKeys(): readonly string[] {
+    return [...this.#loaded].flatMap(([key, row]) => (row === undefined ? [] : [key]))
+  }
+
+  /** `storedRows` returns the rows as the server has them. */
+  get storedRows(): readonly T[] {
+    return [...this.#loaded.values()].filter((row) => row !== undefined)
+  }
+
+  /** `values` returns every known row, as the rules have left it. */
+  *values(): Iterable<T> {
+    for (const row of this.#changed.values()) if (row !== undefined) yield row
+    for (const [key, row] of this.#loaded) if (row !== undefined && !this.#changed.has(key)) yield row
+  }
+
+  get changes(): ReadonlyMap<string, T | undefined> {
+    return this.#changed
+  }
+
+  /** `changedRows` returns the rows to write. */
+  get changedRows(): readonly T[] {
+    return [...this.#changed.values()].filter((row) => row !== undefined)
+  }
+
+  /** `removedKeys` returns the keys of stored rows that the rules removed. */
+  get removedKeys(): readonly string[] {
+    return [...this.#changed].flatMap(([key, row]) =>
+      row === undefined && this.#loaded.get(key) !== undefined ? [key] : [],
+    )
+  }
+}
+
+/** `QueryCache` holds query results. Each query is sent once, and its result serves all later passes. */
+export class QueryCache<Q extends readonly unknown[], A> {
+  readonly #results = new Map<string, A>()
+  readonly #misses = new Map<string, Q>()
+
+  /** `get` returns undefined if the result is not loaded yet. */
+  get(...query: Q): A | undefined {
+    const name = JSON.stringify(query)
+    const result = this.#results.get(name)
+    if (result === undefined) this.#misses.set(name, query)
+    return result
+  }
+
+  /** `prime` stores a result that came with another query. The first result stands. */
+  prime(query: Q, result: A): void {
+    const name = JSON.stringify(query)
+    if (!this.#results.has(name)) this.#results.set(name, result)
+  }
+
+  get hasMisses(): boolean {
+    return this.#misses.size > 0
+  }
+
+  resetPass(): void {
+    this.#misses.clear()
+  }
+
+  async load(run: (...query: Q) => Promise<A>): Promise<void> {
+    await this.loadBatch((queries) => Promise.all(queries.map((query) => run(...query))))
+  }
+
+  /** `loadBatch` loads all missing results with one statement. */
+  async loadBatch(run: (queries: readonly Q[]) => Promise<readonly A[]>): Promise<void> {
+    const queries = [...this.#misses]
+    this.#misses.clear()
+    if (queries.length === 0) return
+    const results = await run(queries.map(([, query]) => query))
+    for (const [at, [name]] of queries.entries()) this.#results.set(name, results[at] as A)
+  }
+}
+
+/** `buildUpsert` builds a statement that reads rows from one JSON array and writes the named columns. */
+export function buildUpsert(table: string, columns: readonly string[], keys: readonly string[]): string {
+  const others = columns.filter((column) => !keys.includes(column))
+  const then =
+    others.length === 0
+      ? 'nothing'
+      : `update set ${others.map((column) => `${column} = excluded.${column}`).join(', ')}`
+  return `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from json_populate_recordset(null::${table}, $1)
+    on conflict (${keys.join(', ')}) do ${then}`
+}
+
+/** `from` names a table and its column. */
+export function buildDelete(from: string, keys: readonly (string | number)[]): readonly Statement[] {
+  return keys.length === 0 ? [] : [[`delete from ${from} = any($1)`, [keys]]]
+}
+
+export function bindJson(sql: string, rows: readonly Readonly<Record<string, Value>>[]): readonly Statement[] {
+  return rows.length === 0 ? [] : [[sql, [JSON.stringify(rows)]]]
+}

@@ -1,0 +1,61 @@
+// Who may operate a server before there is a key: under `sluice dev` whoever is on the machine, under `sluice start` nobody.
+import { describe, expect, it } from 'vitest'
+import { APP, folderWith, Program, run, serve } from './commands-rig.ts'
+
+const CLOSED = APP.replace(", admin: { open: 'loopback' }", '')
+const LISTENS = /listens on (http:\S+)/
+
+interface Report {
+  readonly checks: readonly { readonly name: string; readonly state: string; readonly what: string }[]
+}
+
+/** What doctor says of the keys. */
+async function looked(config: string): Promise<unknown> {
+  const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])
+  return (ran.json as Report).checks.find(({ name }) => name === 'keys')
+}
+
+describe('the admin API before there is a key', () => {
+  it('asks for one under sluice start, which says how one is made', async () => {
+    const folder = folderWith({ 'sluice.config.ts': CLOSED })
+    const server = await serve(folder)
+    expect((await fetch(`${server.url}/v1/flows`)).status).toBe(401)
+    await server.program.said(/(no key to the admin API yet)/)
+    const asked = await server.sluice('flows')
+    expect([asked.code, asked.stderr]).toEqual([4, expect.stringMatching(/KEY_MISSING.*there is none yet.*stop it/)])
+    await server.program.stop()
+    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'])).stdout.trim()
+    const again = await serve(folder)
+    expect((await fetch(`${again.url}/v1/flows`, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200)
+    expect(again.program.text).not.toContain('no key to the admin API yet')
+  })
+
+  it('is open to the machine itself under sluice dev, and not to an app that is given the variable otherwise', async () => {
+    const folder = folderWith({ 'sluice.config.ts': CLOSED })
+    const dev = new Program(folder, ['dev', '--port=0'], {})
+    const url = await dev.said(LISTENS)
+    expect((await fetch(`${url}/v1/flows`)).status).toBe(200)
+    await dev.stop()
+    for (const value of ['1', 'true', '1234567']) {
+      const start = new Program(folder, ['start', '--port=0'], { SLUICE_DEV: value })
+      expect((await fetch(`${await start.said(LISTENS)}/v1/flows`)).status).toBe(401)
+      await start.stop()
+    }
+  })
+
+  it('is looked at by doctor: closed, open to this machine, or open to what a proxy passes on', async () => {
+    const listen = "export const listen = { host: '0.0.0.0', port: 9 }"
+    expect(await looked(`${CLOSED}\n${listen}`)).toMatchObject({
+      state: 'look',
+      what: expect.stringMatching(/rejects every call/) as string,
+    })
+    expect(await looked(APP)).toMatchObject({
+      state: 'look',
+      what: expect.stringMatching(/accepts calls from this machine\.$/) as string,
+    })
+    expect(await looked(`${APP}\n${listen}`)).toMatchObject({
+      state: 'wrong',
+      what: expect.stringMatching(/proxy/) as string,
+    })
+  })
+})

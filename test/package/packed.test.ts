@@ -1,0 +1,81 @@
+// What `npm pack` puts into the package: all that a user loads, and nothing else.
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { dirname, extname, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const read = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
+
+/** What is loaded by a name that is put together. */
+const THREADS = ['dist/store/sqlite/write-back-thread.js']
+
+interface Manifest {
+  readonly bin: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
+  readonly scripts: Readonly<Record<string, string>>
+}
+
+const manifest = JSON.parse(read('package.json')) as Manifest
+const entries = Object.values(manifest.exports).flatMap((entry) => (typeof entry === 'string' ? [] : [entry]))
+
+async function packed(): Promise<{ readonly files: readonly string[]; readonly unpackedSize: number }> {
+  // What the scripts of the package make is there already: `npm test` begins with the build.
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: root, maxBuffer: 2 ** 24 })
+  const [pack] = JSON.parse(stdout) as readonly { files: readonly { path: string }[]; unpackedSize: number }[]
+  return { files: pack?.files.map(({ path }) => path) ?? [], unpackedSize: pack?.unpackedSize ?? 0 }
+}
+
+/** The files that some files lead to by their relative imports, themselves included. */
+function reached(from: readonly string[], nameOf: (specifier: string) => string): ReadonlySet<string> {
+  const found = new Set<string>()
+  const waiting = [...from]
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (found.has(file)) continue
+    found.add(file)
+    for (const [, specifier = ''] of read(file).matchAll(/(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
+      waiting.push(posix.join(dirname(file), nameOf(specifier)))
+    }
+  }
+  return found
+}
+
+const pack = packed()
+const plain = (path: string): string => posix.normalize(path)
+
+test('the package has the code that its entries and its command load, and no other', async () => {
+  const { files } = await pack
+  const roots = [...entries.map((entry) => entry.default), ...Object.values(manifest.bin), ...THREADS]
+  const loaded = reached(roots.map(plain), (one) => one)
+  expect(files.filter((file) => file.startsWith('dist/') && file.endsWith('.js')).toSorted()).toEqual(
+    [...loaded].toSorted(),
+  )
+})
+
+test('the package has the types that its entries lead to, and no other', async () => {
+  const { files } = await pack
+  const typed = reached(
+    entries.map(({ types }) => plain(types)),
+    (one) => one.replace(/\.[jt]s$/, '.d.ts'),
+  )
+  expect(files.filter((file) => file.endsWith('.d.ts')).toSorted()).toEqual([...typed].toSorted())
+})
+
+test('the package has no source maps, no tests, no sources and no results of measurements', async () => {
+  const { files, unpackedSize } = await pack
+  expect(files.filter((file) => /\.map$|\.test\.|\.db\b|^(?:src|test|examples|node_modules|\.)/.test(file))).toEqual([])
+  expect(files.filter((file) => /^(?:bench|proof)\//.test(file))).toEqual(['bench/README.md', 'proof/README.md'])
+  expect(read('dist/index.js')).not.toContain('sourceMappingURL')
+  // Of what else dist/ has, the code reads the SQL.
+  const others = files.filter((file) => file.startsWith('dist/') && !/\.(?:js|d\.ts)$/.test(file))
+  expect(others.map((file) => extname(file))).toEqual(['.sql', '.sql'])
+  expect(files.length).toBeLessThan(800)
+  expect(unpackedSize).toBeLessThan(3_500_000)
+})
+
+test('npm pack and npm publish build first', () => {
+  expect(manifest.scripts['prepack']).toBe('node scripts/build.mjs')
+})

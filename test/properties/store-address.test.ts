@@ -1,0 +1,55 @@
+// A mistake in the address of a store is explained without a word of its user or password.
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { openStore } from '../../src/index.ts'
+
+const PASSWORD = 'hunter2'
+
+/** All that a log, a terminal or an error tracker could show of it. */
+async function shownOf(address: string): Promise<string> {
+  const error = await openStore(address).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toMatchObject({ name: 'SluiceError' })
+  return `${inspect(error, { depth: null, showHidden: true })} ${JSON.stringify(error)}`
+}
+
+describe('the address of a store', () => {
+  test.each([
+    `postgress://ada:${PASSWORD}@db.test/app`,
+    `Postgres//ada:${PASSWORD}@db.test/app`,
+    `ada:${PASSWORD}@db.test/app`,
+    `${PASSWORD}@db.test`,
+    `sqlite:postgres://ada:${PASSWORD}@db.test/app`,
+    `sqlite://ada:${PASSWORD}@db.test/app`,
+    `redis://:${PASSWORD}@db.test`,
+    `postgres://ada:${PASSWORD}#1@db.test/app`,
+    `postgres://ada:1/${PASSWORD}@db.test/app`,
+    `postgres://ada:1?${PASSWORD}@db.test/app`,
+    `postgres://ada:a/${PASSWORD}@db.test/app`,
+    `postgres://ada:${PASSWORD}%@db.test/app`,
+    `postgres://ada:${PASSWORD}.db.test/app`,
+    `postgres://ada@db.test:${PASSWORD}/app`,
+    `postgres://ada:${PASSWORD}@db test:99999999/app`,
+    `postgres://ada:${PASSWORD}@db.test:543210/app`,
+    `postgres://ada:${PASSWORD}@db.test/app?schema=%`,
+  ])('%s is refused without its password', async (address) => {
+    const shown = await shownOf(address)
+    expect(shown).toContain('STORE_UNKNOWN')
+    expect(shown).not.toContain(PASSWORD)
+  })
+
+  test.each([
+    ['memory', 'got "memory".'],
+    ['sluice.db', 'got "sluice.db".'],
+    ['redis://localhost', 'begins with "redis:"'],
+    ['postgress://localhost/app', 'begins with "postgress:"'],
+  ])('%s is named as far as it can hold no password', async (address, text) => {
+    expect(await shownOf(address)).toContain(text)
+  })
+
+  test('tells how a password with special characters is written', async () => {
+    expect(await shownOf('postgres://ada:a/b@db.test/app')).toContain('encodeURIComponent')
+  })
+})
