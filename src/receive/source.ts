@@ -88,8 +88,8 @@ export interface Source {
   readonly maxBody?: number
   /** The most events in one request. The default is 10,000. */
   readonly maxEvents?: number
-  /** Undefined if a sender needs only the secret. */
-  readonly sender?: Sender
+  /** Builds a test request (`sluice send`) as the provider would send it, or returns why it cannot. */
+  readonly sign?: (asked: SignOptions) => SignedRequest | string
   /** The default is 'POST'. */
   readonly methods?: readonly string[]
   /** The response to an accepted request. It must be 2xx, because senders repeat anything else. The default is 202
@@ -97,36 +97,23 @@ export interface Source {
   readonly answer?: SourceResponse
 }
 
-/** `Sender` is what a sender must know beside the secret. It is used for test requests (`sluice send`), never to
-    verify. */
-export interface Sender {
-  readonly proof?: SenderProof
-  /** Where the type is read from: a path into the body, or `header:x-name`. */
-  readonly type?: string
-  /** For Strava. */
-  readonly subscription?: { readonly id: string; readonly isSigned: boolean }
-  /** For Twilio: the address as configured there. */
-  readonly url?: string
+/** `SignOptions` describe a test request. */
+export interface SignOptions {
+  /** The type of the event; undefined for the most common one. */
+  readonly type: string | undefined
+  /** The body to send; undefined for an example. */
+  readonly data: Uint8Array | undefined
+  /** Unique per request, so that none is a duplicate. */
+  readonly id: string
+  readonly now: Millis
+  readonly secret: string
+  /** The URL of the source. */
+  readonly url: URL
+  /** Headers to send besides those of the scheme. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
-export type SenderProof =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'bearer' }
-  | { readonly kind: 'basic'; readonly username: string }
-  | { readonly kind: 'header'; readonly header: string }
-  | { readonly kind: 'query'; readonly name: string }
-  | {
-      readonly kind: 'mac'
-      readonly header: string
-      readonly mac: {
-        readonly algorithm: 'sha1' | 'sha256' | 'sha384' | 'sha512'
-        readonly encoding: 'hex' | 'base64'
-        readonly prefix?: string
-      }
-      /** The header with the timestamp. */
-      readonly timestamp: string | undefined
-      readonly content: (request: ReceivedRequest) => readonly (string | Uint8Array)[] | Refusal
-    }
+export type SignedRequest = Pick<ReceivedRequest, 'url' | 'headers' | 'body'>
 
 export interface Handshake {
   /** Whether the request is verified first. */

@@ -2,9 +2,10 @@
 // not what.
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, SenderProof, Source, SourceResponse } from '../receive/source.ts'
+import type { ReceivedRequest, SignedRequest, Source, SourceResponse } from '../receive/source.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
-import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
+import { createNamedEventParser, NAMING_OPTIONS, type NamingOptions } from './event-names.ts'
+import { signNamed } from './sign.ts'
 import { parseSecrets } from './signature.ts'
 
 export interface ApiKeyOptions extends NamingOptions {
@@ -38,8 +39,8 @@ export function apiKey(options: ApiKeyOptions): Source {
     secrets: (query === undefined ? parseHeaderSecrets : parseSecrets)('apiKey', options.secret),
     dedupeFor: '30d',
     verify: (request, { secrets }) => credentialsFault(place.name, place.read(request), secrets),
-    sender: { proof: place.proof, ...findTypeSelector(options) },
     events: createNamedEventParser('apiKey', options),
+    sign: (asked) => place.write(signNamed(asked, options), asked.secret),
     ...(answer !== undefined && { answer }),
   }
 }
@@ -47,17 +48,25 @@ export function apiKey(options: ApiKeyOptions): Source {
 interface KeyLocation {
   readonly name: string
   readonly read: (request: ReceivedRequest) => string | undefined
-  readonly proof: SenderProof
+  readonly write: (request: SignedRequest, key: string) => SignedRequest
 }
 
 function toKeyLocation(header: string = DEFAULT_HEADER, query: string | undefined): KeyLocation {
   if (query === undefined) {
     const name = header.toLowerCase()
-    return { name: `${header} header`, read: ({ headers }) => headers[name], proof: { kind: 'header', header: name } }
+    return {
+      name: `${header} header`,
+      read: ({ headers }) => headers[name],
+      write: (request, key) => ({ ...request, headers: { ...request.headers, [name]: key } }),
+    }
   }
   return {
     name: `${query} in the query`,
     read: ({ url }) => url.searchParams.get(query) ?? undefined,
-    proof: { kind: 'query', name: query },
+    write: (request, key) => {
+      const url = new URL(request.url)
+      url.searchParams.set(query, key)
+      return { ...request, url }
+    },
   }
 }

@@ -3,7 +3,8 @@ import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { Source, SourceResponse } from '../receive/source.ts'
 import { parseAuthorization, credentialsFault } from './credentials.ts'
-import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
+import { createNamedEventParser, NAMING_OPTIONS, type NamingOptions } from './event-names.ts'
+import { signNamed } from './sign.ts'
 import { parseSecrets } from './signature.ts'
 
 export interface BasicOptions extends NamingOptions {
@@ -32,8 +33,11 @@ export function basic(options: BasicOptions): Source {
       const wanted = secrets.map((secret) => Buffer.from(`${username}:${secret}`).toString('base64'))
       return credentialsFault('authorization header of kind Basic', parseAuthorization(headers, 'basic'), wanted)
     },
-    sender: { proof: { kind: 'basic', username }, ...findTypeSelector(options) },
     events: createNamedEventParser('basic', options),
+    sign: (asked) => {
+      const credentials = Buffer.from(`${username}:${asked.secret}`).toString('base64')
+      return signNamed(asked, options, { authorization: `Basic ${credentials}` })
+    },
     ...(answer !== undefined && { answer }),
   }
 }

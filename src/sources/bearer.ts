@@ -2,7 +2,8 @@
 import { assertKnownOptions } from '../validate/options.ts'
 import type { Source, SourceResponse } from '../receive/source.ts'
 import { parseAuthorization, parseBearerSecrets, credentialsFault } from './credentials.ts'
-import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
+import { createNamedEventParser, NAMING_OPTIONS, type NamingOptions } from './event-names.ts'
+import { signNamed } from './sign.ts'
 
 export interface BearerOptions extends NamingOptions {
   /** The token. */
@@ -21,8 +22,8 @@ export function bearer(options: BearerOptions): Source {
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) =>
       credentialsFault('authorization header of kind Bearer', parseAuthorization(headers, 'bearer'), secrets),
-    sender: { proof: { kind: 'bearer' }, ...findTypeSelector(options) },
     events: createNamedEventParser('bearer', options),
+    sign: (asked) => signNamed(asked, options, { authorization: `Bearer ${asked.secret}` }),
     ...(answer !== undefined && { answer }),
   }
 }

@@ -2,14 +2,23 @@
 // for permission.
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { Handshake, HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type {
+  Handshake,
+  HandshakeResult,
+  ReceivedRequest,
+  Refusal,
+  Source,
+  SourceEvent,
+  SignOptions,
+} from '../receive/source.ts'
 import { parseBinaryEvent, parseStructuredEvent } from './cloud-event-attributes.ts'
 import { parseAuthorization, credentialsFault } from './credentials.ts'
 import { readElements, isArraySlice, parseJsonSlice } from './json-slices.ts'
 import { refusal, parseSecrets } from './signature.ts'
+import { signJson } from './sign.ts'
 
 /** The part of another source that verifies requests. */
-type SourceProof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance' | 'sender'>
+type SourceProof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance' | 'sign'>
 
 export interface CloudEventsOptions {
   /** Sent as `Authorization: Bearer …` or, as the webhook standard also requires, as `access_token` in the query. */
@@ -53,22 +62,34 @@ function parseProof(options: CloudEventsOptions): SourceProof {
     return {
       secrets: parseSecrets('cloudEvents', options.token, 'token'),
       verify: (request, { secrets }) => credentialsFault('bearer token', findToken(request), secrets),
-      sender: { proof: { kind: 'bearer' } },
+      sign: (asked) => signJson(toBinaryEvent(asked), {}, () => ({ authorization: `Bearer ${asked.secret}` })),
     }
   }
   const { verify } = options
-  if (verify === 'none') return { secrets: [], verify, sender: { proof: { kind: 'none' } } }
+  if (verify === 'none') return { secrets: [], verify, sign: (asked) => signJson(toBinaryEvent(asked), {}, () => ({})) }
   if (typeof verify !== 'object' || verify === null || verify.secrets === 'by-handshake') {
     throw new SluiceError('CONFIG_INVALID', "cloudEvents: verify must be a source such as hmac({ … }), or 'none'.")
   }
-  const { secrets, dedupeFor, tolerance, sender } = verify
+  const { secrets, dedupeFor, tolerance, sign } = verify
   return {
     secrets,
     verify: verify.verify,
     ...(dedupeFor !== undefined && { dedupeFor }),
     ...(tolerance !== undefined && { tolerance }),
-    ...(sender !== undefined && { sender }),
+    ...(sign !== undefined && { sign: (asked) => sign(toBinaryEvent(asked)) }),
   }
+}
+
+/** `toBinaryEvent` adds an example of the binary mode, with the attributes in headers. */
+function toBinaryEvent(asked: SignOptions): SignOptions {
+  const headers = {
+    'ce-specversion': '1.0',
+    'ce-id': asked.id,
+    'ce-source': '/sluice/send',
+    'ce-type': asked.type ?? 'test',
+    'ce-time': new Date(asked.now).toISOString(),
+  }
+  return { ...asked, headers, data: asked.data ?? Buffer.from(JSON.stringify({ id: asked.id })) }
 }
 
 function findToken({ headers, url }: ReceivedRequest): string | undefined {

@@ -93,11 +93,6 @@ export function toNamedEvent({ type, dedupeId, subject, tenant, time }: EventNam
   }
 }
 
-/** `findTypeSelector` returns where a sender must put the type, if the option is a path or a header. */
-export function findTypeSelector({ type }: NamingOptions): { readonly type?: string } {
-  return typeof type === 'string' ? { type } : {}
-}
-
 function createFinders(scheme: string, options: NamingOptions): NameFinders {
   const given = NAMING_OPTIONS.filter((name) => options[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, createFinder(options[name], `${scheme}: ${name}`)]))

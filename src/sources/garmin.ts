@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
 import { createAddressTest } from './address-list.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
 import { parseUnixSeconds } from './instant.ts'
@@ -17,6 +17,7 @@ import {
   type JsonSlice,
 } from './json-slices.ts'
 import { refusal } from './signature.ts'
+import { formatSeconds, signJson } from './sign.ts'
 
 export interface GarminOptions {
   /** The consumer key of the app. Garmin sends it with each request, and sends no other proof. */
@@ -53,6 +54,7 @@ export function garmin(options: GarminOptions): Source {
       )
     },
     events: parseEvents,
+    sign,
     // Garmin sends again after any status but 200, for seven days.
     answer: { status: 200 },
   }
@@ -119,4 +121,9 @@ function isDeregistration(members: ReadonlyMap<string, JsonSlice>): boolean {
 function parseTime(members: ReadonlyMap<string, JsonSlice>): number | undefined {
   const started = members.get('startTimeInSeconds') ?? readMembers(members.get('summary')).get('startTimeInSeconds')
   return parseUnixSeconds(readWord(started ?? members.get('changeTimeInSeconds')))
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  const item = { userId: 'test', summaryId: asked.id, startTimeInSeconds: Number(formatSeconds(asked.now)) }
+  return signJson(asked, { [asked.type ?? 'activities']: [item] }, () => ({ [HEADER]: asked.secret }))
 }

@@ -1,9 +1,10 @@
 // `github` verifies an HMAC of the body, without a timestamp. A redelivery has the same delivery id.
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Source, SourceEvent } from '../receive/source.ts'
+import type { ReceivedRequest, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
 import { isObject, parseJson, type Json } from './json-body.ts'
 import { toName } from './event-names.ts'
 import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
+import { computeMac, signJson } from './sign.ts'
 
 export interface GithubOptions {
   readonly secret: string | readonly string[]
@@ -29,6 +30,7 @@ export function github(options: GithubOptions): Source {
       return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
     events: parseEvents,
+    sign,
     answer: { status: 202 },
   }
 }
@@ -67,4 +69,14 @@ function extractPayload({ body }: ReceivedRequest): Uint8Array {
 function findSubject(json: Json): string | undefined {
   const repository = isObject(json) ? json['repository'] : undefined
   return isObject(repository) ? toName(repository['full_name']) : undefined
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  const [event = 'push', action] = (asked.type ?? 'push').split('.')
+  const example = { ...(action !== undefined && { action }), repository: { full_name: 'sluice/test' } }
+  return signJson(asked, example, (body) => ({
+    'x-github-event': event,
+    'x-github-delivery': asked.id,
+    [HEADER]: computeMac(asked.secret, [body], MAC),
+  }))
 }

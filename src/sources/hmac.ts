@@ -4,13 +4,7 @@ import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { Source, SourceResponse } from '../receive/source.ts'
-import {
-  createNamedEventParser,
-  NAMING_OPTIONS,
-  findTypeSelector,
-  type NameSelector,
-  type NamingOptions,
-} from './event-names.ts'
+import { createNamedEventParser, NAMING_OPTIONS, type NameSelector, type NamingOptions } from './event-names.ts'
 import {
   WRONG_SIGNATURE,
   hasValidMac,
@@ -20,6 +14,7 @@ import {
   missingSignature,
   type Algorithm,
 } from './signature.ts'
+import { computeMac, formatSeconds, signNamed } from './sign.ts'
 import { createSignedContent, type SignedContent } from './signed-content.ts'
 
 /** With a `timestamp`, `id` defaults to the signature. */
@@ -91,11 +86,18 @@ export function hmac(options: HmacOptions): Source {
       if (!hasValidMac([signatureIn(given)], parts, secrets, { algorithm, encoding })) return WRONG_SIGNATURE
       return time === undefined ? undefined : timestampFault(time, now, tolerance)
     },
-    sender: {
-      proof: { kind: 'mac', header, mac: { algorithm, encoding, prefix }, timestamp, content },
-      ...findTypeSelector(options),
-    },
     events: createNamedEventParser('hmac', naming),
+    sign: (asked) => {
+      const request = signNamed(
+        asked,
+        options,
+        timestamp === undefined ? {} : { [timestamp]: formatSeconds(asked.now) },
+      )
+      const parts = content({ ...request, method: 'POST', address: '127.0.0.1' })
+      if ('code' in parts) return `${parts.what} ${parts.fix}`
+      const mac = computeMac(asked.secret, parts, { algorithm, encoding, prefix })
+      return { ...request, headers: { ...request.headers, [header]: mac } }
+    },
     ...(answer !== undefined && { answer }),
   }
 }

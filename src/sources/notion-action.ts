@@ -6,6 +6,7 @@ import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/s
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
 import { isObjectSlice, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
 import { refusal } from './signature.ts'
+import { signJson } from './sign.ts'
 
 export interface NotionActionOptions {
   /** The name of the header configured in the action. */
@@ -23,8 +24,13 @@ export function notionAction(options: NotionActionOptions): Source {
     secrets: parseHeaderSecrets('notionAction', options.secret),
     dedupeFor: '30d',
     verify: ({ headers }, { secrets }) => credentialsFault(`${header} header`, headers[header], secrets),
-    sender: { proof: { kind: 'header', header } },
     events: parseEvents,
+    sign: (asked) => {
+      const [object = 'page'] = (asked.type ?? 'page.updated').split('.')
+      const source = { type: 'automation', event_id: asked.id, action_id: 'test', attempt: 1 }
+      const data = { object, id: '00000000-0000-4000-8000-000000000001' }
+      return signJson(asked, { source, data }, () => ({ [header]: asked.secret }))
+    },
     answer: { status: 200 },
   }
 }

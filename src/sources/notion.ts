@@ -1,10 +1,19 @@
 // `notion` receives Notion's integration webhooks. Notion signs them with a token that it generates and sends in its
 // first request.
 import { assertKnownOptions } from '../validate/options.ts'
-import type { HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type {
+  HandshakeResult,
+  ReceivedRequest,
+  Refusal,
+  Source,
+  SourceEvent,
+  SignedRequest,
+  SignOptions,
+} from '../receive/source.ts'
 import { parseTimestamp } from './instant.ts'
 import { readMembers, buildObject, readText, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
 import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
+import { computeMac, signJson } from './sign.ts'
 
 export interface NotionOptions {
   /** The verification token. Without this option, the handshake brings the token, and the source accepts nothing
@@ -33,6 +42,7 @@ export function notion(options: NotionOptions = {}): Source {
       return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
     events: parseEvents,
+    sign,
     answer: { status: 200 },
   }
 }
@@ -98,4 +108,16 @@ function parseDetails(members: ReadonlyMap<string, JsonSlice>): Omit<SourceEvent
     ...(time !== undefined && { time }),
     ...(attempt !== undefined && { attributes: { attempt } }),
   }
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  const example = {
+    id: asked.id,
+    timestamp: new Date(asked.now).toISOString(),
+    workspace_id: '00000000-0000-4000-8000-000000000002',
+    type: asked.type ?? 'page.content_updated',
+    entity: { id: '00000000-0000-4000-8000-000000000001', type: 'page' },
+    attempt_number: 1,
+  }
+  return signJson(asked, example, (body) => ({ [HEADER]: computeMac(asked.secret, [body], MAC) }))
 }

@@ -1,10 +1,11 @@
 // `shopify` verifies an HMAC of the body, in base64, with the client secret of the app. The names are in unsigned
 // headers of two families.
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
 import { isObject, parseJson } from './json-body.ts'
 import { toNamedEvent, parseTime, toName } from './event-names.ts'
 import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
+import { computeMac, signJson } from './sign.ts'
 
 export interface ShopifyOptions {
   /** For an hour after a rotation, Shopify signs with both secrets: pass both. */
@@ -27,6 +28,7 @@ export function shopify(options: ShopifyOptions): Source {
       return hasValidMac([given], [request.body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
     events: parseEvents,
+    sign,
     answer: { status: 200 },
   }
 }
@@ -57,4 +59,14 @@ function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal
     time: parseTime(header('triggered-at')),
   }
   return [toNamedEvent(names, request.body)]
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  return signJson(asked, { id: 1, admin_graphql_api_id: 'gid://shopify/Order/1' }, (body) => ({
+    'x-shopify-topic': asked.type ?? 'orders/create',
+    'x-shopify-webhook-id': asked.id,
+    'x-shopify-shop-domain': 'test.myshopify.com',
+    'x-shopify-triggered-at': new Date(asked.now).toISOString(),
+    [`x-shopify-${SIGNATURE}`]: computeMac(asked.secret, [body], MAC),
+  }))
 }

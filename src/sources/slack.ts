@@ -2,7 +2,15 @@
 // challenge proves the address.
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { HandshakeResult, ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type {
+  HandshakeResult,
+  ReceivedRequest,
+  Refusal,
+  Source,
+  SourceEvent,
+  SignedRequest,
+  SignOptions,
+} from '../receive/source.ts'
 import { toFields, parseForm } from './form-body.ts'
 import { isObject, parseJson, parseJsonObject, type Json, type JsonObject } from './json-body.ts'
 import { toNamedEvent, parseTime, toName } from './event-names.ts'
@@ -15,6 +23,7 @@ import {
   parseTolerance,
   missingSignature,
 } from './signature.ts'
+import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface SlackOptions {
   /** The signing secret of the app. */
@@ -45,6 +54,7 @@ export function slack(options: SlackOptions): Source {
     },
     handshake: { verified: true, answer: handleHandshake },
     events: parseEvents,
+    sign,
     // The response has no body, because Slack shows the response to a slash command to the person.
     answer: { status: 200 },
   }
@@ -149,3 +159,19 @@ const NO_TYPE: Refusal = refusal(
   'The request is not an event, command or interaction.',
   'Make sure that only Slack calls this URL.',
 )
+
+function sign(asked: SignOptions): SignedRequest {
+  const { id, type = 'message', secret } = asked
+  const seconds = formatSeconds(asked.now)
+  const example = {
+    type: 'event_callback',
+    team_id: 'T0TEST',
+    event_id: `Ev${id}`,
+    event_time: Number(seconds),
+    event: { type, channel: 'C0TEST', user: 'U0TEST', text: 'A test.' },
+  }
+  return signJson(asked, example, (body) => ({
+    [TIMESTAMP]: seconds,
+    [SIGNATURE]: computeMac(secret, [`v0:${seconds}:`, body], MAC),
+  }))
+}

@@ -1,10 +1,16 @@
 // `standardWebhooks` receives Standard Webhooks and Svix, their origin: id, time and body are signed with HMAC (v1) or
 // ed25519 (v1a).
-import { createPublicKey, verify as isSignedBy, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  sign as signWithKey,
+  verify as isSignedBy,
+  type KeyObject,
+} from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Source, VerifyContext } from '../receive/source.ts'
+import type { ReceivedRequest, Source, VerifyContext, SignedRequest, SignOptions } from '../receive/source.ts'
 import { createNamedEventParser, type NamingOptions } from './event-names.ts'
 import {
   WRONG_SIGNATURE,
@@ -15,6 +21,7 @@ import {
   parseTolerance,
   missingSignature,
 } from './signature.ts'
+import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface StandardWebhooksOptions extends Omit<NamingOptions, 'id'> {
   /** `whsec_…`, or `whpk_…`, the public key of a sender that signs with ed25519. */
@@ -35,6 +42,7 @@ const SCHEME = 'standardWebhooks'
 const PUBLIC_SIGNATURES_MAX = 3
 const MAC = { algorithm: 'sha256', encoding: 'base64', prefix: 'v1,' } as const
 const PUBLIC_KEY_BYTES = 32
+const SECRET = /^(whsec_|whpk_|whsk_)?(.*)$/s
 /** 64 bytes in their only encoding: the last character before the padding has no spare bits. */
 const PUBLIC_SIGNATURE = /^v1a,[A-Za-z0-9+/]{85}[AQgw]==$/
 const BASE64 = /^(?:[a-z0-9+/]{4})*(?:[a-z0-9+/]{2}==|[a-z0-9+/]{3}=)?$/i
@@ -61,6 +69,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Source {
         ? timestampFault(time, context.now, tolerance)
         : WRONG_SIGNATURE
     },
+    sign,
     events: createNamedEventParser(SCHEME, {
       time: 'timestamp',
       ...options,
@@ -108,7 +117,7 @@ function hasValidSignature(
 
 /** `parseKey` returns undefined if the text is no secret of this scheme. */
 function parseKey(secret: string): Uint8Array | KeyObject | undefined {
-  const [, kind, text = ''] = /^(whsec_|whpk_|whsk_)?(.*)$/s.exec(secret.trim()) ?? []
+  const [, kind, text = ''] = SECRET.exec(secret.trim()) ?? []
   if (kind === 'whsk_' || text === '' || !BASE64.test(text)) return undefined
   const bytes = Buffer.from(text, 'base64')
   if (kind !== 'whpk_') return bytes
@@ -121,4 +130,29 @@ function invalidKey(secret: string): SluiceError {
     ? 'a secret begins with whsk_, which is the private key of the sender. Pass its public key, whpk_….'
     : 'a secret must be base64 after whsec_ or whpk_. Copy it completely, as the sender shows it.'
   return new SluiceError('CONFIG_INVALID', `${SCHEME}: ${why}`)
+}
+
+/** `sign` uses HMAC, or the private key of the sender if that is given. */
+function sign(asked: SignOptions): SignedRequest | string {
+  const [id, seconds] = [`msg_${asked.id}`, formatSeconds(asked.now)]
+  const [, kind, text = ''] = SECRET.exec(asked.secret.trim()) ?? []
+  if (kind === 'whpk_')
+    return 'The source has only the public key of its sender: give the private one, --secret=whsk_….'
+  const key = Buffer.from(text, 'base64')
+  const timestamp = new Date(asked.now).toISOString()
+  return signJson(asked, { type: asked.type ?? 'test', timestamp, data: { id: asked.id } }, (body) => {
+    const parts = [Buffer.from(`${id}.${seconds}.`), body]
+    const signature =
+      kind === 'whsk_'
+        ? `v1a,${signWithKey(null, Buffer.concat(parts), parsePrivateKey(key)).toString('base64')}`
+        : computeMac(key, parts, MAC)
+    return { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': signature }
+  })
+}
+
+/** The private key, followed by the public key. */
+function parsePrivateKey(bytes: Buffer): KeyObject {
+  const d = bytes.subarray(0, PUBLIC_KEY_BYTES).toString('base64url')
+  const x = bytes.subarray(PUBLIC_KEY_BYTES).toString('base64url')
+  return createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', d, x }, format: 'jwk' })
 }

@@ -3,7 +3,15 @@
 import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent, VerifyContext } from '../receive/source.ts'
+import type {
+  ReceivedRequest,
+  Refusal,
+  Source,
+  SourceEvent,
+  VerifyContext,
+  SignedRequest,
+  SignOptions,
+} from '../receive/source.ts'
 import { credentialsFault } from './credentials.ts'
 import { createHubHandshake } from './hub-handshake.ts'
 import { parseUnixSeconds } from './instant.ts'
@@ -17,6 +25,7 @@ import {
   TOLERANCE,
   missingSignature,
 } from './signature.ts'
+import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface StravaOptions {
   /** The token that was passed to Strava when the subscription was created. */
@@ -49,8 +58,8 @@ export function strava(options: StravaOptions): Source {
     })),
     verify: (request, context) =>
       (isSignedToo ? signatureFault(request, context) : undefined) ?? subscriptionFault(request, subscription),
-    sender: { subscription: { id: subscription, isSigned: isSignedToo } },
     events: parseEvents,
+    sign: (asked) => sign(asked, subscription, isSignedToo),
     // Strava sends again after any status but 200.
     answer: { status: 200 },
   }
@@ -119,4 +128,22 @@ function isDeauthorization(object: string, aspect: string, updates: JsonSlice | 
   if (object !== 'athlete') return false
   const authorized = readMembers(updates).get('authorized')
   return aspect === 'delete' || (authorized !== undefined && /^"?false"?$/.test(Buffer.from(authorized).toString()))
+}
+
+function sign(asked: SignOptions, subscription: string, isSigned: boolean): SignedRequest {
+  const [object = 'activity', aspect = 'create'] = (asked.type ?? 'activity.create').split('.')
+  const seconds = formatSeconds(asked.now)
+  const example = {
+    object_type: object,
+    // A notice has no id; only its object and time distinguish two of them.
+    object_id: Number.parseInt(asked.id.replaceAll(/\D/g, '').slice(0, 12), 10),
+    aspect_type: aspect,
+    event_time: Number(seconds),
+    owner_id: 1,
+    subscription_id: Number(subscription),
+    updates: {},
+  }
+  return signJson(asked, example, (body): Readonly<Record<string, string>> =>
+    isSigned ? { [HEADER]: `t=${seconds},v1=${computeMac(asked.secret, [`${seconds}.`, body], MAC)}` } : {},
+  )
 }

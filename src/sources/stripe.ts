@@ -2,7 +2,7 @@
 // decoded.
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
 import { isObject, parseJsonObject, type JsonObject } from './json-body.ts'
 import { toNamedEvent, parseTime, toName } from './event-names.ts'
 import {
@@ -14,6 +14,7 @@ import {
   parseTolerance,
   missingSignature,
 } from './signature.ts'
+import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface StripeOptions {
   readonly secret: string | readonly string[]
@@ -43,6 +44,7 @@ export function stripe(options: StripeOptions): Source {
         : WRONG_SIGNATURE
     },
     events: parseEvents,
+    sign,
   }
 }
 
@@ -67,4 +69,14 @@ function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal
 function findSubject({ data, related_object: related }: JsonObject): string | undefined {
   const about = isObject(data) && isObject(data['object']) ? data['object'] : related
   return isObject(about) ? toName(about['id']) : undefined
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  const { id, type = 'customer.created', secret } = asked
+  const seconds = formatSeconds(asked.now)
+  const data = { object: { id: 'cus_test', object: 'customer' } }
+  const example = { id: `evt_${id}`, object: 'event', type, created: Number(seconds), data }
+  return signJson(asked, example, (body) => ({
+    [HEADER]: `t=${seconds},v1=${computeMac(secret, [seconds, '.', body], MAC)}`,
+  }))
 }

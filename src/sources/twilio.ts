@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, Source, SignedRequest, SignOptions } from '../receive/source.ts'
 import { parseForm, isForm, valuesByName } from './form-body.ts'
 import {
   WRONG_SIGNATURE,
@@ -13,6 +13,7 @@ import {
   parseSecrets,
   missingSignature,
 } from './signature.ts'
+import { computeMac } from './sign.ts'
 import { parseTwilioEvents } from './twilio-events.ts'
 import { listSignedUrls } from './twilio-url.ts'
 
@@ -48,8 +49,8 @@ export function twilio(options: TwilioOptions): Source {
       const fits = urls.filter((one) => hasValidMac([given], [one, fields], secrets, MAC))
       return fits.length > 0 ? undefined : WRONG_SIGNATURE
     },
-    ...(url !== undefined && { sender: { url } }),
     events: parseTwilioEvents,
+    sign: (asked) => sign(asked, url),
     answer: {
       status: 200,
       headers: { 'content-type': 'text/xml' },
@@ -77,6 +78,11 @@ function signedFields(request: ReceivedRequest): string | Refusal {
   const text = Buffer.from(request.body).toString()
   // The names and values are signed without separators: 'a=b' and 'ab' would have the same signature.
   if (!text.split('&').every((field) => field.includes('='))) return WRONG_SIGNATURE
+  return joinFields(form)
+}
+
+/** Sorts by name; repeated values of one name appear once. */
+function joinFields(form: URLSearchParams): string {
   return [...valuesByName(form)]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, values]) => [...new Set(values)].toSorted().map((value) => name + value))
@@ -90,4 +96,34 @@ function assertPublicUrl(url: unknown): string {
     'CONFIG_INVALID',
     `twilio: url must be the URL set at Twilio, from https:// on, without ? and #; got ${JSON.stringify(url)}.`,
   )
+}
+
+function sign(
+  { type = 'message.received', data, id, secret, url, headers }: SignOptions,
+  publicUrl?: string,
+): SignedRequest {
+  const [, status = 'received'] = type.split('.')
+  const example = new URLSearchParams({
+    // The SID identifies a message, and SIDs of Twilio have 32 hexadecimal digits.
+    MessageSid: `SM${hash('sha256', id).slice(0, 32)}`,
+    SmsStatus: status,
+    AccountSid: 'ACtest',
+    Body: 'A test.',
+  })
+  const body = data ?? Buffer.from(example.toString())
+  const isJson = body[0] === 0x7b || body[0] === 0x5b
+  const called = new URL(url)
+  if (isJson) called.searchParams.set(BODY_HASH, hash('sha256', body, 'hex'))
+  const address = publicUrl === undefined ? called.href : publicUrl + called.search
+  const fields = isJson ? '' : joinFields(new URLSearchParams(Buffer.from(body).toString()))
+  return {
+    url: called,
+    headers: {
+      'content-type': isJson ? 'application/json' : 'application/x-www-form-urlencoded',
+      ...headers,
+      [HEADER]: computeMac(secret, [address, fields], MAC),
+      'i-twilio-idempotency-token': id,
+    },
+    body,
+  }
 }

@@ -3,7 +3,8 @@
 import { SluiceError } from '../errors.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { Source, SourceResponse } from '../receive/source.ts'
-import { createNamedEventParser, NAMING_OPTIONS, findTypeSelector, type NamingOptions } from './event-names.ts'
+import { createNamedEventParser, NAMING_OPTIONS, type NamingOptions } from './event-names.ts'
+import { signNamed } from './sign.ts'
 
 export interface UnverifiedOptions extends NamingOptions {
   readonly verify: 'none'
@@ -26,8 +27,8 @@ export function unverified(options: UnverifiedOptions): Source {
     secrets: [],
     verify,
     dedupeFor: '30d',
-    sender: { proof: { kind: 'none' }, ...findTypeSelector(options) },
     events: createNamedEventParser('unverified', options),
+    sign: (asked) => signNamed(asked, options),
     ...(answer !== undefined && { answer }),
   }
 }

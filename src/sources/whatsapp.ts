@@ -2,11 +2,12 @@
 // event.
 import { hash } from 'node:crypto'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
 import { createHubHandshake } from './hub-handshake.ts'
 import { parseUnixSeconds } from './instant.ts'
 import { readElements, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
 import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
+import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface WhatsappOptions {
   /** The app secret of the Meta app. */
@@ -38,6 +39,7 @@ export function whatsapp(options: WhatsappOptions): Source {
       return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
     },
     events: parseEvents,
+    sign,
     answer: { status: 200 },
   }
 }
@@ -192,4 +194,18 @@ function readFirstWord(members: Members, ...names: readonly string[]): string | 
 /** Without an id, only the time of the entry distinguishes a re-send from a repeated change. */
 function hashedId({ account = '', field, value, time }: Change, part: JsonSlice = value): string | undefined {
   return time === undefined ? undefined : [account, field, time, hash('sha256', part, 'base64url')].join('/')
+}
+
+function sign(asked: SignOptions): SignedRequest {
+  const { id, type = 'text', now } = asked
+  const value = {
+    messaging_product: 'whatsapp',
+    metadata: { display_phone_number: '15550199', phone_number_id: '1' },
+    contacts: [{ profile: { name: 'Test' }, wa_id: '15550100' }],
+    messages: [{ from: '15550100', id: `wamid.${id}`, timestamp: formatSeconds(now), type, text: { body: 'A test.' } }],
+  }
+  const entry = [{ id: '1', changes: [{ field: 'messages', value }] }]
+  return signJson(asked, { object: 'whatsapp_business_account', entry }, (body) => ({
+    [HEADER]: computeMac(asked.secret, [body], MAC),
+  }))
 }

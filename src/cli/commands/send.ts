@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { SluiceError } from '../../errors.ts'
+import type { SignedRequest } from '../../receive/source.ts'
 import type { DeclaredSource } from '../../receive/source-options.ts'
 import type { Sluice } from '../../app/sluice.ts'
 import { redirectStdout } from '../output-stream.ts'
@@ -14,8 +15,6 @@ import { formatCount, escapeText } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { reportFailure } from '../problem.ts'
 import { errorReason, HttpApiClient } from '../http-api-client.ts'
-import type { SignedRequest } from '../signed/signed.ts'
-import { SIGNERS } from '../signed/signers.ts'
 
 interface SendResponse {
   readonly status: number
@@ -50,14 +49,13 @@ export const send: Command = {
     if (typeof secret !== 'string') return reportFailure(out, secret)
     out.printVerbose(`Sends to ${server.location}${declared.path}`)
     const signed = (): SignedRequest | string =>
-      SIGNERS.get(declared.source.scheme)?.({
+      declared.source.sign?.({
         type: given.text('type'),
         data,
         id: randomUUID(),
         now: scene.clock.now(),
         secret,
         url: new URL(server.location + declared.path),
-        sender: declared.source.sender,
       }) ?? `Nobody here knows how ${declared.source.scheme} is signed.`
     return sendAll(scene, { count, server, signed })
   },
