@@ -1,15 +1,31 @@
-// Rejects unknown options, so that a misspelled option is an error and not ignored.
+// Checks of options: an error names the option, the rule and what the caller passed.
 import { SluiceError } from '../errors.ts'
 import { isObject, describeKind } from './arguments.ts'
 
-/** `assertKnownOptions` throws if an option is unknown. `where` precedes the option's name in the message, e.g. `new Sluice: `. */
-export function assertKnownOptions(options: object, known: ReadonlySet<string>, where: string): void {
-  if (!isObject(options))
-    throw new SluiceError('CONFIG_INVALID', `${where}the options must be an object; got ${describeKind(options)}.`)
-  const unknown = Object.keys(options).find((option) => !known.has(option))
+export function invalidOption(what: string): SluiceError {
+  return new SluiceError('CONFIG_INVALID', what)
+}
+
+/** `assertOption` throws `what` unless the rule holds. The message is built either way, so it is not for hot paths. */
+export function assertOption(holds: boolean, what: string): asserts holds {
+  if (!holds) throw invalidOption(what)
+}
+
+export function assertWholeNumber(value: number, least: number, option: string, hint = ''): number {
+  if (Number.isSafeInteger(value) && value >= least) return value
+  throw invalidOption(`${option} must be a whole number of at least ${least}${hint}; got ${String(value)}.`)
+}
+
+/** `assertKnownOptions` rejects unknown options, so that a misspelled option is an error and not ignored. `where` precedes
+    the option's name in the message, e.g. `new Sluice: `. */
+export function assertKnownOptions<Options extends object>(
+  options: Options,
+  known: readonly (keyof Options)[] | ReadonlySet<string>,
+  where: string,
+): void {
+  if (!isObject(options)) throw invalidOption(`${where}the options must be an object; got ${describeKind(options)}.`)
+  const names: readonly PropertyKey[] = [...known]
+  const unknown = Object.keys(options).find((option) => !names.includes(option))
   if (unknown === undefined) return
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${where}${unknown} is not an option. The options are ${[...known].join(', ')}.`,
-  )
+  throw invalidOption(`${where}${unknown} is not an option. The options are ${names.join(', ')}.`)
 }
