@@ -3,7 +3,6 @@ import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { FlowRegistry } from '../flow/registry.ts'
-import { createMatcher } from '../flow/globs.ts'
 import { StoreClock } from '../dispatch/store-clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { encryptedStore, type EncryptedSources } from '../crypto/encrypted-store.ts'
@@ -86,7 +85,6 @@ export class StoreHandle {
       store,
       process: process(),
       flows: () => [...flows.values()],
-      createMatcher: (globs, unnamed) => createMatcher(globs, 'on', unnamed),
       onConflict: (flow, text) => emit('config.conflict', { flow, text }),
       startCall: () => this.storeClock.startCall(),
     })

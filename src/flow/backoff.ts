@@ -1,9 +1,8 @@
 // `Backoff` decides how long a run waits after a failure and when it is dead (L8). A list of n delays means n + 1 attempts.
 import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 
 export type RetryOptions =
   | readonly Duration[]
@@ -26,46 +25,45 @@ export interface Backoff {
 export const RETRY_AFTER_MAX: Millis = 24 * 3_600_000
 
 export function backoff(options: RetryOptions = DEFAULTS.retry, flow = 'retry'): Backoff {
-  assertRetryOptions(options, flow)
-  // A list has no jitter, because its author chose the exact delays.
-  const { delays, jitter = 0 } =
-    'first' in options ? exponentialDelays(options, flow) : 'delays' in options ? options : { delays: options }
-  if (!(jitter >= 0 && jitter < 1)) {
-    throw new SluiceError('CONFIG_INVALID', `${flow}.jitter must be from 0 to below 1; got ${jitter}.`)
-  }
-  const fixed = delays.map((delay, at) => parseDuration(delay, `${flow}[${at}]`))
-  const endless = 'first' in options ? -1 : fixed.indexOf(Infinity)
-  if (endless >= 0) throw endlessDelay(`${flow}[${endless}]`)
+  const { delays, jitter } = parseDelays(options, flow)
+  if (!(jitter >= 0 && jitter < 1)) throw invalidOption(`${flow}.jitter must be from 0 to below 1; got ${jitter}.`)
   return {
-    tries: fixed.length + 1,
+    tries: delays.length + 1,
     delay(failures, chance) {
-      const delay = fixed[failures - 1]
+      const delay = delays[failures - 1]
       return delay === undefined ? undefined : Math.round(delay * (1 + jitter * (2 * chance - 1)))
     },
   }
 }
 
-/** `endlessDelay` rejects an infinite delay, because the run would wait for its attempt for ever. */
-function endlessDelay(option: string): SluiceError {
-  return new SluiceError(
-    'CONFIG_INVALID',
-    `${option} must be finite. Omit it: the run is then dead after the attempts before it.`,
-  )
+interface Delays {
+  readonly delays: readonly Millis[]
+  readonly jitter: number
 }
 
-const LIST_OPTIONS: ReadonlySet<string> = new Set(['delays', 'jitter'])
-const EXPONENTIAL_OPTIONS: ReadonlySet<string> = new Set(['first', 'factor', 'cap', 'retries', 'jitter'])
-
-function assertRetryOptions(options: unknown, flow: string): void {
-  if (Array.isArray(options)) return
-  const isObject = typeof options === 'object' && options !== null
-  const isListed = isObject && 'delays' in options
-  const isGrown = isObject && 'first' in options
-  if (isListed === isGrown || (isListed && !Array.isArray(options.delays))) {
-    const rule = `a list of delays like ['1s', '5s'], { delays, jitter } or { first: '1s', retries: 5 }`
-    throw new SluiceError('CONFIG_INVALID', `${flow} must be ${rule}; got ${JSON.stringify(options)}.`)
+function parseDelays(options: RetryOptions, flow: string): Delays {
+  // A list has no jitter, because its author chose the exact delays.
+  if (Array.isArray(options)) return { delays: parseList(options, flow), jitter: 0 }
+  const isGrown = typeof options === 'object' && options !== null && 'first' in options
+  const isListed = typeof options === 'object' && options !== null && 'delays' in options
+  if (isGrown && !isListed) return parseExponential(options, flow)
+  if (isListed && !isGrown && Array.isArray(options.delays)) {
+    assertKnownOptions(options, ['delays', 'jitter'], `${flow}.`)
+    return { delays: parseList(options.delays, flow), jitter: options.jitter ?? 0 }
   }
-  assertKnownOptions(options as object, isListed ? LIST_OPTIONS : EXPONENTIAL_OPTIONS, `${flow}.`)
+  const rule = `a list of delays like ['1s', '5s'], { delays, jitter } or { first: '1s', retries: 5 }`
+  throw invalidOption(`${flow} must be ${rule}; got ${JSON.stringify(options)}.`)
+}
+
+function parseList(delays: readonly Duration[], flow: string): readonly Millis[] {
+  return delays.map((delay, at) => parseFinite(delay, `${flow}[${at}]`))
+}
+
+/** `parseFinite` rejects an infinite delay, because the run would wait for its attempt for ever. */
+function parseFinite(delay: Duration, option: string): Millis {
+  const parsed = parseDuration(delay, option)
+  if (parsed < Infinity) return parsed
+  throw invalidOption(`${option} must be finite. Omit it: the run is then dead after the attempts before it.`)
 }
 
 /** Returns the longer one of the delay and the requested delay. */
@@ -75,20 +73,13 @@ export function delayWithRetryAfter(delay: Millis, retryAfter: Millis | undefine
 
 const MAX_RETRIES = 1_000
 
-function exponentialDelays(
-  options: Extract<RetryOptions, { first: Duration }>,
-  flow: string,
-): { readonly delays: readonly Millis[]; readonly jitter: number } {
+function parseExponential(options: Extract<RetryOptions, { first: Duration }>, flow: string): Delays {
+  assertKnownOptions(options, ['first', 'factor', 'cap', 'retries', 'jitter'], `${flow}.`)
   const { factor = 2, retries, jitter = 0.2 } = options
-  if (!(Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES)) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `${flow}.retries must be a whole number from 0 to ${MAX_RETRIES}; got ${retries}.`,
-    )
-  }
-  if (!(factor >= 1)) throw new SluiceError('CONFIG_INVALID', `${flow}.factor must be at least 1; got ${factor}.`)
-  const first = parseDuration(options.first, `${flow}.first`)
-  if (first === Infinity) throw endlessDelay(`${flow}.first`)
+  if (!(Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES))
+    throw invalidOption(`${flow}.retries must be a whole number from 0 to ${MAX_RETRIES}; got ${retries}.`)
+  if (!(factor >= 1)) throw invalidOption(`${flow}.factor must be at least 1; got ${factor}.`)
+  const first = parseFinite(options.first, `${flow}.first`)
   const cap = parseDuration(options.cap ?? Infinity, `${flow}.cap`)
   return { delays: Array.from({ length: retries }, (_, at) => Math.min(cap, first * factor ** at)), jitter }
 }

@@ -1,5 +1,5 @@
 // `createMatcher` compiles globs over `source/type`, which select the events of a flow or an endpoint. A glob without a slash matches the type.
-import { SluiceError } from '../errors.ts'
+import { invalidOption } from '../validate/options.ts'
 
 interface MatchedEvent {
   readonly source: string
@@ -17,15 +17,10 @@ export function createMatcher(
   option: string,
   unnamed: SlashlessScope = 'every-source',
 ): (event: MatchedEvent) => boolean {
-  if (globs.length === 0)
-    throw new SluiceError('CONFIG_INVALID', `${option} must not be empty; use a type, or '**' for all events.`)
+  if (globs.length === 0) throw invalidOption(`${option} must not be empty; use a type, or '**' for all events.`)
   const patterns = globs.map((glob) => {
-    if (typeof glob !== 'string' || glob === '') {
-      throw new SluiceError(
-        'CONFIG_INVALID',
-        `${option} must contain globs like 'shop/order.*'; got ${JSON.stringify(glob)}.`,
-      )
-    }
+    if (typeof glob !== 'string' || glob === '')
+      throw invalidOption(`${option} must contain globs like 'shop/order.*'; got ${JSON.stringify(glob)}.`)
     const named = glob.includes('/')
     const inbound = named || unnamed === 'every-source'
     return { whole: named || glob === '**', inbound, matches: globMatcher(glob) }

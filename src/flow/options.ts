@@ -2,12 +2,11 @@
 // options with a message that names the option and the fix.
 import { NEVER, type Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import { SluiceError } from '../errors.ts'
 import { isPace, withPace, type Pace } from '../limit/pace.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { Flow } from '../model/flow.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { backoff, delayWithRetryAfter, type RetryOptions } from './backoff.ts'
 import { createMatcher } from './globs.ts'
@@ -66,8 +65,9 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
 ])
 
 export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
-  const refuse = (what: string): never => {
-    throw new SluiceError('CONFIG_INVALID', `flow(${JSON.stringify(name)}): ${what}`)
+  const where = `flow(${JSON.stringify(name)})`
+  const refuse: Refuse = (what) => {
+    throw invalidOption(`${where}: ${what}`)
   }
   if (typeof name !== 'string' || !/^[\w][\w./:-]{0,127}$/u.test(name)) {
     refuse('the name must have 1 to 128 letters, digits and . / : _ -, and start with a letter, a digit or _.')
@@ -75,8 +75,8 @@ export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
   if (typeof given !== 'object' || given === null) {
     refuse("the options must be an object, e.g. { on: '**', run: () => {} }.")
   }
-  assertKnownOptions(given, OPTIONS, `flow(${JSON.stringify(name)}).`)
-  const resolved = resolveWindow(given, `flow(${JSON.stringify(name)})`)
+  assertKnownOptions(given, OPTIONS, `${where}.`)
+  const resolved = resolveWindow(given, where)
   const options: FlowOptions<Run> = resolved === undefined ? given : { ...given, window: resolved }
   if (typeof options.run !== 'function') refuse('run must be a function, the handler of the flow.')
   if (options.key !== undefined && typeof options.key !== 'function') {
@@ -97,23 +97,25 @@ export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
     onDead: assertOneOf(onDead, ['continue', 'block'], 'onDead', refuse),
     share: options.share === undefined ? undefined : assertOneOf(options.share, ['tenant'], 'share', refuse),
   }
+  const runFor = parseDuration(timeout, `${name}.timeout`)
+  if (!(runFor > 0)) refuse(`timeout must be above 0; got ${runFor}.`)
   const { key } = options
   const retries = backoff(options.retry, `${name}.retry`)
   return {
     name,
-    ...toSelection(name, options),
+    ...toSelection(name, options, refuse),
     ...toWindows(name, options),
     ...choices,
     selectKeys: key === undefined ? undefined : (event) => assertSynchronous(key(event), 'key'),
-    concurrency: parseCount(options.concurrency, 'concurrency', refuse),
-    timeout: assertPositive(parseDuration(timeout, `${name}.timeout`), 'timeout', refuse),
+    concurrency: parseCount(options.concurrency, `${where}: concurrency`),
+    timeout: runFor,
     retryDelay: ({ failures, random: chance, requestedDelay: asked = 0 }) => {
       const delay = retries.delay(failures, chance)
       return delay === undefined ? undefined : delayWithRetryAfter(delay, asked)
     },
     maxAttempts: retries.tries,
     retention: parseDuration(keep, `${name}.keep`),
-    maxLanesPerTenant: parseCount(options.maxLanesPerTenant, 'maxLanesPerTenant', refuse),
+    maxLanesPerTenant: parseCount(options.maxLanesPerTenant, `${where}: maxLanesPerTenant`),
     isInternal: false,
     isDelivery: false,
     run: withPace(options.run, options.pace),
@@ -156,26 +158,14 @@ function assertOneOf<T extends string>(value: T, known: readonly T[], option: st
     : refuse(`${option} must be ${known.map((one) => `'${one}'`).join(' or ')}; got ${JSON.stringify(value)}.`)
 }
 
-function assertPositive(value: Millis, option: string, refuse: Refuse): Millis {
-  return value > 0 ? value : refuse(`${option} must be above 0; got ${value}.`)
+function parseCount(value: number | undefined, option: string): number {
+  return value === undefined ? Infinity : assertWholeNumber(value, 1, option)
 }
 
-function parseCount(value: number | undefined, option: string, refuse: Refuse): number {
-  if (value === undefined) return Infinity
-  return Number.isInteger(value) && value >= 1
-    ? value
-    : refuse(`${option} must be a whole number of at least 1; got ${value}.`)
-}
-
-function toSelection<Run>(name: string, { on }: FlowOptions<Run>): Pick<Flow, 'matches' | 'globs'> {
+function toSelection<Run>(name: string, { on }: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
   if (typeof on === 'function') return { matches: (event) => assertSynchronous(on(event), 'on'), globs: undefined }
   const globs = typeof on === 'string' ? [on] : on
-  if (!Array.isArray(globs)) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `flow(${JSON.stringify(name)}): on must be a glob, a list of globs or a function.`,
-    )
-  }
+  if (!Array.isArray(globs)) refuse('on must be a glob, a list of globs or a function.')
   return { matches: createMatcher(globs, `${name}.on`), globs }
 }
 
@@ -195,7 +185,7 @@ function toWindows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' 
   const checked = createWindow(options, `${name}.window`)
   const numbers = checked.numbers(0)
   if (options?.jitter !== undefined && options.quiet === undefined) {
-    throw new SluiceError('CONFIG_INVALID', `${name}.window.jitter has no effect without quiet; remove it.`)
+    throw invalidOption(`${name}.window.jitter has no effect without quiet; remove it.`)
   }
   const adaptive = typeof options?.quiet === 'object'
   return {
@@ -210,10 +200,7 @@ function toWindows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' 
 /** `assertNoFlowWindowOptions` rejects options that hold for the whole flow and not for one event. */
 function assertNoFlowWindowOptions(given: WindowOptions | undefined, option: string, hasKey: boolean): void {
   const refuse = (name: string, why: string): never => {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `${option} must not return ${name}: ${why}. Omit it, or use an object as window.`,
-    )
+    throw invalidOption(`${option} must not return ${name}: ${why}. Omit it, or use an object as window.`)
   }
   if (typeof given?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
   for (const name of ['maxEvents', 'maxBytes'] as const) {

@@ -1,7 +1,7 @@
 // `FlowRegistry` keeps the flows of all processes in the store under one epoch (L18), so that each process routes events to all of them.
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import type { SlashlessScope } from './globs.ts'
+import { createMatcher } from './globs.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Doc, Reply, Store } from '../store/contract/index.ts'
 
@@ -40,7 +40,6 @@ export interface FlowRegistryDependencies {
   readonly store: Store
   readonly process: string
   readonly flows: () => readonly Flow[]
-  readonly createMatcher: (globs: readonly string[], unnamed: SlashlessScope) => (event: FlowEvent) => boolean
   readonly onConflict: (flow: string, text: string) => void
   /** Called before a call to the store; returns a function that takes the reply. */
   readonly startCall: () => (reply: Reply) => void
@@ -162,7 +161,7 @@ export class FlowRegistry {
   /** Other processes cannot call a predicate, so they route every possible event to it. */
   #createForeignMatcher({ globs, delivers = false }: FlowDoc): ForeignFlow['wants'] {
     if (globs === null) return delivers ? ({ received }) => !received : () => true
-    return this.#deps.createMatcher(globs, delivers ? 'published' : 'every-source')
+    return createMatcher(globs, 'on', delivers ? 'published' : 'every-source')
   }
 
   async #write(docs: ReadonlyMap<string, Doc>, now: Millis, serves: boolean): Promise<boolean> {

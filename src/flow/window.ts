@@ -1,9 +1,8 @@
 // These functions turn the window options of a flow into the numbers that are stored with each event (L3, L22).
 import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { computeAdaptiveQuiet } from '../model/pressure.ts'
 
@@ -41,33 +40,21 @@ export function resolveWindow(
   where: string,
 ): WindowOptions | undefined {
   const used = (['window', 'debounce', 'batch'] as const).filter((option) => options[option] !== undefined)
-  if (used.length > 1) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `${where} must have one of window, debounce and batch; got ${used.join(' and ')}.`,
-    )
-  }
+  if (used.length > 1)
+    throw invalidOption(`${where} must have one of window, debounce and batch; got ${used.join(' and ')}.`)
   const { debounce, batch } = options
-  if (debounce !== undefined) return expandShorthand({ debounce }, 'quiet', where)
-  if (batch !== undefined) return expandShorthand({ batch }, 'every', where)
+  if (debounce !== undefined) return expandShorthand(debounce, 'quiet', `${where}.debounce`)
+  if (batch !== undefined) return expandShorthand(batch, 'every', `${where}.batch`)
   return undefined
 }
 
 /** A duration is the option itself. An object must have it, because without it there is no window. */
-function expandShorthand(
-  option: Readonly<Record<string, unknown>>,
-  needed: 'quiet' | 'every',
-  where: string,
-): WindowOptions {
-  const [[name, value] = ['', undefined]] = Object.entries(option)
+function expandShorthand(value: unknown, needed: 'quiet' | 'every', option: string): WindowOptions {
   if (typeof value === 'string' || typeof value === 'number') return { [needed]: value }
   if (typeof value === 'object' && value !== null && needed in value) return value
   const example = needed === 'quiet' ? "{ quiet: '10s', max: '1m' }" : "{ every: '60s', maxEvents: 100 }"
   const got = JSON.stringify(value) ?? typeof value
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${where}.${name} must be a duration or an object like ${example}; got ${got}.`,
-  )
+  throw invalidOption(`${option} must be a duration or an object like ${example}; got ${got}.`)
 }
 
 interface Range {
@@ -85,9 +72,8 @@ export interface Window {
 export function createWindow(options: WindowOptions = {}, flow = 'window'): Window {
   const quiet = parseQuiet(options, flow)
   const max = parseMax(options, quiet, flow)
-  if (quiet.to > max && options.every === undefined) {
-    throw new SluiceError('CONFIG_INVALID', `${flow}.max must be at least its quiet (${quiet.to} ms); got ${max} ms.`)
-  }
+  if (quiet.to > max && options.every === undefined)
+    throw invalidOption(`${flow}.max must be at least its quiet (${quiet.to} ms); got ${max} ms.`)
   return toWindow(options, quiet, max, flow)
 }
 
@@ -99,38 +85,16 @@ export function createEventWindow(options: WindowOptions = {}, flow = 'window'):
   return toWindow(options, held, max, flow)
 }
 
-const OPTIONS: ReadonlySet<string> = new Set<keyof WindowOptions>([
-  'quiet',
-  'every',
-  'max',
-  'maxEvents',
-  'maxBytes',
-  'jitter',
-  'leading',
-])
-
-function assertWindowOptions(options: unknown, flow: string): void {
-  if (typeof options !== 'object' || options === null) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      `${flow} must be an object like { quiet: '10s' }; got ${JSON.stringify(options)}.`,
-    )
-  }
-  assertKnownOptions(options, OPTIONS, `${flow}.`)
-}
-
 function toWindow(options: WindowOptions, quiet: Range, max: Millis, flow: string): Window {
   const maxEvents = assertAtLeast(1, options.maxEvents ?? DEFAULTS.maxEvents, `${flow}.maxEvents`)
-  if (!Number.isInteger(maxEvents) && maxEvents < Infinity) {
-    throw new SluiceError('CONFIG_INVALID', `${flow}.maxEvents must be a whole number; got ${maxEvents}.`)
-  }
+  if (!Number.isInteger(maxEvents) && maxEvents < Infinity)
+    throw invalidOption(`${flow}.maxEvents must be a whole number; got ${maxEvents}.`)
   const maxBytes = assertAtLeast(1, options.maxBytes ?? DEFAULTS.maxBytes, `${flow}.maxBytes`)
   const jitter = assertAtLeast(0, options.jitter ?? 0, `${flow}.jitter`)
-  if (jitter > 1) throw new SluiceError('CONFIG_INVALID', `${flow}.jitter must be from 0 to 1; got ${jitter}.`)
+  if (jitter > 1) throw invalidOption(`${flow}.jitter must be from 0 to 1; got ${jitter}.`)
   const leading = options.leading ?? false
-  if (leading && options.quiet === undefined) {
-    throw new SluiceError('CONFIG_INVALID', `${flow}.leading has no effect without quiet. Remove it, or add quiet.`)
-  }
+  if (leading && options.quiet === undefined)
+    throw invalidOption(`${flow}.leading has no effect without quiet. Remove it, or add quiet.`)
   const fixed = { max, maxEvents, maxBytes, jitter, leading }
   return {
     max,
@@ -142,41 +106,33 @@ function toWindow(options: WindowOptions, quiet: Range, max: Millis, flow: strin
 }
 
 function parseQuiet(options: WindowOptions, flow: string): Range {
-  assertWindowOptions(options, flow)
+  if (typeof options !== 'object' || options === null)
+    throw invalidOption(`${flow} must be an object like { quiet: '10s' }; got ${JSON.stringify(options)}.`)
+  assertKnownOptions(options, ['quiet', 'every', 'max', 'maxEvents', 'maxBytes', 'jitter', 'leading'], `${flow}.`)
   const { quiet, every } = options
-  if (quiet !== undefined && every !== undefined) {
-    throw new SluiceError('CONFIG_INVALID', `${flow} must have quiet or every; got both.`)
-  }
+  if (quiet !== undefined && every !== undefined) throw invalidOption(`${flow} must have quiet or every; got both.`)
   if (every !== undefined) return { from: Infinity, to: Infinity }
   if (quiet === undefined) return { from: 0, to: 0 }
-  if (typeof quiet !== 'object')
-    return { from: parseDuration(quiet, `${flow}.quiet`), to: parseDuration(quiet, `${flow}.quiet`) }
-  const range = {
-    from: parseDuration(quiet.from, `${flow}.quiet.from`),
-    to: parseDuration(quiet.to, `${flow}.quiet.to`),
+  if (typeof quiet !== 'object') {
+    const both = parseDuration(quiet, `${flow}.quiet`)
+    return { from: both, to: both }
   }
-  if (range.from > 0 && range.from <= range.to) return range
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${flow}.quiet must rise from a value above 0; got ${range.from} ms to ${range.to} ms.`,
-  )
+  const from = parseDuration(quiet.from, `${flow}.quiet.from`)
+  const to = parseDuration(quiet.to, `${flow}.quiet.to`)
+  if (from > 0 && from <= to) return { from, to }
+  throw invalidOption(`${flow}.quiet must rise from a value above 0; got ${from} ms to ${to} ms.`)
 }
 
 function parseMax({ every, max }: WindowOptions, quiet: Range, flow: string): Millis {
-  if (every !== undefined) {
-    if (max !== undefined)
-      throw new SluiceError('CONFIG_INVALID', `${flow} must not have both every and max, because every is its own max.`)
-    return parseDuration(every, `${flow}.every`)
-  }
+  if (every !== undefined && max !== undefined)
+    throw invalidOption(`${flow} must not have both every and max, because every is its own max.`)
+  if (every !== undefined) return parseDuration(every, `${flow}.every`)
   if (max !== undefined) return parseDuration(max, `${flow}.max`)
   if (quiet.to < Infinity) return quiet.to * DEFAULTS.maxQuietFactor
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${flow}.quiet must be finite unless max is set. Set max or every to bound the wait.`,
-  )
+  throw invalidOption(`${flow}.quiet must be finite unless max is set. Set max or every to bound the wait.`)
 }
 
 function assertAtLeast(least: number, value: number, option: string): number {
   if (value >= least) return value
-  throw new SluiceError('CONFIG_INVALID', `${option} must be at least ${least}; got ${value}.`)
+  throw invalidOption(`${option} must be at least ${least}; got ${value}.`)
 }

@@ -6,11 +6,6 @@ export function invalidOption(what: string): SluiceError {
   return new SluiceError('CONFIG_INVALID', what)
 }
 
-/** `assertOption` throws `what` unless the rule holds. The message is built either way, so it is not for hot paths. */
-export function assertOption(holds: boolean, what: string): asserts holds {
-  if (!holds) throw invalidOption(what)
-}
-
 export function assertWholeNumber(value: number, least: number, option: string, hint = ''): number {
   if (Number.isSafeInteger(value) && value >= least) return value
   throw invalidOption(`${option} must be a whole number of at least ${least}${hint}; got ${String(value)}.`)
