@@ -1,6 +1,6 @@
 // Flows that bring events into every state for which the view `work` has a word, whatever store they are on.
 import { drop, partial, PermanentError, type Sluice } from '../src/index.ts'
-import type { EventInput } from '../src/model/event-input.ts'
+import type { EventInput } from '../src/model/event.ts'
 
 export const fails = (): never => {
   throw new Error('no answer')

@@ -1,7 +1,7 @@
 // `Audit` reads the log of operator actions: who did what, and when. The entries form a chain of hashes, so a changed
 // or missing entry is detected.
 import type { Millis } from '../clock.ts'
-import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../model/audit-chain.ts'
+import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../store/contract/records.ts'
 import type { AuditRecord, FindReply, Store } from '../store/contract/index.ts'
 import type { Page } from './lanes.ts'
 

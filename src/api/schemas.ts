@@ -1,6 +1,6 @@
 // Schemas that several routes share.
 import { z } from 'zod'
-import { isCursor } from '../model/cursor.ts'
+import { isCursor } from '../store/contract/records.ts'
 
 interface NoFields {
   readonly [name: string]: never

@@ -1,7 +1,7 @@
 // The flows that the engine declares itself: delayed events, alert notifications and replays use ordinary lanes.
 import type { Millis } from '../clock.ts'
 import { createLimit, type LimitDependencies } from '../limit/limit.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'

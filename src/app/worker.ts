@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { ChurnMap } from '../churn-map.ts'
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { AnyListener, RunPayload } from '../observe/emitter.ts'

@@ -3,7 +3,7 @@ import { request as http } from 'node:http'
 import { request as https } from 'node:https'
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import { PROOF_HEADER, CHALLENGE_HEADER, createKeyChallenge, type ServerAddress } from '../crypto/key-proof.ts'
-import { STORE_ID_HEADER } from '../store/store-id.ts'
+import { STORE_ID_HEADER } from '../store/open.ts'
 import {
   parseRetryAfter,
   type ApiResult,

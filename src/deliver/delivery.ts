@@ -1,7 +1,7 @@
 // `deliver` sends one batch to one endpoint: it finds the target, asks the breaker, posts, and reports the outcome.
 // It has no retry logic of its own, because the lane of the endpoint retries.
 import type { Millis } from '../clock.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { BreakerStore } from './health/breaker-store.ts'

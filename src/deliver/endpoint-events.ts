@@ -1,6 +1,6 @@
 // The `endpoint.*` events that any flow or delivery can carry, and the rule that keeps them from circulating forever.
 import type { Millis } from '../clock.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { BreakerTransition } from './health/breaker.ts'
 import type { Endpoint } from './endpoint.ts'

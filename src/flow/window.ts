@@ -3,8 +3,7 @@ import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
-import type { WindowParameters } from '../model/place.ts'
-import { computeAdaptiveQuiet } from '../model/pressure.ts'
+import { type WindowParameters, computeAdaptiveQuiet } from '../model/place.ts'
 
 export interface WindowOptions {
   /** The quiet period before the lane is due. A range makes it grow under pressure. */

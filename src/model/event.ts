@@ -1,7 +1,6 @@
 // `Event` is one thing that happened. It is stored once and never changed. Only code that reads the body interprets its bytes.
 import { randomBytes } from 'node:crypto'
 import type { Millis } from '../clock.ts'
-import { isTooDeep } from './json-depth.ts'
 
 /** `Event` is an event as a store keeps it. Its attributes have the CloudEvents names. */
 export interface Event {
@@ -17,6 +16,34 @@ export interface Event {
   readonly body: Uint8Array
   /** The time at which the store stored the event. */
   readonly arrived: Millis
+}
+
+/** `EventInput` is an event as a user publishes it. Only `type` is required. */
+export interface EventInput {
+  readonly type: string
+  /** The data, which is stored as JSON. */
+  readonly data?: unknown
+  /** The bytes, instead of `data`. */
+  readonly body?: Uint8Array | string
+  /** Default: `'app'`. */
+  readonly source?: string
+  readonly tenant?: string
+  readonly subject?: string
+  readonly time?: Date | Millis
+  /** Further CloudEvents attributes. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+  readonly id?: string
+  /** A second event with the same source, tenant and dedupe id is a duplicate. Default: the event's id. */
+  readonly dedupeId?: string
+}
+
+/** `PublishResult` is the result for one event. Its ids are those of the events, even while a delayed event waits. */
+export interface PublishResult {
+  readonly id: string
+  /** `in-transaction`: the event is stored if and only if the transaction commits. */
+  readonly kind: 'stored' | 'repeated' | 'duplicate' | 'conflict' | 'refused' | 'in-transaction'
+  /** The stored event with the same identity. */
+  readonly of: string | undefined
 }
 
 /** `OWN_SOURCES` is the prefix of the source of each event that the engine publishes to itself. No other flow gets these. */
@@ -139,4 +166,28 @@ const PROTO_KEY_PATTERN = /__proto__|\\u00(?:5f|6f|70|72|74)/i
 /** A member with this name serves only to change the prototype of all objects through a careless copy. */
 function dropProtoKey(name: string, value: unknown): unknown {
   return name === '__proto__' ? undefined : value
+}
+
+/** Code that walks JSON recurses, `JSON.stringify` included, so its nesting must be bounded (R4). */
+export const MAX_JSON_DEPTH = 64
+
+/** Measures the nesting of JSON from its bytes. Brackets within strings do not count. */
+function measureDepth(body: Uint8Array): number {
+  let depth = 0
+  let deepest = 0
+  let inText = false
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at]
+    if (inText) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) inText = false
+    } else if (byte === 0x22) inText = true
+    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x7d || byte === 0x5d) depth--
+  }
+  return deepest
+}
+
+export function isTooDeep(body: Uint8Array): boolean {
+  return body.length > MAX_JSON_DEPTH && measureDepth(body) > MAX_JSON_DEPTH
 }

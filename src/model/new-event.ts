@@ -1,9 +1,9 @@
 // `createEvent` turns published input into an event: with an id, bytes, and an identity for deduplication (L10).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { MAX_JSON_DEPTH, isTooDeep } from './json-depth.ts'
-import type { EventInput } from './event-input.ts'
 import {
+  MAX_JSON_DEPTH,
+  isTooDeep,
   ATTRIBUTES_BYTES_MAX,
   BODY_BYTES_MAX,
   ID_LENGTH_MAX,
@@ -13,6 +13,7 @@ import {
   RECEIVED_ATTRIBUTE,
   ENCRYPTED_ATTRIBUTE,
   type Event,
+  type EventInput,
 } from './event.ts'
 import { computeIdentity, type EventIdentity } from './identity.ts'
 

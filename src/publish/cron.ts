@@ -4,7 +4,7 @@ import { Cron } from 'croner'
 import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { EventInput, PublishResult } from '../model/event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 
 export const EVERY_SOURCE = 'sluice.every'

@@ -1,7 +1,7 @@
 // This file implements `publish(event, { at })`: until then, the event waits wrapped in its own lane, and a run of that
 // lane publishes it.
 import type { Millis } from '../clock.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import { SluiceError } from '../errors.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { computeIdentity } from '../model/identity.ts'

@@ -3,7 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { SluiceError, type ErrorCode } from '../errors.ts'
 import type { RoutableEvent } from '../model/new-event.ts'
-import type { PublishResult } from '../model/event-input.ts'
+import type { PublishResult } from '../model/event.ts'
 
 export interface IntakeDependencies {
   readonly store: (events: readonly RoutableEvent[]) => Promise<readonly PublishResult[]>

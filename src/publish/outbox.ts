@@ -2,7 +2,7 @@
 // afterwards (L17).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { EventInput, PublishResult } from '../model/event.ts'
 import { escapeText } from '../store/postgres/values.ts'
 import { createEvent, type RoutableEvent } from '../model/new-event.ts'
 

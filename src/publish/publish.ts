@@ -2,7 +2,7 @@
 // transaction.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { EventInput, PublishResult } from '../model/event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { parseTargetFlows, assertSourceNotReserved } from './reserved-sources.ts'
 import { writeToOutbox, type Transaction } from './outbox.ts'

@@ -1,6 +1,6 @@
 // `Publisher` creates, routes and stores the events that code publishes, and returns the result of each (L2, L10, L18).
 import type { Millis } from '../clock.ts'
-import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { EventInput, PublishResult } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { AppendResult, UnstoredPublish, EventToStore, Placement, Store } from '../store/contract/index.ts'

@@ -1,7 +1,6 @@
 // This file checks, before anything is stored, that an event has no reserved source and that its target flows exist.
 import { SluiceError } from '../errors.ts'
-import type { EventInput } from '../model/event-input.ts'
-import { OWN_SOURCES } from '../model/event.ts'
+import { type EventInput, OWN_SOURCES } from '../model/event.ts'
 import { isReservedSource, type Routes } from './route.ts'
 
 /** `assertSourceNotReserved` rejects the engine's own sources: such an event would reach only internal flows. */

@@ -1,8 +1,7 @@
 // `runAttempt` makes one attempt of a run: it calls the handler with a timeout and a signal and returns the settlement.
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
-import { isEncrypted } from '../model/event.ts'
-import type { EventInput } from '../model/event-input.ts'
+import { isEncrypted, type EventInput } from '../model/event.ts'
 import { runContext } from '../limit/run-context.ts'
 import type { UnstoredPublish, LeasedRun, EventToStore, Settlement } from '../store/contract/index.ts'
 import { serializeRunState, clearDeferral } from './stored-state.ts'

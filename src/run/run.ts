@@ -1,7 +1,7 @@
 // `Run` is what a handler receives: the events of its run and the functions it may call while it works.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { EventInput } from '../model/event-input.ts'
+import type { EventInput } from '../model/event.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { RunLog } from '../observe/log/log.ts'

@@ -1,5 +1,5 @@
 // This file parses a request body as bounded JSON. It returns a refusal and never throws.
-import { MAX_JSON_DEPTH, isTooDeep } from '../model/json-depth.ts'
+import { MAX_JSON_DEPTH, isTooDeep } from '../model/event.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import { refusal } from './signature.ts'
 

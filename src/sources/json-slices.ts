@@ -1,6 +1,6 @@
 // This file reads parts of a JSON text without changing them: numbers with all their digits, and the bytes of one item
 // among many.
-import { isTooDeep } from '../model/json-depth.ts'
+import { isTooDeep } from '../model/event.ts'
 import type { Refusal } from '../receive/source.ts'
 import { TOO_DEEP } from './json-body.ts'
 import { refusal } from './signature.ts'

@@ -1,7 +1,12 @@
-// `openStore` opens a store by its address. It loads only the driver that the address needs.
+// `openStore` opens a store by its address. It loads only the driver that the address needs. An address may hold a password, so
+// errors never quote a part that could be one, and `computeStoreId` returns a hash.
 import type { Clock } from '../clock.ts'
-import { isServerAddress, POSTGRES, schemaOf, unknownAddress } from './address.ts'
 import type { Store } from './contract/index.ts'
+import { SluiceError } from '../errors.ts'
+import { createHash } from 'node:crypto'
+import { realpathSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
 
 export interface OpenStoreOptions {
   readonly clock?: Clock
@@ -43,4 +48,102 @@ function parseSchema(address: string): string | undefined {
 export function getOutboxSchema(store: string | Store): string | undefined {
   if (typeof store === 'string') return parseSchema(store)
   return 'outbox' in store && typeof store.outbox === 'string' ? store.outbox : undefined
+}
+
+const POSTGRES: RegExp = /^postgres(?:ql)?:\/\//
+
+const ENCODE =
+  'Encode the user and the password with encodeURIComponent, because / ? # @ : and % have a meaning of their own. Example: postgres://user:password@host:5432/database.'
+const SCHEME = /^([a-z][a-z0-9+.-]{0,19}):/i
+const LONGEST_SHOWN = 100
+
+function unknownAddress(address: string): SluiceError {
+  return new SluiceError('STORE_UNKNOWN', whatIsWrong(address))
+}
+
+function whatIsWrong(address: string): string {
+  const scheme = SCHEME.exec(address)?.[1]
+  if (scheme !== undefined)
+    return `The store address must be memory:, sqlite:<file> or postgres://…; got one that begins with "${scheme}:".`
+  if (address.includes('@') || address.length > LONGEST_SHOWN)
+    return 'The store address must be memory:, sqlite:<file> or postgres://…; got one without a scheme.'
+  return `The store address must be memory:, sqlite:<file> or postgres://…; got ${JSON.stringify(address)}.`
+}
+
+/** Returns whether the path after `sqlite:` is an address with a user or a host. */
+export function isServerAddress(file: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(file) || /\/\/[^/]*@/.test(file)
+}
+
+/**
+ * Returns the schema that the address of a PostgreSQL server names with `?schema=`. It throws if the address is cut at a character of the password: the driver would take the rest for a host or a database, and name it in its errors.
+ */
+function schemaOf(address: string): string | undefined {
+  const rest = address.replace(POSTGRES, '')
+  const authority = /^[^/?#]*/.exec(rest)?.[0] ?? ''
+  const [user, host] = [authority.slice(0, Math.max(0, authority.lastIndexOf('@'))), authority.split('@').at(-1) ?? '']
+  const isCut = rest.includes('#') || rest.slice(authority.length).includes('@')
+  if (isCut || !isHost(host) || !isEncoded(user))
+    throw misread('it is cut at a character of its user or password, or has no valid host or port')
+  const named = /[?&]schema=([^&]+)/.exec(rest)?.[1]
+  if (named !== undefined && !isEncoded(named)) throw misread('its schema is not percent-encoded')
+  return named === undefined ? undefined : decodeURIComponent(named)
+}
+
+/** The host may be empty (a socket), and the port must be a number up to 65535. */
+function isHost(host: string): boolean {
+  const port = /^(?:\[[\da-f:.]+\]|[^:\s]*)(?::(\d*))?$/i.exec(host)
+  return port !== null && Number(port[1] ?? 0) <= 65_535
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function misread(why: string): SluiceError {
+  return new SluiceError(
+    'STORE_UNKNOWN',
+    `The address of the PostgreSQL server must be a URL; ${why}.`,
+    undefined,
+    ENCODE,
+  )
+}
+
+/** `STORE_ID_HEADER` is a response header of `/healthz`. */
+export const STORE_ID_HEADER = 'sluice-store'
+
+/**
+ * `computeStoreId` identifies the store of an app, so that a client of a server can check which store it uses. The id is the same in
+ * every process that uses the store. Memory stores differ by working directory.
+ */
+export function computeStoreId(address: string | Store): string {
+  const place = resolveLocation(typeof address === 'string' ? address : 'its own')
+  return createHash('sha256').update(place).digest('base64url')
+}
+
+function resolveLocation(address: string): string {
+  // A store that other machines reach as well is identified without its user and password, which are secret.
+  const shared = /^\w+:\/\/(?:[^/]*@)?([^?]+)/.exec(address)?.[1]
+  if (shared !== undefined) return `${shared}\0${/[?&]schema=([^&]+)/.exec(address)?.[1] ?? ''}`
+  const file = /^sqlite:(?!:memory:)(.+)$/.exec(address)?.[1]
+  return `${hostname()}\0${file === undefined ? `${process.cwd()}\0${address}` : resolveFile(file)}`
+}
+
+/** Resolves links, also for a file that does not exist yet. */
+function resolveFile(file: string): string {
+  const whole = resolve(file)
+  return tryRealpath(whole) ?? join(tryRealpath(dirname(whole)) ?? dirname(whole), basename(whole))
+}
+
+function tryRealpath(path: string): string | undefined {
+  try {
+    return realpathSync(path)
+  } catch {
+    return undefined
+  }
 }

@@ -1,7 +1,7 @@
 // `testApp` runs an app under a virtual clock: an hour of debouncing takes milliseconds and always ends the same way.
 import type { Millis } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import type { EventInput, PublishResult } from '../model/event-input.ts'
+import type { EventInput, PublishResult } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { EventMap, EventName } from '../observe/emitter.ts'

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { connect, createServer as createRelay, type AddressInfo } from 'node:net'
 import { join, relative } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { computeStoreId } from '../../src/store/store-id.ts'
+import { computeStoreId } from '../../src/store/open.ts'
 import { APP, folderWith, Program, run, serve, until, type Served } from './commands-rig.ts'
 
 /** Its server is where the environment says, else where nobody is. */

@@ -1,6 +1,6 @@
 // `writeDocs` stores all documents or none, each against the revision at which it was read, with a chained audit trail.
 import assert from 'node:assert/strict'
-import { AUDIT_HEAD, parseAuditHead } from '../../src/model/audit-chain.ts'
+import { AUDIT_HEAD, parseAuditHead } from '../../src/store/contract/records.ts'
 import type { AuditRecord, Doc, Store, WriteDocsCall, WriteDocsReply } from '../../src/store/contract/index.ts'
 import { assertSingle, sorted, type ConformanceStage, type Suite } from './stage.ts'
 import { encodeText } from './builders.ts'

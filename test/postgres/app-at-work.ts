@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import type { EventInput } from '../../src/model/event-input.ts'
+import type { EventInput } from '../../src/model/event.ts'
 import { parseDuration, type Duration } from '../../src/model/duration.ts'
 import { attachTest } from '../../src/app/sluice.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'

@@ -2,7 +2,7 @@
 // and take only the last event, and operators who retry, drop, hold, pause and purge.
 import { snooze, drop, partial, PermanentError, type Ending, type Run, type Sluice } from '../../src/index.ts'
 import type { Duration } from '../../src/model/duration.ts'
-import type { EventInput } from '../../src/model/event-input.ts'
+import type { EventInput } from '../../src/model/event.ts'
 
 export interface Stage {
   readonly app: Sluice

@@ -7,7 +7,7 @@ import {
   NO_PRESSURE,
   raisePressure,
   type Pressure,
-} from '../../src/model/pressure.ts'
+} from '../../src/model/place.ts'
 import { START } from './support.ts'
 
 const MINUTE = 60_000

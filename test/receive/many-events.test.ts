@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import { Intake } from '../../src/publish/intake.ts'
 import { createEvent, type RoutableEvent } from '../../src/model/new-event.ts'
-import type { PublishResult } from '../../src/model/event-input.ts'
+import type { PublishResult } from '../../src/model/event.ts'
 import type { Source } from '../../src/receive/source.ts'
 import { cloudEvents, garmin, strava } from '../../src/sources/index.ts'
 import { eventsIn, opened, problemOf, textOf } from './scene.ts'

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/errors.ts'
 import { GroupCommit } from '../../src/store/sqlite/group-commit.ts'
-import { LogSync } from '../../src/store/sqlite/log-sync.ts'
+import { LogSync } from '../../src/store/sqlite/write-ahead-log.ts'
 import { ownFolder } from '../own-folder.ts'
 
 interface Scene {

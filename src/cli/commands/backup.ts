@@ -1,6 +1,6 @@
 // `sluice backup` copies the store's file while a process uses it. It needs no server: any reader may read the file.
 import { backupSqlite } from '../../store/sqlite/backup.ts'
-import { isServerAddress } from '../../store/address.ts'
+import { isServerAddress } from '../../store/open.ts'
 import { reportMisuse, type Command } from '../command.ts'
 import { EXIT } from '../exit.ts'
 

@@ -3,7 +3,7 @@
 import type { Clock, Millis } from '../../clock.ts'
 import { isEncryptedText, type EncryptedTexts } from '../../crypto/encrypted-texts.ts'
 import { SluiceError } from '../../errors.ts'
-import { PURGED_TEXT } from '../../model/purged-texts.ts'
+import { PURGED_TEXT } from '../../model/steer.ts'
 import type { Doc, Store } from '../../store/contract/index.ts'
 import { mergeHistories, NO_HISTORY, addNotes, type PostHistory, type PostNote } from './history.ts'
 

@@ -1,7 +1,7 @@
 // `PostHistory` describes how the POSTs to an endpoint went: stats per hour for a day, and the last attempts in full.
 // It has a bounded size, and notes can be added in any order. Pure.
 import type { Millis } from '../../clock.ts'
-import { PURGED_TEXT } from '../../model/purged-texts.ts'
+import { PURGED_TEXT } from '../../model/steer.ts'
 
 /** `PostNote` records one POST, or one failure of Sluice that prevented it. */
 export interface PostNote {

@@ -2,7 +2,7 @@
 import type * as OpenTelemetry from '@opentelemetry/api'
 import { SluiceError } from '../../errors.ts'
 import { isEnding } from '../../model/endings.ts'
-import type { EventInput } from '../../model/event-input.ts'
+import type { EventInput } from '../../model/event.ts'
 import { redact } from '../log/redact.ts'
 import { traceContext, parseTrace, withTrace, type TraceContext } from './context.ts'
 

@@ -1,5 +1,6 @@
 // `RecordStore` is the part of a store that people, the API and the command line use: documents, search and stats.
 // Each call reads a bounded amount.
+import { hash } from 'node:crypto'
 import type { Millis } from '../../clock.ts'
 import type { Event } from '../../model/event.ts'
 import type { VacuumStats } from '../../model/vacuum-stats.ts'
@@ -147,6 +148,23 @@ export interface AuditRecord {
   readonly chain: string
 }
 
+/**
+ * `AUDIT_HEAD` is the document with the newest entry, which the store writes with that entry. Without it, a log whose last entries
+ * were removed would look complete.
+ */
+export const AUDIT_HEAD = { kind: 'audit-head', id: 'head' } as const
+
+export type AuditHead = Pick<AuditRecord, 'id' | 'chain'>
+
+export function parseAuditHead(doc: Pick<Doc, 'body'> | undefined): AuditHead | undefined {
+  return doc === undefined ? undefined : (JSON.parse(Buffer.from(doc.body).toString()) as AuditHead)
+}
+
+/** `computeChainHash` returns the hash of an entry. `before` is the hash of the previous entry, '' for the first. */
+export function computeChainHash(before: string, { id, at, who, what }: Omit<AuditRecord, 'chain'>): string {
+  return hash('sha256', JSON.stringify([before, id, at, who, what]), 'base64url')
+}
+
 export interface RecordTypes {
   readonly events: EventRecord
   readonly lanes: Lane
@@ -175,6 +193,11 @@ export interface FindCall<K extends RecordKind> {
   readonly cursor: string
   readonly n: number
   readonly oldestFirst?: boolean
+}
+
+/** `isCursor` returns whether a text can be the `next` of a page; '' asks for the first page. */
+export function isCursor(text: string): boolean {
+  return text === '' || (/^\d{1,16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER)
 }
 
 export interface FindReply<K extends RecordKind> extends Reply {

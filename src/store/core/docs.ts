@@ -1,5 +1,5 @@
 // `writeDocs` stores documents with revisions, and the audit entry in the same commit (L18).
-import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../../model/audit-chain.ts'
+import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../contract/records.ts'
 import type { WriteDocsCall } from '../contract/index.ts'
 import type { CommitContext } from './commit-context.ts'
 

@@ -1,4 +1,4 @@
-// `serializeRareFields` stores the fields of a lane that most lanes do not need. Most lanes only wait and have none of them.
+// What the SQLite and PostgreSQL stores write in the same way: the rare fields of a lane, and the words of the view `work`.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { Lane, RunState } from '../../model/lane.ts'
 
@@ -64,7 +64,7 @@ const RUN_DEFAULTS: RareRunFields = {
   attempts: [],
 }
 
-/** `serializeRareFields` returns null for a lane that only waits. Fields with their default value are omitted. */
+/** `serializeRareFields` stores the fields that most lanes do not need. It returns null for a lane that only waits. Fields with their default value are omitted. */
 export function serializeRareFields(lane: Lane): string | null {
   const { left, replays, letters, blocks, hold, keepUntil, run } = lane
   const plain = run === undefined && !left && replays === 0 && letters === 0 && blocks === 0 && hold === undefined
@@ -116,3 +116,11 @@ export function getKeepUntil({ run, waiting, replays, letters, blocks, keepUntil
   const isBare = run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
   return isBare ? Math.max(keepUntil, hold?.until ?? 0) : NEVER
 }
+
+/** `ENDED_STATUS_SQL` is for a `case` expression. `d` is the dead letter of the event, `u` the record of the run that ended it. */
+export const ENDED_STATUS_SQL: string = `when d.state = 'dead' then 'dead_letter'
+      when d.state = 'queued' then 'pending'
+      when d.state is not null then d.state
+      when u.kind in ('done', 'partial') then 'completed'
+      when u.kind = 'dead' then 'dead_letter'
+      when u.kind is not null then u.kind`

@@ -2,15 +2,17 @@
 import { NEVER } from '../../clock.ts'
 import { steer } from '../../model/steer.ts'
 import type { RetentionPolicy, MaintainReply } from '../contract/index.ts'
-import { expireEvents, INITIAL_EVENT_CURSOR, type EventScanCursor } from './expire-events.ts'
 import {
+  expireEvents,
+  INITIAL_EVENT_CURSOR,
+  type EventScanCursor,
   computeCutoff,
   advanceCursor,
   continueScan,
   countOldRows,
   INITIAL_CURSOR,
   type ScanCursor,
-} from './retention-cursor.ts'
+} from './expire-events.ts'
 import { createNeedCheck, wipeEvent } from './purge.ts'
 import { removeDeadLetter } from './steer.ts'
 import type { RunRow } from './tables.ts'

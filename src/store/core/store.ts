@@ -2,7 +2,7 @@
 // `Committer`.
 import type { Clock, Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { isCursor } from '../../model/cursor.ts'
+import { isCursor } from '../contract/records.ts'
 import type {
   AppendCall,
   AppendReply,
@@ -44,10 +44,10 @@ import type {
   MaintainReply,
   WriteDocsCall,
   WriteDocsReply,
+  FeedEntry,
 } from '../contract/index.ts'
 import { appendEvents } from './append.ts'
 import { writeDocs } from './docs.ts'
-import { ChangeFeed } from './feed.ts'
 import { renewLeases } from './leases.ts'
 import { leasePermits, updatePressure, regulate, reserve } from './limits.ts'
 import { placeItems, claimUnrouted } from './unrouted.ts'
@@ -276,4 +276,34 @@ function wrongCursor(): SluiceError {
 function noRoom(): SluiceError {
   const fix = 'Raise maxBytes, or keep finished work for a shorter time. Acknowledged events are kept.'
   return new SluiceError('STORE_FULL', 'The store has reached maxBytes.', undefined, fix)
+}
+
+const CAPACITY = 4_096
+
+/** `ChangeFeed` is a ring buffer of the latest changes, for live views. A reader that is too slow learns that it missed some. */
+class ChangeFeed {
+  /** `missed` marks changes of another process that did not arrive. */
+  readonly #ring: (NewFeedEntry | 'missed' | undefined)[] = Array.from({ length: CAPACITY })
+  #last = 0
+
+  add(notes: readonly (NewFeedEntry | 'missed')[]): void {
+    for (const note of notes) {
+      this.#last++
+      this.#ring[this.#last % CAPACITY] = note
+    }
+  }
+
+  readAfter(seq: number, n: number): { changes: FeedEntry[]; next: number; skipped: boolean } {
+    const oldest = Math.max(1, this.#last - CAPACITY + 1)
+    const from = Math.max(seq + 1, oldest)
+    const changes: FeedEntry[] = []
+    let skipped = from > seq + 1
+    let next = Math.max(seq, from - 1)
+    for (; next < this.#last && changes.length < n; next++) {
+      const note = this.#ring[(next + 1) % CAPACITY]
+      if (note === 'missed') skipped = true
+      else if (note !== undefined) changes.push({ ...note, seq: next + 1 })
+    }
+    return { changes, next, skipped }
+  }
 }

@@ -5,7 +5,7 @@ import type { Event } from '../../model/event.ts'
 import type { EventIdentity, LaneId } from '../../model/identity.ts'
 import type { Lane, LaneHealth, Rank } from '../../model/lane.ts'
 import type { LimitParameters, LimitState, SlotPage } from '../../model/limit.ts'
-import type { Pressure } from '../../model/pressure.ts'
+import type { Pressure } from '../../model/place.ts'
 import type { Skip } from '../../model/routing.ts'
 import type {
   AuditRecord,

@@ -1,6 +1,6 @@
 // The small tables of the memory store hold permits, pauses, documents and the like.
 import type { Millis } from '../../clock.ts'
-import type { Pressure } from '../../model/pressure.ts'
+import type { Pressure } from '../../model/place.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
 import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 

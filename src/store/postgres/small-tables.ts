@@ -1,7 +1,7 @@
 // `PostgresSmallTables` holds the small tables of a transaction: processes, permits, pauses, adaptive windows (`pressure`) and
 // replays.
 import type { Millis } from '../../clock.ts'
-import type { Pressure } from '../../model/pressure.ts'
+import type { Pressure } from '../../model/place.ts'
 import type { PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 import type { AdvisoryLocks } from './locks.ts'
 import {

@@ -3,7 +3,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '../../errors.ts'
-import { toSluiceError } from './errors.ts'
+import { toSluiceError } from './statements.ts'
 import { checkSchema } from './schema.ts'
 
 export interface Backup {

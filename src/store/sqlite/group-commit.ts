@@ -4,7 +4,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { SluiceError, type ErrorCode } from '../../errors.ts'
 import type { LaneReadScope } from '../core/store.ts'
-import { toSluiceError } from './errors.ts'
+import { toSluiceError } from './statements.ts'
 
 interface QueuedWrite {
   readonly work: () => unknown

@@ -1,6 +1,6 @@
 // This file stores permits, pauses, processes, pressure, replays and documents as rows.
 import type { Millis } from '../../clock.ts'
-import type { Pressure } from '../../model/pressure.ts'
+import type { Pressure } from '../../model/place.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
 import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 import { bytes, number, text, type Row, type Statements } from './statements.ts'

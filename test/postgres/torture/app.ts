@@ -11,7 +11,7 @@ import {
   type Ending,
   type Run,
 } from '../../../src/index.ts'
-import type { EventInput } from '../../../src/model/event-input.ts'
+import type { EventInput } from '../../../src/model/event.ts'
 import type { Store } from '../../../src/store/contract/index.ts'
 import type { How, Ledger } from './ledger.ts'
 import { BOUNDS, inputOf, stepOf, type Act, type Data, type Input } from './plan.ts'

@@ -2,7 +2,7 @@
 // innocent: it goes back to its place when that run ends. Between attempts the rest goes on at once, as another run: a
 // different set of events has a different id. A dead letter keeps its id, which is what people know it by, and is dead
 // again when its run was purged in part. The reason of a letter may quote an event that it had: it goes with that event.
-import { PURGED_TEXT } from '../../../src/model/purged-texts.ts'
+import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { PurgeCall } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'

@@ -1,6 +1,6 @@
 // What people do: steer lanes, letters, marks and flows, purge, change the routes, look (L9, L14, L15, L18).
 import { NEVER } from '../../../src/clock.ts'
-import { PURGED_TEXT } from '../../../src/model/purged-texts.ts'
+import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { LaneAction, PurgeCall, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
 import { namedLetter, purged, steered } from '../ledger/people.ts'

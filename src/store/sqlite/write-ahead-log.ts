@@ -1,8 +1,41 @@
-// `Checkpointer` lets a thread write the commit log back into the file: writing back 64 MB would block the event loop
-// for 50 ms. The main thread only writes back what was committed meanwhile. Nothing depends on it: the log holds what
-// is not written back.
+// The log of commits beside the file: `LogSync` syncs it to the disk, `Checkpointer` writes it back into the file. Both leave
+// the event loop free: the disk is as slow as it is.
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
+import { close, fdatasync, openSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { SluiceError } from '../../errors.ts'
+
+const syncFile = promisify(fdatasync)
+const closeFile = promisify(close)
+
+/** `LogSync` syncs the log on a system thread. A write resolves only after the sync: a commit alone has only reached the
+    memory of the system. */
+export class LogSync {
+  readonly #log: string
+  #opened: number | undefined
+
+  /** The database at this path must have been written to. */
+  constructor(file: string) {
+    this.#log = `${file}-wal`
+  }
+
+  async sync(): Promise<void> {
+    try {
+      // The log stays the same file while the database is open: SQLite restarts it in place and never replaces it.
+      this.#opened ??= openSync(this.#log, 'r+')
+      await syncFile(this.#opened)
+    } catch (error) {
+      throw new SluiceError('STORE_SYNC_FAILED', `The disk did not sync ${this.#log}.`, error)
+    }
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened
+    this.#opened = undefined
+    if (opened !== undefined) await closeFile(opened)
+  }
+}
 
 /** The log length that starts a checkpoint. A page that changes often is then written back once, not with every
     commit. */
@@ -14,6 +47,8 @@ const THREAD_LIMITS = { maxYoungGenerationSizeMb: 1, maxOldGenerationSizeMb: 16,
 /** The first SQLite version that returns the length of the log without writing it back. */
 const NOOP_CHECKPOINT_SINCE = [3, 51] as const
 
+/** `Checkpointer` lets a thread write the log back: 64 MB would block the event loop for 50 ms. The main thread only writes
+    back what was committed meanwhile. Nothing depends on it: the log holds what is not written back. */
 export class Checkpointer {
   readonly #db: DatabaseSync
   readonly #file: string
