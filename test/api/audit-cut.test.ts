@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
 import { Audit, type AuditVerification } from '../../src/admin/audit.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 async function tampered(
   sql: string,

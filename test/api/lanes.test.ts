@@ -4,7 +4,7 @@ import { laneId, keylessLaneId } from '../../src/model/identity.ts'
 import { Gate } from '../engine/scene.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY, declare, ping, seeded } from './seeded.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 interface Found {
   readonly items: readonly {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice, SluiceError, type EventMap } from '../../src/index.ts'
 import { freePort } from '../free-port.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 import { seeded } from './seeded.ts'
 
 const PATHS = ['/v1/keys', '/v1/flows', '/v1/events', '/metrics', '/openapi.json', '/v1/stream']

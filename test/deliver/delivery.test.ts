@@ -6,7 +6,7 @@ import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp } from '../../src/testing/index.ts'
 import { delivery, subscriber } from './subscriber.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const QUICK = ['30ms', '30ms', '30ms', '30ms', '30ms', '30ms', '30ms'] as const
 

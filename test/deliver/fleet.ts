@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url'
 import { chance } from '../../examples/demo/chance.ts'
 import { fleetApp, type FleetStore } from './fleet-app.ts'
 import { complaintsOf, p99, type Letter } from './fleet-check.ts'
-import { Crew } from './fleet-crew.ts'
+import { Crew } from './fleet-workers.ts'
 import { FLEET, LEASE, MAX_EVENTS, plannedOf, wantedBy } from './fleet-plan.ts'
-import type { Written } from './fleet-witness.ts'
+import type { Written } from './fleet-endpoints.ts'
 
 export interface FleetOptions {
   /** An empty folder. */
@@ -52,7 +52,7 @@ export interface FleetReport {
   readonly p99: number
 }
 
-const WITNESS = fileURLToPath(new URL('./fleet-witness.ts', import.meta.url))
+const WITNESS = fileURLToPath(new URL('./fleet-endpoints.ts', import.meta.url))
 const PORTION = 20
 /** A kill falls within this time after a part is published, while its deliveries run or wait. */
 const KILLED_WITHIN = 400

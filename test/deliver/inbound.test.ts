@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { DeliveryOptions } from '../../src/app/deliveries.ts'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import { unverified } from '../../src/sources/index.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 import { subscriber } from './subscriber.ts'
 
 const KEY = randomBytes(32).toString('base64')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { alerts, type AlertStats, type AlertWindowStats, type Duration } from '../../src/index.ts'
 import { readDiskUsage } from '../../src/observe/stats/disk-usage.ts'
 import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const NOTHING: AlertWindowStats = { p95: undefined, failureRate: undefined, done: 0, ended: 0 }
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, START, told, userOf, type Declare, type More } from './scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 function hanging(gate: Gate, more: More = {}): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, retry: ['1s'], run: ({ key }) => gate.wait(key), ...more })

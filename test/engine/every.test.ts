@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Sluice, type Store } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, play, Shared, START, STORES } from './scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const MINUTE = 60_000
 

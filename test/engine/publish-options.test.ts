@@ -1,7 +1,7 @@
 // publish with `at` and `to`: later, and only to some.
 import { describe, expect, test } from 'vitest'
 import { numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
 

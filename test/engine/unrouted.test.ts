@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { Sluice, type FlowOptions, type Run, type Store } from '../../src/index.ts'
 import { keysOf, numbersOf, ping, play, sendNow, Shared, soon, STORES, told, userOf, type Declare } from './scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 /** Throws while it is broken. */
 class Fault {

@@ -1,6 +1,6 @@
 // The short form of `npm run prove -- postgres-long-transaction`: a few seconds of each part, after as many runs as half a
 // minute would have had. Of so few claims only the usual one is worth a comparison. That the alert comes and goes is in
-// test/postgres/hygiene.test.ts.
+// test/postgres/vacuum-stats.test.ts.
 import { expect, test } from 'vitest'
 import { longTransaction } from '../postgres/long-transaction.ts'
 import { startServer } from '../postgres/server.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { inFolder } from './folder.ts'
-import { served, shared } from './turns.ts'
+import { served, shared } from './share-order.ts'
 
 const LANES = 5_000
 const MOST_ROUNDS = 2

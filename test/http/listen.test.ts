@@ -13,7 +13,7 @@ import type { ListenOptions } from '../../src/http/server.ts'
 import type { ReceivedRequest, Source } from '../../src/receive/source.ts'
 import { bytesOf, eventsIn, githubHeaders, problemOf, textOf, withGithub } from '../receive/scene.ts'
 import { hook, impatient, listening, onTheWire, Wire } from './rig.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const tls = {
   key: readFileSync(new URL('./fixtures/localhost-key.pem', import.meta.url)),

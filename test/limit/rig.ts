@@ -8,7 +8,7 @@ import type { ReserveCall, ReserveReply, Store } from '../../src/store/contract/
 import { openStore } from '../../src/store/open.ts'
 import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const quiet = new IdleTracker()
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { Metrics } from '../../src/observe/metrics/metrics.ts'
-import { scene } from './figures-scene.ts'
+import { scene } from './stats-scene.ts'
 
 const read = (file: string): Promise<string> => readFile(new URL(`../../docs/operate/${file}`, import.meta.url), 'utf8')
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { Metrics, type MetricsDependencies } from '../../src/observe/metrics/metrics.ts'
 import { createClaimRequest, createEventToStore } from '../conformance/builders.ts'
 import type { Store } from '../../src/store/contract/index.ts'
-import { emitEnd, scene, STORES, type Counting, type Scene } from './figures-scene.ts'
+import { emitEnd, scene, STORES, type Counting, type Scene } from './stats-scene.ts'
 
 interface Rig extends Scene {
   readonly p: Counting

@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/contract/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const clock = (): VirtualClock => new VirtualClock()
 const HARNESSES: Readonly<Record<'memory' | 'sqlite', Harness>> = {

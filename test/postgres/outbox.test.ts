@@ -6,7 +6,7 @@ import { Sluice } from '../../src/index.ts'
 import type { LeasedUnroutedEvent, Store } from '../../src/store/contract/index.ts'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { randomFrom } from '../../bench/workload.ts'
-import { atWork } from './app-at-work.ts'
+import { atWork } from './running-app.ts'
 import { outboxWriters } from './outbox-writers.ts'
 
 let made = 0

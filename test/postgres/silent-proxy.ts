@@ -2,7 +2,7 @@
 // lost and neither side is notified. Later connections work.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { listenInPlaceOf } from './in-its-place.ts'
+import { listenInPlaceOf } from './proxy-address.ts'
 
 export interface SilentProxy {
   /** The server's address, through the proxy. */

@@ -2,7 +2,7 @@
 // session stay for its next client.
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { listenInPlaceOf } from './in-its-place.ts'
+import { listenInPlaceOf } from './proxy-address.ts'
 
 export interface TransactionPooler {
   readonly url: string

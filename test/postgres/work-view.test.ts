@@ -2,7 +2,7 @@
 import { describe, expect, inject, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { everyWord, fails, typingAndParts } from '../work-flows.ts'
-import { atWork, type AtWork } from './app-at-work.ts'
+import { atWork, type AtWork } from './running-app.ts'
 
 const START = Date.UTC(2026, 0, 10, 12)
 

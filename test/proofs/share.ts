@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { inFolder } from '../figures/folder.ts'
-import { served, shared } from '../figures/turns.ts'
+import { served, shared } from '../figures/share-order.ts'
 
 export const title =
   "With share: 'tenant', a tenant with 100,000 ready lanes delays another tenant's single lane by at most two rounds; " +

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, partial, PermanentError, Sluice, type Run, type Store } from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
 import { subscriber } from '../deliver/subscriber.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 import { githubHook, KEY, SECRET } from './scene.ts'
 
 const WORDS = 'nobody reads this'

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice } from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
 import { eventsIn, githubHook, KEY, opened, SECRET } from './scene.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const BODY = JSON.stringify({ action: 'opened', repository: { full_name: 'secret/plans' }, text: 'nobody reads this' })
 

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import { notion } from '../../src/sources/notion.ts'
 import { eventsIn, KEY, opened, problemOf } from './scene.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const TOKEN = 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl'
 const EVENT = JSON.stringify({ id: 'e1', type: 'page.updated', entity: { id: 'p1' } })

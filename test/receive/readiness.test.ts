@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 import { opened, withGithub } from './scene.ts'
 import { writingBy } from './receiving-scene.ts'
 

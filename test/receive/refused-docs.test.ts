@@ -11,7 +11,7 @@ import { notionAction } from '../../src/sources/notion-action.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 import { receivingOn, Written, writingBy } from './receiving-scene.ts'
 import { githubHook, KEY, NOW, SECRET, textOf } from './scene.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const WRITE_EVERY = 5_000
 

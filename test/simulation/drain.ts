@@ -3,9 +3,9 @@
 import { LEASE, laneName } from './settings.ts'
 import { demand } from './violation.ts'
 import type { Issued, World } from './world.ts'
-import { placeMark, unroutedStep } from './steps/chores.ts'
-import { issueSteer, learnLetters, lettersOf } from './steps/people.ts'
-import { work } from './steps/turn.ts'
+import { placeMark, unroutedStep } from './steps/maintenance.ts'
+import { issueSteer, learnLetters, lettersOf } from './steps/operators.ts'
+import { work } from './steps/settle-and-claim.ts'
 
 async function take(issued: Issued | undefined): Promise<void> {
   if (issued !== undefined) await issued.check(await issued.send())

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, Sluice } from '../../src/index.ts'
 import { backupSqlite } from '../../src/store/sqlite/backup.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const CHILD = fileURLToPath(new URL('./backup-child.ts', import.meta.url))
 const BACKUP = fileURLToPath(new URL('../../src/store/sqlite/backup.ts', import.meta.url))

@@ -2,7 +2,7 @@
 import type { Complaints } from './kill-counts.ts'
 import { place, type Ledger } from './kill-ledger.ts'
 import { bodyOf, type Ended } from './kill-load.ts'
-import type { LaneSeen, Look } from './kill-look.ts'
+import type { LaneSeen, Look } from './kill-read.ts'
 
 export class Checker {
   readonly #ledger: Ledger

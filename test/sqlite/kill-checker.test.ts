@@ -14,7 +14,7 @@ import { Checker } from './kill-check.ts'
 import { drain } from './kill-drain.ts'
 import { Ledger } from './kill-ledger.ts'
 import { eventOf, FLOW, LEASE, sent, type Ended } from './kill-load.ts'
-import { inspect } from './kill-look.ts'
+import { inspect } from './kill-read.ts'
 import type { KillReport } from './kill-cycles.ts'
 
 const END = { whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const

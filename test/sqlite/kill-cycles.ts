@@ -11,7 +11,7 @@ import { Checker } from './kill-check.ts'
 import type { KillCounts } from './kill-counts.ts'
 import { drain } from './kill-drain.ts'
 import { Ledger } from './kill-ledger.ts'
-import { inspect } from './kill-look.ts'
+import { inspect } from './kill-read.ts'
 
 export interface KillOptions {
   /** An empty folder for the file and what goes with it. */

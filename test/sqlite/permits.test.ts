@@ -6,7 +6,7 @@ import { MemorySmallTables } from '../../src/store/memory/small-tables.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { createRetentionPolicy } from '../conformance/builders.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 const HOUR = 3_600_000
 

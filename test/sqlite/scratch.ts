@@ -8,9 +8,9 @@ import { onTestFinished } from 'vitest'
 import { createEventToStore, type EventOverrides } from '../conformance/builders.ts'
 import type { AppendResult, EventToStore, Store } from '../../src/store/contract/index.ts'
 import { openStore, type OpenStoreOptions } from '../../src/store/open.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
-export { ownFolder as freshFolder } from '../own-folder.ts'
+export { ownFolder as freshFolder } from '../temporary-folder.ts'
 
 export function freshFile(): string {
   return join(ownFolder(), 'events.db')

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/errors.ts'
 import { GroupCommit } from '../../src/store/sqlite/group-commit.ts'
 import { LogSync } from '../../src/store/sqlite/write-ahead-log.ts'
-import { ownFolder } from '../own-folder.ts'
+import { ownFolder } from '../temporary-folder.ts'
 
 interface Scene {
   readonly commit: GroupCommit

@@ -1,7 +1,7 @@
 // A proxy between a process and its PostgreSQL. Now and then it passes a commit on, withholds the reply and cuts the
 // connection, so that the process cannot know whether the commit happened.
 import { connect, createServer, type Socket } from 'node:net'
-import { listenInPlaceOf } from '../in-its-place.ts'
+import { listenInPlaceOf } from '../proxy-address.ts'
 
 export interface CuttingProxy {
   /** The server's address, through the proxy. */

@@ -3,9 +3,9 @@ import type { Command } from '../commands.ts'
 import { LEASE } from '../settings.ts'
 import type { Issued, World } from '../world.ts'
 import { appendStep, duplicateStep, repeatAppend } from './append.ts'
-import { permitsStep, placeMark, renewStep, repeatPlace, replayStep, unroutedStep, upkeepStep } from './chores.ts'
-import { inspect, purgeStep, raiseRoutes, steerDead, steerFlow, steerLane, steerMark } from './people.ts'
-import { repeatTurn, turnStep, workStep } from './turn.ts'
+import { permitsStep, placeMark, renewStep, repeatPlace, replayStep, unroutedStep, upkeepStep } from './maintenance.ts'
+import { inspect, purgeStep, raiseRoutes, steerDead, steerFlow, steerLane, steerMark } from './operators.ts'
+import { repeatTurn, turnStep, workStep } from './settle-and-claim.ts'
 
 type Of<K extends Command['kind']> = Extract<Command, { readonly kind: K }>
 

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { drop, partial, PermanentError, Sluice, type FlowEvent } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import type { AppStats } from '../../src/app/stats.ts'
-import { START, STORES } from './figures-scene.ts'
+import { START, STORES } from './stats-scene.ts'
 
 async function opened(store: string, declare: (app: Sluice) => unknown): Promise<TestApp> {
   const app = new Sluice({ store: 'memory:', log: false })

@@ -13,8 +13,8 @@ import type {
   MaintainReply,
 } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
-import { granted, placed, renewed } from '../ledger/chores.ts'
-import { place, unrouted } from '../model/marks.ts'
+import { granted, placed, renewed } from '../ledger/maintenance.ts'
+import { place, unrouted } from '../model/unrouted.ts'
 import { ANY_ERROR } from '../model/place.ts'
 import { renew } from '../model/settle.ts'
 import { upkeep } from '../model/state.ts'

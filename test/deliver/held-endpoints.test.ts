@@ -6,7 +6,7 @@ import type { DeliveryOptions } from '../../src/app/deliveries.ts'
 import { Sluice } from '../../src/app/sluice.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 import { delivery, subscriber } from './subscriber.ts'
 
 const EVENT = { type: 'version.new', data: 1 } as const

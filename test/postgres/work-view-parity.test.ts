@@ -6,8 +6,8 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { randomFrom } from '../../bench/workload.ts'
 import { Sluice } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import { ownFolder } from '../own-folder.ts'
-import { atWork } from './app-at-work.ts'
+import { ownFolder } from '../temporary-folder.ts'
+import { atWork } from './running-app.ts'
 import { declare, stepsOf } from './work-view-history.ts'
 
 const START = Date.UTC(2026, 0, 10, 12)

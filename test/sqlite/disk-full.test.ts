@@ -107,7 +107,7 @@ describe('maxBytes', () => {
 // A file system of its own, seen by nobody else and gone with the process. As root, or where users may have namespaces.
 const mount = 'mount -t tmpfs -o size=16m tmpfs "$0" && cd "$0" && exec "$@"'
 const unshare = ['unshare', process.getuid?.() === 0 ? '-m' : '-Urm'].join(' ')
-const CHILD = fileURLToPath(new URL('./full-child.ts', import.meta.url))
+const CHILD = fileURLToPath(new URL('./disk-full-child.ts', import.meta.url))
 
 function onSmallDisk(folder: string, ...command: readonly string[]): { status: number | null; stdout: string } {
   mkdirSync(folder, { recursive: true })

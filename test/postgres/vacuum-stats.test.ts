@@ -27,7 +27,7 @@ let made = 0
 
 /** Creates a database that no other test uses, and returns its address. */
 async function database(url: string): Promise<string> {
-  const name = `hygiene_${process.pid}_${made++}`
+  const name = `vacuum_stats_${process.pid}_${made++}`
   const client = await connect(url)
   await client.query(`create database ${name}`)
   ends.push(() => client.query(`drop database ${name} with (force)`))
@@ -43,7 +43,7 @@ async function open(url: string, clock: Clock): Promise<Store> {
 /** The same address for a role that may only own a schema there. */
 async function ordinary(url: string): Promise<string> {
   const admin = await connect(url)
-  const role = `hygiene_${process.pid}_${made++}`
+  const role = `vacuum_stats_${process.pid}_${made++}`
   await admin.query(`create role ${role}`)
   ends.push(() => admin.query(`drop owned by ${role}; drop role ${role}`))
   await admin.query(`do $$ begin execute format('grant create on database %I to ${role}', current_database()); end $$`)

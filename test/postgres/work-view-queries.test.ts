@@ -5,7 +5,7 @@ import pg from 'pg'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { openPostgresStore } from '../../src/store/postgres/store.ts'
 import { monitored, sendMonitored } from '../work-flows.ts'
-import { atWork, type AtWork } from './app-at-work.ts'
+import { atWork, type AtWork } from './running-app.ts'
 
 const HOUR = 3_600_000
 let schemas = 0

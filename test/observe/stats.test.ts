@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Counts, CountsTable } from '../../src/observe/stats/buckets.ts'
 import type { StatsResult, StatsOptions } from '../../src/admin/stats.ts'
 import type { Store } from '../../src/store/contract/index.ts'
-import { MINUTE, scene, START, STORES, type Counting } from './figures-scene.ts'
+import { MINUTE, scene, START, STORES, type Counting } from './stats-scene.ts'
 
 const DONE = { kind: 'done' } as const
 const RETRY = { kind: 'retry', after: 1_000 } as const

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber } from './subscriber.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const QUICK = ['20ms', '20ms', '20ms', '20ms', '20ms', '20ms'] as const
 

@@ -7,7 +7,7 @@ import { TableStore } from '../../src/store/core/store.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { ping, play, sendNow, soon, START, STORES } from './scene.ts'
 import { ran, shown, simple } from './replay-scene.ts'
-import { ownFile } from '../own-folder.ts'
+import { ownFile } from '../temporary-folder.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
