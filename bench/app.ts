@@ -1,5 +1,5 @@
-// Sluice as its users have it: events are published by an app, and run by its flows. What a peer does in `addJobs` and in its
-// worker is then done here too: naming, routing, telling, counting, handlers with a signal and a timeout.
+// Sluice as its users have it: an app publishes events, and its flows run them. Sluice then does the work that a peer does in
+// `addJobs` and in its worker: naming, routing, emitting, counting, and handlers with a signal and a timeout.
 import { Sluice } from 'sluice'
 import { payload, type AppendWork, type DrainWork, type Payload } from './workload.ts'
 import type { Measurement } from './sides.ts'
@@ -41,12 +41,12 @@ export async function appendByApp(store: string, work: AppendWork): Promise<Meas
   }
 }
 
-/** Events without a key: each is a lane of its own, as each job of the peer is. The handler looks at its event, and does nothing. */
+/** Events without a key: each has a lane of its own, like each job of the peer. The handler reads its event and does nothing. */
 export function drainingApp(store: string, concurrency: number, called: (n: number) => void = () => {}): Sluice {
   const app = new Sluice({ store, log: false, maxConcurrentRuns: concurrency })
   app.flow(FLOW, {
     on: TYPE,
-    // A peer has the data of a job parsed before it calls; here that is done when it is asked for.
+    // A peer parses the data of a job before it calls the handler; Sluice parses it when the handler reads it.
     run: ({ events }) => events.forEach(({ data }) => called((data as Payload).event)),
   })
   return app
@@ -72,7 +72,7 @@ export async function drainByApp(store: string, work: DrainWork, calm: () => Pro
   const app = drainingApp(store, work.concurrency, () => {
     if (started === 0) started = performance.now()
   })
-  // Told once the settlement is durable.
+  // Sluice emits this once the settlement is durable.
   app.on('run.done', () => {
     settled += 1
     if (settled === work.count) all.resolve()

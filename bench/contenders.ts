@@ -1,4 +1,4 @@
-// Opens the sides of a run, and closes whatever was opened.
+// Opens the sides of a run, and closes all of them again.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openGraphile } from './peers/graphile.ts'

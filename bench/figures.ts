@@ -1,4 +1,4 @@
-// The few statistics the benchmark needs; medians, because a single disturbed round must not decide anything.
+// The few statistics that the benchmark needs. It uses medians, so that a single disturbed round decides nothing.
 
 export interface Spread {
   readonly median: number
@@ -6,13 +6,13 @@ export interface Spread {
   readonly most: number
 }
 
-/** Of at least one value. */
+/** The median of at least one value. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((one, other) => one - other)
   return { median: quantile(sorted, 0.5), least: quantile(sorted, 0), most: quantile(sorted, 1) }
 }
 
-/** Between the two nearest values, as is usual for a median. */
+/** Interpolates between the two nearest values, as is usual for a median. */
 export function quantile(sorted: readonly number[], part: number): number {
   if (sorted.length === 0) throw new Error('There is no quantile of nothing.')
   const place = part * (sorted.length - 1)

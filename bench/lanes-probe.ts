@@ -1,4 +1,4 @@
-// Times claims among so many waiting lanes, in a process of its own: only then does its memory say anything.
+// Times claims among a number of waiting lanes, in a process of its own, because only then is its memory meaningful.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { quantile } from './figures.ts'
@@ -7,7 +7,7 @@ import type { DueOrder, SubjectModule } from './sides.ts'
 import { findSubject } from './subject.ts'
 
 const LANES_PER_CLAIM = 10
-// Takes half of the smallest store, so that its claims still find as many lanes as they ask for.
+// This takes half of the smallest store, so that its claims still find as many lanes as they ask for.
 const CLAIMS = 50
 const WARM_UP_LANES = 2000
 const WARM_UP_CLAIMS = 150
@@ -39,7 +39,7 @@ async function claimMicros(
 async function probe(folder: string, lanes: number, due: DueOrder): Promise<ClaimTimes> {
   const subject = await findSubject()
   if (subject === undefined) throw new Error('There is no bench/sluice.ts to probe.')
-  // A claim that is not compiled yet would make the small store look slow, and so the large one fast.
+  // Without a warm-up, uncompiled code would make the small store look slow, and the large one fast in comparison.
   await claimMicros(subject, join(folder, 'warm-up'), WARM_UP_LANES, due, WARM_UP_CLAIMS)
   const micros = await claimMicros(subject, join(folder, 'lanes'), lanes, due, CLAIMS)
   const sorted = micros.toSorted((one, other) => one - other)

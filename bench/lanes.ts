@@ -1,4 +1,4 @@
-// Asks how much slower a claim gets, and how much memory it takes, when a thousand times as many lanes wait.
+// The lanes bench: how much slower a claim becomes, and how much memory it takes, when a thousand times as many lanes wait.
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { spreadOf } from './figures.ts'
 import { judge } from './results.ts'
-import type { Asked, ClaimTimes, LaneGrowth } from './results.ts'
+import type { Target, ClaimTimes, LaneGrowth } from './results.ts'
 import type { DueOrder } from './sides.ts'
 
 export interface LanePlan {
@@ -16,11 +16,11 @@ export interface LanePlan {
 }
 
 const PROBE = fileURLToPath(new URL('./lanes-probe.ts', import.meta.url))
-const ASKED: Readonly<Record<DueOrder, Asked>> = {
+const TARGETS: Readonly<Record<DueOrder, Target>> = {
   arrival: { kind: 'at most', bound: 1.5 },
   random: { kind: 'at most', bound: 5 },
 }
-const MEMORY_ASKED: Asked = { kind: 'at most', bound: 300 }
+const MEMORY_TARGET: Target = { kind: 'at most', bound: 300 }
 const ORDERS: readonly DueOrder[] = ['arrival', 'random']
 
 export async function measureLanes(
@@ -47,7 +47,7 @@ export async function measureLanes(
     times,
     growth: ORDERS.map((due) => growthOf(times, due, plan)),
     // The worst round counts: a limit that holds in most rounds does not hold.
-    memory: { megabytes, asked: MEMORY_ASKED, verdict: judge(megabytes.most, MEMORY_ASKED) },
+    memory: { megabytes, target: MEMORY_TARGET, verdict: judge(megabytes.most, MEMORY_TARGET) },
   }
 }
 
@@ -57,8 +57,8 @@ function growthOf(times: readonly ClaimTimes[], due: DueOrder, plan: LanePlan): 
   const few = micros(plan.few)
   const many = micros(plan.many)
   const spread = spreadOf(many.map((time, index) => time / (few[index] ?? Number.NaN)))
-  const asked = ASKED[due]
-  return { due, lanes: plan.many, micros: spreadOf(many), spread, asked, verdict: judge(spread.median, asked) }
+  const target = TARGETS[due]
+  return { due, lanes: plan.many, micros: spreadOf(many), spread, target, verdict: judge(spread.median, target) }
 }
 
 async function runProbe(folder: string, lanes: number, due: DueOrder): Promise<ClaimTimes> {

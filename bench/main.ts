@@ -1,4 +1,4 @@
-// `npm run bench`: measures Sluice beside its peer in one run, and says whether what was asked for is reached.
+// `npm run bench`: measures Sluice beside its peers in one run, and reports whether the targets are reached.
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { withContenders } from './contenders.ts'
@@ -89,7 +89,7 @@ async function main(options: Options): Promise<number> {
   return failed || (options.strict && missed) ? 1 : 0
 }
 
-/** Undefined when the line was wrong, which it then has said. */
+/** Undefined if the command line was wrong; the error is then printed already. */
 function optionsOrUsage(line: readonly string[]): Options | undefined {
   try {
     return readOptions(line)
@@ -100,7 +100,7 @@ function optionsOrUsage(line: readonly string[]): Options | undefined {
   }
 }
 
-// In this way, because only then the folder of the run is removed.
+// These handlers call process.exit, because only then the exit handlers run that remove the folder of the run.
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, (_name, number: number) => process.exit(128 + number))
 }

@@ -11,17 +11,17 @@ import type { WorkersPlan } from './workers/measure.ts'
 const BENCHES: readonly BenchName[] = ['append', 'drain', 'workers', 'lanes', 'ingest', 'deliver']
 
 export const USAGE = `node bench/main.ts [${BENCHES.join('] [')}] [options]   (no name: all of them)
-  --quick          a look rather than a measurement: fewer rounds, less work in each
+  --quick          a smoke test, not a measurement: fewer rounds with less work in each
   --rounds n       how often each side is measured
-  --seconds n      length of an append round
-  --connections n  ingest: over so many kept-alive connections (256)
-  --at-once n      deliver: so many POSTs under way at once (64)
-  --apart          append: each caller has lanes of its own, which spares the peer from waiting for row locks
+  --seconds n      length of an append or ingest round
+  --connections n  ingest: number of kept-alive connections (256)
+  --at-once n      deliver: POSTs in progress at once (64)
+  --apart          append: callers share no lanes, which spares the peer waiting for row locks
   --store name     append, drain, ingest: the store of Sluice, sqlite or postgres (sqlite)
   --through name   append, drain: an app, or the store alone (app)
   --local-queue n  localQueue.size of Graphile Worker (its documentation: 500)
-  --json file      instead of bench/results/<date>-<names>.json
-  --strict         exit code 1 also when something asked for was missed`
+  --json file      writes the results there instead of to bench/results/<date>-<names>.json
+  --strict         exits with 1 also if a target is missed`
 
 export interface Options {
   readonly benches: readonly BenchName[]
@@ -37,7 +37,7 @@ export interface Options {
   readonly strict: boolean
 }
 
-/** Throws a TypeError that says what is wrong with the line. */
+/** `readOptions` throws a TypeError if the command line is wrong; its message says how. */
 export function readOptions(line: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...line],

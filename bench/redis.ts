@@ -1,4 +1,4 @@
-// A throw-away Redis for the peer with an append-only file, synced every second as its users run it, or before each answer
+// A temporary Redis for the peer with an append-only file. It syncs every second, as its users run it, or before each response,
 // as Sluice does. The program itself comes from the system (Debian: redis-server).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ export interface Redis {
 
 const READY = 'Ready to accept connections'
 
-/** Undefined: there is no redis-server on this machine. */
+/** Returns undefined if this machine has no redis-server. */
 export async function startRedis(folder: string, sync: 'everysec' | 'always'): Promise<Redis | undefined> {
   await mkdir(folder, { recursive: true })
   const port = await freePort()

@@ -1,17 +1,17 @@
-// Turns results into the table for people and the JSON for comparing runs with each other.
+// Turns results into a table for people and into JSON for comparing runs.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import type { Spread } from './figures.ts'
-import type { Asked, BenchResult, Deliver, Floor, Ingest, WorkersResult } from './results.ts'
+import type { Target, BenchResult, Deliver, Floor, Ingest, WorkersResult } from './results.ts'
 import type { Settings } from './sides.ts'
 
-const HEADINGS = ['bench', 'side', 'median', 'spread', 'ratio', 'asked', 'verdict'] as const
+const HEADINGS = ['bench', 'side', 'median', 'spread', 'ratio', 'target', 'verdict'] as const
 type Row = Readonly<Partial<Record<(typeof HEADINGS)[number], string>>>
 
 export interface Report {
   readonly date: string
-  /** How busy the machine was before anything was measured. */
+  /** The load of the machine before the first measurement. */
   readonly loadBefore: number
   readonly options: Readonly<Record<string, unknown>>
   readonly sides: Readonly<Record<string, Settings>>
@@ -55,7 +55,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
         ...(place === 0 && result.ratio !== undefined
           ? {
               ratio: ratioText(result.ratio.spread),
-              asked: askedText(result.ratio.asked),
+              target: targetText(result.ratio.target),
               verdict: result.ratio.verdict,
             }
           : {}),
@@ -69,14 +69,14 @@ function rowsOf(result: BenchResult): readonly Row[] {
           side: `${grown.lanes.toLocaleString('en')} lanes, due by ${grown.due}`,
           ...figures(grown.micros, (value) => `${Math.round(value).toLocaleString('en')} µs`),
           ratio: ratioText(grown.spread),
-          asked: askedText(grown.asked),
+          target: targetText(grown.target),
           verdict: grown.verdict,
         })),
         {
           bench,
           side: 'peak memory',
           ...figures(result.memory.megabytes, (value) => `${value.toFixed(0)} MB`),
-          asked: askedText(result.memory.asked),
+          target: targetText(result.memory.target),
           verdict: result.memory.verdict,
         },
       ]
@@ -88,7 +88,7 @@ function rowsOf(result: BenchResult): readonly Row[] {
           bench,
           side: `answers at ${result.calm.perSecond.toLocaleString('en')}/s`,
           median: `p99 ${result.calm.p99.toFixed(1)} ms`,
-          asked: `${askedText(result.calm.asked)} ms`,
+          target: `${targetText(result.calm.target)} ms`,
           verdict: result.calm.verdict,
         },
       ]
@@ -109,14 +109,14 @@ function rowsOf(result: BenchResult): readonly Row[] {
   }
 }
 
-/** Several sides, of which all but the first are what that is compared with. */
+/** Several sides: the first one is compared with each of the others. */
 function besideRows({ bench, rates, ratios }: Ingest | Deliver | WorkersResult): readonly Row[] {
   return rates.map(({ side, perSecond }) => {
     const against = ratios.find((ratio) => ratio.side === side)
     const judged =
       against === undefined
         ? {}
-        : { ratio: ratioText(against.spread), asked: askedText(against.asked), verdict: against.verdict }
+        : { ratio: ratioText(against.spread), target: targetText(against.target), verdict: against.verdict }
     return { bench, side, ...figures(perSecond, (value) => `${Math.round(value).toLocaleString('en')}/s`), ...judged }
   })
 }
@@ -133,11 +133,11 @@ function ratioText({ median, least, most }: Spread): string {
   return `${median.toFixed(2)} (${least.toFixed(2)} – ${most.toFixed(2)})`
 }
 
-function askedText(asked: Asked): string {
-  switch (asked.kind) {
+function targetText(target: Target): string {
+  switch (target.kind) {
     case 'at least':
-      return `≥ ${asked.bound}${asked.hope === undefined ? '' : ` (hope ${asked.hope})`}`
+      return `≥ ${target.bound}${target.goal === undefined ? '' : ` (goal ${target.goal})`}`
     case 'at most':
-      return `≤ ${asked.bound}`
+      return `≤ ${target.bound}`
   }
 }

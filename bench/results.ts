@@ -1,15 +1,15 @@
-// What the benches find out, in the form in which it is printed, written to JSON and judged.
+// The results of the benches, in the form in which they are printed, written to JSON and judged.
 import type { Spread } from './figures.ts'
 import type { DueOrder, Measurement } from './sides.ts'
 
 export type ComparedBench = 'append' | 'drain'
 export type BenchName = ComparedBench | 'workers' | 'lanes' | 'ingest' | 'deliver'
 
-/** 'below' and 'above' say on which side of what was asked the figure missed. */
+/** Whether the figure missed the target by being below or above it. */
 export type Verdict = 'met' | 'below' | 'above'
 
-export type Asked =
-  | { readonly kind: 'at least'; readonly bound: number; readonly hope?: number }
+export type Target =
+  | { readonly kind: 'at least'; readonly bound: number; readonly goal?: number }
   | { readonly kind: 'at most'; readonly bound: number }
 
 export interface Round {
@@ -18,10 +18,10 @@ export interface Round {
   readonly measurement: Measurement
 }
 
-/** The subject against the peer in each round, so that what disturbs a whole round disturbs no ratio. */
+/** The subject against the peer in each round, so that a disturbance of a whole round does not change a ratio. */
 export interface Ratio {
   readonly spread: Spread
-  readonly asked: Asked
+  readonly target: Target
   readonly verdict: Verdict
 }
 
@@ -30,7 +30,7 @@ export interface Comparison {
   readonly bench: ComparedBench
   readonly rounds: readonly Round[]
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
-  /** Absent while there is no subject to compare. */
+  /** Absent if there is no subject to compare. */
   readonly ratio?: Ratio
 }
 
@@ -41,7 +41,7 @@ export interface ClaimTimes {
   readonly medianMicros: number
   readonly meanMicros: number
   readonly p95Micros: number
-  /** The most memory the process had at any time, filling included. */
+  /** The maximum memory of the process, filling included. */
   readonly peakMegabytes: number
 }
 
@@ -50,10 +50,10 @@ export interface LaneGrowth {
   readonly bench: 'lanes'
   readonly times: readonly ClaimTimes[]
   readonly growth: readonly (Ratio & { readonly due: DueOrder; readonly lanes: number; readonly micros: Spread })[]
-  readonly memory: { readonly megabytes: Spread; readonly asked: Asked; readonly verdict: Verdict }
+  readonly memory: { readonly megabytes: Spread; readonly target: Target; readonly verdict: Verdict }
 }
 
-/** Plain durable code that does none of what Sluice is for, against a side that keeps nothing: what is left to be had. */
+/** Plain durable code without any feature of Sluice, against a side that stores nothing: the best that is possible. */
 export interface Floor {
   readonly side: string
   readonly of: string
@@ -65,15 +65,15 @@ export interface Ingest {
   readonly bench: 'ingest'
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
-  /** Of the same store; undefined where there is none. */
+  /** The target for the same store; undefined if there is none. */
   readonly floor: Floor | undefined
-  /** At a part of the rate it can take: how long an answer takes, in milliseconds. */
+  /** Latency of responses in milliseconds, at a part of the maximum rate. */
   readonly calm: {
     readonly perSecond: number
     readonly p50: number
     readonly p99: number
     readonly refused: number
-    readonly asked: Asked
+    readonly target: Target
     readonly verdict: Verdict
   }
 }
@@ -84,11 +84,11 @@ export interface Deliver {
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
   readonly floor: Floor
-  /** Of one POST, all threads of the side together: steadier than the rate where others use the machine. */
+  /** CPU time of one POST, over all threads of the side. It is steadier than the rate if others use the machine. */
   readonly cpu: readonly { readonly side: string; readonly micros: Spread }[]
 }
 
-/** Worker processes on PostgreSQL; each ratio is of the best of Sluice to the best of the side. */
+/** Worker processes on PostgreSQL. Each ratio compares the best of Sluice with the best of the side. */
 export interface WorkersResult {
   readonly kind: 'workers'
   readonly bench: 'workers'
@@ -105,12 +105,12 @@ export type BenchResult =
   | { readonly kind: 'skipped'; readonly bench: BenchName; readonly why: string }
   | { readonly kind: 'failed'; readonly bench: BenchName; readonly why: string }
 
-export function judge(value: number, asked: Asked): Verdict {
-  switch (asked.kind) {
+export function judge(value: number, target: Target): Verdict {
+  switch (target.kind) {
     case 'at least':
-      return value >= asked.bound ? 'met' : 'below'
+      return value >= target.bound ? 'met' : 'below'
     case 'at most':
-      return value <= asked.bound ? 'met' : 'above'
+      return value <= target.bound ? 'met' : 'above'
   }
 }
 

@@ -1,13 +1,13 @@
-// Runs the sides in turn, round after round, so that whatever the machine does meanwhile falls on both of them.
+// Runs the sides in turn, round after round, so that disturbances of the machine affect both of them.
 import { spreadOf } from './figures.ts'
 import { judge } from './results.ts'
-import type { Asked, ComparedBench, Comparison, Ratio, Round } from './results.ts'
+import type { Target, ComparedBench, Comparison, Ratio, Round } from './results.ts'
 import type { Measurement, Side, StoreName } from './sides.ts'
 import { appendWork, drainWork } from './workload.ts'
 import type { LaneSharing } from './workload.ts'
 
 export interface Contenders {
-  /** What is being judged; absent as long as it is not written. */
+  /** The side that is judged. */
   readonly subject: Side | undefined
   readonly peer: Side
 }
@@ -20,11 +20,11 @@ export interface RoundPlan {
   readonly store: StoreName
 }
 
-const ASKED: Readonly<Record<StoreName, Readonly<Record<ComparedBench, Asked>>>> = {
-  sqlite: { append: { kind: 'at least', bound: 1.7, hope: 2 }, drain: { kind: 'at least', bound: 1.5 } },
-  postgres: { append: { kind: 'at least', bound: 1.4 }, drain: { kind: 'at least', bound: 0.6, hope: 1 } },
+const TARGETS: Readonly<Record<StoreName, Readonly<Record<ComparedBench, Target>>>> = {
+  sqlite: { append: { kind: 'at least', bound: 1.7, goal: 2 }, drain: { kind: 'at least', bound: 1.5 } },
+  postgres: { append: { kind: 'at least', bound: 1.4 }, drain: { kind: 'at least', bound: 0.6, goal: 1 } },
 }
-// Compiles the code and fills the caches of both sides; not counted.
+// A warm-up compiles the code and fills the caches of both sides; it is not counted.
 const WARM_UP = 0
 const WARM_UP_PART = 0.2
 
@@ -45,7 +45,7 @@ export async function compare(
       if (round !== WARM_UP) rounds.push({ side: side.name, round, measurement })
     }
   }
-  const ratio = ratioOf(rounds, contenders, ASKED[plan.store][bench])
+  const ratio = ratioOf(rounds, contenders, TARGETS[plan.store][bench])
   return {
     kind: 'comparison',
     bench,
@@ -70,11 +70,11 @@ async function measure(bench: ComparedBench, side: Side, plan: RoundPlan, round:
   }
 }
 
-function ratioOf(rounds: readonly Round[], { subject, peer }: Contenders, asked: Asked): Ratio | undefined {
+function ratioOf(rounds: readonly Round[], { subject, peer }: Contenders, target: Target): Ratio | undefined {
   if (subject === undefined) return undefined
   const peerRates = ratesOf(rounds, peer)
   const spread = spreadOf(ratesOf(rounds, subject).map((rate, index) => rate / (peerRates[index] ?? Number.NaN)))
-  return { spread, asked, verdict: judge(spread.median, asked) }
+  return { spread, target, verdict: judge(spread.median, target) }
 }
 
 function ratesOf(rounds: readonly Round[], side: Side): readonly number[] {

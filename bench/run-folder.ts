@@ -1,4 +1,4 @@
-// One folder for all files of a run: every side writes to the same disk, and one removal takes everything along.
+// One folder for all files of a run: every side writes to the same disk, and one removal deletes everything.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,19 +6,19 @@ import { join } from 'node:path'
 const TRIES = 50
 const MILLIS_BETWEEN = 100
 
-/** Removed when the process ends, also by a signal or an error. TMPDIR decides on which disk it is. */
+/** The folder is removed when the process ends, also by a signal or an error. TMPDIR decides which disk it is on. */
 export function makeRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   process.once('exit', () => remove(folder))
   return folder
 }
 
-/** Beside it, because the server is ended and its files are removed by a process of its own, in this order. */
+/** The server's folder is beside it, because a process of its own first ends the server and then removes its files. */
 export function postgresFolder(folder: string): string {
   return `${folder}-postgres`
 }
 
-/** Again and again, because a process interrupted together with this one goes on writing for a moment. */
+/** Retries the removal, because a process that was interrupted together with this one still writes for a moment. */
 function remove(folder: string): void {
   for (let left = TRIES; left > 0 && existsSync(folder); left -= 1) {
     try {

@@ -1,7 +1,7 @@
-// What a contender of the benchmark has to be able to do, so that one more contender is one more file.
+// The interface of a side of the benchmark, so that each further side is one more file.
 import type { AppendWork, DrainWork } from './workload.ts'
 
-/** So many things done in so much time. The side holds the clock, because only it knows when its set-up is over. */
+/** A count of things done, and the time they took. The side measures the time, because only it knows when its set-up is over. */
 export interface Measurement {
   readonly count: number
   readonly millis: number
@@ -19,7 +19,7 @@ export interface Side {
    */
   append(work: AppendWork): Promise<Measurement>
   /**
-   * Starts from an empty store and puts in `work.count` jobs that are due, off the clock. The clock runs from the first
+   * Starts from an empty store and adds `work.count` due jobs before the clock runs. The clock runs from the first
    * call of the handler (which does nothing) until every job is settled durably, not just handled.
    */
   drain(work: DrainWork): Promise<Measurement>
@@ -28,7 +28,7 @@ export interface Side {
 
 export type StoreName = 'sqlite' | 'postgres'
 
-/** Through an app, as its users do; or by the calls of the store alone, to see what that costs. */
+/** `app` measures through an app, as users do; `store` measures the calls of the store alone. */
 export type Through = 'app' | 'store'
 
 export interface SubjectOptions {
@@ -38,19 +38,19 @@ export interface SubjectOptions {
 
 export type DueOrder = 'arrival' | 'random'
 
-/** The side of the `lanes` bench, where nothing is compared but sizes. */
+/** The side of the `lanes` bench, which compares only sizes of a store. */
 export interface LaneSide {
   /**
-   * Puts in `count` lanes with one waiting event each, all due by now. With 'arrival' a lane that came later is due
-   * later; with 'random' the two orders have nothing in common.
+   * Adds `count` lanes with one waiting event each, all of them due. With 'arrival', a lane that came later is due
+   * later; with 'random', the two orders are unrelated.
    */
   fill(count: number, due: DueOrder): Promise<void>
-  /** One claim as the engine makes it, of at most `limit` lanes; answers how many it got. The caller times it. */
+  /** Makes one claim as the engine does, of at most `limit` lanes, and returns how many it got. The caller times it. */
   claim(limit: number): Promise<number>
   close(): Promise<void>
 }
 
-/** What `bench/sluice.ts` exports. Each opening gets an empty folder of its own, which others remove. */
+/** The exports of `bench/sluice.ts`. Each opening gets an empty folder of its own, which the caller removes. */
 export interface SubjectModule {
   openSide(folder: string, options: SubjectOptions): Promise<Side>
   openLanes(folder: string): Promise<LaneSide>

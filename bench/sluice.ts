@@ -1,4 +1,4 @@
-// Sluice as it is built and published, through an app or through the contract alone: nothing here knows which store it is.
+// Sluice as it is built and published, through an app or through the store contract alone. Nothing here depends on the store.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -35,9 +35,9 @@ export async function openSide(folder: string, { store, through }: SubjectOption
 }
 
 interface Stores {
-  /** The address of one in which nothing is. */
+  /** The address of an empty store. */
   readonly fresh: () => string
-  /** What the server would have done by the time that work comes, as it is done for the peer. */
+  /** Does the maintenance that a server would have done before work comes; the peer gets the same. */
   readonly calm: () => Promise<void>
   readonly settings: Settings
   readonly close: () => Promise<void>
@@ -53,7 +53,7 @@ function sqlite(folder: string): Stores {
   }
 }
 
-/** A server of its own beside the peer's, with the settings that PostgreSQL has by itself. */
+/** A server of its own beside the peer's, with the default settings of PostgreSQL. */
 async function postgres(folder: string): Promise<Stores> {
   const server = await startServer({ version: 18, folder: `${folder}-postgres` })
   const pool = new Pool({ connectionString: server.url, max: 1 })
@@ -135,7 +135,7 @@ async function append(store: Store, work: AppendWork): Promise<Measurement> {
   return { count: appended, millis }
 }
 
-/** Events without a key: each is a lane of its own, as each job of the peer is. */
+/** Events without a key: each has a lane of its own, like each job of the peer. */
 async function fillStore(store: Store, count: number, quiet: (n: number) => Millis): Promise<void> {
   for (let first = 0; first < count; first += FILL_BATCH) {
     const length = Math.min(FILL_BATCH, count - first)
@@ -163,7 +163,7 @@ function claim(slots: number): Parameters<Store['settleAndClaim']>[0]['claim'][n
   }
 }
 
-/** Does nothing, as the peer's does. */
+/** Does nothing, like the handler of the peer. */
 async function handler(_lease: LeasedRun): Promise<void> {}
 
 async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promise<Measurement> {
@@ -184,11 +184,11 @@ async function drain(store: Store, work: DrainWork, calm: Stores['calm']): Promi
 interface Draining {
   readonly concurrency: number
   readonly process: string
-  /** Told how many more were settled. */
+  /** Called with the number of newly settled runs. */
   readonly isOver: (more: number) => boolean
 }
 
-/** Turn after turn, as the engine has them. */
+/** Settles and claims in turn, as the engine does. */
 async function drainStore(store: Store, { concurrency, process, isOver }: Draining): Promise<void> {
   let settle: readonly Settlement[] = []
   for (let request = 1; ; request++) {
@@ -222,7 +222,7 @@ async function drainStore(store: Store, { concurrency, process, isOver }: Draini
 }
 
 export async function openLanes(folder: string): Promise<LaneSide> {
-  // Lanes fall due when the clock is moved, so that filling them takes as long as it takes.
+  // Lanes become due when the clock is moved, however long it takes to fill them.
   let moved = 0
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + moved }
   const store = await openStore(`sqlite:${join(folder, 'lanes.db')}`, { clock })

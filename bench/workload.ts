@@ -1,4 +1,4 @@
-// The work given to every side, drawn once from a seed and off the clock, so that no side does less or pays for chance.
+// The work of all sides, drawn once from a seed before the clock runs, so that every side does the same.
 
 const BATCH_SIZE = 100
 const PAYLOAD_BYTES = 500
@@ -6,7 +6,7 @@ export const CONCURRENCY = 200
 const CALLERS = 2
 const LANES = 1000
 const DEBOUNCE_MILLIS = 10_000
-// So many that a caller does not repeat itself within a few hundred milliseconds.
+// Enough batches that a caller does not repeat a batch within a few hundred milliseconds.
 const BATCHES_PER_CALLER = 512
 
 export interface Payload {
@@ -18,7 +18,7 @@ export interface AppendWork {
   readonly seconds: number
   /** How far in the future an appended event is due: nothing becomes due during a round. */
   readonly debounceMillis: number
-  /** For each caller the keys of its batches, to be gone round. Keys within a batch are distinct and sorted. */
+  /** The keys of each caller's batches, used in a cycle. Keys within a batch are distinct and sorted. */
   readonly callers: readonly (readonly (readonly string[])[])[]
 }
 
@@ -35,7 +35,7 @@ export function payload(event: number): Payload {
 
 const FILLER = 'order 4711 was changed by the customer; '.repeat(PAYLOAD_BYTES / 40 + 1)
 
-/** Whether the callers may hit the same lanes, or each has its part of them. */
+/** Whether the callers may use the same lanes, or each has its share of them. */
 export type LaneSharing = 'shared' | 'apart'
 
 export function appendWork(seconds: number, seed: number, sharing: LaneSharing): AppendWork {
@@ -53,8 +53,8 @@ export function drainWork(count: number): DrainWork {
 }
 
 /**
- * Distinct, because Graphile Worker refuses a batch with the same job_key twice; sorted, because two callers that lock
- * the same rows in different orders bring PostgreSQL into deadlock after deadlock (README).
+ * Keys are distinct, because Graphile Worker refuses a batch with the same job_key twice. They are sorted, because two callers
+ * that lock the same rows in different orders cause one deadlock after another in PostgreSQL (README).
  */
 function distinctKeys(random: () => number, first: number, lanes: number): readonly string[] {
   const drawn = new Set<number>()

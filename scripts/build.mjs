@@ -13,12 +13,12 @@ export async function build() {
   const inputs = fingerprint()
   if (existsSync(dist) && existsSync(stamp) && readFileSync(stamp, 'utf8') === inputs) return
 
-  // Compiled beside and then moved, so that dist/ is never half written and keeps nothing of deleted sources.
+  // Compiles into another folder and then moves it, so that dist/ is never half written and has no leftovers of deleted sources.
   const next = join(root, `.dist-${process.pid}`)
   try {
     const { code } = await run('tsc', ['-p', 'tsconfig.build.json', '--outDir', next])
     if (code !== 0) throw new Stop('The build failed; the compiler says why above. dist/ is as it was.')
-    // SQL and other texts that the code reads at run time.
+    // Copies SQL and other texts that the code reads at run time.
     cpSync(join(root, 'src'), next, { recursive: true, filter: (path) => extname(path) !== '.ts' })
     removeUnused(next)
     rmSync(dist, { recursive: true, force: true })

@@ -28,7 +28,7 @@ export async function check() {
   return results.filter((code) => code !== 0).length
 }
 
-/** Looks at the package as its users would get it, not at the folder it is made in. */
+/** `checkPackage` checks the package as its users would get it, not the folder it is made in. */
 async function checkPackage() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
   try {

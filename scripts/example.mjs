@@ -1,5 +1,5 @@
-// `npm run example <name>`: makes the clone ready, then runs examples/<name>/main.ts on the pinned Node. Without a name, lists
-// those that exist.
+// `npm run example <name>`: sets the clone up, then runs examples/<name>/main.ts on the pinned Node. Without a name, it lists
+// the examples.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from './build.mjs'

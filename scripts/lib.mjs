@@ -1,5 +1,5 @@
-// What the scripts share: where things are, how a step is run and timed. Plain JavaScript, because on a fresh clone it
-// runs on whatever Node the machine has (20 or later), before anything is installed.
+// Shared by the scripts: paths, running a program, timing a step. It is plain JavaScript, because on a fresh clone it
+// runs on the installed Node (20 or later) before anything is set up.
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -14,7 +14,7 @@ export const pinnedNode = join(root, 'node_modules', 'node', 'bin', windows ? 'n
 
 export const readJson = (path) => JSON.parse(readFileSync(join(root, path), 'utf8'))
 
-/** Every file under a folder of the project, in a fixed order. */
+/** `filesUnder` returns every file under a folder of the project, in a fixed order. */
 export const filesUnder = (folder) => filesIn(join(root, folder))
 
 export const filesIn = (folder) =>
@@ -23,10 +23,10 @@ export const filesIn = (folder) =>
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
     .toSorted()
 
-/** A failure that is explained to the reader in full by its message: no stack is shown. */
+/** `Stop` is a failure that its message explains in full, so no stack is printed. */
 export class Stop extends Error {}
 
-/** Runs a script's main function and turns what it returns or throws into the exit code. */
+/** `main` runs a script's main function, and turns its return value or error into the exit code. */
 export async function main(body) {
   try {
     process.exitCode = (await body(process.argv.slice(2))) ?? 0
@@ -36,7 +36,7 @@ export async function main(body) {
   }
 }
 
-/** Runs a step and says how long it took. */
+/** `timed` runs a step and prints how long it took. */
 export async function timed(name, step) {
   const begin = performance.now()
   const result = await step()
@@ -45,8 +45,8 @@ export async function timed(name, step) {
 }
 
 /**
- * Runs a program with the project's own tools, and its Node, first in the path. Hands on signals; resolves to the exit
- * code, and to the output when it is captured.
+ * `run` runs a program with the project's own tools, and its Node, first in the path. It forwards signals, and resolves to
+ * the exit code, and to the output if it is captured.
  */
 export function run(command, args, { capture = false, env = process.env } = {}) {
   const path = env === process.env ? [bin, env.PATH].join(delimiter) : env.PATH
@@ -61,7 +61,7 @@ export function run(command, args, { capture = false, env = process.env } = {}) 
   child.stderr?.on('data', (chunk) => (output += chunk))
 
   const forward = (signal) => {
-    // A terminal has already sent Ctrl-C to the whole group: a second one would read as impatience.
+    // A terminal has already sent Ctrl-C to the whole group; a second one would look like an impatient user.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
@@ -71,7 +71,7 @@ export function run(command, args, { capture = false, env = process.env } = {}) 
     child.on('error', reject)
     child.on('close', (code, signal) => {
       for (const name of signals) process.off(name, forward)
-      // Died by a signal: die the same way, so that the caller sees it.
+      // The program died of a signal: this process dies the same way, so that the caller sees it.
       if (signal !== null) process.kill(process.pid, signal)
       resolve({ code: code ?? 1, output })
     })

@@ -1,5 +1,5 @@
-// Lint rules of this project's own: which folder of src/ may import what (ARCHITECTURE.md), and where time is read.
-// The rules that come with the linter can express neither.
+// The project's own lint rules: which folder of src/ may import what (ARCHITECTURE.md), and which code may read the time.
+// The linter's built-in rules can express neither.
 import { dirname, posix, relative, sep } from 'node:path'
 import { root } from './lib.mjs'
 
@@ -34,12 +34,12 @@ const layers = {
   testing: [...base, ...nouns, ...stages, 'app'],
 }
 
-/** The model may use only this package: it is types and pure functions. */
+/** The model may use only this package, which has types and pure functions. */
 const packagesOfModel = ['node:crypto']
 
 const pathIn = (folder, file) => relative(folder, file).split(sep).join('/')
 
-/** `objection` says why a file may not have an import; undefined when it may. */
+/** `objection` returns why a file may not have an import, or undefined if it may. */
 function objection(file, specifier) {
   const folder = file.split('/')[1]
   const allowed = layers[folder]
@@ -82,7 +82,7 @@ const presentDateRule = {
   },
 }
 
-// The linter's plugin interface asks for a default export.
+// The linter's plugin interface requires a default export.
 export default {
   meta: { name: 'sluice' },
   rules: { layers: layerRule, 'no-present-date': presentDateRule },

@@ -1,4 +1,4 @@
-// Writes docs/openapi.json, the document that `/openapi.json` answers: run it after a change of the routes.
+// Writes docs/openapi.json, the document that `/openapi.json` returns. Run it after a change of the routes.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { main, pinnedNode, root, run } from './lib.mjs'

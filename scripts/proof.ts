@@ -1,6 +1,6 @@
-// What a proof is: the contract between the modules in test/proofs/ and the command that runs them.
+// The contract between the proofs in test/proofs/ and the command that runs them.
 
-/** A module `test/proofs/<name>.ts`. */
+/** `Proof` is a module `test/proofs/<name>.ts`. */
 export interface Proof {
   /** The claim, in a sentence. */
   readonly title: string
@@ -8,21 +8,21 @@ export interface Proof {
 }
 
 export interface ProofContext {
-  /** All chance in the proof comes from this number. */
+  /** All random choices of the proof come from this number. */
   readonly seed: number
-  /** Arguments of the command line that the command itself has no use for. */
+  /** Arguments of the command line that the command itself does not use. */
   readonly args: readonly string[]
-  /** Shows how far it is: a part of one, or a text. */
+  /** Shows the progress: a fraction, or a text. */
   progress(how: number | string): void
   /** What the last checkpoint of an interrupted run saved, if there was one. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the proof knows what it saved
   resume<State>(): State | undefined
-  /** Saves progress, as JSON; the same command goes on from here after an interruption. */
+  /** Saves progress as JSON. After an interruption, the same command continues from here. */
   checkpoint(state: unknown): void
 }
 
 export interface Figure {
-  /** Whether the figure bears the claim out. */
+  /** Whether the figure supports the claim. */
   readonly holds: boolean
   /** What was measured, as JSON. */
   readonly values: Readonly<Record<string, unknown>>

@@ -1,4 +1,4 @@
-// Runs one proof in full and keeps what it showed, with all that is needed to show it again.
+// Runs one proof in full and stores its result, with everything that is needed to repeat the run.
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -68,7 +68,7 @@ async function prove(): Promise<boolean> {
   return holds
 }
 
-/** An interrupted run is taken up again only if it was asked for in the same words. */
+/** An interrupted run continues only if it was started with the same arguments. */
 function readSaved(file: string, args: readonly string[], askedSeed: string | undefined): Saved | undefined {
   if (!existsSync(file)) return undefined
   const saved = JSON.parse(readFileSync(file, 'utf8')) as Saved
@@ -76,7 +76,7 @@ function readSaved(file: string, args: readonly string[], askedSeed: string | un
   return same ? saved : undefined
 }
 
-/** A crash while writing leaves the old file, never half a new one. */
+/** A crash while writing leaves the old file, never half of a new one. */
 function writeWhole(file: string, content: unknown): void {
   mkdirSync(join(file, '..'), { recursive: true })
   writeFileSync(`${file}.part`, `${JSON.stringify(content, null, 2)}\n`)

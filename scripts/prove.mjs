@@ -1,4 +1,4 @@
-// `npm run prove -- <name>`: makes the clone ready, then leaves the work to prove-run.ts, which needs the pinned Node.
+// `npm run prove -- <name>`: sets the clone up, then starts prove-run.ts, which needs the pinned Node.
 import { build } from './build.mjs'
 import { main, pinnedNode, run } from './lib.mjs'
 import { setup } from './setup.mjs'

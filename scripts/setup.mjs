@@ -1,5 +1,5 @@
-// Makes a fresh clone ready: installs what package-lock.json says, only if that is not what is installed, and makes
-// sure that the pinned Node came with it, so that no other script has to ask.
+// Sets a fresh clone up: installs what package-lock.json lists, only if something else is installed, and checks
+// that the pinned Node came with it, so that no other script has to.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter } from 'node:path'
@@ -8,7 +8,7 @@ import { bin, pinnedNode, readJson, root, run, Stop } from './lib.mjs'
 export async function setup() {
   if (!installed()) {
     console.log('Installing dependencies (npm ci)')
-    // Without the folder that is about to be deleted: npm itself must not run on the Node inside it.
+    // The path must not include the folder that is about to be deleted: npm itself must not run on the Node inside it.
     const path = process.env.PATH.split(delimiter).filter((folder) => folder !== bin)
     const env = { ...process.env, PATH: path.join(delimiter) }
     const { code } = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { env })
@@ -17,13 +17,13 @@ export async function setup() {
   checkNode()
 }
 
-/** npm leaves a copy of the lock file beside what it installed; the two are compared entry by entry. */
+/** npm leaves a copy of the lock file beside the packages. The two are compared entry by entry. */
 function installed() {
   if (!existsSync(new URL('../node_modules/.package-lock.json', import.meta.url))) return false
   const present = readJson('node_modules/.package-lock.json').packages
   return Object.entries(readJson('package-lock.json').packages).every(([path, wanted]) => {
     if (path === '') return true
-    // Optional packages are for one platform each, and only ours is there.
+    // Optional packages are for one platform each, and only those for this platform are installed.
     if (present[path] === undefined) return wanted.optional === true
     return present[path].version === wanted.version && present[path].integrity === wanted.integrity
   })

@@ -1,5 +1,5 @@
 // `npm test`: from a fresh clone to a verdict in one command. `npm test -- <pattern>` runs only the files that match, and
-// `STORES=<stores> npm test` only those of the named stores (vitest.config.ts); both leave out the static checks.
+// `STORES=<stores> npm test` only the files of the named stores (vitest.config.ts). Both leave out the static checks.
 // `npm run test:faults` runs the second tier: kills, races, planted bugs and the oldest PostgreSQL.
 import { build } from './build.mjs'
 import { check } from './check.mjs'

@@ -1,13 +1,13 @@
-// What nobody who works off a queue in SQLite can do without: a lease that is written before the work, a row that goes after it, and
-// one sync for all of a moment. Nothing is leased ahead of its slot, as in Sluice, where it would lose its place. No lanes, no order, no
-// records, no retries.
+// The least that a durable queue in SQLite must do: it writes a lease before the work, deletes the row after it, and syncs once for
+// all rows of a moment. Like Sluice, it leases nothing ahead of a free slot. It has no lanes, no order, no records and
+// no retries.
 import { fdatasync, openSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 
 const synced = promisify(fdatasync)
 const LEASE = 30_000
-/** So many that have ended share a commit. */
+/** At most this many ended posts share a commit. */
 const GATHERED = 16
 
 export class BareQueue {
@@ -29,7 +29,7 @@ export class BareQueue {
     this.#db.exec('commit')
   }
 
-  /** So many at once. Resolves when the last one is gone from the disk. */
+  /** Runs `atOnce` posts at the same time. Resolves when the last row is deleted from the disk. */
   async workedOff(atOnce: number, work: (n: number, data: string) => Promise<void>): Promise<void> {
     const claim = this.#db.prepare(
       'update jobs set lease = ? where n in (select n from jobs where n > ? order by n limit ?) returning n, data',

@@ -1,4 +1,4 @@
-// Deliver: signed POSTs of one event each to a sink on this machine, Sluice beside a bare loop and BullMQ in one run, in turns.
+// The deliver bench: signed POSTs of one event each to a sink on this machine. Sluice, a bare loop and BullMQ take turns in one run.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { spreadOf, type Spread } from '../figures.ts'
 import { startRedis } from '../redis.ts'
-import { judge, type Asked, type Deliver } from '../results.ts'
+import { judge, type Target, type Deliver } from '../results.ts'
 import type { SideName, Work } from './sides.ts'
 import type { Took } from './side.ts'
 import type { Counted } from './sink.ts'
@@ -19,8 +19,8 @@ export interface DeliverPlan {
 
 type Progress = (line: string) => void
 
-const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'bare queue'>, Asked>> = {
-  undici: { kind: 'at least', bound: 0.6, hope: 0.75 },
+const TARGETS: Readonly<Record<Exclude<SideName, 'sluice' | 'bare queue'>, Target>> = {
+  undici: { kind: 'at least', bound: 0.6, goal: 0.75 },
   bullmq: { kind: 'at least', bound: 1 },
 }
 
@@ -59,7 +59,7 @@ export async function measureDeliver(folder: string, plan: DeliverPlan, progress
       .filter((name) => name !== 'sluice' && name !== 'bare queue')
       .map((side) => {
         const spread = ratioOf('sluice', side)
-        return { side, spread, asked: ASKED[side], verdict: judge(spread.median, ASKED[side]) }
+        return { side, spread, target: TARGETS[side], verdict: judge(spread.median, TARGETS[side]) }
       }),
     floor: { side: 'bare queue', of: 'undici', spread: ratioOf('bare queue', 'undici') },
     cpu: names.map((side) => ({
@@ -71,11 +71,11 @@ export async function measureDeliver(folder: string, plan: DeliverPlan, progress
 
 interface Measured {
   readonly perSecond: number
-  /** Of one POST. */
+  /** The CPU time of one POST. */
   readonly cpuMicros: number
 }
 
-/** A side and a sink of its own, begun anew and warmed up by themselves. */
+/** Starts a side and a new sink for it, and warms both up. */
 async function measured(name: SideName, work: Omit<Work, 'url'>): Promise<Measured> {
   const sink = forked('./sink.ts', [])
   try {

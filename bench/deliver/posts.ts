@@ -1,8 +1,8 @@
-// What is posted in the deliver bench, the same on all sides: one event of 500 bytes in a Standard Webhooks envelope, signed.
+// The POSTs of the deliver bench, the same for all sides: one event of 500 bytes in a signed Standard Webhooks envelope.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 export const KEY_BYTES: Buffer = Buffer.alloc(32, 'key of the bench')
-/** The same, made once: of plain bytes Node makes one for each signature, which takes several times as long as the signature. */
+/** The secret as a key object. From plain bytes, Node makes a key for each signature, which takes several times as long as signing. */
 const KEY: KeyObject = createSecretKey(KEY_BYTES)
 export const SECRET: string = `whsec_${KEY_BYTES.toString('base64')}`
 export const TYPE = 'version.new'
@@ -17,7 +17,7 @@ export function postOf(n: number): Post {
   return { id: `post-${n}`, data: { n, text: TEXT } }
 }
 
-/** As one writes it by hand who knows that. */
+/** Signs as somebody would by hand who knows about key objects. */
 export function signedBy(body: string, id: string): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(Date.now() / 1_000))
   const signature = createHmac('sha256', KEY).update(`${id}.${timestamp}.${body}`).digest('base64')

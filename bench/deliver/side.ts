@@ -1,10 +1,10 @@
-// One side of the deliver bench in a process of its own. Arguments: side, work as JSON. Says when it is ready, runs when it is
-// told to, says what that took, and ends when the parent does.
+// One side of the deliver bench in a process of its own. Arguments: side, work as JSON. It reports when it is ready, runs on a
+// message from its parent, reports what the run took, and ends when the parent does.
 import { sides, type SideName, type Work } from './sides.ts'
 
 export interface Took {
   readonly millis: number
-  /** Of the processor, all threads together. */
+  /** CPU time of all threads of this process. */
   readonly cpuMicros: number
 }
 

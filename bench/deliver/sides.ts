@@ -1,5 +1,5 @@
-// What is compared: the same POST, by Sluice from a durable store, by a BullMQ worker that signs and posts, and by a loop that
-// does nothing but post. Each side is given its work off the clock, and ends when the last is settled.
+// The sides of the deliver bench. Each sends the same POSTs: Sluice from a durable store, a BullMQ worker that signs and posts, and
+// a loop that only posts. Each side gets its work before the clock runs, and ends when the last POST is settled.
 import { join } from 'node:path'
 import { Agent, request } from 'undici'
 import { Sluice } from '../../src/app/sluice.ts'
@@ -9,11 +9,11 @@ import { bodyOf, postOf, SECRET, signedBy, TYPE } from './posts.ts'
 export interface Work {
   readonly url: string
   readonly posts: number
-  /** So many POSTs are under way at once. */
+  /** The number of POSTs in progress at the same time. */
   readonly atOnce: number
-  /** Of this side alone, empty. */
+  /** An empty folder for this side alone. */
   readonly folder: string
-  /** Of its service, where it has one. */
+  /** The address of the side's service, e.g. Redis. */
   readonly service: string
 }
 
@@ -39,7 +39,7 @@ const PUBLISHED_AT_ONCE = 500
 const WARM_UP = 2_000
 const ENDPOINTS = 500
 
-/** Many endpoints, each with a lane of its own and so with one POST at a time; each event is for one of them. */
+/** Each endpoint has a lane of its own and so one POST at a time; each event is for one endpoint. */
 async function sluiceSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
   const key = Buffer.alloc(32, 'master').toString('base64')
   const store = `sqlite:${join(folder, 'deliver.db')}`
@@ -75,7 +75,7 @@ async function sluiceSide({ url, posts, atOnce, folder }: Work): Promise<Ready> 
   }
 }
 
-/** Nothing but undici: bodies and signatures are made off the clock. */
+/** undici alone: bodies and signatures are made before the clock runs. */
 async function undiciSide({ url, posts, atOnce }: Work): Promise<Ready> {
   const agent = new Agent({ connections: atOnce })
   const all = async (work: readonly Made[]): Promise<void> => {
@@ -90,7 +90,7 @@ async function undiciSide({ url, posts, atOnce }: Work): Promise<Ready> {
   return { run: () => all(work), close: () => agent.close() }
 }
 
-/** The least that a durable queue can do: leased, signed, posted, deleted; no lane, no order, no record. */
+/** The least that a durable queue must do: lease, sign, post, delete. It has no lanes, no order and no records. */
 async function bareSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
   const agent = new Agent({ connections: atOnce })
   const queue = new BareQueue(join(folder, 'bare.db'))
@@ -104,7 +104,7 @@ async function bareSide({ url, posts, atOnce, folder }: Work): Promise<Ready> {
   return { run: () => queue.workedOff(atOnce, post), close: () => agent.close() }
 }
 
-/** What one writes today: a job for each, signed and posted by a worker. */
+/** What a developer writes today: one job per POST, which a worker signs and posts. */
 async function bullmqSide({ url, posts, atOnce, service }: Work): Promise<Ready> {
   const { Queue, Worker } = await import('bullmq')
   const connection = { host: '127.0.0.1', port: Number(new URL(service).port) }
@@ -164,7 +164,7 @@ async function posted(dispatcher: Agent, url: string, { body, headers }: Made): 
   if (answer.statusCode !== 200) throw new Error(`The sink answered ${answer.statusCode}.`)
 }
 
-/** Counts, and says when it has come so far; asked for one number at a time. */
+/** Counts, and resolves a promise when the count reaches a number. One caller may wait at a time. */
 function counter(): { readonly add: () => void; readonly reached: (count: number) => Promise<void> } {
   let count = 0
   let awaited = { at: Infinity, ...Promise.withResolvers<void>() }

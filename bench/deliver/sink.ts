@@ -1,5 +1,5 @@
-// Where the POSTs of the deliver bench go: a process of its own that reads each to its end, answers 200, and counts. Every
-// thousandth signature is checked. It says its port to the parent, and what it has counted when it is asked.
+// The receiver of the deliver bench: a process of its own that reads each POST to its end, responds with 200, and counts. It
+// checks every thousandth signature. It sends its port to the parent, and its count when the parent asks.
 import { createHmac } from 'node:crypto'
 import { createServer, type Socket } from 'node:net'
 import { KEY_BYTES } from './posts.ts'
@@ -24,7 +24,7 @@ function isSigned(head: string, body: Buffer): boolean {
   return header('webhook-signature') === `v1,${hmac.update(body).digest('base64')}`
 }
 
-/** Of what has been read, what is left after all whole requests. */
+/** The bytes after the last complete request. */
 function taken(read: Buffer, socket: Socket): Buffer {
   let left = read
   for (;;) {

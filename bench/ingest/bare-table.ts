@@ -1,5 +1,5 @@
-// What nobody who stores in SQLite can do without: a row of one table for each request, and one sync for all of a moment. No identity,
-// no lane, no index: what is above the time of this is ours.
+// The least that storing in SQLite must do: one row of one table per request, and one sync for all requests of a moment. It has no
+// identity, no lane and no index. Whatever Sluice takes beyond this time is its own cost.
 import { fdatasync, openSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { promisify } from 'node:util'
@@ -22,7 +22,7 @@ export class BareTable {
 
   constructor(file: string) {
     this.#db = new DatabaseSync(file)
-    // As the store of Sluice has it: written back after 64 MB, here by this thread.
+    // As in Sluice's store: the log is written back after 64 MB, but here by this thread.
     this.#db.exec('pragma page_size = 8192; pragma journal_mode = wal; pragma synchronous = normal')
     this.#db.exec('pragma cache_size = -65536; pragma wal_autocheckpoint = 8192')
     this.#db.exec('create table arrived (n integer primary key, id text, request blob, body blob) strict')
@@ -30,7 +30,7 @@ export class BareTable {
     this.#log = openSync(`${file}-wal`, 'r+')
   }
 
-  /** Resolves when they are on the disk. One sync is under way at a time; what comes meanwhile shares the next. */
+  /** Resolves when the rows are on the disk. One sync runs at a time; rows that arrive meanwhile share the next one. */
   insert(events: readonly Arrived[]): Promise<void> {
     for (const event of events) this.#waiting.push(event)
     return (this.#next ??= this.#after(this.#underWay))

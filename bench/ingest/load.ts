@@ -1,4 +1,4 @@
-// One side at work: served by a process of its own, sent to from another.
+// Measures one side of the ingest bench: one process serves it, and another one sends to it.
 import { fork, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ export interface Serving {
   readonly stop: () => Promise<void>
 }
 
-/** `service`: '' is a file in the folder. */
+/** An empty `service` means a file in the folder. */
 export async function serveSide(name: SideName, folder: string, service: string): Promise<Serving> {
   const server = fork(fileURLToPath(new URL('./serve.ts', import.meta.url)), [name, folder, service])
   const stop = async (): Promise<void> => {
@@ -30,9 +30,9 @@ export interface Load {
   readonly port: number
   readonly connections: number
   readonly seconds: number
-  /** Requests a second; 0: as many as go. */
+  /** Requests per second; 0 sends as fast as possible. */
   readonly rate: number
-  /** Another one, other ids. */
+  /** Another seed gives other delivery ids. */
   readonly seed: string
 }
 

@@ -1,10 +1,10 @@
-// Ingest: signed webhooks over HTTP until they are durable, Sluice beside its peers in one run, in turns.
+// The ingest bench: signed webhooks over HTTP until they are durable. Sluice and its peers take turns in one run.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { spreadOf, type Spread } from '../figures.ts'
 import { startServer } from '../../test/postgres/server.ts'
 import { startRedis } from '../redis.ts'
-import { judge, type Asked, type Ingest } from '../results.ts'
+import { judge, type Target, type Ingest } from '../results.ts'
 import { postgresFolder } from '../run-folder.ts'
 import type { StoreName } from '../sides.ts'
 import { send, serveSide, type Sent } from './load.ts'
@@ -19,18 +19,18 @@ export interface IngestPlan {
 
 type Progress = (line: string) => void
 
-const ASKED: Readonly<Record<Exclude<SideName, 'sluice' | 'verifies only' | 'inserts only'>, Asked>> = {
+const TARGETS: Readonly<Record<Exclude<SideName, 'sluice' | 'verifies only' | 'inserts only'>, Target>> = {
   bullmq: { kind: 'at least', bound: 1.3 },
   'bullmq, synced': { kind: 'at least', bound: 1.3 },
   'pg-boss': { kind: 'at least', bound: 5 },
   'graphile-worker': { kind: 'at least', bound: 10 },
 }
-/** Of the server that stores nothing. */
-const STORING: Readonly<Record<StoreName, Asked>> = {
+/** The rate of the server that stores nothing. */
+const STORING: Readonly<Record<StoreName, Target>> = {
   sqlite: { kind: 'at least', bound: 0.8 },
   postgres: { kind: 'at least', bound: 0.5 },
 }
-const LATE: Asked = { kind: 'at most', bound: 500 }
+const LATE: Target = { kind: 'at most', bound: 500 }
 const CALM_SHARE = 0.8
 const WARM_UP_SECONDS = 1
 
@@ -48,7 +48,7 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
   }
   const floor = plan.store === 'sqlite' ? (['inserts only'] as const) : []
   const names: readonly SideName[] = ['sluice', 'verifies only', ...floor, ...(Object.keys(services) as SideName[])]
-  // '' is a file in the folder of the run.
+  // An empty service means a file in the folder of the run.
   const ownStore = (name: SideName, round: number): string =>
     plan.store === 'sqlite' ? '' : `${postgres.url}&schema=ingest_${name.length}_${round}`
   const rates = new Map<SideName, number[]>(names.map((name) => [name, []]))
@@ -81,8 +81,8 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
         .filter((name) => name !== 'sluice' && name !== 'inserts only')
         .map((name) => {
           const spread = ratioOf('sluice', name)
-          const asked = name === 'verifies only' ? STORING[plan.store] : ASKED[name]
-          return { side: name, spread, asked, verdict: judge(spread.median, asked) }
+          const target = name === 'verifies only' ? STORING[plan.store] : TARGETS[name]
+          return { side: name, spread, target, verdict: judge(spread.median, target) }
         }),
       floor: floor.map((side) => ({ side, of: 'verifies only', spread: ratioOf(side, 'verifies only') }))[0],
       calm: {
@@ -90,7 +90,7 @@ export async function measureIngest(folder: string, plan: IngestPlan, progress: 
         p50: paced.p50,
         p99: paced.p99,
         refused: paced.busy + paced.other,
-        asked: LATE,
+        target: LATE,
         verdict: judge(paced.p99, LATE),
       },
     }
@@ -113,7 +113,7 @@ async function measured({ name, ...turn }: Turn & { readonly name: SideName }): 
   return (accepted / millis) * 1_000
 }
 
-/** A server of its own for each turn, on an empty folder. */
+/** Starts a new server for each turn, on an empty folder. */
 async function sendTo(name: SideName, turn: Turn, rate: number): Promise<Sent> {
   const folder = join(turn.folder, `${name.replaceAll(/\W+/g, '-')}-${turn.round}`)
   await mkdir(folder, { recursive: true })

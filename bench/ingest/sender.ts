@@ -1,5 +1,5 @@
-// Sends webhooks over kept-alive connections, one at a time on each, and counts what is answered 2xx. A process of its own,
-// so that the server has a core to itself. Arguments: port, connections, seconds, requests a second (0: as many as go), seed.
+// Sends webhooks over kept-alive connections, one at a time on each, and counts the 2xx responses. It is a process of its own,
+// so that the server has a core to itself. Arguments: port, connections, seconds, requests per second (0: unbounded), seed.
 import { connect, type Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { requestOf, signedBodies } from './webhooks.ts'
@@ -19,7 +19,7 @@ function nextRequest(): Buffer {
   return requestOf(bodies[n % bodies.length] ?? { body: Buffer.alloc(0), signature: '' }, `${seed}-${n}`)
 }
 
-/** Resolves with the status of the answer. */
+/** Resolves with the status of the response. */
 class Connection {
   readonly #socket: Socket
   #read: Buffer = Buffer.alloc(0)
@@ -77,7 +77,7 @@ async function flood(all: readonly Connection[], until: number): Promise<void> {
   )
 }
 
-/** At a fixed rate, whatever the answers do: an answer's time counts from when its request was due. */
+/** Sends at a fixed rate, even if responses are slow: the latency of a response counts from when its request was due. */
 async function pace(all: readonly Connection[], began: number, until: number): Promise<void> {
   const every = 1_000 / Number(rate)
   let next = began

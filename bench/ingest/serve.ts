@@ -1,4 +1,4 @@
-// One side of the ingest bench, served by a process of its own. Arguments: side, folder, address of its service. Says its
+// One side of the ingest bench, served by a process of its own. Arguments: side, folder, address of its service. It sends its
 // port to the parent, and ends when the parent does.
 import { sides, type SideName } from './sides.ts'
 

@@ -1,5 +1,5 @@
-// What is compared: the same signed webhook, verified, deduplicated and stored, by Sluice and by what people use today; and
-// Sluice's own server that verifies and stores nothing, which is what storing may cost at most.
+// The sides of the ingest bench. Each verifies, deduplicates and stores the same signed webhooks: Sluice, and what people use today.
+// Sluice's own server without a store shows what storing may cost at most.
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { join } from 'node:path'
 import { fastify, type FastifyInstance } from 'fastify'
@@ -39,7 +39,7 @@ export const sides = {
 /** Durable, signed, deduplicated, into a thousand lanes whose windows are open. */
 async function sluiceSide(folder: string, service: string): Promise<Served> {
   const store = service === '' ? `sqlite:${join(folder, 'ingest.db')}` : service
-  // Whoever looks on does it from this machine.
+  // Operators read from this machine, without a key.
   const app = new Sluice({ store, log: false, addressRate: EVERYBODY, admin: { open: 'loopback' } })
   app.source('github', github({ secret: SECRET }))
   app.flow(FLOW, {
@@ -55,12 +55,12 @@ async function sluiceSide(folder: string, service: string): Promise<Served> {
 
 const stored = 'stored' as const
 
-/** The same server, source and steps up to the store. */
+/** The same server, source and steps, up to the store. */
 function verifyingSide(): Promise<Served> {
   return serverThat((events) => Promise.resolve(events.map(({ id }) => ({ id, kind: stored, of: undefined }))))
 }
 
-/** The least that storing can be: each request becomes a row of one table, synced before it is answered. */
+/** The least that storing must do: each request becomes a row of one table, synced before the response. */
 function insertingSide(folder: string): Promise<Served> {
   const table = new BareTable(join(folder, 'bare.db'))
   return serverThat(async (events) => {
@@ -107,7 +107,7 @@ interface Arrived {
   readonly body: Buffer
 }
 
-/** What one writes today: Fastify, the raw body, the HMAC by hand, and the queue's own call. */
+/** What a developer writes today: Fastify, the raw body, the HMAC by hand, and the queue's own call. */
 async function fastifyWith(store: (arrived: Arrived) => Promise<unknown>): Promise<FastifyInstance> {
   const server = fastify()
   server.removeAllContentTypeParsers()

@@ -1,10 +1,10 @@
-// The requests of the ingest bench: signed webhooks as GitHub sends them, each with a delivery id of its own, made before the clock runs.
+// The requests of the ingest bench: signed webhooks as GitHub sends them, each with its own delivery id, made before the clock runs.
 import { createHmac } from 'node:crypto'
 
 export const SECRET = 'of the bench'
 export const PATH = '/in/github'
 export const EVENT = 'push'
-/** So many lanes take turns. */
+/** The number of lanes, which take turns. */
 const LANES = 1_000
 const FILLING = 'x'.repeat(600)
 
@@ -13,7 +13,7 @@ export interface Signed {
   readonly signature: string
 }
 
-/** Bodies repeat from lane to lane; what makes each request another event is its delivery id. */
+/** Bodies repeat from lane to lane; the delivery id makes each request a different event. */
 export function signedBodies(): readonly Signed[] {
   return Array.from({ length: LANES }, (_, lane) => {
     const body = Buffer.from(JSON.stringify({ repository: { full_name: `octo/app-${lane}` }, text: FILLING }))

@@ -1,4 +1,4 @@
-// Graphile Worker as the peer, set up as its own documentation does for throughput: a weak opponent proves nothing.
+// Graphile Worker as the peer, set up for throughput as its own documentation recommends: a weak opponent proves nothing.
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Pool } from 'pg'
@@ -19,14 +19,14 @@ interface Peer {
 
 const TASK = 'settle'
 const JOBS = 'graphile_worker._private_jobs'
-// What its documentation recommends at least; more did not help (README).
+// The least that its documentation recommends; more did not help (README).
 const POOL_SIZE = 10
 // Jobs that end in the same turn of the event loop are completed together.
 const COMPLETE_BATCH_DELAY = 0
 const FILL_BATCH = 1000
 
 export async function openGraphile(folder: string, localQueueSize: number): Promise<Side> {
-  // Read when the library is loaded: spares it from formatting a line for the silenced logger after every job.
+  // The library reads this when it is loaded: it then formats no line for the silenced logger after each job.
   process.env['NO_LOG_SUCCESS'] = '1'
   const library = await import('graphile-worker')
   const postgres = await startServer({ version: 18, folder })
@@ -52,8 +52,8 @@ export async function openGraphile(folder: string, localQueueSize: number): Prom
 }
 
 /**
- * Of our own, because the library leaves the connections of its own pool without error handlers at the end, and the one
- * that has not quite ended when the server stops then brings down the process. Queries that fail still reject.
+ * A pool of our own. The library's pool loses its error handlers at the end, and a connection that is not quite closed when
+ * the server stops would then crash the process. Failed queries still reject.
  */
 function poolOf(postgres: Server): Pool {
   const pool = new Pool({ connectionString: postgres.url, max: POOL_SIZE })
@@ -107,7 +107,7 @@ async function drain(peer: Peer, work: DrainWork): Promise<Measurement> {
   const stoppedEarly = runner.promise.then(() => {
     throw new Error(`graphile-worker stopped after ${handled} of ${work.count} jobs.`)
   })
-  // Also settles when the runner is stopped below, and nobody waits for it by then.
+  // This promise also settles when the runner stops below, and nothing awaits it by then.
   stoppedEarly.catch(() => {})
   await Promise.race([allHandled.promise, stoppedEarly])
   while (!(await isEmpty(peer))) await sleep(1)
@@ -133,7 +133,7 @@ async function fill(peer: Peer, count: number): Promise<void> {
       await utils.addJobs(Array.from({ length }, (_, index) => ({ identifier: TASK, payload: payload(first + index) })))
     }
   })
-  // As autovacuum would have done by now; and its checkpoint shall not fall into somebody's round.
+  // Autovacuum would have done this by now. The checkpoint must not happen during somebody's round.
   await peer.pool.query(`vacuum analyze ${JOBS}`)
   await peer.pool.query('checkpoint')
 }

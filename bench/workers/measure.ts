@@ -1,4 +1,4 @@
-// Workers: the same jobs worked off by 1, 2 and 4 processes on one PostgreSQL, Sluice beside its peers, in turns.
+// The workers bench: 1, 2 and 4 processes on one PostgreSQL process the same jobs. Sluice and its peers take turns.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Pool } from 'pg'
 import { startServer } from '../../test/postgres/server.ts'
 import { spreadOf } from '../figures.ts'
-import { judge, type Asked, type WorkersResult } from '../results.ts'
+import { judge, type Target, type WorkersResult } from '../results.ts'
 import { CONCURRENCY } from '../workload.ts'
 import { calm, workers, type WorkersName } from './sides.ts'
 
@@ -26,10 +26,10 @@ const SETUPS: readonly Setup[] = [
   ...[1, 2, 4].map((processes) => ({ name: 'graphile-worker', processes }) as const),
   { name: 'pg-boss', processes: 1 },
 ]
-/** It is a tenth as fast, and would take ten times as long. */
+/** pg-boss gets a tenth of the jobs: it is a tenth as fast, and would take ten times as long. */
 const PG_BOSS_PART = 0.1
-const ASKED: Readonly<Record<Exclude<WorkersName, 'sluice'>, Asked>> = {
-  'graphile-worker': { kind: 'at least', bound: 0.6, hope: 1 },
+const TARGETS: Readonly<Record<Exclude<WorkersName, 'sluice'>, Target>> = {
+  'graphile-worker': { kind: 'at least', bound: 0.6, goal: 1 },
   'pg-boss': { kind: 'at least', bound: 10 },
 }
 
@@ -58,7 +58,7 @@ export async function measureWorkers(
   return resultOf(rates)
 }
 
-/** The best of each side, whatever number of processes it takes. */
+/** The best rate of each side, with any number of processes. */
 function resultOf(rates: ReadonlyMap<string, readonly number[]>): WorkersResult {
   const bestOf = (name: WorkersName): readonly number[] => {
     const all = SETUPS.filter((setup) => setup.name === name).map((setup) => rates.get(labelOf(setup)) ?? [])
@@ -72,7 +72,7 @@ function resultOf(rates: ReadonlyMap<string, readonly number[]>): WorkersResult 
     ratios: (['graphile-worker', 'pg-boss'] as const).map((name) => {
       const spread = spreadOf(bestOf(name).map((rate, at) => (own[at] ?? 0) / rate))
       const side = SETUPS.find((setup) => setup.name === name) ?? { name, processes: 1 }
-      return { side: labelOf(side), spread, asked: ASKED[name], verdict: judge(spread.median, ASKED[name]) }
+      return { side: labelOf(side), spread, target: TARGETS[name], verdict: judge(spread.median, TARGETS[name]) }
     }),
   }
 }

@@ -1,16 +1,16 @@
-// What a worker process of each side does, and how its work is put in: the same jobs that do nothing, on PostgreSQL.
+// The sides of the workers bench: what a worker process does, and how its jobs are added. The jobs do nothing, on PostgreSQL.
 import type { Pool } from 'pg'
 import { drainingApp, fillApp } from '../app.ts'
 import { payload } from '../workload.ts'
 
 export interface Workers {
-  /** Puts in so many jobs that are due, into an empty store. */
+  /** Adds this many due jobs to an empty store. */
   readonly fill: (url: string, count: number) => Promise<void>
-  /** In a process of its own, until that is killed. */
+  /** Runs in a process of its own until it is killed. */
   readonly work: (url: string, concurrency: number) => Promise<unknown>
-  /** Of which there is a row as long as a job is not settled. */
+  /** The table that has a row for each job that is not settled. */
   readonly waiting: string
-  /** Empties it. */
+  /** Empties the store. */
   readonly empty: string
 }
 
@@ -79,7 +79,7 @@ export const workers: Readonly<Record<WorkersName, Workers>> = {
     },
     async work(url, concurrency) {
       const boss = await pgBoss(url)
-      // Fetched and completed many at a time, and at once again as long as there are more.
+      // pg-boss fetches and completes many jobs at a time, and fetches again at once if there are more.
       await boss.work(TASK, { batchSize: concurrency, burstWhenBatchFull: true }, async () => {})
     },
     waiting: `select from pgboss.job where name = '${TASK}' and state < 'completed' limit 1`,
@@ -87,7 +87,7 @@ export const workers: Readonly<Record<WorkersName, Workers>> = {
   },
 }
 
-/** As autovacuum would have done by then; and no checkpoint shall fall into somebody's round. */
+/** Autovacuum would have done this by then. The checkpoint must not happen during somebody's round. */
 export async function calm(pool: Pool): Promise<void> {
   await pool.query('vacuum analyze')
   await pool.query('checkpoint')

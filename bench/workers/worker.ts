@@ -1,5 +1,5 @@
-// One worker process of one side. Arguments: side, address of the server, jobs at once. Begins when it is told to, and ends
-// when the parent does.
+// One worker process of one side. Arguments: side, address of the server, jobs at once. It begins on a message from its parent,
+// and ends when the parent does.
 import { workers, type WorkersName } from './sides.ts'
 
 const [name = '', url = '', concurrency = ''] = process.argv.slice(2)
