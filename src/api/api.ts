@@ -20,7 +20,7 @@ import { TooManyRequestsError } from './too-many-requests.ts'
 import type { ApiTarget } from './api-target.ts'
 import { buildOpenApi } from './openapi.ts'
 import { RegistrationLimiter } from './registration-limiter.ts'
-import type { ApiRoute, RateLimitedAction } from './route.ts'
+import type { ApiRoute, RateLimitedAction, Role } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { Stream, type StreamDependencies } from './stream.ts'
 
@@ -111,6 +111,14 @@ export class Api implements AdminApi {
     } catch (error) {
       const { status, headers, body } = this.#toProblem(head, error, caller)
       return new Response(body ?? '', { status, headers: { ...headers } })
+    }
+  }
+
+  async authorize(head: RequestHead, connection: ConnectionInfo, role: Role): Promise<string | SourceResponse> {
+    try {
+      return await this.#access.check(head, connection, role)
+    } catch (error) {
+      return this.#toProblem(head, error, { name: undefined })
     }
   }
 

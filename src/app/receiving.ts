@@ -3,7 +3,7 @@ import type { Clock, Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { SluiceError } from '../errors.ts'
 import { RequestRouter, type AdminApi } from '../http/request-router.ts'
-import { createAppRoute, type AppRoute, type RouteHandler } from '../http/app-route.ts'
+import { createAppRoute, type AppRoute, type RouteHandler, type RouteOptions } from '../http/app-route.ts'
 import { serve, type Listening, type ListenOptions, type ServerBounds } from '../http/server.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
 import type { AnyListener } from '../observe/emitter.ts'
@@ -109,8 +109,8 @@ export class Receiving {
     this.#receiver.declare(declared)
   }
 
-  route(method: string, path: string, handle: RouteHandler): void {
-    this.#routes.push(createAppRoute(method, path, handle))
+  route(method: string, path: string, handle: RouteHandler, options: RouteOptions | undefined): void {
+    this.#routes.push(createAppRoute(method, path, handle, options))
   }
 
   get sources(): ListeningApp['sources'] {

@@ -5,7 +5,7 @@ import type { Endpoints } from '../deliver/endpoints.ts'
 import { SwappableClock, systemClock, waitAtMost, type Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Api } from '../api/api.ts'
-import type { RouteHandler } from '../http/app-route.ts'
+import type { RouteHandler, RouteOptions } from '../http/app-route.ts'
 import type { ListenOptions } from '../http/server.ts'
 import type { FetchContext } from '../http/web-fetch.ts'
 import { closeLimits, createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../limit/limit.ts'
@@ -247,9 +247,12 @@ export class Sluice {
     return this
   }
 
-  /** `route` adds a custom page or API beside the sources. A path that ends with * matches all paths below it. */
-  route(method: string, path: string, handle: RouteHandler): this {
-    this.#receiving.route(method, path, handle)
+  /**
+   * `route` adds a page or an API of the app's own. `/alerts/:id` has the parameter `id`, and a path that ends with * matches all paths
+   * below it. With a `role`, callers need an API key that has it.
+   */
+  route<Path extends string>(method: string, path: Path, handle: RouteHandler<Path>, options?: RouteOptions): this {
+    this.#receiving.route(method, path, handle, options)
     return this
   }
 

@@ -8,7 +8,7 @@ import type { Receiver, RequestHead } from '../receive/receiver.ts'
 import type { SourceResponse } from '../receive/source.ts'
 import { PROOF_HEADER, CHALLENGE_HEADER, type ServerAddress } from '../crypto/key-proof.ts'
 import { STORE_ID_HEADER } from '../store/open.ts'
-import { matchesRoute, type AppRoute } from './app-route.ts'
+import { BoundedRequest, routeBodyTooLarge, type AppRoute, type RouteRole } from './app-route.ts'
 import { targetFault } from './request-target.ts'
 import { toWebRequestHead, toWebResponse, createWebBodyReader, type FetchContext } from './web-fetch.ts'
 
@@ -31,6 +31,14 @@ export interface AdminApi {
   handle(head: RequestHead, connection: ConnectionInfo, read: ReadBody): Promise<SourceResponse>
   /** Streams live events until the client disconnects. */
   stream(head: RequestHead, connection: ConnectionInfo): Promise<Response>
+  /** Returns the caller's name, or the response that rejects a caller without the role. */
+  authorize(head: RequestHead, connection: ConnectionInfo, role: RouteRole): Promise<string | SourceResponse>
+}
+
+/** `MatchedRoute` is a route of the app with the parameters of the requested path. */
+export interface MatchedRoute {
+  readonly route: AppRoute
+  readonly params: Readonly<Record<string, string>>
 }
 
 /** `ConnectionInfo` says how a request arrived. */
@@ -39,6 +47,13 @@ export interface ConnectionInfo {
   readonly isDirect: boolean
   /** The local address of the connection, if it ends at our own server. */
   readonly local?: ServerAddress
+}
+
+/** `Arrival` is what is known about a request besides its content. */
+interface Arrival {
+  readonly head: RequestHead
+  readonly connection: ConnectionInfo
+  readonly context: FetchContext
 }
 
 const API_PATHS = /^\/(?:v1\/|openapi\.json$|metrics$)/
@@ -58,7 +73,7 @@ export class RequestRouter {
     const fault = written === undefined ? undefined : targetFault(written)
     if (fault !== undefined) return toWebResponse(this.refuse(fault, head))
     const own = this.findAppRoute(request.method, head.url.pathname)
-    if (own !== undefined) return own.handle(request, context)
+    if (own !== undefined) return this.callAppRoute(own, request, { head, connection, context })
     if (isStreamRequest(head)) return this.stream(head, connection)
     return toWebResponse(await this.handle(head, connection, createWebBodyReader(request, this.#deps.clock)))
   }
@@ -75,9 +90,36 @@ export class RequestRouter {
   }
 
   /** `findAppRoute` ignores routes of the app at paths of the server itself. */
-  findAppRoute(method: string, pathname: string): AppRoute | undefined {
+  findAppRoute(method: string, pathname: string): MatchedRoute | undefined {
     if (API_PATHS.test(pathname) || HEALTH_PATHS.test(pathname)) return undefined
-    return this.#deps.routes.find((route) => matchesRoute(route, method, pathname))
+    for (const route of this.#deps.routes) {
+      const params = route.method === method ? route.match(pathname) : undefined
+      if (params !== undefined) return { route, params }
+    }
+    return undefined
+  }
+
+  /** `callAppRoute` checks the role of the caller and bounds the body before the handler runs. */
+  async callAppRoute(
+    { route, params }: MatchedRoute,
+    request: Request,
+    { head, connection, context }: Arrival,
+  ): Promise<Response> {
+    let caller: string | undefined
+    if (route.role !== undefined) {
+      const access = await (await this.#deps.api()).authorize(head, connection, route.role)
+      if (typeof access !== 'string') return toWebResponse(access)
+      caller = access
+    }
+    const bounded = new BoundedRequest(request, route.maxBody)
+    const tooLarge = (): Response => toWebResponse(toProblemResponse(routeBodyTooLarge(route)))
+    if (bounded.isTooLarge) return tooLarge()
+    try {
+      return await route.handle(bounded.request, { ...context, params, ...(caller !== undefined && { caller }) })
+    } catch (error) {
+      if (bounded.isTooLarge) return tooLarge()
+      throw error
+    }
   }
 
   /** `isSourceRequest` returns whether the path belongs to a source and to no route of the app. */
@@ -95,8 +137,15 @@ export class RequestRouter {
     if (API_PATHS.test(head.url.pathname)) return this.#deps.api().then((api) => api.handle(head, connection, read))
     const { receiver, traces } = this.#deps
     const path = head.url.pathname
+    const allowed = receiver.findSourceName(path) === undefined ? this.#allowedMethods(path) : []
+    if (allowed.length > 0) return Promise.resolve(toProblemResponse(routeMethodNotAllowed(allowed)))
     const arrived = { path, headers: head.headers, source: receiver.findSourceName(path) }
     return traces.traceRequest(arrived, () => receiver.receive(head, read))
+  }
+
+  /** The methods of the app's routes at this path. */
+  #allowedMethods(pathname: string): readonly string[] {
+    return this.#deps.routes.flatMap((route) => (route.match(pathname) === undefined ? [] : route.method))
   }
 
   async stream(head: RequestHead, connection: ConnectionInfo): Promise<Response> {
@@ -117,6 +166,11 @@ export class RequestRouter {
     const why = await this.#deps.findUnreadyReason()
     return why === undefined ? jsonResponse(200, { ready: true }) : jsonResponse(503, { ready: false, why })
   }
+}
+
+function routeMethodNotAllowed(methods: readonly string[]): Problem {
+  const allow = [...new Set(methods)].join(', ')
+  return { code: 'METHOD_NOT_ALLOWED', what: `The method must be ${allow}.`, fix: '', headers: { allow } }
 }
 
 export function isStreamRequest({ method, url }: RequestHead): boolean {

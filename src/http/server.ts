@@ -200,7 +200,8 @@ async function respondTo(serving: ServerState, request: FastifyRequest, head: Re
   const isDirect = serving.isDirect && request.raw.httpVersion === '1.1'
   const own = inbound.findAppRoute(head.method, head.url.pathname)
   if (own !== undefined) {
-    return toSendWebResponse(await own.handle(toWebRequest(request, head), { address: head.address }))
+    const arrival = { head, connection: { isDirect }, context: { address: head.address } }
+    return toSendWebResponse(await inbound.callAppRoute(own, toWebRequest(request, head), arrival))
   }
   if (isStreamRequest(head)) return toSendWebResponse(await inbound.stream(head, { isDirect }))
   const { localAddress: address = '', localPort: port = 0 } = request.raw.socket

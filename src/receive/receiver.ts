@@ -10,6 +10,7 @@ import type { DeclaredSource } from './source-options.ts'
 import { DecoderPool } from './decoder-pool.ts'
 import { nameEvents, configuredSecrets } from './named-events.ts'
 import { toProblemResponse, type Problem } from './problem.ts'
+import { findUnknownSuffix, SourcePaths } from './source-paths.ts'
 import type { RoutableEvent } from '../model/new-event.ts'
 import { NO_SOURCE, toRefusedRequest, type RefusedRequests } from './refused-requests.ts'
 import { toNetwork, RequestRateLimiter } from './rate.ts'
@@ -49,7 +50,7 @@ type HandshakeSecret = Extract<HandshakeResult, { readonly kind: 'secret' }>
 
 export class Receiver {
   readonly #deps: ReceiverDependencies
-  readonly #byPath = new Map<string, DeclaredSource>()
+  readonly #paths = new SourcePaths()
   readonly #addressRate: RequestRateLimiter
   readonly #rates = new Map<string, RequestRateLimiter>()
   #activeRequests = 0
@@ -67,16 +68,16 @@ export class Receiver {
   }
 
   get sources(): readonly DeclaredSource[] {
-    return [...this.#byPath.values()]
+    return this.#paths.sources
   }
 
   /** `findSourceName` returns the name of the source at the path. */
   findSourceName(path: string): string | undefined {
-    return this.#byPath.get(path)?.name
+    return this.#paths.find(path)?.name
   }
 
   declare(source: DeclaredSource): void {
-    this.#byPath.set(source.path, source)
+    this.#paths.add(source)
     if (source.rate !== undefined)
       this.#rates.set(source.name, new RequestRateLimiter(source.rate.rate, source.rate.per))
   }
@@ -115,7 +116,7 @@ export class Receiver {
 
   async #respond(head: RequestHead, read: ReadBody): Promise<SourceResponse> {
     const id = newEventId(this.#deps.now())
-    const source = this.#byPath.get(head.url.pathname)
+    const source = this.#paths.find(head.url.pathname)
     let body: Uint8Array | undefined
     const recordingRead: ReadBody = async (most, reserve) => {
       const got = await read(most, reserve)
@@ -140,6 +141,8 @@ export class Receiver {
     const tooMany = this.#checkAddressRate(head)
     if (tooMany !== undefined) return tooMany
     if (source === undefined) return unknownSource(head)
+    const unknownSuffix = findUnknownSuffix(source, head.url.pathname)
+    if (unknownSuffix !== undefined) return unknownSuffix
     const { verify } = source.source
     const unread = verify === 'none' ? this.#checkSourceRate(source) : undefined
     if (unread !== undefined) return unread

@@ -9,8 +9,10 @@ import { assertKnownOptions } from '../validate/options.ts'
 import type { Source, SourceResponse } from './source.ts'
 
 export interface SourceOptions {
-  /** The default is `/in/<name>`. */
+  /** The default is `/in/<name>`. A path that ends in `/*` takes requests to any path below it. */
   readonly path?: string
+  /** With a path that ends in `/*`: the only endings that senders use. Other paths get 404. The default is any. */
+  readonly suffixes?: readonly string[]
   /** The maximum length of the decompressed body, in bytes. */
   readonly maxBody?: number
   /** How long the dedupe id of an event is remembered. */
@@ -26,6 +28,7 @@ export interface SourceOptions {
 
 const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>([
   'path',
+  'suffixes',
   'maxBody',
   'dedupe',
   'rate',
@@ -35,7 +38,10 @@ const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>([
 
 export interface DeclaredSource {
   readonly name: string
+  /** Ends in `/*` if the source takes requests to any path below it. */
   readonly path: string
+  /** The endings that senders use; undefined if any ending is accepted. */
+  readonly suffixes: readonly string[] | undefined
   readonly source: Source
   readonly maxBody: number
   readonly maxEvents: number
@@ -53,7 +59,7 @@ const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 const RESERVED_NAME = 'sluice'
 
 /** The admin API and health checks use these paths. */
-const RESERVED_PATHS = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
+export const RESERVED_PATHS: RegExp = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
 
 export function createDeclaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
   const refuse = (what: string): never => {
@@ -75,14 +81,19 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   if (fault !== undefined) refuse(`answer: ${fault}`)
   assertKnownOptions(options, KNOWN, `source ${JSON.stringify(name)}: `)
   const path = options.path ?? `/in/${name}`
-  if (!/^\/[^\s?#]*$/.test(path))
-    refuse(`path must begin with / and have no space, ? or #; got ${JSON.stringify(path)}.`)
+  if (!/^\/(?:[^\s?#*]*|[^\s?#*]*\/\*)$/.test(path))
+    refuse(`path must begin with /, have no space, ?, # or *, and may end in /*; got ${JSON.stringify(path)}.`)
   // The path must be spelled as in a URL: no request would match any other spelling.
   if (URL.parse(path, 'http://localhost')?.pathname !== path) {
     refuse(`path must be spelled as in a URL, without .. and // and with %-escapes; got ${JSON.stringify(path)}.`)
   }
   if (RESERVED_PATHS.test(path))
     refuse(`path must not be one of the server itself; got ${JSON.stringify(path)}. Choose another path.`)
+  const { suffixes } = options
+  if (suffixes !== undefined && !path.endsWith('/*'))
+    refuse(`suffixes must come with a path that ends in /*; got ${JSON.stringify(path)}.`)
+  if (suffixes !== undefined && !areSuffixes(suffixes))
+    refuse(`suffixes must be a list of path endings like 'sleeps', without a / at either end.`)
   const maxBody = options.maxBody ?? source.maxBody ?? DEFAULTS.maxBody
   if (!Number.isSafeInteger(maxBody) || maxBody < 1 || maxBody > BODY_BYTES_MAX)
     refuse(`maxBody must be a whole number of bytes from 1 to ${BODY_BYTES_MAX}; got ${maxBody}.`)
@@ -103,6 +114,7 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   return {
     name,
     path,
+    suffixes,
     source,
     maxBody,
     maxEvents,
@@ -111,6 +123,11 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
     encrypt: options.encrypt ?? false,
     rate: options.rate === undefined ? undefined : { rate: options.rate.rate, per },
   }
+}
+
+function areSuffixes(suffixes: unknown): boolean {
+  if (!Array.isArray(suffixes) || suffixes.length === 0) return false
+  return suffixes.every((one: unknown) => typeof one === 'string' && /^[^\s?#*/]+(?:\/[^\s?#*/]+)*$/.test(one))
 }
 
 /** `areUsableSecrets` rejects an empty secret: with it, anybody can sign. */

@@ -47,7 +47,8 @@ export const send: Command = {
     if (!(server instanceof HttpApiClient)) return reportFailure(out, server)
     const secret = given.text('secret') ?? (await readSecret(declared, name, server))
     if (typeof secret !== 'string') return reportFailure(out, secret)
-    out.printVerbose(`Sends to ${server.location}${declared.path}`)
+    const url = new URL(server.location + exampleRequestPath(declared))
+    out.printVerbose(`Sends to ${url.href}`)
     const signed = (): SignedRequest | string =>
       declared.source.sign?.({
         type: given.text('type'),
@@ -55,10 +56,15 @@ export const send: Command = {
         id: randomUUID(),
         now: scene.clock.now(),
         secret,
-        url: new URL(server.location + declared.path),
+        url,
       }) ?? `Nobody here knows how ${declared.source.scheme} is signed.`
     return sendAll(scene, { count, server, signed })
   },
+}
+
+/** A source with a path that ends in `/*` gets the request at its first known suffix. */
+function exampleRequestPath({ path, suffixes = ['test'] }: DeclaredSource): string {
+  return path.endsWith('/*') ? path.slice(0, -1) + suffixes[0] : path
 }
 
 interface SendOptions {
