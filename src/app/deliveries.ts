@@ -1,19 +1,14 @@
 // `Deliveries` connects the parts of delivering: a delivery is a flow with one lane per endpoint, and its handler posts batches.
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import { BreakerStore } from '../deliver/health/breaker-store.ts'
-import { CLOSED } from '../deliver/health/breaker.ts'
-import { deliver, holdReason, type DeliveryResult } from '../deliver/delivery.ts'
+import { deliver, type DeliveryDependencies, type DeliveryResult } from '../deliver/delivery.ts'
+import type { ReaderDependencies } from '../deliver/endpoint-cache.ts'
 import { EndpointDocs } from '../deliver/endpoint-docs.ts'
 import { ENDPOINT_ARGUMENTS } from '../deliver/endpoint-arguments.ts'
 import { Endpoints } from '../deliver/endpoints.ts'
-import type { HealthInputs } from '../deliver/health/health.ts'
 import { HistoryStore } from '../deliver/health/history-store.ts'
-import { NO_HISTORY } from '../deliver/health/history.ts'
-import { EndpointTokens } from '../deliver/endpoint-tokens.ts'
 import type { EndpointRateGate, SendDependencies, Transport } from '../deliver/send-batch.ts'
-import { EndpointProver } from '../deliver/endpoint-prover.ts'
 import { purgeAnswers } from '../deliver/purge-answers.ts'
-import { countStuckBatches } from '../deliver/health/stuck.ts'
 import { Subscriptions } from '../deliver/subscriptions.ts'
 import { createDeliverySchedule, type DeliverySchedule } from '../deliver/retry-schedule.ts'
 import { createLimit, type LimitDependencies } from '../limit/limit.ts'
@@ -38,7 +33,7 @@ import { createFlow, type FlowOptions } from '../flow/options.ts'
 import { RateLimitDeferred } from '../limit/run-context.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { createEncryptedTexts, type EncryptedTexts } from '../crypto/encrypted-texts.ts'
-import type { PurgeCall, Store } from '../store/contract/index.ts'
+import type { PurgeCall } from '../store/contract/index.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface DeliveryOptions extends Pick<
@@ -49,11 +44,9 @@ export interface DeliveryOptions extends Pick<
   readonly retry?: readonly Duration[]
 }
 
-export interface DeliveriesDependencies {
-  readonly store: () => Promise<Store>
+export interface DeliveriesDependencies extends ReaderDependencies {
   readonly clock: Clock
   readonly now: () => Millis
-  readonly knownRoutesEpoch: () => number
   readonly keyring: Keyring
   readonly settings: DeliverySettings
   readonly admin: EndpointLanesDependencies['admin']
@@ -85,60 +78,42 @@ const WAITING_FOR_PROBE = 'The endpoint fails; another batch tries it.'
 export class Deliveries {
   readonly endpoints: Endpoints
   readonly #deps: DeliveriesDependencies
+  readonly #settings: ResolvedDeliverySettings
   readonly #docs: EndpointDocs
   readonly #lanes: EndpointLanes
   readonly #breakers: BreakerStore
   readonly #histories: HistoryStore
   readonly #subscriptions: Subscriptions
   readonly #deliveries = new Map<string, Pick<Flow, 'matches' | 'maxAttempts'>>()
-  readonly #resolvedSettings: ResolvedDeliverySettings
-  #texts: EncryptedTexts | undefined
+  readonly #delivery: DeliveryDependencies
   #transport: Promise<Transport & { readonly close: () => Promise<void> }> | undefined
 
-  constructor(parts: DeliveriesDependencies) {
-    const { store, keyring: seal, settings } = parts
-    this.#deps = parts
-    this.#resolvedSettings = parseDeliverySettings(settings)
-    const { proof, registrations } = this.#resolvedSettings
-    const docs = (this.#docs = new EndpointDocs(parts))
-    const texts = async (): Promise<EncryptedTexts> => (this.#texts ??= createEncryptedTexts(await store(), seal))
-    const fared = { ...parts, gone: (ids: readonly string[]) => docs.findMissing(ids), texts }
-    this.#breakers = new BreakerStore(fared)
-    this.#lanes = new EndpointLanes({
-      store,
-      admin: parts.admin,
-      deliveryNames: () => this.#deliveries.keys(),
-      breakers: this.#breakers,
-      isHeld: (id) => this.#isHeld(id),
-    })
-    this.#histories = new HistoryStore(fared)
-    this.#subscriptions = new Subscriptions(docs)
-    const tokens = new EndpointTokens(store)
-    const posting = (): SendDependencies => this.#sendDependencies()
-    const endpoints = new Endpoints({
-      store,
-      now: parts.now,
-      docs,
-      subscriptions: this.#subscriptions,
-      breakers: this.#breakers,
-      histories: this.#histories,
-      sendDependencies: posting,
-      readHealthInputs: (ids, now) => this.#readHealthInputs(ids, now),
-      tokens,
-      prover: new EndpointProver({ docs, proof, sendDependencies: posting }),
-      registrations,
-      forgetHealth: async (id) => {
-        await this.#lanes.unhold(id)
-        await this.#breakers.forget(id)
-        await this.#histories.forget(id)
-        await tokens.forget(id)
-      },
-      keyring: seal,
-      guardRules: this.#resolvedSettings.rules,
-      deliveries: this.#deliveries,
-      lanes: this.#lanes,
-    })
-    this.endpoints = withArgumentChecks(endpoints, 'endpoints', ENDPOINT_ARGUMENTS)
+  constructor(deps: DeliveriesDependencies) {
+    const { store, clock, now, keyring, publisher, emit } = deps
+    this.#deps = deps
+    const settings = (this.#settings = parseDeliverySettings(deps.settings))
+    const docs = (this.#docs = new EndpointDocs(deps))
+    let texts: EncryptedTexts | undefined
+    const readTexts = async (): Promise<EncryptedTexts> => (texts ??= createEncryptedTexts(await store(), keyring))
+    const breakers = (this.#breakers = new BreakerStore({ store, clock, docs }))
+    const histories = (this.#histories = new HistoryStore({ store, clock, docs, texts: readTexts }))
+    const subscriptions = (this.#subscriptions = new Subscriptions(docs))
+    const deliveries = this.#deliveries
+    const lanes = (this.#lanes = new EndpointLanes({ store, admin: deps.admin, deliveries, docs, breakers }))
+    const sender: SendDependencies = {
+      clock,
+      now,
+      guardRules: settings.rules,
+      openTransport: () => this.#openTransport(),
+      atEndpointRate: this.#atEndpointRate,
+      deadline: settings.deadline,
+      userAgent: settings.userAgent,
+      origin: settings.proof.kind === 'cloudevents' ? settings.proof.origin : undefined,
+    }
+    const parts = { store, now, keyring, settings, docs, subscriptions, breakers, histories, sender, lanes, deliveries }
+    this.endpoints = withArgumentChecks(new Endpoints(parts), 'endpoints', ENDPOINT_ARGUMENTS)
+    const publish = (event: EventInput): Promise<unknown> => publisher.publish([event])
+    this.#delivery = { ...sender, endpoints: this.endpoints, breakers, histories, emit, publish }
   }
 
   /** The epoch of the endpoint list that routes events; Infinity without deliveries. */
@@ -161,7 +136,7 @@ export class Deliveries {
         event.targetEndpoint === undefined || this.#findCarrier(event) === name
           ? this.#subscriptions.matching(event)
           : [],
-      timeout: this.#resolvedSettings.deadline + DEADLINE_MARGIN,
+      timeout: this.#settings.deadline + DEADLINE_MARGIN,
       run: (run) => this.#run(run, schedule),
     })
     const wants = createDeliveryMatcher(made)
@@ -221,9 +196,8 @@ export class Deliveries {
 
   /** Purges the stored responses of endpoints to the purged events. */
   async purgeAnswers(what: PurgeCall['what']): Promise<void> {
-    const { store } = this.#deps
     const deliveries = [...this.#deliveries.keys()]
-    await purgeAnswers({ store, docs: this.#docs, histories: this.#histories, deliveries }, what)
+    await purgeAnswers({ store: this.#deps.store, docs: this.#docs, histories: this.#histories, deliveries }, what)
   }
 
   async retried(lanes: readonly { readonly flow: string; readonly key: string }[]): Promise<void> {
@@ -261,52 +235,18 @@ export class Deliveries {
   }
 
   async #deliver(run: HandledRun, schedule: DeliverySchedule): Promise<DeliveryResult> {
-    const { now, emit, publisher } = this.#deps
-    const delivered = await deliver(
-      {
-        ...this.#sendDependencies(),
-        endpoints: this.endpoints,
-        breakers: this.#breakers,
-        histories: this.#histories,
-        emit,
-        publish: (event) => publisher.publish([event]),
-      },
-      {
-        endpoint: run.key,
-        name: run.flow,
-        run: run.id,
-        attempt: run.attempt,
-        events: run.events,
-        signal: run.signal,
-        nextAttempt: (asked = 0) => {
-          const elapsed = run.failingSince === 0 ? 0 : now() - run.failingSince
-          const least = nextDelay(schedule, { failures: run.attempt, elapsed, random: 0, requestedDelay: asked })
-          return least === undefined ? undefined : now() + least
-        },
-      },
-    )
-    if (delivered.kind === 'held' || delivered.kind === 'disable')
-      await this.#lanes.holdOne(run.flow, run.key, { reason: delivered.reason, by: ENGINE_ACTOR })
-    return delivered
-  }
-
-  async #isHeld(id: string): Promise<boolean> {
-    const [{ value: kept }, breakers] = await Promise.all([this.#docs.read(id), this.#breakers.getAll([id])])
-    return kept !== undefined && (holdReason(kept) !== undefined || breakers.get(id)?.kind === 'disabled')
-  }
-
-  #sendDependencies(): SendDependencies {
-    const { clock, now } = this.#deps
-    const { deadline, proof, userAgent } = this.#resolvedSettings
-    const origin = proof.kind === 'cloudevents' ? proof.origin : undefined
-    const common = {
-      clock,
-      now,
-      guardRules: this.#resolvedSettings.rules,
-      openTransport: () => this.#openTransport(),
-      atEndpointRate: this.#atEndpointRate,
+    const { id, flow, key, attempt, events, signal } = run
+    const nextAttempt = (asked = 0): Millis | undefined => {
+      const now = this.#deps.now()
+      const elapsed = run.failingSince === 0 ? 0 : now - run.failingSince
+      const least = nextDelay(schedule, { failures: attempt, elapsed, random: 0, requestedDelay: asked })
+      return least === undefined ? undefined : now + least
     }
-    return { ...common, deadline, userAgent, origin }
+    const batch = { endpoint: key, name: flow, run: id, attempt, events, signal, nextAttempt }
+    const delivered = await deliver(this.#delivery, batch)
+    if (delivered.kind === 'held' || delivered.kind === 'disable')
+      await this.#lanes.holdOne(flow, key, { reason: delivered.reason, by: ENGINE_ACTOR })
+    return delivered
   }
 
   /** The endpoint's own rate is a limit like any other. */
@@ -316,20 +256,6 @@ export class Deliveries {
     return limit.run(call, signal === undefined ? {} : { signal })
   }
 
-  async #readHealthInputs(ids: readonly string[], now: Millis): Promise<(id: string) => HealthInputs> {
-    const [breakers, histories, stuck] = await Promise.all([
-      this.#breakers.getAll(ids),
-      this.#histories.getAll(ids),
-      countStuckBatches(await this.#deps.store(), [...this.#deliveries.keys()], ids),
-    ])
-    return (id) => ({
-      breaker: breakers.get(id) ?? CLOSED,
-      history: histories.get(id) ?? NO_HISTORY,
-      stuck: stuck.get(id) ?? 0,
-      now,
-    })
-  }
-
   #openTransport(): Promise<Transport> {
     const { clock } = this.#deps
     this.#transport ??= (async () => {
@@ -337,7 +263,7 @@ export class Deliveries {
         import('../deliver/http/guard.ts'),
         import('../deliver/http/post.ts'),
       ])
-      const agent = guardedAgent({ clock, ...this.#resolvedSettings.rules })
+      const agent = guardedAgent({ clock, ...this.#settings.rules })
       return { post, agent, close: () => agent.destroy() }
     })()
     return this.#transport

@@ -1,7 +1,9 @@
 // `EndpointLanes` steers the lanes of an endpoint, one per delivery: it holds, releases, drops, runs and replays them.
 import type { Millis } from '../clock.ts'
 import type { BreakerStore } from '../deliver/health/breaker-store.ts'
-import type { EndpointsDependencies } from '../deliver/endpoints.ts'
+import { holdReason } from '../deliver/delivery.ts'
+import type { EndpointDocs } from '../deliver/endpoint-docs.ts'
+import type { SteerableLanes } from '../deliver/endpoints.ts'
 import type { Lane } from '../model/lane.ts'
 import type { DeadLetters } from '../admin/dead-letters.ts'
 import type { HoldOptions, Lanes } from '../admin/lanes.ts'
@@ -10,35 +12,37 @@ import type { FindReply, Store } from '../store/contract/index.ts'
 export interface EndpointLanesDependencies {
   readonly store: () => Promise<Store>
   readonly admin: () => { readonly lanes: Lanes; readonly deadLetters: DeadLetters }
-  /** The names of the deliveries. */
-  readonly deliveryNames: () => Iterable<string>
-  readonly breakers: Pick<BreakerStore, 'forget' | 'probeNow'>
-  /** Whether the endpoint waits for a person before it gets posts, read from the store and not from a cache. */
-  readonly isHeld: (id: string) => Promise<boolean>
+  /** The deliveries by name. */
+  readonly deliveries: ReadonlyMap<string, unknown>
+  readonly docs: EndpointDocs
+  readonly breakers: BreakerStore
 }
 
 const PAGE = 1_000
 
-export class EndpointLanes implements Readonly<EndpointsDependencies['lanes']> {
+export class EndpointLanes implements SteerableLanes {
   readonly #deps: EndpointLanesDependencies
 
-  constructor(parts: EndpointLanesDependencies) {
-    this.#deps = parts
+  constructor(deps: EndpointLanesDependencies) {
+    this.#deps = deps
   }
 
   hold(id: string, reason: string, by: string): Promise<void> {
     return this.#each((_, name) => this.holdOne(name, id, { reason, by }))
   }
 
-  /**
-   * A release first updates the endpoint in the store and then removes the hold. A hold added after that would stay for good, so this
-   * function checks the endpoint again after it added the hold.
-   */
+  /** A release first updates the endpoint and then ends the hold. A hold added after that is ended here. */
   async holdOne(name: string, id: string, hold: HoldOptions): Promise<void> {
-    const { admin: operated, isHeld } = this.#deps
-    const { lanes } = operated()
+    const { lanes } = this.#deps.admin()
     await lanes.hold(name, id, hold)
-    if (!(await isHeld(id))) await lanes.unhold(name, id)
+    if (!(await this.#isHeld(id))) await lanes.unhold(name, id)
+  }
+
+  /** Whether the endpoint waits for a person before it gets posts, read from the store and not from a cache. */
+  async #isHeld(id: string): Promise<boolean> {
+    const { docs, breakers } = this.#deps
+    const [{ value: kept }, breakerOf] = await Promise.all([docs.read(id), breakers.getAll([id])])
+    return kept !== undefined && (holdReason(kept) !== undefined || breakerOf.get(id)?.kind === 'disabled')
   }
 
   /** After a person acted on the endpoint, the next post goes out at once, even if the breaker is open. */
@@ -87,15 +91,15 @@ export class EndpointLanes implements Readonly<EndpointsDependencies['lanes']> {
   }
 
   async replay(id: string, letter: string | undefined): Promise<number | undefined> {
-    const { admin: operated, deliveryNames: deliveries, store } = this.#deps
-    const { deadLetters } = operated()
+    const { admin, deliveries, store } = this.#deps
+    const { deadLetters } = admin()
     if (letter !== undefined) {
       const { item } = await (await store()).get({ kind: 'dead', id: letter })
-      if (item?.key !== id || ![...deliveries()].includes(item.flow)) return undefined
+      if (item?.key !== id || !deliveries.has(item.flow)) return undefined
       return (await deadLetters.retry(letter)) === 'ok' ? 1 : 0
     }
     let count = 0
-    for (const flow of deliveries()) {
+    for (const flow of deliveries.keys()) {
       const retried = await deadLetters.retry({ flow, key: id })
       count += typeof retried === 'string' ? 0 : retried.count
     }
@@ -103,7 +107,7 @@ export class EndpointLanes implements Readonly<EndpointsDependencies['lanes']> {
   }
 
   async #each(act: (lanes: Lanes, name: string) => Promise<unknown>): Promise<void> {
-    for (const name of this.#deps.deliveryNames()) await act(this.#deps.admin().lanes, name)
+    for (const name of this.#deps.deliveries.keys()) await act(this.#deps.admin().lanes, name)
   }
 }
 

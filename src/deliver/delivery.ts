@@ -5,7 +5,7 @@ import type { EventInput } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
-import { PAUSED, type EndpointTarget, type Endpoints } from './endpoints.ts'
+import { PAUSED, type Endpoints } from './endpoints.ts'
 import type { HistoryStore } from './health/history-store.ts'
 import type { Endpoint } from './endpoint.ts'
 import { isEndpointEvent, createEndpointEvent } from './endpoint-events.ts'
@@ -59,12 +59,14 @@ export async function deliver(deps: DeliveryDependencies, batch: DeliveryBatch):
     if (admitted.until === undefined) return { kind: 'held', reason: DISABLED }
     return { kind: 'wait', after: Math.max(0, admitted.until - deps.now()) }
   }
-  const { outcome, posted } = await sendBatch(deps, batch, target)
+  const { name: type, events, signal } = batch
+  const { posted, ids } = await postBatch(deps, target, { type, events, signal })
+  const outcome = decideOutcome(posted, ids, deps.now())
   // Sluice's own failure says nothing about the endpoint.
   if (outcome.kind === 'ours') return outcome
   noteAttempt(deps, batch, { outcome, posted })
   try {
-    await reportOutcome(deps, batch, { outcome, endpoint: target.endpoint })
+    await reportOutcome(deps, batch, outcome, target.endpoint)
   } catch (error) {
     // The response of the endpoint stands. A delivered batch is not sent again because its bookkeeping failed. Only
     // `disable` rethrows, because nothing but that record disables the endpoint.
@@ -82,15 +84,6 @@ export function holdReason({ proof, active }: Pick<Endpoint, 'proof' | 'active'>
 interface BatchResult {
   readonly outcome: DeliveryOutcome
   readonly posted: PostResult
-}
-
-async function sendBatch(
-  deps: DeliveryDependencies,
-  { name, events, signal }: DeliveryBatch,
-  to: EndpointTarget,
-): Promise<BatchResult> {
-  const { posted, ids } = await postBatch(deps, to, { type: name, events, signal })
-  return { outcome: decideOutcome(posted, ids, deps.now()), posted }
 }
 
 function noteAttempt(
@@ -117,15 +110,11 @@ function noteAttempt(
   })
 }
 
-interface DeliveryEnd {
-  readonly outcome: DeliveryOutcome
-  readonly endpoint: Endpoint
-}
-
 async function reportOutcome(
   deps: DeliveryDependencies,
   batch: DeliveryBatch,
-  { outcome, endpoint }: DeliveryEnd,
+  outcome: DeliveryOutcome,
+  endpoint: Endpoint,
 ): Promise<void> {
   const now = deps.now()
   const after = outcome.kind === 'retry' ? outcome.after : undefined

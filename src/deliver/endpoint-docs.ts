@@ -1,8 +1,8 @@
-// `EndpointDocs` stores each endpoint as one document with an encrypted part. Each write names the revision that was
-// read.
+// `EndpointDocs` stores each endpoint as one document with an encrypted part.
 import { SluiceError } from '../errors.ts'
 import type { Millis } from '../clock.ts'
-import type { Doc, Store } from '../store/contract/index.ts'
+import type { Doc, Store, WriteDocsCall } from '../store/contract/index.ts'
+import { changeDoc, parseDoc, readDoc, readDocPages, readDocsById, toDocBody } from '../store/documents.ts'
 import { RecentCache, type ReaderDependencies } from './endpoint-cache.ts'
 import type { EncryptedFields } from './endpoint-secrets.ts'
 import type { Endpoint, NewEndpoint } from './endpoint.ts'
@@ -16,28 +16,20 @@ export interface ReadResult<T> {
   readonly routes: number
 }
 
-/** An entry of the audit log. */
-export interface AuditNote {
-  readonly by: string
-  readonly what: string
-}
+type AuditNote = WriteDocsCall['audit']
 
 const KIND = 'endpoint'
-const PAGE = 500
-const TRIES = 10
 
 export class EndpointDocs {
   readonly #store: () => Promise<Store>
-  /**
-   * Only endpoints that are posted to. Any other is read each time, because it may just have been resumed or proven.
-   */
+  /** Only endpoints that are posted to. Any other is read each time, because it may just have been resumed or proven. */
   readonly #cache: RecentCache<EndpointDoc>
   /** The last read of all endpoints. When one of thousands has changed, the others are not parsed again. */
   #lastRead: ReadonlyMap<string, { readonly rev: number; readonly kept: EndpointDoc }> = new Map()
 
-  constructor({ store, clock, knownRoutesEpoch: routesHeard }: ReaderDependencies) {
+  constructor({ store, clock, knownRoutesEpoch }: ReaderDependencies) {
     this.#store = store
-    this.#cache = new RecentCache(clock, routesHeard)
+    this.#cache = new RecentCache(clock, knownRoutesEpoch)
   }
 
   /** `readCached` returns an endpoint that is no older than the newest known epoch of the routes. */
@@ -50,92 +42,82 @@ export class EndpointDocs {
   }
 
   async readAll(): Promise<ReadResult<readonly EndpointDoc[]>> {
-    const { docs, now, routes } = await this.#readDocs()
+    const { value: docs, ...rest } = await this.#readDocs()
     const before = this.#lastRead
     const read = docs.map((doc) => {
       const known = before.get(doc.id)
       return [doc.id, known?.rev === doc.rev ? known : { rev: doc.rev, kept: parseEndpoint(doc) }] as const
     })
     this.#lastRead = new Map(read)
-    return { value: read.map(([, { kept }]) => kept), now, routes }
+    return { value: read.map(([, { kept }]) => kept), ...rest }
   }
 
   async count(): Promise<{ readonly count: number; readonly now: Millis }> {
-    const { docs, now } = await this.#readDocs()
+    const { value: docs, now } = await this.#readDocs()
     return { count: docs.length, now }
   }
 
   /** `findMissing` returns the ids that have no document. */
   async findMissing(ids: readonly string[]): Promise<readonly string[]> {
-    const store = await this.#store()
-    const { docs } = await store.readDocs({ kind: KIND, ids, after: '', n: ids.length })
-    const there = new Set(docs.map(({ id }) => id))
+    const there = await readDocsById(await this.#store(), KIND, ids)
     return ids.filter((id) => !there.has(id))
   }
 
   async read(id: string): Promise<ReadResult<EndpointDoc | undefined>> {
-    const { doc, now, routes } = await this.#readDoc(id)
-    return { value: doc === undefined ? undefined : parseEndpoint(doc), now, routes }
+    const { doc, now, routes } = await readDoc(await this.#store(), KIND, id)
+    return { value: doc && parseEndpoint(doc), now, routes }
   }
 
-  async add(kept: EndpointDoc, { by, what }: AuditNote): Promise<void> {
+  /** `get` rejects with `NOT_FOUND` if there is no such endpoint. */
+  async get(id: string): Promise<EndpointDoc> {
+    const { value } = await this.read(id)
+    if (value === undefined) throw endpointNotFound(id)
+    return value
+  }
+
+  async add(kept: EndpointDoc, audit: AuditNote): Promise<void> {
     const store = await this.#store()
-    const writes = [{ kind: KIND, id: kept.id, ifRev: 0, body: serializeEndpoint(kept) }]
-    await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
+    const writes = [{ kind: KIND, id: kept.id, ifRev: 0, body: toDocBody(kept) }]
+    await store.writeDocs({ writes, raiseRoutes: true, audit })
   }
 
   /** `change` raises the epoch of the routes, so that no process uses its cached copy. */
   async change(
     id: string,
-    done: AuditNote,
+    audit: AuditNote,
     change: (kept: EndpointDoc, now: Millis) => EndpointDoc,
   ): Promise<Endpoint> {
-    const store = await this.#store()
-    for (let tries = 0; tries < TRIES; tries++) {
-      const { doc, now } = await this.#readDoc(id)
-      if (doc === undefined) throw endpointNotFound(id)
-      const kept = change(parseEndpoint(doc), now)
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: serializeEndpoint(kept) }]
-      const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: done.by, what: done.what } })
-      this.#cache.delete(id)
-      if (reply.kind === 'written') return toEndpoint(kept)
-    }
-    throw tooManyConflicts(id)
+    return toEndpoint(await this.#write(id, audit, change))
   }
 
-  async remove(id: string, { by, what }: AuditNote): Promise<void> {
-    const store = await this.#store()
-    for (let tries = 0; tries < TRIES; tries++) {
-      const { doc } = await this.#readDoc(id)
-      if (doc === undefined) throw endpointNotFound(id)
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
-      const reply = await store.writeDocs({ writes, raiseRoutes: true, audit: { who: by, what } })
-      this.#cache.delete(id)
-      if (reply.kind === 'written') return
-    }
-    throw tooManyConflicts(id)
+  async remove(id: string, audit: AuditNote): Promise<void> {
+    await this.#write(id, audit, () => undefined)
   }
 
-  async #readDocs(): Promise<{ readonly docs: readonly Doc[]; readonly now: Millis; readonly routes: number }> {
-    const store = await this.#store()
-    const docs: Doc[] = []
-    let after = ''
-    for (let routes: number | undefined; ;) {
-      const reply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
-      docs.push(...reply.docs)
-      // A change after the first page has raised the epoch, so the epoch of the first page is safe.
-      routes ??= reply.routes
-      if (reply.next === undefined) return { docs, now: reply.now, routes }
-      after = reply.next
-    }
-  }
-
-  async #readDoc(
+  async #write<T extends EndpointDoc | undefined>(
     id: string,
-  ): Promise<{ readonly doc: Doc | undefined; readonly now: Millis; readonly routes: number }> {
-    const store = await this.#store()
-    const { docs, now, routes } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    return { doc: docs[0], now, routes }
+    audit: AuditNote,
+    change: (kept: EndpointDoc, now: Millis) => T,
+  ): Promise<T> {
+    const what = { kind: KIND, id, title: `endpoint ${id}`, raiseRoutes: true, audit }
+    const written = changeDoc(await this.#store(), what, (doc, now) => {
+      if (doc === undefined) throw endpointNotFound(id)
+      const result = change(parseEndpoint(doc), now)
+      return { body: result && toDocBody(result), result }
+    })
+    return written.finally(() => this.#cache.delete(id))
+  }
+
+  async #readDocs(): Promise<ReadResult<readonly Doc[]>> {
+    const docs: Doc[] = []
+    let [now, routes] = [0, Infinity]
+    for await (const page of readDocPages(await this.#store(), KIND)) {
+      docs.push(...page.docs)
+      now = page.now
+      // A change after the first page has raised the epoch, so the epoch of the first page is safe.
+      routes = Math.min(routes, page.routes)
+    }
+    return { value: docs, now, routes }
   }
 }
 
@@ -160,17 +142,9 @@ export function endpointNotFound(id: string): SluiceError {
   return new SluiceError('NOT_FOUND', `Endpoint ${JSON.stringify(id.slice(0, 100))} does not exist.`)
 }
 
-function tooManyConflicts(id: string): SluiceError {
-  return new SluiceError('CONFLICT', `Other processes keep changing endpoint ${id}. Try again.`)
-}
-
-function parseEndpoint(doc: Doc): EndpointDoc {
-  return { ...LEGACY_DEFAULTS, ...(JSON.parse(Buffer.from(doc.body).toString()) as EndpointDoc) }
-}
-
 /** For documents that an earlier version wrote. */
 const LEGACY_DEFAULTS = { rate: null, proof: 'none' } as const
 
-function serializeEndpoint(kept: EndpointDoc): Buffer {
-  return Buffer.from(JSON.stringify(kept))
+function parseEndpoint(doc: Doc): EndpointDoc {
+  return { ...LEGACY_DEFAULTS, ...(parseDoc(doc) as EndpointDoc) }
 }

@@ -5,8 +5,7 @@ import { SluiceError } from '../errors.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import type { GuardRules } from './http/addresses.ts'
 import { batchBody, type DeliveredEvent } from './batch.ts'
-import type { Endpoint } from './endpoint.ts'
-import type { EndpointTarget } from './endpoints.ts'
+import type { Endpoint, EndpointTarget } from './endpoint.ts'
 import { responseBudget } from './outcome.ts'
 import type { post, PostResult, PostDependencies, PostRequest } from './http/post.ts'
 import { createSignatureHeaders } from './signing.ts'
@@ -80,10 +79,7 @@ export async function postSigned(
   })
 }
 
-/**
- * `withinDeadline` fails a call that would wait too long for the rate of the endpoint, because a person waits for the
- * result.
- */
+/** A person waits for the result, so a call that would wait too long for the rate of the endpoint fails. */
 export async function withinDeadline<T>(
   deps: SendDependencies,
   post: (deps: SendDependencies) => Promise<T>,
@@ -106,9 +102,8 @@ function toDeliveredEvent({ id, source, type, time, subject = '', body }: FlowEv
 }
 
 /**
- * Returns the id of a batch. The same events of the same delivery to the same endpoint always have the same id, for
- * every attempt and run. Another delivery has another id, because its message may arrive while this one is in
- * progress.
+ * The same events of the same delivery to the same endpoint have the same id in every attempt and run. Another delivery
+ * has another id, because its message may arrive while this one is in progress.
  */
 function batchId(endpoint: Endpoint['id'], type: string, events: readonly string[]): string {
   return `msg_${hash('sha256', JSON.stringify([endpoint, type, events]), 'base64url').slice(0, 32)}`

@@ -3,7 +3,7 @@
 import type { Millis } from '../clock.ts'
 import { newEventId } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
-import type { EndpointTarget } from './endpoints.ts'
+import type { EndpointTarget } from './endpoint.ts'
 import { cleanText } from './health/history.ts'
 import { decideOutcome } from './outcome.ts'
 import { withinDeadline, postBatch, type SendDependencies } from './send-batch.ts'

@@ -47,7 +47,7 @@ async function twoOf(): Promise<{
   const clock = new VirtualClock()
   const store = await openStore('memory:', { clock })
   onTestFinished(() => store.close())
-  const parts = { store: () => Promise.resolve(store), clock, gone: () => Promise.resolve([]) }
+  const parts = { store: () => Promise.resolve(store), clock, docs: { findMissing: () => Promise.resolve([]) } }
   const [one, other] = [new BreakerStore(parts), new BreakerStore(parts)]
   for (let n = 0; n < 5; n++) await one.recordPost('ep', FAILED)
   const writeDocs = store.writeDocs.bind(store)

@@ -43,7 +43,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
   }
 }
 
-const BY = { by: 'ada', what: 'a test' } as const
+const BY = { who: 'ada', what: 'a test' } as const
 
 test('refresh during a read waits for a newer read', async () => {
   const store = await openStore('memory:')
@@ -104,7 +104,7 @@ test('no note is lost while the store rejects writes', async () => {
   const histories = new HistoryStore({
     store: () => Promise.resolve(store),
     clock,
-    gone: () => Promise.resolve([]),
+    docs: { findMissing: () => Promise.resolve([]) },
     texts: NO_TEXTS,
   })
   for (let n = 0; n < 1_234; n++) histories.note('ep_1', post(n))
@@ -120,7 +120,7 @@ test('no note is lost while the store rejects writes', async () => {
   const other = new HistoryStore({
     store: () => Promise.resolve(store),
     clock,
-    gone: () => Promise.resolve([]),
+    docs: { findMissing: () => Promise.resolve([]) },
     texts: NO_TEXTS,
   })
   expect(await other.getAll(['ep_1'])).toEqual(new Map([['ep_1', history]]))

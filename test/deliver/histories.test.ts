@@ -33,7 +33,7 @@ test('many histories are written together, and a failed write loses and doubles 
   const histories = new HistoryStore({
     store: () => Promise.resolve(store),
     clock,
-    gone: () => Promise.resolve([]),
+    docs: { findMissing: () => Promise.resolve([]) },
     texts: NO_TEXTS,
   })
   const delivered = async (): Promise<ReadonlySet<number>> => {
@@ -51,7 +51,7 @@ test('many histories are written together, and a failed write loses and doubles 
   const other = new HistoryStore({
     store: () => Promise.resolve(store),
     clock,
-    gone: () => Promise.resolve([]),
+    docs: { findMissing: () => Promise.resolve([]) },
     texts: NO_TEXTS,
   })
   for (const id of IDS) histories.note(id, NOTE)

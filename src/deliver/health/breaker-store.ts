@@ -1,9 +1,10 @@
 // `BreakerStore` keeps the breaker of each endpoint in the store, so that all processes agree. It writes only
 // changes, not every POST.
 import type { Millis } from '../../clock.ts'
-import { SluiceError } from '../../errors.ts'
-import type { Doc, ReadDocsReply, Store } from '../../store/contract/index.ts'
+import type { Doc } from '../../store/contract/index.ts'
+import { changeDoc, parseDoc, readDoc, readDocPages, readDocsById, toDocBody } from '../../store/documents.ts'
 import { RecentCache, type ReaderDependencies } from '../endpoint-cache.ts'
+import type { EndpointDocs } from '../endpoint-docs.ts'
 import {
   admit,
   transitionAfterPost,
@@ -16,12 +17,9 @@ import {
 } from './breaker.ts'
 
 const KIND = 'endpoint-fared'
-const TRIES = 10
-const PAGE = 500
 
 export interface BreakerStoreDependencies extends Pick<ReaderDependencies, 'store' | 'clock'> {
-  /** Returns the endpoints of this list that were deleted. */
-  readonly gone: (ids: readonly string[]) => Promise<readonly string[]>
+  readonly docs: Pick<EndpointDocs, 'findMissing'>
 }
 
 interface BreakerDecision<T> {
@@ -31,48 +29,39 @@ interface BreakerDecision<T> {
 }
 
 export class BreakerStore {
-  readonly #store: () => Promise<Store>
-  readonly #gone: BreakerStoreDependencies['gone']
+  readonly #deps: BreakerStoreDependencies
   /** Only healthy endpoints, which are nearly all. Any other is read each time. */
   readonly #healthy: RecentCache<Breaker>
 
-  constructor({ store, clock, gone }: BreakerStoreDependencies) {
-    this.#store = store
-    this.#gone = gone
-    this.#healthy = new RecentCache(clock)
+  constructor(deps: BreakerStoreDependencies) {
+    this.#deps = deps
+    this.#healthy = new RecentCache(deps.clock)
   }
 
   async get(id: string): Promise<Breaker> {
-    return this.#healthy.get(id) ?? (await this.#read(id)).breaker
+    const known = this.#healthy.get(id)
+    if (known !== undefined) return known
+    const { doc } = await readDoc(await this.#deps.store(), KIND, id)
+    return this.#parse(id, doc)
   }
 
+  /** `getAll` leaves out the endpoints that never failed. */
   async getAll(ids: readonly string[]): Promise<ReadonlyMap<string, Breaker>> {
-    const store = await this.#store()
-    const breakers = new Map<string, Breaker>()
-    for (let from = 0; from < ids.length; from += PAGE) {
-      const some = ids.slice(from, from + PAGE)
-      const { docs } = await store.readDocs({ kind: KIND, ids: some, after: '', n: some.length })
-      for (const doc of docs) breakers.set(doc.id, parseBreaker(doc))
-    }
-    return breakers
+    const docs = await readDocsById(await this.#deps.store(), KIND, ids)
+    return new Map(Array.from(docs, ([id, doc]) => [id, parseDoc(doc) as Breaker]))
   }
 
   /** `disabledBefore` yields the endpoints that were disabled before `at`. */
   async *disabledBefore(at: Millis): AsyncGenerator<string> {
-    const store = await this.#store()
-    for (let after: string | undefined = ''; after !== undefined;) {
-      const page: ReadDocsReply = await store.readDocs({ kind: KIND, ids: undefined, after, n: PAGE })
-      for (const doc of page.docs) {
-        const breaker = parseBreaker(doc)
+    for await (const { docs } of readDocPages(await this.#deps.store(), KIND)) {
+      for (const doc of docs) {
+        const breaker = parseDoc(doc) as Breaker
         if (breaker.kind === 'disabled' && breaker.at < at) yield doc.id
       }
-      after = page.next
     }
   }
 
-  /**
-   * `admit` decides whether this run may post now. A probe is admitted only if the breaker has not changed meanwhile.
-   */
+  /** `admit` decides whether this run may post now. A probe is admitted only if the breaker has not changed meanwhile. */
   async admit(id: string, run: string, now: Millis): Promise<Admission> {
     const well = this.#healthy.get(id)
     if (well !== undefined) return admit(well, run, now)
@@ -100,37 +89,28 @@ export class BreakerStore {
     await this.#change(id, () => ({ next: undefined, result: undefined }))
   }
 
-  /** Writes against the revision that was read. After a concurrent change it decides again. */
   async #change<T>(id: string, decide: (before: Breaker) => BreakerDecision<T>): Promise<T> {
-    const store = await this.#store()
     this.#healthy.delete(id)
-    for (let tries = 0; tries < TRIES; tries++) {
-      const { breaker, rev } = await this.#read(id)
-      const { next: after, result: answer } = decide(breaker)
-      const isSame = after === undefined ? rev === 0 : JSON.stringify(after) === JSON.stringify(breaker)
-      if (isSame) return answer
-      const body = after && Buffer.from(JSON.stringify(after))
-      const writes = [{ kind: KIND, id, ifRev: rev, body }]
-      const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
-      this.#healthy.delete(id)
-      if (reply.kind !== 'written') continue
-      // `delete` forgets the breaker after it deletes the endpoint, so a breaker stored later is removed here.
-      const isBegun = rev === 0 && after !== undefined
-      if (isBegun && (await this.#gone([id])).length > 0) await this.forget(id)
-      return answer
-    }
-    throw new SluiceError('CONFLICT', `Other processes keep changing the breaker of endpoint ${id}. Try again.`)
+    let isBegun = false
+    let isWritten = false
+    const what = { kind: KIND, id, title: `the breaker of endpoint ${id}` }
+    const changed = changeDoc(await this.#deps.store(), what, (doc) => {
+      const before = this.#parse(id, doc)
+      const { next, result } = decide(before)
+      isBegun = doc === undefined && next !== undefined
+      isWritten = next === undefined || JSON.stringify(next) !== JSON.stringify(before)
+      return isWritten ? { body: next && toDocBody(next), result } : { result }
+    })
+    const result = await changed.finally(() => isWritten && this.#healthy.delete(id))
+    // `delete` forgets the breaker after it deletes the endpoint, so a breaker stored later is removed here.
+    const isLeftOver = isBegun && isWritten && (await this.#deps.docs.findMissing([id])).length > 0
+    if (isLeftOver) await this.forget(id)
+    return result
   }
 
-  async #read(id: string): Promise<{ readonly breaker: Breaker; readonly rev: number }> {
-    const store = await this.#store()
-    const [doc] = (await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })).docs
-    const breaker = doc === undefined ? CLOSED : parseBreaker(doc)
+  #parse(id: string, doc: Doc | undefined): Breaker {
+    const breaker = doc === undefined ? CLOSED : (parseDoc(doc) as Breaker)
     if (breaker.kind === 'closed' && breaker.failures === 0) this.#healthy.set(id, breaker)
-    return { breaker, rev: doc?.rev ?? 0 }
+    return breaker
   }
-}
-
-function parseBreaker(doc: Doc): Breaker {
-  return JSON.parse(Buffer.from(doc.body).toString()) as Breaker
 }

@@ -5,13 +5,14 @@ import { isEncryptedText, type EncryptedTexts } from '../../crypto/encrypted-tex
 import { SluiceError } from '../../errors.ts'
 import { PURGED_TEXT } from '../../model/steer.ts'
 import type { Doc, Store } from '../../store/contract/index.ts'
+import { changeDoc, parseDoc, readDocsById, toDocBody } from '../../store/documents.ts'
+import type { EndpointDocs } from '../endpoint-docs.ts'
 import { mergeHistories, NO_HISTORY, addNotes, type PostHistory, type PostNote } from './history.ts'
 
 export interface HistoryStoreDependencies {
   readonly store: () => Promise<Store>
   readonly clock: Clock
-  /** Returns the endpoints of this list that were deleted. */
-  readonly gone: (ids: readonly string[]) => Promise<readonly string[]>
+  readonly docs: Pick<EndpointDocs, 'findMissing'>
   readonly texts: () => Promise<EncryptedTexts>
 }
 
@@ -19,7 +20,6 @@ type HistoryChange = (texts: EncryptedTexts, answer: string, place: string) => s
 
 const KIND = 'endpoint-history'
 const WRITE_DELAY: Millis = 2_000
-const PAGE = 500
 /** Many histories share a commit, but not so many that other writers wait for it. */
 const WRITE_BATCH = 50
 const TRIES = 5
@@ -48,19 +48,15 @@ export class HistoryStore {
   /** `getAll` includes what this process has not written yet. */
   async getAll(ids: readonly string[]): Promise<ReadonlyMap<string, PostHistory>> {
     await this.flush()
-    const docs = await this.#read(ids)
-    const histories = ids.map(async (id): Promise<readonly [string, PostHistory]> => {
-      const doc = docs.get(id)
-      const written = doc === undefined ? NO_HISTORY : parseHistory(doc)
-      return [id, await this.#decrypted(id, mergeHistories(written, this.#unwritten.get(id) ?? NO_HISTORY))]
+    const docs = await readDocsById(await this.#deps.store(), KIND, ids)
+    const histories = ids.map(async (id) => {
+      const history = mergeHistories(parseHistory(docs.get(id)), this.#unwritten.get(id) ?? NO_HISTORY)
+      return [id, await this.#decrypted(id, history)] as const
     })
     return new Map(await Promise.all(histories))
   }
 
-  /**
-   * `forgetAnswers` removes the endpoint's responses to these runs, including responses that another process notes
-   * later.
-   */
+  /** `forgetAnswers` removes the endpoint's responses to these runs, also those that another process notes later. */
   async forgetAnswers(id: string, runs: readonly string[]): Promise<void> {
     if (runs.length === 0) return
     const purged: PostHistory = { ...NO_HISTORY, purged: runs }
@@ -74,13 +70,8 @@ export class HistoryStore {
   async forget(id: string): Promise<void> {
     this.#notes.delete(id)
     this.#unwritten.delete(id)
-    const store = await this.#deps.store()
-    for (let tries = 0; tries < TRIES; tries++) {
-      const doc = (await this.#read([id])).get(id)
-      if (doc === undefined) return
-      const writes = [{ kind: KIND, id, ifRev: doc.rev, body: undefined }]
-      if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind === 'written') return
-    }
+    const what = { kind: KIND, id, title: `the history of endpoint ${id}` }
+    await changeDoc(await this.#deps.store(), what, () => ({ body: undefined, result: undefined }))
   }
 
   /** `flush` never fails; what could not be written is kept for the next time. */
@@ -111,18 +102,21 @@ export class HistoryStore {
   /** Returns false if another process has written one of the histories meanwhile. */
   async #tryToWrite(histories: readonly (readonly [id: string, PostHistory])[]): Promise<boolean> {
     const store = await this.#deps.store()
-    const docs = await this.#read(histories.map(([id]) => id))
+    const docs = await readDocsById(
+      store,
+      KIND,
+      histories.map(([id]) => id),
+    )
     const bodies = histories.map(async ([id, history]) => {
       const doc = docs.get(id)
-      const after = await this.#encrypted(
-        id,
-        mergeHistories(doc === undefined ? NO_HISTORY : parseHistory(doc), history),
-      )
-      return { kind: KIND, id, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(after)) }
+      const after = await this.#encrypted(id, mergeHistories(parseHistory(doc), history))
+      return { kind: KIND, id, ifRev: doc?.rev ?? 0, body: toDocBody(after) }
     })
     const writes = await Promise.all(bodies)
     if ((await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })).kind !== 'written') return false
-    await this.#forgetMissing(writes.filter(({ ifRev }) => ifRev === 0).map(({ id }) => id))
+    const begun = writes.filter(({ ifRev }) => ifRev === 0).map(({ id }) => id)
+    // `delete` forgets a history after it deletes the endpoint, so a history stored later is removed here.
+    for (const id of begun.length === 0 ? [] : await this.#deps.docs.findMissing(begun)) await this.forget(id)
     return true
   }
 
@@ -146,12 +140,6 @@ export class HistoryStore {
     return { ...history, attempts: await Promise.all(attempts) }
   }
 
-  /** `delete` forgets a history after it deletes the endpoint, so a history stored later is removed here. */
-  async #forgetMissing(begun: readonly string[]): Promise<void> {
-    if (begun.length === 0) return
-    for (const id of await this.#deps.gone(begun)) await this.forget(id)
-  }
-
   #foldNotes(id: string, notes: readonly PostNote[]): void {
     this.#notes.delete(id)
     this.#mergeUnwritten(id, addNotes(NO_HISTORY, notes))
@@ -160,19 +148,8 @@ export class HistoryStore {
   #mergeUnwritten(id: string, history: PostHistory): void {
     this.#unwritten.set(id, mergeHistories(this.#unwritten.get(id) ?? NO_HISTORY, history))
   }
-
-  async #read(ids: readonly string[]): Promise<ReadonlyMap<string, Doc>> {
-    const store = await this.#deps.store()
-    const docs = new Map<string, Doc>()
-    for (let from = 0; from < ids.length; from += PAGE) {
-      const some = ids.slice(from, from + PAGE)
-      const reply = await store.readDocs({ kind: KIND, ids: some, after: '', n: some.length })
-      for (const doc of reply.docs) docs.set(doc.id, doc)
-    }
-    return docs
-  }
 }
 
-function parseHistory(doc: Doc): PostHistory {
-  return JSON.parse(Buffer.from(doc.body).toString()) as PostHistory
+function parseHistory(doc: Doc | undefined): PostHistory {
+  return doc === undefined ? NO_HISTORY : (parseDoc(doc) as PostHistory)
 }
