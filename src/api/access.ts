@@ -1,5 +1,5 @@
 // `Access` authenticates the callers of the admin API: by key, by endpoint token, or by loopback address while no key
-// exists.
+// exists. `RegistrationLimiter` bounds their calls that reach other servers.
 import { hash } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 import type { Millis } from '../clock.ts'
@@ -8,7 +8,7 @@ import type { ConnectionInfo } from '../http/request-router.ts'
 import { LOOPBACK_ACTOR, type ApiKey, type Keys } from '../admin/keys.ts'
 import { toNetwork, RequestRateLimiter } from '../receive/rate.ts'
 import type { RequestHead } from '../receive/receiver.ts'
-import { TooManyRequestsError } from './too-many-requests.ts'
+import { TooManyRequestsError } from './responses.ts'
 import type { Role } from './route.ts'
 
 export interface AccessDependencies {
@@ -147,4 +147,40 @@ function isLocalCaller({ address, headers }: RequestHead, { isDirect }: Connecti
 function isLoopback(address: string): boolean {
   const plain = address.replace(/^::ffff:/i, '')
   return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'))
+}
+
+export interface RegistrationRate {
+  /** The rate of one address, and of one key. */
+  readonly rate: number
+  readonly per: Millis
+}
+
+/**
+ * `RegistrationLimiter` bounds how many endpoints one address, and one key, may register, move, verify or test. This
+ * protects Sluice and third parties from a flood. Each process counts by itself, as it does for all requests.
+ */
+export class RegistrationLimiter {
+  readonly #what: string
+  readonly #monotonic: () => Millis
+  readonly #byAddress: RequestRateLimiter
+  readonly #byKey: RequestRateLimiter
+
+  /** `what` completes the error text: `This address asks for too many tests.` */
+  constructor(what: string, { rate, per }: RegistrationRate, monotonic: () => Millis) {
+    this.#what = what
+    this.#monotonic = monotonic
+    this.#byAddress = new RequestRateLimiter(rate, per)
+    this.#byKey = new RequestRateLimiter(rate, per)
+  }
+
+  /** `count` throws if the rate is exceeded. */
+  count(address: string, who: string): void {
+    const now = this.#monotonic()
+    this.#assertBelowRate(this.#byAddress.count(toNetwork(address), now), 'This address')
+    if (who !== LOOPBACK_ACTOR) this.#assertBelowRate(this.#byKey.count(who, now), `The key ${who}`)
+  }
+
+  #assertBelowRate(after: Millis | undefined, said: string): void {
+    if (after !== undefined) throw new TooManyRequestsError(`${said} asks for too many ${this.#what}.`, after)
+  }
 }

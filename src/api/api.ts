@@ -7,20 +7,23 @@ import type { ReadBody } from '../receive/body.ts'
 import type { RequestHead } from '../receive/receiver.ts'
 import type { SourceResponse } from '../receive/source.ts'
 import type { AdminApi, ConnectionInfo } from '../http/request-router.ts'
+import type { Audit } from '../admin/audit.ts'
 import type { Keys } from '../admin/keys.ts'
-import { Access, SUBSCRIBER_PREFIX } from './access.ts'
-import { SECURITY_HEADERS, jsonResponse, problemResponse } from './responses.ts'
-import { runAudited } from './audited-action.ts'
+import { Access, RegistrationLimiter, SUBSCRIBER_PREFIX } from './access.ts'
+import {
+  jsonResponse,
+  MethodNotAllowedError,
+  problemResponse,
+  SECURITY_HEADERS,
+  toApiFailure,
+  TooManyRequestsError,
+} from './responses.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { redact } from '../observe/log/redact.ts'
 import { METRICS_TYPE } from '../observe/metrics/metrics.ts'
-import { MethodNotAllowedError } from './method-not-allowed.ts'
 import { RequestRateLimiter } from '../receive/rate.ts'
-import { TooManyRequestsError } from './too-many-requests.ts'
-import type { ApiTarget } from './api-target.ts'
 import { buildOpenApi } from './openapi.ts'
-import { RegistrationLimiter } from './registration-limiter.ts'
-import type { ApiRoute, RateLimitedAction, Role } from './route.ts'
+import type { ApiRoute, ApiTarget, RateLimitedAction, Role } from './route.ts'
 import { ROUTES } from './routes/index.ts'
 import { Stream, type StreamDependencies } from './stream.ts'
 
@@ -172,8 +175,8 @@ export class Api implements AdminApi {
     if (typeof route.rateLimited === 'function') count(route.rateLimited(asked))
     const status = route.status ?? 200
     if (typeof route.auditText !== 'function') return jsonResponse(status, await route.handle(this.#app, asked))
-    const act = { who, what: route.auditText(asked), do: () => route.handle(this.#app, asked) }
-    return jsonResponse(status, await runAudited(this.#app.admin.audit, act))
+    const act = (): Promise<unknown> => route.handle(this.#app, asked)
+    return jsonResponse(status, await runAudited(this.#app.admin.audit, who, route.auditText(asked), act))
   }
 
   /** The audit log keeps every action forever, so the number of actions per endpoint token is bounded. */
@@ -268,4 +271,37 @@ function parseInput(schema: z.ZodType, value: unknown, where: 'path' | 'query' |
   const { path = [], message = 'the value is invalid' } = result.error.issues[0] ?? {}
   const field = path.length === 0 ? where : `${where}: ${path.join('.')}`
   throw new SluiceError('REQUEST_INVALID', `${field}: ${message}.`)
+}
+
+/**
+ * Runs an operator's action between two entries in the audit log: the request, then the outcome. The request comes
+ * first, so that the action is on record even if the process dies during it.
+ */
+async function runAudited(audit: Audit, who: string, what: string, act: () => Promise<unknown>): Promise<unknown> {
+  await audit.write(who, `asked: ${what}`)
+  // The action has happened and its request is on record, so a failure to write the outcome must not fail the call.
+  const end = (outcome: string): Promise<void> => audit.write(who, `${outcome}: ${what}`).catch(() => {})
+  try {
+    const answer = await act()
+    await end(describeOutcome(answer))
+    return answer
+  } catch (error) {
+    await end(describeFailure(error))
+    throw error
+  }
+}
+
+/** The fields of a response that the audit log may contain. Other fields may be secret. */
+const REPORTED_FIELDS: ReadonlySet<string> = new Set(['result', 'count', 'events', 'letters', 'runs', 'id'])
+
+function describeOutcome(answer: unknown): string {
+  const told = Object.entries(answer as object).filter(([name]) => REPORTED_FIELDS.has(name))
+  const text = told.map(([name, value]) => (name === 'result' ? String(value) : `${name} ${String(value)}`)).join(', ')
+  const isDone = told.every(([name, value]) => name !== 'result' || value === 'ok')
+  return `${isDone ? 'done' : 'not done'}${text === '' ? '' : ` (${text})`}`
+}
+
+function describeFailure(error: unknown): string {
+  const { code, status } = toApiFailure(error)
+  return status < 500 ? `not done (${code})` : `failed (${code}), perhaps half done`
 }

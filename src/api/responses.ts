@@ -1,8 +1,7 @@
 // Builds API responses: JSON, or a problem (RFC 9457) with a code from `errors.ts`, with headers that forbid caching.
+import type { Millis } from '../clock.ts'
 import { ERRORS, SluiceError } from '../errors.ts'
 import type { SourceResponse } from '../receive/source.ts'
-import { TooManyRequestsError } from './too-many-requests.ts'
-import { MethodNotAllowedError } from './method-not-allowed.ts'
 
 /** Forbids browsers to cache, frame, sniff or execute a response. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
@@ -50,4 +49,26 @@ export function toApiFailure(error: unknown): ApiFailure {
 function toTitle(code: keyof typeof ERRORS): string {
   const words = code.toLowerCase().replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** `MethodNotAllowedError` is a 405 that carries the methods which the path does take. */
+export class MethodNotAllowedError extends SluiceError {
+  /** The value of the `allow` header. */
+  readonly allow: string
+
+  constructor(methods: readonly string[]) {
+    const allow = methods.join(', ')
+    super('METHOD_NOT_ALLOWED', `This path supports only ${allow}.`)
+    this.allow = allow
+  }
+}
+
+/** `TooManyRequestsError` is a 429 that carries the time after which the caller may retry. */
+export class TooManyRequestsError extends SluiceError {
+  readonly retryAfter: Millis
+
+  constructor(what: string, after: Millis) {
+    super('TOO_MANY_REQUESTS', what)
+    this.retryAfter = after
+  }
 }

@@ -1,7 +1,18 @@
 // `route` declares one route of the admin API as data: input, output, role, audit text and handler. The server, the
 // OpenAPI document, the command line and the tests all read the same declaration.
 import type { z } from 'zod'
-import type { ApiTarget } from './api-target.ts'
+import type { Admin } from '../admin/admin.ts'
+import type { Endpoints } from '../deliver/endpoints.ts'
+import { SluiceError } from '../errors.ts'
+import type { Explanation } from '../observe/explain/explain.ts'
+import { NO_FIELDS, type NoFields } from './schemas.ts'
+
+/** `ApiTarget` is the part of an app that the admin API reads and controls. */
+export interface ApiTarget {
+  readonly admin: Admin
+  readonly endpoints: Endpoints
+  explain(flow: string, key: string): Promise<Explanation>
+}
 
 /** The role `operate` includes all that `read` may do. */
 export type Role = 'read' | 'operate'
@@ -18,15 +29,16 @@ interface RouteInput<P, Q, B> {
   readonly actor: string
 }
 
-interface RouteDeclaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType> {
+/** Handlers return what `app.admin` returns, which is readonly. */
+type RouteOutput<T> = T extends object ? { readonly [Name in keyof T]: RouteOutput<T[Name]> } : T
+
+interface RouteDeclaration<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType> {
   readonly method: Method
   /** e.g. `/v1/flows/{flow}/pause` */
   readonly path: string
   /** Unique: generated clients use it as the method name. */
   readonly name: string
-  readonly tag: string
   readonly summary: string
-  readonly role: Role
   /** The token of the endpoint that `{id}` names also opens this route. */
   readonly allowsOwnToken?: true
   /**
@@ -38,25 +50,58 @@ interface RouteDeclaration<P extends z.ZodObject, Q extends z.ZodObject, B exten
     | ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => RateLimitedAction | undefined)
   /** The status of success; the default is 200. */
   readonly status?: 202
-  readonly params: P
-  readonly query: Q
-  readonly body: B
+  /** The fields of the input. Default: none. */
+  readonly params?: P
+  readonly query?: Q
+  readonly body?: B
   readonly response: A
   /**
    * The text for the audit log, e.g. `pause the flow f`. `in its commit` means that the action writes its own entry.
+   * Every route but GET has one, and needs the role `operate`.
    */
   readonly auditText?: ((asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => string) | 'in its commit'
-  readonly handle: (app: ApiTarget, asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>) => Promise<z.input<A>>
+  readonly handle: (
+    app: ApiTarget,
+    asked: RouteInput<z.output<P>, z.output<Q>, z.output<B>>,
+  ) => Promise<RouteOutput<z.input<A>>>
 }
 
-/** `ApiRoute` is a route of any types. Each request is checked against the schemas of its route. */
-export type ApiRoute = RouteDeclaration<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>
+type AnyRoute = RouteDeclaration<z.ZodObject, z.ZodObject, z.ZodType, z.ZodType>
 
-export function route<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends z.ZodType>(
-  declared: RouteDeclaration<P, Q, B, A>,
-): ApiRoute {
-  if ((declared.role === 'operate') !== (declared.auditText !== undefined)) {
+/** `ApiRoute` is a route of any types. Each request is checked against the schemas of its route. */
+export interface ApiRoute extends Omit<AnyRoute, 'params' | 'query' | 'body'> {
+  readonly tag: string
+  readonly role: Role
+  readonly params: z.ZodObject
+  readonly query: z.ZodObject
+  readonly body: z.ZodType
+}
+
+type Untagged = Omit<ApiRoute, 'tag'>
+
+export function route<
+  A extends z.ZodType,
+  P extends z.ZodObject = z.ZodObject<NoFields>,
+  Q extends z.ZodObject = z.ZodObject<NoFields>,
+  B extends z.ZodType = z.ZodObject<NoFields>,
+>(declared: RouteDeclaration<P, Q, B, A>): Untagged {
+  const isRead = declared.method === 'GET'
+  if (isRead !== (declared.auditText === undefined)) {
     throw new TypeError(`${declared.method} ${declared.path}: what operates is audited, and nothing else.`)
   }
-  return declared
+  const inputs = { params: NO_FIELDS, query: NO_FIELDS, body: NO_FIELDS }
+  return { ...inputs, ...(declared as unknown as AnyRoute), role: isRead ? 'read' : 'operate' }
+}
+
+/** `withTag` groups routes under one tag of the OpenAPI document. */
+export function withTag(tag: string, routes: readonly Untagged[]): readonly ApiRoute[] {
+  return routes.map((one) => ({ ...one, tag }))
+}
+
+/** `orNotFound` returns what was found. A missing object is a 404, in the same words for every kind. */
+export function orNotFound<T>(found: T, what: string, name: string): Exclude<T, undefined | 'missing'> {
+  if (found === undefined || found === 'missing') {
+    throw new SluiceError('NOT_FOUND', `There is no ${what} ${JSON.stringify(name.slice(0, 200))}.`)
+  }
+  return found as Exclude<T, undefined | 'missing'>
 }

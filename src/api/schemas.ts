@@ -1,8 +1,10 @@
 // Schemas that several routes share.
 import { z } from 'zod'
+import type { Duration } from '../model/duration.ts'
+import type { LaneState } from '../model/lane-states.ts'
 import { isCursor } from '../store/contract/records.ts'
 
-interface NoFields {
+export interface NoFields {
   readonly [name: string]: never
 }
 
@@ -16,7 +18,7 @@ export const timestamp: z.ZodType<number> = z
 const INVALID_TIME = 'a time is milliseconds since 1970, or as 2026-01-31T12:00:00Z'
 
 /** The time format of query parameters, which are text, and of filters in JSON. */
-export const timeInput: z.ZodType<number, string | number> = z
+const timeInput: z.ZodType<number, string | number> = z
   .union([z.string().max(40), z.int().min(0, INVALID_TIME).max(999_999_999_999_999, INVALID_TIME)], INVALID_TIME)
   .transform((given, context) => {
     if (typeof given === 'number') return given
@@ -81,3 +83,52 @@ export const steerResult: z.ZodType<SteerResponse> = z.strictObject({
 })
 
 export const countResult: z.ZodType<{ readonly count: number }> = z.strictObject({ count: z.int().min(0) })
+
+/** Why an operator acts. */
+export const reason: z.ZodType<string> = z.string().min(1).max(1_000)
+
+export const duration: z.ZodType<Duration> = z
+  .string()
+  .regex(/^\d{1,12}(?:\.\d{1,3})?(?:ms|s|m|h|d)$/, "it must be a duration such as '250ms', '10s' or '7d'")
+  .meta({ description: 'A duration.', example: '10m' }) as unknown as z.ZodType<Duration>
+
+const STATES = {
+  idle: true,
+  waiting: true,
+  ready: true,
+  running: true,
+  lapsed: true,
+  retrying: true,
+  snoozed: true,
+  blocked: true,
+  held: true,
+} satisfies Record<LaneState, true>
+
+export const laneState: z.ZodType<LaneState> = z.enum(Object.keys(STATES) as LaneState[])
+
+export const laneId: z.ZodType<string> = z
+  .string()
+  .regex(/^[\w-]{20,40}$/, 'it must be the id of a lane')
+  .meta({ description: 'The id of a lane, from a list of lanes, events or runs.' })
+
+type Optional<T, In = unknown> = z.ZodExactOptional<z.ZodType<T, In>>
+
+const WORD_MAX = 256
+
+/** The fields of several filters. All given fields must match. */
+export const TIME_RANGE: Readonly<Record<'from' | 'to', Optional<number, string | number>>> = {
+  from: timeInput.exactOptional(),
+  to: timeInput.exactOptional(),
+}
+export const LANE_FILTER: Readonly<Record<'flow' | 'key' | 'tenant', Optional<string>>> = {
+  flow: name.exactOptional(),
+  key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
+  tenant: tenant.exactOptional(),
+}
+export const EVENT_FILTER: Readonly<Record<'source' | 'type', Optional<string>>> & typeof LANE_FILTER = {
+  source: z.string().max(WORD_MAX).exactOptional(),
+  type: z.string().max(WORD_MAX).exactOptional(),
+  ...LANE_FILTER,
+  flow: name.exactOptional().meta({ description: 'With `key`: the events that entered that lane.' }),
+  key: laneKey.exactOptional(),
+}

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Clock, Millis } from '../clock.ts'
 import type { FeedEntry, ReadFeedReply, Store } from '../store/contract/index.ts'
-import { TooManyRequestsError } from './too-many-requests.ts'
+import { TooManyRequestsError } from './responses.ts'
 
 export interface StreamDependencies {
   readonly store: () => Promise<Store>

@@ -1,14 +1,21 @@
-// Routes of stored events: search, read one, replay one.
+// Routes of stored events: search, read one, replay one, purge.
 import { z } from 'zod'
-import { EVENT_FILTER } from './event-filter.ts'
-import { route, type ApiRoute } from '../route.ts'
-import { id, timestamp, NO_FIELDS, PAGE_QUERY, pageOf } from '../schemas.ts'
-import { laneId, laneState } from './lane-schemas.ts'
-import { notFound } from './not-found.ts'
-import { into, replay, toReplayResponse } from './replay-schemas.ts'
-import { runKind } from './run-schemas.ts'
+import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import {
+  EVENT_FILTER,
+  id,
+  laneId,
+  laneKey,
+  laneState,
+  name,
+  PAGE_QUERY,
+  pageOf,
+  TIME_RANGE,
+  timestamp,
+} from '../schemas.ts'
+import { into, replay, toReplayResponse } from './replays.ts'
+import { runKind } from './runs.ts'
 
-const TAG = 'events'
 const ID_PARAMS = z.strictObject({ id })
 
 const EVENT = z.strictObject({
@@ -83,62 +90,65 @@ const EVENT_DETAILS = EVENT.extend({
     .meta({ description: 'The runs of the event, newest first, among the last 100 of each of its first 20 lanes.' }),
 })
 
-export const events: readonly ApiRoute[] = [
+export const events: readonly ApiRoute[] = withTag('events', [
   route({
     method: 'GET',
     path: '/v1/events',
     name: 'listEvents',
-    tag: TAG,
     summary: 'Lists stored events, newest first. All given filters must match.',
-    role: 'read',
-    params: NO_FIELDS,
     query: z.strictObject({
       ...EVENT_FILTER,
+      ...TIME_RANGE,
       own: z
         .enum(['true', 'false'])
         .exactOptional()
         .meta({ description: 'Whether to include events that the engine publishes to itself.' }),
       ...PAGE_QUERY,
     }),
-    body: NO_FIELDS,
     response: pageOf(EVENT),
-    handle: async (app, { query: { cursor, limit, own, ...filter } }) => {
-      const { items, next } = await app.admin.events.list({ ...filter, own: own === 'true' }, cursor, limit)
-      return { items: [...items] as never[], next }
-    },
+    handle: (app, { query: { cursor, limit, own, ...filter } }) =>
+      app.admin.events.list({ ...filter, own: own === 'true' }, cursor, limit),
   }),
   route({
     method: 'GET',
     path: '/v1/events/{id}',
     name: 'showEvent',
-    tag: TAG,
     summary: 'Returns an event with its body, request, receipts, lanes and runs.',
-    role: 'read',
     params: ID_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: EVENT_DETAILS,
-    handle: async (app, { params }) => {
-      const event = await app.admin.events.show(params.id)
-      if (event === undefined) throw notFound('event', params.id)
-      return event as never
-    },
+    handle: async (app, { params }) => orNotFound(await app.admin.events.show(params.id), 'event', params.id),
   }),
   route({
     method: 'POST',
     path: '/v1/events/{id}/replay',
     name: 'replayEvent',
-    tag: TAG,
     summary: 'Replays one event.',
-    role: 'operate',
     params: ID_PARAMS,
-    query: NO_FIELDS,
     body: z.strictObject({ into }),
     response: replay,
     auditText: ({ params }) => `replay the event ${params.id}`,
     handle: async (app, { params, body }) => {
-      if ((await app.admin.replays.count({ event: params.id })) === 0) throw notFound('event', params.id)
+      orNotFound((await app.admin.replays.count({ event: params.id })) || undefined, 'event', params.id)
       return toReplayResponse(await app.admin.replays.start({ event: params.id }, body))
     },
   }),
-]
+])
+
+export const purge: readonly ApiRoute[] = withTag('purge', [
+  route({
+    method: 'POST',
+    path: '/v1/purge',
+    name: 'purge',
+    summary: 'Removes events with their requests, dead letters and runs. This cannot be undone.',
+    body: z.union([
+      z.strictObject({ flow: name, key: laneKey }),
+      z.strictObject({ tenant: z.string().min(1).max(1_024) }),
+      z.strictObject({ event: id }),
+    ]),
+    response: z
+      .strictObject({ events: z.int(), letters: z.int(), runs: z.int() })
+      .meta({ description: 'How many were removed.' }),
+    auditText: ({ body }) => `purge ${JSON.stringify(body)}`,
+    handle: (app, { body }) => app.admin.purge(body),
+  }),
+])

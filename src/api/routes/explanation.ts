@@ -1,8 +1,7 @@
 // The schema of an explanation: the sentence and every fact in it.
 import { z } from 'zod'
 import type { ExplanationFacts } from '../../observe/explain/facts.ts'
-import { timestamp } from '../schemas.ts'
-import { laneState } from './lane-schemas.ts'
+import { laneState, timestamp } from '../schemas.ts'
 
 const state = z.union([laneState, z.enum(['empty', 'unknown-flow'])])
 const text = z.string().optional()

@@ -1,37 +1,27 @@
-// Routes that create, list and revoke the keys of this API. Only the response that creates a key contains its secret.
+// Routes of the keys of this API, the encryption keys and the audit log. Only the response that creates a key contains
+// its secret.
 import { z } from 'zod'
-import { route, type ApiRoute } from '../route.ts'
-import { id, timestamp, NO_FIELDS } from '../schemas.ts'
-import { notFound } from './not-found.ts'
+import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import { id, PAGE_QUERY, pageOf, TIME_RANGE, timestamp } from '../schemas.ts'
 
-const TAG = 'keys'
 const role = z.enum(['read', 'operate'])
 
 const KEY = z.strictObject({ id: z.string(), name: z.string(), role, made: timestamp, by: z.string() })
 
-export const keys: readonly ApiRoute[] = [
+export const keys: readonly ApiRoute[] = withTag('keys', [
   route({
     method: 'GET',
     path: '/v1/keys',
     name: 'listKeys',
-    tag: TAG,
     summary: 'Lists all keys without their secrets.',
-    role: 'read',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ items: z.array(KEY) }),
-    handle: async (app) => ({ items: [...(await app.admin.keys.list())] }),
+    handle: async (app) => ({ items: await app.admin.keys.list() }),
   }),
   route({
     method: 'POST',
     path: '/v1/keys',
     name: 'makeKey',
-    tag: TAG,
     summary: 'Creates a key. The response contains its secret, which is shown once.',
-    role: 'operate',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
     body: z.strictObject({
       name: z.string().regex(/^\w[\w .@-]{0,99}$/, 'it must have 1 to 100 letters, digits, spaces and . @ _ -'),
       role,
@@ -44,18 +34,97 @@ export const keys: readonly ApiRoute[] = [
     method: 'DELETE',
     path: '/v1/keys/{id}',
     name: 'revokeKey',
-    tag: TAG,
     summary: 'Revokes a key by its id or name, at once.',
-    role: 'operate',
     params: z.strictObject({ id }),
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ result: z.literal('ok') }),
     auditText: 'in its commit',
-    handle: async (app, { params, actor: who }) => {
-      const result = await app.admin.keys.revoke(params.id, who)
-      if (result === 'missing') throw notFound('key', params.id)
-      return { result }
-    },
+    handle: async (app, { params, actor: who }) => ({
+      result: orNotFound(await app.admin.keys.revoke(params.id, who), 'key', params.id),
+    }),
   }),
-]
+])
+
+export const encryption: readonly ApiRoute[] = withTag('encryption', [
+  route({
+    method: 'GET',
+    path: '/v1/encryption',
+    name: 'showEncryption',
+    summary:
+      'Counts the encrypted documents by key. With `older` 0 and no `unreadable` ones, only the first key is needed.',
+    response: z.strictObject({
+      key: z.string().describe('A name that identifies the key and reveals nothing about it. Empty if no key is set.'),
+      documents: z.number().int(),
+      older: z.number().int(),
+      unreadable: z.array(z.string()),
+    }),
+    handle: (app) => app.admin.encryption.state(),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/encryption/rotate',
+    name: 'rotateEncryption',
+    summary: 'Encrypts one page of documents with the first key. Call it again with `after` = `next`.',
+    body: z.strictObject({ after: z.string().max(300).exactOptional() }),
+    response: z.strictObject({
+      looked: z.number().int(),
+      resealed: z.number().int(),
+      unreadable: z.array(z.string()),
+      next: z.string().optional(),
+    }),
+    auditText: 'in its commit',
+    handle: (app, { body, actor: who }) => app.admin.encryption.rotate({ ...body, by: who }),
+  }),
+])
+
+const ENTRY = z.strictObject({
+  id: z.int(),
+  at: timestamp,
+  who: z.string().meta({ description: 'The name of the key, or loopback.' }),
+  what: z.string(),
+  chain: z.string().meta({ description: 'A hash of this entry and the previous one.' }),
+})
+
+export const audit: readonly ApiRoute[] = withTag('audit', [
+  route({
+    method: 'GET',
+    path: '/v1/audit',
+    name: 'listAudit',
+    summary: 'Lists all actions, newest first: one entry for the request, one for the outcome.',
+    query: z.strictObject({ ...TIME_RANGE, ...PAGE_QUERY }),
+    response: pageOf(ENTRY),
+    handle: (app, { query: { cursor, limit, ...filter } }) => app.admin.audit.list(filter, cursor, limit),
+  }),
+  route({
+    method: 'GET',
+    path: '/v1/audit/verify',
+    name: 'verifyAudit',
+    summary: 'Verifies the whole chain: reports whether an entry was changed or is missing.',
+    query: z.strictObject({
+      head: z
+        .string()
+        .regex(/^[\w-]{43}$/, 'it must be the `chain` of an entry')
+        .exactOptional()
+        .meta({ description: 'The `chain` of an entry that was once the newest; the log must still contain it.' }),
+    }),
+    response: z.union([
+      z.strictObject({
+        kind: z.literal('whole'),
+        entries: z.int(),
+        head: z
+          .strictObject({ id: z.int(), chain: z.string() })
+          .optional()
+          .meta({ description: 'The newest entry, to keep elsewhere. Missing while the log is empty.' }),
+      }),
+      z.strictObject({
+        kind: z.literal('broken'),
+        why: z.enum(['changed', 'cut', 'unknown']).meta({
+          description:
+            '`changed`: this entry or one before it was changed; `cut`: the entries from here on are missing; `unknown`: `head` is not in the log.',
+        }),
+        at: z.int(),
+        entries: z.int(),
+      }),
+    ]),
+    handle: (app, { query }) => app.admin.audit.verify(query.head),
+  }),
+])

@@ -1,16 +1,57 @@
-// Routes of lanes: their state, explanation and actions. Paths use lane ids, because a key can be 16 KB of anything.
+// Routes of lanes and flows: their state, explanation and actions. Paths use lane ids, because a key can be 16 KB of
+// anything.
 import { z } from 'zod'
 import { SluiceError } from '../../errors.ts'
+import type { LaneView } from '../../admin/lane-view.ts'
 import type { OperatorLaneAction, SteerResult } from '../../admin/lanes.ts'
-import type { ApiTarget } from '../api-target.ts'
-import { route, type ApiRoute } from '../route.ts'
-import { laneKey, name, NO_FIELDS, PAGE_QUERY, pageOf, steerResult, tenant } from '../schemas.ts'
-import { duration, reason } from './action-schemas.ts'
+import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import {
+  attempt,
+  duration,
+  LANE_FILTER,
+  laneId,
+  laneKey,
+  laneState,
+  name,
+  PAGE_QUERY,
+  pageOf,
+  reason,
+  steerResult,
+  timestamp,
+} from '../schemas.ts'
 import { explanation } from './explanation.ts'
-import { lane, laneId } from './lane-schemas.ts'
-import { notFound } from './not-found.ts'
 
-const TAG = 'lanes'
+const LANE = z.strictObject({
+  id: laneId,
+  flow: z.string(),
+  key: z.string(),
+  tenant: z.string(),
+  state: laneState,
+  due: timestamp
+    .optional()
+    .meta({ description: 'When the lane is due, past or future. Missing if it has no deadline.' }),
+  waiting: z.int().meta({ description: 'Waiting live events, without those of the run.' }),
+  bytes: z.int().meta({ description: 'The size of the waiting events.' }),
+  replays: z.int().meta({ description: 'Waiting replayed events.' }),
+  queued: z.int().meta({ description: 'Dead letters that an operator retried and that wait to run.' }),
+  blocks: z.int().meta({ description: 'Dead letters that block the lane.' }),
+  hold: z.strictObject({ reason: z.string(), by: z.string(), until: timestamp.optional() }).optional(),
+  run: z
+    .strictObject({
+      id: z.string(),
+      state: z.enum(['running', 'retrying', 'snoozed']),
+      started: timestamp,
+      until: timestamp.meta({ description: 'When its lease ends, or the next attempt is due.' }),
+      events: z.int(),
+      bytes: z.int(),
+      tries: z.int(),
+      lapses: z.int(),
+      cancel: z.boolean().meta({ description: 'Whether the run was asked to cancel.' }),
+      attempts: z.array(attempt),
+    })
+    .optional(),
+})
+
 const LANE_PARAMS = z.strictObject({ id: laneId })
 
 const SIMPLE_ACTIONS = {
@@ -28,51 +69,31 @@ const SIMPLE_ACTIONS = {
   unhold: { name: 'unholdLane', summary: 'Ends the hold of a lane.', act: 'end the hold of' },
 } as const
 
-export const lanes: readonly ApiRoute[] = [
+export const lanes: readonly ApiRoute[] = withTag('lanes', [
   route({
     method: 'GET',
     path: '/v1/lanes',
     name: 'listLanes',
-    tag: TAG,
     summary: 'Lists lanes, newest first. An empty lane does not exist and is not listed.',
-    role: 'read',
-    params: NO_FIELDS,
-    query: z.strictObject({
-      flow: name.exactOptional(),
-      key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
-      tenant: tenant.exactOptional(),
-      ...PAGE_QUERY,
-    }),
-    body: NO_FIELDS,
-    response: pageOf(lane),
-    handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.admin.lanes.search(filter, cursor, limit)
-      return { items: [...items], next }
-    },
+    query: z.strictObject({ ...LANE_FILTER, ...PAGE_QUERY }),
+    response: pageOf(LANE),
+    handle: (app, { query: { cursor, limit, ...filter } }) => app.admin.lanes.search(filter, cursor, limit),
   }),
   route({
     method: 'GET',
     path: '/v1/lanes/{id}',
     name: 'showLane',
-    tag: TAG,
     summary: 'Returns a lane with its run and its hold.',
-    role: 'read',
     params: LANE_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
-    response: lane,
+    response: LANE,
     handle: (app, { params }) => findLane(app, params.id),
   }),
   route({
     method: 'GET',
     path: '/v1/lanes/{id}/explain',
     name: 'explainLane',
-    tag: TAG,
     summary: 'Explains in one sentence where the events of a lane are and what they wait for, with the facts.',
-    role: 'read',
     params: LANE_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: explanation,
     handle: async (app, { params }) => {
       const { flow, key } = await findLane(app, params.id)
@@ -83,12 +104,8 @@ export const lanes: readonly ApiRoute[] = [
     method: 'GET',
     path: '/v1/explain',
     name: 'explain',
-    tag: TAG,
     summary: 'Explains a lane by flow and key, even if it no longer exists or never did.',
-    role: 'read',
-    params: NO_FIELDS,
     query: z.strictObject({ flow: name, key: laneKey }),
-    body: NO_FIELDS,
     response: explanation,
     handle: (app, { query }) => app.explain(query.flow, query.key),
   }),
@@ -97,12 +114,8 @@ export const lanes: readonly ApiRoute[] = [
       method: 'POST',
       path: `/v1/lanes/{id}/${act}`,
       name: SIMPLE_ACTIONS[act].name,
-      tag: TAG,
       summary: SIMPLE_ACTIONS[act].summary,
-      role: 'operate',
       params: LANE_PARAMS,
-      query: NO_FIELDS,
-      body: NO_FIELDS,
       response: steerResult,
       auditText: ({ params }) => `${SIMPLE_ACTIONS[act].act} the lane ${params.id}`,
       handle: async (app, { params }) => ({ result: await steerLane(app, params.id, { kind: act }) }),
@@ -112,27 +125,22 @@ export const lanes: readonly ApiRoute[] = [
     method: 'POST',
     path: '/v1/lanes/{id}/hold',
     name: 'holdLane',
-    tag: TAG,
     summary: 'Holds a lane: no run starts until the hold ends. Events still arrive and windows still end.',
-    role: 'operate',
     params: LANE_PARAMS,
-    query: NO_FIELDS,
     body: z.strictObject({
       reason,
       for: duration.exactOptional().meta({ description: 'Default: until an operator ends the hold.' }),
     }),
     response: steerResult,
     auditText: ({ params, body }) => `hold the lane ${params.id}: ${body.reason}`,
-    handle: async (app, { params, body, actor: who }) => {
-      return { result: await steerLane(app, params.id, { kind: 'hold', by: who, ...body }) }
-    },
+    handle: async (app, { params, body, actor: who }) => ({
+      result: await steerLane(app, params.id, { kind: 'hold', by: who, ...body }),
+    }),
   }),
-]
+])
 
-async function findLane(app: ApiTarget, id: string): Promise<{ readonly flow: string; readonly key: string }> {
-  const found = await app.admin.lanes.show(id)
-  if (found === undefined) throw notFound('lane', id)
-  return found
+async function findLane(app: ApiTarget, id: string): Promise<LaneView> {
+  return orNotFound(await app.admin.lanes.show(id), 'lane', id)
 }
 
 /** A lane that exists but has no run gives a conflict instead of a 404. */
@@ -142,3 +150,53 @@ async function steerLane(app: ApiTarget, id: string, act: OperatorLaneAction): P
   await findLane(app, id)
   throw new SluiceError('CONFLICT', 'The lane has no run that can be cancelled.')
 }
+
+const FLOW = z.strictObject({
+  flow: z.string(),
+  lanes: z.int().meta({ description: 'Lanes with a deadline, counted up to a bound of at least 10,000.' }),
+  live: z.int().meta({ description: 'Runs in progress.' }),
+  due: timestamp.optional().meta({ description: 'The next deadline, past or future.' }),
+  paused: z.strictObject({ reason: z.string(), by: z.string(), since: timestamp }).optional(),
+})
+
+const FLOW_PARAMS = z.strictObject({ flow: name })
+
+export const flows: readonly ApiRoute[] = withTag('flows', [
+  route({
+    method: 'GET',
+    path: '/v1/flows',
+    name: 'listFlows',
+    summary: 'Lists all flows with their backlog.',
+    response: z.strictObject({ items: z.array(FLOW) }),
+    handle: async (app) => ({ items: await app.admin.flows.list() }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/flows/{flow}/pause',
+    name: 'pauseFlow',
+    summary: 'Pauses a flow: no run starts. Events still arrive and windows still end.',
+    params: FLOW_PARAMS,
+    body: z.strictObject({ reason }),
+    response: steerResult,
+    auditText: ({ params, body }) => `pause the flow ${params.flow}: ${body.reason}`,
+    handle: async (app, { params, body, actor: who }) => ({
+      result: orNotFound(
+        await app.admin.flows.pause(params.flow, { reason: body.reason, by: who }),
+        'flow',
+        params.flow,
+      ),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/flows/{flow}/resume',
+    name: 'resumeFlow',
+    summary: 'Resumes a flow; ready lanes run again.',
+    params: FLOW_PARAMS,
+    response: steerResult,
+    auditText: ({ params }) => `resume the flow ${params.flow}`,
+    handle: async (app, { params, actor: who }) => ({
+      result: orNotFound(await app.admin.flows.resume(params.flow, who), 'flow', params.flow),
+    }),
+  }),
+])

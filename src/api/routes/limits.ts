@@ -1,13 +1,10 @@
 // Routes of limits: their state, and how an operator pauses one. The limit of a key is named `<limit>/<key>`.
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { route, type ApiRoute } from '../route.ts'
-import { timestamp, NO_FIELDS, PAGE_QUERY, pageOf } from '../schemas.ts'
-import type { ApiTarget } from '../api-target.ts'
-import { duration, reason } from './action-schemas.ts'
-import { notFound } from './not-found.ts'
+import type { LimitView } from '../../admin/limits.ts'
+import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import { duration, PAGE_QUERY, pageOf, reason, timestamp } from '../schemas.ts'
 
-const TAG = 'limits'
 /** The name of a limit and of a key. */
 const limitName = z.string().min(1).max(17_000)
 const LIMIT_PARAMS = z.strictObject({ name: limitName.meta({ description: 'Write a slash in the name as %2F.' }) })
@@ -28,20 +25,16 @@ const LIMIT = z.strictObject({
   busyUntil: timestamp.optional().meta({ description: 'The latest slot that a waiting caller has reserved.' }),
 })
 
-export const limits: readonly ApiRoute[] = [
+export const limits: readonly ApiRoute[] = withTag('limits', [
   route({
     method: 'GET',
     path: '/v1/limits',
     name: 'listLimits',
-    tag: TAG,
     summary: 'Lists the declared limits by name, and up to 1,000 limits of keys in use.',
-    role: 'read',
-    params: NO_FIELDS,
     query: z.strictObject({
       ...PAGE_QUERY,
       cursor: z.string().max(200).default('').meta({ description: 'The `next` of the previous page.' }),
     }),
-    body: NO_FIELDS,
     response: pageOf(LIMIT),
     handle: async (app, { query: { cursor, limit } }) => {
       const { items } = await app.admin.limits.list('', Number.MAX_SAFE_INTEGER)
@@ -55,12 +48,8 @@ export const limits: readonly ApiRoute[] = [
     method: 'GET',
     path: '/v1/limits/{name}',
     name: 'showLimit',
-    tag: TAG,
     summary: 'Returns a limit: its rate, whether it is paused or slowed down, and until when callers wait for it.',
-    role: 'read',
     params: LIMIT_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: LIMIT,
     handle: (app, { params }) => readLimitAfter(app, params.name, 'ok'),
   }),
@@ -68,11 +57,8 @@ export const limits: readonly ApiRoute[] = [
     method: 'POST',
     path: '/v1/limits/{name}/pause',
     name: 'pauseLimit',
-    tag: TAG,
     summary: 'Pauses a limit in every process: no call is made under it for this time.',
-    role: 'operate',
     params: LIMIT_PARAMS,
-    query: NO_FIELDS,
     body: z.strictObject({ for: duration, reason }),
     response: LIMIT,
     auditText: ({ params, body }) => `pause the limit ${params.name} for ${body.for}: ${body.reason}`,
@@ -83,17 +69,13 @@ export const limits: readonly ApiRoute[] = [
     method: 'POST',
     path: '/v1/limits/{name}/resume',
     name: 'resumeLimit',
-    tag: TAG,
     summary: 'Ends the pause of a limit, and the reduced rate that follows a pause.',
-    role: 'operate',
     params: LIMIT_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: LIMIT,
     auditText: ({ params }) => `resume the limit ${params.name}`,
     handle: async (app, { params }) => readLimitAfter(app, params.name, await app.admin.limits.resume(params.name)),
   }),
-]
+])
 
 const CURSOR_NAME_LENGTH = 100
 
@@ -104,8 +86,6 @@ function toCursor(limit: string): string {
     : `${limit.slice(0, CURSOR_NAME_LENGTH).toWellFormed()}${hash('sha256', limit, 'base64url')}`
 }
 
-async function readLimitAfter(app: ApiTarget, name: string, did: 'ok' | 'missing'): Promise<z.input<typeof LIMIT>> {
-  const limit = did === 'missing' ? undefined : await app.admin.limits.show(name)
-  if (limit === undefined) throw notFound('limit', name)
-  return limit
+async function readLimitAfter(app: ApiTarget, name: string, did: 'ok' | 'missing'): Promise<LimitView> {
+  return orNotFound(did === 'missing' ? undefined : await app.admin.limits.show(name), 'limit', name)
 }

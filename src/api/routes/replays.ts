@@ -1,31 +1,73 @@
 // Routes of replays: count, start, watch and cancel.
 import { z } from 'zod'
-import { EVENT_FILTER } from './event-filter.ts'
-import { route, type ApiRoute } from '../route.ts'
-import { countResult, id, NO_FIELDS, steerResult } from '../schemas.ts'
-import { duration } from './action-schemas.ts'
-import { notFound } from './not-found.ts'
-import { into, replay, toReplayResponse } from './replay-schemas.ts'
+import type { Replay } from '../../admin/replays.ts'
+import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import {
+  countResult,
+  duration,
+  EVENT_FILTER,
+  id,
+  laneId,
+  name,
+  steerResult,
+  TIME_RANGE,
+  timestamp,
+} from '../schemas.ts'
 
-const TAG = 'replays'
+/** The flows that get the events. */
+export const into: z.ZodExactOptional<z.ZodArray<typeof name>> = z
+  .array(name)
+  .min(1)
+  .max(100)
+  .exactOptional()
+  .meta({ description: 'The flows that get the events, if they want them. Default: all flows.' })
+
+export const replay: z.ZodType = z.strictObject({
+  id: z.string(),
+  state: z.enum(['running', 'done', 'cancelled', 'stuck']),
+  filter: z.strictObject({
+    source: z.string().optional(),
+    type: z.string().optional(),
+    tenant: z.string().optional(),
+    lane: laneId.optional(),
+    from: timestamp.optional(),
+    to: timestamp.optional(),
+  }),
+  event: z.string().optional().meta({ description: 'Only this event.' }),
+  into: z.array(z.string()),
+  rate: z.number(),
+  per: z.number().meta({ description: 'Milliseconds.' }),
+  started: timestamp,
+  ended: timestamp.optional(),
+  found: z.int().meta({ description: 'Events that match the filter, counted before the first was placed.' }),
+  looked: z.int(),
+  placed: z.int(),
+  skipped: z.int().meta({ description: 'Events that no flow wanted or found a key in.' }),
+  gone: z.int(),
+  failed: z.int(),
+  error: z.string().meta({ description: 'The error of the last failure.' }),
+})
+
+/** `toReplayResponse` omits what the engine adds to every filter. */
+export function toReplayResponse(asked: Replay): object {
+  const { withoutSource: _own, ...filter } = asked.filter
+  return { ...asked, filter }
+}
+
 const ID_PARAMS = z.strictObject({ id })
 
 const FILTER = z.strictObject({
   ...EVENT_FILTER,
+  ...TIME_RANGE,
   event: id.exactOptional().meta({ description: 'Only this event.' }),
 })
 
-export const replays: readonly ApiRoute[] = [
+export const replays: readonly ApiRoute[] = withTag('replays', [
   route({
     method: 'GET',
     path: '/v1/replays',
     name: 'listReplays',
-    tag: TAG,
     summary: 'Lists the last 1,000 replays, newest first.',
-    role: 'read',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ items: z.array(replay) }),
     handle: async (app) => ({ items: (await app.admin.replays.list()).map(toReplayResponse) }),
   }),
@@ -33,12 +75,8 @@ export const replays: readonly ApiRoute[] = [
     method: 'GET',
     path: '/v1/replays/count',
     name: 'countReplay',
-    tag: TAG,
     summary: 'Counts the events that a replay with this filter would read.',
-    role: 'read',
-    params: NO_FIELDS,
     query: FILTER,
-    body: NO_FIELDS,
     response: countResult,
     handle: async (app, { query }) => ({ count: await app.admin.replays.count(query) }),
   }),
@@ -46,28 +84,18 @@ export const replays: readonly ApiRoute[] = [
     method: 'GET',
     path: '/v1/replays/{id}',
     name: 'showReplay',
-    tag: TAG,
     summary: 'Returns the progress of a replay.',
-    role: 'read',
     params: ID_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: replay,
     handle: async (app, { params }) => {
-      const found = await app.admin.replays.show(params.id)
-      if (found === undefined) throw notFound('replay', params.id)
-      return toReplayResponse(found)
+      return toReplayResponse(orNotFound(await app.admin.replays.show(params.id), 'replay', params.id))
     },
   }),
   route({
     method: 'POST',
     path: '/v1/replays',
     name: 'startReplay',
-    tag: TAG,
     summary: 'Starts a replay of stored events. Calls with the same id start it once.',
-    role: 'operate',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
     body: z.strictObject({
       filter: FILTER.meta({ description: 'The events to replay; {} matches every stored event.' }),
       id: z.string().min(1).max(200).exactOptional(),
@@ -85,18 +113,12 @@ export const replays: readonly ApiRoute[] = [
     method: 'POST',
     path: '/v1/replays/{id}/cancel',
     name: 'cancelReplay',
-    tag: TAG,
     summary: 'Cancels a replay. Events that it already placed still run.',
-    role: 'operate',
     params: ID_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: steerResult,
     auditText: ({ params }) => `cancel the replay ${params.id}`,
-    handle: async (app, { params }) => {
-      const result = await app.admin.replays.cancel(params.id)
-      if (result === 'missing') throw notFound('replay', params.id)
-      return { result }
-    },
+    handle: async (app, { params }) => ({
+      result: orNotFound(await app.admin.replays.cancel(params.id), 'replay', params.id),
+    }),
   }),
-]
+])

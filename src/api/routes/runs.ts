@@ -1,53 +1,59 @@
 // Routes of ended runs with their attempts. A run that has not ended is part of its lane.
 import { z } from 'zod'
-import { route, type ApiRoute } from '../route.ts'
-import { timeInput, id, laneKey, name, NO_FIELDS, PAGE_QUERY, pageOf, tenant } from '../schemas.ts'
-import { laneId } from './lane-schemas.ts'
-import { notFound } from './not-found.ts'
-import { run } from './run-schemas.ts'
+import type { RunRecord } from '../../store/contract/index.ts'
+import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import { attempt, id, LANE_FILTER, laneId, PAGE_QUERY, pageOf, TIME_RANGE, timestamp } from '../schemas.ts'
 
-const TAG = 'runs'
+export const runKind: z.ZodType<RunRecord['kind']> = z.enum([
+  'done',
+  'partial',
+  'dead',
+  'dropped',
+  'cancelled',
+  'purged',
+  'superseded',
+])
 
-export const runs: readonly ApiRoute[] = [
+const RUN = z.strictObject({
+  id: z.string(),
+  parent: z.string().meta({ description: 'The run that this run is the rest of, or empty.' }),
+  lane: laneId,
+  flow: z.string(),
+  key: z.string(),
+  tenant: z.string(),
+  kind: runKind,
+  reason: z.string(),
+  started: timestamp,
+  ended: timestamp,
+  tries: z.int(),
+  lapses: z.int(),
+  events: z.array(z.string()),
+  attempts: z.array(attempt).meta({ description: 'The failed attempts.' }),
+})
+
+export const runs: readonly ApiRoute[] = withTag('runs', [
   route({
     method: 'GET',
     path: '/v1/runs',
     name: 'listRuns',
-    tag: TAG,
     summary: 'Lists ended runs, newest first by start. The times in the filter are end times.',
-    role: 'read',
-    params: NO_FIELDS,
     query: z.strictObject({
-      flow: name.exactOptional(),
-      key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
+      ...LANE_FILTER,
       lane: laneId.exactOptional(),
-      tenant: tenant.exactOptional(),
-      from: timeInput.exactOptional(),
-      to: timeInput.exactOptional(),
+      ...TIME_RANGE,
       ...PAGE_QUERY,
     }),
-    body: NO_FIELDS,
-    response: pageOf(run),
-    handle: async (app, { query: { cursor, limit, ...filter } }) => {
-      const { items, next } = await app.admin.runs.list(filter, cursor, limit)
-      return { items: [...items], next }
-    },
+    response: pageOf(RUN),
+    handle: (app, { query: { cursor, limit, ...filter } }) => app.admin.runs.list(filter, cursor, limit),
   }),
   route({
     method: 'GET',
     path: '/v1/runs/{id}',
     name: 'showRun',
-    tag: TAG,
     summary: 'Returns an ended run.',
-    role: 'read',
     params: z.strictObject({ id }),
-    query: NO_FIELDS,
-    body: NO_FIELDS,
-    response: run,
-    handle: async (app, { params }) => {
-      const found = await app.admin.runs.show(params.id)
-      if (found === undefined) throw notFound('run that has ended', params.id)
-      return found
-    },
+    response: RUN,
+    handle: async (app, { params }) =>
+      orNotFound(await app.admin.runs.show(params.id), 'run that has ended', params.id),
   }),
-]
+])

@@ -1,11 +1,8 @@
 // Routes of sources: the list, and the requests they refused, so that a wrong secret is found in a minute.
 import { z } from 'zod'
-import type { ApiTarget } from '../api-target.ts'
-import { route, type ApiRoute } from '../route.ts'
-import { timestamp, name, NO_FIELDS } from '../schemas.ts'
-import { notFound } from './not-found.ts'
+import { orNotFound, route, withTag, type ApiRoute, type ApiTarget } from '../route.ts'
+import { timestamp, name } from '../schemas.ts'
 
-const TAG = 'sources'
 /** No source can have this name. */
 const NO_SOURCE_NAME = '-'
 
@@ -24,49 +21,36 @@ const REFUSED = z.strictObject({
   excerpt: z.string().meta({ description: 'The beginning of the body. Untrusted data.' }),
 })
 
-export const sources: readonly ApiRoute[] = [
+export const sources: readonly ApiRoute[] = withTag('sources', [
   route({
     method: 'GET',
     path: '/v1/sources',
     name: 'listSources',
-    tag: TAG,
     summary: 'Lists the sources of this app.',
-    role: 'read',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({
       items: z.array(z.strictObject({ name: z.string(), scheme: z.string(), path: z.string() })),
     }),
-    handle: async (app) => ({ items: [...app.admin.sources.list()] }),
+    handle: async (app) => ({ items: app.admin.sources.list() }),
   }),
   route({
     method: 'GET',
     path: '/v1/sources/{name}/refused',
     name: 'listRefused',
-    tag: TAG,
     summary: 'Lists the last requests that a source refused, newest first; for `-`, those to no source.',
-    role: 'read',
     params: z.strictObject({ name }),
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ items: z.array(REFUSED) }),
     handle: async (app, { params }) => {
       if (params.name !== NO_SOURCE_NAME) assertSourceDeclared(app, params.name)
-      return { items: [...(await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name))] }
+      return { items: await app.admin.sources.refused(params.name === NO_SOURCE_NAME ? '' : params.name) }
     },
   }),
   route({
     method: 'POST',
     path: '/v1/sources/{name}/show-secret',
     name: 'showSecret',
-    tag: TAG,
     summary: 'Returns the secret that came by handshake, to compare with the one the provider shows.',
     // This route only reads, but it reveals a secret.
-    role: 'operate',
     params: z.strictObject({ name }),
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({
       secret: z
         .string()
@@ -83,12 +67,8 @@ export const sources: readonly ApiRoute[] = [
     method: 'POST',
     path: '/v1/sources/{name}/forget-secret',
     name: 'forgetSecret',
-    tag: TAG,
     summary: 'Forgets a secret that came by handshake; the source waits for the next handshake.',
-    role: 'operate',
     params: z.strictObject({ name }),
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ result: z.enum(['forgotten', 'none']) }),
     auditText: 'in its commit',
     handle: async (app, { params, actor: who }) => {
@@ -96,8 +76,12 @@ export const sources: readonly ApiRoute[] = [
       return { result: await app.admin.sources.forgetSecret(params.name, who) }
     },
   }),
-]
+])
 
 function assertSourceDeclared(app: ApiTarget, source: string): void {
-  if (!app.admin.sources.list().some((one) => one.name === source)) throw notFound('source', source)
+  orNotFound(
+    app.admin.sources.list().find((one) => one.name === source),
+    'source',
+    source,
+  )
 }

@@ -1,8 +1,8 @@
-// The route of stats over a window: events received, durations, failures and backlog.
+// Routes of the state of the app: stats over a window, alerts, and the store.
 import { z } from 'zod'
 import type { StatsOptions } from '../../admin/stats.ts'
-import { route, type ApiRoute } from '../route.ts'
-import { timestamp, NO_FIELDS } from '../schemas.ts'
+import { route, withTag, type ApiRoute } from '../route.ts'
+import { timestamp } from '../schemas.ts'
 
 const WINDOW_STATS = {
   received: z.int().meta({ description: 'Events stored in the window.' }),
@@ -48,18 +48,14 @@ const STATS_QUERY = z.strictObject({
     .meta({ description: 'How to group. The total is always included.' }),
 })
 
-export const stats: readonly ApiRoute[] = [
+export const stats: readonly ApiRoute[] = withTag('stats', [
   route({
     method: 'GET',
     path: '/v1/stats',
     name: 'stats',
-    tag: 'stats',
     summary:
       'Returns stats over a window, of all processes. The backlog is current and has no breakdown by source and type.',
-    role: 'read',
-    params: NO_FIELDS,
     query: STATS_QUERY,
-    body: NO_FIELDS,
     response: z.strictObject({
       now: timestamp,
       from: timestamp.meta({ description: 'The actual start of the window.' }),
@@ -67,9 +63,46 @@ export const stats: readonly ApiRoute[] = [
       depthIsWhole: z.boolean().meta({ description: 'If false, `depth` is a lower bound.' }),
       groups: z.array(GROUP),
     }),
-    handle: async (app, { query }) => {
-      const { groups, ...answer } = await app.admin.stats(query as StatsOptions)
-      return { ...answer, groups: [...groups] }
-    },
+    handle: (app, { query }) => app.admin.stats(query as StatsOptions),
   }),
-]
+])
+
+const ALERT = z.strictObject({
+  name: z.string(),
+  state: z.enum(['clear', 'pending', 'raised', 'easing']).meta({
+    description:
+      '`pending`: the condition holds, but not yet for long enough; `easing`: it has ended, but not yet for long enough.',
+  }),
+  since: timestamp.optional(),
+  text: z.string(),
+  broken: z.string().optional().meta({
+    description: 'The error that the condition threw at its last evaluation; the state is then the one before.',
+  }),
+})
+
+export const alerts: readonly ApiRoute[] = withTag('alerts', [
+  route({
+    method: 'GET',
+    path: '/v1/alerts',
+    name: 'listAlerts',
+    summary: 'Lists the declared alerts with their states.',
+    response: z.strictObject({ items: z.array(ALERT) }),
+    handle: async (app) => ({ items: await app.admin.alerts.list() }),
+  }),
+])
+
+export const store: readonly ApiRoute[] = withTag('store', [
+  route({
+    method: 'GET',
+    path: '/v1/store',
+    name: 'showStore',
+    summary: 'Returns whether acknowledged events survive a crash, and why.',
+    response: z.strictObject({
+      durable: z.boolean(),
+      because: z.string(),
+      bytes: z.int(),
+      now: timestamp.meta({ description: "The time of the store's clock." }),
+    }),
+    handle: (app) => app.admin.events.safety(),
+  }),
+])

@@ -3,10 +3,8 @@ import { z } from 'zod'
 import { URL_LENGTH_MAX } from '../../deliver/http/addresses.ts'
 import type { EndpointUpdate, NewEndpoint } from '../../deliver/endpoint.ts'
 import type { RotateSecretOptions } from '../../deliver/endpoints.ts'
-import { id, timestamp, tenant } from '../schemas.ts'
-import { duration } from './action-schemas.ts'
+import { duration, id, tenant, timestamp } from '../schemas.ts'
 
-export const TAG = 'subscribers'
 export const SUBSCRIBERS_PATH = '/v1/webhooks/subscribers'
 export const ID_PARAMS: z.ZodObject<{ id: typeof id }> = z.strictObject({ id })
 

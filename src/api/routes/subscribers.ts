@@ -1,46 +1,37 @@
 // Routes of endpoints, which the API calls subscribers. Only the response that creates a secret contains it.
 import { z } from 'zod'
-import { route, type ApiRoute } from '../route.ts'
-import { NO_FIELDS, PAGE_QUERY } from '../schemas.ts'
-import { notFound } from './not-found.ts'
-import { subscriberActions } from './subscriber-actions.ts'
+import { orNotFound, route, withTag, type ApiRoute } from '../route.ts'
+import { countResult, id, PAGE_QUERY } from '../schemas.ts'
 import {
-  SUBSCRIBER_UPDATE,
   DELIVERY,
-  NEW_SUBSCRIBER,
+  ENABLE_RESULT,
   ID_PARAMS,
-  SUBSCRIBERS_PATH,
+  NEW_SUBSCRIBER,
+  PROOF_RESULT,
   ROTATION,
-  SUBSCRIBER_WITH_HEALTH,
   SUBSCRIBER,
-  TAG,
+  SUBSCRIBER_UPDATE,
+  SUBSCRIBER_WITH_HEALTH,
   SUBSCRIBER_WITH_SECRET,
+  SUBSCRIBERS_PATH,
+  TEST_RESULT,
 } from './subscriber-schemas.ts'
 
-export const subscribers: readonly ApiRoute[] = [
+export const subscribers: readonly ApiRoute[] = withTag('subscribers', [
   route({
     method: 'GET',
     path: SUBSCRIBERS_PATH,
     name: 'listSubscribers',
-    tag: TAG,
     summary: 'Lists all endpoints with their health, oldest first.',
-    role: 'read',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ items: z.array(SUBSCRIBER_WITH_HEALTH) }),
-    handle: async (app) => ({ items: [...(await app.endpoints.list())] }),
+    handle: async (app) => ({ items: await app.endpoints.list() }),
   }),
   route({
     method: 'POST',
     path: SUBSCRIBERS_PATH,
     name: 'registerSubscriber',
-    tag: TAG,
     summary: 'Registers an endpoint. The response contains the secret, which is shown once.',
-    role: 'operate',
     rateLimited: 'registrations',
-    params: NO_FIELDS,
-    query: NO_FIELDS,
     body: NEW_SUBSCRIBER,
     response: SUBSCRIBER_WITH_SECRET,
     auditText: 'in its commit',
@@ -50,46 +41,30 @@ export const subscribers: readonly ApiRoute[] = [
     method: 'GET',
     path: `${SUBSCRIBERS_PATH}/{id}`,
     name: 'showSubscriber',
-    tag: TAG,
     summary: 'Returns an endpoint with its health.',
-    role: 'read',
     params: ID_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: SUBSCRIBER_WITH_HEALTH,
-    handle: async (app, { params }) => {
-      const found = await app.endpoints.get(params.id)
-      if (found === undefined) throw notFound('subscriber', params.id)
-      return found
-    },
+    handle: async (app, { params }) => orNotFound(await app.endpoints.get(params.id), 'subscriber', params.id),
   }),
   route({
     method: 'GET',
     path: `${SUBSCRIBERS_PATH}/{id}/deliveries`,
     name: 'listDeliveries',
-    tag: TAG,
     summary: 'Lists the deliveries to an endpoint: first those in progress, then those that ended, newest first.',
-    role: 'read',
     allowsOwnToken: true,
     params: ID_PARAMS,
     query: z.strictObject({ limit: PAGE_QUERY.limit }),
-    body: NO_FIELDS,
     response: z.strictObject({ items: z.array(DELIVERY) }),
-    handle: async (app, { params, query }) => ({
-      items: [...(await app.endpoints.deliveries(params.id, query.limit))],
-    }),
+    handle: async (app, { params, query }) => ({ items: await app.endpoints.deliveries(params.id, query.limit) }),
   }),
   route({
     method: 'PATCH',
     path: `${SUBSCRIBERS_PATH}/{id}`,
     name: 'changeSubscriber',
-    tag: TAG,
     summary: 'Changes the given fields of an endpoint. `active` pauses or resumes it; `secret` is rotated in.',
-    role: 'operate',
     // A new URL must be verified, so changing it counts as a registration.
     rateLimited: ({ body }) => (body.url === undefined ? undefined : 'registrations'),
     params: ID_PARAMS,
-    query: NO_FIELDS,
     body: SUBSCRIBER_UPDATE,
     response: SUBSCRIBER,
     auditText: 'in its commit',
@@ -99,12 +74,8 @@ export const subscribers: readonly ApiRoute[] = [
     method: 'DELETE',
     path: `${SUBSCRIBERS_PATH}/{id}`,
     name: 'removeSubscriber',
-    tag: TAG,
     summary: 'Deletes an endpoint and drops its waiting events; returns how many.',
-    role: 'operate',
     params: ID_PARAMS,
-    query: NO_FIELDS,
-    body: NO_FIELDS,
     response: z.strictObject({ dropped: z.int() }),
     auditText: 'in its commit',
     handle: (app, { params, actor: who }) => app.endpoints.delete(params.id, who),
@@ -113,16 +84,112 @@ export const subscribers: readonly ApiRoute[] = [
     method: 'POST',
     path: `${SUBSCRIBERS_PATH}/{id}/rotate-secret`,
     name: 'rotateSubscriberSecret',
-    tag: TAG,
     summary: 'Replaces the secret. The old one stays valid for a day, or ends at once with `force`.',
-    role: 'operate',
     allowsOwnToken: true,
     params: ID_PARAMS,
-    query: NO_FIELDS,
     body: ROTATION,
     response: SUBSCRIBER_WITH_SECRET,
     auditText: 'in its commit',
     handle: (app, { params, body, actor: who }) => app.endpoints.rotateSecret(params.id, { ...body, by: who }),
   }),
-  ...subscriberActions,
-]
+  route({
+    method: 'POST',
+    path: `${SUBSCRIBERS_PATH}/{id}/test`,
+    name: 'testSubscriber',
+    summary: 'Sends a signed test event to this endpoint only, and returns the outcome.',
+    allowsOwnToken: true,
+    rateLimited: 'tests',
+    params: ID_PARAMS,
+    response: TEST_RESULT,
+    auditText: ({ params }) => `test the subscriber ${params.id}`,
+    handle: (app, { params }) => app.endpoints.test(params.id),
+  }),
+  route({
+    method: 'POST',
+    path: `${SUBSCRIBERS_PATH}/{id}/prove`,
+    name: 'proveSubscriber',
+    summary: 'Asks an endpoint to prove its ownership, as at its registration.',
+    rateLimited: 'registrations',
+    params: ID_PARAMS,
+    response: PROOF_RESULT,
+    auditText: ({ params }) => `prove the subscriber ${params.id}`,
+    handle: (app, { params, actor: who }) => app.endpoints.prove(params.id, who),
+  }),
+  route({
+    method: 'POST',
+    path: `${SUBSCRIBERS_PATH}/{id}/replay`,
+    name: 'replaySubscriber',
+    summary: 'Retries the dead letters of an endpoint, before its waiting events.',
+    allowsOwnToken: true,
+    params: ID_PARAMS,
+    body: z.strictObject({
+      letter: id.exactOptional().meta({ description: 'One dead letter of the endpoint. Default: all.' }),
+    }),
+    response: countResult,
+    auditText: ({ params, body: { letter } }) => `replay ${letter ?? 'all'} to the subscriber ${params.id}`,
+    handle: (app, { params, body }) => app.endpoints.replay(params.id, body),
+  }),
+  route({
+    method: 'POST',
+    path: `${SUBSCRIBERS_PATH}/{id}/token`,
+    name: 'makeSubscriberToken',
+    summary:
+      'Creates the token of an endpoint, for its deliveries, test, replay and rotation. It is shown once and replaces the old one.',
+    params: ID_PARAMS,
+    response: z.strictObject({ token: z.string() }),
+    auditText: 'in its commit',
+    handle: (app, { params, actor: who }) => app.endpoints.createToken(params.id, who),
+  }),
+  route({
+    method: 'DELETE',
+    path: `${SUBSCRIBERS_PATH}/{id}/token`,
+    name: 'revokeSubscriberToken',
+    summary: 'Revokes the token of an endpoint.',
+    params: ID_PARAMS,
+    response: z.strictObject({ result: z.literal('ok') }),
+    auditText: 'in its commit',
+    handle: async (app, { params, actor: who }) => ({
+      result: orNotFound(await app.endpoints.revokeToken(params.id, who), 'token of a subscriber', params.id),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/v1/webhooks/trigger',
+    name: 'triggerDeliveries',
+    summary: 'Ends every open window of deliveries now. Backoffs and pauses still apply.',
+    status: 202,
+    response: z.strictObject({ triggered: z.int().meta({ description: 'How many batches are due as a result.' }) }),
+    auditText: () => 'trigger all deliveries',
+    handle: (app) => app.endpoints.trigger(),
+  }),
+  route({
+    method: 'POST',
+    path: `${SUBSCRIBERS_PATH}/{id}/enable`,
+    name: 'enableSubscriber',
+    summary: 'Enables a disabled endpoint; its waiting events are delivered or dropped.',
+    params: ID_PARAMS,
+    body: z.strictObject({
+      from: z
+        .enum(['backlog', 'now'])
+        .meta({ description: '`backlog` delivers the waiting events at once; `now` drops them.' }),
+    }),
+    response: ENABLE_RESULT,
+    auditText: 'in its commit',
+    handle: (app, { params, body, actor: who }) => app.endpoints.enable(params.id, { ...body, by: who }),
+  }),
+  ...(['pause', 'resume'] as const).map((act) =>
+    route({
+      method: 'POST',
+      path: `${SUBSCRIBERS_PATH}/{id}/${act}`,
+      name: `${act}Subscriber`,
+      summary:
+        act === 'pause'
+          ? 'Pauses an endpoint: its events wait.'
+          : 'Resumes a paused endpoint; its waiting events are due at once.',
+      params: ID_PARAMS,
+      response: SUBSCRIBER,
+      auditText: 'in its commit',
+      handle: (app, { params, actor: who }) => app.endpoints[act](params.id, who),
+    }),
+  ),
+])
