@@ -52,6 +52,11 @@ export interface Limit {
   observe(seen: ObservedUsage): Promise<void>
   /** `per` returns a separate limit with the same numbers for each key. */
   per(key: string): Limit
+  /**
+   * `with` returns this limit, whose calls are also under the other limits. The store reserves slots of all of them in one step. A
+   * rejected request pauses this limit, not the others.
+   */
+  with(...others: readonly Limit[]): Limit
 }
 
 /** `LimitDependencies` is one object for all limits of an app: limits with the same object share their calls to the store. */
@@ -106,12 +111,15 @@ class SharedLimit implements Limit {
   readonly #settings: LimitSettings
   readonly #deps: LimitDependencies
   readonly #shared: SharedLimitState
+  /** Every call is under these limits as well. */
+  readonly #others: readonly Limit[]
 
-  constructor(name: string, settings: LimitSettings, deps: LimitDependencies) {
+  constructor(name: string, settings: LimitSettings, deps: LimitDependencies, others: readonly Limit[] = []) {
     this.name = name
     this.#settings = settings
     this.numbers = { rate: settings.rate, per: settings.per, burst: settings.burst }
     this.#deps = deps
+    this.#others = others
     this.#shared = sharedStateFor(deps)
     this.fetch = limitedFetch(
       { name, retries: settings.retries, run: (call, options) => this.run(call, options) },
@@ -166,7 +174,13 @@ class SharedLimit implements Limit {
         `${limitTitle(this.name)}.per: the key must be a non-empty string; got ${JSON.stringify(key) ?? 'undefined'}.`,
       )
     }
-    return new SharedLimit(`${this.name}/${key}`, this.#settings, this.#deps)
+    return new SharedLimit(`${this.name}/${key}`, this.#settings, this.#deps, this.#others)
+  }
+
+  with(...others: readonly Limit[]): Limit {
+    const combined = new SharedLimit(this.name, this.#settings, this.#deps, [...this.#others, ...others])
+    combined.#requestedLimits({}, `${limitTitle(this.name)}.with`)
+    return combined
   }
 
   #toRequestedLimit(cost: number): SlotRequest['limits'][number] {
@@ -174,14 +188,13 @@ class SharedLimit implements Limit {
     return { name: this.name, rate, per, burst, cost }
   }
 
-  #requestedLimits(options: CallOptions): SlotRequest['limits'] {
-    const title = `${limitTitle(this.name)}.run`
+  #requestedLimits(options: CallOptions, title = `${limitTitle(this.name)}.run`): SlotRequest['limits'] {
     assertKnownOptions(options, CALL_OPTIONS, `${title}: `)
     const cost = assertWholeNumber(options.cost ?? 1, 1, `${title}: cost`)
     const limits = [this.#toRequestedLimit(cost)]
     const others: unknown = options.with ?? []
     if (!Array.isArray(others)) throw invalid(`${title}: with must be a list of limits; got ${describeKind(others)}.`)
-    for (const other of others as readonly unknown[]) {
+    for (const other of [...this.#others, ...(others as readonly unknown[])].flatMap(flattenLimit)) {
       if (!(other instanceof SharedLimit) || other.#deps !== this.#deps) {
         const what = other instanceof SharedLimit ? JSON.stringify(other.name) : describeKind(other)
         throw invalid(`${title}: with must contain limits of the same app; got ${what}.`)
@@ -190,6 +203,11 @@ class SharedLimit implements Limit {
     }
     this.#assertLimits(limits, title)
     return limits
+  }
+
+  /** `flatten` returns the limit and those it is combined with. */
+  flatten(): readonly unknown[] {
+    return [this, ...this.#others]
   }
 
   #assertLimits(limits: SlotRequest['limits'], title: string): void {
@@ -206,6 +224,10 @@ class SharedLimit implements Limit {
     const fix = `Lower the cost, or raise the ${bound} of ${limitTitle(costly.name)}`
     throw invalid(`${title}: cost must be at most the ${bound} of ${most}; got ${costly.cost}. ${fix}.`)
   }
+}
+
+function flattenLimit(value: unknown): unknown {
+  return value instanceof SharedLimit ? value.flatten() : value
 }
 
 /** `a`, `a and b`, `a, b and c`. */

@@ -110,6 +110,11 @@ it('M5 the same limit twice, or one of another app, is refused', async () => {
   expect(await failure(api.run(() => 'made', { with: [twin] }))).toMatchObject(
     refused('"api" must occur only once') as object,
   )
+  expect(() => api.with(twin)).toThrow('limit("api").with: "api" must occur only once')
+  expect(() => api.with(stranger)).toThrow('limit("api").with: with must contain limits of the same app; got "other".')
+  expect(() => api.with('other' as never)).toThrow(
+    'limit("api").with: with must contain limits of the same app; got a string.',
+  )
   const error = await failure(api.run(() => 'made', { with: [stranger] }))
   expect(error).toMatchObject(refused('with must contain limits of the same app; got "other".') as object)
 })

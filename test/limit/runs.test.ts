@@ -88,6 +88,36 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times[3]).toBeGreaterThanOrEqual(10_000)
   })
 
+  it('M5 limit.with reserves all of its limits in one step, also for run, fetch and per', async () => {
+    const t = await rig(kind)
+    const fetched: Millis[] = []
+    const fetch: typeof globalThis.fetch = () => {
+      fetched.push(t.clock.monotonic())
+      return Promise.resolve(new Response())
+    }
+    const parts = t.process({ fetch })
+    const short = createLimit('short', { rate: 2, per: '1s' }, parts)
+    const middle = createLimit('middle', { rate: 3, per: '5s' }, parts)
+    const long = createLimit('long', { rate: 4, per: '60s' }, parts)
+    const all = short.with(middle.with(long))
+    const calls = Promise.all([
+      all.fetch('https://api.test/1'),
+      all.fetch('https://api.test/2'),
+      all.run(() => void fetched.push(t.clock.monotonic())),
+      all.run(() => void fetched.push(t.clock.monotonic()), { cost: 1 }),
+      all.fetch('https://api.test/5'),
+    ])
+    await settle()
+    const names = ['short', 'middle', 'long']
+    expect(t.asked.flatMap(({ requests }) => requests.map(({ limits }) => limits.map(({ name }) => name)))).toEqual(
+      Array.from({ length: 5 }, () => names),
+    )
+    await t.until(calls)
+    expect([most(fetched, 1_000), most(fetched, 5_000), most(fetched, 60_000)]).toEqual([2, 3, 4])
+    await t.until(all.per('ada').run(() => undefined))
+    expect(t.asked.at(-1)?.requests[0]?.limits.map(({ name }) => name)).toEqual(['short/ada', 'middle', 'long'])
+  })
+
   it('M6 a run whose slot is too far away is put off, and leaves no slot behind; others wait', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 1, per: '1s', maxWait: '2s' }, t.process())
