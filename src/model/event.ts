@@ -26,15 +26,15 @@ export interface EventInput {
   /** The bytes, instead of `data`. */
   readonly body?: Uint8Array | string
   /** Default: `'app'`. */
-  readonly source?: string
-  readonly tenant?: string
-  readonly subject?: string
-  readonly time?: Date | Millis
+  readonly source?: string | undefined
+  readonly tenant?: string | undefined
+  readonly subject?: string | undefined
+  readonly time?: Date | Millis | undefined
   /** Further CloudEvents attributes. */
-  readonly attributes?: Readonly<Record<string, unknown>>
-  readonly id?: string
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined
+  readonly id?: string | undefined
   /** A second event with the same source, tenant and dedupe id is a duplicate. Default: the event's id. */
-  readonly dedupeId?: string
+  readonly dedupeId?: string | undefined
 }
 
 /** `PublishResult` is the result for one event. Its ids are those of the events, even while a delayed event waits. */

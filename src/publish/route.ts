@@ -69,7 +69,7 @@ function findForeignFlows(event: FlowEvent, routes: Routes, to: ReadonlySet<stri
   return routes.foreign.filter((flow) => flow.wants(event)).map((flow) => flow.name)
 }
 
-export function isReservedSource(event: { readonly source?: string }): boolean {
+export function isReservedSource(event: { readonly source?: string | undefined }): boolean {
   return event.source?.startsWith(OWN_SOURCES) === true
 }
 

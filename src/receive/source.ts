@@ -54,13 +54,18 @@ export interface SourceEvent {
   readonly dedupeId: string | undefined
   /** The whole body of the request, unless it contains several events. */
   readonly body: Uint8Array
-  readonly subject?: string
-  readonly tenant?: string
+  readonly subject?: string | undefined
+  readonly tenant?: string | undefined
   /** When the event happened, if the request says so. */
-  readonly time?: Millis
+  readonly time?: Millis | undefined
   /** Further CloudEvents attributes. */
-  readonly attributes?: Readonly<Record<string, unknown>>
+  readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
+
+/** `ParsedEvents` are the events of a request, or why they cannot be read. */
+export type ParsedEvents = readonly SourceEvent[] | Refusal
+
+export type ParseEvents = (request: ReceivedRequest) => ParsedEvents
 
 export interface SourceResponse {
   readonly status: number
@@ -80,7 +85,7 @@ export interface Source {
   readonly handshake?: Handshake
   /** Called after `verify`. Must not throw: a request that cannot be read is a refusal. An empty list is a request
       without events. */
-  readonly events: (request: ReceivedRequest) => readonly SourceEvent[] | Refusal
+  readonly events: ParseEvents
   /** How long an identity is remembered: longer for schemes that do not sign a timestamp (L10). */
   readonly dedupeFor?: Duration
   /** How far a signed time may be in the past or future: for twice that long, the same request can be sent again. */
@@ -89,7 +94,7 @@ export interface Source {
   /** The most events in one request. The default is 10,000. */
   readonly maxEvents?: number
   /** Builds a test request (`sluice send`) as the provider would send it, or returns why it cannot. */
-  readonly sign?: (asked: SignOptions) => SignedRequest | string
+  readonly sign?: SignRequest
   /** The default is 'POST'. */
   readonly methods?: readonly string[]
   /** The response to an accepted request. It must be 2xx, because senders repeat anything else. The default is 202
@@ -114,6 +119,9 @@ export interface SignOptions {
 }
 
 export type SignedRequest = Pick<ReceivedRequest, 'url' | 'headers' | 'body'>
+
+/** `SignRequest` returns why it cannot sign, if so. */
+export type SignRequest = (asked: SignOptions) => SignedRequest | string
 
 export interface Handshake {
   /** Whether the request is verified first. */

@@ -1,6 +1,6 @@
 // `createAddressTest` tests whether an address may send: single addresses and networks, IPv4 and IPv6.
 import { BlockList, isIP } from 'node:net'
-import { SluiceError } from '../errors.ts'
+import { invalidOption } from '../validate/options.ts'
 
 type AddressTest = (address: string) => boolean
 
@@ -8,8 +8,7 @@ type AddressTest = (address: string) => boolean
 export function createAddressTest(scheme: string, entries: readonly string[] | undefined): AddressTest {
   if (entries === undefined) return () => true
   if (!Array.isArray(entries) || entries.length === 0) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
+    throw invalidOption(
       `${scheme}: addresses must be a list such as ['203.0.113.0/24']. Omit it to allow every address.`,
     )
   }
@@ -27,8 +26,7 @@ function addEntry(list: BlockList, scheme: string, entry: unknown): void {
   const family = isIP(address)
   const most = family === 6 ? 128 : 32
   if (family === 0 || Number(bits ?? most) > most) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
+    throw invalidOption(
       `${scheme}: addresses must hold addresses or networks like 203.0.113.0/24; got ${JSON.stringify(entry)}.`,
     )
   }

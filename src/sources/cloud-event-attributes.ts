@@ -2,9 +2,9 @@
 // data as bytes.
 import { hash } from 'node:crypto'
 import type { ReceivedRequest, Refusal, SourceEvent } from '../receive/source.ts'
-import { parseTimestamp } from './instant.ts'
+import { parseTimestamp } from './event-names.ts'
 import { isObjectSlice, readMembers, readText, type JsonSlice } from './json-slices.ts'
-import { refusal } from './signature.ts'
+import { notUnderstood } from './signature.ts'
 
 type Attribute = string | number | boolean
 type Attributes = ReadonlyMap<string, Attribute>
@@ -27,9 +27,9 @@ export function parseBinaryEvent(
     const name = header.slice(PREFIX.length)
     // The content type has its own header: two values could contradict each other.
     if (name === 'datacontenttype' || name === 'data')
-      return notUnderstood(`${header} must not be a header of an event.`)
+      return invalidEvent(`${header} must not be a header of an event.`)
     const text = decodeHeader(value)
-    if (text === undefined) return notUnderstood(`${header} is not UTF-8 once it is decoded.`)
+    if (text === undefined) return invalidEvent(`${header} is not UTF-8 once it is decoded.`)
     attributes.set(name, text)
   }
   const contentType = headers['content-type']
@@ -38,13 +38,13 @@ export function parseBinaryEvent(
 }
 
 export function parseStructuredEvent(json: JsonSlice, tenant: string | undefined): SourceEvent | Refusal {
-  if (!isObjectSlice(json)) return notUnderstood('An event must be a JSON object.')
+  if (!isObjectSlice(json)) return invalidEvent('An event must be a JSON object.')
   const members = readMembers(json)
   const attributes = new Map<string, Attribute>()
   for (const [name, value] of members) {
     if (name === 'data' || name === 'data_base64' || isNull(value)) continue
     const attribute = parseAttribute(value)
-    if (attribute === undefined) return notUnderstood(`${JSON.stringify(name)} must be a text, a number or a boolean.`)
+    if (attribute === undefined) return invalidEvent(`${JSON.stringify(name)} must be a text, a number or a boolean.`)
     attributes.set(name, attribute)
   }
   const data = parseData(members, attributes.get('datacontenttype'))
@@ -57,21 +57,18 @@ function toSourceEvent(
   tenantName: string | undefined,
 ): SourceEvent | Refusal {
   const fault = attributesFault(attributes)
-  if (fault !== undefined) return notUnderstood(fault)
+  if (fault !== undefined) return invalidEvent(fault)
   const text = (name: string): string => String(attributes.get(name) ?? '')
   const others = [...attributes].filter(([name]) => !KNOWN_ATTRIBUTES.has(name))
-  const time = parseTimestamp(text('time'))
-  const subject = text('subject')
-  const tenant = tenantName === undefined ? '' : text(tenantName)
   const identity = `${text('source')} ${text('id')}`
   return {
     type: text('type'),
     dedupeId: identity.length > NAME_MAX ? hash('sha256', identity) : identity,
     body,
     attributes: { ...Object.fromEntries(others), cesource: text('source'), ceid: text('id') },
-    ...(subject !== '' && { subject }),
-    ...(tenant !== '' && { tenant }),
-    ...(time !== undefined && { time }),
+    subject: text('subject') || undefined,
+    tenant: tenantName === undefined ? undefined : text(tenantName) || undefined,
+    time: parseTimestamp(text('time')),
   }
 }
 
@@ -123,10 +120,10 @@ function parseData(members: ReadonlyMap<string, JsonSlice>, contentType: Attribu
   const data = members.get('data')
   const base64 = members.get('data_base64')
   if (base64 !== undefined && !isNull(base64)) {
-    if (data !== undefined) return notUnderstood('An event must not have both data and data_base64.')
+    if (data !== undefined) return invalidEvent('An event must not have both data and data_base64.')
     const text = readText(base64)
     const isGood = text !== undefined && text.length % 4 === 0 && /^[a-z0-9+/]*={0,2}$/i.test(text)
-    return isGood ? Buffer.from(text, 'base64') : notUnderstood('data_base64 must be Base64.')
+    return isGood ? Buffer.from(text, 'base64') : invalidEvent('data_base64 must be Base64.')
   }
   if (data === undefined) return new Uint8Array()
   const isJson = contentType === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(String(contentType))
@@ -138,7 +135,6 @@ function isNull(value: JsonSlice): boolean {
   return value[0] === 0x6e
 }
 
-function notUnderstood(what: string): Refusal {
-  const fix = 'Send ce- headers with the data as body, or application/cloudevents+json.'
-  return refusal('BODY_NOT_UNDERSTOOD', what, fix)
+function invalidEvent(what: string): Refusal {
+  return notUnderstood(what, 'Send ce- headers with the data as body, or application/cloudevents+json.')
 }

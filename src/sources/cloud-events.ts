@@ -1,8 +1,8 @@
 // `cloudEvents` receives CloudEvents 1.0 over HTTP in all three modes, and answers the handshake in which a sender asks
 // for permission.
-import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type {
+  ParsedEvents,
   Handshake,
   HandshakeResult,
   ReceivedRequest,
@@ -13,9 +13,9 @@ import type {
 } from '../receive/source.ts'
 import { parseBinaryEvent, parseStructuredEvent } from './cloud-event-attributes.ts'
 import { parseAuthorization, credentialsFault } from './credentials.ts'
+import { refuseHandshake } from './handshake.ts'
 import { readElements, isArraySlice, parseJsonSlice } from './json-slices.ts'
-import { refusal, parseSecrets } from './signature.ts'
-import { signJson } from './sign.ts'
+import { notUnderstood, parseSecrets, refusal, signJson } from './signature.ts'
 
 /** The part of another source that verifies requests. */
 type SourceProof = Pick<Source, 'secrets' | 'verify' | 'dedupeFor' | 'tolerance' | 'sign'>
@@ -33,12 +33,11 @@ export interface CloudEventsOptions {
   readonly tenant?: string
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof CloudEventsOptions>(['token', 'verify', 'origins', 'rate', 'tenant'])
 const BATCH = 'application/cloudevents-batch'
 const STRUCTURED = 'application/cloudevents'
 
 export function cloudEvents(options: CloudEventsOptions): Source {
-  assertKnownOptions(options, KNOWN, 'cloudEvents: ')
+  assertKnownOptions(options, ['token', 'verify', 'origins', 'rate', 'tenant'], 'cloudEvents: ')
   const proof = parseProof(options)
   const tenant = parseTenant(options.tenant)
   return {
@@ -53,10 +52,7 @@ export function cloudEvents(options: CloudEventsOptions): Source {
 
 function parseProof(options: CloudEventsOptions): SourceProof {
   if ('token' in options === 'verify' in options) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      "cloudEvents: set either token or verify; verify: 'none' accepts every request.",
-    )
+    throw invalidOption("cloudEvents: set either token or verify; verify: 'none' accepts every request.")
   }
   if ('token' in options) {
     return {
@@ -68,7 +64,7 @@ function parseProof(options: CloudEventsOptions): SourceProof {
   const { verify } = options
   if (verify === 'none') return { secrets: [], verify, sign: (asked) => signJson(toBinaryEvent(asked), {}, () => ({})) }
   if (typeof verify !== 'object' || verify === null || verify.secrets === 'by-handshake') {
-    throw new SluiceError('CONFIG_INVALID', "cloudEvents: verify must be a source such as hmac({ … }), or 'none'.")
+    throw invalidOption("cloudEvents: verify must be a source such as hmac({ … }), or 'none'.")
   }
   const { secrets, dedupeFor, tolerance, sign } = verify
   return {
@@ -101,7 +97,7 @@ function parseOrigins(origins: unknown): ReadonlySet<string> | '*' {
   if (origins === undefined) return new Set()
   if (origins === '*') return origins
   if (Array.isArray(origins) && origins.every(isHostName)) return new Set(origins.map((one) => one.toLowerCase()))
-  throw new SluiceError('CONFIG_INVALID', "cloudEvents: origins must be a list of host names, or '*'.")
+  throw invalidOption("cloudEvents: origins must be a list of host names, or '*'.")
 }
 
 function isHostName(one: unknown): one is string {
@@ -110,15 +106,12 @@ function isHostName(one: unknown): one is string {
 
 function parseTenant(name: unknown): string | undefined {
   if (name === undefined || (typeof name === 'string' && /^[a-z0-9]+$/.test(name))) return name
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    'cloudEvents: tenant must be an attribute name of lower-case letters and digits.',
-  )
+  throw invalidOption('cloudEvents: tenant must be an attribute name of lower-case letters and digits.')
 }
 
 function parseRate(rate: unknown): number | undefined {
   if (rate === undefined || (typeof rate === 'number' && Number.isSafeInteger(rate) && rate > 0)) return rate
-  throw new SluiceError('CONFIG_INVALID', 'cloudEvents: rate must be a whole number of requests per minute, from 1.')
+  throw invalidOption('cloudEvents: rate must be a whole number of requests per minute, from 1.')
 }
 
 /** `createHandshake` gives consent in the headers, not in the status. */
@@ -128,7 +121,7 @@ function createHandshake(origins: ReadonlySet<string> | '*', rate: number | unde
     if (origin === '' || (origins !== '*' && !origins.has(origin))) {
       const what = 'The origin is not allowed to send to this source.'
       const fix = 'To allow it, add the webhook-request-origin header of the request to origins.'
-      return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', what, fix) }
+      return refuseHandshake(what, fix)
     }
     const requested = /^[1-9]\d{0,9}$/.exec(headers['webhook-request-rate']?.trim() ?? '')?.[0]
     const allowed = rate === undefined ? '*' : String(Math.min(rate, Number(requested ?? rate)))
@@ -145,7 +138,7 @@ function createHandshake(origins: ReadonlySet<string> | '*', rate: number | unde
   return { verified: false, answer: (request) => (request.method === 'OPTIONS' ? granted(request) : undefined) }
 }
 
-function parseEvents(request: ReceivedRequest, tenant: string | undefined): readonly SourceEvent[] | Refusal {
+function parseEvents(request: ReceivedRequest, tenant: string | undefined): ParsedEvents {
   const { mode, isRead } = parseMode(request.headers['content-type'] ?? '')
   if (!isRead) {
     const what = 'CloudEvents with this content type are not supported.'
@@ -156,7 +149,7 @@ function parseEvents(request: ReceivedRequest, tenant: string | undefined): read
   if ('code' in json) return json
   if (mode === 'structured') return toList(parseStructuredEvent(json.value, tenant))
   if (!isArraySlice(json.value)) {
-    return refusal('BODY_NOT_UNDERSTOOD', 'A batch must be a list of events.', 'Check the body that was sent.')
+    return notUnderstood('A batch must be a list of events.', 'Check the body that was sent.')
   }
   const events: SourceEvent[] = []
   for (const element of readElements(json.value)) {
@@ -167,7 +160,7 @@ function parseEvents(request: ReceivedRequest, tenant: string | undefined): read
   return events
 }
 
-function toList(event: SourceEvent | Refusal): readonly SourceEvent[] | Refusal {
+function toList(event: SourceEvent | Refusal): ParsedEvents {
   return 'code' in event ? event : [event]
 }
 

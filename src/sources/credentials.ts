@@ -1,8 +1,111 @@
-// This file holds what basic, bearer and API keys share: a secret that is sent as it is, compared without revealing its
-// length.
-import { SluiceError } from '../errors.ts'
-import type { Refusal } from '../receive/source.ts'
+// `basic`, `bearer` and `apiKey` verify a secret that is sent as it is. It proves who sends, not what. `unverified` has no
+// proof at all.
+import type { ReceivedRequest, Refusal, SignedRequest, Source } from '../receive/source.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
+import { createNamedSource, NAMING_OPTIONS, signNamed, type NamedSourceOptions } from './event-names.ts'
 import { isSameSecret, refusal, parseSecrets } from './signature.ts'
+
+export interface BearerOptions extends NamedSourceOptions {
+  /** The token. */
+  readonly secret: string | readonly string[]
+}
+
+export function bearer(options: BearerOptions): Source {
+  assertKnownOptions(options, ['secret', 'answer', ...NAMING_OPTIONS], 'bearer: ')
+  return createNamedSource('bearer', options, {
+    secrets: parseBearerSecrets('bearer', options.secret),
+    verify: ({ headers }, { secrets }) =>
+      credentialsFault('authorization header of kind Bearer', parseAuthorization(headers, 'bearer'), secrets),
+    sign: (asked) => signNamed(asked, options, { authorization: `Bearer ${asked.secret}` }),
+  })
+}
+
+export interface BasicOptions extends NamedSourceOptions {
+  readonly username: string
+  /** The password. */
+  readonly secret: string | readonly string[]
+}
+
+export function basic(options: BasicOptions): Source {
+  assertKnownOptions(options, ['username', 'secret', 'answer', ...NAMING_OPTIONS], 'basic: ')
+  const { username } = options
+  if (typeof username !== 'string' || username === '' || username.includes(':')) {
+    throw invalidOption('basic: username must be a text without a colon, which would end it in the header.')
+  }
+  const credentialsOf = (secret: string): string => Buffer.from(`${username}:${secret}`).toString('base64')
+  return createNamedSource('basic', options, {
+    secrets: parseSecrets('basic', options.secret),
+    verify: ({ headers }, { secrets }) => {
+      const wanted = secrets.map(credentialsOf)
+      return credentialsFault('authorization header of kind Basic', parseAuthorization(headers, 'basic'), wanted)
+    },
+    sign: (asked) => signNamed(asked, options, { authorization: `Basic ${credentialsOf(asked.secret)}` }),
+  })
+}
+
+export interface ApiKeyOptions extends NamedSourceOptions {
+  /** The key. */
+  readonly secret: string | readonly string[]
+  /** The default is `x-api-key`. */
+  readonly header?: string
+  /** A query parameter instead of a header. URLs end up in logs, so a header is better. */
+  readonly query?: string
+}
+
+export function apiKey(options: ApiKeyOptions): Source {
+  assertKnownOptions(options, ['secret', 'header', 'query', 'answer', ...NAMING_OPTIONS], 'apiKey: ')
+  const { header, query } = options
+  if ((header !== undefined && query !== undefined) || header === '' || query === '') {
+    throw invalidOption('apiKey: set either header or query, and not to an empty text.')
+  }
+  const place = toKeyLocation(header, query)
+  return createNamedSource('apiKey', options, {
+    secrets: (query === undefined ? parseHeaderSecrets : parseSecrets)('apiKey', options.secret),
+    verify: (request, { secrets }) => credentialsFault(place.name, place.read(request), secrets),
+    sign: (asked) => place.write(signNamed(asked, options), asked.secret),
+  })
+}
+
+interface KeyLocation {
+  readonly name: string
+  readonly read: (request: ReceivedRequest) => string | undefined
+  readonly write: (request: SignedRequest, key: string) => SignedRequest
+}
+
+function toKeyLocation(header: string = 'x-api-key', query: string | undefined): KeyLocation {
+  if (query === undefined) {
+    const name = header.toLowerCase()
+    return {
+      name: `${header} header`,
+      read: ({ headers }) => headers[name],
+      write: (request, key) => ({ ...request, headers: { ...request.headers, [name]: key } }),
+    }
+  }
+  return {
+    name: `${query} in the query`,
+    read: ({ url }) => url.searchParams.get(query) ?? undefined,
+    write: (request, key) => {
+      const url = new URL(request.url)
+      url.searchParams.set(query, key)
+      return { ...request, url }
+    },
+  }
+}
+
+export interface UnverifiedOptions extends NamedSourceOptions {
+  readonly verify: 'none'
+}
+
+/** `unverified` accepts requests without proof. It requires an explicit `verify: 'none'` (R3). */
+export function unverified(options: UnverifiedOptions): Source {
+  assertKnownOptions(options, ['verify', 'answer', ...NAMING_OPTIONS], 'unverified: ')
+  const { verify } = options
+  if (verify !== 'none') {
+    throw invalidOption("unverified: verify must be 'none', because anyone who knows the URL can send.")
+  }
+  const sign: Source['sign'] = (asked) => signNamed(asked, options)
+  return createNamedSource('unverified', options, { scheme: 'none', secrets: [], verify, sign })
+}
 
 /** `where` is what the sender should have set; `given` is the value that arrived there. */
 export function credentialsFault(
@@ -36,7 +139,7 @@ export function parseHeaderSecrets(scheme: string, secret: unknown, option = 'se
 
 /** `parseBearerSecrets` rejects secrets with a space, because credentials in an authorization header end at the
     first one. */
-export function parseBearerSecrets(scheme: string, secret: unknown, option = 'secret'): readonly string[] {
+function parseBearerSecrets(scheme: string, secret: unknown, option = 'secret'): readonly string[] {
   return assertSendable(scheme, parseSecrets(scheme, secret, option), /^[!-~]+$/, option)
 }
 
@@ -49,5 +152,5 @@ function assertSendable(
   if (secrets.every((secret) => pattern.test(secret))) return secrets
   const why =
     'must be ASCII without leading or trailing space (a bearer token: without any space), because headers change the rest.'
-  throw new SluiceError('CONFIG_INVALID', `${scheme}: ${option} ${why}`)
+  throw invalidOption(`${scheme}: ${option} ${why}`)
 }

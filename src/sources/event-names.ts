@@ -2,12 +2,20 @@
 // or a function.
 import { hash } from 'node:crypto'
 import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
-import type { ReceivedRequest, Refusal, SourceEvent } from '../receive/source.ts'
+import type {
+  ParsedEvents,
+  ReceivedRequest,
+  Refusal,
+  SignedRequest,
+  SignOptions,
+  Source,
+  SourceEvent,
+  SourceResponse,
+} from '../receive/source.ts'
+import { invalidOption } from '../validate/options.ts'
 import { toFields, parseForm, isForm } from './form-body.ts'
-import { parseTimestamp } from './instant.ts'
 import { isObject, parseJson, toWord, type Json } from './json-body.ts'
-import { refusal } from './signature.ts'
+import { notUnderstood, signJson } from './signature.ts'
 
 /** `NamingInput` is passed to a naming function. `data` is the body as JSON, or the fields of a form; undefined if
     it is neither. */
@@ -39,30 +47,65 @@ type NameFinders = Readonly<Partial<Record<keyof NamingOptions, NameFinder>>>
 const HEADER = 'header:'
 const UNNAMED_TYPE = 'received'
 
+export interface NamedSourceOptions extends NamingOptions {
+  readonly answer?: SourceResponse
+}
+
+/** `createNamedSource` is a source whose user says where the names of its one event are. `proof` verifies and signs. */
+export function createNamedSource(
+  scheme: string,
+  { answer, ...naming }: NamedSourceOptions,
+  proof: Pick<Source, 'secrets' | 'verify' | 'sign'> & Partial<Source>,
+): Source {
+  return {
+    scheme,
+    dedupeFor: '30d',
+    events: createNamedEventParser(scheme, naming),
+    ...proof,
+    ...(answer !== undefined && { answer }),
+  }
+}
+
+/** `signNamed` puts the type of a test request where such a source reads it. */
+export function signNamed(
+  asked: SignOptions,
+  { type: at }: NamingOptions,
+  proof: Readonly<Record<string, string>> = {},
+): SignedRequest {
+  const { id, type = 'test' } = asked
+  const place = typeof at === 'string' ? at : 'type'
+  if (!place.startsWith(HEADER)) return signJson(asked, { id, ...nest(place.split('.'), type) }, () => proof)
+  return signJson(asked, { id }, () => ({ [place.slice(HEADER.length).trim().toLowerCase()]: type, ...proof }))
+}
+
+function nest([first = '', ...rest]: readonly string[], value: string): Readonly<Record<string, unknown>> {
+  return { [first]: rest.length === 0 ? value : nest(rest, value) }
+}
+
 /** `createNamedEventParser` checks the options once. Then each request is one event. */
 export function createNamedEventParser(
   scheme: string,
   options: NamingOptions,
-): (request: ReceivedRequest) => readonly SourceEvent[] | Refusal {
+): (request: ReceivedRequest) => ParsedEvents {
   const find = createFinders(scheme, options)
   return (request) => {
     const readable = readBody(request)
     if ('code' in readable) return readable
     try {
       const names = findNames(find, { headers: request.headers, data: readable.data })
-      return 'code' in names ? names : [toNamedEvent(names, readable.body)]
+      return 'code' in names ? names : [{ ...names, body: readable.body }]
     } catch (error) {
       const what = error instanceof Error ? error.message : String(error)
-      return refusal('BODY_NOT_UNDERSTOOD', `A function that names the event threw: ${what}`, 'Correct the function.')
+      return notUnderstood(`A function that names the event threw: ${what}`, 'Correct the function.')
     }
   }
 }
 
-function findNames(find: NameFinders, unnamed: NamingInput): EventNames | Refusal {
+function findNames(find: NameFinders, unnamed: NamingInput): Omit<SourceEvent, 'body'> | Refusal {
   const type = find.type === undefined ? (atPath(unnamed.data, ['type']) ?? UNNAMED_TYPE) : find.type(unnamed)
   if (type === undefined) {
     const fix = 'Compare the option type of the source with the body and the headers that were sent.'
-    return refusal('BODY_NOT_UNDERSTOOD', 'The request has no type where the source reads it.', fix)
+    return notUnderstood('The request has no type where the source reads it.', fix)
   }
   return {
     type,
@@ -70,26 +113,6 @@ function findNames(find: NameFinders, unnamed: NamingInput): EventNames | Refusa
     subject: find.subject?.(unnamed),
     tenant: find.tenant?.(unnamed),
     time: parseTime(find.time?.(unnamed)),
-  }
-}
-
-/** `EventNames` are the names a source found. Undefined ones are left out of the event. */
-export interface EventNames {
-  readonly type: string
-  readonly dedupeId: string | undefined
-  readonly subject?: string | undefined
-  readonly tenant?: string | undefined
-  readonly time?: Millis | undefined
-}
-
-export function toNamedEvent({ type, dedupeId, subject, tenant, time }: EventNames, body: Uint8Array): SourceEvent {
-  return {
-    type,
-    dedupeId,
-    body,
-    ...(subject !== undefined && { subject }),
-    ...(tenant !== undefined && { tenant }),
-    ...(time !== undefined && { time }),
   }
 }
 
@@ -106,10 +129,8 @@ function createFinder(by: NameSelector | undefined, option: string): NameFinder 
   }
   const path = typeof by === 'string' ? by.split('.') : []
   if (path.length > 0 && !path.includes('') && by !== HEADER) return ({ data }) => atPath(data, path)
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${option} must be a path like 'data.object.id', 'header:x-name' or a function; got ${JSON.stringify(by)}.`,
-  )
+  const rule = "a path like 'data.object.id', 'header:x-name' or a function"
+  throw invalidOption(`${option} must be ${rule}; got ${JSON.stringify(by)}.`)
 }
 
 function atPath(data: Json | undefined, path: readonly string[]): string | undefined {
@@ -138,6 +159,18 @@ export function parseTime(value: string | undefined): Millis | undefined {
   if (value === undefined || !NUMBER.test(value)) return parseTimestamp(value)
   const at = Number(value) < SECONDS_MAX ? Number(value) * 1_000 : Number(value)
   return at <= LATEST ? Math.floor(at) : undefined
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,12})?(?:Z|[+-]\d\d:\d\d)$/
+
+export function parseTimestamp(text: string | undefined): Millis | undefined {
+  const upper = text?.toUpperCase() ?? ''
+  const at = RFC_3339.test(upper) ? Date.parse(upper) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
+}
+
+export function parseUnixSeconds(seconds: string | undefined): Millis | undefined {
+  return seconds !== undefined && /^\d{1,11}$/.test(seconds) ? Number(seconds) * 1_000 : undefined
 }
 
 const NUMBER = /^\d+(?:\.\d+)?$/

@@ -2,7 +2,7 @@
 // forms.
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import type { JsonObject } from './json-body.ts'
-import { refusal } from './signature.ts'
+import { notUnderstood } from './signature.ts'
 
 /** No form of any provider has a hundred fields. */
 const FIELDS_MAX = 10_000
@@ -18,11 +18,7 @@ export function parseForm({ body }: ReceivedRequest): URLSearchParams | Refusal 
   return new URLSearchParams(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
 }
 
-const TOO_MANY: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
-  `The form has more than ${FIELDS_MAX} fields.`,
-  'Check the body that was sent.',
-)
+const TOO_MANY: Refusal = notUnderstood(`The form has more than ${FIELDS_MAX} fields.`, 'Check the body that was sent.')
 
 function hasTooManyFields(body: Uint8Array): boolean {
   let fields = 1

@@ -1,12 +1,11 @@
 // `garmin` receives Garmin's Health API: unsigned, with the items of many people in one body. An item that comes again
 // with more data is a new event.
 import { hash } from 'node:crypto'
-import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
+import type { SignRequest, ParseEvents, Refusal, Source, SourceEvent } from '../receive/source.ts'
 import { createAddressTest } from './address-list.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
-import { parseUnixSeconds } from './instant.ts'
+import { parseUnixSeconds } from './event-names.ts'
 import {
   readElements,
   isArraySlice,
@@ -16,8 +15,7 @@ import {
   parseJsonSlice,
   type JsonSlice,
 } from './json-slices.ts'
-import { refusal } from './signature.ts'
-import { formatSeconds, signJson } from './sign.ts'
+import { formatSeconds, notUnderstood, refusal, signJson } from './signature.ts'
 
 export interface GarminOptions {
   /** The consumer key of the app. Garmin sends it with each request, and sends no other proof. */
@@ -28,7 +26,6 @@ export interface GarminOptions {
   readonly maxBody?: number
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof GarminOptions>(['clientId', 'addresses', 'maxBody'])
 const HEADER = 'garmin-client-id'
 const MEGABYTE = 1024 * 1024
 const TYPE_MAX = 100
@@ -37,7 +34,7 @@ const TYPE_MAX = 100
 const ITEMS_MAX = 100_000
 
 export function garmin(options: GarminOptions): Source {
-  assertKnownOptions(options, KNOWN, 'garmin: ')
+  assertKnownOptions(options, ['clientId', 'addresses', 'maxBody'], 'garmin: ')
   const isAllowed = createAddressTest('garmin', options.addresses)
   return {
     scheme: 'garmin',
@@ -62,13 +59,12 @@ export function garmin(options: GarminOptions): Source {
 
 function parseMaxBody(bytes: number): number {
   if (Number.isSafeInteger(bytes) && bytes > 0 && bytes <= 100 * MEGABYTE) return bytes
-  throw new SluiceError(
-    'CONFIG_INVALID',
+  throw invalidOption(
     `garmin: maxBody must be a whole number of bytes from 1 to ${100 * MEGABYTE}; got ${String(bytes)}.`,
   )
 }
 
-function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = ({ body }) => {
   const json = parseJsonSlice(body)
   if ('code' in json) return json
   const events: SourceEvent[] = []
@@ -86,14 +82,12 @@ function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusa
   return lists === 0 ? UNKNOWN_SHAPE : events
 }
 
-const UNKNOWN_SHAPE: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
+const UNKNOWN_SHAPE: Refusal = notUnderstood(
   'The body must be an object with a list of items under each type.',
   'Make sure that only Garmin calls this URL.',
 )
 
-const TOO_MANY: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
+const TOO_MANY: Refusal = notUnderstood(
   `The body has more than ${ITEMS_MAX} items.`,
   'Make sure that only Garmin calls this URL.',
 )
@@ -101,15 +95,14 @@ const TOO_MANY: Refusal = refusal(
 function toItemEvent(type: string, item: JsonSlice): SourceEvent {
   const members = readMembers(item)
   const [user, summary] = [readWord(members.get('userId')), readWord(members.get('summaryId'))]
-  const time = parseTime(members)
   return {
     type,
     dedupeId: isDeregistration(members)
       ? undefined
       : [type, user ?? '', summary ?? '', hash('sha256', item, 'base64url')].join('/'),
     body: item,
-    ...(user !== undefined && { subject: user }),
-    ...(time !== undefined && { time }),
+    subject: user,
+    time: parseTime(members),
   }
 }
 
@@ -123,7 +116,7 @@ function parseTime(members: ReadonlyMap<string, JsonSlice>): number | undefined 
   return parseUnixSeconds(readWord(started ?? members.get('changeTimeInSeconds')))
 }
 
-function sign(asked: SignOptions): SignedRequest {
+const sign: SignRequest = (asked) => {
   const item = { userId: 'test', summaryId: asked.id, startTimeInSeconds: Number(formatSeconds(asked.now)) }
   return signJson(asked, { [asked.type ?? 'activities']: [item] }, () => ({ [HEADER]: asked.secret }))
 }

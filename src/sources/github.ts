@@ -1,61 +1,49 @@
 // `github` verifies an HMAC of the body, without a timestamp. A redelivery has the same delivery id.
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
+import type { SignRequest, ParseEvents, ReceivedRequest, Source } from '../receive/source.ts'
 import { isObject, parseJson, type Json } from './json-body.ts'
 import { toName } from './event-names.ts'
-import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
-import { computeMac, signJson } from './sign.ts'
+import { createBodySignature, notUnderstood, parseSecrets, signJson } from './signature.ts'
 
 export interface GithubOptions {
   readonly secret: string | readonly string[]
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof GithubOptions>(['secret'])
 const FORM = Buffer.from('payload=')
-const HEADER = 'x-hub-signature-256'
-const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
+const SIGNATURE = createBodySignature('x-hub-signature-256', {
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: 'sha256=',
+})
 /** The largest body that GitHub sends. */
 const MAX_BODY = 25 * 1024 * 1024
 
 export function github(options: GithubOptions): Source {
-  assertKnownOptions(options, KNOWN, 'github: ')
+  assertKnownOptions(options, ['secret'], 'github: ')
   return {
     scheme: 'github',
     secrets: parseSecrets('github', options.secret),
     dedupeFor: '30d',
     maxBody: MAX_BODY,
-    verify: ({ headers, body }, { secrets }) => {
-      const given = headers[HEADER]
-      if (given === undefined) return missingSignature(HEADER)
-      return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
-    },
+    verify: SIGNATURE.verify,
     events: parseEvents,
     sign,
     answer: { status: 202 },
   }
 }
 
-function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | ReturnType<typeof refusal> {
+const parseEvents: ParseEvents = (request) => {
   const { headers } = request
   const event = toName(headers['x-github-event'])
   if (event === undefined) {
-    return refusal(
-      'BODY_NOT_UNDERSTOOD',
-      'There is no x-github-event header.',
-      'Make sure that only GitHub calls this URL.',
-    )
+    return notUnderstood('There is no x-github-event header.', 'Make sure that only GitHub calls this URL.')
   }
   const body = extractPayload(request)
   const json = parseJson(body)
   if ('code' in json) return json
   const action = isObject(json.value) ? toName(json.value['action']) : undefined
-  const named = {
-    type: action === undefined ? event : `${event}.${action}`,
-    dedupeId: headers['x-github-delivery'],
-    body,
-  }
-  const subject = findSubject(json.value)
-  return [subject === undefined ? named : { ...named, subject }]
+  const type = action === undefined ? event : `${event}.${action}`
+  return [{ type, dedupeId: headers['x-github-delivery'], body, subject: findSubject(json.value) }]
 }
 
 /** A hook with content type form has the JSON in one field. The signature covers the body, so its bytes decide, not
@@ -71,12 +59,12 @@ function findSubject(json: Json): string | undefined {
   return isObject(repository) ? toName(repository['full_name']) : undefined
 }
 
-function sign(asked: SignOptions): SignedRequest {
+const sign: SignRequest = (asked) => {
   const [event = 'push', action] = (asked.type ?? 'push').split('.')
   const example = { ...(action !== undefined && { action }), repository: { full_name: 'sluice/test' } }
   return signJson(asked, example, (body) => ({
     'x-github-event': event,
     'x-github-delivery': asked.id,
-    [HEADER]: computeMac(asked.secret, [body], MAC),
+    ...SIGNATURE.sign(asked.secret, body),
   }))
 }

@@ -2,11 +2,19 @@
 // content.
 import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
-import type { Source, SourceResponse } from '../receive/source.ts'
-import { createNamedEventParser, NAMING_OPTIONS, type NameSelector, type NamingOptions } from './event-names.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
+import type { Source } from '../receive/source.ts'
+import {
+  createNamedSource,
+  NAMING_OPTIONS,
+  signNamed,
+  type NamedSourceOptions,
+  type NameSelector,
+} from './event-names.ts'
 import {
   WRONG_SIGNATURE,
+  computeMac,
+  formatSeconds,
   hasValidMac,
   parseSecrets,
   timestampFault,
@@ -14,11 +22,10 @@ import {
   missingSignature,
   type Algorithm,
 } from './signature.ts'
-import { computeMac, formatSeconds, signNamed } from './sign.ts'
 import { createSignedContent, type SignedContent } from './signed-content.ts'
 
 /** With a `timestamp`, `id` defaults to the signature. */
-export interface HmacOptions extends NamingOptions {
+export interface HmacOptions extends NamedSourceOptions {
   readonly secret: string | readonly string[]
   /** The header of the signature. */
   readonly header: string
@@ -33,26 +40,28 @@ export interface HmacOptions extends NamingOptions {
   readonly tolerance?: Duration
   /** A pattern or a function. The default is `'{body}'`, or `'{timestamp}.{body}'` with a timestamp. */
   readonly signed?: SignedContent
-  readonly answer?: SourceResponse
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof HmacOptions>([
-  'secret',
-  'header',
-  'algorithm',
-  'encoding',
-  'prefix',
-  'timestamp',
-  'tolerance',
-  'signed',
-  'answer',
-  ...NAMING_OPTIONS,
-])
 const ALGORITHMS: readonly unknown[] = ['sha1', 'sha256', 'sha384', 'sha512'] satisfies Algorithm[]
 
 export function hmac(options: HmacOptions): Source {
-  assertKnownOptions(options, KNOWN, 'hmac: ')
-  const { algorithm = 'sha256', encoding = 'hex', prefix = '', answer } = options
+  assertKnownOptions(
+    options,
+    [
+      'secret',
+      'header',
+      'algorithm',
+      'encoding',
+      'prefix',
+      'timestamp',
+      'tolerance',
+      'signed',
+      'answer',
+      ...NAMING_OPTIONS,
+    ],
+    'hmac: ',
+  )
+  const { algorithm = 'sha256', encoding = 'hex', prefix = '' } = options
   const header = parseHeaderName(options.header, 'header')
   const timestamp = options.timestamp === undefined ? undefined : parseHeaderName(options.timestamp, 'timestamp')
   if (!ALGORITHMS.includes(algorithm)) throw invalid(`algorithm must be one of ${ALGORITHMS.join(', ')}.`)
@@ -70,8 +79,7 @@ export function hmac(options: HmacOptions): Source {
   // two events with the same content have the same signature.
   const bySignature: NameSelector = ({ headers }) => signatureIn(headers[header])
   const naming = timestamp === undefined || options.id !== undefined ? options : { ...options, id: bySignature }
-  return {
-    scheme: 'hmac',
+  return createNamedSource('hmac', naming, {
     secrets: parseSecrets('hmac', options.secret),
     dedupeFor: timestamp === undefined ? '30d' : '7d',
     ...(timestamp !== undefined && { tolerance }),
@@ -86,7 +94,6 @@ export function hmac(options: HmacOptions): Source {
       if (!hasValidMac([signatureIn(given)], parts, secrets, { algorithm, encoding })) return WRONG_SIGNATURE
       return time === undefined ? undefined : timestampFault(time, now, tolerance)
     },
-    events: createNamedEventParser('hmac', naming),
     sign: (asked) => {
       const request = signNamed(
         asked,
@@ -98,8 +105,7 @@ export function hmac(options: HmacOptions): Source {
       const mac = computeMac(asked.secret, parts, { algorithm, encoding, prefix })
       return { ...request, headers: { ...request.headers, [header]: mac } }
     },
-    ...(answer !== undefined && { answer }),
-  }
+  })
 }
 
 /** `toSeconds` cuts the three last digits of milliseconds, and returns '' for a missing time. */
@@ -113,5 +119,5 @@ function parseHeaderName(name: unknown, option: string): string {
 }
 
 function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `hmac: ${what}`)
+  return invalidOption(`hmac: ${what}`)
 }

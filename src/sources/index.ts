@@ -1,12 +1,18 @@
 // This module exports all sources as `sluice/sources`.
-export { apiKey, type ApiKeyOptions } from './api-key.ts'
-export { basic, type BasicOptions } from './basic.ts'
-export { bearer, type BearerOptions } from './bearer.ts'
+export {
+  apiKey,
+  basic,
+  bearer,
+  unverified,
+  type ApiKeyOptions,
+  type BasicOptions,
+  type BearerOptions,
+  type UnverifiedOptions,
+} from './credentials.ts'
 export { cloudEvents, type CloudEventsOptions } from './cloud-events.ts'
 export { garmin, type GarminOptions } from './garmin.ts'
 export { github, type GithubOptions } from './github.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
-export { unverified, type UnverifiedOptions } from './unverified.ts'
 export type { NameSelector, NamingOptions, NamingInput } from './event-names.ts'
 export type { SignedContent } from './signed-content.ts'
 export { notion, type NotionOptions } from './notion.ts'

@@ -1,7 +1,7 @@
 // This file parses a request body as bounded JSON. It returns a refusal and never throws.
 import { MAX_JSON_DEPTH, isTooDeep } from '../model/event.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
-import { refusal } from './signature.ts'
+import { notUnderstood } from './signature.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export interface JsonObject {
@@ -10,10 +10,14 @@ export interface JsonObject {
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-export const TOO_DEEP: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
+export const TOO_DEEP: Refusal = notUnderstood(
   `The JSON is nested deeper than ${MAX_JSON_DEPTH}.`,
   'Send JSON with less nesting.',
+)
+
+export const NOT_JSON: Refusal = notUnderstood(
+  'The body is not valid JSON.',
+  'Check the content type and the body that were sent.',
 )
 
 export function parseJson(body: Uint8Array): { readonly value: Json } | Refusal {
@@ -22,11 +26,7 @@ export function parseJson(body: Uint8Array): { readonly value: Json } | Refusal 
     const text = decoder.decode(body)
     return { value: JSON.parse(text, NEEDS_REVIVER.test(text) ? reviveSafely : undefined) as Json }
   } catch {
-    return refusal(
-      'BODY_NOT_UNDERSTOOD',
-      'The body is not valid JSON.',
-      'Check the content type and the body that were sent.',
-    )
+    return NOT_JSON
   }
 }
 
@@ -34,7 +34,7 @@ export function parseJsonObject({ body }: ReceivedRequest): { readonly value: Js
   const json = parseJson(body)
   if ('code' in json) return json
   if (isObject(json.value)) return { value: json.value }
-  return refusal('BODY_NOT_UNDERSTOOD', 'The body is not a JSON object.', 'Check the body that was sent.')
+  return notUnderstood('The body is not a JSON object.', 'Check the body that was sent.')
 }
 
 export function isObject(value: Json | undefined): value is JsonObject {

@@ -2,8 +2,7 @@
 // among many.
 import { isTooDeep } from '../model/event.ts'
 import type { Refusal } from '../receive/source.ts'
-import { TOO_DEEP } from './json-body.ts'
-import { refusal } from './signature.ts'
+import { NOT_JSON, TOO_DEEP } from './json-body.ts'
 
 /** `JsonSlice` holds the bytes of one valid JSON value: `parseJsonSlice` has validated it. */
 export type JsonSlice = Uint8Array
@@ -27,11 +26,7 @@ export function parseJsonSlice(body: Uint8Array): { readonly value: JsonSlice } 
   try {
     JSON.parse(decoder.decode(body))
   } catch {
-    return refusal(
-      'BODY_NOT_UNDERSTOOD',
-      'The body is not valid JSON.',
-      'Check the content type and the body that were sent.',
-    )
+    return NOT_JSON
   }
   const isMarked = BYTE_ORDER_MARK.equals(body.subarray(0, BYTE_ORDER_MARK.length))
   const value = isMarked ? body.subarray(BYTE_ORDER_MARK.length) : body

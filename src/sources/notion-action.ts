@@ -1,12 +1,10 @@
 // `notionAction` receives the "Send webhook" action of Notion buttons and automations. Notion does not sign it, so a
 // custom header carries a secret.
-import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent } from '../receive/source.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
+import type { ParseEvents, Source } from '../receive/source.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
 import { isObjectSlice, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
-import { refusal } from './signature.ts'
-import { signJson } from './sign.ts'
+import { notUnderstood, signJson } from './signature.ts'
 
 export interface NotionActionOptions {
   /** The name of the header configured in the action. */
@@ -14,10 +12,8 @@ export interface NotionActionOptions {
   readonly secret: string | readonly string[]
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof NotionActionOptions>(['header', 'secret'])
-
 export function notionAction(options: NotionActionOptions): Source {
-  assertKnownOptions(options, KNOWN, 'notionAction: ')
+  assertKnownOptions(options, ['header', 'secret'], 'notionAction: ')
   const header = parseHeaderName(options.header)
   return {
     scheme: 'notion-action',
@@ -37,14 +33,13 @@ export function notionAction(options: NotionActionOptions): Source {
 
 function parseHeaderName(header: unknown): string {
   if (typeof header === 'string' && /^[\w-]{1,100}$/.test(header)) return header.toLowerCase()
-  throw new SluiceError(
-    'CONFIG_INVALID',
+  throw invalidOption(
     `notionAction: header must be the name of a header such as 'x-secret'; got ${JSON.stringify(header)}.`,
   )
 }
 
 /** Most bodies are an envelope of source and page; some are the page alone. */
-function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = ({ body }) => {
   const json = parseJsonSlice(body)
   if ('code' in json) return json
   const members = readMembers(json.value)
@@ -54,17 +49,19 @@ function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusa
   if (subject === undefined) {
     const fix =
       'Make sure that only the "Send webhook" action of Notion calls this URL; for an integration, use notion().'
-    return refusal('BODY_NOT_UNDERSTOOD', 'The body has no page.', fix)
+    return notUnderstood('The body has no page.', fix)
   }
   const source = readMembers(members.get('source'))
   const attempt = readWord(source.get('attempt'))
-  const named = {
-    type: `${readWord(page.get('object')) ?? 'page'}.updated`,
-    dedupeId: toDedupeId(source),
-    body: attempt === undefined ? json.value : withoutAttempt(members, source),
-    subject,
-  }
-  return [attempt === undefined ? named : { ...named, attributes: { attempt } }]
+  return [
+    {
+      type: `${readWord(page.get('object')) ?? 'page'}.updated`,
+      dedupeId: toDedupeId(source),
+      body: attempt === undefined ? json.value : withoutAttempt(members, source),
+      subject,
+      attributes: attempt === undefined ? undefined : { attempt },
+    },
+  ]
 }
 
 /** One event can trigger several actions, each with its own request. */

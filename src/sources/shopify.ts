@@ -1,23 +1,29 @@
 // `shopify` verifies an HMAC of the body, in base64, with the client secret of the app. The names are in unsigned
 // headers of two families.
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
+import type { SignRequest, ParseEvents, ReceivedRequest, Source } from '../receive/source.ts'
 import { isObject, parseJson } from './json-body.ts'
-import { toNamedEvent, parseTime, toName } from './event-names.ts'
-import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
-import { computeMac, signJson } from './sign.ts'
+import { parseTime, toName } from './event-names.ts'
+import {
+  WRONG_SIGNATURE,
+  computeMac,
+  hasValidMac,
+  missingSignature,
+  notUnderstood,
+  parseSecrets,
+  signJson,
+} from './signature.ts'
 
 export interface ShopifyOptions {
   /** For an hour after a rotation, Shopify signs with both secrets: pass both. */
   readonly secret: string | readonly string[]
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof ShopifyOptions>(['secret'])
 const MAC = { algorithm: 'sha256', encoding: 'base64' } as const
 const SIGNATURE = 'hmac-sha256'
 
 export function shopify(options: ShopifyOptions): Source {
-  assertKnownOptions(options, KNOWN, 'shopify: ')
+  assertKnownOptions(options, ['secret'], 'shopify: ')
   return {
     scheme: 'shopify',
     secrets: parseSecrets('shopify', options.secret),
@@ -40,28 +46,30 @@ function createHeaderReader({ headers }: ReceivedRequest): (name: string) => str
   return (name) => toName(headers[family + name])
 }
 
-function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = (request) => {
   const header = createHeaderReader(request)
   const topic = header('topic')
   if (topic === undefined) {
-    return refusal('BODY_NOT_UNDERSTOOD', 'There is no topic header.', 'Make sure that only Shopify calls this URL.')
+    return notUnderstood('There is no topic header.', 'Make sure that only Shopify calls this URL.')
   }
   const json = parseJson(request.body)
   if ('code' in json) return json
   const about = isObject(json.value) ? json.value : {}
   const subject = toName(about['admin_graphql_api_id']) ?? header('resource-id') ?? toName(about['id'])
   const action = header('action')
-  const names = {
-    type: action === undefined ? topic : `${topic}/${action}`,
-    dedupeId: header('webhook-id'),
-    subject,
-    tenant: header('shop-domain'),
-    time: parseTime(header('triggered-at')),
-  }
-  return [toNamedEvent(names, request.body)]
+  return [
+    {
+      type: action === undefined ? topic : `${topic}/${action}`,
+      dedupeId: header('webhook-id'),
+      subject,
+      tenant: header('shop-domain'),
+      time: parseTime(header('triggered-at')),
+      body: request.body,
+    },
+  ]
 }
 
-function sign(asked: SignOptions): SignedRequest {
+const sign: SignRequest = (asked) => {
   return signJson(asked, { id: 1, admin_graphql_api_id: 'gid://shopify/Order/1' }, (body) => ({
     'x-shopify-topic': asked.type ?? 'orders/create',
     'x-shopify-webhook-id': asked.id,

@@ -1,10 +1,12 @@
-// This file holds what most schemes share: an HMAC compared in constant time, and a timestamp that is neither too old
-// nor in the future.
+// This file holds what most schemes share: an HMAC compared in constant time, a timestamp that is neither too old nor in
+// the future, and test requests (`sluice send`) that carry both.
 import { createHmac, createSecretKey, hash, timingSafeEqual, type BinaryToTextEncoding } from 'node:crypto'
 import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import type { Refusal } from '../receive/source.ts'
+import type { ReceivedRequest, Refusal, SignedRequest, SignOptions, VerifyContext } from '../receive/source.ts'
+import { invalidOption } from '../validate/options.ts'
+
+type Headers = Readonly<Record<string, string>>
 
 export type Algorithm = 'sha1' | 'sha256' | 'sha384' | 'sha512'
 
@@ -25,18 +27,72 @@ export function hasValidMac(
   given: readonly string[],
   parts: readonly (string | Uint8Array)[],
   keys: readonly (string | Uint8Array)[],
-  { algorithm, encoding, prefix = '' }: Mac,
+  mac: Mac,
 ): boolean {
   let found = false
   const compared = given.slice(0, SIGNATURES_MAX)
   for (const key of keys) {
-    // With plain bytes, Node takes eight times as long to create the key.
-    const hmac = createHmac(algorithm, typeof key === 'string' ? key : createSecretKey(key))
-    for (const part of parts) hmac.update(part)
-    const wanted = prefix + hmac.digest(encoding)
+    const wanted = computeMac(key, parts, mac)
     for (const one of compared) if (equalsConstantTime(one, wanted)) found = true
   }
   return found
+}
+
+export function computeMac(
+  key: string | Uint8Array,
+  parts: readonly (string | Uint8Array)[],
+  { algorithm, encoding, prefix = '' }: Mac,
+): string {
+  // With plain bytes, Node takes eight times as long to create the key.
+  const hmac = createHmac(algorithm, typeof key === 'string' ? key : createSecretKey(key))
+  for (const part of parts) hmac.update(part)
+  return prefix + hmac.digest(encoding)
+}
+
+interface BodySignature {
+  readonly verify: (request: ReceivedRequest, context: Pick<VerifyContext, 'secrets'>) => Refusal | undefined
+  readonly sign: (secret: string, body: Uint8Array) => Headers
+}
+
+/** `createBodySignature` is for senders that sign the body alone, and put the MAC into one header. */
+export function createBodySignature(header: string, mac: Mac): BodySignature {
+  return {
+    verify: ({ headers, body }, { secrets }) => {
+      const given = headers[header]
+      if (given === undefined) return missingSignature(header)
+      return hasValidMac([given], [body], secrets, mac) ? undefined : WRONG_SIGNATURE
+    },
+    sign: (secret, body) => ({ [header]: computeMac(secret, [body], mac) }),
+  }
+}
+
+const TIMED_MAC: Mac = { algorithm: 'sha256', encoding: 'hex' }
+
+/** `TimedSignature` is a header `t=<seconds>,v1=<hex>`, as Stripe and Strava send it. */
+interface TimedSignature {
+  readonly time: string
+  readonly signatures: readonly string[]
+}
+
+export function parseTimedSignature(header: string): TimedSignature {
+  const entries = header.split(',').map((entry) => entry.trim())
+  const valuesOf = (name: string): readonly string[] =>
+    entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1))
+  return { time: valuesOf('t')[0] ?? '', signatures: valuesOf('v1') }
+}
+
+export function timedSignatureFault(
+  { time, signatures }: TimedSignature,
+  body: Uint8Array,
+  { now, secrets }: VerifyContext,
+  tolerance: Millis,
+): Refusal | undefined {
+  if (!hasValidMac(signatures, [`${time}.`, body], secrets, TIMED_MAC)) return WRONG_SIGNATURE
+  return timestampFault(time, now, tolerance)
+}
+
+export function formatTimedSignature(secret: string, seconds: string, body: Uint8Array): string {
+  return `t=${seconds},v1=${computeMac(secret, [`${seconds}.`, body], TIMED_MAC)}`
 }
 
 /** `equalsConstantTime` compares in constant time, except for the length, which is public. */
@@ -60,7 +116,7 @@ export const TOLERANCE: Millis = 300_000
 export function parseTolerance(scheme: string, tolerance: Duration = TOLERANCE): Millis {
   const most = parseDuration(tolerance, `${scheme}: tolerance`)
   if (most > 0 && most <= MAX_TOLERANCE) return most
-  throw new SluiceError('CONFIG_INVALID', `${scheme}: tolerance must be above 0 and at most 1 day.`)
+  throw invalidOption(`${scheme}: tolerance must be above 0 and at most 1 day.`)
 }
 
 const MAX_TOLERANCE: Millis = 86_400_000
@@ -85,6 +141,11 @@ export function refusal(code: Refusal['code'], what: string, fix: string): Refus
   return { code, what, fix }
 }
 
+/** `notUnderstood` refuses a request that is genuine, but not what the source reads. */
+export function notUnderstood(what: string, fix: string): Refusal {
+  return refusal('BODY_NOT_UNDERSTOOD', what, fix)
+}
+
 export function missingSignature(header: string): Refusal {
   return refusal('SIGNATURE_MISSING', `There is no ${header} header.`, 'Check that a secret is set at the sender.')
 }
@@ -100,8 +161,20 @@ export function parseSecrets(scheme: string, secret: unknown, option = 'secret')
   const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret]
   const isGood = list.length > 0 && list.every((one) => typeof one === 'string' && one.trim() !== '')
   if (isGood) return list as readonly string[]
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `${scheme}: ${option} must not be empty. Pass the one that the sender has, or a list during a rotation.`,
-  )
+  const hint = 'Pass the one that the sender has, or a list during a rotation.'
+  throw invalidOption(`${scheme}: ${option} must not be empty. ${hint}`)
+}
+
+/** `signJson` posts the given body, or the example as JSON, with the headers that `sign` returns for it. */
+export function signJson(
+  { url, data, headers }: SignOptions,
+  example: object,
+  sign: (body: Uint8Array) => Headers,
+): SignedRequest {
+  const body = data ?? Buffer.from(JSON.stringify(example))
+  return { url, body, headers: { 'content-type': 'application/json', ...headers, ...sign(body) } }
+}
+
+export function formatSeconds(now: Millis): string {
+  return String(Math.floor(now / 1_000))
 }

@@ -1,6 +1,7 @@
 // This file defines what a generic HMAC covers: a pattern such as '{timestamp}.{body}', or a function where a pattern
 // is not enough.
 import { SluiceError } from '../errors.ts'
+import { invalidOption } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import { refusal } from './signature.ts'
 
@@ -69,5 +70,5 @@ function parsePart(part: string, timestamp: string | undefined): ContentPart {
 }
 
 function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `hmac: signed ${what}`)
+  return invalidOption(`hmac: signed ${what}`)
 }

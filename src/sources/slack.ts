@@ -3,27 +3,30 @@
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type {
+  SignRequest,
+  ParseEvents,
+  ParsedEvents,
   HandshakeResult,
   ReceivedRequest,
   Refusal,
   Source,
-  SourceEvent,
-  SignedRequest,
-  SignOptions,
 } from '../receive/source.ts'
 import { toFields, parseForm } from './form-body.ts'
+import { refuseHandshake } from './handshake.ts'
 import { isObject, parseJson, parseJsonObject, type Json, type JsonObject } from './json-body.ts'
-import { toNamedEvent, parseTime, toName } from './event-names.ts'
+import { parseTime, toName } from './event-names.ts'
 import {
   WRONG_SIGNATURE,
+  computeMac,
+  formatSeconds,
   hasValidMac,
-  refusal,
-  parseSecrets,
-  timestampFault,
-  parseTolerance,
   missingSignature,
+  notUnderstood,
+  parseSecrets,
+  parseTolerance,
+  signJson,
+  timestampFault,
 } from './signature.ts'
-import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface SlackOptions {
   /** The signing secret of the app. */
@@ -31,14 +34,13 @@ export interface SlackOptions {
   readonly tolerance?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof SlackOptions>(['secret', 'tolerance'])
 const SIGNATURE = 'x-slack-signature'
 const TIMESTAMP = 'x-slack-request-timestamp'
 const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'v0=' } as const
 const SLASH_COMMAND = 'slash_command'
 
 export function slack(options: SlackOptions): Source {
-  assertKnownOptions(options, KNOWN, 'slack: ')
+  assertKnownOptions(options, ['secret', 'tolerance'], 'slack: ')
   const tolerance = parseTolerance('slack', options.tolerance)
   return {
     scheme: 'slack',
@@ -78,11 +80,10 @@ function handleHandshake(request: ReceivedRequest): HandshakeResult | undefined 
     const headers = { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' }
     return { kind: 'answer', answer: { status: 200, headers, body: JSON.stringify({ challenge }) } }
   }
-  const fix = 'Make sure that only Slack calls this URL.'
-  return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', 'The challenge must be a text.', fix) }
+  return refuseHandshake('The challenge must be a text.', 'Make sure that only Slack calls this URL.')
 }
 
-function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = (request) => {
   if (!isFormBody(request)) {
     const json = parseJsonObject(request)
     return 'code' in json ? json : fromEventsApi(json.value, request)
@@ -96,7 +97,7 @@ function parseEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal
   return 'code' in json ? json : fromInteraction(isObject(json.value) ? json.value : {}, body, request)
 }
 
-function fromEventsApi(json: JsonObject, request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+function fromEventsApi(json: JsonObject, request: ReceivedRequest): ParsedEvents {
   const event = toObject(json['event'])
   const type = toName(event['type']) ?? toName(json['type'])
   if (type === undefined) return NO_TYPE
@@ -108,10 +109,10 @@ function fromEventsApi(json: JsonObject, request: ReceivedRequest): readonly Sou
     tenant: toName(json['team_id']) ?? toName(json['enterprise_id']),
     time: parseTime(toName(json['event_time'])),
   }
-  return [toNamedEvent(names, request.body)]
+  return [{ ...names, body: request.body }]
 }
 
-function fromCommand(fields: JsonObject, request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+function fromCommand(fields: JsonObject, request: ReceivedRequest): ParsedEvents {
   if (toName(fields['command']) === undefined) return NO_TYPE
   const names = {
     type: SLASH_COMMAND,
@@ -119,15 +120,11 @@ function fromCommand(fields: JsonObject, request: ReceivedRequest): readonly Sou
     subject: toName(fields['channel_id']),
     tenant: toName(fields['team_id']) ?? toName(fields['enterprise_id']),
   }
-  return [toNamedEvent(names, Buffer.from(JSON.stringify(fields)))]
+  return [{ ...names, body: Buffer.from(JSON.stringify(fields)) }]
 }
 
 /** The request comes from buttons, menus, shortcuts and views: the JSON is in one field of a form. */
-function fromInteraction(
-  json: JsonObject,
-  body: Uint8Array,
-  request: ReceivedRequest,
-): readonly SourceEvent[] | Refusal {
+function fromInteraction(json: JsonObject, body: Uint8Array, request: ReceivedRequest): ParsedEvents {
   const type = toName(json['type'])
   if (type === undefined) return NO_TYPE
   const names = {
@@ -137,7 +134,7 @@ function fromInteraction(
     tenant: readId(json['team']) ?? readId(json['enterprise']),
     time: parseTime(toName(json['action_ts'])),
   }
-  return [toNamedEvent(names, body)]
+  return [{ ...names, body }]
 }
 
 /** A few kinds have no id. The time is signed, so a signature repeats only if the request does. */
@@ -154,13 +151,12 @@ function readId(value: Json | undefined): string | undefined {
   return isObject(value) ? toName(value['id']) : toName(value)
 }
 
-const NO_TYPE: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
+const NO_TYPE: Refusal = notUnderstood(
   'The request is not an event, command or interaction.',
   'Make sure that only Slack calls this URL.',
 )
 
-function sign(asked: SignOptions): SignedRequest {
+const sign: SignRequest = (asked) => {
   const { id, type = 'message', secret } = asked
   const seconds = formatSeconds(asked.now)
   const example = {

@@ -9,19 +9,21 @@ import {
 } from 'node:crypto'
 import { SluiceError } from '../errors.ts'
 import type { Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Source, VerifyContext, SignedRequest, SignOptions } from '../receive/source.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
+import type { SignRequest, ReceivedRequest, Source, VerifyContext } from '../receive/source.ts'
 import { createNamedEventParser, type NamingOptions } from './event-names.ts'
 import {
   WRONG_SIGNATURE,
+  computeMac,
+  formatSeconds,
   hasValidMac,
-  refusal,
-  parseSecrets,
-  timestampFault,
-  parseTolerance,
   missingSignature,
+  parseSecrets,
+  parseTolerance,
+  refusal,
+  signJson,
+  timestampFault,
 } from './signature.ts'
-import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface StandardWebhooksOptions extends Omit<NamingOptions, 'id'> {
   /** `whsec_…`, or `whpk_…`, the public key of a sender that signs with ed25519. */
@@ -29,14 +31,6 @@ export interface StandardWebhooksOptions extends Omit<NamingOptions, 'id'> {
   readonly tolerance?: Duration
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof StandardWebhooksOptions>([
-  'secret',
-  'tolerance',
-  'type',
-  'subject',
-  'tenant',
-  'time',
-])
 const SCHEME = 'standardWebhooks'
 /** The bound for each key. A check reads the whole body; a sender that rotates its key sends two signatures. */
 const PUBLIC_SIGNATURES_MAX = 3
@@ -48,7 +42,7 @@ const PUBLIC_SIGNATURE = /^v1a,[A-Za-z0-9+/]{85}[AQgw]==$/
 const BASE64 = /^(?:[a-z0-9+/]{4})*(?:[a-z0-9+/]{2}==|[a-z0-9+/]{3}=)?$/i
 
 export function standardWebhooks(options: StandardWebhooksOptions): Source {
-  assertKnownOptions(options, KNOWN, `${SCHEME}: `)
+  assertKnownOptions(options, ['secret', 'tolerance', 'type', 'subject', 'tenant', 'time'], `${SCHEME}: `)
   const secrets = parseSecrets(SCHEME, options.secret)
   for (const secret of secrets) if (parseKey(secret) === undefined) throw invalidKey(secret)
   const tolerance = parseTolerance(SCHEME, options.tolerance)
@@ -129,11 +123,11 @@ function invalidKey(secret: string): SluiceError {
   const why = secret.startsWith('whsk_')
     ? 'a secret begins with whsk_, which is the private key of the sender. Pass its public key, whpk_….'
     : 'a secret must be base64 after whsec_ or whpk_. Copy it completely, as the sender shows it.'
-  return new SluiceError('CONFIG_INVALID', `${SCHEME}: ${why}`)
+  return invalidOption(`${SCHEME}: ${why}`)
 }
 
 /** `sign` uses HMAC, or the private key of the sender if that is given. */
-function sign(asked: SignOptions): SignedRequest | string {
+const sign: SignRequest = (asked) => {
   const [id, seconds] = [`msg_${asked.id}`, formatSeconds(asked.now)]
   const [, kind, text = ''] = SECRET.exec(asked.secret.trim()) ?? []
   if (kind === 'whpk_')

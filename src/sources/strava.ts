@@ -1,31 +1,31 @@
 // `strava` receives notices of changes, which the app then fetches. Sources disagree on whether Strava signs them, so
 // the subscription id is always checked.
 import { hash } from 'node:crypto'
-import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type {
+  ParseEvents,
   ReceivedRequest,
   Refusal,
   Source,
-  SourceEvent,
   VerifyContext,
   SignedRequest,
   SignOptions,
 } from '../receive/source.ts'
 import { credentialsFault } from './credentials.ts'
-import { createHubHandshake } from './hub-handshake.ts'
-import { parseUnixSeconds } from './instant.ts'
+import { parseUnixSeconds } from './event-names.ts'
+import { createHubHandshake } from './handshake.ts'
 import { readMembers, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
 import {
-  WRONG_SIGNATURE,
-  hasValidMac,
-  refusal,
-  parseSecrets,
-  timestampFault,
   TOLERANCE,
+  formatSeconds,
+  formatTimedSignature,
   missingSignature,
+  notUnderstood,
+  parseSecrets,
+  parseTimedSignature,
+  signJson,
+  timedSignatureFault,
 } from './signature.ts'
-import { computeMac, formatSeconds, signJson } from './sign.ts'
 
 export interface StravaOptions {
   /** The token that was passed to Strava when the subscription was created. */
@@ -36,12 +36,10 @@ export interface StravaOptions {
   readonly secret?: string | readonly string[]
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof StravaOptions>(['verifyToken', 'subscriptionId', 'secret'])
 const HEADER = 'x-strava-signature'
-const MAC = { algorithm: 'sha256', encoding: 'hex' } as const
 
 export function strava(options: StravaOptions): Source {
-  assertKnownOptions(options, KNOWN, 'strava: ')
+  assertKnownOptions(options, ['verifyToken', 'subscriptionId', 'secret'], 'strava: ')
   const verifyTokens = parseSecrets('strava', options.verifyToken, 'verifyToken')
   const subscription = parseSubscriptionId(options.subscriptionId)
   // An unset environment variable must not turn the signature check off.
@@ -68,22 +66,13 @@ export function strava(options: StravaOptions): Source {
 function parseSubscriptionId(id: unknown): string {
   const text = typeof id === 'number' && Number.isSafeInteger(id) ? String(id) : id
   if (typeof text === 'string' && /^\d{1,20}$/.test(text)) return text
-  throw new SluiceError(
-    'CONFIG_INVALID',
-    `strava: subscriptionId must be the number that Strava returned; got ${JSON.stringify(id)}.`,
-  )
+  throw invalidOption(`strava: subscriptionId must be the number that Strava returned; got ${JSON.stringify(id)}.`)
 }
 
-/** The header is `t=<seconds>,v1=<hex>`; the signature covers `<seconds>.<body>`. */
-function signatureFault({ headers, body }: ReceivedRequest, { now, secrets }: VerifyContext): Refusal | undefined {
+function signatureFault({ headers, body }: ReceivedRequest, context: VerifyContext): Refusal | undefined {
   const given = headers[HEADER]
   if (given === undefined) return missingSignature(HEADER)
-  const parts = given.split(',').map((part) => part.trim())
-  const valuesOf = (name: string): readonly string[] =>
-    parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1))
-  const [seconds = ''] = valuesOf('t')
-  if (!hasValidMac(valuesOf('v1'), [`${seconds}.`, body], secrets, MAC)) return WRONG_SIGNATURE
-  return timestampFault(seconds, now, TOLERANCE)
+  return timedSignatureFault(parseTimedSignature(given), body, context, TOLERANCE)
 }
 
 function subscriptionFault({ body }: ReceivedRequest, subscription: string): Refusal | undefined {
@@ -95,7 +84,7 @@ function subscriptionFault({ body }: ReceivedRequest, subscription: string): Ref
 }
 
 /** Ids are read from the text: they may have more digits than a double can hold. */
-function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = ({ body }) => {
   const json = parseJsonSlice(body)
   if ('code' in json) return json
   const members = readMembers(json.value)
@@ -103,17 +92,16 @@ function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusa
   const [object, id, aspect, at] = [word('object_type'), word('object_id'), word('aspect_type'), word('event_time')]
   if (object === undefined || id === undefined || aspect === undefined) {
     const what = 'The event has no object_type, object_id or aspect_type.'
-    return refusal('BODY_NOT_UNDERSTOOD', what, 'Make sure that only Strava calls this URL.')
+    return notUnderstood(what, 'Make sure that only Strava calls this URL.')
   }
-  const [subject, time] = [word('owner_id'), parseUnixSeconds(at)]
   return [
     {
       type: isDeauthorization(object, aspect, members.get('updates')) ? 'athlete.deauthorized' : `${object}.${aspect}`,
       dedupeId:
         at === undefined ? undefined : [object, id, aspect, at, ...hashUpdates(members.get('updates'))].join('/'),
       body: json.value,
-      ...(subject !== undefined && { subject }),
-      ...(time !== undefined && { time }),
+      subject: word('owner_id'),
+      time: parseUnixSeconds(at),
     },
   ]
 }
@@ -144,6 +132,6 @@ function sign(asked: SignOptions, subscription: string, isSigned: boolean): Sign
     updates: {},
   }
   return signJson(asked, example, (body): Readonly<Record<string, string>> =>
-    isSigned ? { [HEADER]: `t=${seconds},v1=${computeMac(asked.secret, [`${seconds}.`, body], MAC)}` } : {},
+    isSigned ? { [HEADER]: formatTimedSignature(asked.secret, seconds, body) } : {},
   )
 }

@@ -1,17 +1,17 @@
 // This file parses Twilio's messages and calls, which are fields whose event type must be derived, and event streams,
 // which are CloudEvents.
-import type { ReceivedRequest, Refusal, SourceEvent } from '../receive/source.ts'
+import type { ParsedEvents, ReceivedRequest, Refusal, SourceEvent } from '../receive/source.ts'
 import { toFields, parseForm } from './form-body.ts'
 import { isObject, parseJson, type Json, type JsonObject } from './json-body.ts'
 import { readElements, parseJsonSlice } from './json-slices.ts'
-import { toNamedEvent, parseTime, toName } from './event-names.ts'
-import { refusal } from './signature.ts'
+import { parseTime, toName } from './event-names.ts'
+import { notUnderstood } from './signature.ts'
 
 const TOKEN = 'i-twilio-idempotency-token'
 const UNNAMED_TYPE = 'received'
 
 /** `parseTwilioEvents` detects JSON by the first byte, because the content type is not signed. */
-export function parseTwilioEvents(request: ReceivedRequest): readonly SourceEvent[] | Refusal {
+export function parseTwilioEvents(request: ReceivedRequest): ParsedEvents {
   const [first] = request.body
   if (request.method !== 'GET' && first === 0x5b) return fromStream(request)
   if (request.method !== 'GET' && first === 0x7b) {
@@ -31,16 +31,14 @@ function fromFields(fields: JsonObject, body: Uint8Array, { headers }: ReceivedR
   // A message is in each state once, and that is signed. The token is not signed, but everything else has only the
   // token.
   const isMessage = message !== undefined && status !== undefined && field('EventType') === undefined
-  return toNamedEvent(
-    {
-      type: findType(field),
-      dedupeId: isMessage ? `${message}/${status}` : toName(headers[TOKEN]),
-      subject: message ?? field('CallSid') ?? field('ConversationSid'),
-      tenant: field('AccountSid'),
-      time: parseTime(field('DateCreated')),
-    },
+  return {
+    type: findType(field),
+    dedupeId: isMessage ? `${message}/${status}` : toName(headers[TOKEN]),
     body,
-  )
+    subject: message ?? field('CallSid') ?? field('ConversationSid'),
+    tenant: field('AccountSid'),
+    time: parseTime(field('DateCreated')),
+  }
 }
 
 /** `findType` uses the event's own name, or else its state. */
@@ -55,7 +53,7 @@ function findType(field: (name: string) => string | undefined): string {
 }
 
 /** A stream request holds several CloudEvents. */
-function fromStream({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+function fromStream({ body }: ReceivedRequest): ParsedEvents {
   const written = parseJsonSlice(body)
   if ('code' in written) return written
   const events = readElements(written.value).map(fromCloudEvent)
@@ -69,15 +67,17 @@ function fromCloudEvent(written: Uint8Array): SourceEvent | undefined {
   const [type, dedupeId] = [toName(event['type']), toName(event['id'])]
   if (type === undefined || dedupeId === undefined) return undefined
   const data = isObject(event['data']) ? event['data'] : {}
-  const tenant = toName(data['accountSid'])
-  return toNamedEvent(
-    { type, dedupeId, subject: toName(event['subject']), tenant, time: parseTime(toName(event['time'])) },
-    written,
-  )
+  return {
+    type,
+    dedupeId,
+    body: written,
+    subject: toName(event['subject']),
+    tenant: toName(data['accountSid']),
+    time: parseTime(toName(event['time'])),
+  }
 }
 
-const NO_EVENTS: Refusal = refusal(
-  'BODY_NOT_UNDERSTOOD',
+const NO_EVENTS: Refusal = notUnderstood(
   'The list must contain only CloudEvents.',
   'Make sure that only Twilio calls this URL.',
 )

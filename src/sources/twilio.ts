@@ -1,21 +1,20 @@
 // `twilio` verifies SHA-1 signatures over the called URL and the form fields. For other bodies, the URL contains the
 // hash of the body.
 import { hash } from 'node:crypto'
-import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { parse, stringify } from 'node:querystring'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal, Source, SignedRequest, SignOptions } from '../receive/source.ts'
 import { parseForm, isForm, valuesByName } from './form-body.ts'
 import {
   WRONG_SIGNATURE,
+  computeMac,
   equalsConstantTime,
   hasValidMac,
   refusal,
   parseSecrets,
   missingSignature,
 } from './signature.ts'
-import { computeMac } from './sign.ts'
 import { parseTwilioEvents } from './twilio-events.ts'
-import { listSignedUrls } from './twilio-url.ts'
 
 export interface TwilioOptions {
   /** The auth token of the account. */
@@ -26,13 +25,12 @@ export interface TwilioOptions {
   readonly twiml?: string
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof TwilioOptions>(['secret', 'url', 'twiml'])
 const HEADER = 'x-twilio-signature'
 const MAC = { algorithm: 'sha1', encoding: 'base64' } as const
 const BODY_HASH = 'bodySHA256'
 
 export function twilio(options: TwilioOptions): Source {
-  assertKnownOptions(options, KNOWN, 'twilio: ')
+  assertKnownOptions(options, ['secret', 'url', 'twiml'], 'twilio: ')
   const url = options.url === undefined ? undefined : assertPublicUrl(options.url)
   return {
     scheme: 'twilio',
@@ -57,6 +55,43 @@ export function twilio(options: TwilioOptions): Source {
       body: options.twiml ?? '<Response></Response>',
     },
   }
+}
+
+/** `listSignedUrls` lists the URLs that Twilio may have signed: the called one, with variants of port and escaping. It
+    tries every variant that Twilio's own package tries. `fixed` is the configured public URL; the query is always that
+    of the request. */
+function listSignedUrls(
+  { url, calledUrl: called }: Pick<ReceivedRequest, 'url' | 'calledUrl'>,
+  fixed?: string,
+): readonly string[] {
+  const written = called ?? url.href
+  const asCalled = fixed === undefined ? written : fixed + findQuery(written)
+  const spelledAnew = URL.parse(asCalled)?.href ?? asCalled
+  const spellings = [asCalled, spelledAnew, rewriteQuery(spelledAnew)]
+  return [...new Set(spellings.flatMap((one) => [withoutPort(one), withPort(one)]))]
+}
+
+function findQuery(url: string): string {
+  const start = url.indexOf('?')
+  return start === -1 ? '' : url.slice(start)
+}
+
+const AUTHORITY = /^(https?:\/\/(?:[^/?#]*@)?(?:\[[^\]]*\]|[^/?#:]*))(:\d+)?/i
+
+function withoutPort(url: string): string {
+  return url.replace(AUTHORITY, '$1')
+}
+
+function withPort(url: string): string {
+  return url.replace(AUTHORITY, (all: string, host: string, port: string | undefined) =>
+    port === undefined ? `${host}${/^https/i.test(host) ? ':443' : ':80'}` : all,
+  )
+}
+
+/** `rewriteQuery` encodes a query as Node did before it had `URL`: some of Twilio's senders sign that form. */
+function rewriteQuery(url: string): string {
+  const query = findQuery(url)
+  return query.length > 1 ? `${url.slice(0, -query.length)}?${stringify(parse(query.slice(1)))}` : url
 }
 
 /** `signedFields` returns the content signed after the URL. Every byte of the body must be in it, or in the hash in
@@ -92,8 +127,7 @@ function joinFields(form: URLSearchParams): string {
 function assertPublicUrl(url: unknown): string {
   const isGood = typeof url === 'string' && /^https?:\/\/[^?#\s]+$/i.test(url) && URL.canParse(url)
   if (isGood) return url
-  throw new SluiceError(
-    'CONFIG_INVALID',
+  throw invalidOption(
     `twilio: url must be the URL set at Twilio, from https:// on, without ? and #; got ${JSON.stringify(url)}.`,
   )
 }

@@ -2,12 +2,11 @@
 // event.
 import { hash } from 'node:crypto'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { ReceivedRequest, Refusal, Source, SourceEvent, SignedRequest, SignOptions } from '../receive/source.ts'
-import { createHubHandshake } from './hub-handshake.ts'
-import { parseUnixSeconds } from './instant.ts'
+import type { SignRequest, ParseEvents, Source, SourceEvent } from '../receive/source.ts'
+import { parseUnixSeconds } from './event-names.ts'
+import { createHubHandshake } from './handshake.ts'
 import { readElements, readMembers, buildObject, readWord, parseJsonSlice, type JsonSlice } from './json-slices.ts'
-import { WRONG_SIGNATURE, hasValidMac, refusal, parseSecrets, missingSignature } from './signature.ts'
-import { computeMac, formatSeconds, signJson } from './sign.ts'
+import { createBodySignature, formatSeconds, notUnderstood, parseSecrets, signJson } from './signature.ts'
 
 export interface WhatsappOptions {
   /** The app secret of the Meta app. */
@@ -16,16 +15,18 @@ export interface WhatsappOptions {
   readonly verifyToken: string | readonly string[]
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof WhatsappOptions>(['secret', 'verifyToken'])
-const HEADER = 'x-hub-signature-256'
-const MAC = { algorithm: 'sha256', encoding: 'hex', prefix: 'sha256=' } as const
+const SIGNATURE = createBodySignature('x-hub-signature-256', {
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: 'sha256=',
+})
 /** The largest body that Meta sends. */
 const MAX_BODY = 3 * 1024 * 1024
 /** A browser must not render the echoed challenge, which a stranger may have sent, as a page. */
 const PLAIN = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
 
 export function whatsapp(options: WhatsappOptions): Source {
-  assertKnownOptions(options, KNOWN, 'whatsapp: ')
+  assertKnownOptions(options, ['secret', 'verifyToken'], 'whatsapp: ')
   const verifyTokens = parseSecrets('whatsapp', options.verifyToken, 'verifyToken')
   return {
     scheme: 'whatsapp',
@@ -33,11 +34,7 @@ export function whatsapp(options: WhatsappOptions): Source {
     dedupeFor: '30d',
     maxBody: MAX_BODY,
     handshake: createHubHandshake(verifyTokens, (challenge) => ({ status: 200, headers: PLAIN, body: challenge })),
-    verify: ({ headers, body }, { secrets }) => {
-      const given = headers[HEADER]
-      if (given === undefined) return missingSignature(HEADER)
-      return hasValidMac([given], [body], secrets, MAC) ? undefined : WRONG_SIGNATURE
-    },
+    verify: SIGNATURE.verify,
     events: parseEvents,
     sign,
     answer: { status: 200 },
@@ -54,13 +51,13 @@ interface Change {
   readonly time: string | undefined
 }
 
-function parseEvents({ body }: ReceivedRequest): readonly SourceEvent[] | Refusal {
+const parseEvents: ParseEvents = ({ body }) => {
   const json = parseJsonSlice(body)
   if ('code' in json) return json
   const top = readMembers(json.value)
   if (readWord(top.get('object')) !== 'whatsapp_business_account') {
     const fix = 'Subscribe this address to WhatsApp only, in the settings of the Meta app.'
-    return refusal('BODY_NOT_UNDERSTOOD', 'The object must be whatsapp_business_account.', fix)
+    return notUnderstood('The object must be whatsapp_business_account.', fix)
   }
   return readElements(top.get('entry')).flatMap((entry) => {
     const members = readMembers(entry)
@@ -88,18 +85,17 @@ function parseUpdates(change: Change): readonly SourceEvent[] {
       ['error', error],
     ]),
   }))
-  const updates = [...messages, ...statuses, ...errors]
+  const updates: readonly SourceEvent[] = [...messages, ...statuses, ...errors]
   // Other changes (templates, calls, groups, future kinds) become one event with the unchanged value, so that nothing
   // is lost.
-  const all = updates.length > 0 ? updates : [{ type: change.field, dedupeId: hashedId(change), body: change.value }]
-  const tenant = readWord(readMembers(metadata).get('phone_number_id'))
-  const time = parseUnixSeconds(change.time)
+  const all: readonly SourceEvent[] =
+    updates.length > 0 ? updates : [{ type: change.field, dedupeId: hashedId(change), body: change.value }]
   const shared = {
-    ...(tenant !== undefined && { tenant }),
-    ...(time !== undefined && { time }),
-    ...(change.account !== undefined && { attributes: { account: change.account } }),
+    tenant: readWord(readMembers(metadata).get('phone_number_id')),
+    attributes: change.account === undefined ? undefined : { account: change.account },
   }
-  return all.map((update) => ({ ...shared, ...update }))
+  const time = parseUnixSeconds(change.time)
+  return all.map((update) => ({ ...update, ...shared, time: update.time ?? time }))
 }
 
 function toMessageEvent(message: JsonSlice, metadata: JsonSlice | undefined, contacts: Contacts): SourceEvent {
@@ -115,7 +111,8 @@ function toMessageEvent(message: JsonSlice, metadata: JsonSlice | undefined, con
       ['contact', contact],
       ['message', message],
     ]),
-    ...toSubjectAndTime(members, findPerson(contact, userId, from)),
+    subject: findPerson(contact, userId, from),
+    time: parseUnixSeconds(readWord(members.get('timestamp'))),
   }
 }
 
@@ -140,7 +137,8 @@ function toStatusEvent(status: JsonSlice, metadata: JsonSlice | undefined, conta
       ['contact', contact],
       ['status', status],
     ]),
-    ...toSubjectAndTime(members, findPerson(contact, userId, recipient)),
+    subject: findPerson(contact, userId, recipient),
+    time: parseUnixSeconds(readWord(members.get('timestamp'))),
   }
 }
 
@@ -182,11 +180,6 @@ function findPerson(
   return readWord(members.get('user_id')) ?? userId ?? readWord(members.get('wa_id')) ?? phone
 }
 
-function toSubjectAndTime(members: Members, subject: string | undefined): Pick<SourceEvent, 'subject' | 'time'> {
-  const time = parseUnixSeconds(readWord(members.get('timestamp')))
-  return { ...(subject !== undefined && { subject }), ...(time !== undefined && { time }) }
-}
-
 function readFirstWord(members: Members, ...names: readonly string[]): string | undefined {
   return names.map((name) => readWord(members.get(name))).find((word) => word !== undefined)
 }
@@ -196,7 +189,7 @@ function hashedId({ account = '', field, value, time }: Change, part: JsonSlice 
   return time === undefined ? undefined : [account, field, time, hash('sha256', part, 'base64url')].join('/')
 }
 
-function sign(asked: SignOptions): SignedRequest {
+const sign: SignRequest = (asked) => {
   const { id, type = 'text', now } = asked
   const value = {
     messaging_product: 'whatsapp',
@@ -205,7 +198,5 @@ function sign(asked: SignOptions): SignedRequest {
     messages: [{ from: '15550100', id: `wamid.${id}`, timestamp: formatSeconds(now), type, text: { body: 'A test.' } }],
   }
   const entry = [{ id: '1', changes: [{ field: 'messages', value }] }]
-  return signJson(asked, { object: 'whatsapp_business_account', entry }, (body) => ({
-    [HEADER]: computeMac(asked.secret, [body], MAC),
-  }))
+  return signJson(asked, { object: 'whatsapp_business_account', entry }, (body) => SIGNATURE.sign(asked.secret, body))
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { unverified } from '../../src/sources/unverified.ts'
+import { unverified } from '../../src/sources/credentials.ts'
 import { github } from '../../src/sources/github.ts'
 import { withGithub } from '../receive/scene.ts'
 import { listening, onTheWire, Wire } from './rig.ts'

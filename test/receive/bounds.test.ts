@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { readBoundedBody, type ReadBody } from '../../src/receive/body.ts'
 import { AT_GITHUB, eventsIn, githubHook, opened, problemOf, SECRET, textOf, withGithub } from './scene.ts'
 import { github } from '../../src/sources/github.ts'
-import { unverified } from '../../src/sources/unverified.ts'
+import { unverified } from '../../src/sources/credentials.ts'
 import { BOMBS, bombOf } from './bombs.ts'
 
 const MOST = 100_000

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toNetwork, RequestRateLimiter } from '../../src/receive/rate.ts'
 import { github } from '../../src/sources/github.ts'
-import { unverified } from '../../src/sources/unverified.ts'
+import { unverified } from '../../src/sources/credentials.ts'
 import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './scene.ts'
 
 const REMEMBERED = 20_000

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { ReceivedRequest, Source } from '../../src/receive/source.ts'
-import { unverified } from '../../src/sources/unverified.ts'
+import { unverified } from '../../src/sources/credentials.ts'
 import { slack } from '../../src/sources/slack.ts'
 import { twilio } from '../../src/sources/twilio.ts'
 import { NOW, receive, requestOf } from './faults.ts'

@@ -28,7 +28,7 @@ export function parseTrace(names: TraceNames | undefined): TraceContext | undefi
 /**
  * `withTrace` adds the trace under the names of the CloudEvents extension. Attributes that the event already has win.
  */
-export function withTrace<E extends { readonly attributes?: TraceNames }>(event: E): E {
+export function withTrace<E extends { readonly attributes?: TraceNames | undefined }>(event: E): E {
   const trace = traceContext.getStore()
   // An invalid event is returned unchanged: the publisher rejects it with the right error.
   if (trace === undefined || !isObject(event) || !isObject(event.attributes ?? {})) return event

@@ -1,5 +1,5 @@
 // Valid requests with a key in a header and in the query, and what each fault of them comes to: nothing but the key is proven.
-import { apiKey } from '../../../src/sources/api-key.ts'
+import { apiKey } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 
 const BODY = '{"id":"7","type":"ping"}'

@@ -1,5 +1,5 @@
 // A valid request with a user name and a password, and what each fault of it comes to: nothing but these is proven.
-import { basic } from '../../../src/sources/basic.ts'
+import { basic } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 
 export const cases: readonly SourceCase[] = [

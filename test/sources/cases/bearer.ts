@@ -1,5 +1,5 @@
 // A valid request with a bearer token, and what each fault of it comes to: nothing but the token is proven.
-import { bearer } from '../../../src/sources/bearer.ts'
+import { bearer } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 
 export const cases: readonly SourceCase[] = [

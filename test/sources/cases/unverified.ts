@@ -1,5 +1,5 @@
 // A request that proves nothing: all that a fault can come to is that it cannot be read.
-import { unverified } from '../../../src/sources/unverified.ts'
+import { unverified } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 
 export const cases: readonly SourceCase[] = [

@@ -1,11 +1,12 @@
-// `createHubHandshake` answers the GET with which Meta and Strava verify an address. Both send the token; each expects
-// another response.
+// This file holds what the handshakes of several providers share.
 import type { Handshake, HandshakeResult, ReceivedRequest, SourceResponse } from '../receive/source.ts'
 import { isSameSecret, refusal } from './signature.ts'
 
 /** Meta and Strava send shorter challenges. A longer one is not echoed. */
 const CHALLENGE_MAX = 1_000
 
+/** `createHubHandshake` answers the GET with which Meta and Strava verify an address. Both send the token; each expects
+    another response. */
 export function createHubHandshake(
   verifyTokens: readonly string[],
   answer: (challenge: string) => SourceResponse,
@@ -35,6 +36,6 @@ function handleChallenge(
   return { kind: 'answer', answer: answer(challenge) }
 }
 
-function refuseHandshake(what: string, fix: string): HandshakeResult {
+export function refuseHandshake(what: string, fix: string): HandshakeResult {
   return { kind: 'refused', refusal: refusal('HANDSHAKE_REFUSED', what, fix) }
 }
