@@ -1,4 +1,4 @@
-// Who gets in: a key of the role, or, in an app that is open, a direct call from the machine itself until there is one.
+// Tests access to the API: with a key of the required role, or, in an app with open access, by a direct local call before any key exists.
 import { describe, expect, test, vi } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { rig, STORES, type Answer, type CallOptions, type Rig } from './rig.ts'
@@ -53,7 +53,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(await r.get('/v1/flows', { headers: { [name]: '127.0.0.1' } }))).toEqual([401, 'KEY_MISSING'])
   })
 
-  test('with a key: from anywhere, and nobody without one, not even the machine itself', async () => {
+  test('a key gives access from any address; without a key nobody has access, not even locally', async () => {
     const r = await opened()
     const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     expect(codeOf(await r.get('/v1/flows'))).toEqual([401, 'KEY_MISSING'])
@@ -64,7 +64,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect((await r.get('/v1/flows')).headers).toMatchObject({ 'www-authenticate': 'Bearer' })
   })
 
-  test('one that may read may not operate, and nothing is done', async () => {
+  test('a key with the role read may not operate, and the action is not done', async () => {
     const r = await opened()
     await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
@@ -73,7 +73,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect((await r.app.admin.flows.list()).find(({ flow }) => flow === 'f')?.paused).toBeUndefined()
   })
 
-  test('revoked: nobody gets in with it any more', async () => {
+  test('a revoked key gives no access', async () => {
     const r = await opened()
     const other = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
     const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'read' })
@@ -83,21 +83,21 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(await r.get('/v1/flows', { key: other.secret }))).toEqual([200, undefined])
   })
 
-  test('a key with one character changed is nobody’s', async () => {
+  test('a key with one changed character gives no access', async () => {
     const r = await opened()
     const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const last = secret.endsWith('A') ? 'B' : 'A'
     expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_INVALID'])
   })
 
-  test('the store has no key in it, only its hash', async () => {
+  test('the store contains only the hash of a key', async () => {
     const r = await opened()
     const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     expect(JSON.stringify(await r.app.admin.keys.list())).not.toContain(secret.slice(-20))
     expect(await r.app.admin.keys.list()).toMatchObject([{ name: 'ada', role: 'operate' }])
   })
 
-  test('guessing is slowed down, and so is calling without end', async () => {
+  test('guessed keys are rate-limited per address; a valid key from the same address still works', async () => {
     const r = await opened()
     const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const guess = { key: `slk_000000000000_${'b'.repeat(43)}`, address: '10.0.0.9' }
@@ -110,7 +110,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(await r.get('/v1/flows', { key, address: guess.address }))).toEqual([200, undefined])
   })
 
-  test('guessing without end: the store is asked no more often than by calls without a key; good keys get in', async () => {
+  test('1,500 guessed keys cause at most 1,200 lookups; keys that worked lately still work', async () => {
     const r = await opened()
     const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const { secret: revoked } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
@@ -128,7 +128,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect(find).toHaveBeenCalledTimes(1_202)
   })
 
-  test('calling without end: a key counts for itself, everybody else by the address', async () => {
+  test('calls with a key are counted by key, all others by address', async () => {
     const r = await opened()
     const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
     const { secret: other } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
@@ -141,7 +141,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect(codeOf(await r.get('/v1/flows', { address, key: other }))).toEqual([200, undefined])
   })
 
-  test('every act is in the audit log, by the name of the key: that it was asked for, and what became of it', async () => {
+  test('the audit log has two entries for each action under the name of the key: one before it and one with its outcome', async () => {
     const r = await opened()
     const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate', by: 'root' })
     await r.post('/v1/flows/f/pause', { reason: 'deploy' }, { key: secret })
@@ -157,7 +157,7 @@ describe.each(STORES)('access on %s', (store) => {
     expect(await r.app.admin.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })
   })
 
-  test('answers tell browsers to keep, frame, sniff and run nothing', async () => {
+  test('responses tell browsers not to cache, frame, sniff or execute anything', async () => {
     const r = await opened()
     for (const answer of [await r.get('/v1/flows'), await r.get('/v1/nothing')]) {
       expect(answer.headers).toMatchObject({
@@ -170,7 +170,7 @@ describe.each(STORES)('access on %s', (store) => {
     }
   })
 
-  test('another method than an address takes: the answer says which it does', async () => {
+  test('a wrong method gets 405 with the allowed methods', async () => {
     const r = await opened()
     const { status, headers } = await r.call('PATCH', '/v1/keys')
     expect([status, headers['allow']]).toEqual([405, 'GET, POST'])
@@ -220,7 +220,7 @@ describe.each(STORES)('access on %s', (store) => {
     )
   })
 
-  test('the fix fits: an address that is none, and a flow that is none, are looked for elsewhere', async () => {
+  test('the fix of an unknown path differs from the fix of an unknown flow', async () => {
     const r = await opened()
     const fixOf = async (path: string): Promise<unknown> => ((await r.get(path)).body as { fix: string }).fix
     expect(await fixOf('/v1/nothing')).toBe('See /openapi.json for the addresses there are.')

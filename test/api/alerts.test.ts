@@ -1,9 +1,9 @@
-// Alerts over the API: as they stand.
+// Tests alerts over the API.
 import { describe, expect, test } from 'vitest'
 import { rig, STORES } from './rig.ts'
 
 describe.each(STORES)('alerts on %s', (store) => {
-  test('all that are declared, with their state', async () => {
+  test('are all listed with their state', async () => {
     const r = await rig(store, (app) =>
       app
         .alert('odd', { when: () => 'It is odd.' })
@@ -22,7 +22,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     })
   })
 
-  test('none is an empty list; there is nothing to ask for', async () => {
+  test('without alerts the list is empty, and the route takes no parameters', async () => {
     const r = await rig(store, () => {})
     expect((await r.get('/v1/alerts')).body).toEqual({ items: [] })
     expect((await r.get('/v1/alerts?state=raised')).status).toBe(400)

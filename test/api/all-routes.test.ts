@@ -1,4 +1,4 @@
-// What holds of every route, whichever it is: who may, what is refused, and that pages together are the list.
+// Tests what is true of every route: the role it requires, what it rejects, and that its pages add up to the list.
 import { describe, expect, test } from 'vitest'
 import type { ApiRoute } from '../../src/api/route.ts'
 import { ROUTES } from '../../src/api/routes/index.ts'
@@ -7,20 +7,20 @@ import { seeded } from './seeded.ts'
 
 const codeOf = ({ status, body }: Answer): unknown[] => [status, (body as { code?: string }).code]
 
-/** With names in it that nothing has. */
+/** A path of the route, with names that do not exist. */
 const pathOf = ({ path }: ApiRoute): string => path.replace('{id}', 'a'.repeat(22)).replaceAll(/\{\w+\}/g, 'nothing')
 
 const titled = ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const)
 
 describe.each(STORES)('every route on %s', (store) => {
-  test('needs a key, once there is one', async () => {
+  test('needs a key once one exists', async () => {
     const r = await seeded(store)
     for (const [title, route] of titled) {
       expect([title, ...codeOf(await r.call(route.method, pathOf(route)))]).toEqual([title, 401, 'KEY_MISSING'])
     }
   })
 
-  test('that acts refuses a key that may read, and leaves nothing in the audit log', async () => {
+  test('that changes something rejects a key with the role read, and adds no audit entry', async () => {
     const r = await seeded(store)
     const { items: before } = await r.app.admin.audit.list()
     const acts = titled.filter(([, { role }]) => role === 'operate')
@@ -32,7 +32,7 @@ describe.each(STORES)('every route on %s', (store) => {
     expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
-  test('that reads lets both in, and writes nothing', async () => {
+  test('that reads accepts both roles, and adds no audit entry', async () => {
     const r = await seeded(store)
     const { items: before } = await r.app.admin.audit.list()
     for (const [title, route] of titled.filter(([, { role }]) => role === 'read')) {
@@ -43,7 +43,7 @@ describe.each(STORES)('every route on %s', (store) => {
     expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
-  test('takes nothing that it does not know', async () => {
+  test('rejects unknown parameters and fields', async () => {
     const r = await seeded(store)
     for (const [title, route] of titled) {
       const key = r.operate
@@ -57,7 +57,7 @@ describe.each(STORES)('every route on %s', (store) => {
     }
   })
 
-  test('that is for one thing says so when there is no such thing', async () => {
+  test('that names an object returns 404 if it does not exist', async () => {
     const r = await seeded(store)
     for (const [title, route] of titled.filter(([, { path }]) => path.includes('{'))) {
       const body = { reason: 'x', for: '1s' }
@@ -68,14 +68,14 @@ describe.each(STORES)('every route on %s', (store) => {
   })
 })
 
-/** The smallest body that the route takes. */
+/** Returns the smallest body that the route accepts. */
 function fit({ body }: ApiRoute): object {
   const one = [{}, { reason: 'x' }, { from: 'backlog' }].find((given) => body.safeParse(given).success)
   if (one === undefined) throw new Error('The route takes another body.')
   return one
 }
 
-test('whatever is not a look needs the role operate, and no look does', () => {
+test('exactly the routes that are not GET need the role operate', () => {
   const wrong = titled.filter(([, { method, role }]) => (method === 'GET') !== (role === 'read'))
   expect(wrong.map(([title]) => title)).toEqual([])
 })
@@ -88,7 +88,7 @@ interface Listed {
 }
 
 describe.each(STORES)('pages on %s', (store) => {
-  test.each(PAGED.map((route) => [route.path]))('of %s, one after the other, are the list', async (path) => {
+  test.each(PAGED.map((route) => [route.path]))('of %s add up to the whole list', async (path) => {
     const r = await seeded(store)
     const ask = async (query: string): Promise<Listed> => (await r.get(`${path}?${query}`, { key: r.read })).body
     const whole = await ask('limit=100')

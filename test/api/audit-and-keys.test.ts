@@ -1,4 +1,4 @@
-// The audit log and the keys over the API: a day of two operators, and what can be seen of it afterwards.
+// Tests the audit log and the keys over the API: a day of two operators, and what the log shows afterwards.
 import { describe, expect, test, vi } from 'vitest'
 import { rig, START, STORES, type Answer, type Rig } from './rig.ts'
 
@@ -20,7 +20,7 @@ const made = async (r: Rig, name: string, role: string, key?: string): Promise<M
 describe.each(STORES)('audit and keys on %s', (store) => {
   const opened = (): Promise<Rig> => rig(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
 
-  test('the first key is made from the machine itself; from then on one is needed', async () => {
+  test('the first key is created locally without a key; from then on, a key is needed', async () => {
     const r = await opened()
     const { secret } = await made(r, 'ada', 'operate')
     expect((await r.post('/v1/keys', { name: 'bob', role: 'read' })).status).toBe(401)
@@ -34,7 +34,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     for (const hidden of [secret, bob.secret]) expect(JSON.stringify(body)).not.toContain(hidden.slice(-43))
   })
 
-  test('a key that may read makes none, and revokes none', async () => {
+  test('a key with the role read can neither create nor revoke keys', async () => {
     const r = await opened()
     const ada = await made(r, 'ada', 'operate')
     const { secret: key } = await made(r, 'bob', 'read', ada.secret)
@@ -43,7 +43,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect(await r.app.admin.keys.list()).toHaveLength(2)
   })
 
-  test('revoked by id or by name, it opens nothing any more', async () => {
+  test('a key can be revoked by id or by name, and then gives no access', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     const bob = await made(r, 'bob', 'operate', key)
@@ -71,7 +71,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect(await r.app.admin.keys.list()).toEqual([])
   })
 
-  test('of two keys of one name that are asked for at once, one is made; revoked, the name is free', async () => {
+  test('of two simultaneous requests for keys with one name, one succeeds; revoking it frees the name', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     const ask = (): Promise<Answer> => r.post('/v1/keys', { name: 'bob', role: 'read' }, { key })
@@ -83,7 +83,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect((await ask()).status).toBe(200)
   })
 
-  test('keys lock nobody out: the first may operate, and the last that may goes last', async () => {
+  test('the first key must have the role operate, and the last key with this role can only be revoked last', async () => {
     const r = await opened()
     const needed = {
       code: 'OPERATOR_KEY_REQUIRED',
@@ -100,7 +100,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect((await r.post('/v1/flows/f/resume')).status).toBe(200)
   })
 
-  test('keys lock nobody out, whatever is asked for at once', async () => {
+  test('simultaneous revocations cannot lock everybody out', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     await made(r, 'eve', 'operate', key)
@@ -117,7 +117,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect(roles.length === 0 || roles.includes('operate')).toBe(true)
   })
 
-  test('an act that was not done is not told as done; one that nobody knows the end of is there', async () => {
+  test('the log distinguishes actions that were not done, that failed, and that have no known outcome', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     await r.post('/v1/flows/f/resume', {}, { key })
@@ -141,7 +141,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     ])
   })
 
-  test('verify answers the head, and whoever kept one elsewhere can ask for it', async () => {
+  test('verify returns the head of the log, and accepts a head that was stored elsewhere', async () => {
     const r = await opened()
     expect((await r.get('/v1/audit/verify')).body).toEqual({ kind: 'whole', entries: 0 })
     const verified = async (query = ''): Promise<{ head: { chain: string } }> =>
@@ -155,13 +155,13 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     expect((await r.get('/v1/audit/verify?head=A')).status).toBe(400)
   })
 
-  test('two keys of one name would be one person in the log', async () => {
+  test('two keys cannot have the same name, because the log could not tell them apart', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     expect((await r.post('/v1/keys', { name: 'ada', role: 'read' }, { key })).status).toBe(400)
   })
 
-  test('every act is there, newest first, by time, and the chain is whole; no secret is in it', async () => {
+  test('every action is listed, newest first, with its time; the chain is whole and contains no secret', async () => {
     const r = await opened()
     const { secret: key } = await made(r, 'ada', 'operate')
     await r.t.advance('1m')

@@ -1,5 +1,5 @@
-// Somebody with a way into the file takes entries out of the audit log: where it still shows, and where only a head that was
-// kept elsewhere tells.
+// Somebody with access to the file removes entries from the audit log. `verify` detects this, except where only a head that was
+// stored elsewhere can show it.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -26,7 +26,7 @@ async function tampered(
   return (known) => audit.verify(known)
 }
 
-test('nothing was done to it', async () => {
+test('an untouched log is whole', async () => {
   expect(await (await tampered(''))()).toMatchObject({ kind: 'whole', entries: 4, head: { id: 4 } })
 })
 
@@ -34,25 +34,25 @@ const CUT = 'delete from audit where id > 2;'
 const HEAD = `delete from docs where kind = 'audit-head';`
 
 test.each([
-  ['the newest', CUT, { why: 'cut', at: 3, entries: 2 }],
-  ['all of them', 'delete from audit;', { why: 'cut', at: 1, entries: 0 }],
-  ['the newest with the head', CUT + HEAD, { why: 'cut', at: 3, entries: 2 }],
-  ['one in the middle', 'delete from audit where id = 2;', { why: 'changed', at: 3 }],
-  ['the first', 'delete from audit where id = 1;', { why: 'changed', at: 2 }],
-])('without %s it is broken', async (_name, sql, broken) => {
+  ['the newest entries', CUT, { why: 'cut', at: 3, entries: 2 }],
+  ['any entry', 'delete from audit;', { why: 'cut', at: 1, entries: 0 }],
+  ['the newest entries and the head', CUT + HEAD, { why: 'cut', at: 3, entries: 2 }],
+  ['an entry in the middle', 'delete from audit where id = 2;', { why: 'changed', at: 3 }],
+  ['the first entry', 'delete from audit where id = 1;', { why: 'changed', at: 2 }],
+])('a log without %s is broken', async (_name, sql, broken) => {
   expect(await (await tampered(sql))()).toMatchObject({ kind: 'broken', ...broken })
 })
 
 test.each([
-  ['the newest', CUT, 5],
-  ['all of them', 'delete from audit;', 5],
-  ['the newest with the head', CUT + HEAD, 3],
-])('without %s it stays broken, whatever is written afterwards', async (_name, sql, at) => {
+  ['the newest entries', CUT, 5],
+  ['any entry', 'delete from audit;', 5],
+  ['the newest entries and the head', CUT + HEAD, 3],
+])('a log without %s stays broken after further entries', async (_name, sql, at) => {
   const verify = await tampered(sql, ['five', 'six'])
   expect(await verify()).toMatchObject({ kind: 'broken', why: 'changed', at })
 })
 
-test('all of it written anew shows to nobody but who kept a head elsewhere', async () => {
+test('a log that was rewritten completely is only detected with a head that was stored elsewhere', async () => {
   const whole = await (await tampered(''))()
   const verify = await tampered(`delete from audit; ${HEAD}`, ['one', 'two', 'three', 'four'])
   expect(await verify()).toMatchObject({ kind: 'whole', entries: 4 })

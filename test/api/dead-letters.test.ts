@@ -1,4 +1,4 @@
-// Dead letters over the API: found, counted, looked at, tried again, dropped and taken along.
+// Tests dead letters over the API: listing, counting, showing, retrying, dropping and exporting them.
 import { describe, expect, test } from 'vitest'
 import { OPERATIONS } from './document.ts'
 import { rig, STORES, type Rig } from './rig.ts'
@@ -19,11 +19,11 @@ interface Found {
 interface Walked {
   readonly ids: readonly string[]
   readonly pages: number
-  /** Of one page, in letters. */
+  /** The length of the longest page, in characters. */
   readonly longest: number
 }
 
-/** All pages, one after the other. */
+/** Reads all pages. */
 async function walked(r: Rig, path: string): Promise<Walked> {
   const ids: string[] = []
   let pages = 0
@@ -62,7 +62,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect(await count('to=2026-01-01T00:00:01Z')).toEqual([2, 2])
   })
 
-  test('one is shown with its attempts and its events', async () => {
+  test('are shown with their attempts and events', async () => {
     const r = await opened()
     const [letter] = await dead(r, 'ada')
     expect((await r.get(`/v1/dead-letters/${letter?.id ?? ''}`)).body).toMatchObject({
@@ -75,7 +75,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     })
   })
 
-  test('an unrouted one says why', async () => {
+  test('an unrouted event is shown with its reason', async () => {
     const r = await opened()
     await r.t.send({ type: 'odd' })
     const { items } = (await r.get('/v1/dead-letters?kind=unrouted')).body as Found
@@ -85,7 +85,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.get('/v1/dead-letters/count?kind=unrouted')).body).toEqual({ count: 0 })
   })
 
-  test('retry: the same run again; drop: it is over', async () => {
+  test('retry runs the same run again; drop ends it', async () => {
     const r = await opened()
     const [second, first] = await dead(r, 'ada', 'bob')
     await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
@@ -98,7 +98,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.post(`/v1/dead-letters/${second?.id ?? ''}/drop`)).status).toBe(404)
   })
 
-  test('all that a filter names, and nothing else', async () => {
+  test('retry and drop with a filter affect all dead letters that match, and no others', async () => {
     const r = await opened()
     await dead(r, 'ada', 'bob', 'eve')
     expect((await r.post('/v1/dead-letters/drop', { flow: 'fails', key: 'bob' })).body).toEqual({ count: 1 })
@@ -115,7 +115,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     ])
   })
 
-  test.each(['drop', 'retry'])('%s: all of them only for who says so', async (act) => {
+  test.each(['drop', 'retry'])('%s without a filter needs { all: true }', async (act) => {
     const r = await opened()
     await dead(r, 'ada', 'bob')
     for (const body of [{}, { all: false }, { all: true, flow: 'fails' }]) {
@@ -129,7 +129,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect((await r.post(`/v1/dead-letters/${act}`, { all: true })).body).toEqual({ count: 4 })
   })
 
-  test('the count has what was retried and has not ended yet, and says so', async () => {
+  test('the count includes retried dead letters that have not ended yet, separately', async () => {
     const r = await opened()
     const [letter] = await dead(r, 'ada')
     await r.app.admin.flows.pause('fails', { reason: 'a look first', by: 'test' })
@@ -140,7 +140,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect(said).toBe('Counts the dead letters that match a filter, including retried ones that have not ended yet.')
   })
 
-  test('export has the events with their bytes, as much at a time as is asked for', async () => {
+  test('the export contains the events with their bytes, in pages of the given limit', async () => {
     const r = await opened()
     await dead(r, 'ada', 'bob', 'eve')
     const one = (await r.get('/v1/dead-letters/export?flow=fails&limit=2')).body as Found
@@ -153,7 +153,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect([one.items.length, two.items.length, two.next]).toEqual([2, 1, undefined])
   })
 
-  test('a page of the export ends early when it grows too long, and loses nothing', async () => {
+  test('a page of the export ends early when it grows too long; the next page continues without a gap', async () => {
     const r = await opened()
     const big = 'x'.repeat(900_000)
     for (let n = 0; n < 15; n++) await r.t.send({ type: 'bad', data: { user: `u${n}`, big } })
@@ -163,7 +163,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect(new Set(ids).size).toBe(15)
   })
 
-  test('a page of the export ends with the letter that makes it too long, however light those before it were', async () => {
+  test('a page of the export ends after the dead letter that makes it too long, even if the ones before were small', async () => {
     const r = await opened()
     const big = 'x'.repeat(900_000)
     for (let n = 0; n < 16; n++) await r.t.send({ type: 'bad', data: { user: `u${n}`, big } })
@@ -171,11 +171,11 @@ describe.each(STORES)('dead letters on %s', (store) => {
     await dead(r, 'ada', 'bob', 'eve', 'kim', 'lea')
     const { ids, longest } = await walked(r, '/v1/dead-letters/export?flow=fails')
     expect(new Set(ids).size).toBe(21)
-    // Each of them is in it as data and as bytes, which base64 makes a third longer.
+    // An export contains each body as data and as bytes, and base64 makes the bytes a third longer.
     expect(longest).toBeLessThan(4 * 1024 * 1024 + 2.4 * big.length)
   })
 
-  test('a list ends early where letters have many events, and loses nothing', async () => {
+  test('a page of the list ends early when dead letters have many events; the next page continues without a gap', async () => {
     const r = await opened()
     for (let n = 0; n < 12; n++) {
       await r.app.publish(Array.from({ length: 1_000 }, (_, m) => ({ type: 'bad', data: { user: `u${n}`, m } })))
@@ -190,7 +190,7 @@ describe.each(STORES)('dead letters on %s', (store) => {
     expect(new Set(runs.ids)).toEqual(new Set(seen.ids))
   })
 
-  test.each(['limit=101', 'limit=0', 'kind=all', 'key=a', 'cursor=-1'])('export refuses %s', async (query) => {
+  test.each(['limit=101', 'limit=0', 'kind=all', 'key=a', 'cursor=-1'])('the export rejects %s', async (query) => {
     const r = await opened()
     expect((await r.get(`/v1/dead-letters/export?${query}`)).status).toBe(400)
   })

@@ -1,5 +1,5 @@
-// The OpenAPI document as a stranger reads it: a client made of nothing else, and a judge of answers that knows JSON Schema
-// and no zod. What the document says wrongly shows here.
+// Reads the OpenAPI document as a client does that knows nothing else: builds a client from it, and validates responses with plain
+// JSON Schema, without zod. So a mistake in the document makes a test fail.
 import { buildOpenApi } from '../../src/api/openapi.ts'
 import type { Answer, CallOptions, Rig } from './rig.ts'
 
@@ -58,10 +58,10 @@ export interface Operated extends Operation {
   readonly path: string
 }
 
-/** As it goes over the wire. */
+/** The response as it was sent. */
 export const DOCUMENT = JSON.parse(JSON.stringify(buildOpenApi())) as Document
 
-/** All that are answered at once. */
+/** Values that one call of the client returns together. */
 export const OPERATIONS: readonly Operated[] = Object.entries(DOCUMENT.paths)
   .filter(([path]) => path !== '/v1/stream')
   .flatMap(([path, methods]) =>
@@ -69,12 +69,12 @@ export const OPERATIONS: readonly Operated[] = Object.entries(DOCUMENT.paths)
   )
 
 export interface Told {
-  /** Of path and query. */
+  /** Parameters of the path and of the query. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** Calls an operation as the document says, and holds the answer against it. */
+/** Calls an operation as the document describes it, and validates the response. */
 export async function call(r: Rig, operation: Operated, told: Told, options: CallOptions = {}): Promise<Answer> {
   const { parameters = [], requestBody, method } = operation
   const query = new URLSearchParams()
@@ -92,7 +92,7 @@ export async function call(r: Rig, operation: Operated, told: Told, options: Cal
   return answer
 }
 
-/** What is wrong with an answer by the document, or undefined. */
+/** Returns how a response violates the document, or undefined. */
 export function faultOf({ responses }: Operated, { status, headers, body }: Answer): string | undefined {
   const said = responses[String(status)] ?? responses['default']
   if (said === undefined) return `status ${status}`
@@ -102,7 +102,7 @@ export function faultOf({ responses }: Operated, { status, headers, body }: Answ
   return schemaFault(schema, body, 'body')
 }
 
-/** Where a value is not what the schema says, or undefined. */
+/** Returns where a value violates the schema, or undefined. */
 function schemaFault(schema: Schema, value: unknown, where: string): string | undefined {
   if (schema.$ref !== undefined) return schemaFault(at(schema.$ref) as Schema, value, where)
   const options = schema.anyOf ?? schema.oneOf

@@ -1,4 +1,4 @@
-// Stored events over the API: searched by what they have, looked at whole, run again.
+// Tests stored events over the API: searching, showing and replaying them.
 import { describe, expect, test } from 'vitest'
 import { newEventId } from '../../src/model/event.ts'
 import { cloudEvents, unverified } from '../../src/sources/index.ts'
@@ -52,7 +52,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect(await found(r, query)).toHaveLength(count)
   })
 
-  test('what the engine publishes to itself is shown only to who asks for it', async () => {
+  test('internal events of the engine are listed only on request', async () => {
     const r = await seeded(store)
     const sources = async (query: string): Promise<readonly string[]> => {
       const { body } = await r.get(`/v1/events?limit=1000&${query}`, { key: r.read })
@@ -63,12 +63,15 @@ describe.each(STORES)('events on %s', (store) => {
     expect(await sources('own=true')).toContain('sluice.replay')
   })
 
-  test.each(['flow=does', 'key=ada', 'own=yes', 'limit=x', 'cursor=x', 'to=soon'])('refuses %s', async (query) => {
-    const r = await opened()
-    expect((await r.get(`/v1/events?${query}`)).status).toBe(400)
-  })
+  test.each(['flow=does', 'key=ada', 'own=yes', 'limit=x', 'cursor=x', 'to=soon'])(
+    'the list rejects %s',
+    async (query) => {
+      const r = await opened()
+      expect((await r.get(`/v1/events?${query}`)).status).toBe(400)
+    },
+  )
 
-  test('one is shown with its lanes and the runs that had it', async () => {
+  test('are shown with their lanes and runs', async () => {
     const r = await opened()
     const [event] = await r.t.send({ ...ping('ada', 7, { tenant: 'acme', subject: 's' }), id: 'the-event' })
     const [late] = await r.t.send({ type: 'late', data: { user: 'ada' } })
@@ -99,7 +102,7 @@ describe.each(STORES)('events on %s', (store) => {
     })
   })
 
-  test('only runs that had it are shown, not all of its lane', async () => {
+  test('only the runs that took the event are shown, not all runs of its lane', async () => {
     const r = await opened()
     const [first] = await r.t.send(ping('ada', 1))
     await r.t.advance('1s')
@@ -110,7 +113,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect(r.t.runs).toHaveLength(2)
   })
 
-  test('the request it came in is shown, without its secret; each duplicate left a receipt', async () => {
+  test('the request is shown without its secret, and each duplicate leaves a receipt', async () => {
     const r = await rig(store, (app) => app.source('in', unverified({ verify: 'none', id: 'n', type: () => 'order' })))
     const post = (body: string): Promise<Response> =>
       r.app.fetch(
@@ -137,7 +140,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect(JSON.stringify(whole)).not.toContain('hush')
   })
 
-  test('of a request with several events the first has the whole of it', async () => {
+  test('of a request with several events, the first one keeps the whole request', async () => {
     const r = await rig(store, (app) => app.source('many', cloudEvents({ verify: 'none' })))
     const one = { specversion: '1.0', source: 's', type: 't' }
     const sent = JSON.stringify([
@@ -157,7 +160,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect(Buffer.from(first ?? '', 'base64').toString()).toBe(sent)
   })
 
-  test('a body that is no text comes as base64, byte for byte; one that is, as it came', async () => {
+  test('a body that is not text is base64, byte for byte; text is returned unchanged', async () => {
     const r = await opened()
     const bodies = [Buffer.from([0xff, 0x00, 0xfe]), Buffer.from('\u{feff}{"__proto__":{"x":1}}'), Buffer.from('a\0b')]
     const shown: unknown[] = []
@@ -172,7 +175,7 @@ describe.each(STORES)('events on %s', (store) => {
     ])
   })
 
-  test('ids of any characters are found', async () => {
+  test('ids with any characters are found', async () => {
     const r = await opened()
     for (const id of ['a/b', 'ü ?#%', '%2F', '__proto__']) {
       await r.t.send({ ...ping('ada'), id })
@@ -180,7 +183,7 @@ describe.each(STORES)('events on %s', (store) => {
     }
   })
 
-  test('one that was purged is there, without its data', async () => {
+  test('a purged event is shown without its data', async () => {
     const r = await opened()
     await r.t.send({ ...ping('ada', 1, { subject: 'who' }), id: 'gone' })
     await r.app.admin.purge({ event: 'gone' })
@@ -191,7 +194,7 @@ describe.each(STORES)('events on %s', (store) => {
     })
   })
 
-  test('replay runs it again, in the flows that are named', async () => {
+  test('a replay runs the event again in the given flows', async () => {
     const r = await opened()
     await r.t.send({ ...ping('ada', 3), id: 'one' })
     await r.t.advance('1s')
@@ -223,7 +226,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect((await r.app.admin.replays.list()).length).toBe(0)
   })
 
-  test('what the engine published to itself is not replayed', async () => {
+  test('internal events of the engine cannot be replayed', async () => {
     const r = await rig(store, (app) => app.flow('all', { on: '**', run: () => {} }))
     await r.app.publish(ping('ada'), { at: START + 3_600_000 })
     const { items } = (await r.get('/v1/events?own=true')).body as Found
@@ -232,7 +235,7 @@ describe.each(STORES)('events on %s', (store) => {
     expect(await r.app.admin.replays.list()).toEqual([])
   })
 
-  test('an id that nothing has is no fault of the server', async () => {
+  test('an unknown id returns 404', async () => {
     const r = await opened()
     expect((await r.get(`/v1/events/${newEventId(START)}`)).status).toBe(404)
     expect((await r.get(`/v1/events/${'x'.repeat(257)}`)).status).toBe(400)

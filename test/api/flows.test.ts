@@ -1,4 +1,4 @@
-// Flows over the API: what each holds, paused and resumed.
+// Tests flows over the API: listing, pausing and resuming them.
 import { describe, expect, test } from 'vitest'
 import { STORES } from './rig.ts'
 import { ping, seeded } from './seeded.ts'
@@ -8,14 +8,14 @@ interface Found {
 }
 
 describe.each(STORES)('flows on %s', (store) => {
-  test('are listed with what they hold', async () => {
+  test('are listed with their backlog', async () => {
     const r = await seeded(store)
     const { items } = (await r.get('/v1/flows', { key: r.read })).body as Found
     const lanes = Object.fromEntries(items.map((one) => [one.flow, one.lanes]))
     expect(lanes).toMatchObject({ does: 0, waits: 3, each: 3, keyless: 0 })
   })
 
-  test('paused, nothing of it is begun; resumed, it goes on', async () => {
+  test('a paused flow starts no run; a resumed flow continues', async () => {
     const r = await seeded(store)
     const key = r.operate
     const ran = (): number => r.t.runs.filter(({ flow }) => flow === 'does').length

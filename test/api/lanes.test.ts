@@ -1,4 +1,4 @@
-// Lanes over the API: where each is by the table of states, why, and what a person can do to one.
+// Tests lanes over the API: their states, their explanations, and the actions of operators.
 import { describe, expect, test } from 'vitest'
 import { laneId, keylessLaneId } from '../../src/model/identity.ts'
 import { Gate } from '../engine/scene.ts'
@@ -57,7 +57,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect(items).toMatchObject([{ id: keylessLaneId('each', id), key: id, state: 'waiting' }])
   })
 
-  test('one is shown with its deadline, what waits, and its hold', async () => {
+  test('are shown with their deadline, waiting events and hold', async () => {
     const r = await opened()
     await r.t.send([late('ada'), late('ada')] as never)
     expect((await r.get(`/v1/lanes/${lane}`)).body).toMatchObject({
@@ -76,7 +76,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     })
   })
 
-  test('what never comes is not there: the deadline of a lane that waits for a letter, the end of a hold', async () => {
+  test('an infinite time is omitted: the deadline of a blocked lane, or the end of an unbounded hold', async () => {
     const r = await seeded(store)
     const show = async (flow: string, key: string): Promise<object> =>
       (await r.get(`/v1/lanes/${laneId(flow, key)}`, { key: r.read })).body
@@ -86,7 +86,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect(await show('waits', 'late-1')).not.toHaveProperty('hold.until')
   })
 
-  test('one that runs is shown with its run', async () => {
+  test('a running lane is shown with its run', async () => {
     const gate = new Gate()
     const r = await rig(store, (app) => app.flow('f', { on: 'ping', key: () => 'k', run: () => gate.wait() }))
     await r.t.send(ping('ada'))
@@ -101,7 +101,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect((await r.get(`/v1/lanes/${laneId('f', 'k')}`)).status).toBe(404)
   })
 
-  test('one that waits for another attempt says what went wrong', async () => {
+  test('a lane that waits for its next attempt shows the error of the last one', async () => {
     const r = await rig(store, (app) =>
       app.flow('f', {
         on: 'ping',
@@ -120,7 +120,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     })
   })
 
-  test('explain says in a sentence what it waits for, by id and by name alike', async () => {
+  test('explain returns in one sentence what a lane waits for, by id and by flow and key', async () => {
     const r = await seeded(store)
     const key = { key: r.read }
     for (const { id, flow, key: of } of ((await r.get('/v1/lanes', key)).body as Found).items) {
@@ -134,7 +134,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect((await r.get('/v1/explain?flow=does', key)).status).toBe(400)
   })
 
-  test('run now: its window is over, and it runs', async () => {
+  test('run-now ends the window, and the lane runs', async () => {
     const r = await opened()
     await r.t.send(late('ada') as never)
     expect((await r.post(`/v1/lanes/${lane}/run-now`)).body).toEqual({ result: 'ok' })
@@ -143,7 +143,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect((await r.post(`/v1/lanes/${lane}/run-now`)).status).toBe(404)
   })
 
-  test('drop: what waits ends there', async () => {
+  test('drop ends the waiting events', async () => {
     const r = await opened()
     await r.t.send(late('ada') as never)
     expect((await r.post(`/v1/lanes/${lane}/drop`)).body).toEqual({ result: 'ok' })
@@ -151,7 +151,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect(r.t.runs).toEqual([])
   })
 
-  test('hold and unhold', async () => {
+  test('hold and unhold stop and continue the claiming of a lane', async () => {
     const r = await opened()
     await r.t.send(late('ada') as never)
     expect((await r.post(`/v1/lanes/${lane}/hold`, { reason: 'wait' })).body).toEqual({ result: 'ok' })
@@ -168,7 +168,7 @@ describe.each(STORES)('lanes on %s', (store) => {
     expect(r.t.runs).toHaveLength(1)
   })
 
-  test('cancel: its run is asked to give up; without a run it is not possible', async () => {
+  test('cancel asks the run to cancel; without a run it fails', async () => {
     const gate = new Gate()
     const run = ({ signal }: { readonly signal: AbortSignal }): Promise<void> => gate.waitFor('', signal)
     const r = await rig(store, (app) =>
@@ -209,7 +209,7 @@ describe.each(STORES)('lanes on %s', (store) => {
   )
 })
 
-test('lanes of a flow that this process does not have are found and steered all the same', async () => {
+test('lanes of a flow that this process does not serve are found and steered too', async () => {
   const file = ownFile()
   const first = await rig(file, declare, { encryptionKey: APP_KEY })
   await first.t.send(late('ada') as never)

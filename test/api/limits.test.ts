@@ -1,4 +1,4 @@
-// Limits over the API: which are paused; paused and let go on, for every process.
+// Tests limits over the API: listing them, and pausing and resuming them for every process.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, type Limit } from '../../src/index.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
@@ -17,7 +17,7 @@ describe.each(STORES)('limits on %s', (store) => {
       app.limit('calls', { rate: 5, per: '1s' })
     })
 
-  test('all that are declared are listed, used or not', async () => {
+  test('all declared limits are listed, used or not', async () => {
     const r = await opened()
     expect((await r.get('/v1/limits')).body).toEqual({
       items: [
@@ -27,7 +27,7 @@ describe.each(STORES)('limits on %s', (store) => {
     })
   })
 
-  test('one is shown with its numbers, how it was slowed down, and until when others wait', async () => {
+  test('a limit is shown with its numbers, its reduced rate, and the time until which callers wait', async () => {
     let limit: Limit | undefined
     const r = await rig(store, (app) => {
       const slow = app.limit('slow', { rate: 1, per: '1m' })
@@ -51,7 +51,7 @@ describe.each(STORES)('limits on %s', (store) => {
     expect(await show('slow')).not.toHaveProperty('stretch')
   })
 
-  test('of very many only those that matter longest are looked at; one that is paused is among them', async () => {
+  test('of very many limits of keys, the list contains those that stay relevant longest, including paused ones', async () => {
     const bare = await openStore(store)
     onTestFinished(() => bare.close())
     const pause = (name: string, ms: number): Promise<unknown> =>
@@ -63,7 +63,7 @@ describe.each(STORES)('limits on %s', (store) => {
     expect(limits.map(({ name }) => name)).toContain('calls/paused')
   })
 
-  test('pause holds for as long as is said, and is told', async () => {
+  test('a pause lasts for the given time and emits an event', async () => {
     const r = await opened()
     const { body } = await r.post('/v1/limits/calls/pause', { for: '10m', reason: 'they asked us to' })
     expect(body).toMatchObject({ name: 'calls', declared: true, pausedUntil: START + 600_000 })
@@ -91,7 +91,7 @@ describe.each(STORES)('limits on %s', (store) => {
     expect(r.t.emitted.map(({ name }) => name)).toContain('limit.resumed')
   })
 
-  test('the limit of a key is paused by itself; slashes of the key are its own', async () => {
+  test('the limit of a single key can be paused; slashes in the key belong to the key', async () => {
     const r = await opened()
     const name = 'calls/a/b ü%'
     const { body } = await r.post(`/v1/limits/${encodeURIComponent(name)}/pause`, { for: '1m', reason: 'x' })
@@ -103,7 +103,7 @@ describe.each(STORES)('limits on %s', (store) => {
     ])
   })
 
-  test('the list goes on after the limit of a long key: where it is can be written into an address', async () => {
+  test('the cursor after a limit with a long key fits into a URL', async () => {
     const r = await opened()
     const names = ['a', 'b', 'c'].map((last) => `mail/${'\u{1F600}'.repeat(4_000)}${last}`)
     for (const name of names) await r.app.admin.limits.pause(name, { for: '1h' })
@@ -119,7 +119,7 @@ describe.each(STORES)('limits on %s', (store) => {
     expect(found.slice(2).toSorted()).toEqual(names)
   })
 
-  test('one that this app did not declare is known by its use, and can be paused', async () => {
+  test('a limit that this app did not declare is known by its use, and can be paused', async () => {
     const r = await rig(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await r.t.send([{ type: 'ping' }, { type: 'ping' }, { type: 'ping' }])
     await r.app.admin.replays.start({}, { id: 'slow', rate: 1, per: '10s' })

@@ -1,5 +1,5 @@
-// The OpenAPI document: committed as it is, sound by the rules of 3.1, and true: a client that knows nothing else gets
-// through every route.
+// Tests that the OpenAPI document is the committed one, is valid OpenAPI 3.1, and is correct: a client that knows nothing else
+// can call every route.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { ROUTES } from '../../src/api/routes/index.ts'
@@ -14,7 +14,7 @@ describe('the document', () => {
     expect(JSON.parse(committed)).toEqual(DOCUMENT)
   })
 
-  test('is told in docs/api.md: every route with its role, and no other', async () => {
+  test('matches docs/api.md: every route with its role, and no other', async () => {
     const text = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8')
     const told = [...text.matchAll(/^\| `([A-Z]+ \/\S+)` +\| (\w+) +\|/gm)].map(
       ([, address, role]) => `${address} ${role}`,
@@ -23,7 +23,7 @@ describe('the document', () => {
     expect(told.toSorted()).toEqual([...routes, 'GET /v1/stream read'].toSorted())
   })
 
-  test('has every route, under a name of its own', () => {
+  test('has every route, under a unique operation id', () => {
     const routes = ROUTES.map(({ method, path }) => `${method} ${path}`)
     expect(OPERATIONS.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(routes.toSorted())
     const names = OPERATIONS.map(({ operationId }) => operationId)
@@ -31,7 +31,7 @@ describe('the document', () => {
     for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/)
   })
 
-  test('says 3.1, and names in a path what its parameters are, each once', () => {
+  test('has version 3.1, and each path names each of its parameters once', () => {
     expect(DOCUMENT.openapi).toMatch(/^3\.1\.\d+$/)
     for (const { path, method, parameters = [] } of OPERATIONS) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
@@ -48,7 +48,7 @@ describe('the document', () => {
     expect(new Set(shapes).size).toBe(shapes.length)
   })
 
-  test('has a summary, an answer and problems for each, and a body where one is read', () => {
+  test('has a summary, a response and problems for each route, and a body where one is read', () => {
     for (const operation of OPERATIONS) {
       expect(operation.summary).toMatch(/^[A-Z].*\.$/)
       const done = operation.operationId === 'triggerDeliveries' ? '202' : '200'
@@ -57,7 +57,7 @@ describe('the document', () => {
     }
   })
 
-  test('has schemas that JSON Schema 2020-12 knows, with patterns that compile', () => {
+  test('has schemas that are valid JSON Schema 2020-12, with patterns that compile', () => {
     const schemas = schemasIn([DOCUMENT.paths, DOCUMENT.components.schemas])
     expect(schemas.length).toBeGreaterThan(500)
     for (const schema of schemas) {
@@ -80,14 +80,14 @@ interface Listed {
   readonly items: readonly { readonly id: string }[]
 }
 
-test('the stream is in it, with all kinds of what it tells', () => {
+test('contains the stream, with all types of its events', () => {
   const { get } = DOCUMENT.paths['/v1/stream'] ?? {}
   expect(Object.keys(get?.responses['200']?.content ?? {})).toEqual(['text/event-stream'])
   expect(DOCUMENT.components.schemas['Change']?.properties?.['kind']?.enum).toEqual([...CHANGE_KINDS])
 })
 
-describe.each(STORES)('a client made of the document, on %s', (store) => {
-  test('gets through every route', async () => {
+describe.each(STORES)('a client built from the document, on %s', (store) => {
+  test('can call every route', async () => {
     const r = await seeded(store)
     const client = Object.fromEntries(
       OPERATIONS.map((operation) => [
@@ -108,7 +108,7 @@ const of = (id: string): Told => ({ parameters: { id } })
 
 type Client = Readonly<Record<string, (told?: Told) => Promise<unknown>>>
 
-/** What is for one thing is told one, out of the lists. */
+/** The arguments of each operation that names an object; the lists return the ids. */
 async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<string, Told>>> {
   const listed = async (name: string, parameters = {}): Promise<readonly string[]> => {
     const page = (await client[name]?.({ parameters })) as Listed | undefined
@@ -169,7 +169,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   }
 }
 
-/** What removes comes after what looks. */
+/** Deletions come after reads. */
 function inOrder(operations: readonly Operated[]): readonly Operated[] {
   return operations.toSorted((one, other) => rankOf(one) - rankOf(other))
 }

@@ -1,11 +1,11 @@
-// A day of whoever operates the app of the seed: an alert is raised, found, explained, the fault mended, the dead letters counted
-// and retried, the alert called off, and the audit log has it all.
+// A day of an operator who runs the app of the seed: an alert is raised, found and explained; the fault is fixed; the dead letters are
+// counted and retried; the alert clears; and the audit log contains all of it.
 import { describe, expect, test } from 'vitest'
 import { alerts, type Sluice } from '../../src/index.ts'
 import { rig, START, STORES } from './rig.ts'
 
 describe.each(STORES)('a day of an operator on %s', (store) => {
-  test('from the alert to its end, by the API alone', async () => {
+  test('everything from the alert to its end can be done with the API alone', async () => {
     const downstream = { isUp: true, stored: 0 }
     const declare = (app: Sluice): void => {
       app.flow('health-metrics', {
@@ -33,7 +33,7 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
         ({ name, state }) => [name, state],
       )
 
-    // The morning is quiet.
+    // In the morning, all is well.
     await arrive(0, 30)
     await r.t.advance('1h')
     expect(downstream.stored).toBe(30)
@@ -42,7 +42,7 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
       ['failures', 'clear'],
     ])
 
-    // At noon the database goes away.
+    // At noon, the database is down.
     downstream.isUp = false
     await arrive(100, 12)
     await r.t.advance('5m')
@@ -51,7 +51,7 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
       ['failures', 'raised'],
     ])
 
-    // What is wrong, with whom, since when.
+    // The operator looks for what is wrong, for whom, and since when.
     const letters = await r.get('/v1/dead-letters?flow=health-metrics&limit=5', key)
     expect(letters.body).toMatchObject({
       items: Array.from({ length: 5 }, () => ({ flow: 'health-metrics', tries: 3 })),
@@ -70,7 +70,7 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
       ]),
     })
 
-    // Nothing more is to die while it is mended; what arrives waits.
+    // The operator pauses the flow, so that no more events die during the repair; arriving events wait.
     await r.post('/v1/flows/health-metrics/pause', { reason: 'the database is away' }, key)
     await arrive(200, 3)
     await r.t.advance('10m')
@@ -81,13 +81,13 @@ describe.each(STORES)('a day of an operator on %s', (store) => {
     await r.t.advance('5m')
     expect(downstream.stored).toBe(45)
     expect((await r.get('/v1/dead-letters/count', key)).body).toEqual({ count: 0 })
-    // Nothing is dead any more, and so nothing has failed.
+    // There are no dead letters left, and so nothing counts as failed.
     expect(await alertsNow()).toEqual([
       ['dead-letters', 'clear'],
       ['failures', 'clear'],
     ])
 
-    // Who did what is on record, and the record is whole.
+    // The audit log shows who did what, and is whole.
     const { items } = (await r.get('/v1/audit', key)).body as { items: { who: string; what: string; at: number }[] }
     const acts = items.filter(({ who, what }) => who === 'ada' && !what.startsWith('asked')).map(({ what }) => what)
     expect(acts.toReversed()).toEqual([

@@ -1,4 +1,4 @@
-// Purge over the API: everything of one key, tenant or event is gone, and the answer says how much that was.
+// Tests purge over the API: everything of one key, tenant or event is removed, and the response counts it.
 import { describe, expect, test } from 'vitest'
 import { STORES } from './rig.ts'
 import { seeded, type Seeded } from './seeded.ts'
@@ -14,7 +14,7 @@ const purged = async (r: Seeded): Promise<readonly Whole[]> =>
   )
 
 describe.each(STORES)('purge on %s', (store) => {
-  test('of a tenant: events, dead letters and runs', async () => {
+  test('removes the events, dead letters and runs of a tenant', async () => {
     const r = await seeded(store)
     const { status, body } = await r.post('/v1/purge', { tenant: 'acme' }, { key: r.operate })
     expect([status, body]).toMatchObject([200, { events: 9, letters: 6 }])
@@ -28,7 +28,7 @@ describe.each(STORES)('purge on %s', (store) => {
     })
   })
 
-  test('of a key, and of an event', async () => {
+  test('removes everything of a key, and of an event', async () => {
     const r = await seeded(store)
     const key = { key: r.operate }
     expect((await r.post('/v1/purge', { flow: 'does', key: 'bob' }, key)).body).toMatchObject({ events: 3 })
@@ -56,7 +56,7 @@ describe.each(STORES)('purge on %s', (store) => {
     expect(await purged(r)).toEqual([])
   })
 
-  test('a key that may read removes nothing', async () => {
+  test('a key with the role read cannot purge', async () => {
     const r = await seeded(store)
     expect((await r.post('/v1/purge', { tenant: 'acme' }, { key: r.read })).status).toBe(403)
     expect(await purged(r)).toEqual([])

@@ -1,5 +1,5 @@
-// Five thousand requests made of the document by chance, valid and spoilt, half of them on each store: none is the server's fault, and each is
-// answered as the document says.
+// Five thousand random requests made from the document, valid and corrupted, half of them on each store: none causes a server error,
+// and each response matches the document.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ERRORS } from '../../src/errors.ts'
@@ -10,7 +10,7 @@ import { seeded, type Seeded } from './seeded.ts'
 const REQUESTS = 2_500
 const AT_ONCE = 50
 
-/** Names of what is in the app, so that not every request is for nothing: of all, and of what an address is for. */
+/** Names that exist in the app, so that some requests hit something: all of them, and those that suit each path. */
 interface Pool {
   readonly all: readonly string[]
   readonly byTag: Readonly<Record<string, readonly string[]>>
@@ -49,7 +49,7 @@ function textBy({ pattern, minLength = 0, maxLength = 40 }: Schema, names: Names
   return fc.oneof(made, fc.constantFrom(...names), fc.constantFrom('2026-01-01', '1767225601000'))
 }
 
-/** What fits the schema, most of the time. */
+/** A value that fits the schema, most of the time. */
 function valueBy(schema: Schema, names: Names): fc.Arbitrary<unknown> {
   const options = schema.anyOf ?? schema.oneOf
   if (options !== undefined) return fc.oneof(...options.map((one) => valueBy(one, names)))
@@ -71,14 +71,14 @@ function valueBy(schema: Schema, names: Names): fc.Arbitrary<unknown> {
   if (schema.type !== 'object') return anything
   const { properties = {}, required = [] } = schema
   const others = Object.keys(properties).filter((name) => !required.includes(name))
-  // Few at a time: most of them together are a contradiction.
+  // At most two of them, because most of them together contradict each other.
   return fc.subarray(others, { maxLength: Math.min(2, others.length) }).chain((some) => {
     const made = [...required, ...some].map((name) => [name, valueBy(properties[name] ?? {}, names)] as const)
     return fc.record(Object.fromEntries(made))
   })
 }
 
-/** Something of it left out, put in or exchanged. */
+/** The value with something omitted, added or replaced. */
 function spoilt(value: unknown): fc.Arbitrary<unknown> {
   if (typeof value !== 'object' || value === null) return anything
   const names = Object.keys(value)
@@ -89,7 +89,7 @@ function spoilt(value: unknown): fc.Arbitrary<unknown> {
   return names.length === 0 ? exchanged : fc.oneof(exchanged, fc.constantFrom(...names).map(without), anything)
 }
 
-/** To one. */
+/** The weight of a fitting value against 1 for a nasty one. */
 const MOSTLY = 9
 
 function requestBy(operation: Operated, pool: Pool): fc.Arbitrary<Request> {
@@ -137,7 +137,7 @@ function requestBy(operation: Operated, pool: Pool): fc.Arbitrary<Request> {
 
 const ids = ({ items }: { readonly items: readonly { readonly id: string }[] }): Names => items.map(({ id }) => id)
 
-/** All that has a name in the app just now. */
+/** The names of everything that exists in the app now. */
 async function poolOf(r: Seeded): Promise<Pool> {
   const { app } = r
   const [lanes, events, runs, letters, marks] = await Promise.all([
@@ -171,7 +171,7 @@ interface Fault {
 }
 
 async function sent(r: Seeded, { operation, path, body }: Request, n: number): Promise<Answer | Fault> {
-  // Each of an address of its own: how often one may call is another matter.
+  // Each request comes from another address, so that no rate limit applies.
   const address = `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
   const options = { key: r.operate, address, ...(body !== undefined && { body }) }
   const answer = await r.call(operation.method, path, options)
@@ -187,7 +187,7 @@ function unexpected({ status, body }: Answer): string | undefined {
 }
 
 describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
-  test(`${REQUESTS} requests by chance are no fault of the server`, async () => {
+  test(`${REQUESTS} random requests cause no server error`, async () => {
     const seen = new Map<number, number>()
     const reached = new Set<string>()
     let n = 0
@@ -207,7 +207,7 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
       { seed: 5, numRuns: REQUESTS / AT_ONCE, endOnFailure: true },
     )
     expect([...seen.values()].reduce((sum, count) => sum + count, 0)).toBe(REQUESTS)
-    // Neither all refused nor all taken: chance went in at the front.
+    // Both outcomes must be frequent: the random requests neither all fail nor all succeed.
     expect(seen.get(200)).toBeGreaterThan(REQUESTS / 5)
     expect(seen.get(400)).toBeGreaterThan(REQUESTS / 5)
     expect(seen.get(404)).toBeGreaterThan(REQUESTS / 100)

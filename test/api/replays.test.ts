@@ -1,4 +1,4 @@
-// Replays over the API: counted first, begun once, watched, cancelled.
+// Tests replays over the API: counting, starting, watching and cancelling them.
 import { describe, expect, test } from 'vitest'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { ping } from './seeded.ts'
@@ -25,7 +25,7 @@ describe.each(STORES)('replays on %s', (store) => {
     expect((await r.get(`/v1/replays/count?${query}`)).body).toEqual({ count })
   })
 
-  test('one is begun, shown while it goes on, and listed', async () => {
+  test('a replay is started, shown while it runs, and listed', async () => {
     const r = await opened()
     const asked = { filter: { type: 'ping', to: '2027-01-01' }, id: 'mended', into: ['f'], rate: 50, per: '1s' }
     const { status, body } = await r.post('/v1/replays', asked)
@@ -68,7 +68,7 @@ describe.each(STORES)('replays on %s', (store) => {
     else expect(answer.body).toMatchObject({ detail: expect.stringContaining('a time is milliseconds since 1970') })
   })
 
-  test('asked for twice under one id it is begun once; with another filter it is refused', async () => {
+  test('two requests with the same id start it once; with another filter the second is rejected', async () => {
     const r = await opened()
     const asked = { filter: { type: 'ping' }, id: 'once' }
     await r.post('/v1/replays', asked)
@@ -78,7 +78,7 @@ describe.each(STORES)('replays on %s', (store) => {
     expect(r.t.runs.filter(({ flow }) => flow === 'f')).toHaveLength(4)
   })
 
-  test('cancel places nothing more', async () => {
+  test('after cancel, a replay places no more events', async () => {
     const r = await opened()
     await r.app.admin.flows.pause('sluice.replay', { reason: 'for the test', by: 'test' })
     await r.post('/v1/replays', { filter: {}, id: 'stopped' })

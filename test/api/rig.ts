@@ -1,5 +1,5 @@
-// An app under the tests' clock with its admin API, called as a request would be. Every answer is held against the schema
-// that its route declares: an answer that the OpenAPI document does not tell of fails the test.
+// `Rig` is an app under the virtual clock with its admin API, called like a request. It checks every response against the schema
+// of its route: a response that the OpenAPI document does not describe fails the test.
 import { onTestFinished } from 'vitest'
 import { Api } from '../../src/api/api.ts'
 import type { ApiRoute } from '../../src/api/route.ts'

@@ -1,4 +1,4 @@
-// Runs over the API: how each ended, and what was tried.
+// Tests ended runs over the API, with their attempts.
 import { describe, expect, test } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
 import { rig, START, STORES } from './rig.ts'
@@ -26,7 +26,7 @@ describe.each(STORES)('runs on %s', (store) => {
     expect(await list('flow=nothing')).toEqual([])
   })
 
-  test('one is shown with its events and its failed attempts', async () => {
+  test('are shown with their events and failed attempts', async () => {
     const r = await rig(store, (app) =>
       app.flow('f', {
         on: 'ping',
@@ -53,7 +53,7 @@ describe.each(STORES)('runs on %s', (store) => {
     })
   })
 
-  test('one that has not ended is none yet', async () => {
+  test('a run that has not ended is not listed', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const r = await rig(store, (app) => app.flow('f', { on: 'ping', run: () => promise }))
     await r.t.send(ping('ada'))

@@ -1,5 +1,5 @@
-// An app with something of everything in it: events done, waiting, running, held, dead, blocked, unrouted and replayed, refused
-// requests, a limit that is paused, keys of both roles. What the tests of single routes, of all routes and of chance share.
+// An app that contains everything: events that are done, waiting, running, held, dead, blocked, unrouted and replayed; refused
+// requests; a paused limit; and keys of both roles. The tests of all routes and of random calls share it.
 import type { Sluice } from '../../src/index.ts'
 import { bearer, notion } from '../../src/sources/index.ts'
 import { rig, type Rig } from './rig.ts'
@@ -19,7 +19,7 @@ export const ping = (user: string, n = 0, more = {}): { type: string; data: Ping
 
 const userOf = (event: { readonly data: unknown }): string => (event.data as Ping).user
 
-/** One flow for each way in which an event can be somewhere. */
+/** One flow for each state that an event can be in. */
 export function declare(app: Sluice): void {
   app.flow('does', { on: 'ping', key: userOf, run: () => {} })
   app.flow('waits', { on: 'late', key: userOf, window: { quiet: '1h' }, run: () => {} })

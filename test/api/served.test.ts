@@ -1,4 +1,4 @@
-// The admin API as it is served: by the server to the machine itself, behind a listed proxy and through `fetch` only by key.
+// Tests how the admin API is served: locally by the server, and only with a key behind a listed proxy and through `fetch`.
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice, type SluiceOptions } from '../../src/index.ts'
@@ -14,7 +14,7 @@ function appOf(options: Partial<SluiceOptions> = { admin: { open: 'loopback' } }
 const statusOf = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
   (await fetch(url, { headers })).status
 
-test('the server asks everybody for a key, also who is on the machine itself and before there is one', async () => {
+test('the server requires a key from everybody, also locally and before a key exists', async () => {
   const app = appOf({})
   const { url } = await app.listen({ port: 0 })
   for (const path of ['/v1/flows', '/openapi.json', '/metrics', '/v1/stream', '/v1/nothing']) {
@@ -38,7 +38,7 @@ test.each([{ open: true }, { open: 'everybody' }, { opne: 'loopback' }, 'loopbac
   },
 )
 
-test('with open: loopback the server answers who is on the machine itself, until there is a key', async () => {
+test("with open: 'loopback', the server accepts local calls without a key until a key exists", async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0 })
   const answer = await fetch(`${url}/v1/flows`)

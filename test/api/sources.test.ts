@@ -9,7 +9,7 @@ const post = async (r: Rig, path: string, body: unknown): Promise<number> =>
 describe.each(STORES)('sources on %s', (store) => {
   const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
-  test('are listed with where they take requests', async () => {
+  test('are listed with the paths where they receive requests', async () => {
     const r = await opened()
     expect((await r.get('/v1/sources')).body).toEqual({
       items: [
@@ -19,7 +19,7 @@ describe.each(STORES)('sources on %s', (store) => {
     })
   })
 
-  test('what one refused is shown with the reason, and without what was tried as a secret', async () => {
+  test('refused requests are shown with the reason, and without the secret that was tried', async () => {
     const r = await opened()
     expect(await order(r.app, 'wrong-token-0123', { n: 1 })).toBe(401)
     const { body } = await r.get('/v1/sources/shop/refused')
@@ -30,13 +30,13 @@ describe.each(STORES)('sources on %s', (store) => {
     expect((await r.get('/v1/sources/pages/refused')).body).toEqual({ items: [] })
   })
 
-  test('requests to no source are those of -', async () => {
+  test('requests to an unknown source are listed under -', async () => {
     const r = await opened()
     expect(await post(r, '/in/nobody', {})).toBe(404)
     expect((await r.get('/v1/sources/-/refused')).body).toMatchObject({ items: [{ path: '/in/nobody' }] })
   })
 
-  test('a secret that came by handshake is forgotten, by whom is in the audit log', async () => {
+  test('a secret that came by handshake can be forgotten, and the audit log names who did it', async () => {
     const r = await opened()
     const shake = (): Promise<number> => post(r, '/in/pages', { verification_token: 'secret_one' })
     expect((await r.post('/v1/sources/pages/forget-secret')).body).toEqual({ result: 'none' })
@@ -49,7 +49,7 @@ describe.each(STORES)('sources on %s', (store) => {
     ])
   })
 
-  test('the secret that came by handshake is shown to who may operate; one that the app gave is not', async () => {
+  test('a secret that came by handshake is shown to keys with the role operate; a configured secret is not', async () => {
     const r = await opened()
     expect((await r.post('/v1/sources/pages/show-secret')).body).toEqual({})
     await post(r, '/in/pages', { verification_token: 'secret_one' })
@@ -64,12 +64,12 @@ describe.each(STORES)('sources on %s', (store) => {
     expect([refused.status, JSON.stringify(refused.body).includes('secret_one')]).toEqual([403, false])
   })
 
-  test.each(['/v1/sources/nobody/refused', '/v1/sources/%20/refused'])('%s is not there', async (path) => {
+  test.each(['/v1/sources/nobody/refused', '/v1/sources/%20/refused'])('%s returns 404', async (path) => {
     const r = await opened()
     expect((await r.get(path)).status).toBe(404)
   })
 
-  test('a secret of a source that is none cannot be forgotten', async () => {
+  test('the secret of an unknown source cannot be forgotten', async () => {
     const r = await opened()
     expect((await r.post('/v1/sources/-/forget-secret')).status).toBe(404)
     expect((await r.post('/v1/sources/pages/forget-secret', { by: 'eve' })).status).toBe(400)

@@ -1,4 +1,4 @@
-// The figures by API: what they say, who may read them, and what is asked for wrongly.
+// Tests stats over the API: their numbers, who may read them, and wrong parameters.
 import { describe, expect, test } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { rig, START, STORES, type Rig } from './rig.ts'
@@ -6,12 +6,10 @@ import { rig, START, STORES, type Rig } from './rig.ts'
 const declare = (app: Sluice): Sluice =>
   app.flow('ok', { on: 'ping', run: () => {} }).flow('waits', { on: 'ping', window: { quiet: '1h' }, run: () => {} })
 
-/** Until the route is listed, and an app has its figures, these tests wait. */
-
 describe.each(STORES)('stats on %s', (store) => {
   const opened = (): Promise<Rig> => rig(store, declare)
 
-  test('by source and type, by flow, and only the sum', async () => {
+  test('stats are grouped by source and type or by flow, or are only a sum', async () => {
     const r = await opened()
     await r.t.send([
       { type: 'ping', source: 'shop' },
@@ -57,7 +55,7 @@ describe.each(STORES)('stats on %s', (store) => {
     expect([status, (body as { code: string }).code]).toEqual([400, 'REQUEST_INVALID'])
   })
 
-  test('whoever may read may read them, nobody else', async () => {
+  test('a key with the role read may read them, and nobody without a key', async () => {
     const r = await opened()
     const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
     expect((await r.get('/v1/stats')).status).toBe(401)

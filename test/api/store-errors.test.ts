@@ -1,5 +1,5 @@
-// What the store says when it fails (its address, its file, a statement) is for operators: other callers of the API are told no
-// more than that it does not answer.
+// Error texts of the store (its address, its file, a statement) are for operators. Other callers only learn that the store does
+// not respond.
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice, SluiceError, type EventMap } from '../../src/index.ts'
@@ -22,7 +22,7 @@ function failing(store: string): Failing {
   return { app, failed }
 }
 
-/** Without a key the store is not even asked. */
+/** A well-formed but unknown key, because a call without a key does not reach the store. */
 const UNKNOWN = `slk_0123456789ab_${'x'.repeat(43)}`
 
 async function answered(app: Sluice, path: string, key = UNKNOWN): Promise<unknown> {
@@ -35,7 +35,7 @@ async function answered(app: Sluice, path: string, key = UNKNOWN): Promise<unkno
 const DETAIL = 'The store is unavailable right now.'
 
 describe('a caller whose key cannot be looked up', () => {
-  test('is not told the address of a server that does not answer', async () => {
+  test('does not see the address of a server that does not respond', async () => {
     const address = `127.0.0.1:${await freePort()}`
     const { app, failed } = failing(`postgres://ada:secret@${address}/shop`)
     for (const path of PATHS) {
@@ -44,7 +44,7 @@ describe('a caller whose key cannot be looked up', () => {
     }
   })
 
-  test('is not told the file that cannot be opened', async () => {
+  test('does not see the file that cannot be opened', async () => {
     const file = join(ownFolder(), 'missing', 'a.db')
     const { app, failed } = failing(`sqlite:${file}`)
     expect(await answered(app, '/v1/keys')).toEqual({ status: 500, code: 'STORE_UNWRITABLE', detail: DETAIL })
@@ -52,17 +52,17 @@ describe('a caller whose key cannot be looked up', () => {
   })
 })
 
-describe('what the store says in the middle of a call', () => {
+describe('the error text of a store that fails during a call', () => {
   const error = new SluiceError('STORE_FAILED', 'relation "lanes" on db.internal is locked')
 
-  test('an operator is told', async () => {
+  test('is shown to an operator', async () => {
     const r = await seeded('memory:')
     vi.spyOn(r.app.admin.events, 'list').mockRejectedValueOnce(error)
     const { status, body } = await r.get('/v1/events', { key: r.operate })
     expect([status, (body as { detail: string }).detail]).toEqual([503, 'relation "lanes" on db.internal is locked'])
   })
 
-  test('a subscriber is not', async () => {
+  test('is not shown to the token of a subscriber', async () => {
     const r = await seeded('memory:')
     const [mine] = await r.app.endpoints.list()
     const path = `/v1/webhooks/subscribers/${mine?.id}`

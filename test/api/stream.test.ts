@@ -1,4 +1,4 @@
-// The live stream: all that happens, in order, resumable; who reads too slowly is cut off, and nothing is kept for him.
+// Tests the live stream: all changes in order, resumable. A reader that is too slow is disconnected, and nothing is kept for it.
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Stream } from '../../src/api/stream.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
@@ -11,10 +11,10 @@ interface Scene {
   readonly clock: VirtualClock
   readonly store: Store
   readonly stream: Stream
-  /** As somebody who has no other stream. */
+  /** Opens a stream under a key of its own. */
   open(lastEventId: string, isStillIn?: () => Promise<boolean>): Promise<Response>
   happen(...types: string[]): Promise<void>
-  /** Time passes until the next look is over. */
+  /** Advances the time until the next check of the key is over. */
   look(): Promise<void>
 }
 
@@ -53,13 +53,13 @@ async function scene(address: string): Promise<Scene> {
       const heard = new Promise<void>((resolve) => (looked.heard = resolve))
       clock.advance(250)
       await heard
-      // What was heard is told in the same turn of the event loop.
+      // The stream sends what it received in the same turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve))
     },
   }
 }
 
-/** Reads what is there, up to so many parts. */
+/** Reads what has arrived, up to the given number of parts. */
 async function read(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   const { value } = await reader.read()
   return Buffer.from(value ?? []).toString()
@@ -71,7 +71,7 @@ const changesIn = (text: string): FeedEntry[] =>
 const lastIdIn = (text: string): string => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
 
 describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
-  test('tells what happens from now on, in its order', async () => {
+  test('sends all changes from now on, in order', async () => {
     const t = await scene(address)
     await t.happen('before')
     const response = await t.open('')
@@ -86,7 +86,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect([typesIn(first), typesIn(await read(reader))]).toEqual([['a', 'b'], ['c']])
   })
 
-  test('goes on from the last id, without a gap and without repeating', async () => {
+  test('resumes after the last id, without a gap and without repetition', async () => {
     const t = await scene(address)
     const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(first)
@@ -102,7 +102,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(typesIn(await read(second))).toEqual(['b', 'c'])
   })
 
-  test('an id of another process, or nonsense: it is told that something was missed', async () => {
+  test('reports a gap after an id of another process or an invalid id', async () => {
     const t = await scene(address)
     await t.happen('a')
     for (const id of ['deadbeef-3', 'nonsense', '-', '7']) {
@@ -112,7 +112,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     }
   })
 
-  test('an id that is ahead of all that happened: it is told so, and goes on from now', async () => {
+  test('reports a gap after an id that is ahead of all changes, and continues from now', async () => {
     const t = await scene(address)
     await t.happen('a')
     const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
@@ -125,7 +125,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(typesIn(await read(reader))).toEqual(['b'])
   })
 
-  test('one who may no longer read is told nothing more: at the next look after a key was written, or in a while', async () => {
+  test('ends when the key is no longer valid: at the next check after a change of keys, or after a while', async () => {
     const t = await scene(address)
     const may = { read: true }
     const asked = async (): Promise<boolean> => may.read
@@ -146,7 +146,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(t.stream.readers).toBe(1)
   })
 
-  test('acts of people on flows, lanes and dead letters are told, with the lane and its key', async () => {
+  test("contains operators' actions on flows, lanes and dead letters, with the lane and its key", async () => {
     const t = await scene(address)
     const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
@@ -168,7 +168,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     ])
   })
 
-  test('one who watches has at most 20 streams at a time, and leaves room for others', async () => {
+  test('a key has at most 20 streams at a time, so that there is room for others', async () => {
     const t = await scene(address)
     const open = (name: string): Promise<Response> => t.stream.open('', { name, isStillAllowed: async () => true })
     const mine = await Promise.all(Array.from({ length: 20 }, () => open('ada')))
@@ -183,7 +183,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     await expect(open('ada')).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' })
   })
 
-  test('alerts of the app are told as such', async () => {
+  test('contains the alerts of the app', async () => {
     const t = await scene(address)
     const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
@@ -194,7 +194,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(changesIn(await read(reader)).map(({ kind }) => kind)).toEqual(['alert', 'event'])
   })
 
-  test('one that was away for too long is told that it missed something', async () => {
+  test('reports a gap to a reader that was away for too long', async () => {
     const t = await scene(address)
     const first = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     const id = lastIdIn(await read(first))
@@ -206,7 +206,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(await read(second)).toMatch(/^event: skipped/)
   })
 
-  test('one that does not read is cut off; others are not', async () => {
+  test('disconnects a reader that does not read, and no other', async () => {
     const t = await scene(address)
     const slow = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     const good = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
@@ -226,7 +226,7 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     ).rejects.toThrow('too slow')
   })
 
-  test('nothing happens: a sign of life now and then', async () => {
+  test('sends a comment from time to time while nothing happens', async () => {
     const t = await scene(address)
     const reader = ((await t.open('')).body as ReadableStream<Uint8Array>).getReader()
     await read(reader)
@@ -234,13 +234,13 @@ describe.each(['memory:', 'sqlite::memory:'])('the stream on %s', (address) => {
     expect(await read(reader)).toBe(': still there\n\n')
   })
 
-  test('at most a hundred watch', async () => {
+  test('has at most a hundred readers', async () => {
     const t = await scene(address)
     for (let n = 0; n < 100; n++) await t.open('')
     await expect(t.open('')).rejects.toThrow('TOO_MANY_REQUESTS')
   })
 
-  test('at most a hundred, also of those who come at once; one whose look fails leaves its place', async () => {
+  test('has at most a hundred readers, also of simultaneous ones; one whose check fails frees its place', async () => {
     const t = await scene(address)
     vi.spyOn(t.store, 'readFeed').mockRejectedValueOnce(new Error('The disk is gone.'))
     await expect(t.open('')).rejects.toThrow('The disk is gone.')

@@ -1,4 +1,4 @@
-// How many subscribers may be registered, by address and by key: beyond that 429, and when to come again.
+// Tests how many endpoints may be registered per minute, by address and by key. More get 429 with Retry-After.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { subscriber } from '../deliver/subscriber.ts'
@@ -17,7 +17,7 @@ function register(r: Rig, options: CallOptions = {}): Promise<Answer> {
 }
 
 describe.each(STORES)('on %s', (store) => {
-  test('an address may so many in a minute, and is told when to come again', async () => {
+  test('an address may register a bounded number per minute, and then gets Retry-After', async () => {
     const r = await scene(store, { rate: 3, per: '1m' })
     for (let n = 0; n < 3; n++) expect((await register(r)).status).toBe(200)
     const refused = await register(r)
@@ -30,7 +30,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await register(r)).status).toBe(200)
   })
 
-  test('a key may so many, from whatever addresses; an address may so many, with whatever keys', async () => {
+  test('the bound of a key counts over all addresses, and the bound of an address over all keys', async () => {
     const r = await scene(store, { rate: 2, per: '1m' })
     const [one, other] = [
       (await r.app.admin.keys.make({ name: 'one', role: 'operate' })).secret,
@@ -46,7 +46,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.get(PATH, { key: one, address: '8.0.0.9' })).status).toBe(200)
   })
 
-  test('to have one proven, or moved to another url, is counted with them; any other change is not', async () => {
+  test('proving an endpoint and changing its url count too; other changes do not', async () => {
     const to = await subscriber(...Array.from({ length: 9 }, () => ({ status: 404 })))
     const delivery = { allowLoopback: true, proof: 'challenge', registrations: { rate: 3, per: '1m' } } as const
     const r = await rig(store, (app) => app.delivery('versions', { on: 'version.*' }), {
@@ -63,16 +63,16 @@ describe.each(STORES)('on %s', (store) => {
     for (const name of ['Ada', 'Bob', 'Cleo', 'Dan']) expect(await change({ name })).toBe(200)
   })
 
-  test('tests are counted by themselves', async () => {
+  test('test events have their own bound', async () => {
     const r = await scene(store, { rate: 2, per: '1m' })
     const statuses: number[] = []
-    // Of nobody: what is counted is that it was asked for.
+    // The endpoint does not exist: the call counts all the same.
     for (let n = 0; n < 3; n++) statuses.push((await r.post(`${PATH}/ep_nobody/test`)).status)
     expect(statuses).toEqual([404, 404, 429])
     expect((await register(r)).status).toBe(200)
   })
 
-  test('sixty a minute, unless said', async () => {
+  test('the default is sixty per minute', async () => {
     const r = await scene(store)
     for (let n = 0; n < 60; n++) expect((await register(r)).status).toBe(200)
     expect((await register(r)).status).toBe(429)

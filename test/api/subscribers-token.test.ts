@@ -1,5 +1,5 @@
-// A subscriber's own token: made by an operator, shown once, and good for four things of one endpoint. Every other route, of
-// whatever part of the API, is closed to it.
+// Tests an endpoint's own token: an operator creates it, it is shown once, and it allows four calls on one endpoint. All other
+// routes reject it.
 import { describe, expect, test } from 'vitest'
 import type { ApiRoute } from '../../src/api/route.ts'
 import { ROUTES } from '../../src/api/routes/index.ts'
@@ -27,7 +27,7 @@ function pathOf({ path }: ApiRoute, id: string): string {
   return path.replace('{id}', id).replaceAll(/\{\w+\}/g, 'nothing')
 }
 
-/** What is asked for is never done: of what is let in, nothing but who may is looked at here. */
+/** An unknown parameter makes every allowed call fail, so that only the access check has an effect. */
 async function call(r: Scene, route: ApiRoute, id: string): Promise<Answer> {
   return r.call(route.method, `${pathOf(route, id)}?colour=red`, {
     key: r.token,
@@ -36,7 +36,7 @@ async function call(r: Scene, route: ApiRoute, id: string): Promise<Answer> {
 }
 
 describe.each(STORES)('on %s', (store) => {
-  test('opens four routes of its own endpoint, and no other route there is', async () => {
+  test('allows four routes of its own endpoint, and no other route', async () => {
     const r = await scene(store)
     const { items: before } = await r.app.admin.audit.list()
     const open: string[] = []
@@ -49,7 +49,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.app.admin.audit.list()).items).toEqual(before)
   })
 
-  test('opens nothing of another endpoint, and nothing of one that is not there', async () => {
+  test('gives no access to other endpoints, existing or not', async () => {
     const r = await scene(store)
     for (const route of ROUTES.filter(({ path }) => path.includes('{id}'))) {
       for (const id of [r.other, 'ep_nothing', `${r.mine}x`]) {
@@ -58,7 +58,7 @@ describe.each(STORES)('on %s', (store) => {
     }
   })
 
-  test('opens neither the document nor the metrics, nor the stream', async () => {
+  test('gives no access to the document, the metrics or the stream', async () => {
     const r = await scene(store)
     const headers = { authorization: `Bearer ${r.token}` }
     expect((await r.app.fetch(new Request('http://api.test/v1/stream', { headers }))).status).toBe(403)
@@ -67,7 +67,7 @@ describe.each(STORES)('on %s', (store) => {
     }
   })
 
-  test('lets its holder look, rotate, test and replay, each under its own name', async () => {
+  test('lets its holder list deliveries, rotate the secret, test and replay, under its own name in the audit log', async () => {
     const r = await scene(store)
     const as = { key: r.token }
     expect((await r.get(`${PATH}/${r.mine}/deliveries`, as)).status).toBe(200)
@@ -82,7 +82,7 @@ describe.each(STORES)('on %s', (store) => {
     expect(JSON.stringify(items)).not.toContain(r.token)
   })
 
-  test('acts 30 times an hour, so that the audit log grows by no more, and looks as often as before', async () => {
+  test('allows 30 actions per hour, so that the audit log stays bounded; reads are not limited by it', async () => {
     const r = await scene(store)
     const as = { key: r.token }
     const before = (await r.app.admin.audit.list({}, '', 1_000)).items.length
@@ -102,7 +102,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.post(`${PATH}/${r.mine}/replay`, {}, as)).status).toBe(200)
   })
 
-  test('no dead letter of others is replayed by it', async () => {
+  test('cannot replay dead letters of other endpoints', async () => {
     const r = await scene(store)
     const [letter] = (await r.app.admin.deadLetters.list()).items
     const answer = await r.post(`${PATH}/${r.mine}/replay`, { letter: letter?.id }, { key: r.token })
@@ -110,7 +110,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.app.admin.deadLetters.list()).items[0]).toMatchObject({ id: letter?.id, state: 'dead' })
   })
 
-  test('ends when another is made, when it is revoked, and with its endpoint', async () => {
+  test('ends when another one is created, when it is revoked, and with its endpoint', async () => {
     const r = await scene(store)
     const mayLook = async (key: string): Promise<number> =>
       (await r.get(`${PATH}/${r.mine}/deliveries`, { key })).status
@@ -125,7 +125,7 @@ describe.each(STORES)('on %s', (store) => {
     await expect(r.app.endpoints.createToken(r.mine)).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('one letter of it changed is nobody’s', async () => {
+  test('is rejected with one changed character', async () => {
     const r = await scene(store)
     for (const at of [4, r.token.length - 1]) {
       const other = r.token[at] === 'A' ? 'B' : 'A'

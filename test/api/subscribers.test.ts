@@ -1,4 +1,4 @@
-// Subscribers by the API: registered, listed, changed, paused, resumed, rotated and removed, and no secret twice.
+// Tests endpoints over the API: registering, listing, changing, pausing, resuming, rotating and deleting them. No secret is shown twice.
 import { describe, expect, test } from 'vitest'
 import { rig, START, STORES, type Rig } from './rig.ts'
 import { APP_KEY } from './seeded.ts'
@@ -19,7 +19,7 @@ async function registered(r: Rig, more = {}): Promise<{ readonly id: string; rea
 }
 
 describe.each(STORES)('on %s', (store) => {
-  test('one is registered, and its secret shown once', async () => {
+  test('registering an endpoint shows its secret once', async () => {
     const r = await scene(store)
     const { id, secret } = await registered(r, { name: 'Ada', eventFilter: ['version.new'], tenant: 't' })
     expect(secret).toMatch(/^whsec_/)
@@ -43,7 +43,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.get(PATH)).body).toEqual({ items: [] })
   })
 
-  test('a url has one bound, whoever looks at it', async () => {
+  test('every route accepts the same maximum length of a url', async () => {
     const r = await scene(store)
     const long = URL.padEnd(2_048, 'x')
     expect(await r.post(PATH, { url: long })).toMatchObject({ status: 200, body: { url: long } })
@@ -54,12 +54,12 @@ describe.each(STORES)('on %s', (store) => {
     await expect(r.app.endpoints.create({ url: `${long}x` })).rejects.toThrow('2048')
   })
 
-  test('without a key nothing is kept that would be a secret', async () => {
+  test('without an encryption key, no endpoint with a secret can be stored', async () => {
     const r = await scene(store, '')
     expect(await r.post(PATH, { url: URL })).toMatchObject({ status: 409, body: { code: 'CONFLICT' } })
   })
 
-  test('what is changed counts for the events to come; what is not named stays', async () => {
+  test('a change applies to later events, and unnamed fields stay as they are', async () => {
     const r = await scene(store)
     const { id } = await registered(r, { description: 'd', eventFilter: ['version.old'] })
     await r.app.publish({ type: 'version.new', data: 1 })
@@ -72,7 +72,7 @@ describe.each(STORES)('on %s', (store) => {
     expect(tenant.status).toBe(400)
   })
 
-  test('headers are listed by name alone; one is changed or taken away without the others', async () => {
+  test('headers are listed by name only; one can be changed or removed without the others', async () => {
     const r = await scene(store)
     const { id } = await registered(r, { headers: { authorization: 'Bearer hush', 'x-team': 'a' } })
     const { secret: operate } = await r.app.admin.keys.make({ name: 'acts', role: 'operate' })
@@ -85,7 +85,7 @@ describe.each(STORES)('on %s', (store) => {
     expect(await r.app.endpoints.findTarget(id)).toMatchObject({ headers: { authorization: 'Bearer hush' } })
   })
 
-  test('every field of a subscriber can be written', async () => {
+  test('every field of an endpoint can be set', async () => {
     const r = await scene(store)
     const said = { name: 'Ada', secret: 'shared-secret-key', active: false, eventFilter: null }
     const { id } = await registered(r, said)
@@ -100,7 +100,7 @@ describe.each(STORES)('on %s', (store) => {
     expect(JSON.stringify((await r.get(PATH)).body)).not.toContain('secret-key')
   })
 
-  test('paused and resumed', async () => {
+  test('an endpoint can be paused and resumed', async () => {
     const r = await scene(store)
     await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const { id } = await registered(r)
@@ -112,9 +112,9 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.app.admin.lanes.list()).items[0]?.hold).toBeUndefined()
   })
 
-  test('open windows are triggered, and only these', async () => {
+  test('trigger ends open windows of deliveries, and no others', async () => {
     const r = await scene(store)
-    // Nothing is posted here.
+    // Nothing is posted in this test.
     await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const [open, paused] = [await registered(r, { tenant: 'a' }), await registered(r, { tenant: 'b' })]
     for (const tenant of ['a', 'b']) await r.app.publish({ type: 'version.new', data: 1, tenant })
@@ -126,7 +126,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.post('/v1/webhooks/trigger')).body).toEqual({ triggered: 0 })
   })
 
-  test('one that nothing is delivered to any more is down: its batch is stuck', async () => {
+  test('an endpoint whose batch is stuck is down', async () => {
     const r = await scene(store)
     await r.app.admin.flows.pause('versions', { reason: 'a test', by: 'ada' })
     const { id } = await registered(r)
@@ -142,7 +142,7 @@ describe.each(STORES)('on %s', (store) => {
     expect((await r.get(PATH)).body).toMatchObject({ items: [{ id, health: down }, { health: up }] })
   })
 
-  test('a secret is rotated, and not twice within a day unless that is forced', async () => {
+  test('a secret can be rotated, but only once a day unless forced', async () => {
     const r = await scene(store)
     const { id, secret } = await registered(r)
     const next = (await r.post(`${PATH}/${id}/rotate-secret`)).body as { secret: string }
@@ -151,7 +151,7 @@ describe.each(STORES)('on %s', (store) => {
     expect(await r.post(`${PATH}/${id}/rotate-secret`, { force: true })).toMatchObject({ status: 200 })
   })
 
-  test('removed, with what waits for it; each act is in the audit log', async () => {
+  test('deleting an endpoint drops its waiting events; each action is in the audit log', async () => {
     const r = await scene(store)
     const { id } = await registered(r)
     await r.app.publish([1, 2, 3].map((data) => ({ type: 'version.new', data })))

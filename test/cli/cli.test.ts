@@ -1,4 +1,4 @@
-// `sluice dev` and `sluice start`, as a person runs them: a configuration that is found, said where it listens, stopped by a signal.
+// Tests `sluice dev` and `sluice start` as a user runs them: they find the configuration, print their addresses and stop at a signal.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ function folderWith(files: Readonly<Record<string, string>>): string {
   return folder
 }
 
-/** TypeScript, with types that somebody has to take away. */
+/** TypeScript with types that must be stripped. */
 function configured(answer: string): string {
   return `
 import { Sluice } from '${new URL('index.ts', SRC).href}'
@@ -32,7 +32,7 @@ export default app
 `
 }
 
-/** With how it is to be served. */
+/** The same with server options. */
 function served(listen: string): string {
   const route = "app.route('GET', '/who', (_, { address }) => new Response(address))"
   return `${configured('x')}\n${route}\nexport const listen = ${listen}\n`
@@ -43,7 +43,7 @@ async function whoIsSeen(url: string): Promise<string> {
   return (await fetch(`${url}/who`, { headers })).text()
 }
 
-/** A run of the program, and what it has said so far. */
+/** A run of the program, and its output so far. */
 class Program {
   readonly #child: ChildProcess
   readonly exit: Promise<number>
@@ -72,7 +72,7 @@ class Program {
     return this.#text
   }
 
-  /** What the pattern's group is, once it was said so often. */
+  /** Returns the pattern's group of its n-th match in the output. */
   async said(pattern: RegExp, times = 1): Promise<string> {
     for (;;) {
       const found = [...this.#text.matchAll(new RegExp(pattern, 'g'))]
@@ -91,7 +91,7 @@ class Program {
 const LISTENS = /listens on (http:\S+)/
 
 describe('sluice start', () => {
-  it('finds sluice.config.ts, says where everything is, takes in a signed webhook, and stops when told to', async () => {
+  it('finds sluice.config.ts, prints all addresses, receives a signed webhook, and stops at a signal', async () => {
     const program = new Program(folderWith({ 'sluice.config.ts': configured('one') }), ['start', '--port=0'])
     const url = await program.said(LISTENS)
     expect(await program.said(/github +(http:\S+)/)).toBe(`${url}/in/github`)
@@ -103,7 +103,7 @@ describe('sluice start', () => {
     expect(program.text).toContain('sluice stops')
   })
 
-  it('lets its runs end though two different signals come, and does not wait after the same one twice', async () => {
+  it('waits for its runs even after two different signals, and exits at once after the same signal twice', async () => {
     const slow = configured('slow').replace(
       'export default',
       `app.flow('slow', { on: 'github/push', run: ({ signal }) => {
@@ -130,13 +130,13 @@ describe('sluice start', () => {
     expect(await stubborn.stop('SIGTERM')).toBe(130)
   })
 
-  it('takes another file and the port of the environment', async () => {
+  it('takes another file, and the port from the environment', async () => {
     const folder = folderWith({ 'other.ts': configured('two') })
     const program = new Program(folder, ['start', '--config=other.ts', '--host=127.0.0.1'], { PORT: '0' })
     expect(await (await fetch(`${await program.said(LISTENS)}/which`)).text()).toBe('two')
   })
 
-  it('is served as the file says, and the command line goes before it', async () => {
+  it('uses the server options of the file, and options of the command line override them', async () => {
     const folder = folderWith({ 'sluice.config.ts': served("{ port: 0, trustProxy: ['127.0.0.1'] }") })
     const [asSaid, asAsked] = [
       new Program(folder, ['start'], { PORT: '1' }),
@@ -146,7 +146,7 @@ describe('sluice start', () => {
     expect(await whoIsSeen(await asAsked.said(LISTENS))).toBe('127.0.0.1')
   })
 
-  it('believes each proxy that the command line names', async () => {
+  it('trusts each proxy that the command line names', async () => {
     const folder = folderWith({ 'sluice.config.ts': served('{ port: 0 }') })
     const [none, both] = [
       new Program(folder, ['start']),
@@ -156,7 +156,7 @@ describe('sluice start', () => {
     expect(await whoIsSeen(await both.said(LISTENS))).toBe('203.0.113.7')
   })
 
-  it('is served over TLS if the file says so', async () => {
+  it('serves TLS if the file configures it', async () => {
     const [key, cert] = ['localhost-key.pem', 'localhost-cert.pem'].map(
       (name) => `readFileSync('${fileURLToPath(new URL(name, FIXTURES))}')`,
     )
@@ -219,21 +219,21 @@ describe('sluice start', () => {
     expect(program.text).toMatch(text)
   })
 
-  it('ends if the file exports no app, though the file has an app at work that keeps the process', async () => {
+  it('exits if the file exports no app, even if an app in it keeps the process busy', async () => {
     const started = configured('x').replace('export default app', 'await app.start()\nsetInterval(() => {}, 1_000)')
     const program = new Program(folderWith({ 'sluice.config.ts': started }), ['start', '--port=0'])
     expect(await program.exit).toBe(1)
     expect(program.text).toMatch(/CONFIG_INVALID.*export default app/)
   })
 
-  it('is ended by SIGTERM while the file still loads', async () => {
+  it('exits at SIGTERM while the file is still loading', async () => {
     const endless = "console.log('it loads')\nawait new Promise(() => setInterval(() => {}, 1_000))"
     const program = new Program(folderWith({ 'sluice.config.ts': endless }), ['start', '--port=0'])
     await program.said(/(it loads)/)
     expect(await program.stop()).not.toBe(0)
   })
 
-  it('tells how it is used, and which one it is', async () => {
+  it('prints its usage and its version', async () => {
     const [help, version] = [new Program(tmpdir(), ['--help']), new Program(tmpdir(), ['version'])]
     expect([await help.exit, await version.exit]).toEqual([0, 0])
     expect(help.text).toContain('--config=FILE')
@@ -242,7 +242,7 @@ describe('sluice start', () => {
 })
 
 describe('sluice dev', () => {
-  it('begins anew when a file changes, goes on after one that is broken, and stops when told to', async () => {
+  it('restarts when a file changes, survives a broken file, and stops at a signal', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('one') })
     const program = new Program(folder, ['dev', '--port=0'])
     expect(await (await fetch(`${await program.said(LISTENS)}/which`)).text()).toBe('one')
@@ -255,7 +255,7 @@ describe('sluice dev', () => {
     expect(await program.stop()).toBe(0)
   })
 
-  it('begins anew each time a file is replaced by a new one of its name, as editors save it', async () => {
+  it('restarts each time a file is replaced by a new one with the same name, as editors save it', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('1') })
     const program = new Program(folder, ['dev', '--port=0'])
     await program.said(LISTENS)
@@ -267,7 +267,7 @@ describe('sluice dev', () => {
     }
   })
 
-  it('begins anew when a file changes in a folder that came later, also after that was replaced', async () => {
+  it('restarts when a file changes in a folder that was created later, also after this folder was replaced', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('1') })
     const program = new Program(folder, ['dev', '--port=0'])
     await program.said(LISTENS)
@@ -282,7 +282,7 @@ describe('sluice dev', () => {
     await program.said(LISTENS, 4)
   })
 
-  it('does not begin anew for what no app reads', async () => {
+  it('does not restart for files that no app reads', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('1') })
     mkdirSync(join(folder, 'node_modules'))
     const program = new Program(folder, ['dev', '--port=0'])
@@ -293,7 +293,7 @@ describe('sluice dev', () => {
     expect(await program.said(/sluice dev: (\S+) has changed/)).toBe('last.json')
   })
 
-  it('hands on what it was asked for, a proxy twice as well', async () => {
+  it('passes its options on, including a repeated option', async () => {
     const folder = folderWith({ 'sluice.config.ts': served('{ port: 0 }') })
     const program = new Program(folder, ['dev', '--trust-proxy=10.0.0.0/8', '--trust-proxy=127.0.0.1'])
     expect(await whoIsSeen(await program.said(LISTENS))).toBe('203.0.113.7')

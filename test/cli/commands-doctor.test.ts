@@ -1,4 +1,4 @@
-// `sluice doctor` and `sluice migrate`: what is wrong is found, said with what to do, and is how the program ends.
+// Tests `sluice doctor`, `sluice migrate` and `sluice backup`: problems are found and printed with their fix, and set the exit code.
 import { readdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, run, serve, until } from './commands-rig.ts'
@@ -17,7 +17,7 @@ const states = ({ checks }: Report): Readonly<Record<string, string>> =>
   Object.fromEntries(checks.map(({ name, state }) => [name, state]))
 
 describe('sluice doctor', () => {
-  it('finds nothing wrong with an app that is set up well, and lists the defaults', async () => {
+  it('finds no problem in a well configured app, and lists the defaults', async () => {
     const server = await serve(folderWith({ 'sluice.config.ts': APP }))
     const ran = await server.sluice('doctor', '--json')
     expect(ran.code).toBe(0)
@@ -54,7 +54,7 @@ describe('sluice doctor', () => {
     expect(`${found?.what} ${found?.fix ?? ''}`).toMatch(text)
   })
 
-  it('says what to look at without calling it wrong: no server, an open source, no alert', async () => {
+  it('prints hints that are not problems: no server, an open source, no alert', async () => {
     const config = APP.replace(/app\.alert.*/, '')
       .replace('{ bearer, github }', '{ github, unverified }')
       .replace(/bearer\(.*\)\)/, "unverified({ verify: 'none' }))")
@@ -63,7 +63,7 @@ describe('sluice doctor', () => {
     expect(states(ran.json)).toMatchObject({ server: 'look', sources: 'look', alerts: 'look', store: 'ok' })
   })
 
-  it('says which alert is broken, and does not count the limits of keys', async () => {
+  it('names a broken alert, and does not count the limits of keys', async () => {
     const config = APP.replace(/when: .* }\)/, "when: () => { throw new Error('no such figure') } })")
       .replace('app.limit(', 'const calls = app.limit(')
       .replace('key: keyOf, run: () => {} })', 'key: keyOf, run: ({ key }) => calls.per(key).run(() => {}) })')
@@ -84,7 +84,7 @@ describe('sluice doctor', () => {
     expect((await server.sluice('alerts')).stdout).toMatch(/many-dead +clear, broken .*no such figure/)
   })
 
-  it('says who has the file', async () => {
+  it('names the process that uses the file', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     await serve(folder)
     const ran = await run(folder, ['doctor'])
@@ -93,7 +93,7 @@ describe('sluice doctor', () => {
 })
 
 describe('sluice migrate', () => {
-  it('makes the store, says so, and asks no server', async () => {
+  it('creates the store and reports it, without a server', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const ran = await run(folder, ['migrate'])
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/schema of this release: \d+ bytes, WAL/)])
@@ -104,7 +104,7 @@ describe('sluice migrate', () => {
 })
 
 describe('sluice backup', () => {
-  it('copies the file that a server works on, once, and says what is in it', async () => {
+  it('copies the file of a running server once, and prints what the copy contains', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     await serve(folder)
     const file = readdirSync(folder).find((name) => name.endsWith('.db')) ?? ''

@@ -1,4 +1,4 @@
-// Endpoints by the command line, on a real file: created, listed, shown, updated, paused, resumed, rotated, triggered and deleted.
+// Tests the endpoint commands on a real file: create, list, show, update, pause, resume, rotate, trigger and delete.
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { subscriber } from '../deliver/subscriber.ts'
@@ -11,7 +11,7 @@ app.delivery('versions', { on: 'version.*', window: { quiet: '1h' } })
 export default app
 `
 
-test('the life of an endpoint', async () => {
+test('an endpoint can be created, changed, paused, resumed, rotated and deleted', async () => {
   const folder = folderWith({ 'sluice.config.ts': APP })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
   const added = await sluice('create', 'https://hook.example.com/in', '--types=version.new,version.old', '--name=Ada')
@@ -44,7 +44,7 @@ test('the life of an endpoint', async () => {
   expect((await sluice('create', 'http://10.0.0.1/')).stderr).toContain('url')
 })
 
-test('the subscriber of the seed, by the command line alone', async () => {
+test('the subscriber of the seed can be set up with the command line alone', async () => {
   const to = await subscriber()
   const folder = folderWith({ 'sluice.config.ts': APP, headers: 'authorization: Bearer a:b\n\nx-team: a\n' })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
@@ -101,7 +101,7 @@ test('the subscriber of the seed, by the command line alone', async () => {
   expect((await sluice('show', 'ep_nothing')).code).toBe(3)
 })
 
-test('a test event, told and as an exit code', async () => {
+test('a test event prints its result and sets the exit code', async () => {
   const to = await subscriber({ status: 200, body: 'hello' }, { status: 500 }, { status: 500 })
   const folder = folderWith({ 'sluice.config.ts': APP })
   const sluice = (...args: readonly string[]): Promise<Ran> => run(folder, ['endpoints', ...args])
@@ -126,7 +126,7 @@ function echo({ body }: { readonly body: string }): { readonly status: number; r
   return { status: 200, body: JSON.stringify({ challenge: data.challenge }) }
 }
 
-test('proven by a challenge, at once or later', async () => {
+test('an endpoint can be proven by a challenge, at once or later', async () => {
   const to = await subscriber({ status: 404 }, { status: 404 }, echo)
   const folder = folderWith({
     'sluice.config.ts': APP.replace('allowLoopback: true', "allowLoopback: true, proof: 'challenge'"),

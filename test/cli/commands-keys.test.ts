@@ -1,4 +1,4 @@
-// The encryption key on the command line: given, missing, created for development, and rotated with a kill halfway.
+// Tests the encryption key on the command line: given, missing, created for development, and rotated with a kill halfway.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -29,20 +29,20 @@ const keys = (...all: readonly string[]): { readonly env: Readonly<Record<string
 })
 
 describe('sluice start', () => {
-  test('with a delivery and no encryption key does not start, and says how to give one', async () => {
+  test('does not start with a delivery but without an encryption key, and says how to set one', async () => {
     const ran = await run(folderWith(PLAIN), ['start', '--port=0'])
     expect(ran.code).toBe(1)
     expect(ran.stderr).toMatch(/CONFIG_INVALID: there is a delivery.*SLUICE_ENCRYPTION_KEY.*openssl rand -base64 32/)
   })
 
-  test('starts with one, and with several', async () => {
+  test('starts with one key, and with several', async () => {
     for (const key of [OLD, `${NEW},${OLD}`]) {
       const program = new Program(folderWith(PLAIN), ['start', '--port=0'], { SLUICE_ENCRYPTION_KEY: key })
       expect(await program.said(/listens on (http:)/)).toBe('http:')
     }
   })
 
-  test('a key that is none is refused by its length', async () => {
+  test('rejects an invalid key and mentions only its length', async () => {
     const ran = await run(folderWith(PLAIN), ['start', '--port=0'], keys('c2hvcnQ='))
     expect(ran).toMatchObject({
       code: 1,
@@ -50,13 +50,13 @@ describe('sluice start', () => {
     })
   })
 
-  test('needs none where nothing is sealed', async () => {
+  test('needs no key if nothing is encrypted', async () => {
     const bare = configured().replace(/app\.delivery.*/, '')
     const program = new Program(folderWith({ 'sluice.config.ts': bare }), ['start', '--port=0'])
     expect(await program.said(/listens on (http:)/)).toBe('http:')
   })
 
-  test('refuses endpoints on this machine, unless it is forced', async () => {
+  test('rejects endpoints on this machine, unless --allow-loopback is set', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
     const ran = await run(folder, ['start', '--port=0'], keys(OLD))
     expect(ran).toMatchObject({
@@ -67,7 +67,7 @@ describe('sluice start', () => {
     expect(await forced.said(/listens on (http:)/)).toBe('http:')
   })
 
-  test('and so does what works without a server', async () => {
+  test('work --once rejects them too', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
     expect(await run(folder, ['work', '--once'], keys(OLD))).toMatchObject({
       code: 1,
@@ -82,7 +82,7 @@ describe('sluice start', () => {
 })
 
 describe('sluice dev', () => {
-  test('makes an encryption key that its owner alone can read, once, and lets endpoints be on this machine', async () => {
+  test('creates an encryption key once that only its owner can read, and allows endpoints on this machine', async () => {
     const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
     const file = join(folder, '.sluice-encryption-key')
     const first = new Program(folder, ['dev', '--port=0'])
@@ -92,7 +92,7 @@ describe('sluice dev', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     const made = readFileSync(file, 'utf8')
     expect(Buffer.from(made, 'base64')).toHaveLength(32)
-    // What is asked of the app without a server goes by the same key.
+    // Commands that open the app without a server use the same key.
     expect((await run(folder, ['endpoints', 'create', 'http://127.0.0.1:9/in'])).code).toBe(0)
     const second = new Program(folder, ['dev', '--port=0'])
     await second.said(/listens on (http:)/)
@@ -104,7 +104,7 @@ describe('sluice dev', () => {
     expect((await run(folder, ['dev', '--port=0'])).stderr).toMatch(/CONFIG_INVALID.*chmod 600/)
   })
 
-  test('goes by the one of the environment where there is one', async () => {
+  test('uses the key of the environment if there is one', async () => {
     const folder = folderWith(PLAIN)
     const program = new Program(folder, ['dev', '--port=0'], { SLUICE_ENCRYPTION_KEY: OLD })
     await program.said(/listens on (http:)/)
@@ -113,7 +113,7 @@ describe('sluice dev', () => {
   })
 })
 
-/** An app on the file of the folder, under these keys, as long as it is used. */
+/** Runs `use` with an app on the file of the folder, under these keys. */
 async function within<T>(folder: string, key: readonly string[], use: (app: Sluice) => Promise<T>): Promise<T> {
   const app = new Sluice({ store: `sqlite:${join(folder, 'app.db')}`, encryptionKey: key, log: false })
   try {
@@ -134,7 +134,7 @@ async function withEndpoints(folder: string, count: number): Promise<Secrets> {
   })
 }
 
-/** Ids of endpoints whose secret is not what it was. */
+/** The ids of endpoints whose secret has changed. */
 function unlike(folder: string, key: readonly string[], secrets: Secrets): Promise<readonly string[]> {
   return within(folder, key, async (app) => {
     const wrong: string[] = []
@@ -167,7 +167,7 @@ describe('sluice encryption rotate', () => {
     expect(await unlike(folder, [NEW], secrets)).toEqual([])
   })
 
-  test('ends with 1 and names what it cannot read', async () => {
+  test('exits with 1 and names what it cannot decrypt', async () => {
     const folder = folderWith(PLAIN)
     const secrets = await withEndpoints(folder, 1)
     const ran = await run(folder, ['encryption', 'rotate'], keys(NEW))
@@ -176,7 +176,7 @@ describe('sluice encryption rotate', () => {
     expect((await run(folder, ['encryption', 'rotate'])).stderr).toContain('SLUICE_ENCRYPTION_KEY')
   })
 
-  test('killed in the middle, it leaves everything readable, and goes on', async () => {
+  test('leaves everything readable when it is killed halfway, and a second call continues', async () => {
     const folder = folderWith(PLAIN)
     const secrets = await withEndpoints(folder, 700)
     const child = spawn(process.execPath, [CHILD, join(folder, 'app.db'), NEW, OLD], {
@@ -184,7 +184,7 @@ describe('sluice encryption rotate', () => {
     })
     onTestFinished(() => void child.kill('SIGKILL'))
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    // Two pages of documents are done; the third is under way, or not begun, when it is killed.
+    // When it is killed, two pages of documents are done, and the third is in progress or not begun.
     for (let page = 0; page < 4; page++) {
       child.stdin.write('\n')
       await lines.next()

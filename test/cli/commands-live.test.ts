@@ -1,4 +1,4 @@
-// Commands that go on for a while, or ask a person: tail, work --once, a long replay, a question, and what a shell completes.
+// Tests commands that run for a while or ask questions: tail, work --once, a long replay, confirmations, and shell completion.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { APP, folderWith, MAIN, Program, run, serve, type Ran } from './commands
 const FILES = { 'sluice.config.ts': APP }
 
 describe('sluice tail', () => {
-  it('tells what happens, of one flow if asked so, and goes on where it was after the server was gone', async () => {
+  it('prints changes, of one flow on request, and continues where it was after the server was away', async () => {
     const folder = folderWith(FILES)
     const first = await serve(folder)
     const port = Number(new URL(first.url).port)
@@ -40,7 +40,7 @@ describe('sluice tail', () => {
     expect(await all.stop()).toBe(0)
   })
 
-  it('reads no more than is read of it', async () => {
+  it('applies backpressure: it reads no more from the server than its own reader reads', async () => {
     const change = JSON.stringify({ at: 0, kind: 'event', flow: '', id: 'x'.repeat(10_000), detail: '' })
     const event = `id: a-1\nevent: event\ndata: ${change}\n\n`
     const sent = Promise.withResolvers<'all'>()
@@ -66,7 +66,7 @@ describe('sluice tail', () => {
     expect(await sent.promise).toBe('all')
   })
 
-  it('says to the same server up to where it has read, and ends when it is let in no more', async () => {
+  it('tells the same server where it continues, and exits when its key is no longer accepted', async () => {
     const asked: string[] = []
     let isOpen = true
     const server = createServer(({ headers }, response) => {
@@ -86,14 +86,14 @@ describe('sluice tail', () => {
     expect(await tail.exit).toBe(4)
   })
 
-  it('is refused with the right end where a key is needed', async () => {
+  it('exits with the documented code where a key is needed', async () => {
     const server = await serve(folderWith(FILES))
     await server.sluice('keys', 'make', 'one', '--role=operate')
     const ran = await server.sluice('tail')
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
   })
 
-  it('reads events however their bytes are cut', async () => {
+  it('parses events however their bytes are split', async () => {
     const text = ': still there\n\nid: a-1\nevent: event\ndata: {"flow":"ü"}\n\ndata: x\ndata: y\n\n'
     const bytes = Buffer.from(text)
     for (let at = 1; at < bytes.length; at++) {
@@ -114,7 +114,7 @@ describe('sluice tail', () => {
   })
 })
 
-/** Publishes two that are due at once, one after the other, and one that waits. */
+/** Publishes two events that are due at once, one after the other, and one that waits. */
 const WORKING = APP.replace(
   'export default app',
   `app.flow('first', { on: 'begin', run: async ({ publish }) => {
@@ -132,7 +132,7 @@ export default app`,
 ).replace("process: 'cli-test'", "process: 'cli-test', log: false")
 
 describe('sluice work --once', () => {
-  it('works what is due and what comes of it, leaves what waits, and ends', async () => {
+  it('runs what is due and what follows from it, leaves what waits, and exits', async () => {
     const folder = folderWith({ 'sluice.config.ts': WORKING })
     await run(folder, ['flows'], { env: { PUBLISH: '1' } })
     const worked = await run(folder, ['work', '--once'])
@@ -145,7 +145,7 @@ describe('sluice work --once', () => {
     })
   })
 
-  it('ends with 1 over a run that failed only if it is told to', async () => {
+  it('exits with 1 over a failed run only with --fail', async () => {
     const folder = folderWith({
       'sluice.config.ts': WORKING.replace("publish({ type: 'more'", "throw new Error('no'); publish({ type: 'more'"),
     })
@@ -157,7 +157,7 @@ describe('sluice work --once', () => {
     expect((await run(folder, ['work', '--once'])).code).toBe(0)
   })
 
-  it('stopped while something is due, it ends with 1 and says so', async () => {
+  it('exits with 1 and says so when it is stopped while something is due', async () => {
     const slow = WORKING.replace(
       'run: async ({ publish }) => {',
       "concurrency: 1, run: async ({ publish }) => { console.log('it runs')",
@@ -169,7 +169,7 @@ describe('sluice work --once', () => {
     expect([await work.stop(), work.text]).toEqual([1, expect.stringMatching(/Stopped while.*due: first/)])
   })
 
-  it('does not wait for what no flow of this app is for', async () => {
+  it('does not wait for events of flows that this app does not have', async () => {
     const folder = folderWith({ 'sluice.config.ts': WORKING })
     await run(folder, ['flows'], { env: { PUBLISH: '1' } })
     writeFileSync(join(folder, 'sluice.config.ts'), WORKING.replaceAll("'first'", "'renamed'"))
@@ -192,7 +192,7 @@ function shown(isTTY: boolean): Shown {
 }
 
 describe('progress', () => {
-  it('is a bar with rate and end on a terminal', () => {
+  it('is a bar with rate and remaining time on a terminal', () => {
     const { progress, clock, text } = shown(true)
     clock.advance(10_000)
     progress.update(250)
@@ -207,7 +207,7 @@ describe('progress', () => {
     expect(text()).toMatch(/\[#{24}\] {2}replay {2}100 % {2}1,000 of 1,000 {2}50\/s {2}took 20 s\n$/)
   })
 
-  it('is a line every few seconds anywhere else', () => {
+  it('is a line every few seconds elsewhere', () => {
     const { progress, clock, text } = shown(false)
     for (let second = 1; second <= 11; second++) {
       clock.advance(1_000)
@@ -223,7 +223,7 @@ describe('progress', () => {
 
 const SCRIPT = '/usr/bin/script'
 
-/** At a terminal, where a person types this when asked. */
+/** Runs a command on a terminal, where a person types `typed` at the question. */
 function typed(
   folder: string,
   env: Readonly<Record<string, string>>,
@@ -231,7 +231,7 @@ function typed(
   answer: string,
 ): Promise<string> {
   const line = `${process.execPath} ${MAIN} ${command}; echo "ended $?"`
-  // Of a machine that builds there may be more in the environment, and it would be taken for one that shows no colours.
+  // A build machine may set further variables that disable colours, so the environment is minimal.
   const { PATH = '', HOME = '' } = process.env
   const child = spawn(SCRIPT, ['-qec', line, '/dev/null'], { cwd: folder, env: { PATH, HOME, ...env } })
   return new Promise((resolve) => {
@@ -245,7 +245,7 @@ function typed(
 }
 
 describe.skipIf(!existsSync(SCRIPT) && process.env['CI'] !== 'true')('at a terminal', () => {
-  it('a person is asked, and taken at her word', async () => {
+  it('a command asks and obeys the response', async () => {
     const folder = folderWith(FILES)
     const server = await serve(folder)
     await server.publish('late', 'ada')
@@ -263,7 +263,7 @@ describe.skipIf(!existsSync(SCRIPT) && process.env['CI'] !== 'true')('at a termi
   })
 })
 
-it('a command that was told not to ask ends at the first signal, though its server is slow', async () => {
+it('a command with --yes exits at the first signal, even if its server is slow', async () => {
   const asked = Promise.withResolvers<void>()
   const server = createServer(({ method }, response) => {
     if (method === 'POST') asked.resolve()

@@ -1,4 +1,4 @@
-// The real command as a child process, on a real SQLite file and a real server: what the tests of commands share.
+// Shared by the tests of commands: runs the real command as a child process, on a real SQLite file and a real server.
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,13 +11,13 @@ export const MAIN: string = fileURLToPath(new URL('../../src/cli/main.ts', impor
 const SRC = new URL('../../src/', import.meta.url)
 const TOKEN = 'shop-token-0123456789'
 
-/** What was compiled once need not be again, for as long as it is the same: it is most of the time that a command takes. */
+/** A compile cache that all runs share, because compiling takes most of the time of a command. */
 export const COMPILED: string = fileURLToPath(new URL('../../node_modules/.cache/sluice/compiled', import.meta.url))
 
-/** Nobody listens there: without a server named, the commands ask the app itself. */
+/** A port on which nothing listens: without a named server, the commands open the app itself. */
 const NOBODY = { PORT: '9' }
 
-/** An app with something of everything, on a file beside it. What fails succeeds once there is a file named mended. */
+/** An app with flows in all states, on a file beside it. Its failing runs succeed once there is a file named mended. */
 export const APP = `
 import { existsSync } from 'node:fs'
 import { Sluice, alerts } from '${new URL('index.ts', SRC).href}'
@@ -48,14 +48,14 @@ export interface Ran {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
-  /** What it printed, as JSON. */
+  /** The output, parsed as JSON. */
   readonly json: never
 }
 
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly input?: string
-  /** The file that its answer goes to. */
+  /** The file that receives standard output. */
   readonly answer?: string
 }
 
@@ -65,7 +65,7 @@ function environment(more: Readonly<Record<string, string>> = {}): NodeJS.Proces
   return { ...rest, NODE_NO_WARNINGS: '1', NODE_COMPILE_CACHE: COMPILED, ...more }
 }
 
-/** Runs to its end. */
+/** Runs a command to its end. */
 export async function run(folder: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
   const { env, input = '', answer } = options
   const stdout = answer === undefined ? 'pipe' : openSync(answer, 'w')
@@ -87,7 +87,7 @@ export async function run(folder: string, args: readonly string[], options: RunO
   }
 }
 
-/** One that goes on, and what it has said so far. */
+/** A running command and its output so far. */
 export class Program {
   readonly child: ChildProcess
   readonly exit: Promise<number>
@@ -114,7 +114,7 @@ export class Program {
     return this.#text
   }
 
-  /** The pattern's group, once it was said. */
+  /** Returns the pattern's group once the output matches. */
   async said(pattern: RegExp): Promise<string> {
     for (;;) {
       const found = pattern.exec(this.#text)
@@ -133,9 +133,9 @@ export class Program {
 export interface Served {
   readonly url: string
   readonly program: Program
-  /** Runs a command against it. */
+  /** Runs a command against this server. */
   sluice(...args: readonly string[]): Promise<Ran>
-  /** An event of the source shop; answers its id. */
+  /** Publishes an event from the source shop, and returns its id. */
   publish(type: string, user: string): Promise<string>
 }
 
@@ -158,7 +158,7 @@ export async function serve(folder: string, port = 0): Promise<Served> {
   }
 }
 
-/** Asks again and again until it is so: of what no output tells. */
+/** Polls until the value is right, where no output announces it. */
 export async function until<T>(ask: () => Promise<T>, isSo: (answer: T) => boolean): Promise<T> {
   for (;;) {
     const answer = await ask()

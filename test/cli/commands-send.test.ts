@@ -1,4 +1,4 @@
-// `sluice send` for every preset: what it signs by the declared secret is taken by the real source, and by another one is not.
+// Tests `sluice send` for every preset: the real source accepts what it signs with the declared secret, and rejects another secret.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -9,7 +9,7 @@ const KEY = Buffer.alloc(32, 7).toString('base64')
 const WHSEC = `whsec_${Buffer.alloc(24, 9).toString('base64')}`
 const WHSEC_OTHER = `whsec_${Buffer.alloc(24, 8).toString('base64')}`
 
-/** By name: how it is declared, and what the event that arrives is called. */
+/** By preset: how the source is declared, and the type of the event that arrives. */
 const SOURCES = {
   github: ["github({ secret: 's-0123456789' })", 'push'],
   stripe: ["stripe({ secret: 's-0123456789' })", 'customer.created'],
@@ -58,11 +58,11 @@ interface Item {
 }
 
 describe('sluice send', () => {
-  it('is taken by each source, as the event it is meant to be, and refused by another secret', async () => {
+  it('is accepted by each source as the intended event, and rejected with another secret', async () => {
     const folder = folderWith({ 'sluice.config.ts': CONFIG })
     const server = await serve(folder)
     const names = Object.keys(SOURCES)
-    // Two at a time: as many as the smallest machine has cores.
+    // Two at a time, as many as the smallest machine has cores.
     for (let at = 0; at < names.length; at += 2) {
       const sent = names.slice(at, at + 2).map(async (name) => {
         const { code, stdout, stderr } = await server.sluice('send', name)
@@ -83,7 +83,7 @@ describe('sluice send', () => {
     }
   }, 60_000)
 
-  it('sends types and bodies of one’s own, and many that are no duplicates of each other', async () => {
+  it('sends other types and bodies, and many events that are no duplicates of each other', async () => {
     const folder = folderWith({ 'sluice.config.ts': CONFIG })
     writeFileSync(join(folder, 'body.json'), '{"type":"from-file"}')
     const server = await serve(folder)
@@ -112,7 +112,7 @@ describe('sluice send', () => {
     expect(types.filter((type) => type === 'strava/activity.create')).toHaveLength(25)
   })
 
-  it('says what it lacks: a server, a source, a secret that is yet to come by handshake', async () => {
+  it("says what is missing: a server, a source, or a secret that only the provider's handshake will bring", async () => {
     const folder = folderWith({ 'sluice.config.ts': CONFIG })
     const server = await serve(folder)
     expect(await run(folder, ['send', 'github'])).toMatchObject({ code: 5 })

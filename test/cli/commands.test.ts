@@ -1,4 +1,4 @@
-// Each command against a running server and against the app itself: the same answers, the documented ends, and --json as the API has it.
+// Runs each command against a running server and against the app itself: same output, documented exit codes, and --json as in the API.
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ async function served(): Promise<Served & { readonly folder: string }> {
 
 const get = async (url: string, path: string): Promise<unknown> => (await fetch(url + path)).json()
 
-/** Once there are so many. */
+/** Waits until there are `count` dead letters. */
 function letters({ url }: Served, count: number): Promise<Items<Letter>> {
   const ask = (): Promise<Items<Letter>> => get(url, '/v1/dead-letters') as Promise<Items<Letter>>
   return until(ask, ({ items }) => items.length === count)
@@ -39,7 +39,7 @@ const plainly = ({ code, stderr }: Ran): readonly unknown[] => [code, stderr]
 const hasItems = (least: number) => (ran: Ran) => (ran.json as Items<unknown>).items.length >= least
 
 describe('commands that ask the running server', () => {
-  it('print what the API answers, as it is, with --json', async () => {
+  it('print the response of the API unchanged with --json', async () => {
     const server = await served()
     await server.publish('order', 'ada')
     await server.publish('late', 'ada')
@@ -80,7 +80,7 @@ describe('commands that ask the running server', () => {
     expect(plain.stdout).not.toContain('\u001b')
   })
 
-  it('spell out what would steer a terminal', async () => {
+  it('spell out control characters', async () => {
     const server = await served()
     await server.publish('late', '\u001b[2Jgone\u202e')
     const { stdout } = await server.sluice('lanes')
@@ -88,7 +88,7 @@ describe('commands that ask the running server', () => {
     expect(stdout).not.toContain('\u001b')
   })
 
-  it('explain a key, hold and free its lane, run it at once', async () => {
+  it('explain a key, hold and unhold its lane, and run it now', async () => {
     const server = await served()
     await server.publish('late', 'ada')
     const explained = await server.sluice('explain', 'waits', 'ada')
@@ -106,7 +106,7 @@ describe('commands that ask the running server', () => {
     expect([gone.code, gone.stderr]).toEqual([3, expect.stringContaining('sluice explain waits ada')])
   })
 
-  it('drop a lane only after a yes', async () => {
+  it('drop a lane only after a confirmation', async () => {
     const server = await served()
     await server.publish('late', 'ada')
     const asked = await server.sluice('lanes', 'drop', 'waits', 'ada')
@@ -129,7 +129,7 @@ describe('commands that ask the running server', () => {
     expect((await server.sluice('flows', 'pause', 'nothing')).code).toBe(3)
   })
 
-  it('show, retry, drop and export dead letters, one and many, counted first', async () => {
+  it('show, retry, drop and export dead letters, one or many, with a count first', async () => {
     const server = await served()
     for (const user of ['ada', 'bob', 'cyd']) await server.publish('bad', user)
     const { items } = await letters(server, 3)
@@ -160,7 +160,7 @@ describe('commands that ask the running server', () => {
     expect((await server.sluice('dead', 'retry', ada, '--flow=fails')).code).toBe(2)
   })
 
-  it('export more than a page into a file', async () => {
+  it('export more than one page into a file', async () => {
     const server = await served()
     const users = Array.from({ length: 130 }, (_, at) => `user-${at}`)
     await Promise.all(users.map((user) => server.publish('bad', user)))
@@ -169,7 +169,7 @@ describe('commands that ask the running server', () => {
       ({ count }) => count === users.length,
     )
     expect((await server.sluice('dead', 'export', '--out=dead.jsonl')).stdout).toBe('')
-    // Payloads are in it.
+    // The file is private because it contains payloads.
     expect(statSync(join(server.folder, 'dead.jsonl')).mode & 0o777).toBe(0o600)
     const lines = readFileSync(join(server.folder, 'dead.jsonl'), 'utf8').trimEnd().split('\n')
     expect(new Set(lines.map((line) => (JSON.parse(line) as Letter).key))).toEqual(new Set(users))
@@ -177,7 +177,7 @@ describe('commands that ask the running server', () => {
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining('ENOENT')])
   })
 
-  it('show an event whole, replay it, and purge it', async () => {
+  it('show an event with all its details, replay it, and purge it', async () => {
     const server = await served()
     const id = await server.publish('order', 'ada')
     await server.publish('late', 'ada')
@@ -197,7 +197,7 @@ describe('commands that ask the running server', () => {
     expect(purged.json).toMatchObject({ events: 1 })
   })
 
-  it('make a key, which is then asked for, and revoke it', async () => {
+  it('create a key, which the server then requires, and revoke it', async () => {
     const server = await served()
     const roleless = await server.sluice('keys', 'make', 'grafana')
     expect([roleless.code, roleless.stderr]).toEqual([2, expect.stringContaining('--role must be read or operate')])
@@ -214,7 +214,7 @@ describe('commands that ask the running server', () => {
     expect((await server.sluice('flows', '--api-key=slk_wrong')).stderr).toContain('KEY_INVALID')
   })
 
-  it('verify the log of who did what, up to a head that was kept', async () => {
+  it('verify the audit log up to a head that was stored elsewhere', async () => {
     const server = await served()
     await server.sluice('flows', 'pause', 'does')
     const kept = /(--head=[\w-]{43})\n/.exec((await server.sluice('audit', 'verify', '--verbose')).stderr)?.[1] ?? ''
@@ -224,7 +224,7 @@ describe('commands that ask the running server', () => {
     expect([other.code, other.stdout]).toEqual([1, expect.stringContaining('is not in it')])
   })
 
-  it('add up what came and how it ended', async () => {
+  it('sum up what arrived and how it ended', async () => {
     const server = await served()
     await server.publish('order', 'ada')
     await server.publish('bad', 'ada')
@@ -237,7 +237,7 @@ describe('commands that ask the running server', () => {
     expect((await server.sluice('stats', '--window=ages')).code).toBe(2)
   })
 
-  it('go on with a list where a page ended', async () => {
+  it('continue a list where a page ended', async () => {
     const server = await served()
     const ids = [await server.publish('late', 'ada'), await server.publish('late', 'bob')]
     const first = await server.sluice('events', '--source=shop', '--limit=1')
@@ -255,7 +255,7 @@ describe('commands that ask the running server', () => {
     [404, ['limits']],
     [404, ['limits', '--json']],
   ] as const)('let nothing of a stranger steer the terminal: %i, %j', async (status, args) => {
-    // Clears the screen, by one letter and by two; hides, joins and turns around.
+    // Characters that clear the screen (as one character and as two), hide, join or reverse text.
     const evil = '\u001b[2J\u009b2J\u00ad\u061c\u200b\u200d\u2060\u2066\u202e\ufeff'
     const problem = { status, code: 'NOT_FOUND', detail: evil, fix: evil }
     const page = { items: [{ name: evil, declared: true }], next: evil, text: evil }
@@ -274,7 +274,7 @@ describe('commands that ask the running server', () => {
     if (ran.stdout.startsWith('{')) expect(ran.json).toEqual(status === 200 ? page : problem)
   })
 
-  it('come again when the server says later', async () => {
+  it('retry when the server asks them to wait', async () => {
     let calls = 0
     const server = createServer((_request, response) => {
       calls++
@@ -290,7 +290,7 @@ describe('commands that ask the running server', () => {
     })
   })
 
-  it('tell as JSON what went wrong, too', async () => {
+  it('print problems as JSON too', async () => {
     const server = await served()
     const ran = await server.sluice('dead', 'show', 'nothing', '--json')
     expect(ran.code).toBe(3)
@@ -299,7 +299,7 @@ describe('commands that ask the running server', () => {
 })
 
 describe('commands without a server', () => {
-  it('ask the app itself, name the person in the audit log, and leave standard output to the answer', async () => {
+  it('open the app itself, name the person in the audit log, and print only the result to standard output', async () => {
     const folder = folderWith(FILES)
     const paused = await run(folder, ['flows', 'pause', 'does', '--reason=at night', '--verbose'])
     expect([paused.code, paused.stdout]).toEqual([0, 'Done.\n'])
@@ -313,14 +313,14 @@ describe('commands without a server', () => {
     expect((await run(folder, ['audit', 'verify'])).stdout).toBe('The chain is whole: 2 entries.\n')
   })
 
-  it('need no key to a store they can open', async () => {
+  it('need no key for a store that they can open', async () => {
     const folder = folderWith(FILES)
     expect((await run(folder, ['keys', 'make', 'one', '--role=operate'])).code).toBe(0)
     expect((await run(folder, ['keys', 'revoke', 'one', '--yes'])).code).toBe(0)
     expect((await run(folder, ['keys'])).stderr).toContain('There are no keys')
   })
 
-  it('say who has the file when a process that is no server works on it', async () => {
+  it('name the process that uses the file if it is not a server', async () => {
     const folder = folderWith(FILES)
     const server = await serve(folder)
     const ran = await run(folder, ['flows'])
@@ -357,7 +357,7 @@ describe('how a command ends', () => {
 })
 
 describe('docs/cli.md', () => {
-  it('has every command, and every way to end', () => {
+  it('has every command and every exit code', () => {
     const text = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
     for (const { name: words } of COMMANDS) expect(text).toContain(`sluice ${words}`)
     for (const code of Object.values(EXIT)) expect(text).toContain(`| ${code} `)

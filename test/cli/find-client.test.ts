@@ -1,4 +1,4 @@
-// Which app a command operates: that of the folder or of --config, by the server that works on its store, and never another one.
+// Tests which app a command operates: that of the folder or of --config, through the server that has its store, and never another one.
 import { once } from 'node:events'
 import { symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -8,21 +8,21 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { computeStoreId } from '../../src/store/open.ts'
 import { APP, folderWith, Program, run, serve, until, type Served } from './commands-rig.ts'
 
-/** Its server is where the environment says, else where nobody is. */
+/** An app whose server listens on the port of the environment, or otherwise on a port that nothing uses. */
 const LISTENING = `${APP}\nexport const listen = { port: Number(process.env.APP_PORT ?? 9) }\n`
 
 const portOf = (url: string): string => new URL(url).port
 
 interface Two {
   readonly server: Served
-  /** Of the app that runs. */
+  /** The folder of the running app. */
   readonly its: string
-  /** As if both had the port that is the default. */
+  /** Makes the port of the running app the default port of commands. */
   readonly env: Readonly<Record<string, string>>
   readonly letters: () => Promise<number>
 }
 
-/** One that runs and has a dead letter. */
+/** Starts another app, with a dead letter. */
 async function another(): Promise<Two> {
   const its = folderWith({ 'sluice.config.ts': APP })
   const server = await serve(its)
@@ -36,7 +36,7 @@ async function another(): Promise<Two> {
 }
 
 describe('a command in the folder of an app', () => {
-  it('operates that app, though the server of another one is where servers usually are', async () => {
+  it('operates that app, even if the server of another app has the default port', async () => {
     const { env, letters } = await another()
     const folder = folderWith({ 'sluice.config.ts': LISTENING })
     const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--verbose'], { env })
@@ -45,7 +45,7 @@ describe('a command in the folder of an app', () => {
     expect(await letters()).toBe(1)
   })
 
-  it('refuses to take another app for its own where both have the same port, and says which two they are', async () => {
+  it('refuses to operate another app if both have the same port, and names the two', async () => {
     const { server, its, env, letters } = await another()
     const folder = folderWith({ 'sluice.config.ts': APP })
     const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--json'], { env })
@@ -72,7 +72,7 @@ describe('a command in the folder of an app', () => {
     expect(await letters()).toBe(1)
   })
 
-  it('finds its server where the configuration says that it listens: so do send and tail', async () => {
+  it('finds its server where the configuration makes it listen; send and tail do too', async () => {
     const folder = folderWith({ 'sluice.config.ts': LISTENING })
     const { url } = await serve(folder)
     const env = { APP_PORT: portOf(url) }
@@ -85,14 +85,14 @@ describe('a command in the folder of an app', () => {
     expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining(`Asks ${url}`)])
   })
 
-  it('ends, whatever the configuration keeps open', async () => {
+  it('exits, whatever the configuration keeps open', async () => {
     const folder = folderWith({ 'sluice.config.ts': `${APP}\nsetInterval(() => {}, 1_000)\n` })
     expect((await run(folder, ['flows'])).code).toBe(0)
   })
 })
 
-describe('the mark of a store', () => {
-  it('is the same by every way to the same store, and of no other', () => {
+describe('the id of a store', () => {
+  it("is the same for every spelling of the same store's address, and differs between stores", () => {
     const folder = folderWith({ 'one.db': '', 'two.db': '' })
     symlinkSync(folder, join(folder, 'link'))
     const one = computeStoreId(`sqlite:${folder}/one.db`)
@@ -106,7 +106,7 @@ describe('the mark of a store', () => {
   })
 })
 
-/** Answers as a server that wants a key does; and which keys it was sent. */
+/** A server that responds as if it required a key, and the keys that it received. */
 async function stranger(
   health: Readonly<Record<string, string>>,
 ): Promise<{ readonly seen: readonly (string | undefined)[]; readonly port: string }> {
@@ -122,7 +122,7 @@ async function stranger(
   return { seen, port: String((server.address() as AddressInfo).port) }
 }
 
-/** On a port of its own, in front of a server; and what it was sent. */
+/** A relay on a port of its own in front of a server, and the bytes that it passed on. */
 async function relay(to: number): Promise<{ readonly port: string; readonly passed: () => string }> {
   let passed = ''
   const server = createRelay((client) => {
@@ -137,7 +137,7 @@ async function relay(to: number): Promise<{ readonly port: string; readonly pass
 }
 
 describe('a key', () => {
-  it('is not sent to a server that nobody named and that is not that of the configuration', async () => {
+  it('is not sent to a server that neither the user nor the configuration named', async () => {
     const { seen, port } = await stranger({})
     const env = { PORT: port, SLUICE_KEY: 'slk_secret' }
     const outside = await run(folderWith({}), ['flows'], { env })
@@ -149,7 +149,7 @@ describe('a key', () => {
     expect(seen.at(-1)).toBe('Bearer slk_secret')
   })
 
-  it('is not sent to whoever has taken the port of the server, and says the same of its store', async () => {
+  it("is not sent to a process that took the server's port and claims to have the same store", async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const mark = computeStoreId(`sqlite:${folder}/app.db`)
     const { seen, port } = await stranger({ 'sluice-store': mark, 'sluice-proof': 'x'.repeat(43) })
@@ -165,7 +165,7 @@ describe('a key', () => {
     expect(new Set(seen)).toEqual(new Set([undefined]))
   })
 
-  it('is not sent to a relay that passes every byte on to the server of the configuration, and back', async () => {
+  it('is not sent to a relay that forwards every byte to the server of the configuration and back', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const { url } = await serve(folder)
     const server = { PORT: portOf(url) }
@@ -199,7 +199,7 @@ describe('a key', () => {
     }
   })
 
-  it('is sent to a server on the usual port that proves to have it, from a folder without a configuration', async () => {
+  it('is sent to a server on the default port that proves to know it, from a folder without a configuration', async () => {
     const { url } = await serve(folderWith({ 'sluice.config.ts': APP }))
     const env = { PORT: portOf(url) }
     const elsewhere = folderWith({})
@@ -208,7 +208,7 @@ describe('a key', () => {
     expect([ran.code, ran.stdout]).toEqual([0, '0 dead letters.\n'])
   })
 
-  it('is sent to the server of the configuration, which proves that it has it', async () => {
+  it('is sent to the server of the configuration, which proves that it knows the key', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const { url } = await serve(folder)
     const env = { PORT: portOf(url) }

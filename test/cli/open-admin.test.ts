@@ -1,4 +1,4 @@
-// Who may operate a server before there is a key: under `sluice dev` whoever is on the machine, under `sluice start` nobody.
+// Who may operate a server before a key exists: under `sluice dev` everybody on the machine, under `sluice start` nobody.
 import { describe, expect, it } from 'vitest'
 import { APP, folderWith, Program, run, serve } from './commands-rig.ts'
 
@@ -9,14 +9,14 @@ interface Report {
   readonly checks: readonly { readonly name: string; readonly state: string; readonly what: string }[]
 }
 
-/** What doctor says of the keys. */
+/** The findings of doctor about keys. */
 async function looked(config: string): Promise<unknown> {
   const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])
   return (ran.json as Report).checks.find(({ name }) => name === 'keys')
 }
 
 describe('the admin API before there is a key', () => {
-  it('asks for one under sluice start, which says how one is made', async () => {
+  it('requires a key under sluice start, and says how to create one', async () => {
     const folder = folderWith({ 'sluice.config.ts': CLOSED })
     const server = await serve(folder)
     expect((await fetch(`${server.url}/v1/flows`)).status).toBe(401)
@@ -30,7 +30,7 @@ describe('the admin API before there is a key', () => {
     expect(again.program.text).not.toContain('no key to the admin API yet')
   })
 
-  it('is open to the machine itself under sluice dev, and not to an app that is given the variable otherwise', async () => {
+  it('is open to local callers under sluice dev, but not to an app that gets the variable in another way', async () => {
     const folder = folderWith({ 'sluice.config.ts': CLOSED })
     const dev = new Program(folder, ['dev', '--port=0'], {})
     const url = await dev.said(LISTENS)
@@ -43,7 +43,7 @@ describe('the admin API before there is a key', () => {
     }
   })
 
-  it('is looked at by doctor: closed, open to this machine, or open to what a proxy passes on', async () => {
+  it('is reported by doctor: closed, open to this machine, or open to everything that a proxy forwards', async () => {
     const listen = "export const listen = { host: '0.0.0.0', port: 9 }"
     expect(await looked(`${CLOSED}\n${listen}`)).toMatchObject({
       state: 'look',

@@ -1,5 +1,5 @@
-// A day of whoever operates the app of the seed, by the command line alone: an alert is raised, found, explained, the fault mended,
-// the dead letters counted and retried, the alert called off, and the audit log has it all, and shows when it was tampered with.
+// A day of an operator who runs the app of the seed with the command line alone: an alert is raised, found and explained; the fault is
+// fixed; the dead letters are counted and retried; the alert clears; the audit log has it all, and reveals tampering.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,7 +11,7 @@ import { folderWith, Program, run, serve, until, type Ran } from './commands-rig
 const START = Date.UTC(2026, 0, 1)
 const FLOW = 'health-metrics'
 
-/** A person with a key of her own. Her folder has no configuration unless said: whatever is answered, the server answers. */
+/** An operator with a key. Her folder has no configuration by default, so that the server answers every command. */
 class Desk {
   readonly folder: string
   readonly url: string
@@ -34,7 +34,7 @@ class Desk {
     return run(this.folder, args, { env: this.env })
   }
 
-  /** What a person reads of a command that succeeds. */
+  /** The output of a command that must succeed. */
   async says(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...args)
     expect([args, code, code === 0 ? '' : stderr]).toEqual([args, 0, ''])
@@ -45,7 +45,7 @@ class Desk {
     return JSON.parse(await this.says(...args, '--json')) as T
   }
 
-  /** The first words of each line of a table, without its head. */
+  /** The first words of each line of a table, without its heading. */
   async rows(words: number, ...args: readonly string[]): Promise<readonly (readonly string[])[]> {
     const [, ...lines] = (await this.says(...args)).trimEnd().split('\n')
     return lines.map((line) => line.split(/ +/).slice(0, words))
@@ -53,7 +53,7 @@ class Desk {
 }
 
 describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (store) => {
-  test('from the alert to its end, by the command line alone', async () => {
+  test('everything from the alert to its end can be done with the command line alone', async () => {
     const downstream = { isUp: true, stored: 0 }
     const app = new Sluice({ store: 'memory:', log: false, admin: { open: 'loopback' } })
     app.flow(FLOW, {
@@ -78,7 +78,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     const stranger = new Desk(url)
     expect((await stranger.run('alerts')).code).toBe(4)
 
-    // The morning is quiet.
+    // In the morning, all is well.
     await arrive(0, 30)
     await t.advance('1h')
     expect(downstream.stored).toBe(30)
@@ -88,7 +88,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
       ['failures', 'clear'],
     ])
 
-    // At noon the database goes away.
+    // At noon, the database is down.
     downstream.isUp = false
     await arrive(100, 12)
     await t.advance('5m')
@@ -96,7 +96,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     expect(raised).toMatch(/^dead-letters +raised +2026-01-01 01:00:10Z +12 dead letters within a day\.$/m)
     expect(raised).toMatch(/^failures +raised +2026-01-01 01:00:10Z +28\.6 % of all events failed\.$/m)
 
-    // What is wrong, with whom, since when.
+    // The operator looks for what is wrong, for whom, and since when.
     const letters = await desk.rows(8, 'dead', 'list', `--flow=${FLOW}`, '--limit=5')
     const letter = [FLOW, expect.stringMatching(/^user-1\d\d$/), '2026-01-01', '01:00:06Z', '3', '1', 'dead']
     expect(letters).toEqual(Array.from({ length: 5 }, () => [expect.any(String), ...letter]))
@@ -110,7 +110,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     const [of, received, , done, dead] = (await desk.rows(5, 'stats', '--window=24h', '--by=source,type'))[1] ?? []
     expect({ of, received, done, dead }).toEqual({ of: 'garmin/sleep', received: '42', done: '30', dead: '12' })
 
-    // Nothing more is to die while it is mended; what arrives waits.
+    // The operator pauses the flow, so that no more events die during the repair; arriving events wait.
     expect(await desk.says('flows', 'pause', FLOW, '--reason=the database is away')).toBe('Done.\n')
     await arrive(200, 3)
     await t.advance('10m')
@@ -126,13 +126,13 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
     await t.advance('5m')
     expect(downstream.stored).toBe(45)
     expect(await desk.says('dead', 'count')).toBe('0 dead letters.\n')
-    // Nothing is dead any more, and so nothing has failed.
+    // There are no dead letters left, and so nothing counts as failed.
     expect(await desk.says('stats', '--by=flow')).toMatch(/^health-metrics +45 +\S+ +45 +0 +0 +0\.0 %/m)
     expect(await desk.rows(2, 'alerts')).toEqual([
       ['dead-letters', 'clear'],
       ['failures', 'clear'],
     ])
-    // Looked at every ten seconds, told once each way.
+    // The alert is checked every ten seconds, and notifies once when it is raised and once when it clears.
     const heard = await desk.json<{ items: { type: string; subject: string }[] }>('events', '--source=sluice')
     expect(heard.items.map(({ type, subject }) => `${type} ${subject}`).toReversed()).toEqual([
       'alert.raised failures',
@@ -141,10 +141,10 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
       'alert.cleared dead-letters',
     ])
 
-    // Who did what is on record, and the record is whole.
+    // The audit log shows who did what, and is whole.
     const entries = await desk.rows(100, 'audit')
     const acts = entries.filter((words) => words[2] === 'ada').map(([day, at, , ...what]) => [day, at, what.join(' ')])
-    // Whether it is asked for or done: each act is there, at its time, and nothing else is.
+    // Each action has its entries, with their times, and there are no others.
     const told = acts.map(([day, at, what = '']) => `${day} ${at} ${what.replace(/^(?:asked|done \([^)]*\)): /, '')}`)
     expect([...new Set(told)].toReversed()).toEqual([
       expect.stringMatching(/^2026-01-01 01:05:00Z paused? the flow health-metrics: the database is away$/),
@@ -158,13 +158,13 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
 
 const SRC = new URL('../../src/', import.meta.url)
 
-/** Of the seed as well, as a program of its own. The database is there once there is a file named mended. */
+/** The app of the seed as a program of its own. Its database is up once there is a file named mended. */
 const CONFIG = `
 import { existsSync } from 'node:fs'
 import { alerts, Sluice } from '${new URL('index.ts', SRC).href}'
 import { systemClock } from '${new URL('clock.ts', SRC).href}'
 import { garmin } from '${new URL('sources/index.ts', SRC).href}'
-// Alerts are looked at every ten seconds: here these are half a second, and all else is as it is.
+// Alerts are checked every ten seconds; here this takes half a second, and nothing else differs.
 const after = (delay, call) => systemClock.after(delay === 10_000 ? 500 : delay, call)
 const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', log: false, admin: { open: 'loopback' }, clock: { ...systemClock, after } })
 app.source('garmin', garmin({ clientId: 'garmin-client-0123456789' }))
@@ -175,13 +175,13 @@ app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }) })
 export default app
 `
 
-/** What Garmin sends: items of so many people in one request. */
+/** A request as Garmin sends it: items of several people. */
 function sleepOf(users: number): string {
   const sleeps = Array.from({ length: users }, (_, at) => ({ userId: `user-${at}`, summaryId: `night-${at}` }))
   return `--data=${JSON.stringify({ sleeps })}`
 }
 
-test('the same beside sluice start on a file, watched live, until somebody changes the log', async () => {
+test('the same works beside sluice start on a file, watched live, until somebody changes the audit log', async () => {
   const folder = folderWith({ 'sluice.config.ts': CONFIG })
   const server = await serve(folder)
   const desk = new Desk(server.url, folder)
@@ -191,7 +191,7 @@ test('the same beside sluice start on a file, watched live, until somebody chang
     const end = `.* ${FLOW} \\S+ ${how}\\n`
     return tail.said(new RegExp(`(?:${end}(?:(?!${end}).*\\n)*){${runs}}`))
   }
-  // People are told before it is written down.
+  // The notification comes before the audit entry.
   const standing = (state: string): Promise<string> =>
     until(
       () => desk.says('alerts'),
@@ -199,20 +199,20 @@ test('the same beside sluice start on a file, watched live, until somebody chang
     )
   await tail.said(/(Watching)/)
 
-  // Raised, and told of while it happens.
+  // The alert is raised, and the stream shows it.
   expect(await desk.says('send', 'garmin', sleepOf(12))).toBe('200\n')
   await ended('dead', 12)
   await tail.said(/(alert\.raised)/)
   expect(await standing('raised')).toMatch(/^dead-letters +raised +20.*1[12] dead letters within a day\.$/m)
   expect(await desk.rows(1, 'events', '--source=sluice', '--type=alert.raised')).toHaveLength(1)
 
-  // Found and explained.
+  // The operator finds and explains it.
   expect(await desk.says('dead', 'list', '--key=user-7', `--flow=${FLOW}`)).toContain(
     'The database refuses connections.',
   )
   expect(await desk.says('explain', FLOW, 'user-7')).toMatch(/ended as dead .* it has 1 dead letter\b/)
 
-  // Mended, counted, retried; the letters of one person first, to see whether it helps.
+  // The fault is fixed. The operator counts the dead letters and retries them, those of one person first.
   writeFileSync(join(folder, 'mended'), '')
   expect(await desk.says('dead', 'count')).toBe('12 dead letters.\n')
   expect(await desk.says('dead', 'retry', `--flow=${FLOW}`, '--key=user-7', '--yes')).toBe('retried 1 dead letter.\n')
@@ -224,12 +224,12 @@ test('the same beside sluice start on a file, watched live, until somebody chang
   expect(await desk.says('dead', 'count')).toBe('0 dead letters.\n')
   expect((await desk.run('dead')).stderr).toBe('There are no dead letters.\n')
 
-  // Called off.
+  // The alert clears.
   await tail.said(/(alert\.cleared)/)
   expect(await standing('clear')).toMatch(/^dead-letters +clear +-$/m)
   expect(await desk.rows(1, 'events', '--source=sluice', '--type=alert.cleared')).toHaveLength(1)
 
-  // On record; and a record that somebody changes behind the back of the program is no longer whole.
+  // The audit log is whole, until somebody changes it in the file.
   const { items } = await desk.json<{ items: { id: number; who: string; what: string }[] }>('audit')
   const entryOf = (filter: string): number =>
     items.find(({ who, what }) => who === 'ada' && what.endsWith(` the dead letters of ${filter}`))?.id ?? 0

@@ -1,4 +1,4 @@
-// What goes wrong is told to people and, with --json, to programs, in one way; and the program ends by it as docs/cli.md says.
+// Tests problems: people and, with --json, programs get them in one form, and the exit code is the one in docs/cli.md.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -29,7 +29,7 @@ describe('with --json', () => {
     ])
   })
 
-  it('the version is one as well', async () => {
+  it('the version is JSON too', async () => {
     const ran = await run(folderWith({}), ['version', '--json'])
     expect([ran.code, ran.json]).toEqual([0, { version: expect.stringMatching(/^\d+\.\d+\.\d+$/) }])
   })
@@ -41,7 +41,7 @@ describe('with --json', () => {
 })
 
 describe('a problem without a fix', () => {
-  it('is told without one: a key that no address has room for', async () => {
+  it('is printed without one, e.g. for a key that does not fit into a URL', async () => {
     const server = await serve(folderWith({ 'sluice.config.ts': APP }))
     const [ran, json] = [[], ['--json']].map((more) => server.sluice('explain', 'does', 'k'.repeat(100_000), ...more))
     expect([(await ran)?.code, (await ran)?.stderr]).toEqual([1, expect.not.stringContaining('undefined')])
@@ -49,10 +49,10 @@ describe('a problem without a fix', () => {
   })
 })
 
-/** Of Linux: nothing can be written to it. */
+/** A Linux device to which nothing can be written. */
 const FULL = '/dev/full'
 
-/** Runs until there is a file named mended. */
+/** An app whose runs fail until there is a file named mended. */
 const LONG = APP.replace(
   'export default app',
   `app.flow('long', { on: 'shop/long', key: keyOf, run: async () => {
@@ -61,8 +61,8 @@ const LONG = APP.replace(
 export default app`,
 )
 
-describe('what was not done is no success', () => {
-  it('of a lane that runs', async () => {
+describe('an action that was not done is not reported as a success', () => {
+  it('if the lane runs', async () => {
     const folder = folderWith({ 'sluice.config.ts': LONG })
     const server = await serve(folder)
     await server.publish('long', 'ada')
@@ -79,7 +79,7 @@ describe('what was not done is no success', () => {
     expect([hurried.code, hurried.json]).toEqual([1, { result: 'running' }])
   })
 
-  it.runIf(existsSync(FULL))('of an answer or an export for which the disk has no room', async () => {
+  it.runIf(existsSync(FULL))('if the disk has no room for the output or the export', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const server = await serve(folder)
     await server.publish('bad', 'ada')
@@ -100,7 +100,7 @@ describe('what was not done is no success', () => {
     }
   })
 
-  it('of a replay of which some events failed', async () => {
+  it('if some events of a replay failed', async () => {
     const strict = `const keyOf = (event) => { if (existsSync('mended')) throw new Error('no such user'); return`
     const folder = folderWith({ 'sluice.config.ts': APP.replace(/const keyOf = .* =>(.*)/, `${strict}$1 }`) })
     const server = await serve(folder)
@@ -126,14 +126,14 @@ describe('what was not done is no success', () => {
     expect(ran.stdout + ran.stderr).not.toContain('hunter2')
   })
 
-  it('of a server whose store another process has', async () => {
+  it('if another process has the store of the server', async () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     await serve(folder)
     const ran = await run(folder, ['start', '--port=0'])
     expect([ran.code, ran.stderr]).toEqual([5, expect.stringMatching(/STORE_IN_USE[^]*--url/)])
   })
 
-  it('of what takes longer than a call may: it goes on there, and is not to be asked for again', async () => {
+  it('if a call takes longer than its time limit: it continues on the server, and must not be repeated', async () => {
     const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('fetch failed', { cause })))
     onTestFinished(() => void vi.unstubAllGlobals())

@@ -1,4 +1,4 @@
-// Seals a file anew under another encryption key, a page for each line it is told, and says so: to be killed over it.
+// Encrypts a file again under another key, one page per line of standard input, and reports each page: a test kills it in between.
 import { createInterface } from 'node:readline'
 import { Sluice } from '../../src/index.ts'
 

@@ -1,4 +1,4 @@
-// A 202, then nothing: every command that shows an event says why no flow took it.
+// A 202, and then no run: every command that shows an event says why no flow took it.
 import { describe, expect, it } from 'vitest'
 import { folderWith, Program, serve } from './commands-rig.ts'
 
@@ -46,7 +46,7 @@ describe('an event that no flow takes', () => {
     expect((await server.sluice('explain', 'sync-customer', 'cus_1')).stdout).toContain('the flow found no key in 1 of')
   })
 
-  it('is named by sluice dev while the app runs, however quiet its log is', async () => {
+  it('is named by sluice dev while the app runs, whatever its log level is', async () => {
     const folder = folderWith({ 'sluice.config.ts': CONFIG })
     const dev = new Program(folder, ['dev', '--port=0'], {})
     const url = await dev.said(/listens on (http:\S+)/)

@@ -1,4 +1,4 @@
-// What a process loads before it needs it: a command that only asks, and an app that delivers nothing, start quickly.
+// A process loads packages only when it needs them, so that simple commands and apps without deliveries start quickly.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -21,7 +21,7 @@ await import('${INDEX}')
 console.log(JSON.stringify([...loaded]))
 `
 
-it('the library loads clients, servers and schemas when they are needed', async () => {
+it('the library loads clients, servers and schemas only when they are needed', async () => {
   const args = ['--no-warnings', '--input-type=module', '--eval', SCRIPT]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   const loaded = JSON.parse(stdout) as readonly string[]
