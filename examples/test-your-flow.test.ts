@@ -1,4 +1,5 @@
-// A user's own test: a minute of debouncing, a failure and a crash, without waiting for any of it.
+// A user's own test: a minute of debouncing, a failure, a crash and a slow API, without waiting for any of it.
+import { randomBytes } from 'node:crypto'
 import { Sluice } from 'sluice'
 import { testApp } from 'sluice/testing'
 import { expect, it } from 'vitest'
@@ -37,5 +38,27 @@ it('tries again after an error, and comes back after a crash', async () => {
   await t.restart()
   await t.advance('1m')
   expect(t.runs).toMatchObject([{ attempt: 1 }, { attempt: 2, ending: 'done' }])
+  await t.stop()
+})
+
+it('posts to subscribers, and tries again when one answers 503', async () => {
+  const app = new Sluice({ store: 'memory:', log: false, encryptionKey: randomBytes(32).toString('base64') })
+  app.delivery('news', { on: 'news.*', retry: ['30s'] })
+  const statuses = [503, 200]
+  const posted: unknown[] = []
+  const t = await testApp(app, {
+    fetch: async (request) => {
+      posted.push([t.elapsed, request.url, await request.json()])
+      return new Response('', { status: statuses.shift() ?? 200 })
+    },
+  })
+  await app.endpoints.create({ url: 'https://subscriber.example/hook' })
+  await t.send({ type: 'news.out', data: { title: 'Sluice' } })
+  await t.advance('1m')
+  const body = { type: 'news', data: { events: [{ type: 'news.out', data: { title: 'Sluice' } }] } }
+  expect(posted).toMatchObject([
+    [0, 'https://subscriber.example/hook', body],
+    [30_000, 'https://subscriber.example/hook', body],
+  ])
   await t.stop()
 })

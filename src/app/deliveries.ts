@@ -53,6 +53,8 @@ export interface DeliveriesDependencies extends ReaderDependencies {
   readonly limits: LimitDependencies
   readonly publisher: Publisher
   readonly emit: AnyListener
+  /** Under `sluice/testing`: the agent that replaces the guarded one. */
+  readonly testAgent: () => Transport['agent'] | undefined
 }
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
@@ -257,13 +259,13 @@ export class Deliveries {
   }
 
   #openTransport(): Promise<Transport> {
-    const { clock } = this.#deps
+    const { clock, testAgent } = this.#deps
     this.#transport ??= (async () => {
       const [{ guardedAgent }, { post }] = await Promise.all([
         import('../deliver/http/guard.ts'),
         import('../deliver/http/post.ts'),
       ])
-      const agent = guardedAgent({ clock, ...this.#settings.rules })
+      const agent = testAgent() ?? guardedAgent({ clock, ...this.#settings.rules })
       return { post, agent, close: () => agent.destroy() }
     })()
     return this.#transport

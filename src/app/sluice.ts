@@ -103,7 +103,8 @@ export class Sluice {
       maxBytes: this.#settings.keepBytes,
       diskUsed: this.#storeHandle.diskUsed,
     })
-    this.#limitDependencies = { store, clock: this.#clock, emit, fetch: (...args) => globalThis.fetch(...args) }
+    const fetch: typeof globalThis.fetch = (...args) => (this.#test?.outgoing ?? globalThis).fetch(...args)
+    this.#limitDependencies = { store, clock: this.#clock, emit, fetch }
     this.#routingTime = new RoutingTime(this.#clock, emit)
     this.#publisher = new Publisher({
       ...common,
@@ -132,7 +133,6 @@ export class Sluice {
       stats: this.#stats,
     })
     const { stats, metrics } = this.#stats
-    const { alerts } = this.#alerting
     const operated = {
       store,
       emit,
@@ -142,15 +142,15 @@ export class Sluice {
       publishReplayStep: step,
       ...declared,
     }
-    this.admin = createAdmin({ ...operated, alerts, stats, metrics })
+    this.admin = createAdmin({ ...operated, alerts: this.#alerting.alerts, stats, metrics })
     const delivering = { settings: options.delivery ?? {}, limits: this.#limitDependencies, publisher: this.#publisher }
-    const routesHeard = (): number => this.#storeHandle.storeClock.routesEpoch
     this.#deliveries = new Deliveries({
       ...common,
       ...delivering,
-      knownRoutesEpoch: routesHeard,
+      knownRoutesEpoch: () => this.#storeHandle.storeClock.routesEpoch,
       keyring: seal,
       admin: () => this.admin,
+      testAgent: () => this.#test?.outgoing?.agent,
     })
     this.endpoints = this.#deliveries.endpoints
     const { isAdminOpen } = this.#settings

@@ -12,6 +12,7 @@ import { attachTest, type Sluice } from '../app/sluice.ts'
 import type { Store } from '../store/contract/index.ts'
 import { openStore } from '../store/open.ts'
 import { IdleTracker } from './idle-tracker.ts'
+import { createOutgoing, type TestFetch } from './outgoing.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 export interface TestOptions {
@@ -19,6 +20,13 @@ export interface TestOptions {
   readonly store?: string
   /** The time at the start of the test. */
   readonly now?: Date | Millis
+  /** The clock (default: a new one that starts at `now`), for a test that needs it before the app exists. */
+  readonly clock?: VirtualClock
+  /**
+   * Receives every request that the app makes: the posts of its deliveries and the calls through `limit.fetch`. It may wait for the
+   * virtual clock. Default: requests leave through the network, in real time.
+   */
+  readonly fetch?: TestFetch
 }
 
 /** One attempt, as observed by the test. */
@@ -48,6 +56,7 @@ export interface TestRun {
 
 export interface TestApp {
   readonly app: Sluice
+  readonly clock: VirtualClock
   /** All attempts so far, in the order of their start. */
   readonly runs: readonly TestRun[]
   /** All emitted events so far. */
@@ -58,6 +67,8 @@ export interface TestApp {
   send(event: EventInput | readonly EventInput[], options?: PublishOptions): Promise<readonly PublishResult[]>
   /** Advances the clock. Each timer fires at its time, and all its consequences complete before the next one. */
   advance(by: Duration): Promise<void>
+  /** Advances the clock until the promise settles. */
+  until<T>(promise: Promise<T>): Promise<T>
   /** Completes everything that needs no clock advance. */
   settled(): Promise<void>
   explain(flow: string, key: string): Promise<Explanation>
@@ -71,15 +82,20 @@ export interface TestApp {
 
 const MIN_POLL_INTERVAL = 3_600_000
 
-const KNOWN: ReadonlySet<string> = new Set<keyof TestOptions>(['store', 'now'])
+const BOTH_TIMES =
+  'testApp: now must be omitted with clock. The clock has the time; set it with new VirtualClock(time).'
+
+const KNOWN: ReadonlySet<string> = new Set<keyof TestOptions>(['store', 'now', 'clock', 'fetch'])
 
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
   assertKnownOptions(options, KNOWN, 'testApp: ')
-  const { now } = options
-  const clock = new VirtualClock(now instanceof Date ? now.getTime() : now)
-  const quiet = new IdleTracker()
+  const { now, fetch } = options
+  if (now !== undefined && options.clock !== undefined) throw new TypeError(BOTH_TIMES)
+  const clock = options.clock ?? new VirtualClock(now instanceof Date ? now.getTime() : now)
+  const began = clock.monotonic()
+  const quiet = new IdleTracker(clock)
   const opened = await openStore(options.store ?? 'memory:', { clock })
-  const store: Store = quiet.watchStore(opened)
+  const store: Store = clock.watch(opened)
   const runs: TestRun[] = []
   const failures = new Map<string, Error[]>()
   const watch = (run: Run, handler: (run: never) => unknown): unknown => {
@@ -88,7 +104,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       key: run.key,
       id: run.id,
       attempt: run.attempt,
-      at: clock.monotonic(),
+      at: clock.monotonic() - began,
       events: run.events.map((event: FlowEvent) => event.data),
       ending: 'running',
       error: undefined,
@@ -97,23 +113,26 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
     if (failure !== undefined) throw failure
     return handler(run as never)
   }
-  const { crash, hasFlow } = attachTest(app, { clock, store, minPollInterval: MIN_POLL_INTERVAL, watch })
+  const outgoing = fetch === undefined ? {} : { outgoing: await createOutgoing(fetch) }
+  const { crash, hasFlow } = attachTest(app, { clock, store, minPollInterval: MIN_POLL_INTERVAL, watch, ...outgoing })
   const emitted = recordRuns(app, runs)
   await app.start()
   await quiet.settled()
   return {
     app,
+    clock,
     runs,
     emitted,
     get elapsed() {
-      return clock.monotonic()
+      return clock.monotonic() - began
     },
     async send(event, sendOptions) {
       const published = await app.publish(event, sendOptions)
       await quiet.settled()
       return published
     },
-    advance: async (by: Duration) => quiet.advance(clock, parseDuration(by, 'advance')),
+    advance: async (by: Duration) => quiet.advance(parseDuration(by, 'advance')),
+    until: (promise) => quiet.advanceUntil(promise),
     settled: () => quiet.settled(),
     explain: (flow, key) => app.explain(flow, key),
     fail(flow, error, times = 1) {
@@ -129,7 +148,7 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
     },
     async stop() {
-      await quiet.advanceUntil(clock, app.stop())
+      await quiet.advanceUntil(app.stop())
       await opened.close()
     },
   }

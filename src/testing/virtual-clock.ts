@@ -11,6 +11,8 @@ export class VirtualClock implements Clock {
   #now: Millis
   #passed: Millis = 0
   readonly #timers = new Set<Timer>()
+  #pending = 0
+  #settledCalls = 0
 
   constructor(start: Millis = Date.UTC(2026, 0, 1)) {
     this.#now = start
@@ -46,9 +48,34 @@ export class VirtualClock implements Clock {
     this.#pass(Math.max(0, end - this.#passed))
   }
 
+  /** Wraps a store or another client of real I/O: time stands still while one of its calls is pending. */
+  watch<T extends object>(client: T): T {
+    return new Proxy(client, {
+      get: (target, name): unknown => {
+        const member: unknown = Reflect.get(target, name)
+        if (typeof member !== 'function') return member
+        return (...args: unknown[]): unknown => this.#count(Reflect.apply(member, target, args))
+      },
+    })
+  }
+
+  /** Calls of watched clients that are pending, and that have settled so far. */
+  get calls(): { readonly pending: number; readonly settled: number } {
+    return { pending: this.#pending, settled: this.#settledCalls }
+  }
+
   /** The time of the next timer, on the monotonic clock. */
   next(): Millis | undefined {
     return this.#next(Infinity)?.at
+  }
+
+  #count(result: unknown): unknown {
+    if (!(result instanceof Promise)) return result
+    this.#pending++
+    return result.finally(() => {
+      this.#pending--
+      this.#settledCalls++
+    })
   }
 
   #pass(by: Millis): void {

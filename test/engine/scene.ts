@@ -115,11 +115,12 @@ export function told<N extends EventName>(t: TestApp, name: N): readonly EventMa
 export class Shared {
   readonly clock: VirtualClock
   readonly store: Store
-  readonly #quiet = new IdleTracker()
+  readonly #quiet: IdleTracker
 
   private constructor(clock: VirtualClock, opened: Store) {
     this.clock = clock
-    this.store = this.#quiet.watchStore(opened)
+    this.#quiet = new IdleTracker(clock)
+    this.store = clock.watch(opened)
   }
 
   static async open(address: string): Promise<Shared> {
@@ -144,11 +145,11 @@ export class Shared {
   }
 
   advance(by: number): Promise<void> {
-    return this.#quiet.advance(this.clock, by)
+    return this.#quiet.advance(by)
   }
 
   /** Stops an app while time passes as it must. */
   async stop(app: Sluice): Promise<void> {
-    await this.#quiet.advanceUntil(this.clock, app.stop())
+    await this.#quiet.advanceUntil(app.stop())
   }
 }

@@ -10,7 +10,8 @@ import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { ownFile } from '../temporary-folder.ts'
 
-const quiet = new IdleTracker()
+/** Of the rig of this test. */
+let quiet: IdleTracker
 
 export const STORES = ['memory', 'sqlite'] as const
 
@@ -33,7 +34,8 @@ export interface Rig {
 export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
   const clock = new VirtualClock()
   const address = kind === 'memory' ? 'memory:' : ownFile()
-  const store = quiet.watchStore(await openStore(address, { clock }))
+  quiet = new IdleTracker(clock)
+  const store = clock.watch(await openStore(address, { clock }))
   onTestFinished(() => store.close())
   const emitter = new Emitter()
   const asked: ReserveCall[] = []

@@ -44,15 +44,15 @@ export interface Scene {
 
 export async function scene(address: string): Promise<Scene> {
   const clock = new VirtualClock(START)
-  const quiet = new IdleTracker()
+  const quiet = new IdleTracker(clock)
   const opened = await openStore(address, { clock })
   onTestFinished(() => opened.close())
-  const store = quiet.watchStore(opened)
+  const store = clock.watch(opened)
   return {
     clock,
     store,
     process: (its = store) => counting(clock, its),
-    advance: (by) => quiet.advance(clock, by),
+    advance: (by) => quiet.advance(by),
   }
 }
 

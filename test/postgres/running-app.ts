@@ -31,13 +31,13 @@ let made = 0
 export async function atWork({ url, now, declare }: Wanted): Promise<AtWork> {
   const schema = `work_${process.pid}_${made++}`
   const clock = new VirtualClock(now)
-  const quiet = new IdleTracker()
+  const quiet = new IdleTracker(clock)
   const opened = await openPostgresStore({ url, schema, clock, connections: 4, acceptLoss: true })
   const app = new Sluice({ store: 'memory:', log: false })
   declare(app)
   attachTest(app, {
     clock,
-    store: quiet.watchStore(opened),
+    store: clock.watch(opened),
     minPollInterval: CALM,
     watch: (run, handler) => handler(run as never),
   })
@@ -47,14 +47,14 @@ export async function atWork({ url, now, declare }: Wanted): Promise<AtWork> {
   await client.connect()
   await client.query(`set search_path = ${schema}`)
   onTestFinished(async () => {
-    await quiet.advanceUntil(clock, app.stop())
+    await quiet.advanceUntil(app.stop())
     await opened.close()
     await client.end()
   })
   return {
     app,
     schema,
-    advance: (by) => quiet.advance(clock, parseDuration(by, 'advance')),
+    advance: (by) => quiet.advance(parseDuration(by, 'advance')),
     settled: () => quiet.settled(),
     send: async (event) => {
       await app.publish(event)

@@ -94,10 +94,10 @@ export class NotionStandIn {
     this.#refusals.push({ status, retryAfter: how.retryAfter, path: how.path, left: how.times ?? 1 })
   }
 
-  /** As `fetch`, for whoever is in the same process. */
-  readonly fetch = async (url: string, init: RequestInit = {}): Promise<Response> => {
-    const came = this.came(init.method ?? 'GET', new URL(url).pathname)
-    return this.answer(came, new Headers(init.headers), typeof init.body === 'string' ? init.body : '')
+  /** For whoever is in the same process. */
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const came = this.came(request.method, new URL(request.url).pathname)
+    return this.answer(came, request.headers, await request.text())
   }
 
   /** A call is here: from now on it counts, whatever becomes of it. */

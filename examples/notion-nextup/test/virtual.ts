@@ -1,5 +1,5 @@
 // NextUp and the stand-in for Notion in one process, on a clock of the test's own: minutes of debouncing pass in a moment.
-import type { Clock, EventMap, EventName, Millis, SluiceOptions } from 'sluice'
+import type { EventMap, EventName, Millis, SluiceOptions } from 'sluice'
 import { testApp, VirtualClock, type TestApp, type TestRun } from 'sluice/testing'
 import { nextUp } from '../nextup.ts'
 import { NotionStandIn, type StandInOptions } from '../stand-in/notion.ts'
@@ -10,8 +10,6 @@ import { actionWebhook, integrationWebhook, type Webhook } from '../stand-in/web
 /** A Monday, nine o'clock. */
 export const START = Date.UTC(2026, 0, 5, 9)
 const ADDRESS = 'https://notion.stand-in'
-/** How finely the stand-in's answers fall between the steps of the app's clock. */
-const STEP: Millis = 50
 
 export interface VirtualOptions {
   /** When it begins: a Monday at nine, in UTC, unless said. */
@@ -37,34 +35,12 @@ export interface Virtual {
 }
 
 export async function virtual(options: VirtualOptions = {}): Promise<Virtual> {
-  const { start = START } = options
-  const timers = new VirtualClock()
-  let begun: TestApp | undefined
-  const elapsed = (): Millis => begun?.elapsed ?? 0
-  const clock: Clock = {
-    now: () => start + elapsed(),
-    monotonic: () => elapsed(),
-    after: (delay, call) => timers.after(delay + elapsed() - timers.monotonic(), call),
-  }
+  const clock = new VirtualClock(options.start ?? START)
   const notion = new NotionStandIn({ clock, ...options.standIn })
-  // A limit calls the fetch of the process: this is the one place where another can stand in for it.
-  const { fetch } = globalThis
-  globalThis.fetch = (url, init) => notion.fetch(url as string, init)
   const settings = { ...standInSettings(ADDRESS, options.env), now: () => clock.now() }
   const app = nextUp(settings, { log: false, addressRate: { rate: Infinity, per: '1m' }, ...options.app })
-  const t = await testApp(app, { now: start, ...(options.store === undefined ? {} : { store: options.store }) })
-  begun = t
-
-  const advance = async (by: Millis): Promise<void> => {
-    const end = t.elapsed + by
-    // What takes no time needs no steps.
-    const step = options.standIn?.latency === undefined ? by : STEP
-    while (t.elapsed < end) {
-      await t.advance(Math.min(step, end - t.elapsed))
-      timers.advance(t.elapsed - timers.monotonic())
-      await t.settled()
-    }
-  }
+  const { store = 'memory:' } = options
+  const t = await testApp(app, { clock, store, fetch: notion.fetch })
   const send = async ({ path, headers, body }: Webhook): Promise<number> => {
     const { status } = await app.fetch(new Request(`http://nextup${path}`, { method: 'POST', headers, body }))
     await t.settled()
@@ -76,7 +52,7 @@ export async function virtual(options: VirtualOptions = {}): Promise<Virtual> {
     get ranked() {
       return t.runs.filter(({ flow }) => flow === 'rank-user')
     },
-    advance,
+    advance: (by) => t.advance(by),
     send,
     async edit(page, task, by) {
       notion.edit(page.id, task, by)
@@ -85,12 +61,7 @@ export async function virtual(options: VirtualOptions = {}): Promise<Virtual> {
     },
     told: <N extends EventName>(name: N) =>
       t.emitted.flatMap((one) => (one.name === name ? [one.what as EventMap[N]] : [])),
-    async stop() {
-      // Whoever waits for an answer gets it.
-      await advance(10_000)
-      await t.stop()
-      globalThis.fetch = fetch
-    },
+    stop: () => t.stop(),
   }
 }
 
