@@ -1,9 +1,9 @@
-// A port for a server that is started by hand, such that it can have the same one again after a crash.
+// Chooses a port for a server that a test starts, so that the server can use the same port again after a crash.
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below those that systems give to outgoing connections: one of these could take the port while the server is down.
+// The range is below the ports of outgoing connections, one of which could take the port while the server is down.
 const FIRST = 15_000
 const END = 32_000
 const TRIES = 50

@@ -1,4 +1,4 @@
-// What the proofs by killing have in common: so many kills over several files, resumed after an interruption with the next file.
+// Shared by the proofs that kill processes: a number of kills over several files; an interrupted proof resumes with the next file.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ interface Kills {
   readonly folder: string
   readonly cycles: number
   readonly seed: number
-  /** After each, with how many there were. */
+  /** Called after each kill with the count. */
   readonly progress: (cycle: number) => void
 }
 
@@ -28,7 +28,7 @@ export interface KillProof<Name extends string> {
   readonly cyclesPerFile: number
   readonly shownEvery: number
   readonly noCounts: () => Counts<Name>
-  /** Of these there must be none. */
+  /** Counts that must be zero. */
   readonly offences: readonly Name[]
   readonly kill: (kills: Kills) => Promise<Report<Name>>
 }

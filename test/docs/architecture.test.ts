@@ -1,4 +1,4 @@
-// ARCHITECTURE.md describes the tree as it is: its walks exist, and the folders import each other in no circle.
+// ARCHITECTURE.md describes the actual tree: the files of its walks exist, and no folders import each other in a circle.
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +22,7 @@ function walk(name: string): readonly string[] {
   return [...list.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file = '']) => file)
 }
 
-/** A folder of src/, or a file that lies beside the folders. */
+/** A folder of src/, or a file beside the folders. */
 const roomOf = (file: string): string => file.split('/')[1] ?? ''
 
 describe('the walks', () => {
@@ -48,7 +48,7 @@ describe('the walks', () => {
 })
 
 describe('the folders', () => {
-  it('import each other in no circle', () => {
+  it('do not import each other in a circle', () => {
     const graph = new Map<string, Set<string>>()
     for (const file of FILES) {
       const from = roomOf(file)
@@ -68,7 +68,7 @@ describe('the folders', () => {
     expect(circles).toEqual([])
   })
 
-  it('are all named in the page, and at most five files lie beside them', () => {
+  it('are all named in the page, and at most five files are beside them', () => {
     const rooms = new Set(FILES.map(roomOf))
     const files = [...rooms].filter((room) => room.endsWith('.ts'))
     expect(files.length).toBeLessThanOrEqual(5)

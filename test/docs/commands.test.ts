@@ -1,4 +1,4 @@
-// Commands that the documents show are commands that there are, with what they take and no option that is unknown.
+// The commands in the documents exist, with their arguments and options.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.ts'
@@ -10,7 +10,7 @@ const FILES = [
   'docs/operate/upgrade.md',
   'docs/cli.md',
 ]
-/** Of every command, or of those that run the app. */
+/** The options of every command, and of those that run the app. */
 const EVERYWHERE = new Set(['json', 'url', 'api-key', 'config', 'verbose', 'help', 'port', 'host', 'trust-proxy'])
 const RUNNING = new Set(['dev', 'start', 'version'])
 
@@ -19,7 +19,7 @@ const shown = FILES.flatMap((file) => {
   return [...text.matchAll(/^sluice (?!<)(.+?)(?: +#.*)?$/gm)].map(([, line = '']) => [file, line] as const)
 })
 
-test('the documents show some', () => expect(shown.length).toBeGreaterThan(10))
+test('the documents contain commands', () => expect(shown.length).toBeGreaterThan(10))
 
 test.each(shown)('%s: sluice %s', (_file, line) => {
   const [own = ''] = line.replaceAll(/\$\([^)]*\)/g, 'x').split(/ [<>|] /)

@@ -1,4 +1,4 @@
-// The files of docs/operate/deploy: what they run is what the package has, and they give it the time it asks for.
+// The files of docs/operate/deploy: they run what the package has, and give it the time that it needs.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DEFAULTS } from '../../src/index.ts'
@@ -15,7 +15,7 @@ test.each(['docs/operate/deploy/Containerfile', 'docs/operate/deploy/sluice.serv
   },
 )
 
-test('the service is given longer to stop than the app takes at most, and is nobody else’s user', () => {
+test('the service has longer to stop than the app takes at most, and a user of its own', () => {
   const unit = read('docs/operate/deploy/sluice.service')
   const most = parseDuration(DEFAULTS.shutdownTimeout, 'grace') + parseDuration(DEFAULTS.abortTimeout, 'afterAbort')
   expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]) * 1_000).toBeGreaterThan(most)
@@ -74,7 +74,7 @@ test('the page on deploying names the file', () => {
   expect(read('docs/operate/deploy.md')).toContain('deploy/.dockerignore')
 })
 
-// So that the test above can be believed: each line as Docker's own documentation has it.
+// This shows that the function above is right: each line is from Docker's own documentation.
 test.each([
   ['*/temp*', 'somedir/temporary.txt', true],
   ['*/temp*', 'temporary.txt', false],
@@ -95,13 +95,13 @@ test.each([
   expect(isKeptOut(ignore, path)).toBe(isOut)
 })
 
-test('that the API is not to be open behind a proxy is said in bold', () => {
+test('the page says in bold that the API must not be open behind a proxy', () => {
   expect(read('docs/operate/deploy.md')).toMatch(
     /## Behind a proxy\n\n\*\*Leave `admin: \{ open: 'loopback' \}` out\.\*\*/,
   )
 })
 
-test('the proxy overwrites who the sender says he is, and does not buffer the stream', () => {
+test("the proxy overwrites the sender's address headers, and does not buffer the stream", () => {
   const conf = read('docs/operate/deploy/nginx.conf')
   expect(conf).toMatch(/proxy_set_header X-Forwarded-For \$remote_addr;/)
   expect(conf).toMatch(/location = \/v1\/stream \{[^}]*proxy_buffering off;/)

@@ -1,7 +1,7 @@
-// Which files a `.dockerignore` keeps out of an image, by the rules of Docker and Podman: a pattern is matched against the whole
-// path from the folder that is built, and against each folder above the file; the last pattern that matches counts.
+// Computes which files a `.dockerignore` keeps out of an image, by the rules of Docker and Podman: a pattern is matched against the
+// whole path from the build folder, and against each folder above the file. The last pattern that matches decides.
 
-/** `isKeptOut` returns whether a file, by its path from the folder that is built, does not get into the image. */
+/** `isKeptOut` returns whether a file is kept out of the image, by its path from the build folder. */
 export function isKeptOut(ignore: string, path: string): boolean {
   const parts = path.split('/')
   const whole = parts.map((_, at) => parts.slice(0, at + 1).join('/'))
@@ -16,7 +16,7 @@ export function isKeptOut(ignore: string, path: string): boolean {
   return isOut
 }
 
-/** `**` is any number of folders, none included; `*` and `?` stay within a name. Slashes around a pattern mean nothing. */
+/** `**` matches any number of folders, also none; `*` and `?` stay within a name. Slashes around a pattern have no meaning. */
 function patternOf(written: string): RegExp {
   const pieces = written.replaceAll(/^\/+|\/+$/g, '').match(/\*\*\/?|\*|\?|\[[^\]]*\]|\\.|[^]/g) ?? []
   const source = pieces.map((piece, at) => {

@@ -1,4 +1,4 @@
-// The documents say what the code says: a difference in either direction is red.
+// The documents match the code: a difference in either direction fails a test.
 import { execFile, spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
@@ -22,7 +22,7 @@ describe('documents', () => {
     expect(listed).toEqual(ERRORS)
   })
 
-  it('docs/errors.md names every error that is no SluiceError', async () => {
+  it('docs/errors.md names every error class that is not a SluiceError', async () => {
     const files = await readdir(new URL('src/', root), { recursive: true })
     for (const file of files.filter((one) => one.endsWith('.ts') && !one.startsWith('demo'))) {
       const own = [...(await read(`src/${file}`)).matchAll(/class (\w+) extends Error\b/g)].map(([, name]) => name)
@@ -31,7 +31,7 @@ describe('documents', () => {
     expect(await read('docs/errors.md')).toContain('`AbortError`')
   })
 
-  it('docs/flows.md says what the log hides, and hides it', async () => {
+  it('docs/flows.md lists what the log hides, and the log hides it', async () => {
     const table = (await read('docs/flows.md')).split('## The log')[1] ?? ''
     const [hidden = '', shown = ''] = [...table.matchAll(/^\| names +\| (.*?) +\| (.*?) +\|$/gm)][0]?.slice(1) ?? []
     expect(namesIn(hidden).length).toBeGreaterThan(5)
@@ -42,7 +42,7 @@ describe('documents', () => {
       expect([name, createFieldRedactor()({ [name]: 'x' })]).toEqual([name, { [name]: 'x' }])
   })
 
-  it('what the README links to comes with the package', async () => {
+  it('the package contains everything that the README links to', async () => {
     const { files } = JSON.parse(await read('package.json')) as { files: readonly string[] }
     const links = [...(await read('README.md')).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link]) => link ?? '')
     const isPacked = (link: string): boolean =>
@@ -77,7 +77,7 @@ describe('documents', () => {
     expect(text).toContain(`It prints:\n\n\`\`\`\n${await printed(example)}\`\`\``)
   })
 
-  it('the example of the README is the file, and builds after the pushes it receives', async () => {
+  it('the example of the README is the file, and it builds after the pushes that it receives', async () => {
     expect(await read('README.md')).toContain(await quoted('examples/quick-start.ts'))
     const folder = await mkdtemp(join(tmpdir(), 'sluice-quick-start-'))
     const file = fileURLToPath(new URL('examples/quick-start.ts', root))
@@ -105,14 +105,14 @@ describe('documents', () => {
     expect(await read('docs/testing.md')).toContain(await quoted('examples/test-your-flow.test.ts'))
   })
 
-  it('the examples of docs/postgres.md are the files, which are run by a test', async () => {
+  it('the examples of docs/postgres.md are the files, which a test runs', async () => {
     const text = await read('docs/postgres.md')
     for (const one of ['outbox.sql', 'outbox-kysely.ts', 'outbox-drizzle.ts', 'outbox-pg.ts']) {
       expect(text).toContain(await quoted(`examples/${one}`))
     }
   })
 
-  it('links of the documents lead somewhere', async () => {
+  it('links of the documents lead to existing files', async () => {
     for (const file of [
       'README.md',
       'ARCHITECTURE.md',
@@ -158,7 +158,7 @@ function namesIn(cell: string): readonly string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? '')
 }
 
-/** As a document quotes it: without the line that says why the file exists. */
+/** The file as a document quotes it: without its first line. */
 async function quoted(file: string): Promise<string> {
   const example = (await read(file)).split('\n').slice(1).join('\n')
   return `<!-- ${file} -->\n\n\`\`\`${extname(file).slice(1)}\n${example}\`\`\``

@@ -1,4 +1,4 @@
-// The app that is killed: flows of every kind that a crash could hurt, each of which says when it begins and ends.
+// The app that is killed. It has a flow of every kind that a crash could affect, and each run logs its start and end.
 import { setTimeout } from 'node:timers/promises'
 import { snooze, PermanentError, Sluice, type Ending, type Run, type SluiceOptions } from '../../src/index.ts'
 import type { Chance } from '../sqlite/kill-load.ts'
@@ -66,7 +66,7 @@ async function handled(run: Run, work: Work, chance: Chance, tell: Tell): Promis
   const { flow, attempt, id, state } = run
   const labels = labelsOf(run)
   const step = typeof state === 'number' ? state : 0
-  // Nothing else happens in this turn of the event loop: a handler is at work exactly between its two lines.
+  // Nothing else happens in this turn of the event loop, so a handler runs exactly between its two log lines.
   tell({ kind: 'entered', at: now(), flow, key: run.key, run: id, attempt, step, events: labels })
   let how: How = 'aborted'
   try {

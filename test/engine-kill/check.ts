@@ -1,4 +1,4 @@
-// Holds what is known from outside against what is in the store, when there is nothing left to be done.
+// Compares what the logs of the processes prove with the content of the store, when nothing is left to do.
 import { openStore, type Store } from '../../src/index.ts'
 import type { DeadLetterRecord, RecordKind, RecordTypes, RunRecord } from '../../src/store/contract/index.ts'
 import { parcelsUpTo, place, type Ledger, type RunKnown } from './ledger.ts'
@@ -7,7 +7,7 @@ import { FLOWS_OF, inputOf, STEPS, type Told } from './load.ts'
 const PAGE = 500
 const LAPSES_MAX = 4
 
-/** Everything in the store, events by their labels. */
+/** Everything in the store, with events by their labels. */
 interface Found {
   readonly labels: ReadonlyMap<string, string>
   readonly runs: readonly RunRecord[]
@@ -61,7 +61,7 @@ function labelIn(body: Uint8Array | undefined): string {
 class Checking {
   readonly #ledger: Ledger
   readonly #found: Found
-  /** Places that have ended, by how. */
+  /** Ended placements, with their outcome. */
   readonly #done = new Map<string, string>()
   readonly #dead = new Map<string, string>()
   readonly #stored: ReadonlySet<string>
@@ -84,7 +84,7 @@ class Checking {
 
   #record({ id, kind, flow, events }: RunRecord): void {
     const { complaints, runs } = this.#ledger
-    // Dead ones have a letter, which says more.
+    // A dead placement also has a dead letter, which contains more.
     if (kind === 'dead') return
     if (kind !== 'done') return complaints.add('wrong', `${id} has a record that says ${kind}`)
     const known = runs.get(id)
@@ -119,7 +119,7 @@ class Checking {
     return events.map((id) => this.#found.labels.get(id) ?? `event ${id}, which is gone,`)
   }
 
-  /** All that was acknowledged has run or is a dead letter, in each flow that wants it; nothing comes from nowhere. */
+  /** Every acknowledged event has run or is a dead letter in each flow that takes it, and nothing else exists. */
   #events(): void {
     const { complaints, acked, sent } = this.#ledger
     for (const label of acked) {
@@ -142,7 +142,7 @@ class Checking {
     return has
   }
 
-  /** Stored with a settlement of its run, or not at all (L2b). */
+  /** A published event is stored with the settlement of its run, or not at all (L2b). */
   #parcel(label: string): void {
     const { complaints, runs } = this.#ledger
     const known = runs.get(label.slice(0, label.lastIndexOf('/')))
@@ -157,7 +157,7 @@ class Checking {
     return run.events.some((label) => this.#done.get(place(label, run.flow)) === run.id)
   }
 
-  /** What a process was told of a run's end stands, with all that the run published. */
+  /** A run end that was reported to a process is in the store, with all events that the run published. */
   #run(run: RunKnown): void {
     const { complaints } = this.#ledger
     const isDone = this.#isDone(run)

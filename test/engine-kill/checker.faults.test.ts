@@ -1,6 +1,6 @@
-// The checker of killed engines sees each fault. A first engine runs in this process until one of its handlers is at work;
-// the image of its file at that moment is what a killed process leaves behind. A second engine drains the image. Each test
-// plants one fault in the image, in the drained file, or in what the two have written.
+// The checker of killed engines detects each fault. A first engine runs in this process until one of its handlers runs;
+// the image of its file at that moment is what a killed process leaves. A second engine drains the image. Each test
+// plants one fault in the image, in the drained file, or in the logs of the two engines.
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -21,7 +21,7 @@ const [FIRST = ''] = LABELS
 type Forge = (lines: readonly Line[]) => readonly Line[]
 
 interface Planted {
-  /** Changes the image that the second engine begins with. */
+  /** Changes the image with which the second engine starts. */
   readonly image?: string
   /** Changes the file that the second engine has drained. */
   readonly end?: string
@@ -46,7 +46,7 @@ class Engine {
     if (line.kind === 'entered') this.#isAtWork.resolve()
   }
 
-  /** Resolves when the next handler has begun. */
+  /** Resolves when the next handler has started. */
   atWork(): Promise<void> {
     this.#isAtWork = Promise.withResolvers()
     return this.#isAtWork.promise
@@ -97,7 +97,7 @@ function report({ image: sql, end, first = asWritten, second = asWritten }: Plan
   })
 }
 
-/** The last run of a flow that these lines say is done. */
+/** The last run of a flow that the log reports as done. */
 function doneIn(lines: readonly Line[], flow: string): string {
   const runs = new Set(lines.flatMap((line) => (line.kind === 'entered' && line.flow === flow ? [line.run] : [])))
   const told = lines.findLast((line) => line.kind === 'told' && line.name === 'run.done' && runs.has(line.run))
@@ -111,7 +111,7 @@ function enteredIn(lines: readonly Line[]): Line & { readonly kind: 'entered' } 
   return entered
 }
 
-it('two engines that nobody interferes with give no complaint', async () => {
+it('two engines without a planted fault cause no complaint', async () => {
   const { counts, complaints } = await report({})
   expect(complaints).toEqual([])
   expect(counts).toMatchObject({ acked: LABELS.length, resent: 1 })
@@ -119,8 +119,8 @@ it('two engines that nobody interferes with give no complaint', async () => {
   expect(counts.published).toBeGreaterThan(0)
 })
 
-describe('the checker sees', () => {
-  it('events that were acknowledged and never stored', async () => {
+describe('the checker detects', () => {
+  it('acknowledged events that were never stored', async () => {
     expect(
       (
         await report({
@@ -134,7 +134,7 @@ describe('the checker sees', () => {
     ).toContain('1-early was acknowledged and is not stored')
   })
 
-  it('a run that comes back after it was reported done', async () => {
+  it('a run that returns after it was reported done', async () => {
     expect(
       (
         await report({
@@ -151,21 +151,21 @@ describe('the checker sees', () => {
     ).toBeGreaterThan(0)
   })
 
-  it('lanes whose events are gone', async () => {
+  it('lanes without their events', async () => {
     expect((await report({ image: 'delete from lanes' })).counts.lost).toBeGreaterThan(0)
   })
 
-  it('the record of a run that is gone', async () => {
+  it('a missing record of a run', async () => {
     expect((await report({ end: `delete from runs where kind = 'done'` })).counts.lost).toBeGreaterThan(0)
   })
 
-  it('a published event that is gone', async () => {
+  it('a missing published event', async () => {
     const parcel = `select max(seq) from events where cast(body as text) like '%/0"%'`
     const { complaints } = await report({ end: `delete from events where seq = (${parcel})` })
     expect(complaints.join()).toContain('published')
   })
 
-  it('a known event that is no longer known', async () => {
+  it('a known event that the store no longer recognises', async () => {
     const { complaints } = await report({ image: 'update events set identity = null' })
     expect(complaints.join()).toContain('stored a second time')
   })
@@ -181,7 +181,7 @@ describe('the checker sees', () => {
     expect(complaints.join()).toContain('forged began in lane')
   })
 
-  it('a handler that began while the process that had its lane was alive', async () => {
+  it('a handler that started while the process with the lane was alive', async () => {
     expect(
       (
         await report({
@@ -191,7 +191,7 @@ describe('the checker sees', () => {
     ).toBeGreaterThan(0)
   })
 
-  it('a run that is recorded as done and that no handler has handled', async () => {
+  it('a run that is recorded as done without a handler', async () => {
     expect(
       (
         await report({
@@ -204,7 +204,7 @@ describe('the checker sees', () => {
     ).toContain('no handler of it ended well')
   })
 
-  it('the end of an attempt that was forgotten', async () => {
+  it('a forgotten failed attempt', async () => {
     expect(
       (
         await report({

@@ -1,6 +1,6 @@
-// The process that is killed: waits until the file is free, works on what its predecessors left, and publishes without end.
-// Whatever happens is written, line by line, to a file of its own. Arguments: folder, seed, number of the life, the number
-// of lines after which it asks to be killed (0: it drains the file and ends), and the name of the process or nothing.
+// The process that is killed. It waits until the file is free, runs what its predecessors left, and publishes without end.
+// It logs everything, line by line, to a file of its own. Arguments: folder, seed, number of the life, the number
+// of lines after which it asks to be killed (0: it drains the file and exits), and optionally its name.
 import { openSync, writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
@@ -25,12 +25,12 @@ let labels = 0
 let told = 0
 
 function tell(line: Line): void {
-  // The system has it when this returns: what was told stays told, though the process dies at once.
+  // The operating system has the line when this call returns, so it survives the death of the process.
   writeSync(ledger, `${JSON.stringify(line)}\n`)
   if (++told === Number(most)) process.send?.('enough')
 }
 
-/** The lock of the file is all that tells it that its predecessor is dead. */
+/** Only the lock of the file shows that the predecessor is dead. */
 async function opened(): Promise<Sluice> {
   for (;;) {
     const options = { store: `sqlite:${join(folder, 'killed.db')}`, ...(called === '' ? {} : { process: called }) }
@@ -58,7 +58,7 @@ async function publishForEver(app: Sluice, chance: Chance): Promise<never> {
   }
 }
 
-/** As a careful sender does: what had no answer is sent again; and some of what had one, which must not count twice. */
+/** Like a careful sender, repeats every publish without a reply, and some with one, which must not count twice. */
 async function sendAgain(app: Sluice, chance: Chance): Promise<void> {
   const last = wordsOf(life - 1)
   for (const label of last.unknown) await resend(app, label, 'unknown')
@@ -84,9 +84,9 @@ function wordsOf(earlier: number): { readonly acked: readonly string[]; readonly
   return { acked, unknown: sent.filter((label) => !answered.has(label)) }
 }
 
-// A process that is killed does not come to keep what it compiled.
+// A killed process never writes its compile cache, so the process writes it early.
 flushCompileCache()
-// Whoever watches may be killed, too.
+// The parent may be killed too.
 process.once('disconnect', () => process.exit())
 const app = await opened()
 process.send?.('opened')

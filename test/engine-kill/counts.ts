@@ -1,14 +1,14 @@
-// What is counted over all lives of the process, and what is said of the first offences.
+// The counts over all lives of the process, and the descriptions of the first violations.
 
 export interface EngineCounts {
   cycles: number
   /** Events whose `publish` resolved. */
   acked: number
-  /** Handlers that were entered. */
+  /** Handlers that were started. */
   runs: number
-  /** Runs of which the process was told that they are done. */
+  /** Runs that were reported to the process as done. */
   done: number
-  /** Handlers that were at work when their process was killed, and runs that came back from that. */
+  /** Handlers that ran when their process was killed, and runs that returned afterwards. */
   lapsed: number
   resumed: number
   /** Events that handlers published and that were handled in turn. */
@@ -18,15 +18,15 @@ export interface EngineCounts {
   crashed: number
   /** Acknowledged events that were published once more after a restart. */
   resent: number
-  /** Settlements of leases that had ended, each of them refused. */
+  /** Settlements after the end of the lease; the store must reject each of them. */
   refused: number
-  /** Acknowledged, and neither handled nor in a dead letter. */
+  /** Acknowledged events that were neither handled nor are in a dead letter. */
   lost: number
-  /** Two handlers of a lane at once, or of a flow that has one slot. */
+  /** Two handlers at once in a lane, or in a flow with concurrency 1. */
   overlapping: number
-  /** Ran again, or has two records, after an acknowledged end. */
+  /** Runs that ran again, or have two records, after an acknowledged end. */
   repeatedAfterDone: number
-  /** Anything else that must not be. */
+  /** All other violations. */
   wrong: number
 }
 

@@ -1,11 +1,11 @@
-// The last life works until nothing is left, and says so.
+// The last life runs until nothing is left, and reports that.
 import { setTimeout } from 'node:timers/promises'
 import type { Sluice } from '../../src/index.ts'
 import type { Line } from './load.ts'
 
 const STUCK_AFTER_MS = 60_000
 
-/** Resolves when nothing is left to be done, or nothing has happened for long. */
+/** Resolves when nothing is left to do, or when nothing has happened for a long time. */
 export async function drained(app: Sluice, tell: (line: Line) => void): Promise<void> {
   for (;;) {
     const heard = new AbortController()

@@ -1,5 +1,5 @@
-// The engine survives `kill -9` at any moment: the short form. checker.faults.test.ts shows that the checker would notice
-// if it did not.
+// The engine survives `kill -9` at any moment: the short form of the proof. checker.faults.test.ts shows that the checker
+// would notice otherwise.
 import { describe, expect, it } from 'vitest'
 import { inFolder } from '../figures/folder.ts'
 import { livesAndDeaths, type LivesOptions, type LivesReport } from './lives.ts'
@@ -9,11 +9,11 @@ function lives(options: Pick<LivesOptions, 'cycles' | 'named'>): Promise<LivesRe
 }
 
 describe('kill -9 of a working process', { timeout: 300_000 }, () => {
-  it('30 times: every acknowledged event ran, and no lane had two runs at once', async () => {
+  it('after 30 kills, every acknowledged event has run, and no lane had two runs at once', async () => {
     const { counts, complaints } = await lives({ cycles: 30 })
     expect(complaints).toEqual([])
     expect(counts).toMatchObject({ cycles: 30, lost: 0, overlapping: 0, repeatedAfterDone: 0, wrong: 0 })
-    // The processes were at work when they died.
+    // Otherwise the processes would have died while idle.
     expect(counts.acked).toBeGreaterThan(300)
     expect(counts.done).toBeGreaterThan(300)
     expect(counts.published).toBeGreaterThan(50)
@@ -22,7 +22,7 @@ describe('kill -9 of a working process', { timeout: 300_000 }, () => {
     expect(counts.resent).toBeGreaterThan(5)
   })
 
-  it('loses nothing when the next process has the name of the one that was killed', async () => {
+  it('nothing is lost when the next process has the name of the killed one', async () => {
     const { complaints } = await lives({ cycles: 4, named: true })
     expect(complaints).toEqual([])
   })

@@ -1,5 +1,5 @@
-// What the store said of leases, held against itself: once a lane was given to somebody else, no settlement of whoever had
-// it before is accepted.
+// Checks the store's replies about leases: after a lane was given to another process, the store accepts no settlement of its
+// previous holder.
 import type { Complaints } from './counts.ts'
 import type { Line } from './load.ts'
 
@@ -11,7 +11,7 @@ interface Settled {
 
 export class Leases {
   readonly #complaints: Complaints
-  /** When each lease of a lane was known to its holder. */
+  /** When the holder knew of each lease of a lane. */
   readonly #given = new Map<string, { readonly token: number; readonly at: number }[]>()
   readonly #accepted: Settled[] = []
 
@@ -37,7 +37,7 @@ export class Leases {
     else this.#complaints.counts.refused++
   }
 
-  /** When all is known. */
+  /** Checks everything when the logs are complete. */
   check(): void {
     const settled = new Set<string>()
     for (const { lane, token, sent } of this.#accepted) {

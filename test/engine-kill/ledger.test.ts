@@ -1,4 +1,4 @@
-// Whoever watches lives side by side sees what must not be, and forgives what cannot be otherwise.
+// The ledger of processes side by side reports violations, and accepts what a correct engine cannot avoid.
 import { describe, expect, it } from 'vitest'
 import { Ledger, type LifeHeard } from './ledger.ts'
 import type { Line } from './load.ts'
@@ -37,53 +37,53 @@ function complaintsOf(...lives: readonly LifeHeard[]): string {
   return ledger.complaints.first.join('\n')
 }
 
-describe('of lives side by side', () => {
+describe('the ledger of lives side by side', () => {
   const other = life(2, [entered(1_500), left(1_600), told(1_610, 'run.done')])
 
-  it('sees two handlers of a lane at once', () => {
+  it('reports two handlers of a lane at once', () => {
     const long = life(1, [entered(100), left(900)])
     expect(complaintsOf(long, life(2, [entered(500, 's'), left(600, 's')]))).toContain('overlapping')
     expect(complaintsOf(long, life(2, [entered(901, 's'), left(950, 's')]))).toBe('')
   })
 
-  it('forgives one whose process stood still, and was told as soon as it went on', () => {
+  it('accepts a second handler if the first process stalled and was notified as soon as it continued', () => {
     const lines = [entered(100), left(2_000), told(2_001, 'run.lost')]
     expect(complaintsOf(life(1, lines, { stops: [{ from: 200, to: 1_900 }] }), other)).toBe('')
     expect(complaintsOf(life(1, [...lines, { kind: 'stalled', from: 200, at: 1_999 }]), other)).toBe('')
     expect(complaintsOf(life(1, lines, { stops: [{ from: 200, to: 1_000 }] }), other)).toContain('overlapping')
   })
 
-  it('forgives one whose process is dead', () => {
+  it('accepts a second handler if the first process is dead', () => {
     expect(complaintsOf(life(1, [entered(100)], { ended: 300 }), other)).toBe('')
     expect(complaintsOf(life(1, [entered(100)], { ended: 1_550 }), other)).toContain('overlapping')
   })
 
-  it('sees a handler that begins after the end of its run', () => {
+  it('reports a handler that starts after the end of its run', () => {
     expect(complaintsOf(life(1, [entered(1_700)]), other)).toContain('runs after its end')
   })
 
-  it('forgives a handler whose process stood still after its claim until its lease was over, and not what it then settles', () => {
+  it('accepts a handler whose process stalled between its claim and the end of its lease, but not its settlement', () => {
     const stopped = { stops: [{ from: 110, to: 1_690 }] }
     const late = [told(100, 'run.claimed'), entered(1_700), left(1_710)]
     expect(complaintsOf(life(1, [...late, told(1_720, 'run.lost')], stopped), other)).toBe('')
     const slow = life(2, [entered(1_500), left(1_600), told(1_800, 'run.done')])
     expect(complaintsOf(life(1, [...late, told(1_720, 'run.lost')], stopped), slow)).toBe('')
     expect(complaintsOf(life(1, [...late, told(1_720, 'run.done')], stopped), other)).toContain('was accepted')
-    // It was given to it after it had stood still, or it did not stand still for that long.
+    // The process got the run after the stall, or the stall was too short.
     const fresh = [told(1_695, 'run.claimed'), entered(1_700)]
     expect(complaintsOf(life(1, fresh, stopped), other)).toContain('runs after its end')
     const brief = { stops: [{ from: 110, to: 900 }] }
     expect(complaintsOf(life(1, late, brief), other)).toContain('runs after its end')
   })
 
-  it('sees the settlement of a run that was given to another', () => {
+  it('reports the settlement of a run that was given to another process', () => {
     const stopped = { stops: [{ from: 200, to: 1_900 }] }
     const stale = life(1, [entered(100), left(2_000), told(2_010, 'run.done')], stopped)
     expect(complaintsOf(stale, other)).toContain('was accepted')
     expect(complaintsOf(stale, life(2, [entered(1_500), left(2_100)]))).toContain('was accepted')
   })
 
-  it('takes what is told of an attempt that came too late for that, though another had the run before it began again there', () => {
+  it('accepts a late report of an attempt, even if another process had the run in between', () => {
     const stopped = { stops: [{ from: 200, to: 1_900 }] }
     const at = (time: number, step: number): Line => ({ ...entered(time), step }) as Line
     const others = (last: number): LifeHeard =>
@@ -91,16 +91,16 @@ describe('of lives side by side', () => {
     const late = [entered(100), again(1_950), at(2_000, 1), told(2_010, 'run.lost')]
     const settled = life(1, [...late, again(2_100), told(2_110, 'run.snoozed')], stopped)
     expect(complaintsOf(settled, others(2))).toBe('')
-    // It may have ended before the other had it, and wait to be told: its settlement was on its way, or yet to be sent.
+    // The attempt may have ended before the other process got the run; its settlement was in progress or not yet sent.
     const waiting = [entered(100), again(150), at(2_000, 1), told(2_010, 'run.lost')]
     const waited = life(1, [...waiting, again(2_100), told(2_110, 'run.snoozed')], stopped)
     expect(complaintsOf(waited, others(2))).toBe('')
-    // It says nothing of an attempt that was not settled.
+    // It does not excuse an attempt that was not settled.
     expect(complaintsOf(settled, others(3))).toContain('step 3')
     expect(complaintsOf(settled, others(1))).toContain('lost')
   })
 
-  it('takes what is told of an attempt that came too late for that, though the run has begun again there', () => {
+  it('accepts a late report of an attempt, even if the run has started again in the same process', () => {
     const before = [entered(100), left(200), entered(1_300), told(1_350, 'run.lost')]
     expect(complaintsOf(life(1, [...before, left(1_400), told(1_410, 'run.done')]))).toBe('')
     expect(complaintsOf(life(1, [...before, left(1_400), told(1_410, 'run.done'), entered(1_500)]))).toContain(
@@ -108,7 +108,7 @@ describe('of lives side by side', () => {
     )
   })
 
-  it('sees a settlement that the store accepts though it has given the lane away', () => {
+  it('reports a settlement that the store accepts after it gave the lane to another process', () => {
     const given = [turned(100, { claimed: [['l', 1]] }), turned(1_500, { claimed: [['l', 2]] })]
     expect(complaintsOf(life(1, [...given, turned(1_600, { settled: [['l', 2, 'ok']] })]))).toBe('')
     expect(complaintsOf(life(1, [...given, turned(1_600, { settled: [['l', 1, 'lost']] })]))).toBe('')

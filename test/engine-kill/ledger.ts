@@ -1,5 +1,5 @@
-// What is known from outside of the engine, from what each life of the process has written: what was acknowledged, which
-// handlers were at work when, and how runs ended. Whatever contradicts itself is an offence at once.
+// What the logs of all lives prove about the engine: which events were acknowledged, when each handler ran, and how runs
+// ended. A contradiction is reported as a violation at once.
 import { Complaints } from './counts.ts'
 import { Leases } from './leases.ts'
 import { FLOWS_OF, inputOf, LEASE_OF_MANY, ONE_SLOT, parcelsOf, type How, type Line } from './load.ts'
@@ -11,37 +11,37 @@ export interface RunKnown {
   readonly flow: string
   readonly key: string
   readonly events: readonly string[]
-  /** Acknowledged ends of attempts, and those of which nobody knows whether they count. */
+  /** Acknowledged ends of attempts, and ends that may or may not count. */
   retries: number
   maybeRetries: number
   agains: number
   maybeAgains: number
-  /** A handler ended well at least once; the acknowledged end, if any. */
+  /** A handler succeeded at least once; with the acknowledged end, if any. */
   well: boolean
   end: 'done' | 'dead' | undefined
-  /** The last attempt failed as the handler meant it to. */
+  /** The last attempt failed as the handler intended. */
   failed: boolean
-  /** How often it was at work when its process was killed. */
+  /** How often its handler ran when the process was killed. */
   cuts: number
-  /** Of the attempt under way: in which life, where it began, and how its handler ended. */
+  /** The current attempt: its life, where it started, and how its handler ended. */
   life: number
   from: { readonly attempt: number; readonly step: number }
   how: How | 'at work' | undefined
-  /** It was told to be lost while its handler was at work. */
+  /** The run was reported lost while its handler ran. */
   isLost: boolean
-  /** Attempts of the same life that ended too late, and of which it was not told yet when it had the run again. */
+  /** Attempts of the same life that ended too late, and were not reported when the life got the run again. */
   late: number
-  /** By life: attempts that ended when another life had the run, and of which it was not told yet. */
+  /** By life: attempts that ended when another life had the run, and were not reported yet. */
   readonly untold: Map<number, number>
 }
 
-/** All that is known of one life. */
+/** Everything known about one life. */
 export interface LifeHeard {
   readonly life: number
   readonly lines: readonly Line[]
-  /** When it was killed, or had come to its end. */
+  /** When it was killed, or had ended. */
   readonly ended: number
-  /** When it was stopped from outside. */
+  /** When it was stopped by a signal. */
   readonly stops: readonly Stall[]
 }
 
@@ -52,41 +52,41 @@ export interface Stall {
 
 const SUSPECT_FROM = 2
 const SUSPECTS = 'the slot of suspects'
-/** A process that stood still is told what it has lost as soon as it looks at its timers. */
+/** A stalled process learns what it has lost as soon as it checks its timers. */
 const TO_COME_ROUND_MS = 50
 
-/** Who is in the one place where only one may be: a lane, or the slot of a flow. */
+/** The handler that occupies a place for one: a lane, or the permit of a flow. */
 interface Occupied {
   readonly run: string
   readonly life: number
-  /** Infinity while it lasts. */
+  /** Infinity while the handler runs. */
   until: number
 }
 
 export class Ledger {
   readonly complaints = new Complaints()
-  /** Events that the engine said it has stored; those that were sent are known to be possible. */
+  /** Events that the engine reported as stored; events that were sent may be stored. */
   readonly acked = new Set<string>()
   readonly sent = new Set<string>()
   readonly runs = new Map<string, RunKnown>()
   /** What was left when the last life had nothing more to do. */
   drained = false
   stuck: readonly string[] = []
-  /** The run of each place: an event in a flow. */
+  /** The run of each placement: an event in a flow. */
   readonly #runOf = new Map<string, string>()
   readonly #occupied = new Map<string, Occupied>()
   readonly #leases = new Leases(this.complaints)
   readonly #stalls = new Map<number, readonly Stall[]>()
-  /** By life and run: when it was last given to it. */
+  /** By life and run: when the life last got the run. */
   readonly #claimed = new Map<string, number>()
 
-  /** All that one life has written; `ended`: when it was killed, or had come to its end. */
+  /** All lines of one life; `ended`: when it was killed, or had ended. */
   hear(life: number, lines: readonly Line[], ended: number): void {
     for (const line of lines) this.#hear(life, line)
     this.#died(life, ended)
   }
 
-  /** Lives that went on side by side, in the order of what happened. */
+  /** Lives that ran side by side, in the order of their lines. */
   hearTogether(lives: readonly LifeHeard[]): void {
     const all = lives.flatMap(({ life, lines, ended, stops }) => {
       const own = lines.flatMap((line) => (line.kind === 'stalled' ? [{ from: line.from, to: line.at }] : []))
@@ -189,15 +189,15 @@ export class Ledger {
     else this.#cameBack(known, life, line)
   }
 
-  /** A handler of a process that stands still does nothing: its lease ends, and it is told as soon as the process goes on. */
+  /** A handler of a stalled process has no effect: its lease ends, and the process is notified as soon as it continues. */
   #stoodStill(life: number, at: number): boolean {
     const stalls = this.#stalls.get(life) ?? []
     return stalls.some(({ from, to }) => from <= at && at <= to + TO_COME_ROUND_MS)
   }
 
   /**
-   * It looked whether its lease was still live, and stood still before it got to the handler, until the lease was over: whatever it
-   * makes of the run counts for nothing, and must not be accepted.
+   * The process checked that its lease was live, and stalled until the lease was over before it started the handler. Its ending
+   * has no effect, and must not be accepted.
    */
   #cameTooLate(life: number, { run, at }: Entered): boolean {
     const claimed = this.#claimed.get(`${life} ${run}`) ?? at
@@ -208,7 +208,7 @@ export class Ledger {
   #takes(run: string, label: string, flow: string): void {
     const at = place(label, flow)
     const before = this.#runOf.get(at) ?? run
-    // Nothing dissolves a run that has begun (L8, L12).
+    // Nothing dissolves a run that has started (L8, L12).
     if (before !== run) {
       const ended = this.runs.get(before)?.end !== undefined
       if (ended) this.complaints.add('repeatedAfterDone', `${at} ended in ${before} and is in ${run} now`)
@@ -220,7 +220,7 @@ export class Ledger {
   }
 
   #newRun(life: number, { run: id, flow, key, events, attempt, step }: Entered): RunKnown {
-    // It may have begun before and died without a line: but then nothing of it was settled.
+    // The run may have started before, in a process that died without a line; nothing of that was settled.
     if (attempt !== 1 || step !== 0) this.complaints.add('wrong', `${id} begins with attempt ${attempt}, step ${step}`)
     const none = { retries: 0, maybeRetries: 0, agains: 0, maybeAgains: 0, cuts: 0 }
     const from = { attempt, step }
@@ -232,7 +232,7 @@ export class Ledger {
     const { id, end } = known
     if (end !== undefined) this.complaints.add('repeatedAfterDone', `${id} runs after its end (${end})`)
     if (known.events.join() !== events.join()) this.complaints.add('wrong', `${id} came back with other events`)
-    // Another life may have it before the one that settled it has heard so.
+    // Another life may get the run before the life that settled it knows the reply.
     const isSame = known.life === life
     const late = isSame ? known.late + Number(known.how !== undefined) : (known.untold.get(life) ?? 0)
     known.untold.delete(life)
@@ -262,7 +262,7 @@ export class Ledger {
       const occupied = this.#occupied.get(one)
       if (occupied?.run === id && occupied.life === life) occupied.until = Math.min(occupied.until, at)
     }
-    // It has lost the run, and what it made of it counts for nothing.
+    // The life has lost the run, so this ending does not count.
     if (known.life !== life) return void known.untold.set(life, (known.untold.get(life) ?? 0) + 1)
     known.how = known.isLost ? undefined : how
     known.well ||= how === 'done'
@@ -270,7 +270,7 @@ export class Ledger {
     return undefined
   }
 
-  /** A settlement was answered. What the engine tells of runs that no handler has left says nothing of an attempt. */
+  /** The reply to a settlement. A report about a run without a handler says nothing about an attempt. */
   #told(life: number, name: string, known: RunKnown | undefined): void {
     if (known !== undefined && known.life !== life) {
       const untold = known.untold.get(life) ?? 0
@@ -292,7 +292,7 @@ export class Ledger {
     known.how = undefined
   }
 
-  /** Of a run that another life has by now: only what made it come back can have been settled. Whoever finds it crashed tells of its death. */
+  /** A report about a run that another life has by now: only an outcome after which the run returns can have been settled. */
   #toldLate(name: string, known: RunKnown): void {
     const { attempt, step } = known.from
     const cameBack =
@@ -301,7 +301,7 @@ export class Ledger {
     if (isEnd && !cameBack) this.complaints.add('wrong', `${known.id} was given to another, and ${name} was accepted`)
   }
 
-  /** The process died: what was at work lapses, what had no answer may count or not. */
+  /** The process died: its live runs lapse, and calls without a reply may or may not count. */
   #cut(run: RunKnown): void {
     if (run.how === 'at work') {
       run.cuts++
@@ -317,7 +317,7 @@ export class Ledger {
   }
 }
 
-/** Its lane (L1), the slot of a flow that has one (L20), and that of suspects, which a process takes on one by one (L12). */
+/** The places for one: the lane (L1), the permit of a flow (L20), and the suspects of a process (L12). */
 function placesForOne(
   { flow, key }: Pick<RunKnown, 'flow' | 'key'>,
   known: RunKnown | undefined,
@@ -332,7 +332,7 @@ export function place(label: string, flow: string): string {
   return `${label} in ${flow}`
 }
 
-/** What the run published, if it was settled after so many steps. */
+/** The events that the run published, if it was settled after this many steps. */
 export function parcelsUpTo(run: RunKnown, steps: number): readonly string[] {
   if (run.flow !== 'steps') return steps === 0 ? [] : parcelsOf(run.flow, run.id, 0)
   return Array.from({ length: steps }, (_, step) => parcelsOf(run.flow, run.id, step)).flat()

@@ -1,9 +1,9 @@
-// One life of a process that is killed: its birth, what it says, and its death.
+// One life of a process that is killed: its start, its messages, and its death.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { now } from './load.ts'
 
-/** One life of the process. */
+/** `Life` is one life of the process. */
 export class Life {
   readonly #child: ChildProcess
   readonly #exit: Promise<void>
@@ -20,37 +20,37 @@ export class Life {
       if (code === 0 || this.#killed) return
       throw new Error(`The process ended by itself (${String(code ?? signal)}): ${this.#errors}`)
     })
-    // Heard of by whoever waits for it.
+    // A caller awaits this promise later.
     this.#exit.catch(() => {})
   }
 
-  /** It works on the file; or it has ended, and why. */
+  /** Whether the process works on the file, or has ended and why. */
   get opened(): Promise<void> {
     return Promise.race([this.#opened.promise, this.#exit])
   }
 
-  /** Its end, when it ends by itself. */
+  /** Resolves when the process exits without a kill. */
   get ended(): Promise<void> {
     return this.#exit
   }
 
-  /** Says something to it. */
+  /** Sends a message to the process. */
   tell(what: string): void {
     this.#child.send(what)
   }
 
-  /** `said` resolves when the process says something after it has opened the file; it rejects if the process ends. */
+  /** `said` resolves when the process sends a message after it has opened the file; it rejects if the process exits. */
   async said(): Promise<void> {
     await this.opened
     await Promise.race([once(this.#child, 'message'), this.#exit])
   }
 
-  /** For whatever it says later on. */
+  /** Handles later messages. */
   hear(said: () => void): void {
     this.#child.on('message', said)
   }
 
-  /** Does nothing from now on, and does not know it. */
+  /** Stops the process with a signal that it cannot notice. */
   stop(): void {
     this.#child.kill('SIGSTOP')
   }
@@ -59,7 +59,7 @@ export class Life {
     this.#child.kill('SIGCONT')
   }
 
-  /** Answers when: nothing of it can have happened much later, and its successor cannot have begun before. */
+  /** Kills the process and returns the time: nothing of it happens much later, and its successor cannot have started before. */
   async kill(): Promise<number> {
     if (this.#child.exitCode !== null) await this.#exit
     this.#killed = true

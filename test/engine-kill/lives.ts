@@ -1,5 +1,5 @@
-// Kills the process that works, again and again, while its successor already stands by; at the end everything that is left
-// has to run. `npm run test:faults` does it 30 times, `npm run prove -- kill-engine` a thousand times.
+// Kills the working process again and again while its successor stands by. At the end, everything that is left must run.
+// `npm run test:faults` does it 30 times, `npm run prove -- kill-engine` a thousand times.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -12,27 +12,27 @@ import { Life } from './life.ts'
 import { ledgerFile, linesOf, now } from './load.ts'
 
 export interface LivesOptions {
-  /** An empty folder for the file and what goes with it. */
+  /** An empty folder for the file and the logs. */
   readonly folder: string
   readonly cycles: number
   readonly seed: number
-  /** All processes have one name, as those of a host that is named after itself. */
+  /** Gives all processes one name, as on a host whose processes are named after it. */
   readonly named?: boolean
-  /** Where compiled modules are kept: most of a short life would otherwise be spent on compiling. */
+  /** The folder for compiled modules: otherwise, most of a short life would be spent on compiling. */
   readonly compiled?: string
   readonly progress?: (cycle: number) => void
 }
 
 export interface LivesReport {
   readonly counts: EngineCounts
-  /** The first offences, in words. */
+  /** Descriptions of the first violations. */
   readonly complaints: readonly string[]
 }
 
 const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
 /** A life ends after a random number of lines below this, so that its work does not depend on the machine's speed. */
 const MOST_LINES = 400
-/** One in ten dies while it opens the file, or soon after. */
+/** One in ten lives is killed while it opens the file, or soon after. */
 const KILLED_AT_START = 0.1
 const LATEST_START_MS = 40
 
@@ -44,7 +44,7 @@ export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport
   const ledger = new Ledger()
   const chanceOf = (life: number): Chance => new Chance(seedOf(`${seed} kill ${life}`))
   const begin = (life: number): Life => {
-    // The file is there even if the life is too short to write to it.
+    // The log file must exist even if the life is too short to write to it.
     writeFileSync(ledgerFile(folder, life), '')
     const lines = life > cycles ? 0 : 1 + chanceOf(life).below(MOST_LINES)
     return new Life(CHILD, compiled, [folder, String(seed), String(life), String(lines), name])
@@ -56,7 +56,7 @@ export async function livesAndDeaths(options: LivesOptions): Promise<LivesReport
     const atStart = cycle > 1 && chance.happens(KILLED_AT_START)
     if (!atStart) await life.opened
     const enough = life.said()
-    // A life that is killed at its start may never say it.
+    // A life that is killed at its start may never send this.
     enough.catch(() => {})
     next = begin(cycle + 1)
     if (atStart) await setTimeout(chance.next() * LATEST_START_MS)

@@ -1,14 +1,14 @@
-// What the process that is killed publishes, and the lines in which it says what happened: shared with those who watch it.
+// What the killed process publishes, and the lines that it logs. The checker uses the same definitions.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Chance, seedOf } from '../sqlite/kill-load.ts'
 
 export const LEASE = 300
-/** Of processes side by side, which are stopped for longer. */
+/** For processes side by side, which are stopped for longer. */
 export const LEASE_OF_MANY = 1_000
 export const HEARTBEAT = 100
 
-/** By type of event, the flows that want it. */
+/** By type of event, the flows that take it. */
 export const FLOWS_OF = {
   note: ['gather'],
   ping: ['single'],
@@ -22,13 +22,13 @@ export const FLOWS_OF = {
 export type Topic = keyof typeof FLOWS_OF
 const TOPICS: readonly Topic[] = ['note', 'note', 'note', 'ping', 'order', 'order', 'fix', 'fix', 'task', 'turn']
 const KEYS = 5
-/** So many steps a task takes, each but the last ending with `again`. */
+/** The number of steps of a task; each but the last ends with `snooze`. */
 export const STEPS = 3
-/** One run at a time, whatever its key. */
+/** One run at a time, over all keys. */
 export const ONE_SLOT: readonly string[] = ['strict']
 
 export interface Told {
-  /** What the event is known by outside of the engine; its dedupe id, too. */
+  /** The label identifies the event outside the engine; it is also the dedupe id. */
   readonly label: string
   readonly key: string
 }
@@ -39,24 +39,24 @@ export interface Input {
   readonly data: Told
 }
 
-/** All of it follows from the label, so that it can be sent again to the last byte. */
+/** The whole event follows from the label, so that it can be published again byte for byte. */
 export function inputOf(label: string, topic?: Topic): Input {
   const chance = new Chance(seedOf(`event ${label}`))
   const type = topic ?? TOPICS[chance.below(TOPICS.length)] ?? 'ping'
   return { type, dedupeId: label, data: { label, key: `k${chance.below(KEYS)}` } }
 }
 
-/** Some cannot succeed. */
+/** Some events cannot succeed. */
 export function isDoomed(label: string): boolean {
   return new Chance(seedOf(`doom ${label}`)).happens(0.02)
 }
 
-/** A few take so long that they are at work at most deaths: such a run becomes a suspect, and at last a dead letter. */
+/** A few runs take so long that most kills hit them: such a run becomes a suspect, and at last a dead letter. */
 export function isSlow(label: string): boolean {
   return new Chance(seedOf(`pace ${label}`)).happens(0.005)
 }
 
-/** What a run publishes, however often it is tried. */
+/** What a run publishes in every attempt. */
 export function parcelsOf(flow: string, run: string, step: number): readonly string[] {
   if (flow === 'steps') return [`${run}/${step}`]
   if (flow !== 'relay') return []
@@ -66,12 +66,12 @@ export function parcelsOf(flow: string, run: string, step: number): readonly str
 /** How a handler ended. */
 export type How = 'done' | 'again' | 'failed' | 'permanent' | 'aborted'
 
-/** One line each. Times are of the machine's monotonic clock, which all processes share. */
+/** One log line each. Times are from the machine's monotonic clock, which all processes share. */
 export type Line =
   | { readonly kind: 'opened'; readonly at: number }
   | { readonly kind: 'sending'; readonly labels: readonly string[] }
   | { readonly kind: 'acked'; readonly answers: readonly (readonly [label: string, answer: string])[] }
-  /** Known from an earlier life: `acked` there, or without an answer. */
+  /** An event of an earlier life: `acked` there, or without a reply. */
   | { readonly kind: 'resent'; readonly label: string; readonly was: 'acked' | 'unknown'; readonly answer: string }
   | {
       readonly kind: 'entered'
@@ -84,11 +84,11 @@ export type Line =
       readonly events: readonly string[]
     }
   | { readonly kind: 'left'; readonly at: number; readonly run: string; readonly how: How }
-  /** What the engine told of a run after its settlement was answered. */
+  /** What the engine reported of a run after its settlement was acknowledged. */
   | { readonly kind: 'told'; readonly at: number; readonly name: string; readonly run: string }
-  /** The process stood still, for want of a core or because it was stopped. */
+  /** The process stalled, because it had no core or was stopped. */
   | { readonly kind: 'stalled'; readonly from: number; readonly at: number }
-  /** What the store was asked and answered: the lanes and tokens it settled, and those that it gave. */
+  /** A call of the store and its reply: the lanes and tokens that were settled, and those that were leased. */
   | {
       readonly kind: 'turned'
       readonly sent: number
@@ -96,7 +96,7 @@ export type Line =
       readonly settled: readonly (readonly [lane: string, token: number, answer: string])[]
       readonly claimed: readonly (readonly [lane: string, token: number])[]
     }
-  /** A settlement of a lease that ended long before it was sent. */
+  /** A settlement long after the end of the lease. */
   | {
       readonly kind: 'stale'
       readonly at: number
@@ -115,7 +115,7 @@ export function ledgerFile(folder: string, life: number): string {
   return join(folder, `life-${life}.ndjson`)
 }
 
-/** What a life has written; the last line may be cut off, then it was not written. */
+/** The lines of a life. The last one may be cut off; it then counts as not written. */
 export function linesOf(file: string): readonly Line[] {
   return readFileSync(file, 'utf8')
     .split('\n')

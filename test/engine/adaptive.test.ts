@@ -1,4 +1,4 @@
-// L22: under pressure an adaptive window grows, and it comes back by itself.
+// L22: an adaptive window grows under pressure, and shrinks again by itself.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -33,7 +33,7 @@ describe.each(STORES)('L22 adaptive windows on %s', (store) => {
     expect(await waitOf(t, 'v')).toBe(2_000)
   })
 
-  test('L22 a head of line later than `from` raises it, and it halves each minute', async () => {
+  test('L22 a first ready lane that is later than `from` raises the level, which halves each minute', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -58,9 +58,9 @@ describe.each(STORES)('L22 adaptive windows on %s', (store) => {
     expect(await waitOf(t, 'calm')).toBeLessThanOrEqual(2_010)
   })
 
-  test('L22 a 429 raises it by a quarter, at most once in 5 s', async () => {
+  test('L22 a 429 raises the level by a quarter, at most once in 5 s', async () => {
     const url = await refusing()
-    // The refused call is real, the clock is not: the handler ends when the answer is there.
+    // The refused call is real, but the clock is virtual: the handler ends when the response has arrived.
     const ended = Promise.withResolvers<void>()
     const declare = (app: Sluice): unknown => {
       const api = app.limit('api', { rate: 100, per: '1s' })
@@ -81,12 +81,12 @@ describe.each(STORES)('L22 adaptive windows on %s', (store) => {
     await ended.promise
     await t.advance('2s')
     const wait = await waitOf(t, 'after')
-    // 2 s × 16^0.25 is 4 s; a little has decayed.
+    // 2 s × 16^0.25 is 4 s, and the level has already decayed a little.
     expect(wait).toBeGreaterThan(3_500)
     expect(wait).toBeLessThanOrEqual(4_000)
   })
 
-  test('L22 explain shows it', async () => {
+  test('L22 explain shows the current window', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: QUIET, max: '5m' }, run: () => {} }),
     )

@@ -1,4 +1,4 @@
-// The conditions by name: each at its bound and above it, and what each counts in a whole app.
+// Tests the alert presets: each at its threshold and above it, and what each counts in a whole app.
 import { describe, expect, test } from 'vitest'
 import { alerts, type AlertStats, type AlertWindowStats, type Duration } from '../../src/index.ts'
 import { readDiskUsage } from '../../src/observe/stats/disk-usage.ts'
@@ -40,7 +40,7 @@ const snapshot = (age: number): Pick<AlertStats, 'snapshot'> => ({
   },
 })
 
-/** Of the last hour, and of nothing else. */
+/** Stats with these values for the last hour, and with nothing for other windows. */
 const hour = (what: Partial<AlertWindowStats>): Pick<AlertStats, 'over'> => ({
   over: (window) => (window === 3_600_000 ? { ...NOTHING, ...what } : NOTHING),
 })
@@ -93,7 +93,7 @@ const users = (n: number, name = 'u'): ReturnType<typeof ping>[] =>
   Array.from({ length: n }, (_, at) => ping(`${name}${at}`))
 
 describe.each(STORES)('what presets count on %s', (store) => {
-  test('depth: lanes that wait for their turn; no open window, and no flow that people paused', async () => {
+  test('depth counts lanes that are ready, but not open windows and paused flows', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app
@@ -118,7 +118,7 @@ describe.each(STORES)('what presets count on %s', (store) => {
     expect(await state()).toMatchObject({ state: 'clear' })
   })
 
-  test('failureRate and latency: of the last hour, and of no fewer events than are worth a percentage', async () => {
+  test('failureRate and latency cover the last hour, and need enough events for a percentage', async () => {
     let isUp = false
     const t = await play(store, (app) =>
       app
@@ -148,7 +148,7 @@ describe.each(STORES)('what presets count on %s', (store) => {
     expect(await states()).toEqual(['clear', 'clear', 'raised'])
   })
 
-  test('limitStarving: calls that wait for a slot too long, though nobody paused it', async () => {
+  test('limitStarving counts calls that wait too long for a slot of a limit that nobody paused', async () => {
     const t = await play(store, (app) => {
       const slow = app.limit('slow', { rate: 1, per: '1m' })
       app
@@ -168,7 +168,7 @@ describe.each(STORES)('what presets count on %s', (store) => {
   })
 })
 
-test('the disk of a store that is a file says how full it is; others have none', async () => {
+test('readDiskUsage returns how full the disk of a file store is, and undefined for other stores', async () => {
   expect(await readDiskUsage('memory:')).toBeUndefined()
   expect(await readDiskUsage('sqlite::memory:')).toBeUndefined()
   expect(await readDiskUsage('sqlite:/no/such/folder/app.db')).toBeUndefined()

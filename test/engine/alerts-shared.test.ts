@@ -1,4 +1,4 @@
-// Alerts of several processes: each is looked at by one of those that have it, and one that nobody has any more comes to its end.
+// Alerts of several processes: one of the processes that declare an alert checks it, and an alert that no process declares ends.
 import { describe, expect, test } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { Shared, STORES, type Declare } from './scene.ts'
@@ -7,7 +7,7 @@ const MINUTE = 60_000
 
 const odd: Declare = (app) => app.alert('odd', { when: () => 'It is odd.' })
 
-/** What a process hears of alerts: all that are told as events. */
+/** The alert events that a process emits. */
 function carrying(heard: unknown[], declare: Declare = () => {}): Declare {
   return (app) => {
     declare(app)
@@ -22,7 +22,7 @@ const RAISED = ['alert.raised', 'odd']
 const CLEARED = ['alert.cleared', 'odd']
 
 describe.each(STORES)('alerts of several processes on %s', (store) => {
-  test('of two processes one looks; when it is gone the other does', async () => {
+  test('of two processes one checks the alert, and the other takes over when it is gone', async () => {
     const looks = { one: 0, two: 0 }
     const shared = await Shared.open(store)
     const begin = (name: 'one' | 'two'): Promise<Sluice> =>
@@ -36,7 +36,7 @@ describe.each(STORES)('alerts of several processes on %s', (store) => {
     expect(looks.two).toBeGreaterThan(20)
   })
 
-  test('of processes that have different rules, as during a deploy, every rule is looked at', async () => {
+  test('when processes declare different alerts, as during a deploy, every alert is checked', async () => {
     const heard: unknown[] = []
     const shared = await Shared.open(store)
     await shared.process('old', carrying(heard, odd))
@@ -48,7 +48,7 @@ describe.each(STORES)('alerts of several processes on %s', (store) => {
     expect(heard).toEqual([RAISED, ['alert.raised', 'even']])
   })
 
-  test('a rule that was taken out while it was raised is called off, once, when no process has it any more', async () => {
+  test('an alert that is removed while it is raised is cleared, once, when no process declares it any more', async () => {
     const heard: unknown[] = []
     const emitted: unknown[] = []
     const shared = await Shared.open(store)
@@ -58,7 +58,7 @@ describe.each(STORES)('alerts of several processes on %s', (store) => {
       const app = await shared.process(name, carrying(heard))
       app.on('alert.cleared', ({ alert }) => void emitted.push(alert))
     }
-    // A slow deploy: one of three still has it.
+    // During a slow deploy, one of three processes still declares it.
     await shared.advance(60 * MINUTE)
     expect(heard).toEqual([RAISED])
     await shared.stop(old)
@@ -67,13 +67,13 @@ describe.each(STORES)('alerts of several processes on %s', (store) => {
     await shared.advance(60 * MINUTE)
     expect(heard).toEqual([RAISED, CLEARED])
     expect(emitted).toEqual(['odd'])
-    // Put in again, it is raised again.
+    // When it is declared again, it is raised again.
     await shared.process('back', odd)
     await shared.advance(MINUTE)
     expect(heard).toEqual([RAISED, CLEARED, RAISED])
   })
 
-  test('after an hour without any process it is those who have it that say how it stands', async () => {
+  test('after an hour without any process, the processes that declare the alert decide its state', async () => {
     const heard: unknown[] = []
     const shared = await Shared.open(store)
     const old = await shared.process('old', carrying(heard, odd))

@@ -1,11 +1,11 @@
-// Somebody is told, once, of what does not get better by itself: a late line, a flow nobody serves, upkeep that fails (L19).
+// Built-in alerts notify once of problems that do not end by themselves: late lanes, an unserved flow, failing maintenance (L19).
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, type EventMap, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
 
 const MINUTE = 60_000
 
-/** What an app raised and cleared, in order, as `+alert` and `-alert`. */
+/** The alerts that an app raised and cleared, in order, as `+alert` and `-alert`. */
 function alertsOf(app: Sluice): string[] {
   const heard: string[] = []
   app.on('alert.raised', ({ alert }) => void heard.push(`+${alert}`))
@@ -31,8 +31,8 @@ function waiting(gate: Gate, name = 'f'): Declare {
     app.flow(name, { on: 'ping', key: userOf, concurrency: 1, timeout: '1d', run: ({ key }) => gate.wait(key) })
 }
 
-describe.each(STORES)('a late line on %s', (store) => {
-  test('raises once and clears once, and once more the next time', async () => {
+describe.each(STORES)('a late lane on %s', (store) => {
+  test('raises the alert once and clears it once, and again the next time', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const app = await shared.process('a', waiting(gate), { lateAfter: '1m' })
@@ -55,7 +55,7 @@ describe.each(STORES)('a late line on %s', (store) => {
     expect(heard).toEqual(['+late:f', '-late:f', '+late:f', '-late:f'])
   })
 
-  test('a line that is paused, held or waits for its window is not late', async () => {
+  test('a lane that is paused, held or waits for its window is not late', async () => {
     const shared = await Shared.open(store)
     const app = await shared.process(
       'a',
@@ -75,8 +75,8 @@ describe.each(STORES)('a late line on %s', (store) => {
   })
 })
 
-describe.each(STORES)('L19 a flow that nobody serves on %s', (store) => {
-  test('L19 is said after a minute, once, with its lanes', async () => {
+describe.each(STORES)('L19 an unserved flow on %s', (store) => {
+  test('L19 an unserved flow raises an alert after a minute, once, with its lanes', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1h' }, run: () => {} }),
@@ -93,7 +93,7 @@ describe.each(STORES)('L19 a flow that nobody serves on %s', (store) => {
     expect(heard).toHaveLength(1)
   })
 
-  test('L19 not of a flow that is served here, or that holds nothing', async () => {
+  test('L19 a flow that is served here, or that has no events, raises no alert', async () => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', both)
     const heard = unservedOf(app)
@@ -102,7 +102,7 @@ describe.each(STORES)('L19 a flow that nobody serves on %s', (store) => {
     expect(heard).toEqual([])
   })
 
-  test('L19 what waits in it is kept, and runs when somebody serves it again', async () => {
+  test('L19 events of an unserved flow are kept, and run when a process serves the flow again', async () => {
     const ran: string[] = []
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) =>
@@ -122,8 +122,8 @@ describe.each(STORES)('L19 a flow that nobody serves on %s', (store) => {
   })
 })
 
-describe.each(STORES)('upkeep that fails on %s', (store) => {
-  test('raises once and clears once, and the work goes on', async () => {
+describe.each(STORES)('failing maintenance on %s', (store) => {
+  test('raises the alert once and clears it once, while runs continue', async () => {
     const shared = await Shared.open(store)
     const state = { broken: true }
     const failing: Store = new Proxy(shared.store, {
@@ -157,7 +157,7 @@ function busy(ms: number): void {
   while (performance.now() < end);
 }
 
-/** In real time: the alert that a handler causes which keeps the event loop busy. */
+/** Runs in real time the flow whose handler blocks the event loop, and returns the alert that follows. */
 async function lagOf(run: () => void | Promise<void>): Promise<EventMap['alert.raised']> {
   const app = new Sluice({ store: 'memory:', log: false, shutdownTimeout: 0 })
   app.flow('greedy', { on: 'ping', key: userOf, run })
@@ -169,7 +169,7 @@ async function lagOf(run: () => void | Promise<void>): Promise<EventMap['alert.r
 }
 
 describe('the event loop', () => {
-  test('a handler that keeps it busy and goes on is named, with how long it was', async () => {
+  test('a handler that blocks the event loop and continues is named, with the duration', async () => {
     const gate = new Gate()
     const { alert, text } = await lagOf(async () => {
       busy(1_600)
@@ -181,16 +181,16 @@ describe('the event loop', () => {
     expect(text).toMatch(/[1-9][0-9]{3,} ms/)
   })
 
-  // Once wrong: LoopLag's timer fires after the run was settled, all in microtasks: `engine.live` is empty and nobody is named.
-  test('a handler that keeps it busy and is done then is named too', async () => {
+  // Regression: the timer of LoopLag fired after the run was settled in microtasks, when no live run could be named.
+  test('a handler that blocks the event loop and then ends is named too', async () => {
     const { text } = await lagOf(() => busy(1_600))
     expect(text).toContain('greedy "u"')
   })
 })
 
-describe.each(STORES)('alerts that were wrong on %s', (store) => {
-  // Once wrong: ages() looks only at flows that stats() lists; a flow that has drained is no longer listed, its alert stays.
-  test('a late line that is empty now is cleared', async () => {
+describe.each(STORES)('regressions of alerts on %s', (store) => {
+  // Regression: only flows with a backlog were checked, so the alert of a drained flow stayed.
+  test('a late lane that is empty now clears the alert', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const app = await shared.process('a', waiting(gate), { lateAfter: '1m' })
@@ -205,7 +205,7 @@ describe.each(STORES)('alerts that were wrong on %s', (store) => {
     expect(heard).toEqual(['+late:f', '-late:f'])
   })
 
-  // Once wrong: ages() takes every flow that is not its own for unserved; that another process says it serves it is not looked at.
+  // Regression: every flow of another process counted as unserved, even if that process announced that it serves the flow.
   test('L19 a flow that another process serves is not unserved', async () => {
     const shared = await Shared.open(store)
     const a = await shared.process('a', (app) =>
@@ -217,8 +217,8 @@ describe.each(STORES)('alerts that were wrong on %s', (store) => {
     expect(heard).toEqual([])
   })
 
-  // Once wrong: what comes for a flow nobody serves is a mark `unknown-flow`, not a lane: ages() does not see that it holds events.
-  test('L19 a flow that nobody serves and that holds only events without a place is said too', async () => {
+  // Regression: an event for an unserved flow is unrouted (`unknown-flow`) and in no lane, so it was not noticed.
+  test('L19 an unserved flow that has only unrouted events raises the alert too', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} }))
     await shared.stop(old)

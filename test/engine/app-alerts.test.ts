@@ -1,4 +1,4 @@
-// Alerts that an app declares: raised once when it is so for long enough, called off once when it is over, in one process of all.
+// Alerts that an app declares: raised once when the condition holds for long enough, cleared once when it is over, by one process.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type AlertStats } from '../../src/index.ts'
 import { ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
@@ -13,7 +13,7 @@ const raisedOf = (t: Awaited<ReturnType<typeof play>>): unknown[] =>
     .map(({ name, what }) => [name, (what as Told).alert])
 
 describe.each(STORES)('alerts on %s', (store) => {
-  test('raised when it is so for long enough, called off when it is over for as long: once each, as events', async () => {
+  test('an alert is raised and cleared once each, after its condition held or was over for long enough', async () => {
     let isSo = false
     const carried: unknown[] = []
     const t = await play(store, (app) => {
@@ -47,14 +47,14 @@ describe.each(STORES)('alerts on %s', (store) => {
     ])
   })
 
-  test('what comes and goes is told of neither way', async () => {
+  test('a condition that holds only briefly raises and clears nothing', async () => {
     let n = 0
     const t = await play(store, (app) => app.alert('flicker', { when: () => n++ % 3 === 0, for: '1m' }))
     await t.advance('2h')
     expect(raisedOf(t)).toEqual([])
   })
 
-  test('a second time is a second alert', async () => {
+  test('a condition that holds for a second time raises a second alert', async () => {
     let isSo = true
     const t = await play(store, (app) => app.alert('odd', { when: () => isSo }))
     await t.advance('1m')
@@ -70,7 +70,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     expect(told(t, 'event.received').filter(({ type }) => type.startsWith('alert.'))).toHaveLength(3)
   })
 
-  test('notify is a run like any other: tried again when it fails', async () => {
+  test('notify is a run like any other, and is retried when it fails', async () => {
     let tries = 0
     const t = await play(store, (app) =>
       app.alert('odd', {
@@ -91,7 +91,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     ])
   })
 
-  test('a process that dies with it raised: the next one neither repeats nor forgets it', async () => {
+  test('after the death of a process with a raised alert, the next process neither repeats nor forgets it', async () => {
     let isSo = true
     const t = await play(store, (app) => app.alert('odd', { when: () => isSo }))
     await t.advance('1m')
@@ -108,7 +108,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     ])
   })
 
-  test('a condition that throws is told of once, and holds up no other', async () => {
+  test('a condition that throws is reported once, and delays no other', async () => {
     const t = await play(store, (app) => {
       app.alert('bad', {
         when: () => {
@@ -124,7 +124,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     ])
   })
 
-  test('a condition that begins to throw calls nothing off, and says so until it can be asked again', async () => {
+  test('a condition that begins to throw clears nothing, and is reported as broken until it works again', async () => {
     let answer: boolean | undefined = true
     const when = (): boolean => {
       if (answer === undefined) throw new Error('no such figure')
@@ -147,7 +147,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     expect(told(t, 'alert.raised').at(1)?.text).toContain('no such figure')
   })
 
-  test('the text says what is so now, also when it was so before', async () => {
+  test('the text describes the present state, also when the condition held before', async () => {
     let n = 11
     const t = await play(store, (app) => app.alert('odd', { when: () => n > 10 && `${n} of them.`, for: '1m' }))
     await t.advance('5m')
@@ -162,7 +162,7 @@ describe.each(STORES)('alerts on %s', (store) => {
     expect(raisedOf(t)).toEqual([['alert.raised', 'odd']])
   })
 
-  test('the figures: dead letters, depth, who is first in line, limits', async () => {
+  test('conditions see the stats: dead letters, depth, the age of the first lane, limits', async () => {
     const seen: AlertStats[] = []
     const declare: Declare = (app) => {
       const limit = app.limit('api', { rate: 1, per: '1s' })
@@ -201,7 +201,7 @@ test.each([
   expect(() => app.alert(name, options as never)).toThrow(message)
 })
 
-test('two alerts of one name are refused', () => {
+test('two alerts with one name are rejected', () => {
   const app = new Sluice({ store: 'memory:', log: false }).alert('odd', { when: yes })
   expect(() => app.alert('odd', { when: yes })).toThrow('two alerts named "odd"')
 })

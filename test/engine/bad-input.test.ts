@@ -1,4 +1,4 @@
-// What is nonsense is refused when the app is built, by a message that names the option; a bad event is never stored.
+// Invalid options are rejected when the app is built, by a message that names the option. An invalid event is never stored.
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { Sluice, SluiceError, type EventInput, type FlowOptions, type LimitOptions, type Run } from '../../src/index.ts'
@@ -84,17 +84,17 @@ describe('bad input: flows', () => {
     expect(error.message).toContain('key')
   })
 
-  test('two flows of one name', () => {
+  test('two flows with one name are rejected', () => {
     const one = app().flow('rank', { on: 'ping', run: () => {} })
     const error = refusal(() => one.flow('rank', { on: 'pong', run: () => {} }))
     expect(error.message).toContain('"rank"')
   })
 
-  test.each(['', ' ', 'a b', 'x'.repeat(200), '-a'])('a name like %j', (name) => {
+  test.each(['', ' ', 'a b', 'x'.repeat(200), '-a'])('a flow name like %j is rejected', (name) => {
     expect(refusal(() => app().flow(name, { on: 'ping', run: () => {} })).code).toBe('CONFIG_INVALID')
   })
 
-  test('a flow after start', async () => {
+  test('a flow cannot be added after start', async () => {
     const one = app()
     await one.start()
     expect(refusal(() => one.flow('late', { on: 'ping', run: () => {} })).message).toContain('start')
@@ -164,7 +164,7 @@ describe('bad input: apps, limits and schedules', () => {
     expect(error.message).toContain(fix)
   })
 
-  test('what log may be', () => {
+  test('log accepts its documented values and rejects others', () => {
     for (const log of [false, undefined, {}, { level: 'silent' }, { destination: process.stderr, level: 'error' }]) {
       expect(() => app({ log })).not.toThrow()
     }
@@ -172,7 +172,7 @@ describe('bad input: apps, limits and schedules', () => {
     expect(() => app({ log: { destination: own, redact: ['email', 'user.name'] } })).not.toThrow()
   })
 
-  test.each([null, 5, 'events', true, []])('new Sluice: keep: %j', (keep) => {
+  test.each([null, 5, 'events', true, []])('new Sluice rejects keep: %j', (keep) => {
     const error = refusal(() => app({ keep }))
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain('keep ')
@@ -193,7 +193,7 @@ describe('bad input: apps, limits and schedules', () => {
     expect(error.message).toContain(option)
   })
 
-  test('two limits of one name', () => {
+  test('two limits with one name are rejected', () => {
     const one = app()
     one.limit('api', { rate: 3, per: '1s' })
     expect(refusal(() => one.limit('api', { rate: 3, per: '1s' })).message).toContain('"api"')
@@ -229,13 +229,13 @@ describe('bad input: apps, limits and schedules', () => {
     expect(error.message).toContain(fix)
   })
 
-  test.each<[unknown]>([[''], [undefined], [5], ['a b'], ['x'.repeat(200)]])('every: a name like %j', (name) => {
+  test.each<[unknown]>([[''], [undefined], [5], ['a b'], ['x'.repeat(200)]])('every rejects a name like %j', (name) => {
     const error = refusal(() => app().every(name as string, '5m', () => {}))
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain('name')
   })
 
-  test('an unknown store', async () => {
+  test('an unknown store address is rejected', async () => {
     const one = new Sluice({ store: 'mongo:here', log: false })
     await expect(one.start()).rejects.toMatchObject({ code: 'STORE_UNKNOWN' })
   })
@@ -282,7 +282,7 @@ describe.each(STORES)('bad input: events on %s', (store) => {
     expect(told(t, 'event.received')).toEqual([])
   })
 
-  test('at that is no time is refused', async () => {
+  test('an invalid `at` is rejected', async () => {
     const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
     await expect(t.send({ type: 'ping' }, { at: 'noon' as unknown as number })).rejects.toMatchObject({
       code: 'EVENT_INVALID',
@@ -292,13 +292,13 @@ describe.each(STORES)('bad input: events on %s', (store) => {
     expect(t.runs).toEqual([])
   })
 
-  test('what is too large to wait is told so', async () => {
+  test('an event that is too large to wait is rejected with the limit', async () => {
     const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
     const large = { type: 'ping', body: Buffer.alloc(60 * 1024 * 1024 + 1) }
     await expect(t.send(large, { at: 8.64e15 })).rejects.toThrow('at most 60 MB with at')
   })
 
-  test('no events are no error', async () => {
+  test('publishing an empty list is not an error', async () => {
     const t = await play(store, (one) => one.flow('f', { on: '**', run: () => {} }))
     expect(await t.send([])).toEqual([])
   })

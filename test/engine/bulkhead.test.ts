@@ -1,4 +1,4 @@
-// L24: lanes that fail take at most a quarter of a flow's slots, and the others go on.
+// L24: failing lanes take at most a quarter of a flow's slots, and the others continue.
 import { describe, expect, test } from 'vitest'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, ping, play, sendNow, soon, STORES, userOf } from './scene.ts'
@@ -42,7 +42,7 @@ describe.each(STORES)('L24 bulkhead on %s', (store) => {
     expect(t.runs.filter((run) => run.attempt === 2)).toHaveLength(most + 1)
   })
 
-  test('L24 healthy lanes have the other slots, at once', async () => {
+  test('L24 healthy lanes get the other slots at once', async () => {
     const gate = new Gate()
     const t = await failing(store, gate, 4)
     await sendNow(
@@ -57,7 +57,7 @@ describe.each(STORES)('L24 bulkhead on %s', (store) => {
     expect(t.runs.filter((run) => run.key.startsWith('good') && run.ending === 'done')).toHaveLength(10)
   })
 
-  test('L24 an event that comes at the very moment at which lanes are held back does not hang the app', async () => {
+  test('L24 an event that arrives at the moment at which lanes are held back does not hang the app', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -78,7 +78,7 @@ describe.each(STORES)('L24 bulkhead on %s', (store) => {
     expect(t.runs.at(-1)).toMatchObject({ key: 'good', ending: 'done' })
   }, 2_000)
 
-  test('L24 a healthy lane whose window ends is not held up by failing ones that wait for their slot', async () => {
+  test('L24 a healthy lane whose window ends is not delayed by failing ones that wait for their slot', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -101,7 +101,7 @@ describe.each(STORES)('L24 bulkhead on %s', (store) => {
     expect(t.runs.at(-1)).toMatchObject({ key: 'good', at: 25_000, ending: 'done' })
   })
 
-  test('L24 without concurrency it is a quarter of what a process may run', async () => {
+  test('L24 without concurrency, failing lanes take at most a quarter of the runs of a process', async () => {
     const gate = new Gate()
     const t = await play(
       store,

@@ -1,4 +1,4 @@
-// L6c: a newer event cancels a run in the making, unless it has committed or waited long enough.
+// L6c: a newer event cancels a run, unless the run has committed or its events have waited for long enough.
 import { describe, expect, test } from 'vitest'
 import { snooze, done, drop, partial, retry, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -20,7 +20,7 @@ function session(store: string, run: Handler, max = 60): Promise<TestApp> {
 }
 
 describe.each(STORES)('L6c cancel on %s', (store) => {
-  test('L6c the signal is aborted, and the events come back in one window with the new ones', async () => {
+  test('L6c a cancel aborts the signal, and the events return in one window with the new ones', async () => {
     const gate = new Gate()
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
     await t.send(ping('u', 1))
@@ -40,7 +40,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(told(t, 'run.cancelled')).toHaveLength(1)
   })
 
-  test('L6c no attempt is used, however often', async () => {
+  test('L6c cancelling uses no attempt, however often it happens', async () => {
     const gate = new Gate()
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
     for (let n = 0; n < 5; n++) {
@@ -51,7 +51,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t).at(-1)).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('L6c commit before an effect: from then on nothing cancels', async () => {
+  test('L6c after commit nothing cancels the run', async () => {
     const gate = new Gate()
     const answers: string[] = []
     const t = await session(store, async (run) => {
@@ -70,7 +70,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2]])
   })
 
-  test('L6c commit answers cancelled when it comes too late', async () => {
+  test('L6c a late commit returns cancelled', async () => {
     const gate = new Gate()
     const answers: string[] = []
     const t = await session(store, async (run) => {
@@ -89,7 +89,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)[1]).toEqual([1, 2])
   })
 
-  test('L6c a handler that returns after commit answered cancelled gives its events back', async () => {
+  test('L6c a handler that returns after commit returned cancelled gives its events back', async () => {
     const gate = new Gate()
     const t = await session(store, async (run) => {
       await gate.wait('u')
@@ -132,7 +132,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)[1]).toEqual([1, 2])
   })
 
-  test('L6c a handler that does not wait for the answer of commit is judged by it', async () => {
+  test('L6c a handler that does not await commit is judged by its result', async () => {
     const gate = new Gate()
     const t = await session(store, async (run) => {
       await gate.wait('u')
@@ -150,7 +150,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ ending: 'done', events: [{ n: 1 }, { n: 2 }] })
   })
 
-  test('L6c done after the abort stands', async () => {
+  test('L6c a run that ends as done after the abort is done', async () => {
     const gate = new Gate()
     const t = await session(store, () => gate.wait('u'))
     await t.send(ping('u', 1))
@@ -163,7 +163,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2]])
   })
 
-  test('L6c nothing cancels past the cap', async () => {
+  test('L6c nothing cancels a run after its cap', async () => {
     const gate = new Gate()
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal), 5)
     await t.send(ping('u', 1))
@@ -182,7 +182,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t).slice(1)).toEqual([[1, 2], [3]])
   })
 
-  test('L6c only a first attempt is cancelled', async () => {
+  test('L6c only a first attempt can be cancelled', async () => {
     const gate = new Gate()
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
     t.fail('f', new Error('once'))
@@ -196,7 +196,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [1], [2]])
   })
 
-  test('L6c an error without an abort is a failure', async () => {
+  test('L6c an error without an abort is a failed attempt', async () => {
     const t = await session(store, async () => {
       throw new Error('no')
     })
@@ -205,7 +205,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
   })
 
-  test('L6c an operator may cancel a lane', async () => {
+  test('L6c an operator can cancel a run', async () => {
     const gate = new Gate()
     const t = await session(store, ({ signal }) => gate.waitFor('u', signal))
     await t.send(ping('u', 1))

@@ -1,4 +1,4 @@
-// L12: a process that dies costs its runs nothing but time, unless they die with it again and again.
+// L12: a process that dies only delays its runs, unless they make it die again and again.
 import { describe, expect, test } from 'vitest'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, START, told, userOf, type Declare, type More } from './scene.ts'
@@ -17,7 +17,7 @@ async function killAndComeBack(t: TestApp): Promise<void> {
 describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name) => {
   const storeOf = (): string => (name === 'a file' ? ownFile() : name)
 
-  test('L12 the run comes back at its lease’s end: same id, same events, no attempt used', async () => {
+  test('L12 the run returns when its lease ends: same id, same events, no attempt used', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate))
     await sendNow(t, [ping('u', 1), ping('u', 2)])
@@ -38,7 +38,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(numbersOf(t)).toEqual([[1, 2], [1, 2], [3]])
   })
 
-  test('L12 a run under concurrency comes back at its lease’s end', async () => {
+  test('L12 a run under concurrency returns when its lease ends', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), (app) =>
       app.flow('f', { on: 'ping', key: userOf, concurrency: 1, run: () => gate.wait() }),
@@ -50,7 +50,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(t.runs).toMatchObject([{ ending: 'lost' }, { ending: 'running', attempt: 1 }])
   })
 
-  test('L12 a heartbeat keeps a long run: no lapse while its process lives', async () => {
+  test('L12 heartbeats keep a long run from lapsing while its process lives', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate, { timeout: '1h' }))
     await sendNow(t, ping('u', 1))
@@ -61,7 +61,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(t.runs).toMatchObject([{ ending: 'done' }])
   })
 
-  test('L12 the fourth lapse makes it a dead letter that says how often it crashed', async () => {
+  test('L12 the fourth lapse makes the run a dead letter that shows how often it crashed', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate))
     await sendNow(t, ping('poison', 1))
@@ -79,7 +79,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(numbersOf(t).at(-1)).toEqual([2])
   })
 
-  test('L12 a first lapse costs innocent neighbours nothing', async () => {
+  test('L12 a first lapse does not delay other runs of the process', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate))
     await sendNow(t, [ping('a'), ping('b'), ping('c')])
@@ -92,7 +92,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     ).toEqual(['a', 'b', 'c'])
   })
 
-  test('L12 from the second lapse on a process holds one suspect at a time', async () => {
+  test('L12 from the second lapse on, a process takes one suspect at a time', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate))
     await sendNow(t, [ping('a'), ping('b'), ping('c')])
@@ -108,7 +108,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(t.runs[8]?.key).not.toBe(suspect)
   })
 
-  test('L12 windows and retry waits survive a crash', async () => {
+  test('L12 windows and retry delays survive a crash', async () => {
     const gate = new Gate()
     const t = await play(storeOf(), hanging(gate, { window: { quiet: '60s' }, retry: ['100s'] }))
     t.fail('f', new Error('once'))

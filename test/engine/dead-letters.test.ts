@@ -1,4 +1,4 @@
-// L9: dead letters are listed, shown, tried again, dropped and exported, one or by filter.
+// L9: dead letters are listed, shown, retried, dropped and exported, one by one or by filter.
 import { describe, expect, test } from 'vitest'
 import { PermanentError } from '../../src/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, STORES, userOf, type Declare, type More } from './scene.ts'
@@ -9,7 +9,7 @@ function dying(more: More = {}): Declare {
 const dead = new PermanentError('bad data')
 
 describe.each(STORES)('L9 dead letters on %s', (store) => {
-  test('L9 a letter has the events, attempts and errors', async () => {
+  test('L9 a dead letter has its events, attempts and errors', async () => {
     const t = await play(store, dying({ retry: ['1s'] }))
     t.fail('f', new Error('first'))
     t.fail('f', new Error('second'))
@@ -29,7 +29,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(await t.app.admin.deadLetters.show('nothing')).toBeUndefined()
   })
 
-  test('L9 continue: the lane goes on', async () => {
+  test("L9 with onDead: 'continue' the lane continues", async () => {
     const t = await play(store, dying())
     t.fail('f', dead)
     await sendNow(t, ping('u', 1))
@@ -37,7 +37,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(t.runs).toMatchObject([{ ending: 'dead' }, { ending: 'done', events: [{ n: 2 }] }])
   })
 
-  test('L9 block: the lane waits for that letter alone, until it is done', async () => {
+  test("L9 with onDead: 'block' the lane waits for that dead letter alone, until it is done", async () => {
     const t = await play(store, dying({ onDead: 'block' }))
     t.fail('f', dead)
     await sendNow(t, ping('u', 1))
@@ -52,7 +52,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(t.runs.at(-2)).toMatchObject({ attempt: 1, ending: 'done' })
   })
 
-  test('L9 block: or dropped', async () => {
+  test("L9 with onDead: 'block' dropping the dead letter also frees the lane", async () => {
     const t = await play(store, dying({ onDead: 'block' }))
     t.fail('f', dead)
     await sendNow(t, ping('u', 1))
@@ -63,7 +63,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
-  // Was red: a key without its flow, or a slip of the pen, acted on every letter there is.
+  // Regression: a filter with a key but no flow, or with a misspelt field, applied to all dead letters.
   test.each([[{ key: 'a' }], [{ flwo: 'f' }], [5], [null]])(
     'L9 drop(%j) is refused, and drops nothing',
     async (filter) => {
@@ -83,7 +83,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     },
   )
 
-  test('L9 retrying by hand: the same id, before what waits, tries at zero, a second call answers already', async () => {
+  test('L9 a retried dead letter keeps its id and runs before waiting events with zero tries; a second call returns already', async () => {
     const gate = new Gate()
     const t = await play(store, dying({ retry: ['1s', '1s'], window: { quiet: '10s' }, run: () => gate.wait() }))
     t.fail('f', dead)
@@ -105,7 +105,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(await t.app.admin.deadLetters.retry('nothing')).toBe('missing')
   })
 
-  test('L9 one that dies again has all its tries, and is a letter again', async () => {
+  test('L9 a retried run that dies again had all its attempts, and is a dead letter again', async () => {
     const t = await play(store, dying({ retry: ['1s'] }))
     t.fail('f', new Error('down'), 4)
     await t.send(ping('u', 1))
@@ -124,7 +124,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(t.runs.at(-1)).toMatchObject({ ending: 'done', attempt: 1 })
   })
 
-  test('L9 never beside a live run', async () => {
+  test('L9 a dead letter never runs beside a live run of its lane', async () => {
     const gate = new Gate()
     const t = await play(store, dying({ run: () => gate.wait() }))
     t.fail('f', dead)
@@ -138,7 +138,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2], [1]])
   })
 
-  test('L9 by filter: retry and drop answer how many', async () => {
+  test('L9 retry and drop by filter return a count', async () => {
     const t = await play(store, (app) =>
       app
         .flow('f', { on: 'ping', key: userOf, retry: [], run: () => {} })
@@ -166,7 +166,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect((await t.app.admin.deadLetters.list()).items).toMatchObject([{ flow: 'g' }])
   })
 
-  test('L9 list gives pages, newest first', async () => {
+  test('L9 the list is in pages, newest first', async () => {
     const t = await play(store, dying())
     t.fail('f', dead, 5)
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -187,7 +187,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
     expect(keys).toEqual(['e', 'd', 'c', 'b', 'a'])
   })
 
-  test('L9 export: one JSON text a letter, with the bytes', async () => {
+  test('L9 the export has one JSON text per dead letter, with the bytes', async () => {
     const t = await play(store, dying())
     t.fail('f', dead, 2)
     await sendNow(t, [ping('a', 1), ping('b', 2)])

@@ -1,4 +1,4 @@
-// L10: the same identity again is a duplicate, with other bytes a conflict; tenants and sources are apart.
+// L10: the same identity with the same bytes is a duplicate, with other bytes a conflict. Tenants and sources are separate.
 import { describe, expect, test } from 'vitest'
 import type { EventInput } from '../../src/index.ts'
 import { numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
@@ -10,7 +10,7 @@ function named(dedupeId: string, n = 1, more: Partial<EventInput> = {}): EventIn
 }
 
 describe.each(STORES)('L10 duplicates on %s', (store) => {
-  test('L10 the same dedupe id and bytes is a duplicate that names the first', async () => {
+  test('L10 the same dedupe id and bytes are a duplicate that names the first event', async () => {
     const t = await play(store, flow)
     const [first] = await sendNow(t, named('a'))
     const [second] = await sendNow(t, named('a'))
@@ -20,7 +20,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(told(t, 'event.duplicate')).toMatchObject([{ of: first?.id, source: 'app', type: 'ping' }])
   })
 
-  test('L10 the same identity with other bytes is a conflict: kept out and told', async () => {
+  test('L10 the same identity with other bytes is a conflict: it is not stored, and is emitted', async () => {
     const t = await play(store, flow)
     const [first] = await sendNow(t, named('a', 1))
     const [second] = await sendNow(t, named('a', 2))
@@ -29,14 +29,14 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(told(t, 'event.conflict')).toHaveLength(1)
   })
 
-  test('L10 it holds inside one batch', async () => {
+  test('L10 duplicates are found inside one batch', async () => {
     const t = await play(store, flow)
     const published = await sendNow(t, [named('a', 1), named('a', 1), named('a', 2), named('b', 3)])
     expect(published.map((one) => one.kind)).toEqual(['stored', 'duplicate', 'conflict', 'stored'])
     expect(numbersOf(t)).toEqual([[1, 3]])
   })
 
-  test('L10 it holds inside a window', async () => {
+  test('L10 duplicates are found inside a window', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, run: () => {} }),
     )
@@ -47,7 +47,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(t.runs).toMatchObject([{ at: 10_000, events: [{ n: 1 }] }])
   })
 
-  test('L10 and after the work is long done, for 7 days', async () => {
+  test('L10 duplicates are found for 7 days, long after the work is done', async () => {
     const t = await play(store, flow)
     await sendNow(t, named('a'))
     await t.advance('6d')
@@ -57,7 +57,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(t.runs).toHaveLength(2)
   })
 
-  test('L10 tenants and sources are apart', async () => {
+  test('L10 tenants and sources have separate identities', async () => {
     const t = await play(store, flow)
     const published = await sendNow(t, [
       named('a', 1, { tenant: 'x' }),
@@ -69,7 +69,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1, 1, 1, 1]])
   })
 
-  test('L10 an id is its own dedupe id', async () => {
+  test('L10 an id without a dedupe id is the dedupe id', async () => {
     const t = await play(store, flow)
     await sendNow(t, { ...ping('u', 1), id: 'evt_1' })
     const [again] = await sendNow(t, { ...ping('u', 1), id: 'evt_1' })
@@ -77,14 +77,14 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(t.runs).toHaveLength(1)
   })
 
-  test('L10 without an id or a dedupe id every event is new', async () => {
+  test('L10 without an id or a dedupe id, every event is new', async () => {
     const t = await play(store, flow)
     await sendNow(t, [ping('u', 1), ping('u', 1)])
     await soon(t)
     expect(numbersOf(t)).toEqual([[1, 1]])
   })
 
-  test('L10 one id under two dedupe ids is a conflict', async () => {
+  test('L10 one id with two dedupe ids is a conflict', async () => {
     const t = await play(store, flow)
     await sendNow(t, { ...ping('u', 1), id: 'same', dedupeId: 'a' })
     const [second] = await sendNow(t, { ...ping('u', 2), id: 'same', dedupeId: 'b' })

@@ -1,4 +1,4 @@
-// L6 and L7: what becomes of events that come while their lane runs, and how many a run takes.
+// L6 and L7: what happens to events that arrive while their lane runs, and how many events a run takes.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run } from '../../src/index.ts'
 import { Gate, keysOf, numbersOf, ping, play, sendNow, soon, STORES, userOf, type Declare } from './scene.ts'
@@ -8,7 +8,7 @@ function gated(gate: Gate, options: Partial<FlowOptions<Run>>): Declare {
 }
 
 describe.each(STORES)('L6 events during a run on %s', (store) => {
-  test('L6 window: their own window, from their own arrival', async () => {
+  test("L6 with 'window', events during a run have a window of their own, from their own arrival", async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { window: { quiet: '10s' } }))
     await t.send(ping('u', 1))
@@ -22,7 +22,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ at: 20_000, events: [{ n: 2 }] })
   })
 
-  test('L6 window: a window that ended during the run is due at its end, and joins nothing', async () => {
+  test("L6 with 'window', a window that ended during the run is due at the end of the run, and its events join nothing", async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { window: { quiet: '10s' } }))
     await t.send(ping('u', 1))
@@ -35,7 +35,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2]])
   })
 
-  test('L6 requeue: due at the end of the run, whatever their window', async () => {
+  test("L6 with 'requeue', events are due at the end of the run, regardless of their window", async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { window: { quiet: '10s' }, whileRunning: 'requeue' }))
     await t.send(ping('u', 1))
@@ -47,7 +47,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2, 3]])
   })
 
-  test('L6 requeue goes to the tail: whoever was ready before is served before', async () => {
+  test("L6 with 'requeue', lanes that were ready before are served first", async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { whileRunning: 'requeue', concurrency: 1 }))
     await sendNow(t, [ping('a', 1), ping('b', 1), ping('c', 1)])
@@ -59,7 +59,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     expect(keysOf(t)).toEqual(['a', 'b', 'c', 'a'])
   })
 
-  test('L6 retry waits are part of the run: nothing joins, and the window is kept', async () => {
+  test('L6 retry delays are part of the run: no event joins, and the window is kept', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, retry: ['60s'], run: () => {} }),
     )
@@ -77,7 +77,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [1], [2]])
   })
 
-  test('L1 one at a time: a lane never runs twice at once, however many slots there are', async () => {
+  test('L1 a lane never runs twice at once, regardless of the free slots', async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, {}))
     for (let n = 0; n < 10; n++) await sendNow(t, ping('u', n))
@@ -90,7 +90,7 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
 })
 
 describe.each(STORES)('L7 what a run takes on %s', (store) => {
-  test('L7 at most maxEvents, in order; what is left over is due at the end', async () => {
+  test('L7 a run takes at most maxEvents, in order; the remaining events are due at its end', async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { window: { quiet: '10s', max: '5m', maxEvents: 4 } }))
     await t.send(ping('u', 0))
@@ -106,7 +106,7 @@ describe.each(STORES)('L7 what a run takes on %s', (store) => {
     expect(numbersOf(t)).toEqual([[0], [1, 2, 3, 4], [5, 6, 7, 8], [9, 10]])
   })
 
-  test('L7 what is left over goes to the tail', async () => {
+  test('L7 remaining events are served after lanes that are ready', async () => {
     const gate = new Gate()
     const t = await play(store, gated(gate, { window: { every: '10s', maxEvents: 2 }, concurrency: 1 }))
     await t.send([ping('a', 1), ping('a', 2), ping('a', 3)])
@@ -131,7 +131,7 @@ describe.each(STORES)('L7 what a run takes on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [2], [3]])
   })
 
-  test('L7 take last: of all that waits, the rest is superseded', async () => {
+  test('L7 take last takes the last of all waiting events, and the others are superseded', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1s' }, take: 'last', run: () => {} }),
     )
@@ -146,7 +146,7 @@ describe.each(STORES)('L7 what a run takes on %s', (store) => {
     expect(numbersOf(t)).toEqual([[3], [4]])
   })
 
-  test('L7 take first: before the caps', async () => {
+  test('L7 take first applies before the caps', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1s', maxEvents: 3 }, take: 'first', run: () => {} }),
     )

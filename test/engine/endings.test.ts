@@ -1,4 +1,4 @@
-// Every ending of a handler, and what becomes of its run.
+// Every ending of a handler, and its effect on the run.
 import { describe, expect, test } from 'vitest'
 import {
   snooze,
@@ -42,7 +42,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(told(t, 'run.done')).toMatchObject([{ flow: 'f', key: 'u', attempt: 1, events: 1, counts: {} }])
   })
 
-  test('done: run.count is told in run.done', async () => {
+  test('done: run.done contains the counts of run.count', async () => {
     const t = await ending(store, (run) => {
       run.count('rows', 3)
       run.count('rows')
@@ -52,7 +52,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(told(t, 'run.done')).toMatchObject([{ counts: { rows: 4, pages: 1 } }])
   })
 
-  test('again keeps state and events and uses no attempt; new events wait', async () => {
+  test('snooze keeps the state and the events and uses no attempt; new events wait', async () => {
     const states: unknown[] = []
     const t = await ending(store, (run) => {
       states.push(run.state)
@@ -73,7 +73,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [1], [1], [2]])
   })
 
-  test('again goes to the tail and holds no slot', async () => {
+  test('a snoozed run goes behind ready lanes and holds no slot', async () => {
     const t = await ending(
       store,
       (run) => (run.key === 'a' && run.state === undefined ? snooze({ state: 1 }) : undefined),
@@ -87,7 +87,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs.map((run) => run.key)).toEqual(['a', 'b', 'a'])
   })
 
-  test('again keeps its state over a failed attempt', async () => {
+  test('snooze keeps its state over a failed attempt', async () => {
     const seen: unknown[] = []
     const t = await ending(store, (run) => {
       seen.push([run.attempt, run.state])
@@ -104,7 +104,7 @@ describe.each(STORES)('endings on %s', (store) => {
     ])
   })
 
-  test('24 h of again is a failed attempt', async () => {
+  test('after 24 h of snoozes, the next one is a failed attempt', async () => {
     const t = await ending(store, () => snooze({ after: '1h' }), { retry: [] })
     await sendNow(t, ping('u'))
     await t.advance('23h')
@@ -115,13 +115,13 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs.length).toBeLessThanOrEqual(26)
   })
 
-  test('a state that JSON cannot hold costs the attempt', async () => {
+  test('a state that JSON cannot represent fails the attempt', async () => {
     const t = await ending(store, () => snooze({ state: 10n }))
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
   })
 
-  test('retry({ after }) is a failed attempt that knows when', async () => {
+  test('retry({ after }) is a failed attempt with its own delay', async () => {
     const t = await ending(store, (run) =>
       run.attempt === 1 ? retry({ after: '20s', reason: 'too early' }) : undefined,
     )
@@ -134,14 +134,14 @@ describe.each(STORES)('endings on %s', (store) => {
     expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(20_000)
   })
 
-  test('retry uses tries up', async () => {
+  test('retry uses up attempts', async () => {
     const t = await ending(store, () => retry({ after: 0 }))
     await sendNow(t, ping('u'))
     await t.advance('60s')
     expect(t.runs.map((run) => run.ending)).toEqual(['retry', 'retry', 'dead'])
   })
 
-  test('drop: over, and no dead letter', async () => {
+  test('drop ends the run without a dead letter', async () => {
     const t = await ending(store, () => drop('not ours'))
     await sendNow(t, ping('u'))
     await t.advance('1h')
@@ -159,7 +159,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs).toMatchObject([{ ending: 'retry', error: 'RangeError: far' }, { ending: 'done' }])
   })
 
-  test('a thrown text, too', async () => {
+  test('a thrown string is a failed attempt', async () => {
     const t = await ending(store, (run) => (run.attempt === 1 ? Promise.reject('words') : undefined))
     await sendNow(t, ping('u'))
     await t.advance('5s')
@@ -167,7 +167,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs[0]?.error).toContain('words')
   })
 
-  test('PermanentError goes straight to the dead letters', async () => {
+  test('PermanentError makes a dead letter at once', async () => {
     const t = await ending(store, () => {
       throw new PermanentError('gone')
     })
@@ -176,7 +176,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect((await t.app.admin.deadLetters.list()).items).toMatchObject([{ reason: 'PermanentError: gone' }])
   })
 
-  test('a subclass of PermanentError is one', async () => {
+  test('a subclass of PermanentError is a PermanentError', async () => {
     class Gone extends PermanentError {}
     const t = await ending(store, () => {
       throw new Gone('gone')
@@ -214,7 +214,7 @@ describe.each(STORES)('endings on %s', (store) => {
     expect(t.runs[0]?.error).toContain(error)
   })
 
-  test('an ending with a nonsense duration costs the attempt', async () => {
+  test('an ending with an invalid duration fails the attempt', async () => {
     const t = await ending(store, () => snooze({ after: 'soon' as unknown as number }))
     await sendNow(t, ping('u'))
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
@@ -223,7 +223,7 @@ describe.each(STORES)('endings on %s', (store) => {
 })
 
 describe.each(STORES)('timeouts on %s', (store) => {
-  test('timed out: the signal is aborted and the attempt has failed', async () => {
+  test('a timeout aborts the signal and fails the attempt', async () => {
     const gate = new Gate()
     const reasons: string[] = []
     const t = await ending(
@@ -248,7 +248,7 @@ describe.each(STORES)('timeouts on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ attempt: 2, ending: 'done' })
   })
 
-  test('a handler that never returns: its lane is put off, not started beside it', async () => {
+  test('the lane of a handler that never returns is deferred, and is not started beside it', async () => {
     const gate = new Gate()
     const t = await ending(store, () => gate.wait('u'), { timeout: '20s' })
     await sendNow(t, [ping('u', 1), ping('other', 1)])
@@ -256,7 +256,7 @@ describe.each(STORES)('timeouts on %s', (store) => {
     expect(t.runs.filter((run) => run.key === 'u')).toHaveLength(1)
     expect(told(t, 'alert.raised')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
     await t.advance('1d')
-    // Put off for longer each time, and said once.
+    // Each deferral is longer than the one before; the warning comes once.
     expect(told(t, 'run.snoozed').length).toBeLessThan(2 * 300)
     expect(told(t, 'alert.raised')).toHaveLength(2)
     expect((await t.explain('f', 'u')).text).toMatch(/; an earlier handler of it has not returned in this process\.$/)
@@ -270,8 +270,8 @@ describe.each(STORES)('timeouts on %s', (store) => {
     ])
   })
 
-  // Was red: it armed a timer that nobody waited for, and kept the process from ending.
-  test('run.extend of a handler that is out of time does nothing', async () => {
+  // Regression: it started a timer that nobody awaited, and that kept the process alive.
+  test('run.extend does nothing after the timeout', async () => {
     const shared = await Shared.open(store)
     const gate = new Gate()
     const app = await shared.process('a', (one) =>
@@ -294,7 +294,7 @@ describe.each(STORES)('timeouts on %s', (store) => {
     expect(shared.clock.next()).toBeUndefined()
   })
 
-  test('run.extend gives more time, from now on', async () => {
+  test('run.extend gives more time, counted from the call', async () => {
     const gate = new Gate()
     const t = await ending(
       store,

@@ -1,8 +1,8 @@
-// Who came in one turn of the event loop goes on in the next, in order, and before anybody who came later.
+// Callers of one turn of the event loop continue together in the next turn, in order, before all later callers.
 import { expect, it } from 'vitest'
 import { EventLoopTurn } from '../../src/clock.ts'
 
-it('goes on with all of a turn at once, when the turn is over', async () => {
+it('continues with all callers of a turn at once, when the turn is over', async () => {
   const turn = new EventLoopTurn()
   const order: string[] = []
   const first = ['a', 'b', 'c'].map((name) => turn.waitForEnd().then(() => order.push(name)))

@@ -1,4 +1,4 @@
-// Schedules: one run of each tick, cron, and a tick that was missed is made up for once.
+// Schedules: one run per tick, also with cron; after a downtime, the last missed tick runs once.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type Store } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -12,7 +12,7 @@ function ticksOf(t: TestApp): readonly number[] {
 }
 
 describe.each(STORES)('every on %s', (store) => {
-  test('every 5m: one run of each tick, on the clock', async () => {
+  test('every 5m has one run per tick, on the clock', async () => {
     const t = await play(store, (app) => app.every('sweep', '5m', () => {}), { now: START + MINUTE })
     await t.advance('20m')
     expect(ticksOf(t)).toEqual([5, 10, 15, 20].map((n) => n * MINUTE))
@@ -31,7 +31,7 @@ describe.each(STORES)('every on %s', (store) => {
     expect(ticksOf(t)).toEqual([0, 1, 2, 3].map((n) => from + n * every - START))
   })
 
-  test('a clock that is put forward, as after a sleep of the machine, makes a tick late by a minute at most', async () => {
+  test('a clock that jumps forward, as after a sleep of the machine, makes a tick at most a minute late', async () => {
     const shared = await Shared.open(store)
     const ran: number[] = []
     await shared.process('p', (app) => app.every('hourly', '1h', ({ events }) => void ran.push(events[0]?.time ?? 0)))
@@ -41,7 +41,7 @@ describe.each(STORES)('every on %s', (store) => {
     expect(ran.map((at) => (at - START) / MINUTE)).toEqual([480])
   })
 
-  test('cron: in UTC unless a zone is said', async () => {
+  test('cron uses UTC unless a time zone is given', async () => {
     const t = await play(store, (app) =>
       app.every('utc', '30 2 * * *', () => {}).every('berlin', '30 2 * * *', () => {}, { timeZone: 'Europe/Berlin' }),
     )
@@ -51,7 +51,7 @@ describe.each(STORES)('every on %s', (store) => {
     expect(of('berlin')).toEqual([90])
   })
 
-  test('a tick during a long run is not run beside it; of several the last counts', async () => {
+  test('a tick during a long run does not run beside it; of several, the last one runs', async () => {
     const gate = new Gate()
     const t = await play(store, (app) => app.every('slow', '1m', () => (t.runs.length === 1 ? gate.wait() : undefined)))
     await t.advance('3m')
@@ -62,7 +62,7 @@ describe.each(STORES)('every on %s', (store) => {
     expect(ticksOf(t)).toEqual([MINUTE, 3 * MINUTE])
   })
 
-  test('ticks missed while the process was down are made up for once', async () => {
+  test('of the ticks missed while the process was down, one runs', async () => {
     const t = await play(store, (app) => app.every('sweep', '5m', () => {}))
     await t.advance('6m')
     await t.crash()
@@ -84,13 +84,13 @@ describe.each(STORES)('every on %s', (store) => {
     expect(ticksOf(t)).toEqual([5 * MINUTE])
   })
 
-  test('what was before the schedule was first known is not made up for', async () => {
+  test('ticks before the schedule was first declared do not run', async () => {
     const t = await play(store, (app) => app.every('daily', '0 0 * * *', () => {}), { now: START + 12 * 60 * MINUTE })
     await t.advance('1h')
     expect(t.runs).toEqual([])
   })
 
-  test('a tick that fails is retried as any run', async () => {
+  test('a failed tick is retried like any run', async () => {
     const t = await play(store, (app) => app.every('sweep', '5m', () => {}))
     t.fail('every/sweep', new Error('once'))
     await t.advance('302s')
@@ -98,7 +98,7 @@ describe.each(STORES)('every on %s', (store) => {
   })
 })
 
-/** Calls that the test finds wanting are refused. */
+/** A store that rejects the calls that the test chooses. */
 function troubled(store: Store, isWanting: (name: string, call: unknown) => boolean): Store {
   return new Proxy(store, {
     get: (target, name): unknown => {
@@ -133,7 +133,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     return { shared, ran, trouble, app }
   }
 
-  test('a tick that could not be stored is tried again soon, not with the next', async () => {
+  test('a tick that could not be stored is stored soon, before the next tick', async () => {
     const { shared, ran, trouble, app } = await withTrouble('*/30 * * * *')
     await shared.advance(29 * MINUTE)
     trouble.on = true
@@ -147,7 +147,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     await shared.stop(app)
   })
 
-  test('of ticks that could not be stored the last is made up for, and it goes on as before', async () => {
+  test('of several ticks that could not be stored, the last one is stored later, and the schedule continues', async () => {
     const { shared, ran, trouble, app } = await withTrouble('1m')
     trouble.on = true
     await shared.advance(10 * MINUTE + 30_000)
@@ -159,7 +159,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     await shared.stop(app)
   })
 
-  test('a start that fails begins nothing, and one that is tried again begins it once', async () => {
+  test('a failed start runs nothing, and a second start starts the schedules once', async () => {
     const shared = await Shared.open(store)
     let away = true
     const isOfReplays = (name: string, call: unknown): boolean =>
@@ -184,7 +184,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
     expect(seen).toEqual(['a', 'b'])
   })
 
-  test('a start that fails on one schedule leaves no other ticking', async () => {
+  test('a start that fails on one schedule starts no other one', async () => {
     const shared = await Shared.open(store)
     const app = new Sluice({ log: false, store: troubled(shared.store, isOfSecond), clock: shared.clock })
     let ticks = 0
@@ -198,7 +198,7 @@ describe.each(STORES)('every when the store is away, on %s', (store) => {
 })
 
 describe('every after a real downtime, on a file', () => {
-  test('the missed tick is made up for once by the next process', async () => {
+  test('the next process runs the missed tick once', async () => {
     const store = ownFile()
     const first = await play(store, (app) => app.every('hourly', '0 * * * *', () => {}))
     await first.advance('90m')

@@ -1,4 +1,4 @@
-// explain: one true sentence in each of the main states.
+// Tests the sentence of `explain` in each of the main states.
 import { describe, expect, test } from 'vitest'
 import { snooze, PermanentError, type FlowOptions, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -10,7 +10,7 @@ function lane(store: string, more: Partial<FlowOptions<Run>> & Pick<FlowOptions<
   )
 }
 
-/** Starts with a capital, ends with one point, names the lane. */
+/** Matches one sentence: it starts with a capital, ends with a period, and names the lane. */
 async function sentence(t: TestApp, state: string, key = 'u'): Promise<string> {
   const explanation = await t.explain('f', key)
   expect(explanation.state).toBe(state)
@@ -21,18 +21,18 @@ async function sentence(t: TestApp, state: string, key = 'u'): Promise<string> {
 }
 
 describe.each(STORES)('explain on %s', (store) => {
-  test('explain: nothing there', async () => {
+  test('explain says that nothing was ever there', async () => {
     const t = await lane(store, { run: () => {} })
     await sentence(t, 'empty')
   })
 
-  test('explain: done', async () => {
+  test('explain says that the lane is done', async () => {
     const t = await lane(store, { run: () => {} })
     await sendNow(t, ping('u'))
     expect(await sentence(t, 'empty')).toContain('done')
   })
 
-  test('explain: waits for its window', async () => {
+  test('explain says that the lane waits for its window', async () => {
     const t = await lane(store, { window: { quiet: '10s', max: '60s' }, run: () => {} })
     await t.send(ping('u'))
     await t.advance('3s')
@@ -42,7 +42,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('in 57 s')
   })
 
-  test('explain: ready behind others, and no slot', async () => {
+  test('explain says that the lane is ready behind others, without a free slot', async () => {
     const gate = new Gate()
     const t = await lane(store, { concurrency: 1, run: ({ key }) => gate.wait(key) })
     await sendNow(t, ping('first'))
@@ -54,7 +54,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('the one permit of the flow is taken')
   })
 
-  test('explain: running', async () => {
+  test('explain says that the lane is running', async () => {
     const gate = new Gate()
     const t = await lane(store, { run: () => gate.wait() })
     await sendNow(t, ping('u'))
@@ -64,7 +64,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('behind it waits 1 event')
   })
 
-  test('explain: retrying', async () => {
+  test('explain says that the run waits for its next attempt', async () => {
     const t = await lane(store, { run: () => {} })
     t.fail('f', new Error('no route'))
     await sendNow(t, ping('u'))
@@ -73,13 +73,13 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('1 try left')
   })
 
-  test('explain: again', async () => {
+  test('explain says that the run is snoozed', async () => {
     const t = await lane(store, { run: () => snooze({ after: '60s' }) })
     await sendNow(t, ping('u'))
     await sentence(t, 'snoozed')
   })
 
-  test('explain: blocked by a dead letter', async () => {
+  test('explain says that a dead letter blocks the lane', async () => {
     const t = await lane(store, { onDead: 'block', run: () => {} })
     t.fail('f', new PermanentError('bad'))
     await sendNow(t, ping('u'))
@@ -89,7 +89,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('bad')
   })
 
-  test('explain: held and paused', async () => {
+  test('explain says that the lane is held, or its flow paused', async () => {
     const t = await lane(store, { window: { quiet: '10s' }, run: () => {} })
     await t.send(ping('u'))
     await t.app.admin.lanes.hold('f', 'u', { reason: 'asked to', by: 'ana' })
@@ -100,7 +100,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(await sentence(t, 'ready')).toContain('paused by "bob"')
   })
 
-  test('explain: lapsed', async () => {
+  test('explain says that the lease has lapsed', async () => {
     const gate = new Gate()
     const t = await lane(store, { run: () => gate.wait() })
     await sendNow(t, ping('u'))
@@ -111,7 +111,7 @@ describe.each(STORES)('explain on %s', (store) => {
     expect(text).toContain('no process serves this flow')
   })
 
-  test('explain: a flow nobody knows', async () => {
+  test('explain says that the flow is unknown', async () => {
     const t = await lane(store, { run: () => {} })
     const explanation = await t.explain('nobody', 'u')
     expect(explanation.state).toBe('unknown-flow')

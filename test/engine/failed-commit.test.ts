@@ -1,8 +1,8 @@
-// L6c: a run whose commit() failed is not done, also when its handler hides the error.
+// L6c: a run whose commit() failed does not end as done, even if its handler hides the error.
 import { expect, test } from 'vitest'
 import { drop, openStore, Sluice, type Store } from '../../src/index.ts'
 
-/** A memory store whose commits of runs fail the first time. */
+/** A memory store in which the first commit of each run fails. */
 async function storeThatFailsOneCommit(): Promise<Store> {
   const bare = await openStore('memory:')
   let failures = 0

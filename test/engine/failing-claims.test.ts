@@ -1,5 +1,5 @@
-// A claim that the store refuses each time in the same way: its flow stands still, an alert and `explain` say why, and nobody
-// else is held up by it.
+// A claim that the store rejects every time: the flow does not run, an alert and `explain` say why, and no other flow
+// is delayed.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, SluiceError, type EventMap, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, STORES, userOf } from './scene.ts'
@@ -8,7 +8,7 @@ interface Scene {
   readonly shared: Shared
   readonly app: Sluice
   readonly gate: Gate
-  /** Flows whose claims are refused. */
+  /** The flows whose claims the store rejects. */
   readonly refused: Set<string>
   readonly alerts: (readonly [name: string, what: EventMap['alert.raised']])[]
   readonly claims: () => number
@@ -43,8 +43,8 @@ async function scene(address: string): Promise<Scene> {
   return { shared, app, gate, refused, alerts, claims: () => claims }
 }
 
-describe.each(STORES)('a claim that fails each time in the same way on %s', (store) => {
-  test('another flow of the same claim runs, and what it ends is settled', async () => {
+describe.each(STORES)('a claim that always fails, on %s', (store) => {
+  test('another flow of the same call runs, and its ended runs are settled', async () => {
     const { shared, app, gate, refused } = await scene(store)
     refused.add('bad')
     await app.publish(ping('u'))
@@ -58,7 +58,7 @@ describe.each(STORES)('a claim that fails each time in the same way on %s', (sto
     gate.open('v')
   })
 
-  test('an alert is raised once, explain says why, and both end when the claim works again', async () => {
+  test('an alert is raised once, explain gives the reason, and both end when the claim works again', async () => {
     const { shared, app, gate, refused, alerts } = await scene(store)
     refused.add('bad')
     await app.publish(ping('u'))
@@ -79,7 +79,7 @@ describe.each(STORES)('a claim that fails each time in the same way on %s', (sto
     gate.open('u')
   })
 
-  test('it is tried again now and then, however much comes in', async () => {
+  test('the claim is retried after a pause, however many events arrive', async () => {
     const { shared, app, gate, refused, claims } = await scene(store)
     refused.add('bad')
     for (let n = 0; n < 60; n++) {

@@ -1,4 +1,4 @@
-// L8: what a failed run keeps, when it comes back, and that nobody else waits for it.
+// L8: what a failed run keeps, when it runs again, and that it delays no other lane.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run } from '../../src/index.ts'
 import { numbersOf, ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
@@ -8,7 +8,7 @@ function retrying(retry: FlowOptions<Run>['retry'], more: Partial<FlowOptions<Ru
 }
 
 describe.each(STORES)('L8 failure on %s', (store) => {
-  test('L8 n delays are n + 1 tries, with the same id and the same events', async () => {
+  test('L8 n delays mean n + 1 attempts, with the same id and the same events', async () => {
     const t = await play(store, retrying(['250ms', '1s', '2s']))
     t.fail('f', new Error('down'), 10)
     await t.send([ping('u', 1), ping('u', 2)])
@@ -27,7 +27,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(t.runs[0]?.error).toContain('down')
   })
 
-  test('L8 what was thrown may throw when it is looked at: that is a failed try as well', async () => {
+  test('L8 an error that itself throws when it is read is a failed attempt too', async () => {
     const odd = [
       Object.defineProperty(new Error('odd'), 'cause', {
         get: () => {
@@ -63,7 +63,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(lost).toEqual([])
   })
 
-  test('L8 nothing joins a run that has failed', async () => {
+  test('L8 no event joins a failed run', async () => {
     const t = await play(store, retrying(['10s']))
     t.fail('f', new Error('once'))
     await sendNow(t, ping('u', 1))
@@ -72,7 +72,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [1], [2]])
   })
 
-  test('L8 Retry-After on an error is respected, up to 24 h', async () => {
+  test('L8 Retry-After of an error is respected, up to 24 h', async () => {
     const t = await play(store, retrying(['1s', '1s', '1s']))
     t.fail('f', Object.assign(new Error('busy'), { retryAfter: 30_000 }))
     t.fail('f', Object.assign(new Error('busy'), { retryAfter: 10 }))
@@ -84,7 +84,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(told(t, 'run.retry').map((one) => one.after)).toEqual([30_000, 1_000, 86_400_000])
   })
 
-  test('L8 retryAfter of an error may be a duration as people write it', async () => {
+  test("L8 retryAfter of an error may be a duration such as '2m'", async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: ['1s'], run: () => {} }))
     t.fail('f', Object.assign(new Error('busy'), { retryAfter: '30s' }))
     await sendNow(t, ping('u'))
@@ -92,7 +92,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(30_000)
   })
 
-  test('L8 while it waits no other lane is held up, and it holds no slot', async () => {
+  test('L8 while the run waits, it delays no other lane and holds no permit', async () => {
     const t = await play(store, retrying(['60s'], { concurrency: 1 }))
     t.fail('f', new Error('once'))
     await sendNow(t, ping('failing'))
@@ -106,7 +106,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(t.runs[3]).toMatchObject({ key: 'failing', attempt: 2, ending: 'done' })
   })
 
-  test('L8 the default: 1 s, 5 s, 30 s, 5 m, 30 m, each within a fifth', async () => {
+  test('L8 the default delays are 1 s, 5 s, 30 s, 5 m and 30 m, each ± 20 %', async () => {
     const t = await play(store, retrying(undefined))
     t.fail('f', new Error('down'), 10)
     await t.send(ping('u'))
@@ -120,7 +120,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     }
   })
 
-  test('L8 a growing delay is capped', async () => {
+  test('L8 a growing delay has a maximum', async () => {
     const t = await play(store, retrying({ first: '1s', factor: 3, cap: '5s', retries: 3, jitter: 0 }))
     t.fail('f', new Error('down'), 10)
     await t.send(ping('u'))
@@ -129,7 +129,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(at.slice(1).map((one, n) => one - (at[n] ?? 0))).toEqual([1_000, 3_000, 5_000])
   })
 
-  test('L8 retry: [] is one try', async () => {
+  test('L8 retry: [] means one attempt', async () => {
     const t = await play(store, retrying([]))
     t.fail('f', new Error('down'))
     await t.send(ping('u'))
@@ -137,7 +137,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     expect(t.runs).toMatchObject([{ attempt: 1, ending: 'dead' }])
   })
 
-  test('L8 an operator may end the wait', async () => {
+  test('L8 an operator can end the wait', async () => {
     const t = await play(store, retrying(['1h']))
     t.fail('f', new Error('once'))
     await sendNow(t, ping('u'))

@@ -1,9 +1,9 @@
-// That a run was cancelled is told beside the store, where anybody may say so: a process asks the store before it believes it (L6c).
+// A wake-up that says a run was cancelled may be wrong, because any client can send one: the process asks the store first (L6c).
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { Hint } from '../../src/store/contract/index.ts'
 
-test('L6c a word that a run was cancelled cancels nothing that the store has not cancelled', async () => {
+test('L6c a false notification cancels no run', async () => {
   const bare = await openStore('memory:')
   const ears: ((hint: Hint) => void)[] = []
   const asked = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-// An option that would be ignored is refused, and so is nothing where options belong.
+// An option that would have no effect is rejected, and so is a missing options object.
 import { describe, expect, test } from 'vitest'
 import { Sluice, SluiceError, type FlowOptions, type Run } from '../../src/index.ts'
 
@@ -15,7 +15,7 @@ function refusalOf(options: unknown): SluiceError {
 
 const key = () => 'k'
 
-describe('options of a flow that would be ignored', () => {
+describe('options of a flow without an effect', () => {
   test.each<[string, unknown]>([
     ['factor', { delays: ['1s'], factor: 2 }],
     ['cap', { delays: ['1s'], cap: '5s' }],
@@ -52,11 +52,11 @@ describe('options of a flow that would be ignored', () => {
     expect(error.message).toContain(option)
   })
 
-  test('window: null without a key', () => {
+  test('window: null without a key is rejected', () => {
     expect(refusalOf({ on: 'ping', window: null, run: () => {} }).message).toContain('window')
   })
 
-  test.each([null, undefined, 'ping', 5])('no options at all: %j', (options) => {
+  test.each([null, undefined, 'ping', 5])('%j instead of options is rejected', (options) => {
     const error = refusalOf(options)
     expect(error.code).toBe('CONFIG_INVALID')
     expect(error.message).toContain('"f"')

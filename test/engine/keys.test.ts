@@ -1,8 +1,8 @@
-// L11 and L2: what is a key, what is none, and an event in many lanes.
+// L11 and L2: what counts as a key, and events in many lanes.
 import { describe, expect, test } from 'vitest'
 import { keysOf, play, sendNow, soon, STORES, told, type Declare } from './scene.ts'
 
-/** The data is what the key function gives. */
+/** The data of the event is what the key function returns. */
 const flow: Declare = (app) =>
   app.flow('f', { on: 'k', key: (event) => (event.data as { key?: string | string[] }).key, run: () => {} })
 
@@ -25,14 +25,14 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
   })
 
-  test('L11 the empty text is a key', async () => {
+  test('L11 the empty string is a key', async () => {
     const t = await play(store, flow)
     await sendNow(t, keyed(''))
     expect(t.runs).toMatchObject([{ key: '', ending: 'done' }])
     expect(told(t, 'event.skipped')).toEqual([])
   })
 
-  test('L11 several keys: a place in each lane, ending by itself', async () => {
+  test('L11 an event with several keys has a placement in each lane, and each ends on its own', async () => {
     const t = await play(store, flow)
     t.fail('f', new Error('once'))
     await sendNow(t, keyed(['a', 'b', 'c']))
@@ -42,20 +42,20 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(t.runs).toHaveLength(4)
   })
 
-  test('L11 the same key twice is one place', async () => {
+  test('L11 the same key twice is one placement', async () => {
     const t = await play(store, flow)
     await sendNow(t, keyed(['a', 'a', 'b', 'a']))
     expect(keysOf(t).toSorted()).toEqual(['a', 'b'])
     expect(t.runs.map((run) => run.events.length)).toEqual([1, 1])
   })
 
-  test('L11 a list with holes: the keys that are there', async () => {
+  test('L11 empty entries of a list of keys are ignored', async () => {
     const t = await play(store, flow)
     await sendNow(t, keyed(['a', null, 'b']))
     expect(keysOf(t).toSorted()).toEqual(['a', 'b'])
   })
 
-  test('L11 a key may hold NUL and any well-formed text', async () => {
+  test('L11 a key may contain NUL and any well-formed text', async () => {
     const t = await play(store, flow)
     const keys = ['a\u0000b', 'ключ', '🙂', ' ', '__proto__', 'x'.repeat(16_000)]
     await sendNow(t, keyed(keys))
@@ -77,13 +77,13 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed' }])
   })
 
-  test('L11 without key every event is a lane of its own, by its id', async () => {
+  test('L11 without a key function, every event has a lane of its own, by its id', async () => {
     const t = await play(store, (app) => app.flow('own', { on: 'k', run: () => {} }))
     const published = await sendNow(t, [keyed(1), keyed(2), keyed(3)])
     expect(keysOf(t).toSorted()).toEqual(published.map((one) => one.id).toSorted())
   })
 
-  test('L11 two flows: an event has its place in both', async () => {
+  test('L11 an event that two flows take has a placement in both', async () => {
     const t = await play(store, (app) => {
       flow(app)
       app.flow('g', { on: '**', run: () => {} }).flow('h', { on: ['nothing', 'app/other'], run: () => {} })
@@ -92,7 +92,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(t.runs.map((run) => run.flow).toSorted()).toEqual(['f', 'g'])
   })
 
-  test('L2 over 100 lanes: marked fan-out, and placed soon', async () => {
+  test('L2 an event with over 100 lanes is unrouted as fan-out, and placed soon', async () => {
     const t = await play(store, flow)
     const keys = Array.from({ length: 150 }, (_, n) => `k${n}`)
     expect(await t.send(keyed(keys))).toMatchObject([{ kind: 'stored' }])
@@ -104,7 +104,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(t.runs).toHaveLength(150)
   })
 
-  test('L2 exactly 100 lanes are placed at once', async () => {
+  test('L2 an event with exactly 100 lanes is placed at once', async () => {
     const t = await play(store, flow)
     await t.send(keyed(Array.from({ length: 100 }, (_, n) => `k${n}`)))
     expect(told(t, 'event.unrouted')).toEqual([])
@@ -112,7 +112,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     expect(t.runs).toHaveLength(100)
   })
 
-  test('L2 fan-out keeps the window of when it was routed', async () => {
+  test('L2 after a fan-out the window is the one of the time when the event was routed', async () => {
     const t = await play(store, (app) =>
       app.flow('f', {
         on: 'k',

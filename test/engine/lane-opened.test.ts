@@ -1,9 +1,9 @@
-// A lane begins with its first event, whoever stored that.
+// A lane opens with its first event, whether code or a run published it.
 import { describe, expect, test } from 'vitest'
 import { ping, play, sendNow, STORES, told, userOf } from './scene.ts'
 
 describe.each(STORES)('lane.opened on %s', (store) => {
-  test('is told when an event comes into a lane that has none: published by code or by a run', async () => {
+  test('is emitted when an event enters a lane without events, published by code or by a run', async () => {
     const t = await play(store, (app) => {
       app.flow('f', { on: 'ping', key: userOf, run: (run) => run.publish({ type: 'pong', data: { user: 'v' } }) })
       app.flow('g', { on: 'pong', key: userOf, window: { quiet: '1m' }, run: () => {} })

@@ -1,5 +1,5 @@
-// A claim whose answer comes late: after its lease is over it begins nothing, and before that it has no longer than what is left
-// of it, for then the lane may be somebody else's (L1).
+// A late reply to a claim: after the lease has expired, no handler starts. Before that, a run has only what is left of the lease,
+// because another process may claim the lane afterwards (L1).
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { SettleAndClaimReply } from '../../src/store/contract/index.ts'
@@ -10,7 +10,7 @@ type Turn = (
   ...call: Parameters<Store['settleAndClaim']>
 ) => Promise<SettleAndClaimReply>
 
-/** A store whose turns go a way of their own. */
+/** A store whose replies to settleAndClaim the test controls. */
 function storeWith(bare: Store, turn: Turn): Store {
   return new Proxy(bare, {
     get: (target, name): unknown => {
@@ -21,9 +21,9 @@ function storeWith(bare: Store, turn: Turn): Store {
   })
 }
 
-test('L1 a claim that is answered too late begins no handler', async () => {
+test('L1 a claim whose reply is too late starts no handler', async () => {
   const clock = new VirtualClock()
-  // The process stands still between the claim and its answer.
+  // The process stalls between the claim and its reply.
   const late = storeWith(await openStore('memory:', { clock }), async (turn, call) => {
     const reply = await turn(call)
     if (reply.claimed.length > 0) clock.advance(2_000)
@@ -45,7 +45,7 @@ test('L1 a claim that is answered too late begins no handler', async () => {
   expect(entered).toBe(0)
 })
 
-test('L1 L12 a claim whose answer was lost, and that is asked again, has what is left of its lease', async () => {
+test('L1 L12 a claim that is repeated after a lost reply has what is left of its lease', async () => {
   const clock = new VirtualClock()
   let claimed: number | undefined
   const lossy = storeWith(await openStore('memory:', { clock }), async (turn, call) => {
@@ -77,7 +77,7 @@ test('L1 L12 a claim whose answer was lost, and that is asked again, has what is
   }
   const since = (at: number): number => at - (claimed ?? 0)
   expect(since(seen.began)).toBeGreaterThanOrEqual(700)
-  // A tenth of the lease before the store may give the lane to somebody else. No heartbeat has come by then.
+  // One tenth of the lease before another process may claim the lane. No heartbeat has happened by then.
   expect(since(seen.aborted)).toBeLessThanOrEqual(905)
   await app.stop()
 })

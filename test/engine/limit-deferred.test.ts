@@ -1,4 +1,4 @@
-// M6: a run that is put off costs nothing and comes to an end all the same; and what is left of a run when it is over.
+// M6: a deferred run uses no attempt and still comes to an end. M4: calls that a run leaves behind when it ends.
 import { describe, expect, test } from 'vitest'
 import { snooze, retry, type Ending, type Limit, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -7,7 +7,7 @@ import { Gate, ping, play, sendNow, Shared, STORES, told, userOf } from './scene
 
 const three = { rate: 3, per: '1m' } as const
 
-/** So many calls, one after the other or all at once. */
+/** Makes this many calls, one after the other or all at once. */
 const inTurn = async (limit: Limit, n: number, call: () => void): Promise<void> => {
   for (let at = 0; at < n; at++) await limit.run(call)
 }
@@ -32,7 +32,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(calls).toHaveLength(7)
   })
 
-  test('M6 a wait beyond the timeout is a failed attempt, and at worst a dead letter', async () => {
+  test('M6 a wait beyond the timeout is a failed attempt, and in the end a dead letter', async () => {
     let calls = 0
     const t = await play(store, (app) => {
       const limit = app.limit('api', three)
@@ -45,7 +45,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(calls).toBeLessThanOrEqual(12)
   })
 
-  test('M6 one that is put off in the middle whatever it waits for ends as well', async () => {
+  test('M6 a run that is deferred after each of its calls ends too', async () => {
     let calls = 0
     const t = await play(store, (app) => {
       const [far, near] = [app.limit('far', { rate: 1, per: '1s' }), app.limit('near', { rate: 1, per: '1s' })]
@@ -62,7 +62,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(calls).toBe(3)
   })
 
-  test('M6 before any call it is put off as often as it takes', async () => {
+  test('M6 a run that made no call yet is deferred as often as necessary', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '1m' }, async (limit, { key }) => {
       await limit.run(() => void calls.push([key, t.elapsed]))
       if (key !== 'u') await limit.pause('10m')
@@ -94,7 +94,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     },
   )
 
-  test('M3 M6 one that has made a call is put off to the end of the pause, and makes it once more', async () => {
+  test('M3 M6 a run that made a call is deferred to the end of the pause, and repeats the call', async () => {
     let calls = 0
     const t = await play(store, (app) => {
       const [near, far] = [app.limit('near', three), app.limit('far', { ...three, maxWait: '1s' })]
@@ -111,7 +111,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(calls).toBe(2)
   })
 
-  test('M6 what a run put off left waiting makes no call, and gives its slot back', async () => {
+  test('M6 a pending call of a deferred run is not made, and returns its slot', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '4s', maxWait: '5s' }, (limit, { key }) =>
       key === 'u'
         ? atOnce(limit, 3, () => void calls.push([key, t.elapsed]))
@@ -126,7 +126,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
   })
 
-  test('M6 snooze begins anew: the calls before it are not repeated', async () => {
+  test('M6 after a snooze, the calls before it are not repeated', async () => {
     let calls = 0
     const t = await play(store, (app) => {
       const limit = app.limit('api', three)
@@ -141,7 +141,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     expect(t.runs.map(({ ending }) => ending)).toEqual(['deferred', 'snoozed', 'deferred', 'done'])
   })
 
-  test('M6 a large state does not keep a run from being put off', async () => {
+  test('M6 a run with a large state can be deferred', async () => {
     const t = await play(store, (app) => {
       const limit = app.limit('api', { rate: 1, per: '1m' })
       const run = async ({ state, key }: Run): Promise<Ending | undefined> => {
@@ -159,7 +159,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
   })
 })
 
-describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
+describe.each(STORES)('M6 what is reported of a deferred run on %s', (store) => {
   test('M5 all limits of the call are named', async () => {
     const t = await play(store, (app) => {
       const slow = app.limit('slow', { rate: 1, per: '1h' })
@@ -171,7 +171,7 @@ describe.each(STORES)('M6 what is said of a run put off on %s', (store) => {
     expect(told(t, 'run.deferred')[0]?.why).toContain('slot of api and slow')
   })
 
-  test('L13 one that is given back by stop later is no longer put off', async () => {
+  test('L13 a run that stop gave back later no longer counts as deferred', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const declare = calling({ rate: 1, per: '1m' }, async (limit, { key, signal }) => {
@@ -244,7 +244,7 @@ describe.each(STORES)('M4 calls after the end of a run on %s', (store) => {
     expect(made).toEqual(['a', 'b'])
   })
 
-  test('M4 what a run that is done left waiting goes on', async () => {
+  test('M4 pending calls of a run that ended as done are made', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '40s', maxWait: '1h' }, (limit, { key }) => {
       for (let n = 0; n < 3; n++) void limit.run(() => calls.push([key, t.elapsed]))
     })

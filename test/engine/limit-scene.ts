@@ -1,4 +1,4 @@
-// What the tests of limits share: a flow that calls under one, a network that answers as told, and when calls were made.
+// Shared by the tests of limits: a flow that calls under a limit, a network with prepared responses, and the times of the calls.
 import { onTestFinished } from 'vitest'
 import type { Limit, LimitOptions, Run, Sluice } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -14,7 +14,7 @@ export function calling(options: LimitOptions, call: Call, timeout: '5m' | '3h' 
   }
 }
 
-/** What `fetch` answers from now on, one after the other, the last one for ever; and when it was called. */
+/** A `fetch` that returns these responses in order, the last one forever, and records when it was called. */
 export function network(now: () => number, ...answers: readonly (() => Response)[]): number[] {
   const real = globalThis.fetch
   const calls: number[] = []
@@ -34,12 +34,12 @@ export function users(n: number): ReturnType<typeof ping>[] {
   return Array.from({ length: n }, (_, at) => ping(`u${at}`))
 }
 
-/** The most calls in any stretch of time of this length. */
+/** The maximum number of calls in any period of this length. */
 export function most(calls: readonly number[], per: number): number {
   return Math.max(...calls.map((from) => calls.filter((at) => at >= from && at < from + per).length))
 }
 
-/** Calls of all keys under the options, with their moments. */
+/** Calls of all keys under the options, with their times. */
 export async function timed(
   store: string,
   options: LimitOptions,

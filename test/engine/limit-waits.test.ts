@@ -1,4 +1,4 @@
-// M5 to M7: calls that cost more, under several limits, too far away, or given up; and what explain says of a wait.
+// M5 to M7: calls with a cost, under several limits, too far away, or given up; and how explain describes a wait.
 import { describe, expect, test } from 'vitest'
 import { snooze, done, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -6,7 +6,7 @@ import { calling, most, timed, users } from './limit-scene.ts'
 import { ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
 
 describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
-  test('M5 a cost counts as so many calls, above the rate it is refused', async () => {
+  test('M5 a cost counts as that many calls, and is rejected above the rate', async () => {
     const { t, calls } = await timed(store, { rate: 4, per: '1s' }, (limit, { key }) =>
       limit.run(() => calls.push([key, t.elapsed]), { cost: key === 'huge' ? 5 : 3 }),
     )
@@ -18,7 +18,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(t.runs.at(-1)?.error).toContain('cost must be at most the rate of 4')
   })
 
-  test('M5 several limits on one call: the narrowest counts, and all are charged', async () => {
+  test('M5 of several limits on one call, the narrowest decides the time, and all are charged', async () => {
     const calls: number[] = []
     const t: TestApp = await play(store, (app) => {
       const day = app.limit('day', { rate: 2, per: '1m', maxWait: '2h' })
@@ -35,7 +35,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect((calls[2] ?? 0) - (calls[0] ?? 0)).toBeGreaterThanOrEqual(60_000)
   })
 
-  test('M6 beyond maxWait the run is put off: no attempt, no slot of the flow, and it runs when the slot comes', async () => {
+  test('M6 beyond maxWait the run is deferred: no attempt, no permit, and it runs when the slot is near', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('second'))
@@ -49,7 +49,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(told(t, 'run.retry')).toEqual([])
   })
 
-  test('M6 the time for which a run is put off does not count as time for which it says again', async () => {
+  test('M6 the time of a deferral does not count towards the 24 h of snoozes', async () => {
     let ended = 0
     const t = await play(store, (app) => {
       const limit = app.limit('api', { rate: 1, per: '23h' })
@@ -68,7 +68,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(ended).toBe(2)
   })
 
-  test('M6 many that are put off all run, one in each window', async () => {
+  test('M6 many deferred runs all run, one in each window', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, users(6))
     await t.advance('6m')
@@ -82,7 +82,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(t.runs.every(({ attempt }) => attempt === 1)).toBe(true)
   })
 
-  test('M7 a wait that is given up returns its slot if it was the last', async () => {
+  test('M7 a wait that is given up returns its slot if it was the last one', async () => {
     const end = new AbortController()
     const { t, calls } = await timed(store, { rate: 1, per: '5s' }, (limit, { key }) =>
       limit.run(() => calls.push([key, t.elapsed]), key === 'quits' ? { signal: end.signal } : {}),
@@ -96,14 +96,14 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(calls.map(([key]) => key)).toEqual(['first', 'next'])
   })
 
-  test('explain says which limit a run waits for', async () => {
+  test('explain names the limit that a run waits for', async () => {
     const { t } = await timed(store, { rate: 1, per: '8s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
     expect((await t.explain('f', 'u')).text).toContain('waits for a slot of limit "api" in 8')
   })
 
-  test('M3 explain says so when that limit is paused', async () => {
+  test('M3 explain says that this limit is paused', async () => {
     const { t } = await timed(store, { rate: 1, per: '1s', maxWait: '1h' }, async (limit, { key }) => {
       if (key === 'first') return limit.pause('30s')
       return limit.run(() => {})
@@ -115,8 +115,8 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     expect(text).toMatch(/slot of limit "api" \(which is paused for 2\d s more\)/)
   })
 
-  // Once wrong: what a limit put off ends as `again` with why '' (tellEnd), and neither the store nor explain knows the limit.
-  test('M6 explain and run.deferred say which limit a run was put off for', async () => {
+  // Regression: a deferral was recorded as a snooze without a reason, so neither the store nor explain knew the limit.
+  test('M6 explain and run.deferred name the limit that deferred the run', async () => {
     const { t } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))

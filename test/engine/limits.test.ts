@@ -1,10 +1,10 @@
-// M1 to M4 as flows meet them: a rate that two processes share, and what happens when the other side refuses.
+// M1 to M4 in flows: a rate that two processes share, and the reaction to a 429 of the API.
 import { describe, expect, test } from 'vitest'
 import { calling, most, network, ok, refused, timed, users } from './limit-scene.ts'
 import { Gate, keysOf, ping, sendNow, Shared, STORES, type Declare } from './scene.ts'
 
 describe.each(STORES)('M1 M2 one rate on %s', (store) => {
-  test('M1 any window holds at most `rate` calls, over two apps', async () => {
+  test('M1 any window has at most `rate` calls, over two apps', async () => {
     const shared = await Shared.open(store)
     const calls: number[] = []
     const by = new Set<string>()
@@ -20,11 +20,11 @@ describe.each(STORES)('M1 M2 one rate on %s', (store) => {
     expect(calls).toHaveLength(40)
     expect(most(calls, 1_000)).toBe(3)
     expect(by.size).toBe(2)
-    // The price of exactness: 3 in 1.1 s.
+    // The slack costs some throughput: 3 calls per 1.1 s.
     expect((calls.at(-1) ?? 0) - (calls[0] ?? 0)).toBeLessThan(16_000)
   })
 
-  test('M2 first come, first served', async () => {
+  test('M2 calls are made in the order in which they were requested', async () => {
     const { t, calls } = await timed(store, { rate: 2, per: '1s' })
     for (const one of users(10)) await sendNow(t, one)
     await t.advance('10s')
@@ -32,7 +32,7 @@ describe.each(STORES)('M1 M2 one rate on %s', (store) => {
     expect(calls).toHaveLength(10)
   })
 
-  test('M1 burst: a bucket of that capacity, then by the rate', async () => {
+  test('M1 burst allows that many calls at once, then the rate applies', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '1s', burst: 5 })
     await sendNow(t, users(8))
     expect(calls).toHaveLength(5)
@@ -42,7 +42,7 @@ describe.each(STORES)('M1 M2 one rate on %s', (store) => {
     expect(calls).toHaveLength(8)
   })
 
-  test('M1 per: the same numbers for each key', async () => {
+  test('M1 per-key limits have the same numbers for each key', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '1s' }, (limit, { key }) =>
       limit.per(key.slice(0, 1)).run(() => calls.push([key, t.elapsed])),
     )
@@ -53,8 +53,8 @@ describe.each(STORES)('M1 M2 one rate on %s', (store) => {
   })
 })
 
-describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
-  test('M3 a 429 pauses the limit for both apps, and it is twice as slow after', async () => {
+describe.each(STORES)('M3 M4 a 429 of the API on %s', (store) => {
+  test('M3 a 429 pauses the limit for both apps, and halves its rate afterwards', async () => {
     const shared = await Shared.open(store)
     const calls = network(() => shared.clock.monotonic(), refused, ok)
     const declare = calling({ rate: 1, per: '2s', maxWait: '2h' }, (limit) => limit.fetch('http://x.test/'), '3h')
@@ -76,14 +76,14 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
       expect(one - (calls[n + 1] ?? 0)).toBeGreaterThan(3_900)
       expect(one - (calls[n + 1] ?? 0)).toBeLessThan(4_250)
     }
-    // It comes back by 10 % a minute.
+    // The rate recovers by 10 % per minute.
     await shared.advance(10 * 60_000)
     await b.publish([ping('x'), ping('y')])
     await shared.advance(3_000)
     expect((calls[5] ?? 0) - (calls[4] ?? 0)).toBeLessThanOrEqual(2_110)
   })
 
-  test('M3 a pause that comes while others wait for their slots holds them too', async () => {
+  test('M3 a pause also applies to callers that already wait for their slots', async () => {
     const { t, calls } = await timed(store, { rate: 1, per: '1s', maxWait: '2h' }, async (limit, { key }) => {
       await limit.run(() => calls.push([key, t.elapsed]))
       if (key === 'u0') await limit.pause('20s')
@@ -95,7 +95,7 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
     expect(calls.map(([key]) => key)).toEqual(['u0', 'u1', 'u2'])
   })
 
-  test('M4 without retries the refusal is the answer; with them each has its own slot', async () => {
+  test('M4 without retries the 429 is the response; each retry takes a slot of its own', async () => {
     for (const [retries, status, times] of [
       [0, 429, 1],
       [2, 200, 2],
@@ -113,7 +113,7 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
     }
   })
 
-  test('M3 observe: what the other side has counted counts here', async () => {
+  test('M3 observe adds the calls that the API has counted', async () => {
     const { t, calls } = await timed(store, { rate: 3, per: '10s', maxWait: '1m' }, async (limit, { key }) => {
       if (key === 'told') return limit.observe({ used: 3, of: 3, resetsAt: Date.UTC(2026, 0, 1) + t.elapsed + 8_000 })
       return limit.run(() => calls.push([key, t.elapsed]))
@@ -126,7 +126,7 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
     expect(calls).toHaveLength(1)
   })
 
-  test('M4 a call of a run that lost its lease is refused', async () => {
+  test('M4 a call of a run that lost its lease is rejected', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const errors: unknown[] = []
@@ -138,7 +138,7 @@ describe.each(STORES)('M3 M4 the other side refuses on %s', (store) => {
     const a = await shared.process('a', declare)
     await a.publish(ping('u'))
     await shared.advance(100)
-    // The store's clock steps: its lease is over there, and its next heartbeat says so.
+    // The store's clock jumps forward: the lease is over there, and the next heartbeat finds out.
     shared.clock.set(shared.clock.now() + 3_600_000)
     await shared.advance(12_000)
     gate.open('u')

@@ -1,10 +1,10 @@
-// L5 and L5g: first ready, first served; and tenants that take turns.
+// L5 and L5g: first ready, first served; with shares, tenants take turns.
 import { describe, expect, test } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { Gate, keysOf, ping, play, sendNow, Shared, soon, STORES, userOf, type Declare } from './scene.ts'
 
 describe.each(STORES)('L5 first ready, first served on %s', (store) => {
-  test('L5 200 lanes with concurrency 1: no inversion', async () => {
+  test('L5 200 lanes with concurrency 1 run without an inversion', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -17,7 +17,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     )
     await t.send(ping('first'))
     await t.advance('10s')
-    // Sent in an order that neither the names nor their hashes know; some lanes are pushed back by a second event.
+    // The order of sending is unrelated to the names and their hashes, and a second event moves some lanes later.
     const sent: string[] = []
     for (let n = 0; n < 200; n++) {
       const name = `u${(n * 73) % 200}`
@@ -34,7 +34,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     expect(keysOf(t)).toEqual(['first', ...wanted])
   })
 
-  test('L5 while a lane is ready, any one other lane is served before it at most once', async () => {
+  test('L5 while a lane is ready, each other lane is served before it at most once', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -50,7 +50,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     for (let turn = 0; turn < 12; turn++) {
       const key = keysOf(t).at(-1) ?? ''
       served.push(key)
-      // The greedy ones have a new event each time they run.
+      // The lanes g0 … have a new event each time they run.
       if (key !== 'c') await t.send(ping(key))
       await t.advance('1s')
       gate.open(key)
@@ -72,7 +72,7 @@ describe.each(STORES)('L5 first ready, first served on %s', (store) => {
     expect(t.runs.findIndex((run) => run.flow === 'two')).toBeLessThanOrEqual(2)
   })
 
-  test('L5 retries, lease ends and windows share one line', async () => {
+  test('L5 retries, lease expiries and windows share one order', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { every: '4s' }, retry: ['3s'], run: () => {} }),
     )
@@ -115,7 +115,7 @@ describe.each(STORES)('L5g shares on %s', (store) => {
     expect(keysOf(t).filter((key) => key.startsWith('big'))).toEqual(Array.from({ length: 2_000 }, (_, n) => `big${n}`))
   })
 
-  test('L5g concurrency is of each tenant', async () => {
+  test('L5g concurrency applies to each tenant', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 2, run: () => gate.wait() }),
@@ -154,7 +154,7 @@ describe.each(STORES)('L5g shares on %s', (store) => {
     expect(runs.size).toBe(live)
   })
 
-  test('L5g with one group it is L5', async () => {
+  test('L5g with one group the order is that of L5', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 1, run: () => gate.wait() }),

@@ -1,4 +1,4 @@
-// The pace of a flow: who sends too much is slowed down in his lane, not refused, and nobody else with him (M6).
+// The pace of a flow: a key that sends too much is slowed down in its lane; nothing is rejected, and no other key is delayed (M6).
 import { describe, expect, test } from 'vitest'
 import { Sluice, type Limit, type Run } from '../../src/index.ts'
 import { ping, play, sendNow, soon, STORES, told, userOf, type Datum } from './scene.ts'
@@ -6,7 +6,7 @@ import { ping, play, sendNow, soon, STORES, told, userOf, type Datum } from './s
 const senderOf = ({ events }: Run): string => userOf(events[0] ?? { data: {} }) ?? ''
 
 describe.each(STORES)('pace on %s', (store) => {
-  test('per field of the event: a flood is spread out in time, and all of it runs', async () => {
+  test('per field of the event: a burst is spread over time, and all of it runs', async () => {
     const t = await play(store, (app) => {
       const perSender = app.limit('per-sender', { rate: 2, per: '1m' })
       app.flow('f', { on: 'ping', pace: (run) => perSender.per(senderOf(run)), retry: [], run: () => {} })
@@ -24,7 +24,7 @@ describe.each(STORES)('pace on %s', (store) => {
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
-  test('one limit for all runs of a flow; a run of several events takes one slot', async () => {
+  test('one limit counts all runs of a flow; a run of several events takes one slot', async () => {
     const t = await play(store, (app) => {
       const pace = app.limit('slow', { rate: 1, per: '1s' })
       app.flow('f', { on: 'ping', key: userOf, pace, run: () => {} })
@@ -35,7 +35,7 @@ describe.each(STORES)('pace on %s', (store) => {
     expect(told(t, 'run.done')).toHaveLength(3)
   })
 
-  test('it waits in its lane: no attempt is used, others go on, and explain names the limit', async () => {
+  test('a paced run waits in its lane: it uses no attempt, others run, and explain names the limit', async () => {
     const entered: string[] = []
     const enter = (one: Run): void => void entered.push(`${one.key} ${one.attempt}`)
     const t = await play(store, (app) => {
@@ -71,7 +71,7 @@ describe.each(STORES)('pace on %s', (store) => {
   })
 })
 
-test('what is no limit is refused when the app is built', () => {
+test('an invalid pace is rejected when the app is built', () => {
   const app = new Sluice({ store: 'memory:', log: false })
   expect(() => app.flow('f', { on: 'ping', pace: 3 as never, run: () => {} })).toThrow('pace must be a limit')
   expect(() => app.flow('f', { on: 'ping', pace: { rate: 3, per: '1s' } as never, run: () => {} })).toThrow(

@@ -1,4 +1,4 @@
-// `partial`: a part accepted ends; the rest is a new run, or a dead letter.
+// `partial`: the accepted part ends; the rest becomes a new run or a dead letter.
 import { describe, expect, test } from 'vitest'
 import { partial, type Ending, type FlowOptions, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -25,7 +25,7 @@ function failed(
 const THREE = [ping('u', 1), ping('u', 2), ping('u', 3)]
 
 describe.each(STORES)('partial on %s', (store) => {
-  test('partial: the rest runs again under a new id, tries carried on', async () => {
+  test('partial: the rest runs again under a new id with the same attempt count', async () => {
     const t = await partly(store, (run) => (run.attempt === 1 ? partial({ failed: failed(run, [2]) }) : undefined))
     await sendNow(t, THREE)
     await t.advance('10s')
@@ -36,7 +36,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(told(t, 'run.partial')).toMatchObject([{ failed: 1, error: 'no' }])
   })
 
-  test('partial: permanent ones are a dead letter at once, the others go on', async () => {
+  test('partial: permanently failed events are a dead letter at once, and the others run again', async () => {
     const t = await partly(store, (run) =>
       run.attempt === 1 ? partial({ failed: [...failed(run, [1], true), ...failed(run, [3])] }) : undefined,
     )
@@ -50,7 +50,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(shown?.kind === 'run' && shown.reason).toBe('no')
   })
 
-  test('partial at the last try: dead', async () => {
+  test('partial: the rest dies after the last attempt', async () => {
     const t = await partly(store, (run) => partial({ failed: failed(run, [2, 3]) }))
     await sendNow(t, THREE)
     await t.advance('60s')
@@ -64,7 +64,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(items[0]?.events).toHaveLength(2)
   })
 
-  test('partial: nothing joins the rest, and it goes before what came meanwhile', async () => {
+  test('partial: no event joins the rest, and it runs before events that arrived meanwhile', async () => {
     const t = await partly(store, (run) => (run.attempt === 1 ? partial({ failed: failed(run, [1, 3]) }) : undefined))
     await sendNow(t, THREE)
     await sendNow(t, ping('u', 4))
@@ -72,7 +72,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1, 2, 3], [1, 3], [4]])
   })
 
-  test('partial with unknown ids costs the attempt and ends nothing', async () => {
+  test('partial with unknown ids fails the attempt and ends nothing', async () => {
     const t = await partly(store, (run) =>
       run.attempt === 1 ? partial({ failed: [{ id: 'stranger', reason: 'no' }] }) : undefined,
     )
@@ -96,7 +96,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ ending: 'done' })
   })
 
-  test('partial that names all: all are tried again', async () => {
+  test('partial that names all events retries all of them', async () => {
     const t = await partly(store, (run) =>
       run.attempt === 1 ? partial({ failed: failed(run, [1, 2, 3]) }) : undefined,
     )
@@ -109,13 +109,13 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ ending: 'done', attempt: 2 })
   })
 
-  test('partial without a list costs the attempt', async () => {
+  test('partial without a list fails the attempt', async () => {
     const t = await partly(store, () => partial({} as unknown as Parameters<typeof partial>[0]))
     await sendNow(t, THREE)
     expect(t.runs).toMatchObject([{ ending: 'retry' }])
   })
 
-  test('partial with onDead block: the lane waits for the dead part', async () => {
+  test("partial with onDead: 'block': the lane waits for the dead part", async () => {
     const t = await partly(
       store,
       (run) => (run.events.length === 3 ? partial({ failed: failed(run, [1], true) }) : undefined),

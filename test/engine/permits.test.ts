@@ -1,4 +1,4 @@
-// Permits of a process on its way to and from a store that answers in its own time (L20): what the process believes to hold, it holds.
+// L20: permits while the store responds slowly. A process really has each permit that it believes to have.
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { LeasePermitsCall, LeasePermitsReply } from '../../src/store/contract/index.ts'
@@ -9,7 +9,7 @@ import { VirtualClock } from '../../src/testing/index.ts'
 const one = createFlow('one', { on: 'ping', concurrency: 1, run: () => {} })
 const roomFor = (): number => 1
 
-/** Answers are kept back until they are let go, one after the other. */
+/** Replies are held back until the test releases them, one by one. */
 async function scene(): Promise<{
   readonly permits: Permits
   readonly other: Permits
@@ -36,7 +36,7 @@ async function scene(): Promise<{
   return { permits, other, clock, letGo }
 }
 
-test('L20 a permit that is given back while it is being renewed is not held, whichever answer comes first', async () => {
+test('L20 a permit that is returned while it is being renewed is not held, whichever reply comes first', async () => {
   const { permits, other, letGo } = await scene()
   const had = permits.acquire([one], roomFor)
   await letGo(0)
@@ -44,7 +44,7 @@ test('L20 a permit that is given back while it is being renewed is not held, whi
   expect(permits.maxRuns(one)).toBe(1)
   const renewed = permits.renew(() => true, [one], roomFor)
   const released = permits.release([one])
-  // As far as the calls have got, their answers come in the other order.
+  // The replies arrive in the other order.
   await new Promise(setImmediate)
   const second = letGo(2)
   await letGo(1)
@@ -53,7 +53,7 @@ test('L20 a permit that is given back while it is being renewed is not held, whi
   expect([permits.maxRuns(one), other.maxRuns(one)]).toEqual([0, 1])
 })
 
-test('L20 a run is not renewed beyond what it runs under', async () => {
+test('L20 a run is not renewed beyond its permit', async () => {
   const { permits, clock, letGo } = await scene()
   const had = permits.acquire([one], roomFor)
   await letGo(0)
@@ -61,7 +61,7 @@ test('L20 a run is not renewed beyond what it runs under', async () => {
   expect(permits.outlastsRun('one')).toBe(true)
   const renewed = permits.renew(() => true, [one], roomFor)
   await new Promise(setImmediate)
-  // It was granted when it was asked for, and is heard of only now.
+  // The permit was granted at the request, but the process learns it only now.
   clock.advance(1_500)
   await letGo(1)
   await renewed
@@ -69,7 +69,7 @@ test('L20 a run is not renewed beyond what it runs under', async () => {
   expect(permits.outlastsRun('another')).toBe(true)
 })
 
-test('L20 the engine lets a run end whose permit would end before it, and renews the others', async () => {
+test('L20 the engine lets a run end whose permit would end first, and renews the others', async () => {
   const clock = new VirtualClock()
   const bare = await openStore('memory:', { clock })
   const renewed: string[][] = []

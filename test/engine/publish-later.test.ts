@@ -1,4 +1,4 @@
-// publish with `at`: to whom it goes, and by which id it is known; and whom `to` cannot name.
+// publish with `at` and `to`: which flows get the event, which id it has, and which flows `to` rejects.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { ping, play, sendNow, Shared, START, STORES, told, userOf, type Declare } from './scene.ts'
@@ -12,7 +12,7 @@ const two: Declare = (app) =>
     .every('sweep', '1h', () => {})
 
 describe.each(STORES)('publish at and to on %s', (store) => {
-  test('at and to: then, and only to these', async () => {
+  test('at with to: at that time, and only to these flows', async () => {
     const t = await play(store, two)
     await t.send(ping('u', 1), { at: START + MINUTE, to: 'g' })
     await t.send(ping('v', 1), { at: START + MINUTE, to: ['f', 'g'] })
@@ -23,14 +23,14 @@ describe.each(STORES)('publish at and to on %s', (store) => {
     expect(ran.map((run) => `${run.flow}:${run.key}`).toSorted()).toEqual(['f:v', 'g:u', 'g:v'])
   })
 
-  test('at and to: an unknown flow is refused now, not then', async () => {
+  test('at with to: an unknown flow is rejected at once, not at that time', async () => {
     const t = await play(store, two)
     const sent = t.send(ping('u', 1), { at: START + MINUTE, to: 'nobody' })
     await expect(sent).rejects.toMatchObject({ code: 'EVENT_INVALID' })
     expect(told(t, 'event.received')).toEqual([])
   })
 
-  test('at and to: a flow that is gone by then keeps its claim to the event', async () => {
+  test('at with to: for a flow that is gone by then, the event stays unrouted', async () => {
     const shared = await Shared.open(store)
     const both = await shared.process('both', two)
     await both.publish(ping('u', 1), { at: START + MINUTE, to: 'g' })
@@ -44,7 +44,7 @@ describe.each(STORES)('publish at and to on %s', (store) => {
     expect(items).toMatchObject([{ flow: 'g', reason: 'unknown-flow' }])
   })
 
-  test('at: the answer has the id that the event will have', async () => {
+  test('at: the result has the id that the event will have', async () => {
     const ids: string[] = []
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -68,7 +68,7 @@ describe.each(STORES)('publish at and to on %s', (store) => {
   })
 })
 
-describe.each(STORES)('publish to what is no flow of a user’s, on %s', (store) => {
+describe.each(STORES)('publish to internal flows, on %s', (store) => {
   test.each<[string, unknown]>([
     ['nobody at all', []],
     ['the flow of delayed events', 'sluice.delayed'],
@@ -87,7 +87,7 @@ describe.each(STORES)('publish to what is no flow of a user’s, on %s', (store)
     expect(told(t, 'event.received')).toEqual([])
   })
 
-  test('to: the schedule of another process is refused as well', async () => {
+  test('to: the schedule of another process is rejected too', async () => {
     const shared = await Shared.open(store)
     await shared.process('ticks', two)
     const sender = new Sluice({ log: false, store: shared.store, clock: shared.clock })
@@ -97,7 +97,7 @@ describe.each(STORES)('publish to what is no flow of a user’s, on %s', (store)
     expect(await sender.publish(ping('u'), { to: 'f' })).toMatchObject([{ kind: 'stored' }])
   })
 
-  test('a source of the engine’s own is refused, by name', async () => {
+  test('an internal source is rejected by name', async () => {
     const t = await play(store, two)
     const sent = sendNow(t, { ...ping('u'), source: 'sluice.every' })
     await expect(sent).rejects.toMatchObject({

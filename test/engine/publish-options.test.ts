@@ -1,4 +1,4 @@
-// publish with `at` and `to`: later, and only to some.
+// publish with `at` and `to`: later, and only to some flows.
 import { describe, expect, test } from 'vitest'
 import { numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
 import { ownFile } from '../temporary-folder.ts'
@@ -6,7 +6,7 @@ import { ownFile } from '../temporary-folder.ts'
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
 
 describe.each(STORES)('publish at on %s', (store) => {
-  test('at: not before then, in full', async () => {
+  test('at: the event is placed at that time, with all its fields', async () => {
     const t = await play(store, (app) =>
       app.flow('f', {
         on: 'shop/ping',
@@ -31,7 +31,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     ])
   })
 
-  test('at: a Date, and bytes', async () => {
+  test('at: a Date and bytes are accepted', async () => {
     const bodies: string[] = []
     const t = await play(store, (app) =>
       app.flow('f', { on: 'raw', run: ({ events }) => void bodies.push(events[0]?.text ?? '') }),
@@ -41,7 +41,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     expect(bodies).toEqual(['plain words'])
   })
 
-  test('at: in the past is now', async () => {
+  test('at: a time in the past means now', async () => {
     const t = await play(store, flow)
     await t.send(ping('u', 1), { at: START - 60_000 })
     await t.advance('10ms')
@@ -59,14 +59,14 @@ describe.each(STORES)('publish at on %s', (store) => {
     expect(t.runs.filter((run) => run.flow === 'f')).toHaveLength(1)
   })
 
-  test('at: many, each by itself, in order of their time', async () => {
+  test('at: many events are independent and arrive in the order of their times', async () => {
     const t = await play(store, flow)
     for (const n of [3, 1, 2]) await t.send(ping(`u${n}`, n), { at: START + n * 1_000 })
     await t.advance('10s')
     expect(t.runs.filter((run) => run.flow === 'f').map((run) => run.key)).toEqual(['u1', 'u2', 'u3'])
   })
 
-  test('at: survives a crash', async () => {
+  test('at: the event survives a crash', async () => {
     const t = await play(store, flow)
     await t.send(ping('u', 1), { at: START + 60_000 })
     await t.crash()
@@ -89,7 +89,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     expect(told(t, 'event.received')).toEqual([])
   })
 
-  test('at: the longest ids there can be, and a Date as its time', async () => {
+  test('at: the longest possible ids and a Date are accepted', async () => {
     const seen: unknown[] = []
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', run: ({ events }) => void seen.push(...events.map(({ id, time }) => [id, time])) }),
@@ -100,7 +100,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     expect(seen).toEqual([['x'.repeat(128), START - 5]])
   })
 
-  test('at: the same dedupe id is a duplicate whenever it is sent', async () => {
+  test('at: the same dedupe id is a duplicate whenever it is published', async () => {
     const t = await play(store, flow)
     const event = { ...ping('u', 1), dedupeId: 'a' }
     await t.send(event, { at: START + 60_000 })
@@ -108,7 +108,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     expect(await t.send(event, { at: START + 60_000 })).toMatchObject([{ kind: 'duplicate' }])
   })
 
-  test('at: it is known by its own id afterwards', async () => {
+  test('at: the event is known by its own id afterwards', async () => {
     const t = await play(store, flow)
     await t.send({ ...ping('u', 1), id: 'mine' }, { at: START + 1_000 })
     await t.advance('5s')
@@ -123,7 +123,7 @@ const two: Declare = (app) =>
     .flow('h', { on: 'ping', key: userOf, run: () => {} })
 
 describe.each(STORES)('publish to on %s', (store) => {
-  test('to: only these flows, whether or not they ask for such events', async () => {
+  test('to: only these flows get the event, whether or not their `on` matches it', async () => {
     const t = await play(store, two)
     await sendNow(t, ping('u', 1), { to: 'g' })
     expect(t.runs.map((run) => run.flow)).toEqual(['g'])
@@ -131,7 +131,7 @@ describe.each(STORES)('publish to on %s', (store) => {
     expect(t.runs.map((run) => run.flow).toSorted()).toEqual(['f', 'g', 'g'])
   })
 
-  test('to: an unknown flow is refused, and nothing is stored', async () => {
+  test('to: an unknown flow is rejected, and nothing is stored', async () => {
     const t = await play(store, two)
     await expect(t.send(ping('u', 1), { to: 'nobody' })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
     expect(told(t, 'event.received')).toEqual([])
@@ -140,7 +140,7 @@ describe.each(STORES)('publish to on %s', (store) => {
 })
 
 describe('publish at on a file', () => {
-  test('at: survives the process', async () => {
+  test('at: the event survives the process', async () => {
     const store = ownFile()
     const first = await play(store, flow)
     await first.send(ping('u', 1), { at: START + 3_600_000 })

@@ -1,10 +1,10 @@
-// What code publishes at the same time shares a commit: one of its own for each would be all that a server with a disk has time for.
+// Calls of publish at the same time share a commit, because a server with a disk could not make one commit for each.
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 
 interface Counting {
   readonly app: Sluice
-  /** How many events each call brought. */
+  /** The number of events in each call of the store. */
   readonly calls: readonly number[]
 }
 
@@ -16,7 +16,7 @@ async function counting(): Promise<Counting> {
       if (name !== 'append') return typeof of[name] === 'function' ? (of[name] as () => unknown).bind(of) : of[name]
       return async (call: Parameters<Store['append']>[0]) => {
         calls.push(call.events.length)
-        // As with a server, which answers later: until then more come together.
+        // Like a server, the store replies later; until then, more calls of publish collect.
         await new Promise((answered) => setImmediate(answered))
         return of.append(call)
       }
@@ -30,7 +30,7 @@ async function counting(): Promise<Counting> {
   return { app, calls }
 }
 
-test('a hundred at once are a few calls, and each is told of its own', async () => {
+test('a hundred calls at once become a few calls of the store, and each gets its own result', async () => {
   const { app, calls } = await counting()
   const ids = Array.from({ length: 100 }, (_, n) => `e${n}`)
   const published = await Promise.all(ids.map((id) => app.publish({ type: 'ping', id })))
@@ -41,7 +41,7 @@ test('a hundred at once are a few calls, and each is told of its own', async () 
   await app.stop()
 })
 
-test('each goes to the flows that it is for', async () => {
+test('each event goes to its own flows', async () => {
   const { app, calls } = await counting()
   const routed = new Map<string, readonly string[] | undefined>()
   app.on('event.received', ({ event, flows }) => routed.set(event, flows))
@@ -59,7 +59,7 @@ test('each goes to the flows that it is for', async () => {
   await app.stop()
 })
 
-test('one that is refused keeps nobody else from being stored', async () => {
+test('a rejected event does not keep others from being stored', async () => {
   const { app } = await counting()
   const [bad, good] = await Promise.allSettled([
     app.publish({ type: '', id: 'bad' }),
@@ -70,7 +70,7 @@ test('one that is refused keeps nobody else from being stored', async () => {
   await app.stop()
 })
 
-test('a list of one call is one call of the store, and keeps its turn', async () => {
+test('a list is one call of the store, in its order', async () => {
   const { app, calls } = await counting()
   const many = Array.from({ length: 12_000 }, () => ({ type: 'ping' }))
   await Promise.all([app.publish({ type: 'ping' }), app.publish(many), app.publish({ type: 'ping' })])
@@ -78,7 +78,7 @@ test('a list of one call is one call of the store, and keeps its turn', async ()
   await app.stop()
 })
 
-test('stop waits for what was published, also where nobody else does', async () => {
+test('stop waits for published events, even if the caller does not', async () => {
   const app = new Sluice({ store: 'sqlite::memory:', log: false })
   await app.publish({ type: 'first' })
   const list = Array.from({ length: 2_000 }, () => ({ type: 'ping' }))

@@ -1,4 +1,4 @@
-// L15: what is purged is gone at once; a run that had it is told, settles nothing, and only then can its lane go on.
+// L15: purged data is gone at once. A run that had it is notified and settles nothing, and only then the lane continues.
 import { describe, expect, test } from 'vitest'
 import type { PurgeTarget } from '../../src/admin/purge.ts'
 import type { TestApp } from '../../src/testing/index.ts'
@@ -7,14 +7,14 @@ import { Gate, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf
 const windowed: Declare = (app) =>
   app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, retry: [], run: () => {} })
 
-/** How many events have their data still, with those of the engine's own in which others wait. */
+/** The number of events with data, including internal events that carry others. */
 async function withData(t: TestApp): Promise<number> {
   const { items } = await t.app.admin.events.list({ own: true })
   return items.filter(({ purged }) => !purged).length
 }
 
 describe.each(STORES)('L15 purge on %s', (store) => {
-  test('L15 by key: what waits there is gone, others run', async () => {
+  test('L15 by key: its waiting events are removed, and others run', async () => {
     const t = await play(store, windowed)
     await sendNow(t, [ping('a', 1), ping('a', 2), ping('b', 3)])
     expect(await t.app.admin.purge({ flow: 'f', key: 'a' })).toMatchObject({ events: 2 })
@@ -23,7 +23,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect((await t.explain('f', 'a')).state).toBe('empty')
   })
 
-  test('L15 however much there is: piece by piece, all of it', async () => {
+  test('L15 a large purge removes everything, in steps', async () => {
     const t = await play(store, windowed)
     const many = Array.from({ length: 900 }, (_, n) => ping('a', n))
     await sendNow(t, many)
@@ -71,7 +71,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect(await withData(t)).toBe(2)
   })
 
-  test('L15 a live run: its signal aborts, it settles nothing, and then the lane goes on', async () => {
+  test('L15 a live run: its signal is aborted, it settles nothing, and then the lane continues', async () => {
     const gate = new Gate()
     const reasons: unknown[] = []
     const t = await play(store, (app) =>
@@ -88,7 +88,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     await sendNow(t, ping('u', 1))
     await t.app.admin.purge({ flow: 'f', key: 'u' })
     await sendNow(t, ping('u', 2))
-    // It is heard of with the next renewal.
+    // The run learns of the purge with its next renewal.
     await t.advance('10s')
     expect(String(reasons[0])).toContain('purged')
     expect(t.runs).toHaveLength(1)
@@ -100,7 +100,7 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     gate.open()
   })
 
-  test('L15 dead letters go too, and the identity stays known', async () => {
+  test('L15 dead letters are removed too, and the identity stays known', async () => {
     const t = await play(store, (app) =>
       app.flow('f', {
         on: 'ping',

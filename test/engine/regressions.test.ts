@@ -1,10 +1,10 @@
-// Mistakes that the engine once made, each as the smallest test that shows it: none may come back.
+// Bugs that the engine once had, each as the smallest test that shows it.
 import { describe, expect, test } from 'vitest'
 import { snooze, Sluice, SluiceError, type EventInput, type FlowOptions, type Run } from '../../src/index.ts'
 import { Gate, keysOf, ping, play, sendNow, Shared, START, STORES, told, userOf } from './scene.ts'
 
-describe.each(STORES)('once wrong on %s', (store) => {
-  test('L2a a mark that is retried by hand is placed, without a start', async () => {
+describe.each(STORES)('regressions on %s', (store) => {
+  test('L2a an unrouted event that is retried by hand is placed, without a restart', async () => {
     const fault = { broken: true }
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -36,7 +36,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect(ran).toEqual(['u'])
   })
 
-  test('L11 an event that a run publishes and that has no key is skipped and counted', async () => {
+  test('L11 an event without a key that a run publishes is skipped and counted', async () => {
     const t = await play(store, (app) =>
       app
         .flow('f', { on: 'ping', run: (run) => run.publish({ type: 'pong', data: {} }) })
@@ -57,7 +57,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect(t.runs).toHaveLength(151)
   })
 
-  test('on **: what the engine publishes to itself is nobody’s business', async () => {
+  test('a flow on ** does not get internal events', async () => {
     const t = await play(store, (app) => app.flow('all', { on: '**', run: () => {} }).every('sweep', '1m', () => {}))
     await t.send(ping('u', 1), { at: START + 30_000 })
     await t.advance('61s')
@@ -87,14 +87,14 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect((error as SluiceError).message).toContain(field)
   })
 
-  test('publish: a body that is neither text nor bytes is refused', async () => {
+  test('publish: a body that is neither text nor bytes is rejected', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await expect(t.send({ type: 'ping', body: 5 } as unknown as EventInput)).rejects.toMatchObject({
       code: 'EVENT_INVALID',
     })
   })
 
-  test('every: a tick older than the dedupe time is not run again by a restart', async () => {
+  test('every: a restart does not repeat a tick that is older than the dedupe time', async () => {
     const t = await play(store, (app) => app.every('daily', '0 1 * * *', () => {}), { dedupe: '1h' })
     await t.advance('2h')
     expect(t.runs).toHaveLength(1)
@@ -105,7 +105,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect(t.runs).toHaveLength(1)
   })
 
-  test('L22 lanes that became ready while the flow had no slot are a late head of line', async () => {
+  test('L22 lanes that became ready while the flow had no permit count as late', async () => {
     const gate = new Gate()
     const t = await play(store, pressed(gate))
     await t.send(ping('slow'))
@@ -116,7 +116,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect((await t.explain('f', 'probe')).facts.pressure ?? 0).toBeGreaterThan(0.2)
   })
 
-  test('L22 a long run that nobody waits for is no pressure', async () => {
+  test('L22 a long run that no lane waits for is no pressure', async () => {
     const gate = new Gate()
     const t = await play(store, pressed(gate))
     await t.send(ping('slow'))
@@ -125,7 +125,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect((await t.explain('f', 'probe')).facts.pressure ?? 0).toBe(0)
   })
 
-  test('kit: maxLanesPerTenant is kept within a second', async () => {
+  test('maxLanesPerTenant is enforced within a second', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1m' }, maxLanesPerTenant: 2, run: () => {} }),
     )
@@ -134,7 +134,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
     expect(keysOf(t)).toEqual(['a'])
   })
 
-  test('again for longer than 24 h at once is not an again of 24 h', async () => {
+  test('a snooze for longer than 24 h does not count as 24 h of snoozes', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, retry: [], run: () => snooze({ after: '30d' }) }),
     )
@@ -144,7 +144,7 @@ describe.each(STORES)('once wrong on %s', (store) => {
   })
 })
 
-describe('once wrong: options that were ignored', () => {
+describe('regressions: options that had no effect', () => {
   test.each<[string, object]>([
     ['quite', { key: userOf, window: { quite: '10s' } }],
     ['window', { key: userOf, window: '10s' }],
@@ -175,7 +175,7 @@ describe('once wrong: options that were ignored', () => {
     expect((error as SluiceError).message).toContain(option)
   })
 
-  test('every: a time zone that does not exist', () => {
+  test('every: an unknown time zone is rejected', () => {
     const app = new Sluice({ store: 'memory:', log: false })
     const error = caught(() => app.every('sweep', '0 0 * * *', () => {}, { timeZone: 'Mars/Olympus' }))
     expect(error).toBeInstanceOf(SluiceError)

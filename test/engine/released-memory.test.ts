@@ -1,4 +1,4 @@
-// When a run is over its process holds nothing of it any more: neither it nor what it brought.
+// When a run is over, its process keeps neither the run nor its events in memory.
 import { expect, it } from 'vitest'
 import { Worker } from '../../src/app/worker.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -11,7 +11,7 @@ import { openStore } from '../../src/store/open.ts'
 const RUNS = 20
 const NO_BYTES = new Uint8Array()
 
-it('knows its live runs, and none that is over', async () => {
+it('the process lists its live runs, and none that is over', async () => {
   const store = await openStore('memory:')
   const allEnded = Promise.withResolvers<void>()
   let [ended, mostLive] = [0, 0]
@@ -61,7 +61,7 @@ it('knows its live runs, and none that is over', async () => {
   await store.append({ routes: 1, events })
   engine.start()
   await allEnded.promise
-  // The last is told before its promise has ended.
+  // The last event is emitted before its promise has ended.
   await new Promise((resolve) => setImmediate(resolve))
   expect(mostLive).toBeGreaterThan(1)
   expect(engine.live).toEqual([])

@@ -1,4 +1,4 @@
-// L16 when something goes wrong: crashes, purges, keys that throw, bytes that cannot be opened. Nothing twice, nothing left out.
+// L16 with failures: crashes, purges, keys that throw, payloads that cannot be decrypted. Nothing runs twice, nothing is omitted.
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { Publisher } from '../../src/publish/publisher.ts'
@@ -16,8 +16,8 @@ const post = (t: TestApp, n: number): Promise<Response> =>
     new Request('http://localhost/in/shop', { method: 'POST', body: JSON.stringify({ n }), headers: JSON_TYPE }),
   )
 
-describe.each(STORES)('L16 a troubled replay on %s', (store) => {
-  test('L16 what was purged meanwhile is gone, and counted so', async () => {
+describe.each(STORES)('L16 a replay with failures on %s', (store) => {
+  test('L16 events that were purged meanwhile are counted as gone', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), { ...ping('b', 2), tenant: 'acme' }, ping('c', 3)])
     await t.app.admin.replays.start({}, { id: 'r', rate: 1, per: '10s' })
@@ -28,7 +28,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', found: 3, placed: 2, gone: 1 })
   })
 
-  test('L16 a key that throws fails its event alone, and says why', async () => {
+  test('L16 an event whose key throws fails alone, with the error', async () => {
     let strict = false
     const key = (event: { readonly data: unknown }): string => {
       const { user = '' } = event.data as { user?: string }
@@ -44,7 +44,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     expect(await shown(t, 'r')).toMatchObject({ placed: 2, failed: 1, error: 'no such user' })
   })
 
-  test('L16 of large events only a few are at hand at once', async () => {
+  test('L16 only a few large events are in memory at once', async () => {
     const t = await play(store, simple)
     const pad = 'x'.repeat(900_000)
     for (let n = 0; n < 12; n++) await sendNow(t, { type: 'ping', data: { user: 'a', n, pad } })
@@ -56,7 +56,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     expect(bodies.mock.calls.map(([{ events }]) => events.length)).toEqual([4, 4, 4])
   })
 
-  test('L16 it fails too often: stuck, with the reason, until its letter is retried', async () => {
+  test('L16 a replay that fails too often is stuck, with the reason, until its dead letter is retried', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
     t.fail('sluice.replay', new Error('no disk'), 6)
@@ -69,7 +69,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     expect(ran(t)).toEqual([[1], [1]])
   })
 
-  test('L16 a crash in the middle: it goes on where it was, nothing twice, nothing left out', async () => {
+  test('L16 after a crash in the middle, the replay continues where it was, and repeats and omits nothing', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], run: () => {} }))
     await sendNow(
       t,
@@ -89,7 +89,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', looked: 12, placed: 12 })
   })
 
-  test('L16 who began it died before its first step was stored: the next start goes on with it', async () => {
+  test('L16 if the process died before the first step was stored, the next start continues the replay', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
     t.app.on('replay.started', () => void t.crash())
@@ -105,7 +105,7 @@ describe.each(STORES)('L16 a troubled replay on %s', (store) => {
   })
 })
 
-test('L16 sealed events are opened for a replay; those whose key is gone fail alone', async () => {
+test('L16 encrypted events are decrypted for a replay; those whose key is gone fail alone', async () => {
   const file = ownFile()
   const [oldKey, newKey] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const begun = async (key: string | undefined): Promise<TestApp> => {

@@ -1,4 +1,4 @@
-// What the tests of replays share: a flow, and what ran of it.
+// Shared by the tests of replays: a flow, and what it ran.
 import type { Replay } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { userOf, type Declare } from './scene.ts'

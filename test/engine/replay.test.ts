@@ -1,4 +1,4 @@
-// L16 through the public face: a replay is counted first, runs stored events again behind the live ones, at its own pace.
+// L16 through the API of an app: a replay is counted first, then runs stored events again behind live events, at its own rate.
 import { describe, expect, test } from 'vitest'
 import type { Run } from '../../src/index.ts'
 import { ran, shown, simple } from './replay-scene.ts'
@@ -8,7 +8,7 @@ const windowed: Declare = (app) =>
   app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1m' }, retry: [], run: () => {} })
 
 describe.each(STORES)('L16 replay on %s', (store) => {
-  test('L16 events run again under their own ids, in their order, without their window', async () => {
+  test('L16 events run again under their own ids, in order, without their window', async () => {
     const t = await play(store, windowed)
     await t.send([ping('a', 1), ping('a', 2), ping('b', 3)])
     await t.advance('2m')
@@ -23,7 +23,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(told(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
   })
 
-  test('L16 the same event: its id, type and time are those of the first run', async () => {
+  test('L16 the replayed event has the id, type and time of the original', async () => {
     const events: unknown[] = []
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -39,7 +39,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(events[1]).toEqual(events[0])
   })
 
-  test('L16 live events go first; every ninth turn of the lane is the replay’s', async () => {
+  test('L16 live events go first; every ninth run of the lane is a replay', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { maxEvents: 1 }, run: (run) => void run.events }),
     )
@@ -53,7 +53,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(ran(t).flat()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 12])
   })
 
-  test('L16 the same id is the same replay, also when it is over; another filter under it is refused', async () => {
+  test('L16 the same id is the same replay, even after its end; another filter under this id is rejected', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
     const first = await t.app.admin.replays.start({ type: 'ping' }, { id: 'r1' })
@@ -68,7 +68,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(ran(t)).toEqual([[1], [1], [1]])
   })
 
-  test('L16 two that begin the same replay at once begin one', async () => {
+  test('L16 two simultaneous starts of the same replay start one', async () => {
     const t = await play(store, simple)
     await sendNow(t, ping('a', 1))
     await Promise.all([1, 2, 3].map(() => t.app.admin.replays.start({}, { id: 'r' })))
@@ -77,13 +77,13 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(told(t, 'replay.started')).toHaveLength(1)
   })
 
-  test('L16 of two that begin different replays under one id at once, one is refused', async () => {
+  test('L16 of two simultaneous starts of different replays under one id, one is rejected', async () => {
     const t = await play(store, simple)
     const both = [{ type: 'ping' }, { type: 'pong' }].map((filter) => t.app.admin.replays.start(filter, { id: 'r' }))
     expect((await Promise.allSettled(both)).map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('L16 it is paced by a limit of its own', async () => {
+  test('L16 a replay has a limit of its own', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], run: () => {} }))
     await sendNow(
       t,
@@ -103,7 +103,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(Math.max(...moments)).toBeLessThan(7_000)
   })
 
-  test('L16 one that is slower than a run may wait holds neither slot nor lease between its pages', async () => {
+  test('L16 a slow replay holds neither a slot nor a lease between its pages', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), ping('b', 2), ping('c', 3)])
     await t.app.admin.replays.start({}, { id: 'slow', rate: 1, per: '1h' })
@@ -116,7 +116,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(await shown(t, 'slow')).toMatchObject({ state: 'done', placed: 3 })
   })
 
-  test('L16 cancelled: nothing more is placed, what was placed runs, and a second word changes nothing', async () => {
+  test('L16 after a cancel nothing more is placed, placed events run, and a second cancel changes nothing', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], run: () => {} }))
     await sendNow(
       t,
@@ -166,7 +166,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     }
   })
 
-  test('L16 only into the flows named; those that do not want an event are not given it', async () => {
+  test('L16 only into the given flows, and only where a flow takes the event', async () => {
     const t = await play(store, (app) => {
       app.flow('f', { on: 'ping', key: userOf, run: () => {} })
       app.flow('g', { on: 'ping', key: userOf, run: () => {} })
@@ -181,7 +181,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(await shown(t, 'none')).toMatchObject({ state: 'done', looked: 1, placed: 0, skipped: 1 })
   })
 
-  test('L16 what the engine publishes to itself is not given to anybody', async () => {
+  test('L16 internal events are not replayed', async () => {
     const t = await play(store, (app) => app.flow('f', { on: '**', run: () => {} }).every('tick', '1m', () => {}))
     await t.send(ping('a', 1), { at: START + 1_000 })
     await t.advance('5m')
@@ -191,7 +191,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(await shown(t, 'r')).toMatchObject({ state: 'done', placed: 1 })
   })
 
-  test('L16 what arrives after it began is no part of it', async () => {
+  test('L16 events that arrive after the start are not replayed', async () => {
     const t = await play(store, simple)
     await sendNow(t, [ping('a', 1), ping('a', 2)])
     await t.app.admin.replays.start({}, { id: 'r', rate: 1, per: '10s' })
@@ -242,7 +242,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect([ran(t), most]).toEqual([[[1], [1]], 1])
   })
 
-  test('L16 many pages: all are placed, and the list shows the newest first', async () => {
+  test('L16 a replay of many pages places all events, and the list shows the newest replay first', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', key: userOf, retry: [], run: () => {} }))
     await sendNow(
       t,

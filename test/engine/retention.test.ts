@@ -1,4 +1,4 @@
-// L23: what is finished goes by age and by bytes; nothing that waits, runs, retries, is held or blocks ever does.
+// L23: finished data is deleted by age and by size; anything that waits, runs, retries, is held or blocks is never deleted.
 import { describe, expect, test } from 'vitest'
 import {
   snooze,
@@ -15,7 +15,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-/** What the store has on record: the types of events that have their bytes, the flows of finished runs, letters. */
+/** What the store contains: the types of events with bytes, the flows of finished runs, dead letters. */
 interface OnRecord {
   readonly events: readonly string[]
   readonly runs: readonly string[]
@@ -35,7 +35,7 @@ async function onRecord(store: Store): Promise<OnRecord> {
 
 type Keep = SluiceOptions['keep']
 
-/** On a store that the test can look into. */
+/** On a store that the test can read. */
 async function kept(address: string, keep: Keep, declare: Declare): Promise<{ shared: Shared; app: Sluice }> {
   const shared = await Shared.open(address)
   const app = await shared.process('a', declare, keep === undefined ? {} : { keep })
@@ -55,8 +55,8 @@ const shortAndLong: Declare = (app) => {
   app.flow('long', { on: 'ping', key: userOf, keep: '20m', run: () => {} })
 }
 
-describe.each(STORES)('L23 what is finished on %s', (store) => {
-  test('L23 events and runs go after keep, not before', async () => {
+describe.each(STORES)('L23 finished data on %s', (store) => {
+  test('L23 events and runs are deleted after `keep`, not before', async () => {
     const { shared, app } = await kept(store, { events: '10m' }, lane({ keep: '10m' }))
     await app.publish(of('shop'))
     await shared.advance(9 * MINUTE)
@@ -66,7 +66,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect(await onRecord(shared.store)).toEqual({ events: ['bank/ping'], runs: ['f'], letters: [] })
   })
 
-  test('L23 by source, with one age for all others', async () => {
+  test('L23 `keep` by source, with one age for all others', async () => {
     const { shared, app } = await kept(store, { events: { shop: '5m', '': '20m' } }, lane())
     await app.publish([of('shop'), of('bank')])
     await shared.advance(6 * MINUTE)
@@ -75,7 +75,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect((await onRecord(shared.store)).events).toEqual([])
   })
 
-  test('L23 by flow: the record of a run goes by the keep of its flow, once its events have gone', async () => {
+  test('L23 `keep` by flow: the record of a run is deleted by the age of its flow, once its events are gone', async () => {
     const { shared, app } = await kept(store, { events: '1m' }, shortAndLong)
     await app.publish(of('shop'))
     await shared.advance(4 * MINUTE)
@@ -86,7 +86,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect((await onRecord(shared.store)).runs).toEqual([])
   })
 
-  test('L23 L10 an event that has gone is still known by its dedupe id', async () => {
+  test('L23 L10 a deleted event is still known by its dedupe id', async () => {
     const { shared, app } = await kept(store, { events: '1m' }, lane())
     const event = { ...of('shop'), dedupeId: 'x' }
     await app.publish(event)
@@ -95,7 +95,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect(await app.publish(event)).toMatchObject([{ kind: 'duplicate' }])
   })
 
-  test('L23 dead letters go by their own age, with their events, and never with those of others', async () => {
+  test('L23 dead letters are deleted by their own age, with their events, and never with those of others', async () => {
     const keep = { events: '1m', deadLetters: '30m' } as const
     const declare = lane({
       run: () => {
@@ -111,7 +111,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
     expect((await app.admin.deadLetters.list()).items).toEqual([])
   })
 
-  test('L23 keep.bytes: the oldest finished events go first, what waits stays', async () => {
+  test('L23 keep.bytes deletes the oldest finished events first, and waiting events never', async () => {
     const shared = await Shared.open(store)
     const big = 'x'.repeat(100_000)
     const before = (await shared.store.stats()).bytes
@@ -141,7 +141,7 @@ describe.each(STORES)('L23 what is finished on %s', (store) => {
 
 const GREEDY = { keep: { events: 0, deadLetters: 0, bytes: 1 } } as const
 
-/** Nobody is there for so long; then somebody is, who clears up. */
+/** No process runs for this long; then one does, with maintenance. */
 async function later(t: TestApp, by: Parameters<TestApp['advance']>[0]): Promise<void> {
   await t.crash()
   await t.advance(by)
@@ -153,8 +153,8 @@ function greedy(store: string, more: More): Promise<TestApp> {
   return play(store, lane({ keep: 0, ...more }), GREEDY)
 }
 
-describe.each(STORES)('L23 what is not finished, after years and with nothing kept, on %s', (store) => {
-  test('L23 what waits for its window', async () => {
+describe.each(STORES)('L23 unfinished data is kept, after years and with nothing else kept, on %s', (store) => {
+  test('L23 events that wait for their window', async () => {
     const t = await greedy(store, { window: { quiet: '1000d', max: Infinity } })
     await t.send(ping('u', 1))
     await later(t, '998d')
@@ -163,7 +163,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     expect(t.runs).toMatchObject([{ events: [{ n: 1 }, { n: 2 }], ending: 'done' }])
   })
 
-  test('L23 what waits for its turn: paused, and held', async () => {
+  test('L23 events of paused flows and held lanes', async () => {
     const t = await greedy(store, {})
     await t.app.admin.flows.pause('f', { reason: 'deploy', by: 'ana' })
     await t.send([ping('u', 1), ping('v', 2)])
@@ -178,7 +178,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     expect(t.runs).toMatchObject([{ key: 'u' }, { key: 'v', events: [{ n: 2 }] }])
   })
 
-  test('L23 what runs, with what waits behind it', async () => {
+  test('L23 a live run, and the events that wait behind it', async () => {
     const gate = new Gate()
     const t = await greedy(store, { timeout: '100d', run: () => gate.wait() })
     await sendNow(t, ping('u', 1))
@@ -191,7 +191,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     await t.settled()
   })
 
-  test('L23 what is retried, and what says again', async () => {
+  test('L23 runs that wait for a retry or are snoozed', async () => {
     const t = await greedy(store, {
       retry: ['400d'],
       run: ({ key, state }) =>
@@ -209,7 +209,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     ])
   })
 
-  test('L23 L9 a letter that blocks, and what waits behind it', async () => {
+  test('L23 L9 a dead letter that blocks, and the events that wait behind it', async () => {
     const t = await greedy(store, { onDead: 'block' })
     t.fail('f', new PermanentError('bad'))
     await sendNow(t, ping('u', 1))
@@ -227,7 +227,7 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
-  test('L23 L2a what could not be routed', async () => {
+  test('L23 L2a unrouted events', async () => {
     const fault = { broken: true }
     const key = (): string => {
       if (fault.broken) throw new Error('cannot read it')
@@ -252,9 +252,9 @@ describe.each(STORES)('L23 what is not finished, after years and with nothing ke
   })
 })
 
-describe.each(STORES)('L23 what was wrong on %s', (store) => {
-  // Once wrong: Sluice.#chores drops ages that are endless, so that a flow with `keep: Infinity` gets the age for all others.
-  test('L23 runs of a flow that keeps for ever stay', async () => {
+describe.each(STORES)('L23 regressions on %s', (store) => {
+  // Regression: infinite ages were dropped, so a flow with `keep: Infinity` got the age of all others.
+  test('L23 runs of a flow that keeps them forever stay', async () => {
     const { shared, app } = await kept(store, { events: '1m' }, lane({ keep: Infinity }))
     await app.publish(of('shop'))
     await shared.advance(10 * MINUTE)

@@ -1,4 +1,4 @@
-// L18: flows are in the store under one epoch; whoever publishes knows those of all processes, without a restart.
+// L18: flows are in the store under one epoch. A publishing process knows the flows of all processes without a restart.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, type EventMap, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene.ts'
@@ -6,7 +6,7 @@ import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene
 class Ran {
   readonly all: string[] = []
 
-  /** A flow that notes its runs as `name:key`. */
+  /** A flow that records its runs as `name:key`. */
   flow(name: string, on: string | readonly string[] = 'ping'): Declare {
     return (app) => app.flow(name, { on, key: userOf, run: ({ key }) => void this.all.push(`${name}:${key}`) })
   }
@@ -24,7 +24,7 @@ function conflictsOf(app: Sluice): EventMap['config.conflict'][] {
   return heard
 }
 
-/** Calls of turn wait while it is closed. */
+/** A store whose calls of settleAndClaim wait while the gate is closed. */
 function slowTurns(store: Store): { readonly store: Store; close(): void; open(): void } {
   let closed: PromiseWithResolvers<void> | undefined
   return {
@@ -43,7 +43,7 @@ function slowTurns(store: Store): { readonly store: Store; close(): void; open()
 }
 
 describe.each(STORES)('L18 routes on %s', (store) => {
-  test('L18 a flow of a second process gets what the first publishes after that, within a second', async () => {
+  test('L18 a flow of a second process gets events that the first publishes afterwards, within a second', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const a = await shared.process('a', ran.flow('one'))
@@ -56,7 +56,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(ran.take()).toEqual(['one:after', 'two:after'])
   })
 
-  test('L18 in a batch, and by name, and when the new flow wants only some', async () => {
+  test('L18 this also holds for a batch, for `to`, and for a new flow that takes only some events', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const a = await shared.process('a', ran.flow('one'))
@@ -69,7 +69,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(ran.take()).toEqual(['two:z'])
   })
 
-  test('L18 both ways: the second knows the flows of the first', async () => {
+  test('L18 the second process also knows the flows of the first', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     await shared.process('a', ran.flow('one'))
@@ -79,7 +79,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(ran.take()).toEqual(['one:u', 'two:u'])
   })
 
-  test('L18 a process that only publishes, and was never started, knows the flows of others', async () => {
+  test('L18 a process that only publishes, and never started, knows the flows of others', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     await shared.process('a', ran.flow('one'))
@@ -91,7 +91,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(ran.take()).toEqual(['one:u', 'one:v', 'two:v'])
   })
 
-  test('L18 a new version of a flow with other globs takes over', async () => {
+  test('L18 a new version of a flow with other globs replaces the old one', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const sender = await shared.process('sender', (app) => app.flow('none', { on: 'none', run: () => {} }))
@@ -103,7 +103,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(ran.take()).toEqual(['f:y'])
   })
 
-  test('L18 config.conflict when two live processes declare other globs, with the flow', async () => {
+  test('L18 config.conflict names a flow that two live processes declare with different globs', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     await shared.process('a', ran.flow('f', 'ping'))
@@ -116,7 +116,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect(heard[0]?.text).toContain('a-')
   })
 
-  test('L18 no conflict for the same globs, however often they are said', async () => {
+  test('L18 the same globs are no conflict, however often they are declared', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const a = conflictsOf(await shared.process('a', ran.flow('f', ['ping', 'pong'])))
@@ -125,7 +125,7 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     expect([...a, ...b]).toEqual([])
   })
 
-  test('L18 L2b what a run publishes reaches a flow that was added while it ran', async () => {
+  test('L18 L2b an event that a run publishes reaches a flow that was added during the run', async () => {
     const gate = new Gate()
     const ran = new Ran()
     const shared = await Shared.open(store)
@@ -144,15 +144,15 @@ describe.each(STORES)('L18 routes on %s', (store) => {
     await shared.advance(100)
     await shared.process('b', ran.flow('two', 'pong'))
     gate.open()
-    // The settlement has old routes: the event is marked, and routed by the next who knows better.
+    // The settlement has old routes: the event is unrouted, and a process with the new routes places it.
     await shared.advance(120_000)
     expect(ran.take()).toEqual(['one:u', 'two:u'])
   })
 })
 
-describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
-  // Once wrong: Placing leases a `routes-old` mark for 30 s, place() answers `routes-old`, and nobody reads the routes anew then.
-  test('L2 L18 what was published by old routes is placed within a second', async () => {
+describe.each(STORES)('L18 regressions on %s', (store) => {
+  // Regression: the retry of a `routes-old` event got `routes-old` again, and nothing read the new routes for 30 s.
+  test('L2 L18 an event that was published with old routes is placed within a second', async () => {
     const gate = new Gate()
     const ran = new Ran()
     const shared = await Shared.open(store)
@@ -175,8 +175,8 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
     expect(ran.take()).toEqual(['one:u', 'two:u'])
   })
 
-  // Once wrong: the mark of a foreign flow with a predicate says that it wants the event; latePlaces() then never asks it (`named`).
-  test('L18 a flow with a predicate is asked in its own process', async () => {
+  // Regression: the event counted as taken by a flow with a predicate in another process, and its predicate was never called.
+  test('L18 the predicate of a flow is called in its own process', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const a = await shared.process('a', ran.flow('one'))
@@ -192,8 +192,8 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
     expect(ran.take()).toEqual(['one:no', 'one:yes', 'picky:yes'])
   })
 
-  // Once wrong: Loop.#turn takes `routes()` when the turn is sent, the places of what a run published are older than that.
-  test('L18 L2b what a run published by old routes is not passed off as routed by new ones', async () => {
+  // Regression: the epoch was read when the call was sent, but the placements of published events were computed earlier.
+  test('L18 L2b events that a run published with old routes do not count as routed with new ones', async () => {
     const ran = new Ran()
     const gate = new Gate()
     const shared = await Shared.open(store)
@@ -211,7 +211,7 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
     onTestFinished(() => shared.stop(a))
     await a.publish([ping('u'), ping('v')])
     await shared.advance(100)
-    // The turn that settles `u` takes long; meanwhile `v` ends, a flow is added, and `a` hears of it.
+    // The call that settles `u` takes long. Meanwhile `v` ends, a flow is added, and `a` learns of it.
     turns.close()
     gate.open('u')
     await shared.advance(10)
@@ -224,8 +224,8 @@ describe.each(STORES)('L18 routes that were wrong on %s', (store) => {
     expect(ran.take()).toEqual(['two:u', 'two:v'])
   })
 
-  // Once wrong: KnownFlows.say() of the older process writes its own globs back each minute, against "the newest start counts".
-  test('L18 of two processes in conflict the newest start counts, and it is said once each', async () => {
+  // Regression: the older process wrote its own globs again every minute, although the newest start decides.
+  test('L18 of two processes in conflict the newest start decides, and each reports the conflict once', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const a = conflictsOf(await shared.process('a', ran.flow('f', 'ping')))
@@ -245,8 +245,8 @@ async function unroutedOf(app: Sluice): Promise<readonly string[]> {
   return (await app.admin.deadLetters.list({ kind: 'unrouted' })).items.map((letter) => letter.flow)
 }
 
-describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
-  test('L18 a schedule that was removed marks nothing', async () => {
+describe.each(STORES)('L18 flows that no longer exist, on %s', (store) => {
+  test('L18 a removed schedule creates no unrouted events', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) => {
@@ -261,7 +261,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     expect(await unroutedOf(a)).toEqual([])
   })
 
-  test('L18 nor does one that an earlier version declared, which did not say that it is internal', async () => {
+  test('L18 neither does a schedule of an earlier version, which was not declared as internal', async () => {
     const shared = await Shared.open(store)
     const body = Buffer.from(JSON.stringify({ globs: null, by: 'earlier', servedAt: START }))
     const writes = ['every/sweep', 'sluice.delayed'].map((id) => ({ kind: 'flow', id, ifRev: 0, body }))
@@ -271,7 +271,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     expect(await unroutedOf(sender)).toEqual([])
   })
 
-  test('L19 a schedule of another process is served all the same', async () => {
+  test('L19 a schedule of another process counts as served', async () => {
     const shared = await Shared.open(store)
     await shared.process('ticks', (app) => app.every('sweep', '30s', () => new Promise(() => {})))
     const a = await shared.process('a', (app) => app.flow('one', { on: 'ping', run: () => {} }))
@@ -281,7 +281,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     expect(unserved).toEqual([])
   })
 
-  test('L18 a flow that nobody has served for a week is no longer marked for', async () => {
+  test('L18 a flow that no process has served for a week gets no more unrouted events', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const old = await shared.process('old', ran.flow('gone'))
@@ -297,7 +297,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     expect(ran.take()).toEqual(['one:u', 'one:v'])
   })
 
-  test('L23 what was marked for a flow that is gone ends as dead letters do, and its event can go', async () => {
+  test('L23 unrouted events of a removed flow expire like dead letters, and then the event can be deleted', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const old = await shared.process('old', ran.flow('gone'))
@@ -315,7 +315,7 @@ describe.each(STORES)('L18 flows that are gone, on %s', (store) => {
     expect(item).toBeUndefined()
   })
 
-  test('L23 a flow that is only away for some time loses nothing, however short dead letters are kept', async () => {
+  test('L23 a flow that is away for a while loses nothing, however short dead letters are kept', async () => {
     const ran = new Ran()
     const shared = await Shared.open(store)
     const old = await shared.process('old', ran.flow('away'))

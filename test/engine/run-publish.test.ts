@@ -1,4 +1,4 @@
-// L2b: what a handler publishes is stored with its good end, once, or not at all.
+// L2b: events that a handler publishes are stored once with a successful ending, and otherwise not at all.
 import { describe, expect, test } from 'vitest'
 import { snooze, drop, partial, type Run, type Ending } from '../../src/index.ts'
 import { Gate, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
@@ -17,7 +17,7 @@ function pong(n: number): { readonly type: string; readonly data: unknown } {
 }
 
 describe.each(STORES)('L2b a handler’s events on %s', (store) => {
-  test('L2b run.publish commits with the settlement', async () => {
+  test('L2b run.publish commits together with the settlement', async () => {
     const gate = new Gate()
     const t = await play(
       store,
@@ -35,7 +35,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.slice(1).map((run) => run.events)).toEqual([[{ n: 1 }], [{ n: 2 }], [{ n: 3 }]])
   })
 
-  test('L2b lists are of any length, names of counts any at all, and after the end nothing is taken that would be lost', async () => {
+  test('L2b lists have any length, counts have any name, and a call after the end of the run is rejected', async () => {
     let kept: Run | undefined
     const t = await play(
       store,
@@ -72,7 +72,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.filter((run) => run.flow === 'second').map((run) => run.events)).toEqual([[{ n: 1 }], [{ n: 2 }]])
   })
 
-  test('L2b a run that lost its lease publishes nothing; the one that comes back does, once', async () => {
+  test('L2b a run that lost its lease publishes nothing; the next attempt publishes once', async () => {
     const gate = new Gate()
     const t = await play(
       store,
@@ -92,7 +92,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.filter((run) => run.flow === 'second')).toHaveLength(1)
   })
 
-  test('L2b across again the numbering goes on: nothing is taken for a duplicate', async () => {
+  test('L2b the numbering continues after a snooze, so that no event counts as a duplicate', async () => {
     const t = await play(
       store,
       chain((run) => {
@@ -108,7 +108,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.emitted.filter((one) => one.name === 'event.conflict')).toEqual([])
   })
 
-  test('L2b L10 what of it was a duplicate or a conflict is told as that', async () => {
+  test('L2b L10 duplicates and conflicts among published events are emitted as such', async () => {
     const t = await play(
       store,
       chain((run) => run.publish({ ...pong(run.key === 'other' ? 2 : 1), dedupeId: 'one' })),
@@ -121,7 +121,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(told(t, 'event.conflict')).toMatchObject([{ type: 'pong', of }])
   })
 
-  test('L2b drop and partial publish too: they are good ends', async () => {
+  test('L2b drop and partial publish too', async () => {
     const t = await play(
       store,
       chain((run) => {
@@ -135,7 +135,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.filter((run) => run.flow === 'second').map((run) => run.events)).toEqual([[{ n: 2 }], [{ n: 1 }]])
   })
 
-  test('L2b what is no event costs the attempt, and names its field', async () => {
+  test('L2b an invalid event fails the attempt, with the name of its field', async () => {
     const t = await play(
       store,
       chain((run) => run.publish({ type: '' })),
@@ -162,7 +162,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect((await t.app.admin.deadLetters.list()).items).toHaveLength(1)
   })
 
-  test('L2b the longest id that a store takes is published', async () => {
+  test('L2b an id of the maximum length is published', async () => {
     const t = await play(
       store,
       chain((run) => run.publish({ ...pong(1), id: 'x'.repeat(128) })),
@@ -171,7 +171,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     expect(t.runs.at(-1)).toMatchObject({ flow: 'second', key: 'x'.repeat(128), ending: 'done' })
   })
 
-  test('L2b an event published by a run takes its place by the rules: keys, windows, duplicates', async () => {
+  test('L2b published events follow the rules of keys, windows and duplicates', async () => {
     const t = await play(store, (app) =>
       app
         .flow('first', { on: 'ping', run: (run) => run.publish({ ...pong(1), dedupeId: 'same' }) })

@@ -1,4 +1,4 @@
-// What the tests of the engine share: an app under a virtual clock on a store of choice, and handlers that wait to be let go.
+// Shared by the tests of the engine: an app under a virtual clock on a chosen store, and handlers that wait for the test.
 import { onTestFinished } from 'vitest'
 import {
   openStore,
@@ -14,18 +14,18 @@ import {
 import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { testApp, VirtualClock, type TestApp } from '../../src/testing/index.ts'
 
-/** Every rule holds on each of these. */
+/** Each test of a rule runs on each of these stores. */
 export const STORES = ['memory:', 'sqlite::memory:'] as const
 
 export type Declare = (app: Sluice) => unknown
 type Options = Partial<Omit<SluiceOptions, 'store' | 'clock'>> & { readonly now?: Date | number }
 
-/** Options of a flow that a test adds or changes. */
+/** The options of a flow that a test adds or changes. */
 export type More = Partial<Omit<FlowOptions<Run>, 'run'>> & { readonly run?: (run: Run) => void | Promise<void> }
 
 export const START = Date.UTC(2026, 0, 1)
 
-/** An app at work, stopped when the test is over. */
+/** Starts an app, and stops it at the end of the test. */
 export async function play(store: string, declare: Declare, options: Options = {}): Promise<TestApp> {
   const { now = START, ...rest } = options
   const app = new Sluice({ store: 'memory:', log: false, ...rest })
@@ -40,7 +40,7 @@ export async function play(store: string, declare: Declare, options: Options = {
   return once
 }
 
-/** Handlers wait at their name until it is opened; each opening lets one through. */
+/** `Gate` lets handlers wait at a name. Each opening of the name lets one handler through. */
 export class Gate {
   readonly #waiting = new Map<string, (() => void)[]>()
 
@@ -50,7 +50,7 @@ export class Gate {
     return promise
   }
 
-  /** Or gives up when the signal says so, as a good handler does. */
+  /** Also ends when the signal is aborted, as a good handler does. */
   async waitFor(name: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     const aborted = Promise.withResolvers<never>()
@@ -75,7 +75,7 @@ export interface Datum {
   readonly n?: number
 }
 
-/** An event of a user, the n-th. */
+/** The n-th event of a user. */
 export function ping(user: string, n = 0): { readonly type: string; readonly data: Datum } {
   return { type: 'ping', data: { user, n } }
 }
@@ -84,14 +84,14 @@ export function userOf(event: { readonly data: unknown }): string | undefined {
   return (event.data as Datum).user
 }
 
-/** Wake-ups share a turn: what is due at once runs within this. */
+/** Wake-ups within this time share a call: everything that is due at once runs within it. */
 export const SOON = 4
 
 export async function soon(t: TestApp): Promise<void> {
   await t.advance(SOON)
 }
 
-/** Sends, and lets what is due at once run: 4 ms pass. */
+/** Publishes, and advances the clock by 4 ms, so that everything that is due at once runs. */
 export async function sendNow(t: TestApp, ...sent: Parameters<TestApp['send']>): Promise<readonly PublishResult[]> {
   const published = await t.send(...sent)
   await soon(t)
@@ -102,7 +102,7 @@ export function keysOf(t: TestApp): readonly string[] {
   return t.runs.map((run) => run.key)
 }
 
-/** Of each attempt: the numbers of its events. */
+/** For each attempt, the numbers of its events. */
 export function numbersOf(t: TestApp): readonly (readonly unknown[])[] {
   return t.runs.map((run) => run.events.map((data) => (data as Datum).n))
 }
@@ -111,7 +111,7 @@ export function told<N extends EventName>(t: TestApp, name: N): readonly EventMa
   return t.emitted.filter((one) => one.name === name).map((one) => one.what as EventMap[N])
 }
 
-/** Several processes on one store and one clock. */
+/** `Shared` is several processes on one store and one clock. */
 export class Shared {
   readonly clock: VirtualClock
   readonly store: Store
@@ -130,7 +130,7 @@ export class Shared {
     return new Shared(clock, opened)
   }
 
-  /** Started; call `stop` of it yourself, or let the store's end be its end. */
+  /** Starts a process. The end of the test stops it, unless the test did. */
   async process(name: string, declare: Declare, options: Partial<SluiceOptions> = {}): Promise<Sluice> {
     const app = new Sluice({ log: false, ...options, store: this.store, clock: this.clock, process: name })
     declare(app)
@@ -148,7 +148,7 @@ export class Shared {
     return this.#quiet.advance(by)
   }
 
-  /** Stops an app while time passes as it must. */
+  /** Stops an app and advances the clock as far as this takes. */
   async stop(app: Sluice): Promise<void> {
     await this.#quiet.advanceUntil(app.stop())
   }

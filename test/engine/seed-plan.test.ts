@@ -1,4 +1,4 @@
-// The test plan of the first seed, as written: users are debounced, served in order, rerun at the tail, and 429 is obeyed.
+// The test plan of the first seed, as written there: debounced users, first ready first served, reruns, and 429.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -49,7 +49,7 @@ describe.each(STORES)('seed 000 test plan on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [1, 2]])
   })
 
-  test('alternating: an event of U1 during the run of U2 joins U1; one during its own run reruns it at the tail', async () => {
+  test('alternating: an event of U1 during the run of U2 joins U1; one during its own run reruns it behind ready users', async () => {
     const gate = new Gate()
     const t = await play(store, rank(gate))
     await t.send(ping('U1', 1))
@@ -66,14 +66,14 @@ describe.each(STORES)('seed 000 test plan on %s', (store) => {
     await t.advance('15s')
     gate.open('U1')
     await soon(t)
-    // U3 was ready before the rerun of U1 was asked for by the end of its run.
+    // U3 was ready before the end of U1's run requested the rerun.
     expect(keysOf(t)).toEqual(['U2', 'U1', 'U3'])
     gate.open('U3')
     await soon(t)
     expect(keysOf(t)).toEqual(['U2', 'U1', 'U3', 'U1'])
   })
 
-  test('duplicate suppression: a user stands in the line once', async () => {
+  test('duplicate suppression: a user has at most one place in the order', async () => {
     const gate = new Gate()
     const t = await play(store, rank(gate))
     await t.send(ping('U1', 1))
@@ -89,7 +89,7 @@ describe.each(STORES)('seed 000 test plan on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1], [0, 1, 2, 3, 4]])
   })
 
-  test('no-assignee events → skipped safely, and counted', async () => {
+  test('no-assignee events → skipped and counted', async () => {
     const t = await play(store, rank())
     const published = await sendNow(t, [{ type: 'ping', data: {} }, { type: 'ping', data: { user: null } }, ping('U1')])
     expect(published.map((one) => one.kind)).toEqual(['stored', 'stored', 'stored'])
@@ -98,7 +98,7 @@ describe.each(STORES)('seed 000 test plan on %s', (store) => {
     expect(told(t, 'event.skipped')).toMatchObject([{ flow: 'rank-user' }, { flow: 'rank-user' }])
   })
 
-  test('transient errors: 250 ms, 1 s, 2 s; permanent ones do not poison the line', async () => {
+  test('transient errors: 250 ms, 1 s, 2 s; a permanent error does not delay other users', async () => {
     const t = await play(store, rank())
     await t.send(ping('failing'))
     await t.advance('1s')
@@ -108,7 +108,7 @@ describe.each(STORES)('seed 000 test plan on %s', (store) => {
     expect(t.runs.find((run) => run.key === 'U2')).toMatchObject({ at: 11_000, ending: 'done' })
   })
 
-  test('the rate: 3 calls in any second, over all users', async () => {
+  test('the rate: at most 3 calls in any second, over all users', async () => {
     const calls: number[] = []
     const t = await play(store, (app) => {
       const api = app.limit('notion-api', { rate: 3, per: '1s' })
@@ -133,7 +133,7 @@ interface Api {
   readonly hits: number[]
 }
 
-/** Answers the second request with 429 and one second of Retry-After, all others well. */
+/** Responds to the second request with 429 and Retry-After: 1, and to all others with success. */
 async function flakyApi(): Promise<Api> {
   const hits: number[] = []
   const server: Server = createServer((_request, response) => {
@@ -173,7 +173,7 @@ describe('seed 000, in real time', () => {
     await ended.promise
     expect(paused).toBe(1)
     expect(hits).toHaveLength(4)
-    // Nobody calls while the other side asked for patience, U3 no more than U2.
+    // Nobody calls during Retry-After, neither the rejected user nor the others.
     expect((hits[2] ?? 0) - (hits[1] ?? 0)).toBeGreaterThanOrEqual(990)
   })
 })

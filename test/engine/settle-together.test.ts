@@ -1,4 +1,4 @@
-// Runs that end within the same moments are settled together: a turn for one of them would keep all others waiting.
+// Runs that end within a few moments are settled together: a call for one of them would delay all others.
 import { expect, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import type { SettleAndClaimCall } from '../../src/store/contract/index.ts'
@@ -10,7 +10,7 @@ async function eventLoopTurns(count: number): Promise<void> {
 }
 
 interface Scene {
-  /** How many ended runs each turn brought. */
+  /** The number of ended runs in each call. */
   readonly settled: readonly number[]
   readonly end: (from: number, to: number) => void
   readonly done: Promise<void>
@@ -52,7 +52,7 @@ async function scene(runs = RUNS): Promise<Scene> {
   return { settled, end, done: done.promise, app }
 }
 
-test('few of many wait for those that end in the next turns of the event loop', async () => {
+test('a few ended runs wait for more that end in the next turns of the event loop', async () => {
   const { settled, end, done, app } = await scene()
   end(0, 1)
   await eventLoopTurns(1)
@@ -62,7 +62,7 @@ test('few of many wait for those that end in the next turns of the event loop', 
   await app.stop()
 })
 
-test('but not for long, and who is not one of few does not wait at all', async () => {
+test('they wait only briefly, and when most runs have ended, they do not wait at all', async () => {
   const { settled, end, done, app } = await scene()
   end(0, 1)
   await eventLoopTurns(8)

@@ -1,9 +1,9 @@
-// L2a: on, key and window have 50 ms together; a flow that takes longer is told of, once.
+// L2a: on, key and window may take 50 ms together. A slower flow is reported, once.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run, Sluice } from '../../src/index.ts'
 import { ping, Shared, STORES, userOf, type Declare } from './scene.ts'
 
-/** The time that the functions of a flow take, as the clock sees it. */
+/** The time that the functions of a flow take, by the virtual clock. */
 function slow(shared: Shared, took: { ms: number }, more: Partial<FlowOptions<Run>> = {}): Declare {
   const taking = <T>(value: T): T => {
     shared.clock.advance(took.ms)
@@ -32,7 +32,7 @@ function broken(): never {
   throw new Error('broken')
 }
 
-describe.each(STORES)('L2a 50 ms on %s', (store) => {
+describe.each(STORES)('L2a the limit of 50 ms on %s', (store) => {
   test('L2a above it the flow is named, once', async () => {
     const shared = await Shared.open(store)
     const took = { ms: 26 }
@@ -44,7 +44,7 @@ describe.each(STORES)('L2a 50 ms on %s', (store) => {
     expect(alerts).toHaveLength(1)
   })
 
-  test('L2a up to it nothing is said', async () => {
+  test('L2a up to it nothing is reported', async () => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', slow(shared, { ms: 25 }))
     const alerts = alertsOf(app)
@@ -52,7 +52,7 @@ describe.each(STORES)('L2a 50 ms on %s', (store) => {
     expect(alerts).toEqual([])
   })
 
-  test('L2a one that throws in the end was slow as well', async () => {
+  test('L2a a slow function that throws is reported as well', async () => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', slow(shared, { ms: 60 }, { key: broken }))
     const alerts = alertsOf(app)

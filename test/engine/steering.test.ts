@@ -1,4 +1,4 @@
-// L14: flows that are paused and lanes that are held wait; arrivals, windows and live runs go on.
+// L14: paused flows and held lanes wait, while events arrive, windows end and live runs continue.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
 import { Gate, keysOf, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
@@ -7,13 +7,13 @@ const WHY = { reason: 'maintenance', by: 'ana' }
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, run: () => {} })
 
 describe.each(STORES)('L14 pause and hold on %s', (store) => {
-  test('L14 a flow that nobody knows cannot be paused', async () => {
+  test('L14 an unknown flow cannot be paused', async () => {
     const t = await play(store, flow)
     expect(await t.app.admin.flows.pause('nobody', WHY)).toBe('missing')
     expect(told(t, 'flow.paused')).toEqual([])
   })
 
-  test('a flow that is declared while the app starts is refused: it would be routed to and never run', async () => {
+  test('a flow that is declared while the app starts is rejected, because it would get events and never run', async () => {
     const app = new Sluice({ store, log: false })
     const starting = app.start()
     expect(() => app.flow('late', { on: 'ping', run: () => {} })).toThrow('must be declared before start')
@@ -21,7 +21,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     await app.stop()
   })
 
-  test('L14 a paused flow begins nothing; its windows end all the same', async () => {
+  test('L14 a paused flow starts no run, but its windows end', async () => {
     const t = await play(store, flow)
     expect(await t.app.admin.flows.pause('f', WHY)).toBe('ok')
     await t.send(ping('a', 1))
@@ -55,7 +55,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(t.runs).toHaveLength(2)
   })
 
-  test('L14 other flows go on', async () => {
+  test('L14 other flows continue', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', run: () => {} }).flow('g', { on: 'ping', run: () => {} }),
     )
@@ -64,7 +64,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(t.runs).toMatchObject([{ flow: 'g' }])
   })
 
-  test('L14 a held lane waits until somebody lifts it; others go on', async () => {
+  test('L14 a held lane waits until the hold is lifted; other lanes continue', async () => {
     const t = await play(store, flow)
     await t.send(ping('a', 1))
     expect(await t.app.admin.lanes.hold('f', 'a', WHY)).toBe('ok')
@@ -77,7 +77,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(keysOf(t)).toEqual(['b', 'a'])
   })
 
-  test('L14 a hold with an end ends by itself', async () => {
+  test('L14 a hold with an end ends on its own', async () => {
     const t = await play(store, flow)
     await t.send(ping('a', 1))
     await t.app.admin.lanes.hold('f', 'a', { ...WHY, for: '60s' })
@@ -87,7 +87,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(t.runs).toMatchObject([{ key: 'a', at: 60_000 }])
   })
 
-  test('L14 a lane may be held before it has any event', async () => {
+  test('L14 a lane can be held before it has any event', async () => {
     const t = await play(store, flow)
     const answer = await t.app.admin.lanes.hold('f', 'nobody', WHY)
     await t.send(ping('nobody', 1))
@@ -95,7 +95,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect([answer, t.runs.length]).toEqual(answer === 'ok' ? ['ok', 0] : ['missing', 1])
   })
 
-  test('L14 dropping what waits', async () => {
+  test('L14 drop removes waiting events', async () => {
     const t = await play(store, flow)
     await t.send([ping('a', 1), ping('b', 1)])
     expect(await t.app.admin.lanes.drop('f', 'a')).toBe('ok')
@@ -112,7 +112,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(keysOf(t)).toEqual(['a'])
   })
 
-  test('L14 lanes are listed, by flow', async () => {
+  test('L14 lanes are listed by flow', async () => {
     const t = await play(store, flow)
     await t.send([ping('a', 1), ping('b', 1), ping('b', 2)])
     const { items } = await t.app.admin.lanes.list({ flow: 'f' })

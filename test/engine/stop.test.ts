@@ -1,4 +1,4 @@
-// L13: stop waits for runs, aborts them after the grace, and gives back those that then return.
+// L13: stop waits for runs, aborts them after `shutdownTimeout`, and gives back those that then return.
 import { describe, expect, test } from 'vitest'
 import { SluiceError, type Sluice } from '../../src/index.ts'
 import { Gate, ping, play, sendNow, Shared, STORES, userOf } from './scene.ts'
@@ -23,7 +23,7 @@ function handlers(gate: Gate, seen: Seen): (app: Sluice) => unknown {
 }
 
 describe.each(STORES)('L13 stop on %s', (store) => {
-  test('L13 waits for runs within the grace', async () => {
+  test('L13 stop waits for runs within the timeout', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const seen: Seen = { starts: [], ids: [] }
@@ -42,7 +42,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     expect(ends).toEqual(['run.claimed', 'run.started', 'run.done'])
   })
 
-  test('L13 claims nothing more', async () => {
+  test('L13 stop claims no more runs', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const seen: Seen = { starts: [], ids: [] }
@@ -59,7 +59,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     await stopping
   })
 
-  test('L13 aborts after the grace and gives back: no attempt used, another process has it at once', async () => {
+  test('L13 stop aborts runs after the timeout and gives them back at once, without using an attempt', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const seen: Seen = { starts: [], ids: [] }
@@ -76,7 +76,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     expect(later.ids).toEqual(seen.ids)
   })
 
-  test('L13 after stop the lease of a handler that ignores its signal lapses, and another process has the run', async () => {
+  test('L13 the lease of a handler that ignores its signal lapses after stop, and another process gets the run', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const ran: string[] = []
@@ -91,7 +91,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     expect(ran).toEqual(['a', 'b'])
   })
 
-  test('L13 a run that was claimed as stop was called is waited for', async () => {
+  test('L13 stop waits for a run that was being claimed when stop was called', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const heard: string[] = []
@@ -107,7 +107,7 @@ describe.each(STORES)('L13 stop on %s', (store) => {
     expect(['run.done', undefined]).toContain(heard.at(-1))
   })
 
-  test('L13 after stop nothing is taken in', async () => {
+  test('L13 after stop no events are accepted', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await sendNow(t, ping('u'))
     await t.stop()

@@ -1,10 +1,10 @@
-// A store that fails at one awkward moment: at the first call, while the app starts, while a dead letter is looked up.
+// A store that fails at one critical moment: at the first call, while the app starts, while a dead letter is looked up.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene.ts'
 
-/** Calls of these names fail while there are any. */
+/** Calls with the names in this list fail. */
 interface Failing {
   names: readonly (keyof Store)[]
 }
@@ -28,8 +28,8 @@ function build(shared: Shared, state: Failing, declare: Declare): Sluice {
   return app
 }
 
-describe.each(STORES)('a store that fails at the wrong moment on %s', (store) => {
-  test('a commit that fails is an error of the handler, and its run is tried again', async () => {
+describe.each(STORES)('a store that fails at a critical moment on %s', (store) => {
+  test('a failed commit throws in the handler, and the run is retried', async () => {
     const shared = await Shared.open(store)
     const state: Failing = { names: [] }
     const gate = new Gate()
@@ -60,7 +60,7 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     expect(ends).toEqual(['Error: the disk is away', 'done'])
   })
 
-  test('a limit that cannot be asked is an error of the call, and works again after', async () => {
+  test('a limit that cannot be reserved rejects the call, and works again afterwards', async () => {
     const shared = await Shared.open(store)
     const state: Failing = { names: ['reserve'] }
     const app = build(shared, state, () => {})
@@ -70,8 +70,8 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     expect(await limit.run(() => 2)).toBe(2)
   })
 
-  // Was red: Sluice.#open kept the promise of an open that failed, and the app never worked again.
-  test('an app whose first call to the store failed works once the store does', async () => {
+  // Regression: the promise of a failed open was kept, and the app never worked again.
+  test('an app whose first call of the store failed works once the store does', async () => {
     const shared = await Shared.open(store)
     const state: Failing = { names: ['readDocs'] }
     const app = build(shared, state, (one) => one.flow('f', { on: 'ping', run: () => {} }))
@@ -80,8 +80,8 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     expect(await app.publish(ping('u', 2))).toMatchObject([{ kind: 'stored' }])
   })
 
-  // Once wrong: Sluice.start() sets #working before ticker.start(), which may fail: a second start() does nothing, nothing ticks.
-  test('a start that failed because of a schedule can be tried again', async () => {
+  // Regression: the app counted as started before its schedules had started, so a second start did nothing.
+  test('a start that failed because of a schedule can be repeated', async () => {
     const shared = await Shared.open(store)
     const state = { away: true }
     const ofSchedules: Store = new Proxy(shared.store, {
@@ -102,9 +102,9 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     expect(ticks).toEqual(['sweep', 'sweep'])
   })
 
-  // Once wrong: Sluice.start() looks at #working, then waits, then sets it: two starts at once are two engines of one name, of
-  // which the second is given the leases of the first (L12: a claim repeated with its request id).
-  test('L1 two starts at once are one', async () => {
+  // Regression: two simultaneous starts created two engines with one name. The second one received the leases of the first as
+  // a repeated reply (L12).
+  test('L1 two simultaneous starts are one', async () => {
     const shared = await Shared.open(store)
     let live = 0
     const gate = new Gate()
@@ -119,7 +119,7 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     await shared.advance(100)
   })
 
-  // Once wrong: Engine's `crashed: (run) => void this.#crashed(run)`: a store.get that fails is an unhandled rejection, which ends
+  // Regression: a failed lookup of a crashed run was an unhandled rejection, which ended
   // the process.
   test('L12 a store that fails while a crashed run is looked up does not end the process', async () => {
     const shared = await Shared.open(store)
@@ -152,9 +152,9 @@ describe.each(STORES)('a store that fails at the wrong moment on %s', (store) =>
     expect(unhandled).toEqual([])
   })
 
-  // Was red: an event loop that stood still for longer than a lease claimed its own run before it knew that it was lost.
-  test('L1 a lane is not begun beside a handler of this process that does not know yet that its lease is over', async () => {
-    // The store's time goes on while no timer of the process fires.
+  // Regression: after a stall longer than a lease, the process claimed its own run before it knew that the lease was lost.
+  test('L1 a lane is not started beside a handler of the same process that does not know yet that its lease has expired', async () => {
+    // The store's time advances while no timer of the process fires.
     const storeClock = new VirtualClock(START)
     const opened = await openStore(store, { clock: storeClock })
     onTestFinished(() => opened.close())

@@ -1,13 +1,13 @@
-// A store that fails for a while, or for good: nothing acknowledged is lost, nobody runs without a lease, and stop comes back.
+// A store that fails for a while, or permanently: no acknowledged event is lost, nothing runs without a lease, and stop returns.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { drop, Sluice, type EventName, type SluiceOptions, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, STORES, userOf, type Declare } from './scene.ts'
 
-/** `rejects` and `silent` are of the calls named; without names, of all. */
+/** `rejects` and `silent` apply to the named calls; without names, to all. */
 interface Mood {
   is: 'fine' | 'rejects' | 'silent'
   calls?: readonly string[]
-  /** A turn with this reason in it fails, always. */
+  /** A settlement with this reason always fails. */
   chokesOn?: string
   asked: number
 }
@@ -21,7 +21,7 @@ function moody(store: Store, mood: Mood): Store {
       if (mood.is === 'fine' || !isMeant || typeof member !== 'function') return member
       return async (): Promise<unknown> => {
         mood.asked++
-        // A failure takes a turn of the event loop, as a real one does: who asks at once again starves nobody here.
+        // A failure takes a turn of the event loop, like a real one, so that an immediate retry does not starve others.
         await new Promise((resolve) => setImmediate(resolve))
         if (mood.is === 'silent') return new Promise(() => {})
         throw new Error('the disk is away')
@@ -66,7 +66,7 @@ class Trouble {
     return this.told.filter((name) => names.includes(name))
   }
 
-  /** How long it took to stop, at most a minute of waiting. */
+  /** How long stop took, in virtual time; at most a minute. */
   async stopped(): Promise<number> {
     const began = this.shared.clock.monotonic()
     const state = { ended: Infinity }
@@ -76,7 +76,7 @@ class Trouble {
   }
 }
 
-/** One flow in which a tenant's only slot is never given back, and one that is always busy. */
+/** A flow in which a tenant's only permit is never returned, and a flow that is always busy. */
 const stuckAndBusy: Declare = (app) => {
   app.flow('f', { on: 'ping', key: userOf, share: 'tenant', concurrency: 1, run: () => new Promise(() => {}) })
   app.flow('g', { on: 'pong', run: () => {} })
@@ -84,7 +84,7 @@ const stuckAndBusy: Declare = (app) => {
 
 const simple: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
 
-/** Its handler waits at the key, or for the signal. */
+/** The handler waits at its key, or for the signal. */
 function gated(gate: Gate, more: { readonly concurrency?: number } = {}): Declare {
   return (app) =>
     app.flow('f', {
@@ -97,7 +97,7 @@ function gated(gate: Gate, more: { readonly concurrency?: number } = {}): Declar
 }
 
 describe.each(STORES)('a store that fails for a while on %s', (store) => {
-  test('publish rejects with the error of the store, and works again after', async () => {
+  test('publish rejects with the error of the store, and works again afterwards', async () => {
     const t = await Trouble.begin(store, simple)
     t.mood.is = 'rejects'
     await expect(t.app.publish(ping('u', 1))).rejects.toThrow('the disk is away')
@@ -107,7 +107,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.of('run.done')).toHaveLength(1)
   })
 
-  test('store.lost and store.found, once each, with how long it was', async () => {
+  test('store.lost and store.found are emitted once each, with the duration', async () => {
     const t = await Trouble.begin(store, simple)
     const found: number[] = []
     t.app.on('store.found', ({ ms }) => void found.push(ms))
@@ -120,7 +120,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(Math.abs((found[0] ?? 0) - 60_000)).toBeLessThan(3_000)
   })
 
-  test('what was stored before runs after', async () => {
+  test('events that were stored before run afterwards', async () => {
     const t = await Trouble.begin(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, run: () => {} }),
     )
@@ -133,7 +133,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.of('run.done')).toHaveLength(2)
   })
 
-  test('a settlement waits for the store, and counts: no second run', async () => {
+  test('a settlement waits for the store and then counts, so nothing runs twice', async () => {
     const gate = new Gate()
     const t = await Trouble.begin(store, gated(gate))
     await t.app.publish(ping('u', 1))
@@ -148,7 +148,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect((await t.app.explain('f', 'u')).state).toBe('empty')
   })
 
-  test('a settlement whose answer was lost is not done twice', async () => {
+  test('a settlement whose reply was lost is not repeated', async () => {
     const published: number[] = []
     const shared = await Shared.open(store)
     const state = { drop: 1 }
@@ -176,7 +176,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(published).toEqual([1])
   })
 
-  test('a settlement that comes after the lease is lost, and the run comes back', async () => {
+  test('a settlement after the end of the lease is lost, and the run returns', async () => {
     const gate = new Gate()
     const t = await Trouble.begin(store, gated(gate))
     await t.app.publish(ping('u', 1))
@@ -213,25 +213,25 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
       t.mood.is = is
       await t.shared.advance(60_000)
       expect(aborted).toHaveLength(1)
-      // Renewed at 10 s: it ends at 40 s, and the run is told 2 s before.
+      // The lease was renewed at 10 s, so it ends at 40 s; the signal of the run is aborted 2 s earlier.
       expect((aborted[0] ?? 0) - began).toBeGreaterThan(36_000)
       expect((aborted[0] ?? 0) - began).toBeLessThanOrEqual(38_010)
       expect(t.of('run.lost')).toHaveLength(1)
     },
   )
 
-  test('L13 stop comes back although the store rejects everything', async () => {
+  test('L13 stop returns although the store rejects everything', async () => {
     const t = await Trouble.begin(store, gated(new Gate()), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     await t.shared.advance(10)
     t.mood.is = 'rejects'
     expect(await t.stopped()).toBeLessThanOrEqual(25_000)
-    // A pause before the next try may still be running out.
+    // The pause before the next retry may still be running.
     await t.shared.advance(1_000)
     expect(t.shared.clock.next()).toBeUndefined()
   })
 
-  test('L13 stop comes back although calls of the loop are never answered', async () => {
+  test('L13 stop returns although the calls of the loop get no reply', async () => {
     const t = await Trouble.begin(store, gated(new Gate(), { concurrency: 2 }), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     await t.shared.advance(10)
@@ -240,8 +240,8 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.shared.clock.next()).toBeUndefined()
   })
 
-  // Was red: Sluice.#stop awaited upkeep.stop() without a bound, and a chore whose call is never answered kept stop for ever.
-  test('L13 stop comes back although nothing is ever answered', async () => {
+  // Regression: stop waited without a bound for a maintenance task whose call got no reply.
+  test('L13 stop returns although no call gets a reply', async () => {
     const t = await Trouble.begin(store, gated(new Gate()), { shutdownTimeout: '5s' })
     await t.app.publish(ping('u', 1))
     t.mood.is = 'silent'
@@ -250,8 +250,8 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.shared.clock.next()).toBeUndefined()
   })
 
-  // Was red: after permits.ensure had failed nothing was waited for, and Loop.#go turned as fast as it could.
-  test('a store that refuses permits is asked again after a pause, not at once', async () => {
+  // Regression: after a failed call for permits the loop retried without a pause.
+  test('a store that rejects permits is asked again after a pause, not at once', async () => {
     const gate = new Gate()
     const t = await Trouble.begin(store, gated(gate, { concurrency: 1 }))
     await t.app.publish(ping('u', 1))
@@ -263,8 +263,8 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(gate.waits('u')).toBe(1)
   })
 
-  // Was red: an ending was taken along into the turn that waited for permits.
-  test('what has ended is settled while permits cannot be had', async () => {
+  // Regression: an ended run was part of the call that waited for permits.
+  test('ended runs are settled while permits are unavailable', async () => {
     const gate = new Gate()
     const t = await Trouble.begin(store, (app) => {
       app.flow('free', { on: 'ping', key: userOf, run: () => gate.wait('free') })
@@ -280,8 +280,8 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.of('run.done')).toHaveLength(1)
   })
 
-  // Was red: the turn with the ending that the store chokes on was repeated for ever, and nothing else ever ran.
-  test('an ending that the store chokes on costs its own run, and holds up nobody', async () => {
+  // Regression: a call with a settlement that the store always rejects was repeated forever, and nothing else ran.
+  test('a settlement that the store always rejects costs its own run, and delays no other', async () => {
     const gate = new Gate()
     const t = await Trouble.begin(store, (app) => {
       app.flow('f', {
@@ -307,8 +307,8 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.of('run.lost').length).toBeGreaterThan(0)
   })
 
-  // Was red: a busy process never looked, and a lease that ends elsewhere makes no noise.
-  test('what is stuck is looked at by a process that is never idle', async () => {
+  // Regression: a busy process never checked for it, and an expiring lease wakes nobody.
+  test('a busy process also checks for lanes that no longer progress', async () => {
     const shared = await Shared.open(store)
     const mood: Mood = { is: 'fine', asked: 0 }
     const options = { log: false, clock: shared.clock, lease: '3s', heartbeat: '1s' } as const

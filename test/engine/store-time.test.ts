@@ -1,4 +1,4 @@
-// L21: what a process takes for the store's time is never ahead of it, and behind by no more than the quickest answer took to come.
+// L21: a process's estimate of the store's time is never ahead, and behind by at most the fastest round trip.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { StoreClock } from '../../src/dispatch/store-clock.ts'
@@ -10,10 +10,10 @@ interface Scene {
   readonly time: StoreClock
   readonly clock: VirtualClock
   readonly steps: number[]
-  /** What the store's clock says. */
+  /** The time of the store's clock. */
   readonly store: () => number
   readonly step: (by: number) => void
-  /** A question that is `there` ms on its way, and its answer, which is `back` ms. */
+  /** A request that takes `there` ms, and its reply, which takes `back` ms. */
   readonly ask: (there: number, back: number) => void
 }
 
@@ -33,7 +33,7 @@ function scene(): Scene {
   return { time, clock, steps, store, step: (by) => void (ahead += by), ask }
 }
 
-test('L21 it is never ahead, and behind by no more than the quickest answer took to come', () => {
+test('L21 the estimate is never ahead, and behind by at most the fastest reply', () => {
   const way = fc.integer({ min: 0, max: 500 })
   fc.assert(
     fc.property(fc.array(fc.tuple(way, way, way), { minLength: 1 }), (asked) => {
@@ -51,7 +51,7 @@ test('L21 it is never ahead, and behind by no more than the quickest answer took
   )
 })
 
-test('L21 after a step of the store it is right again with the next answer, which took no longer than before', () => {
+test("L21 after the store's clock jumps, the estimate is right again with the next reply that was as fast as before", () => {
   for (const by of [-HOUR / 2, -20_000, -100, 100, 20_000, HOUR]) {
     const { time, store, step, ask, steps } = scene()
     ask(1, 2)

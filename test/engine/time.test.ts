@@ -1,4 +1,4 @@
-// L21: only the store's clock is compared. It may step, and processes may be wrong: nothing is lost, no two runs are live.
+// L21: only the store's clock is compared. It may jump, and processes may have wrong clocks: nothing is lost, no lane runs twice at once.
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Sluice, type Clock, type Run } from '../../src/index.ts'
 import { Gate, ping, Shared, START, STORES, userOf, type Declare } from './scene.ts'
@@ -21,7 +21,7 @@ function step(shared: Shared, by: number): void {
   shared.clock.set(shared.clock.now() + by)
 }
 
-/** The same clock, which shows another time. */
+/** The same clock, shifted. */
 function wrong(clock: Clock, by: number): Clock {
   return {
     now: () => clock.now() + by,
@@ -39,8 +39,8 @@ async function started(shared: Shared, declare: Declare, clock: Clock, process: 
   return app
 }
 
-describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
-  test('L21 back by an hour: deadlines are an hour later, nothing is lost, what comes now runs', async () => {
+describe.each(STORES)('L21 the clock of the store jumps on %s', (store) => {
+  test('L21 back by an hour: deadlines are an hour later, nothing is lost, new events run', async () => {
     const shared = await Shared.open(store)
     const seen: Seen[] = []
     const app = await shared.process('a', noting(shared, seen, { quiet: '10s' }))
@@ -57,7 +57,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     expect(before?.at).toBeLessThan(HOUR + 12_000)
   })
 
-  test('L21 forward by an hour: what waits is due at once', async () => {
+  test('L21 forward by an hour: waiting lanes are due at once', async () => {
     const shared = await Shared.open(store)
     const seen: Seen[] = []
     const app = await shared.process('a', noting(shared, seen, { quiet: '10s' }))
@@ -68,7 +68,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     expect(seen.map(({ key }) => key)).toEqual(['u'])
   })
 
-  test('L21 back: a live run goes on and is settled, no second one begins', async () => {
+  test('L21 back: a live run continues and is settled, and no second one starts', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const ended: string[] = []
@@ -88,7 +88,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     expect((await a.explain('f', 'u')).state).toBe('empty')
   })
 
-  test('L21 L1 forward: the lease lapses, the run comes back, and only the one with the newest token counts', async () => {
+  test('L21 L1 forward: the lease lapses, the run returns, and only the newest token counts', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const log: string[] = []
@@ -105,11 +105,11 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     await shared.process('b', declare('b'))
     step(shared, HOUR)
     await shared.advance(2_000)
-    // Either may have it now; the first handler is told with its next heartbeat.
+    // Either handler may have it now; the first one learns with its next heartbeat.
     await shared.advance(15_000)
     expect(log).toEqual(['lost a'])
     const again = gate.waits('b') > 0 ? 'b' : 'a'
-    // What the lost handler says does not count.
+    // The ending of the lost handler does not count.
     if (gate.waits('a') > 0) gate.open('a')
     await shared.advance(10_000)
     if (gate.waits(again) > 0) gate.open(again)
@@ -118,7 +118,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     expect((await a.explain('f', 'u')).state).toBe('empty')
   })
 
-  test.each([-HOUR, HOUR])('L21 by %i ms: a retry is tried again, with the same id', async (by) => {
+  test.each([-HOUR, HOUR])('L21 by %i ms: a retry runs with the same id', async (by) => {
     const shared = await Shared.open(store)
     const tries: string[] = []
     const app = await shared.process('a', (one) =>
@@ -140,7 +140,7 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
     expect(new Set(tries).size).toBe(1)
   })
 
-  test('L21 M1 back: a limit gives its slots later, never more than it may', async () => {
+  test('L21 M1 back: a limit gives its slots later, and never exceeds its rate', async () => {
     const shared = await Shared.open(store)
     const calls: number[] = []
     const app = new Sluice({ log: false, store: shared.store, clock: shared.clock })
@@ -157,8 +157,8 @@ describe.each(STORES)('L21 the clock of the store steps on %s', (store) => {
   })
 })
 
-describe.each(STORES)('L21 processes whose own clock is wrong on %s', (store) => {
-  test.each([-HOUR, HOUR])('L21 windows are those of the store (%i ms off)', async (by) => {
+describe.each(STORES)('L21 processes with wrong clocks on %s', (store) => {
+  test.each([-HOUR, HOUR])('L21 windows follow the clock of the store (%i ms off)', async (by) => {
     const shared = await Shared.open(store)
     const seen: Seen[] = []
     const app = await started(shared, noting(shared, seen, { quiet: '10s' }), wrong(shared.clock, by), 'a')
@@ -168,7 +168,7 @@ describe.each(STORES)('L21 processes whose own clock is wrong on %s', (store) =>
     expect(seen).toMatchObject([{ key: 'u', at: 11_000 }])
   })
 
-  test('L21 L1 two of them an hour to either side agree on who runs', async () => {
+  test('L21 L1 two processes an hour off in both directions never run a lane at the same time', async () => {
     const gate = new Gate()
     const shared = await Shared.open(store)
     const live = { now: 0, most: 0, done: 0 }
@@ -195,7 +195,7 @@ describe.each(STORES)('L21 processes whose own clock is wrong on %s', (store) =>
     expect(live).toEqual({ now: 0, most: 1, done: 4 })
   })
 
-  test.each([-HOUR, HOUR])('L21 a delayed event comes when the store says so (%i ms off)', async (by) => {
+  test.each([-HOUR, HOUR])('L21 a delayed event is due by the clock of the store (%i ms off)', async (by) => {
     const shared = await Shared.open(store)
     const seen: Seen[] = []
     const app = await started(shared, noting(shared, seen, undefined), wrong(shared.clock, by), 'a')
@@ -207,12 +207,12 @@ describe.each(STORES)('L21 processes whose own clock is wrong on %s', (store) =>
     expect(seen[0]?.at).toBeGreaterThanOrEqual(2_000 + MINUTE)
   })
 
-  test('L21 ticks are those of the store, of a process that is late', async () => {
+  test("L21 ticks follow the clock of the store if a process's clock is late", async () => {
     expect(await ticksOf(store, -HOUR + 7 * MINUTE)).toEqual([15, 30, 45, 60])
   })
 })
 
-/** The minutes of the ticks within an hour, of a process whose clock is wrong. */
+/** The minutes of the ticks within an hour, in a process with a wrong clock. */
 async function ticksOf(store: string, by: number): Promise<readonly number[]> {
   const shared = await Shared.open(store)
   const ticks: number[] = []
@@ -222,14 +222,14 @@ async function ticksOf(store: string, by: number): Promise<readonly number[]> {
   return ticks.map((at) => Math.round((at - START) / MINUTE))
 }
 
-describe.each(STORES)('L21 what was wrong on %s', (store) => {
-  // Once wrong: Sluice.#now() is the process's own clock until the engine has heard the store; Ticker.start() asks before that, so
-  // that a tick of the future is published now and the true one is a duplicate.
-  test('L21 ticks are those of the store, of a process that is early', async () => {
+describe.each(STORES)('L21 regressions on %s', (store) => {
+  // Regression: a schedule started with the process's own clock, before the store's time was known. A tick of the future
+  // was published, and the real tick was then a duplicate.
+  test("L21 ticks follow the clock of the store if a process's clock is early", async () => {
     expect(await ticksOf(store, HOUR + 7 * MINUTE)).toEqual([15, 30, 45, 60])
   })
 
-  // Once wrong: Sluice.#now() is the process's own clock in an app that only publishes: its delayed events are off by as much.
+  // Regression: an app that only publishes used its own clock, so its delayed events were off by the same amount.
   test.each([-HOUR, HOUR])('L21 a delayed event of an app that only publishes (%i ms off)', async (by) => {
     const shared = await Shared.open(store)
     const seen: Seen[] = []
@@ -242,8 +242,8 @@ describe.each(STORES)('L21 what was wrong on %s', (store) => {
     expect((seen[0]?.at ?? 0) - before).toBeGreaterThanOrEqual(MINUTE)
   })
 
-  // Once wrong: nobody notices: StoreTime.hear() takes any time for true.
-  test.each([-HOUR, HOUR])('L21 a step of the clock of the store by %i ms raises an alarm', async (by) => {
+  // Regression: any time from the store was accepted without notice.
+  test.each([-HOUR, HOUR])("L21 a jump of the store's clock by %i ms raises an alert", async (by) => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', noting(shared, [], undefined))
     const raised: string[] = []

@@ -1,9 +1,9 @@
-// L20 and schedules: two processes on one store keep one number of runs, and one run of each tick.
+// L20 and schedules: two processes on one store share one concurrency, and run each tick once.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type Store } from '../../src/index.ts'
 import { Gate, ping, Shared, STORES, userOf } from './scene.ts'
 
-/** Who runs what, and how much at once. */
+/** Which process runs what, and the maximum at the same time. */
 class Watch {
   readonly gate: Gate = new Gate()
   readonly began: string[] = []
@@ -27,7 +27,7 @@ class Watch {
       })
   }
 
-  /** Lets runs go one by one, with time between. */
+  /** Lets the runs end one by one, with time in between. */
   async drain(shared: Shared, turns: number): Promise<void> {
     for (let turn = 0; turn < turns; turn++) {
       while (this.gate.waits() > 0) this.gate.open()
@@ -37,7 +37,7 @@ class Watch {
 }
 
 describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
-  test.each([1, 2, 3])('L20 concurrency %i over both', async (concurrency) => {
+  test.each([1, 2, 3])('L20 concurrency %i counts over both processes', async (concurrency) => {
     const shared = await Shared.open(store)
     const watch = new Watch()
     const a = await shared.process('a', watch.declare('a', concurrency))
@@ -52,7 +52,7 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
     expect(watch.live).toBe(0)
   })
 
-  test('L20 a process that stops gives its permits back', async () => {
+  test('L20 a process that stops returns its permits', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
     const a = await shared.process('a', watch.declare('a', 1))
@@ -70,8 +70,8 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
     expect(watch.began).toEqual(['one', 'two', 'three'])
   })
 
-  // Was red: the first process took all permits, though it could use only one.
-  test('L20 a process takes no more permits than it has room for', async () => {
+  // Regression: the first process took all permits, although it could use only one.
+  test('L20 a process takes only as many permits as it can use', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
     const a = await shared.process('a', watch.declare('a', 4), { maxConcurrentRuns: 1 })
@@ -85,14 +85,14 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
     expect([watch.live, watch.most]).toEqual([0, 4])
   })
 
-  test('L20 an idle process does not sit on a permit', async () => {
+  test('L20 an idle process holds no permit', async () => {
     const shared = await Shared.open(store)
     const watch = new Watch()
     const a = await shared.process('a', watch.declare('a', 1), { maxConcurrentRuns: 1 })
     await a.publish(ping('one'))
     await shared.advance(10)
     await watch.drain(shared, 1)
-    // `a` is killed while it holds nothing live.
+    // `a` is killed while none of its runs is live.
     const b = await shared.process('b', watch.declare('b', 1))
     await shared.stop(a)
     await b.publish(ping('two'))
@@ -101,7 +101,7 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
     await watch.drain(shared, 1)
   })
 
-  test('L1 one lane never runs in two processes at once', async () => {
+  test('L1 a lane never runs in two processes at once', async () => {
     const shared = await Shared.open(store)
     const live = { now: 0, most: 0, runs: 0 }
     const gate = new Gate()
@@ -132,7 +132,7 @@ describe.each(STORES)('L20 concurrency over two processes on %s', (store) => {
   })
 })
 
-/** The same store, until it no longer answers: calls of these names fail from then on. */
+/** The same store, until calls with the given names get no more replies. */
 function losable(store: Store, names: readonly string[], state: { away: boolean }): Store {
   return new Proxy(store, {
     get: (target, name): unknown =>
@@ -143,7 +143,7 @@ function losable(store: Store, names: readonly string[], state: { away: boolean 
 }
 
 describe.each(STORES)('L1 a lost lease on %s', (store) => {
-  test('L1 a run that cannot be renewed is aborted before another process may have its lane', async () => {
+  test('L1 a run that cannot be renewed is aborted before another process may get its lane', async () => {
     const shared = await Shared.open(store)
     const state = { away: false }
     const log: [string, number][] = []
@@ -185,7 +185,7 @@ describe.each(STORES)('L1 a lost lease on %s', (store) => {
 })
 
 describe.each(STORES)('every over two processes on %s', (store) => {
-  test('every ticks once for each tick, however many processes', async () => {
+  test('each tick runs once, regardless of the number of processes', async () => {
     const shared = await Shared.open(store)
     const ticks: number[] = []
     const declare = (app: Sluice): unknown =>
@@ -198,7 +198,7 @@ describe.each(STORES)('every over two processes on %s', (store) => {
     await shared.advance(30 * 60_000)
     const start = Date.UTC(2026, 0, 1)
     expect(ticks).toEqual([1, 2, 3, 4, 5, 6].map((n) => start + n * 300_000))
-    // Both ticked; of each tick the second was known by its name.
+    // Both processes ticked, and the second publish of each tick was a duplicate.
     expect(known).toHaveLength(6)
   })
 })

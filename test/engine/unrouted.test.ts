@@ -1,4 +1,4 @@
-// L2a: on, key and window are asked once; one that throws leaves a mark that is listed and tried again.
+// L2a: on, key and window are called once. If one throws, the event becomes unrouted, is listed, and is retried.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type FlowOptions, type Run, type Store } from '../../src/index.ts'
 import { keysOf, numbersOf, ping, play, sendNow, Shared, soon, STORES, told, userOf, type Declare } from './scene.ts'
@@ -25,21 +25,24 @@ function faulty(more: Partial<FlowOptions<Run>>): Declare {
 }
 
 describe.each(STORES)('L2a routed once on %s', (store) => {
-  test.each(PARTS)('L2a %s that throws: stored, marked, listed with its error', async (_name, part) => {
-    const t = await play(store, faulty(part(new Fault())))
-    const [published] = await sendNow(t, ping('u', 1))
-    expect(published?.kind).toBe('stored')
-    expect(t.runs).toEqual([])
-    const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
-    expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed', events: [published?.id] }])
-    const [letter] = items
-    expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
-    const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
-    expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
-    expect(told(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
-  })
+  test.each(PARTS)(
+    'L2a %s that throws: the event is stored, unrouted, and listed with the error',
+    async (_name, part) => {
+      const t = await play(store, faulty(part(new Fault())))
+      const [published] = await sendNow(t, ping('u', 1))
+      expect(published?.kind).toBe('stored')
+      expect(t.runs).toEqual([])
+      const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
+      expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed', events: [published?.id] }])
+      const [letter] = items
+      expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
+      const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
+      expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
+      expect(told(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
+    },
+  )
 
-  test.each(PARTS)('L2a %s: other flows get the event all the same', async (_name, part) => {
+  test.each(PARTS)('L2a %s that throws: other flows get the event', async (_name, part) => {
     const t = await play(store, (app) => {
       faulty(part(new Fault()))(app)
       app.flow('good', { on: 'ping', run: () => {} })
@@ -48,7 +51,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     expect(t.runs).toMatchObject([{ flow: 'good', ending: 'done' }])
   })
 
-  test('L2a a mark is tried again after each start', async () => {
+  test('L2a an unrouted event is retried after each start', async () => {
     const fault = new Fault()
     const t = await play(store, faulty({ key: (event) => fault.check(userOf(event)) }))
     await sendNow(t, ping('u', 1))
@@ -61,7 +64,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
   })
 
-  test('L2a still broken after a start: the mark stays', async () => {
+  test('L2a an event that still cannot be routed after a start stays unrouted', async () => {
     const t = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
     await sendNow(t, ping('u', 1))
     await t.advance('10m')
@@ -72,7 +75,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     expect(t.runs).toEqual([])
   })
 
-  test('L2a a mark of an event that was published to a flow is not forgotten', async () => {
+  test('L2a an unrouted event that was published with `to` keeps its flow', async () => {
     const fault = { broken: true }
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -93,7 +96,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     expect(keysOf(t)).toEqual(['u'])
   })
 
-  test('L2a a mark may be dropped', async () => {
+  test('L2a an unrouted event can be dropped', async () => {
     const t = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
     await sendNow(t, ping('u', 1))
     const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
@@ -102,7 +105,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
     expect(await t.app.admin.deadLetters.drop(items[0]?.id ?? '')).toBe('missing')
   })
 
-  test('L2a a new version applies to events routed after it', async () => {
+  test('L2a a new version of a flow applies to events routed after it', async () => {
     let version = 'old'
     const t = await play(store, faulty({ key: () => version, window: { quiet: '10s' } }))
     await t.send(ping('u', 1))
@@ -113,7 +116,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
   })
 })
 
-/** Answers later than anybody waits for. */
+/** Returns a promise that resolves after every timeout. */
 const LATE: readonly (readonly [string, object])[] = [
   ['on', { on: () => Promise.resolve(false) }],
   ['on', { on: () => Promise.reject(new Error('looked up')) }],
@@ -140,7 +143,7 @@ describe.each(STORES)('L2a synchronous on %s', (store) => {
   )
 })
 
-/** Calls of `unrouted` wait, once they were answered, while it is closed. */
+/** A store whose calls of `unrouted` wait after their reply while the gate is closed. */
 function slowMarks(store: Store): { readonly store: Store; close(): void; open(): void } {
   let closed: PromiseWithResolvers<void> | undefined
   return {
@@ -159,8 +162,8 @@ function slowMarks(store: Store): { readonly store: Store; close(): void; open()
   }
 }
 
-describe.each(STORES)('L2a tried again by hand on %s', (store) => {
-  test('L2a while others are being placed: it is tried all the same', async () => {
+describe.each(STORES)('L2a retried by hand on %s', (store) => {
+  test('L2a an event that is retried while others are being placed is placed too', async () => {
     const fault = new Fault()
     const ran: string[] = []
     const shared = await Shared.open(store)
@@ -186,8 +189,8 @@ describe.each(STORES)('L2a tried again by hand on %s', (store) => {
   })
 })
 
-describe.each(STORES)('L2a tried again by hand in another process on %s', (store) => {
-  test('L2a a process that does not work retries the event: the one that serves the flow places it', async () => {
+describe.each(STORES)('L2a retried by hand in another process on %s', (store) => {
+  test('L2a a process that has not started retries the event, and the process that serves the flow places it', async () => {
     const fault = new Fault()
     const ran: string[] = []
     const shared = await Shared.open(store)
@@ -212,7 +215,7 @@ describe.each(STORES)('L2a tried again by hand in another process on %s', (store
 })
 
 describe('L2a after a real restart, on a file', () => {
-  test('L2a the mark survives the process, and the next version places the event', async () => {
+  test('L2a an unrouted event survives the process, and the next version places it', async () => {
     const store = ownFile()
     const broken = await play(store, faulty({ key: (event) => new Fault().check(userOf(event)) }))
     await sendNow(broken, ping('u', 1))

@@ -1,4 +1,4 @@
-// `debounce` and `batch` are shorthands of `window`, and a flow uses at most one of the three.
+// `debounce` and `batch` are shorthands for `window`. A flow uses at most one of the three.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type FlowOptions, type Run } from '../../src/index.ts'
 import { ping, play, userOf } from './scene.ts'
@@ -21,7 +21,7 @@ async function runsWith(shorthand: Shorthand, send: readonly number[]): Promise<
 
 const SENT = [0, 4_000, 9_000, 14_000, 40_000, 41_000]
 
-describe('L3 a shorthand is the window that it stands for', () => {
+describe('L3 a shorthand equals its window', () => {
   test.each<[string, Shorthand, Shorthand]>([
     ["debounce: '5s'", { debounce: '5s' }, { window: { quiet: '5s' } }],
     ['debounce: 5000', { debounce: 5_000 }, { window: { quiet: 5_000 } }],
@@ -41,7 +41,7 @@ describe('L3 a shorthand is the window that it stands for', () => {
   })
 })
 
-describe('a shorthand that says nothing, or two windows, does not build', () => {
+describe('an empty shorthand, or two windows, are rejected', () => {
   test.each<[unknown, string]>([
     [{ debounce: '5s', batch: '5s' }, 'flow("f") must have one of window, debounce and batch; got debounce and batch.'],
     [{ window: { quiet: '5s' }, debounce: '5s' }, 'got window and debounce.'],

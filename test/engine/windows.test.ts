@@ -1,4 +1,4 @@
-// L3 and L4 as a user of the app sees them: when a window ends, and that nothing loses its place.
+// L3 and L4 in an app: when a window ends, and that no lane loses its place.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run, WindowOptions } from '../../src/index.ts'
 import {
@@ -25,13 +25,13 @@ const slow = (tenant: string | undefined): { quiet: '30s' | '5s' } => ({ quiet: 
 const max = (event: { data: unknown }): number => (event.data as { n: number }).n
 
 describe.each(STORES)('L3 windows on %s', (store) => {
-  test('L3 no window: due at once', async () => {
+  test('L3 without a window, an event is due at once', async () => {
     const t = await play(store, windowed(undefined))
     await sendNow(t, ping('u', 1))
     expect(t.runs).toMatchObject([{ key: 'u', ending: 'done', attempt: 1 }])
   })
 
-  test('L3 quiet is a true debounce: every event starts it anew', async () => {
+  test('L3 quiet is a true debounce: every event restarts it', async () => {
     const t = await play(store, windowed({ quiet: '10s', max: '60s' }))
     for (const n of [1, 2, 3]) {
       await t.send(ping('u', n))
@@ -44,7 +44,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs).toMatchObject([{ at: 28_000, events: [{ n: 1 }, { n: 2 }, { n: 3 }] }])
   })
 
-  test('L3 max caps quiet: no event waits longer than its own max', async () => {
+  test('L3 max bounds quiet: no event waits longer than its own max', async () => {
     const t = await play(store, windowed({ quiet: '10s', max: '25s' }))
     for (const n of [0, 1, 2, 3, 4]) {
       await t.send(ping('u', n))
@@ -53,7 +53,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs).toMatchObject([{ at: 25_000, events: [{ n: 0 }, { n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }] }])
   })
 
-  test('L3 quiet without max means 10 × quiet', async () => {
+  test('L3 quiet without max means max = 10 × quiet', async () => {
     const t = await play(store, windowed({ quiet: '1s' }))
     for (let n = 0; n < 21; n++) {
       await t.send(ping('u', n))
@@ -62,7 +62,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[0]).toMatchObject({ at: 10_000 })
   })
 
-  test('L3 max: Infinity is unbounded once it was said', async () => {
+  test('L3 max: Infinity makes the window unbounded', async () => {
     const t = await play(store, windowed({ quiet: '1s', max: Infinity }))
     for (let n = 0; n < 40; n++) {
       await t.send(ping('u', n))
@@ -74,7 +74,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[0]?.events).toHaveLength(40)
   })
 
-  test('L3 every: so long after the first event, whatever comes', async () => {
+  test('L3 every: the window ends that long after the first event, whatever arrives', async () => {
     const t = await play(store, windowed({ every: '60s' }))
     await t.send(ping('u', 1))
     await t.advance('59s')
@@ -87,7 +87,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ at: 121_000, events: [{ n: 3 }] })
   })
 
-  test('L3 maxEvents reached: due now', async () => {
+  test('L3 when maxEvents is reached, the lane is due at once', async () => {
     const t = await play(store, windowed({ quiet: '10s', maxEvents: 3 }))
     await t.send([ping('u', 1), ping('u', 2)])
     expect(t.runs).toEqual([])
@@ -95,17 +95,17 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs).toMatchObject([{ events: [{ n: 1 }, { n: 2 }, { n: 3 }] }])
   })
 
-  test('L3 maxBytes reached: due now', async () => {
+  test('L3 when maxBytes is reached, the lane is due at once', async () => {
     const t = await play(store, windowed({ quiet: '10s', maxBytes: 300 }))
     const big = { type: 'ping', data: { user: 'u', pad: 'x'.repeat(200) } }
     await t.send(big)
     expect(t.runs).toEqual([])
     await sendNow(t, big)
-    // A run takes no more than that either: the second one is left over, and due when the first ends (L7).
+    // A run does not take more than maxBytes either: the second event remains, and is due when the first run ends (L7).
     expect(t.runs.map((run) => run.events.length)).toEqual([1, 1])
   })
 
-  test('L3 leading: the first event at once, those after it quiet', async () => {
+  test('L3 leading: the first event runs at once, later ones after quiet', async () => {
     const t = await play(store, windowed({ quiet: '10s', leading: true }))
     await sendNow(t, ping('u', 1))
     expect(t.runs).toHaveLength(1)
@@ -122,7 +122,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[2]).toMatchObject({ events: [{ n: 4 }] })
   })
 
-  test('L3 leading within quiet of the last run is not due at once', async () => {
+  test('L3 leading: an event within quiet of the last run is not due at once', async () => {
     const t = await play(store, windowed({ quiet: '10s', leading: true }))
     await sendNow(t, ping('u', 1))
     await t.advance('9990ms')
@@ -132,13 +132,13 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ at: 19_990 + SOON })
   })
 
-  test('L3 no window: send alone lets it run, no time passes', async () => {
+  test('L3 without a window, an event runs without any time passing', async () => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', run: () => {} }))
     await t.send(ping('u'))
     expect(t.runs).toHaveLength(1)
   })
 
-  test('L3 leading counts as well when the window is a function', async () => {
+  test('L3 leading works with a window function too', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', key: userOf, window: () => ({ quiet: '10s', leading: true }), run: () => {} }),
     )
@@ -148,7 +148,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(numbersOf(t)).toEqual([[1]])
   })
 
-  test('L3 a window may be a function of the event: tenants differ', async () => {
+  test('L3 a window may be a function of the event, so that tenants differ', async () => {
     const t = await play(
       store,
       windowed((event) => slow(event.tenant)),
@@ -179,7 +179,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(unrouted?.error).toContain(named)
   })
 
-  test('L3 a function cannot say leading of events that are lanes of their own', async () => {
+  test('L3 a window function cannot return leading for events without a key', async () => {
     const t = await play(store, (app) =>
       app.flow('f', { on: 'ping', window: () => ({ quiet: '1s', leading: true }), run: () => {} }),
     )
@@ -187,7 +187,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(told(t, 'event.unrouted')[0]?.error).toContain('leading')
   })
 
-  test('L3 the least max of all that wait counts, whatever windows the neighbours brought', async () => {
+  test('L3 the smallest max of all waiting events counts, whatever windows the others have', async () => {
     const t = await play(
       store,
       windowed((event) => ({ quiet: '50s', max: max(event) * 1_000 })),
@@ -206,7 +206,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(t.runs[1]).toMatchObject({ at: 602_000 + 10_000 })
   })
 
-  test('L3 jitter spreads quiet within its bounds, never beyond max', async () => {
+  test('L3 jitter varies quiet within its bounds, and never beyond max', async () => {
     const t = await play(store, windowed({ quiet: '10s', max: '11s', jitter: 0.5 }))
     await t.send(Array.from({ length: 100 }, (_, n) => ping(`u${n}`)))
     await t.advance('60s')
@@ -218,7 +218,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     expect(new Set(at).size).toBeGreaterThan(20)
   })
 
-  test('L3 lanes have windows of their own', async () => {
+  test('L3 each lane has its own window', async () => {
     const t = await play(store, windowed({ quiet: '10s' }))
     await t.send(ping('a'))
     await t.advance('5s')
@@ -232,7 +232,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
 })
 
 describe.each(STORES)('L3 maxLanesPerTenant on %s', (store) => {
-  test('L3 above it the oldest windows of that tenant are due at once, within a second', async () => {
+  test('L3 above it, the oldest windows of that tenant are due at once, within a second', async () => {
     const shared = await Shared.open(store)
     const ran: string[] = []
     const app = await shared.process('a', (one) =>
@@ -254,8 +254,8 @@ describe.each(STORES)('L3 maxLanesPerTenant on %s', (store) => {
   })
 })
 
-describe.each(STORES)('L4 no losing one’s place on %s', (store) => {
-  test('L4 a deadline that has passed is not moved; what comes joins the batch', async () => {
+describe.each(STORES)('L4 a lane keeps its place on %s', (store) => {
+  test('L4 a passed deadline does not move; an arriving event joins the batch', async () => {
     const gate = new Gate()
     const t = await play(store, (app) =>
       app.flow('f', {
@@ -270,7 +270,7 @@ describe.each(STORES)('L4 no losing one’s place on %s', (store) => {
     await t.advance('5s')
     await t.send(ping('b', 1))
     await t.advance('15s')
-    // `a` and `b` are ready; a stream of events for `a` must not push it behind `b`, nor into a later window.
+    // `a` and `b` are ready. A stream of events for `a` must not move it behind `b`, or into a later window.
     await t.send(ping('a', 2))
     await t.advance('1s')
     gate.open('first')

@@ -1,4 +1,4 @@
-// Whoever calls without types: each argument that is missing or mixed up is named, and no store is asked what it thinks of it.
+// Calls without types: each missing or swapped argument is named in the error, and the store is not called.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Sluice, SluiceError } from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
@@ -43,7 +43,7 @@ const WRONG: readonly unknown[] = [
 const { endpoints } = app
 const { deadLetters, lanes, flows, replays, keys, encryption, audit, events, runs, limits, sources } = app.admin
 const FACES = { deadLetters, lanes, flows, replays, keys, encryption, audit, endpoints, events, runs, limits, sources }
-/** How the engine itself asks, for each delivery. */
+/** The calls that the engine itself makes for each delivery. */
 const OWN: ReadonlySet<string> = new Set(['endpoints.findTarget', 'keys.onChange', 'keys.constructor'])
 
 function membersOf(face: object): readonly string[] {
@@ -58,11 +58,11 @@ const MEMBERS = Object.entries(FACES).flatMap(([called, face]) =>
     .map((name) => [`${called}.${name}`, face, name] as const),
 )
 
-test('all faces are here', () => {
+test('every object with members is tested', () => {
   expect(MEMBERS.length).toBeGreaterThan(55)
 })
 
-test.each(MEMBERS)('%s says what is wrong, or answers', async (_called, face, name) => {
+test.each(MEMBERS)('%s rejects wrong arguments, or returns', async (_called, face, name) => {
   const given = WRONG.flatMap((one) => [[one], ['work', one], ['work', 'a', one], [one, one]])
   const ends = await Promise.allSettled(given.map((arguments_) => call(face, name, ...arguments_)))
   const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
@@ -70,7 +70,7 @@ test.each(MEMBERS)('%s says what is wrong, or answers', async (_called, face, na
   expect(unclear).toEqual([])
 })
 
-describe('the message names the argument, and what it is', () => {
+describe('the message names the argument and its kind', () => {
   test.each([
     [flows, 'pause', ['work'], 'admin.flows.pause: why must be an object with reason, by; got nothing.'],
     [flows, 'pause', ['work', { reason: 'late' }], 'admin.flows.pause: why.by must be text; got nothing.'],
@@ -103,14 +103,14 @@ describe('the message names the argument, and what it is', () => {
     expect((error as Error).message).toContain(message)
   })
 
-  test('a member can be put in the place of another, as a method can', async () => {
+  test('a member can be used as a standalone function', async () => {
     const own = new Sluice({ store: 'memory:', log: false })
     own.admin.lanes.runNow = () => Promise.resolve('already')
     expect(await own.admin.lanes.runNow('work', 'a')).toBe('already')
     await own.stop()
   })
 
-  test('nothing of what was given is said: it may be a secret in the wrong place', async () => {
+  test('the message does not contain the value, because it may be a secret', async () => {
     const error = await call(keys, 'authenticate', { secret: 'whsec_hidden' }).catch((thrown: unknown) =>
       String(thrown),
     )

@@ -1,4 +1,4 @@
-// A hundred thousand events and fifty thousand lanes in a file: each list of the admin API answers in under 100 ms.
+// With a hundred thousand events and fifty thousand lanes in a file, each list of the admin API returns in under 100 ms.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
@@ -49,7 +49,7 @@ const PATHS = [
   '/v1/audit',
 ]
 
-test('each list answers in under 100 ms', { timeout: 120_000 }, async () => {
+test('each list returns in under 100 ms', { timeout: 120_000 }, async () => {
   const figures = await inFolder((folder) => lists({ ...LOAD, store: `sqlite:${join(folder, 'lists.db')}` }, PATHS))
   expect(figures.filter(({ status }) => status !== 200)).toEqual([])
   expect(figures.find(({ path }) => path === '/v1/events?limit=1000')?.items).toBe(1_000)

@@ -1,11 +1,11 @@
-// How long lists of the admin API take with a hundred thousand events and fifty thousand lanes in a file.
+// Measures the lists of the admin API with a hundred thousand events and fifty thousand lanes in a file.
 import { Sluice } from '../../src/index.ts'
 
 export interface ListLoad {
   readonly store: string
   readonly events: number
   readonly lanes: number
-  /** Of the events: how many run a thousand at a time, how many of these die, and how many run alone. */
+  /** The number of events that run a thousand at a time, of those of them that die, and of those that run alone. */
   readonly runs: number
   readonly dead: number
   readonly alone: number
@@ -13,7 +13,7 @@ export interface ListLoad {
 
 export interface ListFigure {
   readonly path: string
-  /** The median of five, in ms. */
+  /** The median of five calls, in ms. */
   readonly ms: number
   readonly items: number
   readonly status: number
@@ -54,7 +54,7 @@ const fail = (): never => {
   throw new Error('no luck')
 }
 
-/** The engine does what is due; only the windows stay. */
+/** Runs everything that is due; only the windows stay. */
 async function fill(app: Sluice, { events, runs, dead, alone }: ListLoad): Promise<void> {
   const over = Promise.withResolvers<void>()
   const left = { done: runs - dead + alone, dead }

@@ -1,4 +1,4 @@
-// Lanes that fall due one after the other at an even pace, and how long each then waits for its handler.
+// Makes lanes due one after the other at a steady rate, and measures how long each waits for its handler.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice } from '../../src/index.ts'
 import { rounded } from './folder.ts'
@@ -6,30 +6,30 @@ import { rounded } from './folder.ts'
 export interface DueLoad {
   readonly perSecond: number
   readonly seconds: number
-  /** The first lanes are not counted: until then the program is being compiled. */
+  /** The first lanes are not counted: the program is still being compiled. */
   readonly warmUp: number
-  /** Its address. */
+  /** The address of the store. */
   readonly store: string
 }
 
 export interface Lateness {
   readonly lanes: number
-  /** From the deadline until the handler is entered, in ms. */
+  /** From the deadline to the start of the handler, in ms. */
   readonly p50: number
   readonly p99: number
   readonly max: number
-  /** Below 0 a handler was entered before its deadline. */
+  /** Below 0 if a handler started before its deadline. */
   readonly earliest: number
-  /** The p99 of the second that had the lowest: what is left of it when nobody else needs the core or the disk. */
+  /** The lowest p99 of all seconds: the lateness when nothing else uses the core or the disk. */
   readonly bestSecondP99: number
-  /** The same as the engine tells it in `run.claimed`, before the handler: a cross-check. */
+  /** The same by the engine's own `run.claimed`, before the handler: a cross-check. */
   readonly claimedP99: number
-  /** How many fell due in the second with the most and in that with the fewest: whether the pace was kept. */
+  /** How many lanes became due in the busiest and in the least busy second: whether the rate was steady. */
   readonly mostInASecond: number
   readonly fewestInASecond: number
 }
 
-/** Published in small batches, while others fall due: each lane of a batch gets its own millisecond by its own quiet. */
+/** Publishes small batches while other lanes become due. Each lane of a batch gets its own millisecond through its own quiet. */
 const BATCH_EVERY = 10
 const QUIET = 1_000
 
@@ -77,7 +77,7 @@ function figure(
   const late = sorted(byDue.map((one) => one.late))
   const first = byDue[0]?.due ?? 0
   const seconds = Array.from(Map.groupBy(byDue, ({ due }) => Math.floor((due - first) / 1_000)).values())
-  // The last second is cut off by the end.
+  // The last second is incomplete.
   const whole = seconds.slice(0, -1).map((second) => second.length)
   return {
     lanes: late.length,
@@ -98,7 +98,7 @@ function sorted(values: readonly number[]): readonly number[] {
   return values.toSorted((one, other) => one - other)
 }
 
-/** Of values that are sorted. */
+/** A quantile of sorted values. */
 function quantile(values: readonly number[], q: number): number {
   return values[Math.max(0, Math.ceil(values.length * q) - 1)] ?? NaN
 }

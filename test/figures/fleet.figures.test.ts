@@ -1,5 +1,5 @@
-// A failing endpoint delays no other, in short form: three short pairs of runs. Others may use the machine, so that a second
-// measurement counts if the first is not enough. Five longer pairs are part of `npm run prove -- deliver-fleet`.
+// A failing endpoint delays no other: three short pairs of runs. Others may use the machine, so a second
+// measurement counts if the first one fails. Five longer pairs are part of `npm run prove -- deliver-fleet`.
 import { expect, it } from 'vitest'
 import { fleetPairs, type PairsReport } from '../deliver/fleet-pairs.ts'
 import { inFolder } from './folder.ts'

@@ -1,4 +1,4 @@
-// A folder of its own for each figure: real files, gone when the figure is taken.
+// A folder for each measurement with real files, removed afterwards.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

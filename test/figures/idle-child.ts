@@ -1,4 +1,4 @@
-// An engine with nothing to do, in a process of its own: what it uses of a core, first empty, then with lanes that wait.
+// An idle engine in a process of its own: measures its share of a core, first empty, then with waiting lanes.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice } from '../../src/index.ts'
 
@@ -25,14 +25,14 @@ for (let published = 0; published < Number(lanes); published += BATCH) {
   )
   stored += answers.filter(({ kind }) => kind === 'stored').length
 }
-// The rubbish of a hundred thousand publications, and the log that is written back, are not idleness.
+// Garbage of a hundred thousand publishes and the write-back of the log do not belong to the idle time.
 await sleep(Number(settle))
 const waiting = await used(Number(ms))
 const figure: IdleFigure = { empty, waiting, lanes: stored - begun }
 process.stdout.write(`${JSON.stringify(figure)}\n`)
 await app.stop()
 
-/** The middle one of three stretches: rubbish that is cleared away once is not what it uses. */
+/** The median of three periods, so that a single garbage collection does not count. */
 async function used(during: number): Promise<number> {
   const shares: number[] = []
   for (let n = 0; n < 3; n++) {

@@ -1,4 +1,4 @@
-// Runs the idle engine in its process and reads what it says.
+// Runs the idle engine in its process and reads the result.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +9,7 @@ const CHILD = fileURLToPath(new URL('./idle-child.ts', import.meta.url))
 
 export interface IdleOptions {
   readonly lanes: number
-  /** How long it is measured, each time, and how long it is left alone before. */
+  /** How long each measurement takes, and how long the process rests before it. */
   readonly ms: number
   readonly settle: number
   readonly folder: string

@@ -1,5 +1,5 @@
 // The short form of `npm run prove -- lateness`. Other tests share the cores and the disk, and can only make a lane later,
-// never earlier: the best second of up to three measurements counts. The full form counts every second.
+// never earlier: so the best second of up to three measurements counts. The full form counts every second.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { lateness, type Lateness } from './due-lanes.ts'
@@ -22,5 +22,5 @@ async function mustBePunctual(measure: () => Promise<Lateness>): Promise<void> {
 
 const LOAD = { perSecond: 1_000, seconds: 4, warmUp: 1 }
 
-test('at 1,000 due lanes a second on SQLite, p99 from deadline to handler is below 10 ms', () =>
+test('at 1,000 due lanes a second on SQLite, the p99 from deadline to handler is below 10 ms', () =>
   mustBePunctual(() => inFolder((folder) => lateness({ ...LOAD, store: `sqlite:${join(folder, 'due.db')}` }))))

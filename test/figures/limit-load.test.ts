@@ -1,4 +1,4 @@
-// The arithmetic by which the calls under a limit are judged.
+// Tests the arithmetic that judges the calls under a limit.
 import { expect, test } from 'vitest'
 import { exactCalls, gaps, mostInAWindow } from './limit-load.ts'
 
@@ -9,7 +9,7 @@ test('the calls of an exact limiter are counted', () => {
   expect(exactCalls([0, 0, 0, 0, 200], [], 900)).toBe(3)
 })
 
-test('the check sees a fourth call within a second, and none that is a second later', () => {
+test('the check finds a fourth call within a second, and accepts one that is a second later', () => {
   expect(mostInAWindow([0, 10, 20, 1_000, 1_009.9])).toBe(4)
   expect(gaps([0, 10, 20, 1_000, 1_009])).toEqual([1_000, 999])
   expect(mostInAWindow([0, 10, 20, 1_000, 1_010, 1_020])).toBe(3)

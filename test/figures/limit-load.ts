@@ -1,5 +1,5 @@
-// A limit of 3 a second under load, with an event loop that stands still now and then: what arrives at the other side, and
-// what an exact limiter could have sent.
+// Puts a limit of 3 calls per second under load, with an event loop that stalls now and then. Compares the calls that arrive at the
+// receiver with what an exact limiter could have sent.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice, type Duration } from '../../src/index.ts'
@@ -10,39 +10,39 @@ export const RATE = 3
 export const PER = 1_000
 
 export interface LimitLoad {
-  /** So many wait at all times, more than the limit allows; or so many come at once, every so often. */
+  /** Either this many runs wait at all times, more than the limit allows, or this many are published at once at intervals. */
   readonly demand: { readonly waiting: number } | { readonly burst: number; readonly every: number }
   readonly ms: number
-  /** When the event loop is blocked, from the beginning of the load, and for how long each time. */
+  /** When the event loop is blocked, from the start of the load, and for how long each time. */
   readonly stalls: readonly number[]
   readonly stall: number
-  /** Of the limit: runs whose slot is further away are put off (M6). */
+  /** An option of the limit: runs with a later slot are deferred (M6). */
   readonly maxWait?: Duration
   readonly folder: string
 }
 
 export interface LimitFigure {
-  /** Arrived by the end of the load. */
+  /** Calls that arrived by the end of the load. */
   readonly made: number
-  /** The most that arrived in any window of one second, over the load and its end. */
+  /** The maximum number of arrivals in any window of one second, over the load and its end. */
   readonly mostInASecond: number
-  /** The least time between a call and the third after it, in ms: below 1,000 the limit was broken. */
+  /** The smallest time between a call and the third after it, in ms: below 1,000 the limit was violated. */
   readonly closest: number
-  /** The same where the sender hands them to `fetch`, by its own clock: what the limit itself answers for (M1). */
+  /** The same at the sender, when it hands calls to `fetch`, by its own clock: the limit itself is responsible for this (M1). */
   readonly closestHanded: number
-  /** How late the receiver's own clock was read at worst, in ms. */
+  /** How late the receiver's own clock was read at most, in ms. */
   readonly receiverLag: number
   /** How many calls came less than a second after the third before them. */
   readonly broken: number
-  /** What an exact limiter could have made, were it not for the stalls, and with them; and the share that was made. */
+  /** What an exact limiter could have made without the stalls, and with them; and the share that was made. */
   readonly allowedOfAllTime: number
   readonly shareOfAllTime: number
   readonly allowed: number
   readonly share: number
   readonly stalledMs: number
-  /** Handlers that failed: none is expected. */
+  /** Failed handlers: none is expected. */
   readonly failed: number
-  /** How often a run was put off, because its slot was too far away (M6). */
+  /** How often a run was deferred, because its slot was too far away (M6). */
   readonly putOff: number
 }
 
@@ -67,7 +67,7 @@ class Sender {
   readonly #other: Receiver
   readonly #app: Sluice
   readonly #stalls: Stall[] = []
-  /** When each run was asked for. */
+  /** When each run was requested. */
   readonly #asked: number[] = []
   /** When each call was handed over. */
   readonly #handed: number[] = []
@@ -137,7 +137,7 @@ class Sender {
     }
   }
 
-  /** Ends with the load. */
+  /** Runs the load to its end. */
   async #demand(): Promise<void> {
     const { demand, ms } = this.#load
     let next = 0
@@ -160,7 +160,7 @@ class Sender {
     await this.#app.publish(Array.from({ length: runs }, () => ({ type: 'call' })))
   }
 
-  /** When the runs would have been asked for by an event loop that is never blocked. */
+  /** When the runs would have been requested by an event loop that is never blocked. */
   #planned(): readonly number[] {
     const { demand, ms } = this.#load
     if ('waiting' in demand) return Array.from({ length: RATE * (ms / PER + 1) }, () => 0)
@@ -180,8 +180,8 @@ class Sender {
 }
 
 /**
- * How many calls an exact limiter makes before the end: each as soon as it is asked for, a second after the third before it,
- * and never while the event loop stands still. It needs no margin and no time of its own: nobody could make more.
+ * How many calls an exact limiter makes before the end: each as soon as it is requested, at least a second after the third before
+ * it, and never during a stall. It needs no margin and takes no time, so no limiter can make more.
  */
 export function exactCalls(asked: readonly number[], stalls: readonly Stall[], end: number): number {
   const calls: number[] = []
@@ -194,12 +194,12 @@ export function exactCalls(asked: readonly number[], stalls: readonly Stall[], e
   return calls.length
 }
 
-/** From each call to the third after it: a window with more than the rate in it begins with one and ends with the other. */
+/** From each call to the third after it: a window with more calls than the rate starts with one and ends with the other. */
 export function gaps(arrivals: readonly number[]): readonly number[] {
   return arrivals.slice(RATE).map((at, n) => at - (arrivals[n] ?? at))
 }
 
-/** Half open: two calls exactly a second apart are not in one window. */
+/** Half open: two calls exactly one second apart are not in one window. */
 export function mostInAWindow(arrivals: readonly number[]): number {
   let first = 0
   return arrivals.reduce((most, at, n) => {

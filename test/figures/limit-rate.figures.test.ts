@@ -1,6 +1,6 @@
-// The short form of `npm run prove -- limit-rate`: a few seconds of each load, with one stall each. So few calls have edges:
-// one slot's worth of them, more or less, says nothing. And the receiver shares its cores with other tests: what it saw is
-// as true as it was punctual. The full form allows it nothing.
+// The short form of `npm run prove -- limit-rate`: a few seconds of each load, with one stall each. The edges of such a short
+// load may change the count by one slot, and the receiver shares its cores with other tests, so the test tolerates the delay
+// that the receiver measured. The full form tolerates nothing.
 import { expect, test } from 'vitest'
 import { inFolder } from './folder.ts'
 import { PER, RATE, underLimit, type LimitLoad } from './limit-load.ts'

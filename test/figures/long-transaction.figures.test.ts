@@ -1,14 +1,14 @@
 // The short form of `npm run prove -- postgres-long-transaction`: a few seconds of each part, after as many runs as half a
-// minute would have had. Of so few claims only the usual one is worth a comparison. That the alert comes and goes is in
+// minute would have had. With so few claims, only the median is compared. The alert itself is tested in
 // test/postgres/vacuum-stats.test.ts.
 import { expect, test } from 'vitest'
 import { longTransaction } from '../postgres/long-transaction.ts'
 import { startServer } from '../postgres/server.ts'
 
 const RATE = 400
-/** Below this the machine is what is measured. */
+/** Below this value, the machine determines the result. */
 const LEAST_MILLIS = 5
-/** By then every process has seen that there is an old snapshot. */
+/** By then every process has noticed the old snapshot. */
 const NOTICED = 11_000
 
 test(

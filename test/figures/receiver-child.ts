@@ -1,16 +1,16 @@
-// The other side of a limit: a server in a process of its own, whose clock and event loop know nothing of the sender's stalls.
+// The receiver of the calls under a limit: a server in a process of its own, so that stalls of the sender do not affect its clock.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 export interface Seen {
-  /** Milliseconds on its own monotonic clock, in order. */
+  /** Times of arrival in milliseconds on its own monotonic clock, in order. */
   readonly arrivals: readonly number[]
-  /** How late this process itself was at worst, in ms, for want of a core: its times are not truer than that. */
+  /** How late this process itself was at most, in ms, because it had no core: the error of its times. */
   readonly lag: number
 }
 
-/** What it may be asked, and what it answers. */
+/** The requests of the parent, and the replies. */
 export type Asked = 'how many' | 'what'
 export type Answer = number | Seen
 

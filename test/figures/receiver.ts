@@ -1,4 +1,4 @@
-// Starts the receiver, asks it what it saw, and ends it.
+// Starts the receiver, reads its times, and ends it.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

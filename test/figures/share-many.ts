@@ -1,4 +1,4 @@
-// What shares cost when there are many tenants (L5g): a turn is paid by its slots, not by who else has a lane.
+// Measures shares with many tenants (L5g): the cost of a claim depends on its slots, not on the number of other tenants.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice } from '../../src/index.ts'
 
@@ -11,13 +11,13 @@ export interface ManyTenants {
 
 export interface ManyFigure {
   readonly runs: number
-  /** Of the processor, in ms: what else the machine does counts less. */
+  /** CPU time in ms, on which other processes have little influence. */
   readonly cpu: number
   /** From the end of `publish` to the run, in ms. */
   readonly slowest: number
 }
 
-/** Events of one tenant, while each of many others has a window open. */
+/** Events of one tenant, while each of many others has an open window. */
 export async function besideOpenWindows(load: ManyTenants & { readonly events: number }): Promise<ManyFigure> {
   const app = new Sluice({ store: load.store, log: false })
   let sent = 0
@@ -43,7 +43,7 @@ export async function besideOpenWindows(load: ManyTenants & { readonly events: n
   return figure
 }
 
-/** One ready lane of each tenant, until all have run. */
+/** One ready lane per tenant, until all have run. */
 export async function eachOnce({ store, tenants }: ManyTenants): Promise<ManyFigure> {
   const app = new Sluice({ store, log: false })
   const ran = new Set<string>()

@@ -1,34 +1,34 @@
-// Whose turn it is when more is ready than can run: with shares and without (L5, L5g).
+// Measures the order of runs when more lanes are ready than can run: with shares and without (L5, L5g).
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Sluice, type EventInput } from '../../src/index.ts'
 
 const BATCH = 1_000
 
 export interface ShareLoad {
-  /** An address: `memory:` or `sqlite:<file>`. */
+  /** The address of the store: `memory:` or `sqlite:<file>`. */
   readonly store: string
   /** Ready lanes of the big tenant. */
   readonly lanes: number
   /** Single lanes of other tenants, one after the other. */
   readonly singles: number
   readonly maxConcurrentRuns: number
-  /** Of each tenant; all of `maxConcurrentRuns` unless said. */
+  /** The concurrency of each tenant; by default all of `maxConcurrentRuns`. */
   readonly concurrency?: number
 }
 
 export interface ShareFigure {
-  /** How many lanes of the big tenant were ready when the last single one had its turn. */
+  /** How many lanes of the big tenant were ready when the last single lane ran. */
   readonly stillReady: number
-  /** Runs of the big tenant that began after the single lane was ready and before its own: the most, over all single lanes. */
+  /** Runs of the big tenant that started after a single lane was ready and before it ran: the maximum over all single lanes. */
   readonly most: number
-  /** A round: every tenant begins as many runs as it may have at once. */
+  /** A round: every tenant starts as many runs as it may have at once. */
   readonly round: number
   readonly rounds: number
   /** From the end of `publish` to the run, in ms. */
   readonly slowest: number
 }
 
-/** A tenant with many ready lanes, and others that have one lane each, now and then. */
+/** One tenant with many ready lanes, and others with one lane each from time to time. */
 export async function shared(load: ShareLoad): Promise<ShareFigure> {
   const { store, lanes, singles, maxConcurrentRuns, concurrency } = load
   const runs = { big: 0 }
@@ -61,7 +61,7 @@ export async function shared(load: ShareLoad): Promise<ShareFigure> {
     await app.publish({ type: 'work', tenant: `small ${n % 2}` })
     const ready = { big: runs.big, at: performance.now() }
     await turn
-    // It may have had its turn before `publish` returned.
+    // The lane may have run before `publish` returned.
     passed.push(Math.max(0, atItsTurn - ready.big))
     took.push(performance.now() - ready.at)
     await sleep(n % 7)
@@ -81,15 +81,15 @@ export interface OrderLoad {
 
 export interface OrderFigure {
   readonly lanes: number
-  /** Lanes that were ready before the one served just before them. */
+  /** Lanes that were ready before the lane that was served just before them. */
   readonly inversions: number
-  /** Lanes that were not served in the order in which they were published: the windows did mix them. */
+  /** Lanes that were not served in the order of their publication, which shows that the windows mixed them. */
   readonly mixed: number
 }
 
 const LONGEST_WINDOW = 2_000
 
-/** Lanes with windows of all lengths: a half is ready when the engine starts, the others become so while it works. */
+/** Lanes with windows of all lengths: half of them are ready when the engine starts, the others become ready while it runs. */
 export async function served({ store, lanes, seed }: OrderLoad): Promise<OrderFigure> {
   const turns: { readonly due: number; readonly n: number }[] = []
   const app = new Sluice({ store, log: false })
@@ -114,7 +114,7 @@ export async function served({ store, lanes, seed }: OrderLoad): Promise<OrderFi
   const follows = turns.slice(1).map((turn, at) => ({ turn, before: turns[at] ?? turn }))
   return {
     lanes: new Set(turns.map(({ n }) => n)).size,
-    // Ready at the same moment: the one that was published first.
+    // Of lanes that became ready at the same moment, the one that was published first goes first.
     inversions: follows.filter(
       ({ turn, before }) => turn.due - before.due < 0 || (turn.due === before.due && turn.n < before.n),
     ).length,

@@ -1,5 +1,5 @@
-// The short form of `npm run prove -- postgres-limit`: a few seconds of one load, in which one process is stopped. So few
-// calls have edges: one slot's worth of them, more or less, says nothing; and the receiver is as punctual as its core.
+// The short form of `npm run prove -- postgres-limit`: a few seconds of one load, in which one process is stopped. The edges of
+// such a short load may change the count by one slot, and the receiver is only as punctual as its core.
 import { expect, test } from 'vitest'
 import { sharedLimit } from '../postgres/limit/shared-limit.ts'
 import { startServer } from '../postgres/server.ts'
@@ -7,7 +7,7 @@ import { PER, RATE } from './limit-load.ts'
 
 const LEAST_SHARE = 0.85
 
-test('a limit of 3 a second over four processes, one of which is stopped for 1 s: never more, and not many fewer', async () => {
+test('four processes under a limit of 3 a second, one of them stopped for 1 s, never exceed it and use most of it', async () => {
   const server = await startServer({ version: 18 })
   try {
     const load = { demand: { waiting: 20 }, ms: 4_900, stall: 1_000, stalls: [], stops: [1_500] } as const

@@ -1,5 +1,5 @@
-// What looking on costs whoever receives: bursts of signed webhooks to one server, in turns with an open stream and a scrape a
-// second, and without. Pairs in one process, because two processes of the same code differ by more than what is measured.
+// Measures what a watcher costs a receiving server: bursts of signed webhooks to one server, in turns with and without an open
+// stream and a scrape per second. Both are in one process, because two processes of the same code differ by more than the cost.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { send, serveSide } from '../../bench/ingest/load.ts'
@@ -8,23 +8,23 @@ import { watch } from './watcher.ts'
 
 export interface WatchedPlan {
   readonly folder: string
-  /** Each begins on an empty store. */
+  /** Each pair starts with an empty store. */
   readonly servers: number
   readonly pairsOfEach: number
-  /** Of a burst. */
+  /** The requests of a burst. */
   readonly seconds: number
   readonly progress: (part: number) => void
 }
 
 export interface Watched {
   readonly pairs: number
-  /** Medians, requests a second. */
+  /** Median requests per second. */
   readonly alone: number
   readonly watched: number
-  /** Of the rate, by the median of the pairs; and between which the true median lies with 95 of 100. */
+  /** The share of the rate: the median of the pairs, and the 95 % confidence interval of the median. */
   readonly cost: number
   readonly costBetween: readonly [number, number]
-  /** Of the pair that has the lowest. */
+  /** The lowest of all pairs. */
   readonly leastCost: number
   readonly changesSeen: number
   readonly scrapes: number
@@ -56,7 +56,7 @@ export async function watchedPairs(plan: WatchedPlan): Promise<Watched> {
     try {
       await watchedBurst('warm-up')
       for (let pair = 0; pair < plan.pairsOfEach; pair++) {
-        // Whatever grows while it runs is on both sides as often.
+        // Everything that grows during the test affects both sides equally often.
         const first = pair % 2 === 0 ? await burst(`a${pair}`) : undefined
         const watched = await watchedBurst(`w${pair}`)
         pairs.push({ watched, alone: first ?? (await burst(`a${pair}`)) })
@@ -83,7 +83,7 @@ function sorted(values: readonly number[]): readonly number[] {
   return values.toSorted((one, other) => one - other)
 }
 
-/** By the binomial distribution: how far from the middle of the sorted values the true median may stand. */
+/** By the binomial distribution: how far from the middle of the sorted values the true median may be. */
 function medianBetween(costs: readonly number[]): readonly [number, number] {
   const n = costs.length
   const away = 0.98 * Math.sqrt(n)

@@ -1,8 +1,8 @@
-// Somebody who looks on while webhooks arrive: an open stream, and the metrics read once a second.
+// A watcher of a receiving server: an open stream, and a scrape of the metrics per second.
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Watcher {
-  /** How much was seen; fails when the server did not show it. */
+  /** How many entries arrived; throws if the server sent none. */
   end(): Promise<Watched>
 }
 
@@ -18,7 +18,7 @@ export async function watch(port: number): Promise<Watcher> {
   const leaving = new AbortController()
   const stream = await fetch(`${from}/v1/stream`, { signal: leaving.signal })
   if (!stream.ok || stream.body === null) throw new Error(`The stream answered ${stream.status}.`)
-  // What the first look has to load is not what looking costs.
+  // The first read loads code, which is not part of the cost.
   await scrape(`${from}/metrics`, leaving.signal)
   const reading = changesIn(stream.body, leaving.signal)
   const scraping = scrapesOf(`${from}/metrics`, leaving.signal)
@@ -32,7 +32,7 @@ export async function watch(port: number): Promise<Watcher> {
   }
 }
 
-/** Looked through when all is over: whoever reads shares the machine with the server, and is not what is measured. */
+/** Parses the stream at the end, because the watcher shares the machine with the measured server. */
 async function changesIn(body: AsyncIterable<Uint8Array>, leaving: AbortSignal): Promise<number> {
   const chunks: Uint8Array[] = []
   try {

@@ -1,4 +1,4 @@
-// The server that is killed: waits for its turn, then takes in webhooks and runs them. Arguments: the file, and the planted fault.
+// The server that is killed: it waits for its turn, then receives webhooks and runs them. Arguments: the file, and the planted fault.
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { flushCompileCache } from 'node:module'
@@ -21,7 +21,7 @@ function built(): Sluice {
     })
 }
 
-/** Answers before it stores, as many servers do, and is killed between the two. */
+/** The planted fault: responds before it stores, as many servers do, and is killed in between. */
 async function tooEarly(): Promise<number> {
   const server: Server = createServer((message, response) => {
     void buffer(message).then(() => response.writeHead(202).end(() => process.kill(process.pid, 'SIGKILL')))
@@ -30,11 +30,11 @@ async function tooEarly(): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-// Else it is loaded when it listens: too late for a life that is short.
+// Otherwise this would be loaded when the server listens, too late for a short life.
 await import('fastify')
-// A process that is killed does not come to keep what it compiled.
+// A killed process never writes its compile cache, so the process writes it early.
 flushCompileCache()
-// Whoever watches may be killed, too.
+// The parent may be killed too.
 process.once('disconnect', () => process.exit())
 process.send?.('ready')
 await once(process, 'message')

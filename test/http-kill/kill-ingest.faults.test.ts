@@ -1,4 +1,4 @@
-// Rule R2 under `kill -9`, in its short form: every webhook that was answered 2xx is in the store.
+// R2 under `kill -9`, in its short form: every webhook that got a 2xx is in the store.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ function killed(options: Omit<KillsOptions, 'folder' | 'compiled' | 'seed'>): Pr
   return kills({ ...places, ...options, seed: 20_261_115 })
 }
 
-/** The file, changed behind the store's back. */
+/** Changes the file behind the store's back. */
 function meddled(sql: string): Promise<KillsReport> {
   return killed({
     cycles: 2,
@@ -34,7 +34,7 @@ describe('kill -9 of a server under 64 connections', () => {
       const { counts, complaints } = await killed({ cycles: 20 })
       expect(complaints).toEqual([])
       expect(counts).toMatchObject({ cycles: 20, lost: 0, twice: 0, wrong: 0 })
-      // The servers were at work when they died.
+      // Otherwise the servers would have died while idle.
       expect(counts.acked).toBeGreaterThan(300)
       expect(counts.unanswered).toBeGreaterThan(100)
       expect(counts.resent).toBeGreaterThan(5)
@@ -43,19 +43,19 @@ describe('kill -9 of a server under 64 connections', () => {
 })
 
 describe('the checker', () => {
-  it('sees a webhook that was answered before it was stored', async () => {
+  it('detects a webhook that got its response before it was stored', async () => {
     const { counts } = await killed({ cycles: 1, fault: 'early-answer' })
     expect(counts.acked).toBeGreaterThan(0)
     expect(counts.lost).toBe(counts.acked)
   })
 
-  it('sees what is gone', async () => {
+  it('detects a missing event', async () => {
     const { counts } = await meddled('delete from events where seq % 2 = 0')
     expect(counts.lost).toBeGreaterThan(0)
     expect(counts.lost).toBeLessThan(counts.acked)
   })
 
-  it('sees bytes that are not those that were sent', async () => {
+  it('detects a stored event with other bytes than were sent', async () => {
     const { complaints } = await meddled(
       `update events set body = cast(replace(cast(body as text), '"filler":', '"Filler":') as blob)`,
     )

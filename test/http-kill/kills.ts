@@ -1,5 +1,5 @@
-// Kills the server that takes in webhooks, again and again, while its successor already stands by; then checks that every
-// webhook that was answered 2xx is stored. `npm run test:faults` does it 20 times, `npm run prove -- kill-ingest` a thousand.
+// Kills a receiving server again and again while its successor stands by; then checks that every webhook that got
+// a 2xx is stored. `npm run test:faults` does it 20 times, `npm run prove -- kill-ingest` a thousand times.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,17 +12,17 @@ import { Senders } from './senders.ts'
 
 export interface IngestCounts {
   cycles: number
-  /** Webhooks that were answered 2xx. */
+  /** Webhooks that got a 2xx. */
   acked: number
-  /** Those that had no answer when the server died, and were sent again to the next one. */
+  /** Webhooks that had no response when the server died, and were sent again to the next one. */
   unanswered: number
-  /** Known ones that were sent once more, and answered 2xx. */
+  /** Stored webhooks that were sent again and got a 2xx. */
   resent: number
-  /** Answered 2xx, and not in the store. */
+  /** Webhooks that got a 2xx and are not in the store. */
   lost: number
-  /** In the store twice. */
+  /** Webhooks that are in the store twice. */
   twice: number
-  /** Other bytes than were sent, or another answer than 2xx. */
+  /** Events with other bytes than were sent, or responses that are not 2xx. */
   wrong: number
 }
 
@@ -36,23 +36,23 @@ export interface KillsOptions {
   readonly cycles: number
   readonly seed: number
   readonly fault?: Fault
-  /** Where compiled modules are kept: most of a short life would otherwise be spent on compiling. */
+  /** The folder for compiled modules: otherwise, most of a short life would be spent on compiling. */
   readonly compiled?: string
   readonly progress?: (cycle: number) => void
-  /** Of the file, when all are dead: tests of the checker change it. */
+  /** Changes the file when all servers are dead, for tests of the checker. */
   readonly meddle?: (file: string) => void
 }
 
 export interface KillsReport {
   readonly counts: IngestCounts
-  /** The first offences, in words. */
+  /** Descriptions of the first violations. */
   readonly complaints: readonly string[]
 }
 
 const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
-/** A life ends after a random number of answers below this, so that its work does not depend on the machine's speed. */
+/** A life ends after a random number of responses below this, so that its work does not depend on the machine's speed. */
 const MOST_ANSWERS = 200
-/** One in ten dies before it is known to listen, another while the first requests come. */
+/** One server in ten is killed before it is known to listen, and another one during its first requests. */
 const KILLED_AT_START = 0.1
 const KILLED_AT_FIRST = 0.1
 const LATEST_START_MS = 60
@@ -95,7 +95,7 @@ export async function kills(options: KillsOptions): Promise<KillsReport> {
   return { counts: ledger.counts, complaints: ledger.complaints }
 }
 
-/** What is known from outside. */
+/** What the senders know. */
 class Ledger {
   readonly counts = noCounts()
   readonly complaints: string[] = []
@@ -111,7 +111,7 @@ class Ledger {
     this.#chance = new Chance(seedOf(`${seed} senders`))
   }
 
-  /** As a careful sender does: what had no answer comes first; and some of what had one comes once more. */
+  /** Like a careful sender: first repeats webhooks without a response, and repeats some with one. */
   next(cycle: number): string {
     const again = this.#sentAgain.pop()
     if (again !== undefined) return again
@@ -119,7 +119,7 @@ class Ledger {
     return known ?? `${cycle}-${this.#labels++}`
   }
 
-  /** Resolves when so many more webhooks were answered. */
+  /** Resolves after this many more responses. */
   answers(count: number): Promise<void> {
     this.#left = count
     this.#enough = Promise.withResolvers()
@@ -169,7 +169,7 @@ async function* bodiesIn(store: Store): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** One life of the server. */
+/** `Life` is one life of the server. */
 class Life {
   readonly #child: ChildProcess
   readonly #exit: Promise<void>
@@ -194,21 +194,21 @@ class Life {
       this.#port.reject(error)
       throw error
     })
-    // Heard of by whoever waits for it.
+    // A caller awaits this promise later.
     for (const one of [this.#exit, this.#ready.promise, this.#port.promise]) one.catch(() => {})
   }
 
-  /** All of its code is loaded. */
+  /** Resolves when all of its code is loaded. */
   get ready(): Promise<void> {
     return this.#ready.promise
   }
 
-  /** Its predecessor is dead. */
+  /** Tells the server that its predecessor is dead. */
   begin(): void {
     this.#child.send('begin')
   }
 
-  /** Where it listens; or why it has ended. */
+  /** The port of the server, or why it has ended. */
   get port(): Promise<number> {
     return this.#port.promise
   }

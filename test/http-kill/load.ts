@@ -1,10 +1,10 @@
-// What is sent to the server that is killed: all of a webhook follows from its label, so that whoever looks knows what it has to be.
+// The webhooks that are sent to the killed server. A whole webhook follows from its label, so the checker knows its content.
 import { createHmac } from 'node:crypto'
 import { Chance, seedOf } from '../sqlite/kill-load.ts'
 
 export const SECRET = 'of the server that is killed'
 
-/** The planted fault: the server answers its first webhook and dies before it stores it. */
+/** The planted fault: the server responds to its first webhook and dies before it stores it. */
 export type Fault = 'none' | 'early-answer'
 
 /** One in fifty is big. */

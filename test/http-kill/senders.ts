@@ -1,11 +1,11 @@
-// 64 connections that are kept alive, each sending one signed webhook after the other until nobody answers any more.
+// 64 kept-alive connections, each of which sends one signed webhook after the other until the server no longer responds.
 import { once } from 'node:events'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { bodyOf, headersOf } from './load.ts'
 
 const CONNECTIONS = 64
 
-/** `undefined`: it had no answer, so that nobody knows. */
+/** `undefined` means no response: the webhook may be stored or not. */
 export type Heard = (label: string, status: number | undefined) => void
 
 export class Senders {
@@ -16,14 +16,14 @@ export class Senders {
   readonly all: Promise<unknown>
   #isOver = false
 
-  /** `labels` is what to send next, without end. */
+  /** `labels` is the endless sequence of what to send next. */
   constructor(port: number, labels: () => string, heard: Heard) {
     this.#port = port
     this.#heard = heard
     this.all = Promise.all(Array.from({ length: CONNECTIONS }, () => this.#sendOn(labels)))
   }
 
-  /** The server is dead: all that had no answer has none. */
+  /** The server is dead: webhooks without a response will get none. */
   async over(): Promise<void> {
     this.#isOver = true
     await this.all
@@ -51,7 +51,7 @@ export class Senders {
       const answered = once(sending, 'response')
       sending.end(body)
       const [response] = (await answered) as [IncomingMessage]
-      // The status has been said, whatever becomes of the rest.
+      // The status has arrived, so the rest of the response does not matter.
       response.on('error', () => {}).resume()
       return response.statusCode
     } catch {

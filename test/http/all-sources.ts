@@ -1,9 +1,9 @@
-// An app with a source of every kind there is, and the headers that each of them looks at: what is fuzzed.
+// An app with a source of every kind, and the headers that each of them reads: the target of the fuzz tests.
 import type { Sluice } from '../../src/index.ts'
 import * as kinds from '../../src/sources/index.ts'
 import { SECRET } from '../receive/scene.ts'
 
-/** Without a space, for some kinds cannot carry one. */
+/** The name has no space, because some kinds cannot contain one. */
 const WORD = SECRET.replaceAll(' ', '-')
 
 const SOURCES = {
@@ -26,7 +26,7 @@ const SOURCES = {
   unverified: kinds.unverified({ verify: 'none', id: 'id', subject: 'subject', tenant: 'tenant', time: 'time' }),
 } satisfies Record<keyof typeof kinds, unknown>
 
-/** Of which nobody who is fuzzed knows the secret. */
+/** The secret that no fuzzed request knows. */
 export const PROVEN: readonly string[] = Object.keys(SOURCES).filter((name) => name !== 'unverified')
 
 export function withAll(app: Sluice): Sluice {

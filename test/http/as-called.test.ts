@@ -1,4 +1,4 @@
-// A request as it was called, however proxies, balancers and libraries write it: addresses, schemes, targets, headers.
+// Tests requests as proxies, balancers and libraries write them: addresses, schemes, targets, headers.
 import { createHmac } from 'node:crypto'
 import dns from 'node:dns'
 import { connect } from 'node:net'
@@ -38,7 +38,7 @@ describe('a forwarded address', () => {
     expect(await addressOf(forwarded)).toBe(address)
   })
 
-  it('with another port each time is one address to rates and lists', async () => {
+  it('with varying ports is one address for rates and lists', async () => {
     const declare = { addressRate: { rate: 2, per: '1m' } } as const
     const sources = { clientId: 'c', addresses: ['203.0.113.0/24'] }
     const { url } = await listening(BEHIND, (app) => app.source('garmin', garmin(sources)), declare)
@@ -59,7 +59,7 @@ it('a forwarded scheme may be in capitals', async () => {
 })
 
 describe('a target', () => {
-  it('that is a whole address is the path of it', async () => {
+  it('that is an absolute URL means its path', async () => {
     const seen: ReceivedRequest[] = []
     const { port } = await listening({}, (app) => app.source('probe', probe(seen)))
     for (const target of ['http://x/in/probe?a=1', 'HTTPS://other/in/probe?a=1', '/in/probe?a=1']) {
@@ -77,7 +77,7 @@ describe('a target', () => {
     expect([400, 404]).toContain(wire.status)
   })
 
-  it('is not led elsewhere by a host that has a path of its own, letter by letter neither', async () => {
+  it('is not changed by a host that contains a path, not even partly', async () => {
     const seen: ReceivedRequest[] = []
     const { port } = await listening({}, (app) => app.source('probe', probe(seen)))
     for (const host of ['x/in/other?y=', 'x#', 'u@x', 'x?']) {
@@ -101,7 +101,7 @@ describe('a target', () => {
   )
 })
 
-it('of two authorization headers neither passes, whichever comes first', async () => {
+it('with two authorization headers a request is rejected, whichever comes first', async () => {
   const { port, store } = await listening({}, (app) => app.source('b', bearer({ secret: 'right' })))
   for (const [one, other, status] of [
     ['right', 'wrong', 401],
@@ -117,7 +117,7 @@ it('of two authorization headers neither passes, whichever comes first', async (
   expect(await eventsIn(store)).toHaveLength(1)
 })
 
-it('whether the app is well can be asked by HEAD', async () => {
+it('health can be asked by HEAD', async () => {
   const { url, app } = await listening()
   for (const path of ['/healthz', '/readyz']) {
     const response = await fetch(`${url}${path}`, { method: 'HEAD' })
@@ -126,7 +126,7 @@ it('whether the app is well can be asked by HEAD', async () => {
   }
 })
 
-/** On most machines `localhost` has two; here the second one is one that can be listened on without IPv6. */
+/** On most machines `localhost` has two addresses; here the second one works without IPv6. */
 function addresses(name: string): readonly string[] {
   return name === 'localhost' ? ['127.0.0.1', '127.0.0.2'] : [name]
 }
@@ -140,7 +140,7 @@ function told(name: string, _options: object, tell: Tell): void {
   )
 }
 
-/** Whether somebody took the connection. */
+/** Whether a server accepted the connection. */
 function connected(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host)
@@ -149,7 +149,7 @@ function connected(host: string, port: number): Promise<boolean> {
   })
 }
 
-it('localhost is one server, with the bounds of this one, and not a second one beside it', async () => {
+it('localhost is one server with one set of bounds, even if it has two addresses', async () => {
   const lookup = vi.spyOn(dns, 'lookup').mockImplementation(told as never)
   onTestFinished(() => lookup.mockRestore())
   const { url, port, connections } = await listening({ host: 'localhost', connectionsPerAddress: 1 })
@@ -159,16 +159,16 @@ it('localhost is one server, with the bounds of this one, and not a second one b
   expect(await connected('127.0.0.2', port)).toBe(false)
 })
 
-/** 0 if it was cut off. */
+/** Returns 0 if the connection was closed. */
 async function ask(wire: Wire): Promise<number> {
   await wire.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n').answers()
   return wire.status
 }
 
-it('there are so many connections and no more, of all addresses together', async () => {
+it('the maximum number of connections counts over all addresses', async () => {
   const bounds = { headersTimeout: 10_000, requestTimeout: 10_000, keepAliveTimeout: 10_000, checkInterval: 1_000 }
   const { port } = await served({ bounds: { ...bounds, maxConnections: 2 } })
-  // Both have a request under way: an idle one would make room.
+  // Both connections have a request in progress; an idle one would be closed.
   const begun = 'POST /in/github HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n'
   const one = new Wire(port).write(begun)
   await one.answers()

@@ -1,4 +1,4 @@
-// The memory that refused bodies take: one of hundreds of megabytes, and many that unpack to megabytes.
+// Measures the memory that rejected bodies take: one of hundreds of megabytes, and many that decompress to megabytes.
 import { once } from 'node:events'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { listening, onTheWire, Wire } from './rig.ts'
 const MEGABYTE = 1024 * 1024
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
 
-/** Writes so many bytes, in chunks of HTTP or plain, no faster than they are taken. Answers how large the process grew. */
+/** Writes this many bytes, chunked or not, as fast as the server reads them. Returns the growth of the process. */
 async function streamed(wire: Wire, bytes: number, isChunked: boolean): Promise<number> {
   let largest = 0
   const head = isChunked ? 'transfer-encoding: chunked' : `content-length: ${bytes}`
@@ -39,14 +39,14 @@ describe('a body', () => {
       expect((await streamed(wire, 200 * MEGABYTE, isChunked)) - once50).toBeLessThan(100 * MEGABYTE)
       await wire.answers(2)
       expect(wire.status).toBe(413)
-      // And it can go on with something better.
+      // The server still accepts a good request.
       await wire.write(onTheWire('{}')).answers(3)
       expect(wire.status).toBe(202)
     },
   )
 })
 
-/** Tens of bytes that make a decoder allocate its window and fill it before anything comes out. */
+/** Tens of bytes that make a decoder allocate its window, and fill it before any output. */
 function bombOf(lgwin: number): Uint8Array<ArrayBuffer> {
   const params = { [constants.BROTLI_PARAM_LGWIN]: lgwin }
   return Uint8Array.from(brotliCompressSync(Buffer.alloc(16 * MEGABYTE), { params }))

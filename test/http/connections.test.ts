@@ -1,4 +1,4 @@
-// R4: one address has so many connections and no more; those it has go on, and others come in as before.
+// R4: one address has a bounded number of connections. Its open ones continue, and other addresses are not affected.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, Socket } from 'node:net'
@@ -16,14 +16,14 @@ const tls = {
   cert: readFileSync(new URL('./fixtures/localhost-cert.pem', import.meta.url)),
 }
 
-/** The end of a connection is heard at the other side a few turns later. */
+/** The other side sees the end of a connection a few turns later. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 let sent = 0
 
-/** Sends a webhook, and answers what came of it; 0 if it was cut off. */
+/** Sends a webhook and returns its status; 0 if the connection was closed. */
 async function ask(wire: Wire): Promise<number> {
   const before = wire.text.split('HTTP/1.1 ').length - 1
   const text = await wire.write(onTheWire('{}', { delivery: `c${++sent}` })).answers(before + 1)
@@ -41,7 +41,7 @@ async function asked(port: number, times: number): Promise<readonly Wire[]> {
 }
 
 describe('connections of one address', () => {
-  it('beyond those it may have are closed unread, and those that are open go on', async () => {
+  it('above the bound are closed unread, and open ones continue', async () => {
     const { port, store, connections } = await listening({ connectionsPerAddress: 3 })
     const wires = await asked(port, 3)
     for (let n = 0; n < 5; n++) {
@@ -54,7 +54,7 @@ describe('connections of one address', () => {
     expect(await eventsIn(store)).toHaveLength(6)
   })
 
-  it('are 1,000 unless said', async () => {
+  it('are at most 1,000 by default', async () => {
     const { port, connections } = await listening()
     const wires = Array.from({ length: 1_000 }, () => new Wire(port))
     await until(() => connections().open === 1_000)
@@ -63,7 +63,7 @@ describe('connections of one address', () => {
     expect(connections()).toEqual({ open: 1_000, refused: 1, closedIdle: 0 })
   })
 
-  it('leave room when they close, however they close', async () => {
+  it('free their place when they close, in any way', async () => {
     const { port, connections } = await listening({ connectionsPerAddress: 2 })
     const [kept] = await asked(port, 1)
     const ends: ((wire: Wire) => unknown)[] = [
@@ -85,7 +85,7 @@ describe('connections of one address', () => {
     await asked(port, 2)
   })
 
-  it('are counted before TLS has begun, and leave room as well', async () => {
+  it('count before TLS has started, and free their place too', async () => {
     const { port, connections } = await listening({ tls, connectionsPerAddress: 1 })
     const greeted = async (): Promise<TLSSocket> => {
       const socket = connectTls({ port, host: '127.0.0.1', ca: tls.cert, servername: 'localhost' })
@@ -105,7 +105,7 @@ describe('connections of one address', () => {
     expect(connections().refused).toBe(5)
   })
 
-  it('are an alert when there are too many, once until all are closed', async () => {
+  it('raise one alert when there are too many, until all are closed', async () => {
     const { app, port } = await listening({ connectionsPerAddress: 2 })
     const raised: EventMap['alert.raised'][] = []
     app.on('alert.raised', (what) => void raised.push(what))
@@ -121,19 +121,19 @@ describe('connections of one address', () => {
     expect(raised[0]?.text).toMatch(/^127\.0\.0\.1 has 2 connections open; .*trustProxy.*connectionsPerAddress\.$/)
   })
 
-  it('that is a listed proxy are any number', async () => {
+  it('of a listed proxy are unbounded', async () => {
     const { port, connections } = await listening({ connectionsPerAddress: 2, trustProxy: ['127.0.0.0/8'] })
     await asked(port, 10)
     expect(connections()).toEqual({ open: 10, refused: 0, closedIdle: 0 })
   })
 
-  it('are bounded though another proxy is listed', async () => {
+  it('are bounded even if another proxy is listed', async () => {
     const { port } = await listening({ connectionsPerAddress: 2, trustProxy: ['10.0.0.0/8'] })
     await asked(port, 2)
     expect(await ask(new Wire(port))).toBe(0)
   })
 
-  it.each([0, -1, 1.5, NaN, -Infinity, '5', null])('cannot be %j', async (connectionsPerAddress) => {
+  it.each([0, -1, 1.5, NaN, -Infinity, '5', null])('cannot be bounded by %j', async (connectionsPerAddress) => {
     const app = new Sluice({ store: 'memory:', log: false })
     onTestFinished(() => app.stop())
     const options = { port: 0, connectionsPerAddress } as ListenOptions
@@ -146,7 +146,7 @@ describe('connections of one address', () => {
   })
 })
 
-/** Connections as a server has them, from anywhere. */
+/** Connections as a server has them, from the given addresses. */
 function arrivals(most: number): {
   arrive: (address: string) => Socket
   heard: Socket[]
@@ -170,7 +170,7 @@ function arrivals(most: number): {
 }
 
 describe('an address', () => {
-  it('does not take the room of another', () => {
+  it('does not take the places of another', () => {
     const { arrive, heard, counts } = arrivals(2)
     const first = ['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(arrive)
     expect(first.map(({ destroyed }) => destroyed)).toEqual([false, false, true])
@@ -179,7 +179,7 @@ describe('an address', () => {
     expect(counts()).toEqual({ open: 3, refused: 1, closedIdle: 0 })
   })
 
-  it('of IPv6 is its whole network, and one of IPv4 is the same however it is written', () => {
+  it('of IPv6 counts as its whole network, and one of IPv4 is the same in each spelling', () => {
     const { arrive } = arrivals(2)
     const gone = (...addresses: string[]): readonly boolean[] => addresses.map((one) => arrive(one).destroyed)
     expect(gone('2001:db8::1', '2001:db8::2', '2001:db8::3', '2001:db8:0:1::1')).toEqual([false, false, true, false])
@@ -187,7 +187,7 @@ describe('an address', () => {
     expect(gone(...Array.from({ length: 5 }, () => '::ffff:192.0.2.99'))).not.toContain(true)
   })
 
-  it('leaves nothing behind', async () => {
+  it('leaves nothing in memory', async () => {
     const { arrive, counts } = arrivals(2)
     for (let n = 0; n < 100; n++) {
       const sockets = [arrive('192.0.2.1'), arrive('192.0.2.99'), arrive('192.0.2.99'), arrive('192.0.2.99')]

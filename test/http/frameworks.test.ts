@@ -1,4 +1,4 @@
-// `app.fetch` inside Express, Hono, a route handler as Next.js has them, and plain node:http, by the very snippets of the docs.
+// Tests `app.fetch` inside Express, Hono, a Next.js route handler and plain node:http, with the very snippets of the docs.
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -12,7 +12,7 @@ import { Wire } from './rig.ts'
 
 const FOLDER = new URL('./frameworks/', import.meta.url)
 const PAGE = readFileSync(new URL('../../docs/frameworks.md', import.meta.url), 'utf8')
-/** Whoever parses and writes it anew gives other bytes. */
+/** Parsing and serializing this text again gives other bytes. */
 const BODY = '{ "text":"é\\u00e9👍" ,\r\n "n":12345678901234567890, "n":1.0 }\n'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-frameworks-'))
@@ -72,15 +72,15 @@ function hooked(secret: string, delivery: string): RequestInit {
 describe.each(['Express', 'Hono', 'Next.js', 'node:http'])('inside %s', (name) => {
   const send: Send = (path, init) => senders[name]?.(path, init) ?? Promise.reject(new Error(`no ${name}`))
 
-  it('a signed webhook is accepted byte for byte, and its duplicate is known', async () => {
+  it('a signed webhook is accepted byte for byte, and its duplicate is recognised', async () => {
     const before = stored.length
-    // The signature is over these very bytes: were one changed, this would be 401.
+    // The signature covers these very bytes: if one changed, this would be 401.
     expect((await send('/in/github', hooked(SECRET, `of ${name}`))).status).toBe(202)
     expect((await send('/in/github', hooked(SECRET, `of ${name}`))).status).toBe(202)
     expect(stored.length).toBe(before + 1)
   })
 
-  it('a forged one is refused, and the answer is whole', async () => {
+  it('a forged webhook is rejected, with a complete response', async () => {
     const before = stored.length
     const response = await send('/in/github', hooked('guessed', `forged ${name}`))
     expect(response.status).toBe(401)
@@ -92,7 +92,7 @@ describe.each(['Express', 'Hono', 'Next.js', 'node:http'])('inside %s', (name) =
     expect(stored.length).toBe(before)
   })
 
-  it('another method and another source are answered as by the server', async () => {
+  it('another method and an unknown source get the same responses as from the server', async () => {
     expect((await send('/in/github', { method: 'GET' })).headers.get('allow')).toBe('POST')
     expect((await send('/in/nobody', { method: 'POST', body: 'x' })).status).toBe(404)
   })
@@ -111,13 +111,13 @@ describe.each(['Express', 'node:http'])('a path that a proxy reads differently, 
 })
 
 describe('the rest of a server', () => {
-  it('goes on: other routes of Express have their parsed bodies', async () => {
+  it('works: other routes of Express get their parsed bodies', async () => {
     const headers = { 'content-type': 'application/json' }
     const response = await senders['Express']?.('/orders', { method: 'POST', headers, body: '{"n":1}' })
     expect(await response?.json()).toEqual({ n: 1 })
   })
 
-  it('goes on: what is no web request does not end plain node:http', async () => {
+  it('works: a request that cannot become a web request does not end plain node:http', async () => {
     for (const line of ['TRACE /in/github', 'OPTIONS *', 'GET http://[']) {
       const wire = new Wire(ports['node:http'] ?? 0).write(`${line} HTTP/1.1\r\nhost: [\r\n\r\n`)
       await wire.answers()
@@ -149,7 +149,7 @@ describe('a parser in front', () => {
     expect(stored.length).toBe(before)
   })
 
-  it('is found out by app.fetch itself where the request says how long it is', async () => {
+  it('is detected by app.fetch if the request has a content-length', async () => {
     const headers = { ...githubHeaders(''), 'content-length': '15' }
     const request = new Request('http://localhost/in/github', { method: 'POST', headers, body: '' })
     expect((await problemOf(await app.fetch(request))).code).toBe('BODY_CUT_OFF')
@@ -157,7 +157,7 @@ describe('a parser in front', () => {
 })
 
 describe('what was stored', () => {
-  it('is what was sent, to the byte', async () => {
+  it('is byte for byte what was sent', async () => {
     await app.stop()
     const store = await openStore(STORE)
     const bodies = (await eventsIn(store)).map(({ body }) => textOf(body))
@@ -176,7 +176,7 @@ describe('docs/frameworks.md', () => {
     expect(PAGE).toContain(`<!-- test/http/frameworks/${file} -->\n\n\`\`\`ts\n${code}\`\`\``)
   })
 
-  it('quotes nothing else', () => {
+  it('quotes no other code', () => {
     expect(PAGE.match(/^```ts$/gm)).toHaveLength(readdirSync(FOLDER).length)
   })
 })

@@ -1,4 +1,4 @@
-// For every case of every source: a genuine request changed by chance on its whole way in, and forms of absurdly many fields.
+// For every case of every source: a genuine request with random changes, and forms with very many fields.
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ const cases = (
   )
 ).flatMap((file) => file.cases)
 
-/** What the wire makes of it: a GET has no body, and what cannot be written in a header is not sent. */
+/** The request as it arrives: a GET has no body, and values that a header cannot contain are not sent. */
 function onItsWay(request: ReceivedRequest): ReceivedRequest | undefined {
   const isBare = request.method === 'GET' || request.method === 'HEAD'
   try {
@@ -47,7 +47,7 @@ describe.each(cases)('$name', (one) => {
     return app
   }
 
-  it(`${TIMES} changed requests: no 5xx, and nothing forged is stored`, async () => {
+  it(`${TIMES} changed requests cause no 5xx, and nothing forged is stored`, async () => {
     const app = await declared()
     let taken = 0
     app.on('event.received', () => void taken++)
@@ -62,7 +62,7 @@ describe.each(cases)('$name', (one) => {
     await fc.assert(check, { numRuns: TIMES, seed: SEED })
   })
 
-  it('a form of 100,000 fields is answered', async () => {
+  it('a form with 100,000 fields gets a response', async () => {
     const app = await declared()
     const headers = { ...genuine.headers, 'content-type': 'application/x-www-form-urlencoded' }
     const { status } = await send(app, { ...genuine, method: 'POST', headers, body: Buffer.from(FIELDS) })

@@ -1,4 +1,4 @@
-// 10,000 requests of nonsense, and of sense with something changed: no 5xx, no crash, no accepted forgery (S6, S9).
+// 10,000 random requests and changed genuine ones: no 5xx, no crash, and no accepted forgery (S6, S9).
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { github } from '../../src/sources/github.ts'
@@ -11,7 +11,7 @@ const ON_THE_SOCKET = 300
 const SEED = 20_261_115
 const ANY_RATE = { addressRate: { rate: Infinity, per: '1m' } } as const
 
-/** None of them knows the secret, but for the last one, which asks for none. */
+/** No request knows the secret of a source. The last source needs none. */
 const NAMES = [...PROVEN, 'packed', 'nobody', 'unverified']
 
 const WORDS = [
@@ -37,7 +37,7 @@ const WORDS = [
   'a'.repeat(5_000),
 ] as const
 
-/** A header's value is one byte per character. */
+/** A header's value has one byte per character. */
 const value = fc.oneof(
   fc.constantFrom(...WORDS),
   fc.string({
@@ -100,7 +100,7 @@ function isPolluted(): boolean {
 }
 
 describe('through app.fetch', () => {
-  it(`${TIMES} of nonsense are answered below 500, and none passes for another`, async () => {
+  it(`${TIMES} random requests get a status below 500, and none is accepted without a valid signature`, async () => {
     const { app, store } = await opened(withAll, { encryptionKey: KEY, ...ANY_RATE })
     const seen = new Map<number, number>()
     const check = fc.asyncProperty(nonsense, async (one) => {
@@ -108,7 +108,7 @@ describe('through app.fetch', () => {
       const isSigned = one.isSigned && one.name === 'github'
       const request = new Request(`http://hooks.test/in/${one.name}${one.query}`, {
         method: one.method,
-        // Some know the secret of GitHub's source, and send nonsense all the same.
+        // Some requests are signed with the secret of the GitHub source, with a random body.
         headers: isSigned ? { ...githubHeaders(one.body), ...withoutSignature(one.headers) } : one.headers,
         body: bare ? null : bytesOf(one.body),
       })
@@ -121,11 +121,11 @@ describe('through app.fetch', () => {
     expect(isPolluted()).toBe(false)
     const stored = await store.find({ kind: 'events', filter: {}, cursor: '', n: 1_000 })
     expect(new Set(stored.items.map(({ source }) => source))).toEqual(new Set(['unverified', 'github']))
-    // All the ways to be refused were gone, and the right way as well.
+    // Every reason for a rejection occurred, and some requests were accepted.
     expect([...seen.keys()]).toEqual(expect.arrayContaining([202, 400, 401, 404, 405, 413, 415]))
   })
 
-  it('2,000 signed ones with a byte changed are refused, wherever the byte is', async () => {
+  it('2,000 signed requests with one changed byte are rejected, wherever the byte is', async () => {
     const { app, store } = await opened((one) => one.source('github', github({ secret: SECRET })), ANY_RATE)
     const change = fc.record({
       body: fc.json(),
@@ -138,7 +138,7 @@ describe('through app.fetch', () => {
       const [sent, signature] = [bytesOf(text), bytesOf(right['x-hub-signature-256'])]
       const target = inBody ? sent : signature
       target[at % target.length] = (target[at % target.length] ?? 0) ^ (1 << bit)
-      // What cannot be written in a header cannot be sent.
+      // A value that a header cannot contain cannot be sent.
       const written = Buffer.from(signature).toString('latin1')
       if (/[\0\r\n]/.test(written)) return
       const forged = { ...right, 'x-hub-signature-256': written }
@@ -156,7 +156,7 @@ describe('through app.fetch', () => {
     ).toBe(202)
   })
 
-  it('1,000 bodies of any bytes are stored as they came, where nothing is asked of them', async () => {
+  it('1,000 random bodies are stored byte for byte by a source that verifies nothing', async () => {
     const { app, store } = await opened(withAll, { encryptionKey: KEY, ...ANY_RATE })
     const sent: string[] = []
     const check = fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
@@ -201,7 +201,7 @@ describe('through the socket', () => {
   const framing = fc.constantFrom('length', 'short', 'chunked', 'both', 'negative', 'none')
   const raw = fc.record({ line, headers, body, framing })
 
-  it(`${ON_THE_SOCKET} of nonsense do not end the server, and none is stored that must not be`, async () => {
+  it(`${ON_THE_SOCKET} random requests do not end the server, and nothing forged is stored`, async () => {
     const { port, url, app, store } = await listening({}, withAll, { encryptionKey: KEY })
     const check = fc.asyncProperty(raw, async (one) => {
       const [frame, bytes] = framed(one.framing, one.body)
@@ -210,7 +210,7 @@ describe('through the socket', () => {
       const wire = new Wire(port)
       wire.write(Buffer.from(`${one.line}\r\nhost: hooks.test\r\nconnection: close\r\n${lines}${frame}\r\n`, 'latin1'))
       wire.write(bytes)
-      // Nothing more will come, which is how a body that is too short ends.
+      // The sender closes its side, which ends a body that is too short.
       wire.socket.end()
       await wire.closed
       expect(wire.status).toBeLessThan(500)

@@ -1,5 +1,5 @@
-// R4: when nearly all connections are open, a new one closes the one that is idle longest, so that no sender keeps others out by
-// holding connections open.
+// R4: when nearly all connections are open, a new one closes the connection that is idle longest, so that no sender can keep others
+// out by holding connections open.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -7,13 +7,13 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AnyListener } from '../../src/observe/emitter.ts'
 import { served, until, Wire, type Served, type Serving } from './rig.ts'
 
-/** Nobody is closed for being slow while a test runs. */
+/** So long that no connection is closed for being slow during a test. */
 const PATIENT = { headersTimeout: 600_000, requestTimeout: 600_000, keepAliveTimeout: 600_000, checkInterval: 1_000 }
 const tls = {
   key: readFileSync(new URL('./fixtures/localhost-key.pem', import.meta.url)),
   cert: readFileSync(new URL('./fixtures/localhost-cert.pem', import.meta.url)),
 }
-/** The server answers 100 as soon as the request is under way. */
+/** The server sends 100 as soon as the request is in progress. */
 const BEGUN = 'POST /in/github HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n'
 
 function servedWith(connections: number, more: Serving = {}): Promise<Served> {
@@ -42,11 +42,11 @@ async function askTls(socket: TLSSocket): Promise<void> {
   expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 /)
 }
 
-describe('R4 of nearly as many connections as there may be', () => {
-  it('the one that is idle longest is closed for a new one, and the others go on', async () => {
+describe('R4 near the maximum number of connections', () => {
+  it('the connection that is idle longest is closed for a new one, and the others continue', async () => {
     const { port, connections } = await servedWith(10)
     const wires = await idle(port, 9)
-    // The first one is idle for the shortest time now.
+    // Now the first connection has been idle for the shortest time.
     expect(await ask(wires[0] as Wire)).toBe(200)
     const [further] = await idle(port, 1)
     await wires[1]?.closed
@@ -55,7 +55,7 @@ describe('R4 of nearly as many connections as there may be', () => {
     for (const wire of [...wires.slice(2), wires[0], further]) expect(await ask(wire as Wire)).toBe(200)
   })
 
-  it('ten networks with all the idle connections that they may have keep nobody out', async () => {
+  it('ten networks with all their idle connections keep nobody out', async () => {
     const { port, connections } = await servedWith(30, { listen: { connectionsPerAddress: 3 } })
     for (let network = 1; network <= 10; network++) await idle(port, 3, `127.0.1.${network}`)
     await idle(port, 3, '127.0.2.1')
@@ -63,7 +63,7 @@ describe('R4 of nearly as many connections as there may be', () => {
     expect(connections()).toEqual({ open: 27, refused: 0, closedIdle: 6 })
   })
 
-  it('one that has sent nothing, or not all of its headers, is idle as well', async () => {
+  it('a connection that has sent nothing, or only a part of its headers, counts as idle', async () => {
     const { port, connections } = await servedWith(10)
     const silent: Wire[] = []
     for (const text of ['', 'GET / HTTP/1.1\r\nx-slow: 1', '', 'POST /in/github HTTP/1.1\r\n']) {
@@ -75,7 +75,7 @@ describe('R4 of nearly as many connections as there may be', () => {
     expect(connections()).toMatchObject({ refused: 0, closedIdle: 4 })
   })
 
-  it('one with a request under way is not closed, also when that has sent two at a time', async () => {
+  it('a connection with a request in progress is not closed, also after pipelining two requests', async () => {
     const { port, connections } = await servedWith(10)
     const pipelined = new Wire(port).write(`GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n${BEGUN}`)
     await pipelined.answers(2)
@@ -93,7 +93,7 @@ describe('R4 of nearly as many connections as there may be', () => {
     expect(await ask(second as Wire)).toBe(200)
   })
 
-  it('one under TLS is closed as well, in its handshake or after it', async () => {
+  it('a TLS connection is closed too, during its handshake or after it', async () => {
     const { port, connections } = await servedWith(10, { listen: { tls } })
     const handshaking = new Wire(port)
     await until(() => connections().open === 1)
@@ -118,7 +118,7 @@ describe('R4 of nearly as many connections as there may be', () => {
     for (const socket of sockets.slice(1)) await askTls(socket)
   })
 
-  it('an alert tells of it once, until fewer are open', async () => {
+  it('an alert reports it once, until fewer connections are open', async () => {
     const heard: string[] = []
     const emit: AnyListener = (name, what) => void heard.push(`${name} ${'alert' in what ? what.alert : ''}`)
     const { port, connections } = await servedWith(10, { emit })

@@ -1,4 +1,4 @@
-// `app.listen`: its options, who is believed behind a proxy, TLS, ports, and what becomes of requests while it stops.
+// Tests `app.listen`: its options, trusted proxies, TLS, ports, and requests that arrive while it stops.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Agent, request as plainRequest } from 'node:http'
@@ -20,7 +20,7 @@ const tls = {
   cert: readFileSync(new URL('./fixtures/localhost-cert.pem', import.meta.url)),
 }
 
-/** Says what a source sees of the request. */
+/** Returns what a source sees of the request. */
 function probe(seen: ReceivedRequest[]): Source {
   return {
     scheme: 'probe',
@@ -67,13 +67,13 @@ describe('forwarded headers', () => {
     expect(await seenBy(options, FORWARDED)).toEqual(expected)
   })
 
-  it('that are nonsense are ignored, though the proxy is listed', async () => {
+  it('that are invalid are ignored, even from a listed proxy', async () => {
     const trustProxy = ['127.0.0.1']
     const [url] = await seenBy({ trustProxy }, { 'x-forwarded-proto': 'javascript', 'x-forwarded-host': 'a b/c?d' })
     expect(url).toBe('http://localhost/in/probe?a=1')
   })
 
-  it('cannot lead to another path, and no host header can', async () => {
+  it('cannot change the path, and neither can a host header', async () => {
     const seen: ReceivedRequest[] = []
     const { port, app } = await listening({}, (one) =>
       one.source('probe', probe(seen)).route('GET', '/admin', () => new Response('inside')),
@@ -86,7 +86,7 @@ describe('forwarded headers', () => {
     expect((await app.admin.sources.refused('')).every(({ path }) => path === '/elsewhere')).toBe(true)
   })
 
-  it('may be missing altogether, the host as well', async () => {
+  it('may all be missing, including the host', async () => {
     const { port } = await listening()
     const wire = new Wire(port).write(
       onTheWire('{}')
@@ -108,14 +108,14 @@ async function overTls(url: string, body: string): Promise<readonly [number, str
 }
 
 describe('TLS', () => {
-  it('serves with the certificate that it was given', async () => {
+  it('uses the given certificate', async () => {
     const { url, store } = await listening({ tls })
     expect(url).toMatch(/^https:/)
     expect((await overTls(url, '{"a":1}'))[0]).toBe(202)
     expect((await eventsIn(store)).map(({ body }) => textOf(body))).toEqual(['{"a":1}'])
   })
 
-  it('gives up on whoever does not begin', async () => {
+  it('disconnects a client that does not start a handshake', async () => {
     const { port, url } = await impatient({ tls })
     const wire = new Wire(port)
     expect((await overTls(url, '{}'))[0]).toBe(202)
@@ -136,7 +136,7 @@ describe('TLS', () => {
   })
 })
 
-/** While `use` runs, `PORT` is this. */
+/** Sets `PORT` while `use` runs. */
 async function withPort(port: string | undefined, use: () => Promise<void>): Promise<void> {
   const before = process.env['PORT']
   process.env['PORT'] = port
@@ -164,7 +164,7 @@ function unserved(): Sluice {
 }
 
 describe('the port', () => {
-  it('is that of the environment unless one is given', async () => {
+  it('is that of the environment if none is given', async () => {
     const port = await freePort()
     await withPort(String(port), async () => {
       const { url, sources } = await unserved().listen()
@@ -175,7 +175,7 @@ describe('the port', () => {
     })
   })
 
-  it('is 8787 where the environment has an empty one', async () => {
+  it('is 8787 if the environment has an empty one', async () => {
     await withPort(' ', async () => {
       const where = await unserved()
         .listen()
@@ -184,13 +184,13 @@ describe('the port', () => {
     })
   })
 
-  it('of the environment is refused when it is none', async () => {
+  it('of the environment is rejected if it is invalid', async () => {
     await withPort('http', async () => {
       await expect(unserved().listen()).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
     })
   })
 
-  it('that is taken is LISTEN_FAILED, and the app can go on with another', async () => {
+  it('that is taken causes LISTEN_FAILED, and the app can listen on another one', async () => {
     const { port } = await listening()
     const second = unserved()
     await expect(second.listen({ port })).rejects.toMatchObject({ code: 'LISTEN_FAILED' })
@@ -216,7 +216,7 @@ async function gated(): Promise<{ readonly store: Store; readonly open: () => vo
   return { store, open: gate.resolve, reached: reached.promise }
 }
 
-/** Resolves when nobody listens there any more. */
+/** Resolves when nothing listens on the port any more. */
 async function refusing(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, '127.0.0.1')
@@ -230,7 +230,7 @@ async function refusing(port: number): Promise<void> {
 }
 
 describe('close', () => {
-  it('answers what has arrived, takes in nothing more, and does not wait for those that are kept alive', async () => {
+  it('responds to requests that have arrived, accepts no new ones, and does not wait for kept-alive connections', async () => {
     const { store, open, reached } = await gated()
     const { port, close } = await listening({}, withGithub, { store })
     const wire = new Wire(port).write(onTheWire('{}'))
@@ -250,7 +250,7 @@ describe('close', () => {
     await app.stop()
   })
 
-  it('is what becomes of a server that begins to listen while its app stops', async () => {
+  it('also closes a server that starts to listen while its app stops', async () => {
     const app = withGithub(new Sluice({ store: 'memory:', log: false }))
     const port = await freePort()
     const late = app.listen({ port })
@@ -279,7 +279,7 @@ async function sent(port: number, body: string, agent: Agent): Promise<Sent> {
 }
 
 describe('stop', () => {
-  it('during requests: each is stored and answered 2xx, or has another answer', async () => {
+  it('during requests: each is stored and gets a 2xx, or gets another status', async () => {
     const folder = ownFolder()
     const address = `sqlite:${join(folder, 'a.db')}`
     const app = withGithub(new Sluice({ store: address, log: false, addressRate: { rate: Infinity, per: '1m' } }))
@@ -310,7 +310,7 @@ describe('stop', () => {
     expect(taken.length).toBeLessThan(960)
   })
 
-  it('waits for a request that came by fetch', async () => {
+  it('waits for a request that came through fetch', async () => {
     const { store, open, reached } = await gated()
     const app = withGithub(new Sluice({ store, log: false }))
     const body = bytesOf('{}')
@@ -328,10 +328,10 @@ describe('stop', () => {
     await store.close()
   })
 
-  it('does not wait for a slow sender longer than its grace', async () => {
+  it('does not wait for a slow sender longer than its timeout', async () => {
     const { port, app } = await listening({}, withGithub, { shutdownTimeout: 100 })
     const wire = new Wire(port).write(onTheWire('{}'.padEnd(1_000)).subarray(0, -900))
-    // It is under way once a later request of another connection is answered.
+    // The slow request is in progress once a later request on another connection has its response.
     await hook(`http://127.0.0.1:${port}`, '{}')
     await app.stop()
     wire.socket.destroy()

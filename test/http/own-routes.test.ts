@@ -1,4 +1,4 @@
-// `app.route`: routes of the app beside those of the server, which none of them can hide.
+// Tests `app.route`: routes of the app beside those of the server, which they cannot hide.
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { Sluice } from '../../src/index.ts'
@@ -33,7 +33,7 @@ function streamed(n: number): RequestInit {
 }
 
 describe('a route of the app', () => {
-  it('answers beside the sources, also below a path', async () => {
+  it('responds beside the sources, also below a path', async () => {
     const { url } = await listening({}, routes)
     const hello = await fetch(`${url}/hello`)
     expect([hello.status, hello.headers.get('x-own'), await hello.text()]).toEqual([200, 'yes', 'hello 127.0.0.1'])
@@ -45,7 +45,7 @@ describe('a route of the app', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
   })
 
-  it('of all there is does not hide what the server itself answers', async () => {
+  it("on every path does not hide the server's own routes", async () => {
     const { url, app } = await listening({}, everything)
     const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/v1/flows', '/v1/nothing']
     const answers = paths.map(async (path) => {
@@ -66,7 +66,7 @@ describe('a route of the app', () => {
     expect((await fetch(`${url}/page`)).status).toBe(299)
   })
 
-  it('that fails is answered 500, without saying why to a stranger', async () => {
+  it('that fails gets a 500 without the reason', async () => {
     const { url } = await listening({}, routes)
     const warned = once(process, 'warning')
     const response = await fetch(`${url}/broken`)

@@ -1,11 +1,11 @@
-// A path that a proxy and this server read differently is refused, however the app is served.
+// A path that a proxy and this server read differently is rejected, however the app is served.
 import { describe, expect, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import type { ListenOptions } from '../../src/http/server.ts'
 import { problemOf, withGithub } from '../receive/scene.ts'
 import { listening, onTheWire, Wire } from './rig.ts'
 
-/** Each is below /in/ for a proxy that takes it as it is written, and something else for a URL. */
+/** Each path is below /in/ for a proxy that takes it literally, and elsewhere for a URL parser. */
 const ELSEWHERE = [
   '/in/..\\v1/keys',
   '/in/..\\..\\v1\\keys',
@@ -20,7 +20,7 @@ const ELSEWHERE = [
   'http://x/in/../v1/keys',
   '/in/..\\v1/keys?x=1',
 ]
-/** Node itself refuses these. */
+/** Node itself rejects these. */
 const NO_TARGETS = ['/in/é', 'http://x\\in/v1/keys']
 const PLAIN = ['/in/a%5Cb', '/in/a%2F..%2Fb', '/in/%zz', '/in//x', '/in/a;b=(c)!*', '/in/x?a=\\..\\"#']
 
@@ -43,7 +43,7 @@ const SERVERS: readonly (readonly [string, ListenOptions])[] = [
 ]
 
 describe.each(SERVERS)('%s', (_, options) => {
-  it.each(ELSEWHERE)('refuses POST %s, and calls nothing', async (target) => {
+  it.each(ELSEWHERE)('rejects POST %s, and calls nothing', async (target) => {
     const called: string[] = []
     const { port, app } = await listening(options, (one) => declared(one, called))
     const wire = await asked(port, target)
@@ -53,7 +53,7 @@ describe.each(SERVERS)('%s', (_, options) => {
     expect(refused).toMatchObject({ code: 'PATH_AMBIGUOUS', method: 'POST', address: '127.0.0.1' })
   })
 
-  it.each(PLAIN)('takes POST %s as it is', async (target) => {
+  it.each(PLAIN)('accepts POST %s unchanged', async (target) => {
     const called: string[] = []
     const { port } = await listening(options, (one) => declared(one, called))
     expect((await asked(port, target)).status).toBe(299)
@@ -73,7 +73,7 @@ describe.each(SERVERS)('%s', (_, options) => {
     },
   )
 
-  it('goes on with the same connection', async () => {
+  it('keeps the connection open', async () => {
     const { port } = await listening(options)
     const wire = await asked(port, '/in/..\\v1/keys')
     await wire.write(onTheWire('{}')).answers(2)
@@ -94,14 +94,14 @@ describe('app.fetch', () => {
     },
   )
 
-  it.each(PLAIN)('takes the target %s as it is', async (target) => {
+  it.each(PLAIN)('accepts the target %s unchanged', async (target) => {
     const { app } = await listening({}, (one) => declared(one, []))
     const request = new Request(`http://hooks.test${target}`, { method: 'POST' })
     expect((await app.fetch(request, { target })).status).toBe(299)
     expect((await app.fetch(request)).status).toBe(299)
   })
 
-  it('refuses a request of a framework’s own kind whose address is still as it was sent', async () => {
+  it("rejects a framework's own kind of request whose path is still as it was sent", async () => {
     const { app } = await listening()
     for (const target of ['/in/..\\v1/keys', '/in/../v1/keys']) {
       const request = new Proxy(new Request('http://hooks.test/v1/keys'), {

@@ -1,4 +1,4 @@
-// What the tests of the server share: a server whose patience is short, and senders that write what they like to its socket.
+// Shared by the tests of the server: a server with short timeouts, and clients that write any bytes to its socket.
 import { Traces } from '../../src/observe/trace/spans.ts'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -16,7 +16,7 @@ import { RefusedRequests } from '../../src/receive/refused-requests.ts'
 import { github } from '../../src/sources/github.ts'
 import { githubHeaders, SECRET, withGithub, type Hook } from '../receive/scene.ts'
 
-/** In ms. */
+/** Milliseconds. */
 export const SHORT: ServerBounds = {
   headersTimeout: 1_000,
   requestTimeout: 1_500,
@@ -24,7 +24,7 @@ export const SHORT: ServerBounds = {
   checkInterval: 20,
   maxConnections: 100,
 }
-/** How much later than it should a machine that is busy with other tests may be. */
+/** How late a machine may be that is busy with other tests. */
 const BUSY = 30_000
 const NO_LIMIT = { rate: Infinity, per: 1_000 } as const
 
@@ -40,7 +40,7 @@ const nobody = (): never => {
   throw new Error('This rig has no API.')
 }
 
-/** The whole way from the socket to the store, served with bounds that no user can set. */
+/** The whole path from the socket to the store, with bounds that users cannot set. */
 export function impatient(options: ListenOptions = {}): Promise<Served> {
   return served({ listen: options, maxBody: 100_000, bounds: SHORT })
 }
@@ -107,7 +107,7 @@ export interface Listened {
   readonly close: () => Promise<void>
 }
 
-/** An app as a user would serve it, on a port that is free. */
+/** An app as a user would serve it, on a free port. */
 export async function listening(
   options: ListenOptions = {},
   declare: (app: Sluice) => unknown = withGithub,
@@ -126,16 +126,16 @@ export async function listening(
   return { app, url, port, store, connections: () => server.connections(), close: () => server.close() }
 }
 
-/** With all of its headers. */
+/** The response with all of its headers. */
 const ANSWER = /HTTP\/1\.1 (\d{3}) [^]*?\r\n\r\n/g
 
-/** Looks after each turn of the event loop, for what is waited for happens in this process; gives up when it is not so. */
+/** Checks after each turn of the event loop, because the awaited state changes in this process; fails after a timeout. */
 export async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + 2 * BUSY
   while (!isSo() && performance.now() < end) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A connection that the test writes to byte by byte. */
+/** `Wire` is a connection to which the test writes byte by byte. */
 export class Wire {
   readonly socket: Socket
   readonly began = performance.now()
@@ -150,7 +150,7 @@ export class Wire {
       this.#heard.resolve()
       this.#heard = Promise.withResolvers()
     })
-    // Being cut off is what most of these tests wait for.
+    // Most of these tests wait for the connection to be closed.
     this.socket.on('error', () => {})
     this.closed = new Promise((resolve) => this.socket.once('close', () => resolve(performance.now() - this.began)))
     onTestFinished(() => void this.socket.destroy())
@@ -160,7 +160,7 @@ export class Wire {
     return this.#text
   }
 
-  /** Of the last answer. */
+  /** The status of the last response. */
   get status(): number {
     return Number([...this.#text.matchAll(ANSWER)].at(-1)?.[1] ?? 0)
   }
@@ -170,14 +170,14 @@ export class Wire {
     return this
   }
 
-  /** So much again and again until the other side has enough. */
+  /** Writes this again and again until the other side no longer reads. */
   drip(text: string, every: number): this {
     const timer = setInterval(() => this.socket.write(text), every)
     void this.closed.then(() => clearInterval(timer))
     return this
   }
 
-  /** Until so many answers are there, or it is closed. */
+  /** Resolves after this many responses, or when the connection is closed. */
   async answers(n = 1): Promise<string> {
     const isOver = this.closed.then(() => true)
     while ([...this.#text.matchAll(ANSWER)].length < n) {
@@ -187,7 +187,7 @@ export class Wire {
   }
 }
 
-/** A signed webhook as it is on the wire. */
+/** A signed webhook as bytes on the wire. */
 export function onTheWire(
   body: string | Uint8Array,
   { path = '/in/github', host = 'hooks.test', ...more }: WireHook = {},

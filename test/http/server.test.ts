@@ -1,4 +1,4 @@
-// R4 on a real socket: whatever a stranger sends slowly, in masses or in nonsense is bounded, and others are answered meanwhile.
+// R4 on a real socket: slow, massive or malformed input is bounded, and other clients get their responses meanwhile.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ function problemIn(text: string): ProblemBody {
 }
 
 describe('a slow sender', () => {
-  it('of headers is answered 408 and ended in time', async () => {
+  it('of headers gets a 408 and is disconnected in time', async () => {
     const { port, url, refused } = await impatient()
     const wire = new Wire(port).write('POST /in/github HTTP/1.1\r\nhost: x\r\n').drip('x: y\r\n', 30)
     expect((await hook(url, '{}')).status).toBe(202)
@@ -28,7 +28,7 @@ describe('a slow sender', () => {
     expect(refused.list('')).toMatchObject([{ code: 'REQUEST_TOO_SLOW', address: '127.0.0.1' }])
   })
 
-  it('of a body is ended in time, and nothing of it is stored', async () => {
+  it('of a body is disconnected in time, and nothing of it is stored', async () => {
     const { port, store, refused } = await impatient()
     const whole = onTheWire('{}'.padEnd(1_000))
     const wire = new Wire(port).write(whole.subarray(0, -900)).drip(' ', 30)
@@ -39,7 +39,7 @@ describe('a slow sender', () => {
     expect(refused.list('')).toEqual([])
   })
 
-  it('that goes on after it was refused is ended in time as well', async () => {
+  it('that continues after its rejection is disconnected in time', async () => {
     const { port } = await impatient()
     const head = `POST /in/github HTTP/1.1\r\nhost: x\r\ncontent-length: ${50 * MEGABYTE}\r\n\r\n`
     const wire = new Wire(port).write(head).drip('x'.repeat(1_000), 10)
@@ -48,7 +48,7 @@ describe('a slow sender', () => {
     await wire.closed
   })
 
-  it('that sends nothing at all is ended in time, before its first request and after it', async () => {
+  it('that sends nothing at all is disconnected in time, before its first request and after it', async () => {
     const { port, refused } = await impatient()
     const silent = new Wire(port)
     const kept = new Wire(port).write(onTheWire('{}'))
@@ -58,7 +58,7 @@ describe('a slow sender', () => {
     expect(refused.list('')).toEqual([])
   })
 
-  it('that hangs up in the middle leaves nothing behind', async () => {
+  it('that disconnects in the middle leaves nothing in memory', async () => {
     const { port, store, refused, url } = await impatient()
     const wire = new Wire(port).write(onTheWire('{}'.padEnd(1_000)).subarray(0, -900))
     await once(wire.socket, 'connect')
@@ -70,15 +70,15 @@ describe('a slow sender', () => {
   })
 })
 
-/** Each connection is two files, for both ends of it are in this process. */
+/** Each connection takes two file descriptors, because both of its ends are in this process. */
 function connectionsAllowed(most: number): number {
   const files = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }))
   return Number.isNaN(files) ? most : Math.min(most, Math.floor((files - 200) / 2))
 }
 
 describe('connections in masses', () => {
-  it('5,000 idle ones do not keep others from being answered', async () => {
-    // All of them are from one address here, which no more than 1,000 are taken from unless said.
+  it('5,000 idle ones do not keep others from getting responses', async () => {
+    // All of them are from one address, which has at most 1,000 connections by default.
     const bounds: ServerBounds = {
       headersTimeout: HOUR,
       requestTimeout: HOUR,
@@ -97,7 +97,7 @@ describe('connections in masses', () => {
       const some = Array.from({ length: Math.min(250, wanted - idle.length) }, () => connect(port, '127.0.0.1'))
       for (const socket of some) socket.on('error', () => {}).on('close', () => closed++)
       await Promise.all(some.map((socket) => once(socket, 'connect')))
-      // Some have said something, others nothing.
+      // Some have sent something, others nothing.
       for (const [n, socket] of some.entries()) if (n % 2 === 0) socket.write('POST /in/github HTTP/1.1\r\n')
       idle.push(...some)
     }
@@ -110,7 +110,7 @@ describe('connections in masses', () => {
 })
 
 describe('a body', () => {
-  it('that was refused is not taken for the next request', async () => {
+  it('of a rejected request is not read as the next request', async () => {
     const { port, store } = await listening()
     const smuggled = onTheWire('{}', { delivery: 'smuggled' })
     const head = `POST /in/nobody HTTP/1.1\r\nhost: x\r\ncontent-length: ${smuggled.length}\r\n\r\n`
@@ -125,7 +125,7 @@ describe('a body', () => {
     expect(kept).toHaveLength(1)
   })
 
-  it('of JSON 100,000 deep is refused at once, though it is signed', async () => {
+  it('of JSON with a depth of 100,000 is rejected at once, although it is signed', async () => {
     const { url } = await listening()
     for (const deep of ['['.repeat(100_000), `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`]) {
       const response = await hook(url, deep)
@@ -142,7 +142,7 @@ describe('a body', () => {
   })
 })
 
-/** A source whose handshake writes into a header whatever it is asked to. */
+/** A source whose handshake writes the request's input into a header. */
 function echoing(app: Sluice): Sluice {
   return app.source('own', {
     scheme: 'own',
@@ -159,7 +159,7 @@ function echoing(app: Sluice): Sluice {
   })
 }
 
-describe('an answer that no response can be', () => {
+describe('a response that cannot be sent', () => {
   it('fails its own request, and not the process', async () => {
     const { url } = await listening({}, (app) => echoing(withGithub(app)))
     const warned = once(process, 'warning')
@@ -174,7 +174,7 @@ describe('an answer that no response can be', () => {
 const padded = (bytes: number): string => `POST /in/github HTTP/1.1\r\nhost: x\r\nbig: ${'x'.repeat(bytes)}\r\n\r\n`
 
 describe('headers', () => {
-  it('that are too long are answered 431', async () => {
+  it('that are too long get a 431', async () => {
     const { port, app } = await listening()
     const told: string[] = []
     app.on('event.refused', ({ source, field }) => told.push(`${source}:${field}`))
@@ -182,7 +182,7 @@ describe('headers', () => {
     await wire.closed
     expect(wire.status).toBe(431)
     expect(problemIn(wire.text)).toMatchObject({ status: 431, code: 'HEADERS_TOO_LARGE' })
-    // A proxy that adds long headers would lose every webhook, and nobody would know.
+    // Behind a proxy that adds long headers, every webhook would be lost without a trace.
     expect(told).toEqual([':HEADERS_TOO_LARGE'])
     expect(await app.admin.sources.refused('')).toMatchObject([
       { code: 'HEADERS_TOO_LARGE', address: '127.0.0.1', path: '' },
@@ -193,13 +193,13 @@ describe('headers', () => {
     const { port, url, app } = await listening()
     const wire = new Wire(port).write(padded(65_536))
     await wire.closed
-    // Who sends on while it is hung up on may not come to read why.
+    // A client that still sends when it is disconnected may never read the response.
     expect([0, 431]).toContain(wire.status)
     expect(await app.admin.sources.refused('github')).toEqual([])
     expect((await hook(url, '{}')).status).toBe(202)
   })
 
-  it('that came twice do not pass for one', async () => {
+  it('that appear twice are rejected', async () => {
     const { port, store } = await listening()
     const whole = onTheWire('{}').toString()
     const twice = whole.replace(/^x-hub-signature-256.*$/m, (line) => `${line}\r\n${line}`)
@@ -209,7 +209,7 @@ describe('headers', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it.each(['GET', 'HEAD', 'PUT', 'OPTIONS', 'PROPFIND', 'QUERY', 'TRACE'])('of %s are answered', async (method) => {
+  it.each(['GET', 'HEAD', 'PUT', 'OPTIONS', 'PROPFIND', 'QUERY', 'TRACE'])('of %s get a response', async (method) => {
     const { port } = await listening()
     const wire = new Wire(port).write(`${method} /in/github HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`)
     await wire.answers()

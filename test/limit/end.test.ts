@@ -1,4 +1,4 @@
-// M7, L13: when an app stops, nobody waits on, and the slots nobody will use are there for others.
+// M7, L13: when an app stops, no caller keeps waiting, and unused slots are returned.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import { closeLimits, createLimit } from '../../src/limit/limit.ts'
@@ -8,7 +8,7 @@ const one = { rate: 1, per: '1s' } as const
 const stopped = { name: 'SluiceError', code: 'APP_STOPPED' }
 
 describe.each(STORES)('on %s', (kind) => {
-  it('M7 all who wait are told, and give their slots back', async () => {
+  it('M7 all waiting callers are rejected, and return their slots', async () => {
     const t = await rig(kind)
     const parts = t.process()
     const limit = createLimit('api', one, parts)
@@ -30,7 +30,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(made).toHaveLength(before)
   })
 
-  it('M7 who asks just then is told as well', async () => {
+  it('M7 a caller that asks at this moment is rejected too', async () => {
     const t = await rig(kind)
     const parts = t.process()
     const limit = createLimit('api', one, parts)
@@ -48,7 +48,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(next.run((): Millis => t.clock.monotonic()))).toBe(1_100)
   })
 
-  it('M7 a slot that is granted just then is not used', async () => {
+  it('M7 a slot that is granted at this moment is not used', async () => {
     const t = await rig(kind)
     const parts = t.process()
     const limit = createLimit('api', one, parts)
@@ -59,13 +59,13 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await asking).toMatchObject(stopped)
   })
 
-  it('M7 an app that has used no limit has none to end', async () => {
+  it('M7 an app that has used no limit can stop', async () => {
     const t = await rig(kind)
     await closeLimits(t.process({ store: () => Promise.reject(new Error('not to be opened')) }))
     expect(t.asked).toEqual([])
   })
 
-  it('M3 nothing is told of a pause that ends after the app', async () => {
+  it("M3 the end of a pause after the app's own end is not emitted", async () => {
     const t = await rig(kind)
     const parts = t.process()
     await createLimit('api', one, parts).pause('1m')

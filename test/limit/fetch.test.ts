@@ -1,4 +1,4 @@
-// M3, M4: the drop-in fetch waits for slots, hears a refusal, and repeats only what it was told to and can.
+// M3, M4: the drop-in fetch waits for slots, reacts to a 429, and retries only what it is allowed to and can.
 import { describe, expect, it } from 'vitest'
 import { createLimit, type Limit, type LimitOptions, type LimitDependencies } from '../../src/limit/limit.ts'
 import { inRun, rig, STORES, type Rig } from './rig.ts'
@@ -12,7 +12,7 @@ interface Sent {
 
 type Answer = [status: number, headers?: Record<string, string>]
 
-/** A limit before another side that gives these answers, then 200. */
+/** A limit in front of an API that returns these responses, then 200. */
 function against(
   t: Rig,
   answers: Answer[],
@@ -29,7 +29,7 @@ function against(
 }
 
 describe.each(STORES)('on %s', (kind) => {
-  it('M4 each request has its slot, and goes out as it was given', async () => {
+  it('M4 each request has its slot, and is sent unchanged', async () => {
     const t = await rig(kind)
     const { limit, sent } = against(t, [], { rate: 1 })
     const { fetch } = limit
@@ -74,7 +74,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(shown?.pausedUntil ?? 0).toBe(paused === undefined ? 0 : start + paused)
   })
 
-  it('M3 a refusal in one process holds the others up', async () => {
+  it('M3 a 429 in one process delays the others', async () => {
     const t = await rig(kind)
     const here = against(t, [[429, { 'retry-after': '3' }]])
     const there = against(t, [])
@@ -83,7 +83,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(there.sent.map(({ at }) => at)).toEqual([3_000])
   })
 
-  it('M3 too many requests press on the flow of the run; other refusals, and calls outside of runs, do not', async () => {
+  it('M3 a 429 in a run adds pressure to its flow; other statuses, and calls outside runs, do not', async () => {
     const t = await rig(kind)
     const level = async (): Promise<number | undefined> =>
       (await t.store.updatePressure({ flows: [{ flow: 'rank', raise: false }] })).levels[0]
@@ -94,14 +94,14 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await level()).toBe(0.25)
   })
 
-  it('M4 it repeats nothing unless it is told to', async () => {
+  it('M4 it retries nothing by default', async () => {
     const t = await rig(kind)
     const { limit, sent } = against(t, [[429, { 'retry-after': '1' }]])
     expect((await limit.fetch(THINGS)).status).toBe(429)
     expect(sent).toHaveLength(1)
   })
 
-  it('M4 it repeats a refused request as often as it may, each time in a slot behind the pause', async () => {
+  it('M4 it retries a 429 as often as configured, each time in a slot after the pause', async () => {
     const t = await rig(kind)
     const refused: Answer = [429, { 'retry-after': '2' }]
     const { limit, sent } = against(t, [refused, refused], { retries: 2 })
@@ -113,7 +113,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(again.sent).toHaveLength(3)
   })
 
-  it('M4 it does not repeat a stream, nor what was refused without a time', async () => {
+  it('M4 it does not retry a stream, nor a 429 without a time', async () => {
     const t = await rig(kind)
     const refused: Answer = [429, { 'retry-after': '1' }]
     const stream = new Blob(['x']).stream()
@@ -142,7 +142,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(sent.map(({ init }) => init?.signal?.aborted)).toEqual([true, true, whose === 'run'])
   })
 
-  it('M3 a store that cannot hear of the refusal does not take the response away', async () => {
+  it('M3 if the store cannot record the pause, the caller still gets the response', async () => {
     const t = await rig(kind)
     const good = t.process()
     let opened = 0

@@ -1,4 +1,4 @@
-// M1 in real time: a call that was handed over just before the event loop stood still counts from when the loop went on.
+// M1 in real time: a call that was handed over just before the event loop stalled counts from the end of the stall.
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createLimit } from '../../src/limit/limit.ts'

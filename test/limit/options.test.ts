@@ -1,4 +1,4 @@
-// What cannot hold, or would be ignored, is refused in one message that names the option and the fix.
+// Options that are impossible, or would have no effect, are rejected with one message that names the option and the fix.
 import { expect, it } from 'vitest'
 import { createLimit } from '../../src/limit/limit.ts'
 import { failure, rig } from './rig.ts'
@@ -41,7 +41,7 @@ it.each<[Record<string, unknown>, string]>([
   expect(make).toThrow(expect.objectContaining(refused(message) as object))
 })
 
-it('M1 a limit without a name, or a key that is none, is refused', async () => {
+it('M1 a limit without a name, or with an invalid key, is rejected', async () => {
   const t = await rig('memory')
   expect(() => createLimit('', good, t.process())).toThrow('must have a name')
   expect(() => createLimit('api', good, t.process()).per('')).toThrow(
@@ -50,14 +50,14 @@ it('M1 a limit without a name, or a key that is none, is refused', async () => {
   expect(() => createLimit('api', good, t.process()).per(undefined as never)).toThrow('got undefined.')
 })
 
-it.each([undefined, null, 3, 'often'])('M1 a limit whose options are %j is refused', async (options) => {
+it.each([undefined, null, 3, 'often'])('M1 a limit with the options %j is rejected', async (options) => {
   const t = await rig('memory')
   const make = (): unknown => createLimit('api', options as never, t.process())
   const message = 'limit("api") must have options with rate and per'
   expect(make).toThrow(expect.objectContaining(refused(message) as object))
 })
 
-it('M1 a name with a slash is refused, since it could be that of a key of another limit', async () => {
+it('M1 a name with a slash is rejected, because it could equal that of a key of another limit', async () => {
   const t = await rig('memory')
   const make = (): unknown => createLimit('a/b', good, t.process())
   const message = 'limit("a/b") must not have a slash in its name: limit("a").per("b") has the same name'
@@ -65,7 +65,7 @@ it('M1 a name with a slash is refused, since it could be that of a key of anothe
   expect(createLimit('a', good, t.process()).per('b/c').name).toBe('a/b/c')
 })
 
-it('M1 a bucket may fill slower than by one', async () => {
+it('M1 a bucket may fill slower than one per period', async () => {
   const t = await rig('memory')
   const limit = createLimit('api', { rate: 0.5, per: '1s', burst: 1, maxWait: Infinity }, t.process())
   await limit.run(() => undefined)
@@ -91,7 +91,7 @@ it.each<[Record<string, unknown>, string]>([
   expect(t.asked).toEqual([])
 })
 
-it('M5 a cost above the bucket, or above another of its limits, is refused at once', async () => {
+it('M5 a cost above the bucket, or above another of its limits, is rejected at once', async () => {
   const t = await rig('memory')
   const parts = t.process()
   const bucket = createLimit('bucket', { rate: 9, per: '1s', burst: 2 }, parts)
@@ -101,7 +101,7 @@ it('M5 a cost above the bucket, or above another of its limits, is refused at on
   expect(await failure(api.run(() => 'made', { cost: 3, with: [bucket] }))).toMatchObject(refused(above) as object)
 })
 
-it('M5 the same limit twice, or one of another app, is refused', async () => {
+it('M5 the same limit twice, or a limit of another app, is rejected', async () => {
   const t = await rig('memory')
   const parts = t.process()
   const api = createLimit('api', good, parts)

@@ -1,4 +1,4 @@
-// M3: what the other side or a person says holds for every process.
+// M3: pauses, from a 429 or from an operator, apply to every process.
 import { describe, expect, it } from 'vitest'
 import type { Clock, Millis } from '../../src/clock.ts'
 import { createLimit } from '../../src/limit/limit.ts'
@@ -13,7 +13,7 @@ const methods = (clock: Clock): Clock => ({
 const one = { rate: 1, per: '1s' } as const
 
 describe.each(STORES)('on %s', (kind) => {
-  it('M3 a pause moves all who wait behind its end, in their order, whatever process they are in', async () => {
+  it('M3 a pause moves all waiting callers behind its end, in their order, in every process', async () => {
     const t = await rig(kind)
     const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     const calls: [string, Millis][] = []
@@ -41,7 +41,7 @@ describe.each(STORES)('on %s', (kind) => {
     ])
   })
 
-  it('M3 who waits hears at once that a pause is over, and keeps its place', async () => {
+  it('M3 a waiting caller learns at once that a pause is over, and keeps its place', async () => {
     const t = await rig(kind)
     const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     await b.pause('1h')
@@ -63,7 +63,7 @@ describe.each(STORES)('on %s', (kind) => {
     ])
   })
 
-  it('M7 one who gives up does not make all others ask again', async () => {
+  it('M7 a caller that gives up does not make all others ask again', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
@@ -77,7 +77,7 @@ describe.each(STORES)('on %s', (kind) => {
     await t.until(Promise.all(all))
   })
 
-  it('M3 the end of a pause is told once, at the end of the longest', async () => {
+  it('M3 the end of a pause is emitted once, at the end of the longest pause', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     await limit.pause('10s')
@@ -94,7 +94,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.emitted.slice(4).map(([name]) => name)).toEqual(['limit.paused', 'limit.resumed'])
   })
 
-  it('M1 a stall that holds up calls is told as one pause', async () => {
+  it('M1 a stall that holds up calls is reported as one pause', async () => {
     const t = await rig(kind)
     let stood = 0
     const clock = { ...methods(t.clock), monotonic: () => t.clock.monotonic() + stood }
@@ -107,7 +107,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.emitted.slice(1)).toEqual([['limit.resumed', { limit: 'api' }]])
   })
 
-  it('M3 after a refusal the limit is half as fast, until somebody resumes it', async () => {
+  it('M3 after a 429 the limit has half its rate, until somebody resumes it', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     const times: Millis[] = []
@@ -126,7 +126,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(names).toEqual(['limit.paused', 'limit.slowed', 'limit.resumed', 'limit.resumed'])
   })
 
-  it('M3 a response that names no time pauses nothing, unless it is a 429; one that does, whatever its status', async () => {
+  it('M3 a response without a time pauses nothing unless it is a 429; a response with a time does, whatever its status', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     await limit.pause(new Response(null, { status: 500 }))
@@ -135,14 +135,14 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.emitted[0]).toEqual(['limit.paused', { limit: 'api', ms: 7_000 }])
   })
 
-  it('M3 a pause of a limit of one key leaves the others alone', async () => {
+  it('M3 a pause of the limit of one key does not affect other keys', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     await limit.per('a').pause('1m')
     expect(await limit.per('b').run(() => 'at once')).toBe('at once')
   })
 
-  it('M3 what the other side has counted counts', async () => {
+  it('M3 calls that the API has counted count', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 4, resetsAt: t.clock.now() + 3_000 })
@@ -153,7 +153,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.emitted).toEqual([])
   })
 
-  it('M3 a limit that is used up on the other side is paused until it resets', async () => {
+  it('M3 a limit that is used up at the API is paused until it resets', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 100, of: 100, resetsAt: new Date(t.clock.now() + 30_000) })
@@ -165,7 +165,7 @@ describe.each(STORES)('on %s', (kind) => {
     ])
   })
 
-  it('M3 what counts is how many calls the other side still takes, and only while its window lasts', async () => {
+  it('M3 the number of calls that the API still accepts counts, while its window lasts', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 5, per: '10s' }, t.process())
     await limit.observe({ used: 60, of: 100, resetsAt: t.clock.now() + 30_000 })

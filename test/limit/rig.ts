@@ -1,4 +1,4 @@
-// Limits on a real store under a clock that is moved by hand, and what they did.
+// Limits on a real store under a clock that the test moves, and a record of what they did.
 import { onTestFinished } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import type { LimitDependencies } from '../../src/limit/limit.ts'
@@ -21,13 +21,13 @@ export interface Rig {
   /** All calls of reserve, in order. */
   readonly asked: ReserveCall[]
   readonly emitted: (readonly [name: string, what: unknown])[]
-  /** What another process would be given: its own calls, the same store. */
+  /** The limit of another process on the same store, with calls of its own. */
   process(own?: Partial<LimitDependencies>): LimitDependencies
-  /** How long an answer to reserve takes to come back; 0 unless set. */
+  /** How long a reply to reserve takes; default 0. */
   answersAfter: (call: ReserveCall) => Millis
-  /** Moves the clock in small steps, each with all that follows from it. */
+  /** Moves the clock in small steps, and waits for the consequences of each. */
   pass(by: Millis, step?: Millis): Promise<void>
-  /** The same until something is over. */
+  /** Moves the clock until a promise settles. */
   until<T>(over: Promise<T>, steps?: () => Millis): Promise<T>
 }
 
@@ -86,7 +86,7 @@ export async function rig(kind: (typeof STORES)[number]): Promise<Rig> {
   return it
 }
 
-/** The real store, but for one member. */
+/** The real store, except for one member. */
 function watched(store: Store, reserve: (call: ReserveCall) => Promise<ReserveReply>): Store {
   return new Proxy(store, {
     get(target, member) {
@@ -97,18 +97,18 @@ function watched(store: Store, reserve: (call: ReserveCall) => Promise<ReserveRe
   })
 }
 
-/** Everything that follows from this moment happens: no call to a store is open, and nothing comes of any more. */
+/** Resolves when all consequences of this moment have happened: no call of a store is open, and no promise is pending. */
 export function settle(): Promise<void> {
   return quiet.settled()
 }
 
-/** The most calls in any stretch of time as long as `per`. */
+/** The maximum number of calls in any period as long as `per`. */
 export function most(times: readonly Millis[], per: Millis): number {
   const sorted = times.toSorted((a, b) => a - b)
   return Math.max(0, ...sorted.map((from) => sorted.filter((at) => at >= from && at < from + per).length))
 }
 
-/** As if the code ran in a run of the flow. */
+/** Runs code as if it were in a run of the flow. */
 export function inRun<T>(call: () => T, own: Partial<RunContext> = {}): T {
   const scope: RunContext = {
     flow: 'rank',
@@ -124,7 +124,7 @@ export function inRun<T>(call: () => T, own: Partial<RunContext> = {}): T {
   return runContext.run(scope, call)
 }
 
-/** Lets a promise fail later than it is looked at. */
+/** Prevents an unhandled rejection of a promise that fails before it is awaited. */
 export async function failure(of: Promise<unknown>): Promise<unknown> {
   try {
     await of

@@ -1,4 +1,4 @@
-// M4 to M7: calls of runs, calls that cost more or are under several limits, and waits that end early.
+// M4 to M7: calls of runs, calls with a cost or under several limits, and waits that end early.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import { RunLostError } from '../../src/limit/caller.ts'
@@ -9,7 +9,7 @@ import { failure, inRun, most, rig, settle, STORES } from './rig.ts'
 const one = { rate: 1, per: '1s' } as const
 
 describe.each(STORES)('on %s', (kind) => {
-  it('M4 a call of a run that lost its lease is refused, before it asks for a slot and after', async () => {
+  it('M4 a call of a run that lost its lease is rejected, before it asks for a slot and after', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     let lost = true
@@ -27,7 +27,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(made).toEqual(['made'])
   })
 
-  it('M4 a run that is lost while the store answers makes no call', async () => {
+  it('M4 a run that is lost while the store replies makes no call', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     let lost = false
@@ -36,7 +36,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await waiting).toBeInstanceOf(RunLostError)
   })
 
-  it('M4 the call is handed the signal of its run, its own, or one of both', async () => {
+  it('M4 the call gets the signal of its run, its own, or a combination of both', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 9, per: '1s' }, t.process())
     const [run, own] = [new AbortController(), new AbortController()]
@@ -52,7 +52,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(second?.reason).toMatchObject({ message: 'out of time' })
   })
 
-  it('M4 what the call answers or throws is handed on', async () => {
+  it('M4 the result or error of the call is passed on', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 9, per: '1s' }, t.process())
     expect(await limit.run(async () => settle().then(() => 7))).toBe(7)
@@ -62,7 +62,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await failure(fails)).toBeInstanceOf(TypeError)
   })
 
-  it('M5 a call that costs more takes so many slots', async () => {
+  it('M5 a call with a cost takes that many slots', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 3, per: '1s' }, t.process())
     const times: Millis[] = []
@@ -71,7 +71,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 1_100, 1_100, 2_200])
   })
 
-  it('M5 several limits are reserved in one step, and each holds', async () => {
+  it('M5 several limits are reserved in one step, and each is respected', async () => {
     const t = await rig(kind)
     const parts = t.process()
     const short = createLimit('short', { rate: 2, per: '1s' }, parts)
@@ -118,7 +118,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.asked.at(-1)?.requests[0]?.limits.map(({ name }) => name)).toEqual(['short/ada', 'middle', 'long'])
   })
 
-  it('M6 a run whose slot is too far away is put off, and leaves no slot behind; others wait', async () => {
+  it('M6 a run whose slot is too far away is deferred, and keeps no slot; callers outside runs wait', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 1, per: '1s', maxWait: '2s' }, t.process())
     const times: Millis[] = []
@@ -133,7 +133,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 1_100, 2_200, 3_300])
   })
 
-  it('M6 runs that are put off together all leave their slots', async () => {
+  it('M6 runs that are deferred together all return their slots', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 1, per: '1s', maxWait: 500 }, t.process())
     const tries = await Promise.all(
@@ -145,7 +145,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
   })
 
-  it('M6 a pause that comes while a run waits puts it off too, at ten seconds unless said', async () => {
+  it('M6 a pause during the wait of a run defers it too, by default beyond ten seconds', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     await limit.run(() => undefined)
@@ -169,7 +169,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
   })
 
-  it('M7 waits that are given up together return all their slots, whoever is the first to give up', async () => {
+  it('M7 waits that are given up together return all their slots, in any order', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     await limit.run(() => undefined)
@@ -181,7 +181,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBe(1_100)
   })
 
-  it('M7 a slot before one that is given is not returned', async () => {
+  it('M7 a slot before a granted one is not returned', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
@@ -194,7 +194,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(later)).toBe(2_200)
   })
 
-  it('M7 who gives up while the store answers does not wait for the slot', async () => {
+  it('M7 a caller that gives up while the store replies does not wait for the slot', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     const stop = new AbortController()
@@ -208,7 +208,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(await t.until(limit.run(() => t.clock.monotonic()))).toBeLessThan(1_200)
   })
 
-  it('M7 who gave up before asks for nothing', async () => {
+  it('M7 a caller whose signal is already aborted reserves nothing', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', one, t.process())
     expect(await failure(limit.run(() => 'made', { signal: AbortSignal.abort() }))).toMatchObject({

@@ -1,4 +1,4 @@
-// M1, M2: the rate holds over all processes, in the order of the asking, and nothing late is used.
+// M1, M2: the rate holds over all processes, calls keep the order of their requests, and no late slot is used.
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
 import { createLimit, type Limit } from '../../src/limit/limit.ts'
@@ -8,13 +8,13 @@ import { failure, most, rig, settle, STORES, type Rig } from './rig.ts'
 const options = { rate: 3, per: '1s' } as const
 const one = { rate: 1, per: '1s' } as const
 
-/** Every call leaves the moment at which it was handed over. */
+/** Each call records when it was handed over. */
 function load(t: Rig, limit: Limit, calls: number, times: Millis[]): Promise<unknown> {
   return Promise.all(Array.from({ length: calls }, () => limit.run(() => void times.push(t.clock.monotonic()))))
 }
 
 describe.each(STORES)('on %s', (kind) => {
-  it('M1 two processes under full load make at most rate calls in any window, and no fewer than they may', async () => {
+  it('M1 two processes under full load make at most `rate` calls in any window, and no fewer than they may', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     const [a, b] = [createLimit('api', options, t.process()), createLimit('api', options, t.process())]
@@ -24,7 +24,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(Math.max(...times)).toBe(9 * 1_100)
   })
 
-  it('M1 the window holds while the event loop stands still now and then', async () => {
+  it('M1 the rate holds while the event loop stalls from time to time', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     const [a, b] = [createLimit('api', options, t.process()), createLimit('api', options, t.process())]
@@ -35,7 +35,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(most(times, 1_000)).toBeLessThanOrEqual(3)
   })
 
-  it('M2 at a high rate a process reserves slots in runs: it never has two calls under way', async () => {
+  it('M2 at a high rate, a process reserves slots in batches: it never has two calls in progress', async () => {
     const t = await rig(kind)
     let mostUnderWay = 0
     let underWay = 0
@@ -56,7 +56,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.asked.length).toBeLessThan(50)
   })
 
-  it('M1 the window holds on a store whose answers come late', async () => {
+  it('M1 the rate holds on a store with late replies', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     let n = 0
@@ -74,7 +74,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 0, 0, 1_000, 2_000])
   })
 
-  it('M1 a slot that went by while the event loop stood still is not used, and the call gets another', async () => {
+  it('M1 a slot that passed during a stall is not used, and the call gets another one', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     const done = load(t, createLimit('api', one, t.process()), 2, times)
@@ -86,7 +86,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 2_200])
   })
 
-  it('M1 a slot whose confirmation came too late is not used, and another is asked for under a new ticket', async () => {
+  it('M1 a slot whose confirmation came too late is not used, and another one is requested with a new ticket', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     const limit = createLimit('api', one, t.process())
@@ -99,7 +99,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(tickets[2]).toBe(tickets[1])
   })
 
-  it('M1 an answer that is a little late, but fresh, is used', async () => {
+  it('M1 a reply that is a little late, but fresh, is used', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     t.answersAfter = () => 95
@@ -107,7 +107,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([95])
   })
 
-  it('M1 a wait counts from when it was asked for, should the answer take long', async () => {
+  it('M1 a wait counts from the request, even if the reply takes long', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     const limit = createLimit('api', one, t.process())
@@ -117,7 +117,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 1_110])
   })
 
-  it('M1 a store that takes most of the time a slot stays fresh is fast enough', async () => {
+  it('M1 a store that takes most of the time for which a slot stays fresh is fast enough', async () => {
     const t = await rig(kind)
     const times: Millis[] = []
     t.answersAfter = () => 85
@@ -125,7 +125,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([85, 1_195, 2_295])
   })
 
-  it('M1 a store that takes longer than a slot stays fresh is found out, and no call is made', async () => {
+  it('M1 a store that takes longer than a slot stays fresh is detected, and no call is made', async () => {
     const t = await rig(kind)
     t.answersAfter = () => 120
     const times: Millis[] = []
@@ -145,7 +145,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(times).toEqual([0, 0, 1_100, 1_100])
   })
 
-  it('M2 what is asked for in one turn of the event loop is asked of the store at once', async () => {
+  it('M2 requests of one turn of the event loop are one call of the store', async () => {
     const t = await rig(kind)
     const parts = t.process()
     const [a, b] = [createLimit('a', options, parts), createLimit('b', options, parts)]
@@ -154,7 +154,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(new Set(t.asked[0]?.requests.map((request) => request.ticket)).size).toBe(5)
   })
 
-  it('M2 a wait is asked for once and confirmed once, with the same ticket', async () => {
+  it('M2 a wait is reserved once and confirmed once, with the same ticket', async () => {
     const t = await rig(kind)
     const limit = createLimit('api', { rate: 1, per: '10s' }, t.process())
     await t.until(load(t, limit, 2, []))
@@ -162,7 +162,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(t.asked[1]?.requests[0]?.ticket).toBe(t.asked[0]?.requests[1]?.ticket)
   })
 
-  it('M2 first come, first served, whichever process asks', async () => {
+  it('M2 first come, first served, in whichever process', async () => {
     const t = await rig(kind)
     const [a, b] = [createLimit('api', one, t.process()), createLimit('api', one, t.process())]
     const order: number[] = []
@@ -175,7 +175,7 @@ describe.each(STORES)('on %s', (kind) => {
     expect(order).toEqual(Array.from({ length: 12 }, (_, n) => n))
   })
 
-  it('M2 a store that fails is heard by all who asked, and asked again by the next', async () => {
+  it('M2 an error of the store rejects all waiting callers, and the next caller asks again', async () => {
     const t = await rig(kind)
     const good = t.process()
     let broken = true

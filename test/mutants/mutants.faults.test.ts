@@ -1,4 +1,4 @@
-// Proves that the simulation can fail: every planted bug is found, and the code as it is survives the same hunt.
+// Proves that the simulation can fail: it finds every planted bug, and the unchanged code survives the same histories.
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { MUTANTS, type Mutant } from './mutants.ts'
 const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
 const HISTORIES = { memory: '20000', sqlite: '3000', 'limits:memory': '20000' }
 const SEED = '20261115'
-/** Of those that take long to be found from there: another place to begin at, near one that shows them. */
+/** Seeds for bugs that take long to be found with the default one: each starts near a history that shows the bug. */
 const SEEDS: Readonly<Record<string, string>> = {
   'placing an unrouted event needs no token': '16',
   'what was published twice is told as stored': '21',
@@ -36,7 +36,7 @@ interface Hunt {
   readonly what: Hunted
   readonly seed: string
   readonly runs: string
-  /** Undefined: the code as it is. */
+  /** Undefined means the unchanged code. */
   readonly mutant?: string
 }
 
@@ -58,13 +58,13 @@ async function hunt({
 }
 
 describe('planted bugs', () => {
-  it('are at least 17', () => expect(MUTANTS.length).toBeGreaterThanOrEqual(17))
+  it('there are at least 17', () => expect(MUTANTS.length).toBeGreaterThanOrEqual(17))
 
-  it('have a place of their own to begin at only if they are there', () => {
+  it('each special seed is for an existing bug', () => {
     expect(Object.keys(SEEDS).filter((name) => !MUTANTS.some((one) => one.name === name))).toEqual([])
   })
 
-  /** By hunt and seed, how many histories it took for all that were found there. */
+  /** By hunt and seed, how many histories it took to find all of its bugs. */
   const found = new Map<string, { readonly what: Hunted; readonly seed: string; readonly runs: number }>()
 
   it.concurrent.each(MUTANTS)('$name: found', { timeout: 120_000 }, async ({ name, hunt: of }: Mutant) => {
@@ -77,8 +77,8 @@ describe('planted bugs', () => {
     found.set(`${what} ${seed}`, { what, seed, runs })
   })
 
-  // A fault of the simulation itself would find every one of them.
-  it('the code as it is survives the same hunts', { timeout: 120_000 }, async () => {
+  // A bug in the simulation itself would report every one of them.
+  it('the unchanged code survives the same hunts', { timeout: 120_000 }, async () => {
     expect(found.size).toBeGreaterThan(3)
     for (const { what, seed, runs } of found.values()) {
       const { code, said } = await hunt({ what, seed, runs: String(runs) })

@@ -1,5 +1,5 @@
-// Bugs that people write: the looser readings of the rules that lose events, and slips in the code that keeps them.
-// Each must be found by the simulation; one that is not says that the simulation does not look there.
+// Planted bugs: readings of the rules that are too loose and lose events, and typical slips in the code.
+// The simulation must find each of them. If it does not find one, the simulation does not check that part of the code.
 
 interface Edit {
   readonly file: string
@@ -9,7 +9,7 @@ interface Edit {
 
 export interface Mutant {
   readonly name: string
-  /** Which hunt it is for; that of lanes in memory unless the bug is elsewhere. */
+  /** The hunt that must find the bug; by default, lanes in memory. */
   readonly hunt?: 'sqlite' | 'limits:memory'
   readonly edits: readonly Edit[]
 }
@@ -273,7 +273,7 @@ export const MUTANTS: readonly Mutant[] = [
     'Math.min(want, max)',
   ),
   mutant('failing lanes have no slots of their own', LANE, 'return run.failed ? FAILING : HEALTHY', 'return HEALTHY'),
-  // what the simulation itself once found
+  // Bugs that the simulation itself once found
   mutant(
     'what is left over opens its window again when the clock is set back',
     SETTLE,
@@ -332,7 +332,7 @@ export const MUTANTS: readonly Mutant[] = [
   inLimits('what others used holds up nobody', LIMITS, 'if (cost > 0) changeLimit(', 'if (false) changeLimit('),
   inLimits('what is still to come counts as seen by the other side', LIMIT, ' && slot.at <= upto)', ')'),
   inLimits('a bucket does not hear what others used', LIMIT, 'if (used <= 0) return 0', 'return 0'),
-  // what only a file can get wrong
+  // Bugs that only a file can have
   inSqlite('a place is read without its cap', 'placements.ts', 'cap: Number(cap) }', 'cap: 0 }'),
   inSqlite(
     'numbers repeat after a crash',

@@ -1,5 +1,5 @@
-// Plants one bug: loaded before a program, it changes the text of one source file as that is loaded. The code under test
-// has no hooks for this, so that a bug can be planted wherever a person could write one.
+// Plants one bug: imported before a program, it changes the text of one source file when that file is loaded. The code under test
+// needs no hooks, so a bug can be planted wherever a person could write one.
 import { registerHooks } from 'node:module'
 import { MUTANTS } from './mutants.ts'
 

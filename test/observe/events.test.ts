@@ -1,11 +1,11 @@
-// A listener's fault is its own: the work and the other listeners go on, and it is said once.
+// A listener that fails does not affect the work and other listeners, and is reported once.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Emitter, type EventMap } from '../../src/observe/emitter.ts'
 import { scene } from './log-scene.ts'
 
 const LOST = { error: 'no' }
 
-/** What would have ended the process. */
+/** Rejections that would have ended the process. */
 let unhandled: unknown[] = []
 const note = (reason: unknown): void => void unhandled.push(reason)
 
@@ -16,10 +16,10 @@ beforeEach(() => {
 
 afterEach(() => void process.off('unhandledRejection', note))
 
-/** Rejections nobody handles are told after the microtasks of a turn. */
+/** Unhandled rejections are reported after the microtasks of a turn. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-// Put together so that the linter does not take it for an accident.
+// The name is built from parts so that the linter does not take it for an accidental thenable.
 const THEN = ['th', 'en'].join('')
 
 const FAULTS: readonly (readonly [string, () => unknown])[] = [
@@ -38,7 +38,7 @@ function alertsOf(emitter: Emitter): EventMap['alert.raised'][] {
 }
 
 describe.each(FAULTS)('a listener that %s', (_name, fault) => {
-  test('harms nobody, and is told once', async () => {
+  test('affects nothing else, and is reported once', async () => {
     const emitter = new Emitter()
     const alerts = alertsOf(emitter)
     const heard: string[] = []
@@ -54,7 +54,7 @@ describe.each(FAULTS)('a listener that %s', (_name, fault) => {
     expect(alerts).toMatchObject([{ alert: 'listener', text: expect.stringContaining('store.lost') as string }])
   })
 
-  test('may listen to everything, even to that it failed', async () => {
+  test('may listen to everything, even to its own failure', async () => {
     const emitter = new Emitter()
     const alerts = alertsOf(emitter)
     emitter.onAny(fault)
@@ -67,7 +67,7 @@ describe.each(FAULTS)('a listener that %s', (_name, fault) => {
   })
 })
 
-test('each listener that fails is told, and the log has it without what it must not have', async () => {
+test('each failing listener is reported, and the log entry contains no secrets', async () => {
   const t = scene()
   t.emitter.on('run.cancelled', async () => expect.fail('token=abc'))
   t.emitter.on('run.cancelled', () => expect.fail('mine'))
@@ -80,7 +80,7 @@ test('each listener that fails is told, and the log has it without what it must 
   expect(texts).not.toContain('abc')
 })
 
-test('a listener that answers anything else is no fault', async () => {
+test('a listener that returns any other value is not a failure', async () => {
   const emitter = new Emitter()
   const alerts = alertsOf(emitter)
   for (const answer of [1, 'x', null, {}, [], Promise.resolve(1)]) emitter.on('store.lost', () => answer)

@@ -1,4 +1,4 @@
-// Whatever happened to a lane, explain agrees with its record: the facts are computed a second time here, by brute force.
+// In every random history of a lane, explain agrees with the records. The facts are computed a second time here, by brute force.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
@@ -121,7 +121,7 @@ function deadlineOf(lane: Lane): number | undefined {
   return due === NEVER ? undefined : due
 }
 
-/** Position by sorting all that could be claimed. */
+/** The position, by sorting all lanes that could be claimed. */
 function positionOf(lane: Lane, all: readonly Lane[], now: number): number | undefined {
   const line = all
     .filter((each) => each.due <= now && each.line === lane.line)
@@ -161,14 +161,14 @@ function check(said: Explanation, lane: Lane | undefined, all: readonly Lane[], 
   if (said.state === 'blocked') expect(said.facts.blockedBy).toBeTypeOf('string')
 }
 
-/** The lane that explain says is first is the one that is served next. */
+/** The lane that explain reports as first is served next. */
 async function checkFirst(t: ConformanceStage, sayings: readonly Explanation[]): Promise<void> {
   const first = sayings.filter((said) => said.facts.line === 'healthy' && said.facts.position === 1)
   const served = await t.claim({ maxRuns: 1, maxFailing: 0, maxSuspects: 0 })
   expect(served.map((run) => run.key)).toEqual(first.map((said) => said.key))
 }
 
-it('after every step of any history, for every lane', async () => {
+it('explain is right after every step of a random history, for every lane', async () => {
   const met = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 18 }), async (steps) => {
@@ -189,7 +189,7 @@ it('after every step of any history, for every lane', async () => {
       }
       await checkFirst(t, sayings)
     }),
-    // Twice as many as it takes to meet every state.
+    // Twice as many histories as it takes to reach every state.
     { numRuns: 600 },
   )
   const every = ['blocked', 'empty', 'held', 'idle', 'lapsed', 'ready', 'retrying', 'running', 'snoozed', 'waiting']

@@ -1,4 +1,4 @@
-// explain, for lanes that have a run or are kept from one: one true sentence with its figures, on each embedded store.
+// explain for lanes that have a run, or whose run is prevented: one true sentence with its facts, on each embedded store.
 import { describe, expect, it } from 'vitest'
 import { snoozed, deadAndBlocking, dead, LEASE, released, retry } from '../conformance/builders.ts'
 import { STORES, stageOn, told } from './scene.ts'
@@ -6,7 +6,7 @@ import { STORES, stageOn, told } from './scene.ts'
 const attempt = (error: string): { at: number; ms: number; error: string } => ({ at: 0, ms: 5, error })
 
 describe.each(STORES)('explain on %s', (name) => {
-  it('running: the run, its attempt, its lease, and what waits behind it', async () => {
+  it('running: the run, its attempt, its lease, and the events that wait behind it', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -43,7 +43,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('running: what a run left over is due when it ends', async () => {
+  it('running: events that a run left over are due when it ends', async () => {
     const t = await stageOn(name)
     await t.appendEach(['a', 'b', 'c'])
     await t.claimOne({ maxEvents: 1 })
@@ -52,7 +52,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.text).toMatch(/; behind it wait 2 events, left over and due when that ends\.$/)
   })
 
-  it('lapsed: how often, and what comes of it', async () => {
+  it('lapsed: how often the lease lapsed, and the consequence', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -77,7 +77,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t)).text).toContain('lapse 4 of 4, and its next turn makes it a dead letter.')
   })
 
-  it('retrying: what failed, when it is tried again, how often still', async () => {
+  it('retrying: the error, the next attempt, and how many attempts remain', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -97,7 +97,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('again: since when, and when next; or given back', async () => {
+  it('snoozed: since when, and until when; or given back', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -114,7 +114,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t, {}, 'b')).text).toContain('was given back, and it has been due for 0 ms, first in')
   })
 
-  it('blocked: by which dead letter, and why that died', async () => {
+  it('blocked: by which dead letter, and why it died', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -131,7 +131,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t)).text).toContain(`without that it would be blocked by dead letter "${run.runId}"`)
   })
 
-  it('blocked: not by a letter that blocks nothing; queued: the one that died first', async () => {
+  it('not blocked: a dead letter that blocks nothing; queued: the one that died first', async () => {
     const t = await stageOn(name)
     const runs: string[] = []
     for (const outcome of [dead, dead, deadAndBlocking]) {
@@ -152,7 +152,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await t.claimOne()).runId).toBe(runs[0])
   })
 
-  it('held: by whom, why, for how long, and what comes then', async () => {
+  it('held: by whom, why, for how long, and what happens afterwards', async () => {
     const t = await stageOn(name)
     await t.append('a')
     await t.hold('k', 90_000)

@@ -1,4 +1,4 @@
-// The sentence alone, from facts that no store need have: rare combinations, and texts that strangers chose.
+// The sentence of explain from facts that no store may ever have: rare combinations, and texts chosen by strangers.
 import { describe, expect, it } from 'vitest'
 import type { ExplanationFacts } from '../../src/observe/explain/facts.ts'
 import { NOT_QUEUED } from '../../src/observe/explain/queue-position.ts'
@@ -64,20 +64,20 @@ describe('slots', () => {
     expect(buildSentence(factsOf({ ...READY, full: true, ...words }))).toContain(`; ${text}.`)
   })
 
-  it('are not spoken of where nobody waits for one, or nobody serves the flow', () => {
+  it('are not mentioned if no lane waits for one, or no process serves the flow', () => {
     expect(buildSentence(factsOf({ full: true }))).not.toContain('slot')
     expect(buildSentence(factsOf({ ...READY, full: true, served: false }))).toMatch(/; no process serves this flow\.$/)
   })
 })
 
-it('nobody to serve it is said in every state but running', () => {
+it('an unserved flow is mentioned in every state but running', () => {
   const states = ['empty', 'idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked', 'held'] as const
   for (const laneState of states)
     expect(buildSentence(factsOf({ laneState, served: false }))).toMatch(/; no process serves this flow\.$/)
   expect(buildSentence(factsOf({ laneState: 'running', served: false }))).not.toContain('serves')
 })
 
-it('a lapsed run does not come back at once where something is in its way', () => {
+it('a lapsed run is not announced to return at once if something prevents it', () => {
   const lapsed: Partial<ExplanationFacts> = {
     ...READY,
     laneState: 'lapsed',
@@ -91,7 +91,7 @@ it('a lapsed run does not come back at once where something is in its way', () =
     expect(buildSentence(factsOf({ ...lapsed, ...obstacle }))).toContain('with its 2 events when it gets its turn')
 })
 
-it('a run that was purged, a replay and a dead letter that runs', () => {
+it('a run that was purged, a replay, and a dead letter that runs', () => {
   const running: Partial<ExplanationFacts> = { laneState: 'running', run: 'r', started: NOW, attempt: 1, events: 0 }
   expect(buildSentence(factsOf({ ...running, purged: true, kind: 'replay' }))).toBe(
     'Lane "k" of flow "f" is running: replay run "r" began now, is at attempt 1 with 0 events, has lost its events to a purge, and its lease has no end.',
@@ -143,7 +143,7 @@ it('strangers cannot add a sentence, a line or a colour', () => {
     const text = buildSentence(factsOf({ ...READY, ...everything, laneState, behindHold: 'blocked' }))
     expect(text).toMatch(/^Lane "[\u0020-\u007e…]*\.$/)
     expect(text.length).toBeLessThan(2_000)
-    // Whatever is outside of quotes is ours.
+    // Everything outside the quotes is Sluice's own text.
     expect(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')).not.toMatch(/[xz]{2}|done\.|\\/)
   }
 })

@@ -1,9 +1,9 @@
-// The words of a sentence: times as people read them, and strangers' texts that cannot leave their quotes.
+// The words of a sentence: readable times, and texts of strangers that cannot leave their quotes.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { formatCount, toSafeJson, quote, formatDuration, formatRelativeTime } from '../../src/observe/explain/format.ts'
 
-it('lengths of time have the unit that suits them', () => {
+it('durations have a suitable unit', () => {
   const lengths = [0, 999, 1_000, 7_240, 59_940, 60_000, 90_000, 3_600_000, 5 * 3_600_000 + 360_000, 172_800_000]
   expect(lengths.map(formatDuration)).toEqual([
     '0 ms',
@@ -29,7 +29,7 @@ it('lengths of time have the unit that suits them', () => {
   ])
 })
 
-it('a key is quoted, cut at 80 characters, and stays what it is', () => {
+it('a key is quoted, cut at 80 characters, and unambiguous', () => {
   expect(quote('k')).toBe('"k"')
   expect(quote('x'.repeat(80))).toBe(`"${'x'.repeat(80)}"`)
   expect(quote('x'.repeat(81))).toBe(`"${'x'.repeat(80)}…"`)
@@ -37,7 +37,7 @@ it('a key is quoted, cut at 80 characters, and stays what it is', () => {
   expect(quote('\u202etxt\u2028\u001b[31m\u0085')).toBe(String.raw`"\u202etxt\u2028\u001b[31m\u0085"`)
 })
 
-it('no text whatever leaves its line, its quotes or its length', () => {
+it('no text leaves its line, its quotes or its maximum length', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fc.nat(100), (text, most) => {
       const shown = quote(text, most)

@@ -1,4 +1,4 @@
-// explain, for lanes that wait, stand in line or have nothing: one true sentence with its figures, on each embedded store.
+// explain for lanes that wait, are ready or are empty: one true sentence with its facts, on each embedded store.
 import { describe, expect, it } from 'vitest'
 import { keylessLaneId } from '../../src/model/identity.ts'
 import type { WindowParameters } from '../../src/model/place.ts'
@@ -11,7 +11,7 @@ function windowOf(_event: unknown, level: number): WindowParameters {
 }
 
 describe.each(STORES)('explain on %s', (name) => {
-  it('empty: what it would take', async () => {
+  it('empty: which events the flow takes', async () => {
     const t = await stageOn(name)
     const said = await told(t)
     expect(said).toMatchObject({ flow: 'flow', key: 'k', state: 'empty', facts: { waiting: 0, served: true, dead: 0 } })
@@ -20,7 +20,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('empty: how its last run ended, and its dead letters', async () => {
+  it('empty: how the last run ended, and the dead letters', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -31,7 +31,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.text).toContain(`"${run.runId}", ended as dead 3 minutes ago, and it has 1 dead letter, and an event`)
   })
 
-  it('unknown-flow: what is there all the same', async () => {
+  it('unknown-flow: what the lane contains', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const said = await explain(partsOf(t.store, { flows: new Map(), isServed: () => false }), 'flow', 'k')
@@ -44,7 +44,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('waiting: the deadline, the events and the latest moment', async () => {
+  it('waiting: the deadline, the events and the latest time', async () => {
     const t = await stageOn(name)
     const start = t.clock.now()
     await t.append('a', { quiet: 10 * SECOND, max: 60 * SECOND })
@@ -60,7 +60,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t, { isServed: () => false })).text).toMatch(/; no process serves this flow\.$/)
   })
 
-  it('waiting: a window that nothing moves, and one without an end', async () => {
+  it('waiting: a window that no event moves, and one without an end', async () => {
     const t = await stageOn(name)
     await t.append('a', { every: 60 * SECOND })
     expect((await told(t)).text).toContain('with 1 event: due in 1 minute, whatever else comes.')
@@ -72,7 +72,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
   })
 
-  it('ready: the permits of the flow, or of its group, are taken, and only then', async () => {
+  it('ready: the permits of the flow, or of its group, are mentioned only if they are all taken', async () => {
     const t = await stageOn(name)
     for (const key of ['a', 'b', 'c']) await t.append(key, { key, group: key === 'c' ? 'other' : 'one' })
     const one = { flow: { concurrency: 1 } }
@@ -86,7 +86,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(run?.key).toBe('a')
   })
 
-  it('again: an earlier handler has not returned', async () => {
+  it('deferred: an earlier handler has not returned', async () => {
     const t = await stageOn(name)
     await t.append('a')
     await t.settleOk(await t.claimOne(), snoozed(5_000))
@@ -106,7 +106,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t, { flow: thrown })).facts).toMatchObject({ pressure: 0.25, quiet: undefined })
   })
 
-  it('ready: its position, and why nobody takes it', async () => {
+  it('ready: its position, and why it is not claimed', async () => {
     const t = await stageOn(name)
     for (const key of ['a', 'b', 'c']) await t.append(key, { key })
     t.clock.advance(3_200)
@@ -125,7 +125,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('ready: groups have lines of their own', async () => {
+  it('ready: each group has its own order', async () => {
     const t = await stageOn(name)
     await t.append('a', { key: 'a', group: 'x' })
     await t.append('b', { key: 'b', group: 'y' })
@@ -135,7 +135,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect(said.text).toContain('number 2 in the line of its group "y", groups taking turns.')
   })
 
-  it('ready: with replays, and with a dead letter that somebody queued', async () => {
+  it('ready: with replays, and with a dead letter that was queued by hand', async () => {
     const t = await stageOn(name)
     await t.append('a')
     const run = await t.claimOne()
@@ -153,7 +153,7 @@ describe.each(STORES)('explain on %s', (name) => {
     expect((await told(t)).text).toContain(', 1 event, 1 replay, first in the line')
   })
 
-  it('idle: what it remembers', async () => {
+  it('idle: what the store remembers of the lane', async () => {
     const t = await stageOn(name)
     await t.append('a')
     await t.settleOk(await t.claimOne(), undefined, { keep: 10_000 })
@@ -165,7 +165,7 @@ describe.each(STORES)('explain on %s', (name) => {
     )
   })
 
-  it('a line too long to look through is said to be at least so long', async () => {
+  it('if too many lanes are ready to count, the position is a minimum', async () => {
     const t = await stageOn(name)
     await t.appendEvents(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
     const said = await told(t, {}, '2599')

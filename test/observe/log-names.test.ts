@@ -1,10 +1,10 @@
-// Which names say that a secret follows, in every spelling, and which only sound like it.
+// Which field names announce a secret, in every spelling, and which only resemble such names.
 import { describe, expect, it } from 'vitest'
 import { classifyName } from '../../src/observe/log/secret-names.ts'
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** `stripe key` as each of the ways to write it. */
+/** `stripe key` in each of the usual spellings. */
 function spellings(words: string): readonly string[] {
   const list = words.split(' ')
   const pascal = list.map(capital).join('')
@@ -42,19 +42,19 @@ describe('names', () => {
     for (const name of spellings(words)) expect([name, classifyName(name)]).toEqual([name, 'none'])
   })
 
-  it('run together in small letters they are known too', () => {
+  it('names in small letters without separators are recognised too', () => {
     for (const name of ['apikey', 'accesstoken', 'clientsecret', 'privatekey', 'dbpassword', 'XAPIKEY', 'AUTHTOKEN']) {
       expect([name, classifyName(name)]).toEqual([name, 'whole'])
     }
   })
 
-  it('a name that may be of a count hides texts only', () => {
+  it('a name that may also be of a count hides only texts', () => {
     for (const name of ['tokens', 'maxTokens', 'secrets', 'apiKeys', 'cookies', 'tokenUsage', 'passwordResets']) {
       expect([name, classifyName(name)]).toEqual([name, 'texts'])
     }
   })
 
-  it('no name takes long', () => {
+  it('no name takes long to check', () => {
     for (const part of ['a', 'A', 'aA', '_', 'key', 'Key_', 'token', '9', 'é']) classifyName(part.repeat(100_000))
   })
 })

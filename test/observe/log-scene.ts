@@ -1,4 +1,4 @@
-// What the tests of the log share: a log that is written to memory, by a clock that stands still.
+// Shared by the tests of the log: a log that is written to memory, with a fixed clock.
 import { PassThrough } from 'node:stream'
 import { Emitter } from '../../src/observe/emitter.ts'
 import { createEventLog, type LogOptions, type RunIdentity } from '../../src/observe/log/log.ts'

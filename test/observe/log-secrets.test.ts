@@ -1,4 +1,4 @@
-// Nothing that looks like a secret is written down, and prose stays prose.
+// The log contains nothing that looks like a secret, and leaves prose unchanged.
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -9,7 +9,7 @@ import { redact } from '../../src/observe/log/redact.ts'
 import { systemClock } from '../../src/clock.ts'
 import { NAME, scene } from './log-scene.ts'
 
-// Put in by the tests, so that nobody who scans this repository for secrets finds any.
+// The tests insert the secrets, so that scanners of this repository find none.
 const SECRET = ['hunter2', 'Q9', 'xyzzy', '0123456789'].join('')
 
 const HOLDERS: readonly string[] = [
@@ -63,7 +63,7 @@ it.each(HOLDERS)('hides the secret in %s', (holder) => {
   expect(text).toMatch(/\nand so on$/)
 })
 
-it('leaves prose, addresses and figures alone', () => {
+it('leaves prose, addresses and numbers unchanged', () => {
   for (const text of [
     'HTTP 503 from https://api.test/v1/pages?page=2 after 250 ms',
     'The token: expired yesterday',
@@ -86,7 +86,7 @@ it('leaves prose, addresses and figures alone', () => {
   }
 })
 
-it('is not deceived by JSON in JSON, however deep, nor by quotes in a secret', () => {
+it('is not deceived by nested JSON, nor by quotes in a secret', () => {
   for (const name of ['password', 'webhookToken', 'stripeKey', 'authorization', 'x-hub-signature']) {
     for (const secret of [SECRET, `a"${SECRET}`, `a'b\\"${SECRET}`, `${SECRET}\n}]`, 'hunter2']) {
       let text: unknown = { before: 'seen', [name]: secret, after: 'seen too' }
@@ -101,7 +101,7 @@ it('is not deceived by JSON in JSON, however deep, nor by quotes in a secret', (
   }
 })
 
-it('cuts at 2,000 characters, never through a secret', () => {
+it('cuts a text at 2,000 characters, but never in the middle of a secret', () => {
   expect(redact('x'.repeat(2_000))).toBe('x'.repeat(2_000))
   expect(redact('x'.repeat(2_001))).toBe(`${'x'.repeat(1_999)}…`)
   expect(redact('x'.repeat(10_000_000))).toHaveLength(2_000)
@@ -114,7 +114,7 @@ it('cuts at 2,000 characters, never through a secret', () => {
   )
 })
 
-it('shows no half of a secret that lies where it stopped looking', () => {
+it('shows no part of a secret at the place where the text is cut', () => {
   const start = `secret=${'q'.repeat(8_150)} https://ada:`
   expect(start.length).toBeLessThan(8_192)
   expect(redact(`${start}${SECRET}@x.test/ and so on`)).not.toContain(SECRET.slice(0, 4))
@@ -159,7 +159,7 @@ it('hides fields by their names, in any spelling, at any depth', () => {
   })
 })
 
-it('leaves figures, answers and harmless names', () => {
+it('leaves numbers, booleans and harmless names unchanged', () => {
   const harmless = {
     key: 'ada',
     keyed: 'by user',
@@ -219,7 +219,7 @@ const TEXT_SHAPES: readonly ((name: string, secret: string) => string)[] = [
   (name, secret) => `<${name}>${secret}</${name}>`,
 ]
 
-it('of secrets planted under many names, in many shapes, none is written', () => {
+it('of secrets planted under many names and in many shapes, none is written', () => {
   const letters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_+/'.split('')
   const secrets = fc
     .string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 60 })
@@ -244,7 +244,7 @@ it('of secrets planted under many names, in many shapes, none is written', () =>
   )
 })
 
-it('no entry carries a payload: what is emitted has none, and bytes are never written', () => {
+it('no entry contains a payload: emitted events have none, and bytes are never written', () => {
   const lines: string[] = []
   const emitter = new Emitter()
   const write = (line: string): boolean => lines.push(line) > 0

@@ -1,4 +1,4 @@
-// The log of a lane's life: how loud, when, what is kept out, and one line per entry whatever the texts say.
+// The log of a lane's life: levels, contents, what is left out, and one line per entry whatever the texts contain.
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { Emitter, type EventMap, type EventName } from '../../src/observe/emitter.ts'
@@ -59,7 +59,7 @@ function emitAll(emitter: Emitter): void {
 }
 
 describe('entries', () => {
-  it('one for each name, with the name as msg, its fields and the time of the clock', () => {
+  it('there is one for each event name, with the name as msg, its fields and the time of the clock', () => {
     const t = scene({ level: 'trace' })
     t.clock.advance(1_234)
     emitAll(t.emitter)
@@ -72,7 +72,7 @@ describe('entries', () => {
     }
   })
 
-  it('each as loud as it should be', () => {
+  it('each has its level', () => {
     const t = scene({ level: 'trace' })
     emitAll(t.emitter)
     const loud = Map.groupBy(t.entries(), (entry) => entry['level'])
@@ -127,7 +127,7 @@ describe('entries', () => {
     expect(t.entries()).toHaveLength(n)
   })
 
-  it('a stream that fails harms nobody', () => {
+  it('a stream that fails affects nothing else', () => {
     const emitter = new Emitter()
     createEventLog(emitter, { destination: { write: () => expect.fail('it is full') } as never }, new VirtualClock())
     expect(() => emitAll(emitter)).not.toThrow()
@@ -162,7 +162,7 @@ describe.each(['json', 'pretty-lines'] as const)('as %s', (format) => {
   })
 })
 
-it('readable lines have time, level, name and fields', () => {
+it('readable lines have a time, a level, a name and fields', () => {
   const t = scene({ format: 'pretty-lines' })
   t.emitter.emit('run.retry', { ...ENDED, key: 'a "b"', error: 'no', after: 250 })
   createRunLog(t.logger, NAME).info('half-way there', { done: 3, parts: { left: ['x'] } })

@@ -1,4 +1,4 @@
-// The alert rules and the board in the documents can be read by what they are for, and ask for nothing that is not told.
+// The alert rules and the dashboard in the documents are valid, and use only metrics that exist.
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -20,7 +20,7 @@ async function rules(): Promise<readonly Rule[]> {
   return groups.flatMap((group) => group.rules)
 }
 
-/** In one line. */
+/** On one line. */
 async function exprOf(name: string): Promise<string> {
   return (await rules()).find(({ alert }) => alert === name)?.expr.replaceAll(/\s+/g, ' ') ?? ''
 }
@@ -36,7 +36,7 @@ async function panels(): Promise<readonly Panel[]> {
   return (JSON.parse(await read('grafana.json')) as { panels: readonly Panel[] }).panels
 }
 
-/** By name: the labels that each metric of the engine has. */
+/** For each metric of the engine, its labels. */
 async function told(): Promise<ReadonlySet<string>> {
   const made = await scene('memory:')
   const { clock, store } = made
@@ -58,7 +58,7 @@ const isBalanced = (expr: string): boolean =>
   ['()', '[]', '{}'].every(([open = '', close = '']) => expr.split(open).length === expr.split(close).length)
 
 describe('docs/operate', () => {
-  it('every metric that an alert rule or the board names is one that is told', async () => {
+  it('every metric in an alert rule or the dashboard exists', async () => {
     const known = await told()
     const exprs = [
       ...(await rules()).map(({ expr }) => expr),
@@ -71,7 +71,7 @@ describe('docs/operate', () => {
     }
   })
 
-  it('every metric of the engine is on the board or in monitor.md, and all in monitor.md exist', async () => {
+  it('every metric of the engine is in the dashboard or in monitor.md, and all metrics in monitor.md exist', async () => {
     const known = [...(await told())].filter((name) => name.startsWith('sluice_'))
     const document = await read('monitor.md')
     const listed = new Set(document.match(/\bsluice_[a-z_]+\b/g))
@@ -79,7 +79,7 @@ describe('docs/operate', () => {
     expect([...listed].filter((name) => !known.map(plain).includes(plain(name)))).toEqual([])
   })
 
-  it('every rule says what it is, how grave, and each name is there once', async () => {
+  it('every rule has a description and a severity, and no name appears twice', async () => {
     const all = await rules()
     expect(new Set(all.map(({ alert }) => alert)).size).toBe(all.length)
     for (const { alert, labels, annotations } of all) {
@@ -101,13 +101,13 @@ describe('docs/operate', () => {
       expect(all.map(({ alert }) => alert)).toContain(`Sluice${preset}`)
   })
 
-  it('a flow that people paused is neither stuck nor deep, and an open window is no depth', async () => {
+  it('a paused flow counts neither as stuck nor as deep, and an open window does not count as depth', async () => {
     const unpaused = 'unless on (flow) max by (flow) (sluice_flow_paused) == 1'
     expect(await exprOf('SluiceStuck')).toBe(`max by (flow) (sluice_oldest_ready_seconds) > 300 ${unpaused}`)
     expect(await exprOf('SluiceDeep')).toBe(`sum( max by (flow) (sluice_lanes{state="ready"}) ${unpaused} ) > 100`)
   })
 
-  it('the panels of the board have a place each', async () => {
+  it('the panels of the dashboard do not overlap', async () => {
     const all = await panels()
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length)
     for (const { gridPos } of all) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24)

@@ -1,4 +1,4 @@
-// The metrics text: every figure by its name, no key, tenant or id anywhere in it, and no more lines than it may have.
+// The metrics: every value under its name, without any key, tenant or id, and with a bounded number of lines.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -11,7 +11,7 @@ import { emitEnd, scene, STORES, type Counting, type Scene } from './stats-scene
 interface Rig extends Scene {
   readonly p: Counting
   readonly metrics: Metrics
-  /** Its lines that begin so. */
+  /** The lines that begin with this. */
   lines(start: string): Promise<readonly string[]>
 }
 
@@ -34,7 +34,7 @@ const refusals = (): { source: string; reason: string; count: number }[] => [
 const gone = (): Promise<Store> => Promise.reject(new Error('gone'))
 
 describe.each(STORES)('metrics on %s', (address) => {
-  it('count what is received, kept out, skipped and refused', async () => {
+  it('count what is received, rejected, skipped and refused', async () => {
     const r = await rig(address, { countRefused: refusals })
     const event = { event: 'e', source: 'shop', type: 'paid' }
     r.p.receive('shop', 'paid', ['bill'])
@@ -54,7 +54,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     ])
     const refused = 'sluice_requests_refused_total{source="shop",reason="SIGNATURE_WRONG"} 7'
     expect(await r.lines('sluice_requests')).toEqual([refused])
-    // Filled anew each time, not added to.
+    // The values are computed anew each time, not added up.
     expect(await r.lines('sluice_requests')).toEqual([refused])
   })
 
@@ -85,7 +85,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(buckets.at(-1)).toBe('sluice_arrival_to_done_seconds_bucket{flow="bill",le="+Inf"} 4')
   })
 
-  it('count a rerun when events came while their lane ran, and none for those that came after', async () => {
+  it('count a rerun if events arrived while their lane ran, and none if they arrived later', async () => {
     const r = await rig(address)
     const began = async (lane: string, arrived: number): Promise<void> => {
       const { emitWithFacts } = await import('../../src/observe/stats/run-facts.ts')
@@ -104,7 +104,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_reruns')).toEqual(['sluice_reruns_total{flow="bill"} 1'])
   })
 
-  it('tell lanes by state, depth, the oldest, dead letters, pauses and bytes, as the store has them', async () => {
+  it('have lanes by state, depth, the oldest lane, dead letters, pauses and bytes, from the store', async () => {
     const r = await rig(address, { diskUsed: async () => 0.5 })
     const send = async (key: string, quiet: number, id = key): Promise<void> => {
       await r.store.append({ routes: 1, events: [createEventToStore(id, { id, key, quiet, max: quiet }, 0)] })
@@ -145,12 +145,12 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_store_up')).toEqual(['sluice_store_up 1'])
     expect(await r.lines('sluice_store_bytes')).toHaveLength(1)
     expect(await r.lines('sluice_store_disk')).toEqual(['sluice_store_disk_used_ratio 0.5'])
-    // Only a server that clears away by itself has any to tell of.
+    // Only a server with automatic vacuum has values here.
     expect(await r.lines('sluice_store_dead')).toEqual([])
     expect(await r.lines('sluice_store_oldest')).toEqual([])
   })
 
-  it('flows that the app declares have their own rows, however many; of others that share one the oldest is told', async () => {
+  it('declared flows have their own rows, however many; others share one, with the oldest lane of all', async () => {
     const flows = Array.from({ length: 230 }, (_, n) => `flow-${n}`)
     const r = await rig(address, { flows: () => flows })
     const all = [...flows, ...Array.from({ length: 230 }, (_, n) => `of-another-app-${n}`)]
@@ -173,21 +173,21 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await of('sluice_events_skipped_total')).toEqual(each('1', undefined))
   })
 
-  it('those who ask at the same time get the same, counted once', async () => {
+  it('simultaneous scrapes get the same result, computed once', async () => {
     const r = await rig(address)
     const texts = await Promise.all([r.metrics.render(), r.metrics.render()])
     expect(texts[0]).toBe(texts[1])
     expect(texts[0]).toContain('\nsluice_store_up 1\n')
   })
 
-  it('a store that does not answer is told, and so is all that was counted', async () => {
+  it('when the store does not respond, a metric says so, and all counters are still there', async () => {
     const r = await rig(address, { store: gone })
     r.p.receive('shop', 'paid')
     expect(await r.lines('sluice_store_up')).toEqual(['sluice_store_up 0'])
     expect(await r.lines('sluice_events_received')).toHaveLength(1)
   })
 
-  it('time the calls of a metered store, count its failures, and the slots of limits without their keys', async () => {
+  it('measure the calls of a metered store, count its failures, and the slots of limits without their keys', async () => {
     const r = await rig(address)
     const store = r.metrics.meterStore(r.store)
     await store.stats()
@@ -208,7 +208,7 @@ describe.each(STORES)('metrics on %s', (address) => {
     expect(await r.lines('sluice_limit_refused')).toEqual(['sluice_limit_refused_total{limit="api"} 1'])
   })
 
-  it('a metered store does what the store does', async () => {
+  it('a metered store behaves like the store', async () => {
     const r = await rig(address)
     const store = r.metrics.meterStore(r.store)
     const heard: unknown[] = []
@@ -221,7 +221,7 @@ describe.each(STORES)('metrics on %s', (address) => {
 })
 
 describe('the flows that an app declares', () => {
-  it('are there before anything of them was counted, so that the first of it is an increase', async () => {
+  it('have rows before anything was counted, so that the first count is an increase', async () => {
     const r = await rig('memory:', { flows: () => ['bill'] })
     expect(await r.lines('sluice_dead_letters_total')).toEqual(['sluice_dead_letters_total{flow="bill"} 0'])
     const before = await r.lines('sluice_attempts_total')
@@ -232,7 +232,7 @@ describe('the flows that an app declares', () => {
     expect(await r.lines('sluice_attempts_total')).toContain('sluice_attempts_total{flow="bill",ending="dead"} 1')
   })
 
-  it('have a row each, however many they are, and leave the others theirs', async () => {
+  it('have a row each, however many they are, and do not displace other rows', async () => {
     const declared = Array.from({ length: 300 }, (_, n) => `flow-${n}`)
     const r = await rig('memory:', { flows: () => declared })
     expect(await r.lines('sluice_dead_letters_total')).toHaveLength(300)
@@ -242,7 +242,7 @@ describe('the flows that an app declares', () => {
 })
 
 describe('the text', () => {
-  it('has lateness and lag as histograms, and the figures of the process', async () => {
+  it('has lateness and loop lag as histograms, and metrics of the process', async () => {
     const r = await rig('memory:')
     r.p.events.emit('lane.due', { flow: 'bill', key: 'k', due: 0, late: 20 })
     r.metrics.recordLag(3)
@@ -253,7 +253,7 @@ describe('the text', () => {
     expect(text).toContain('nodejs_eventloop_lag_seconds')
   })
 
-  it('is well-formed, whatever names are sent', async () => {
+  it('is well-formed for any names', async () => {
     const r = await rig('memory:')
     r.p.receive('a"b\\c\nd', 'x')
     for (const line of (await r.metrics.render()).split('\n')) {
@@ -261,7 +261,7 @@ describe('the text', () => {
     }
   })
 
-  it('never has a key, a tenant or an id', async () => {
+  it('never contains a key, a tenant or an id', async () => {
     const r = await rig('memory:')
     const told = { ...RUN, ms: 1 }
     r.p.events.emit('run.claimed', { ...RUN, due: 0, late: 0 })
@@ -275,7 +275,7 @@ describe('the text', () => {
     for (const secret of ['secret-key', 'acme', 'run-id']) expect(text).not.toContain(secret)
   })
 
-  it('is bounded, however many names are made up and however long they are', async () => {
+  it('is bounded for any number and length of names', async () => {
     const r = await rig('memory:')
     for (let n = 0; n < 10_000; n++) r.p.receive(`source-${n}`, 'x')
     r.p.receive('y'.repeat(1_000_000), 'x')
@@ -285,7 +285,7 @@ describe('the text', () => {
     expect((await r.metrics.render()).length).toBeLessThan(100_000)
   })
 
-  it('is what its library is loaded for, and not before', async () => {
+  it('loads its library only when it is requested', async () => {
     const metrics = fileURLToPath(new URL('../../src/observe/metrics/metrics.ts', import.meta.url))
     const code = `
       import { createRequire } from 'node:module'

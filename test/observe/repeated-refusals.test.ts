@@ -1,4 +1,4 @@
-// Masses of refused requests do not fill the log: ten entries of each kind a minute, and one with the number of the others.
+// Many refused requests do not fill the log: it has ten entries of each kind per minute, and one with the number of the others.
 import { describe, expect, it } from 'vitest'
 import { githubHook, opened, withGithub } from '../receive/scene.ts'
 import { scene } from './log-scene.ts'
@@ -7,7 +7,7 @@ const FORGED = { event: 'e', source: 'github', type: '', field: 'SIGNATURE_WRONG
 const UNKNOWN = { ...FORGED, source: '', field: 'SOURCE_UNKNOWN' }
 const MINUTE = 60_000
 
-/** What was written since it was last asked. */
+/** The entries since the last call. */
 function collected() {
   let lines: string[] = []
   const entries = (): readonly unknown[] => {
@@ -28,7 +28,7 @@ function emitting() {
 }
 
 describe('refused requests in the log', () => {
-  it('are ten of each kind a minute, and one entry for the others when it is over', () => {
+  it('are ten of each kind per minute, and one entry for the others when the minute is over', () => {
     const { refuse, entries, clock } = emitting()
     refuse(100_000)
     refuse(12, UNKNOWN)
@@ -63,7 +63,7 @@ describe('refused requests in the log', () => {
     expect(entries()).toMatchObject([FORGED])
   })
 
-  it('of keys that nobody has are counted the same way, whatever the address', () => {
+  it('with unknown keys are counted in the same way, over all addresses', () => {
     const { emitter, entries, clock } = emitting()
     for (let n = 0; n < 30; n++) emitter.emit('key.refused', { address: `192.0.2.${n}` })
     expect(entries()).toHaveLength(10)
@@ -71,7 +71,7 @@ describe('refused requests in the log', () => {
     expect(entries()).toEqual([{ level: 40, time: clock.now(), msg: 'key.refused', repeated: 20 }])
   })
 
-  it('and calls of the API that fail are told apart by what went wrong', () => {
+  it('are separate from failed calls of the API, which are counted by error', () => {
     const { emitter, entries, clock } = emitting()
     for (let n = 0; n < 30; n++) emitter.emit('api.failed', { method: 'GET', path: `/v1/${n}`, error: `no ${n % 2}` })
     expect(entries()).toHaveLength(20)
@@ -81,7 +81,7 @@ describe('refused requests in the log', () => {
     )
   })
 
-  it('of more sources than can be told apart are one kind', () => {
+  it('of too many sources are counted as one kind', () => {
     const { refuse, entries, clock } = emitting()
     for (let n = 0; n < 2_000; n++) refuse(1, { ...FORGED, source: `s${n}` })
     expect(entries()).toHaveLength(1_010)
@@ -89,7 +89,7 @@ describe('refused requests in the log', () => {
     expect(entries()).toEqual([{ level: 40, time: clock.now(), msg: 'event.refused', repeated: 990 }])
   })
 
-  it('leave out nothing else', () => {
+  it('suppress no other entries', () => {
     const { emitter, entries } = emitting()
     for (let n = 0; n < 50; n++) emitter.emit('alert.raised', { alert: 'a', text: 't' })
     expect(entries()).toHaveLength(50)
@@ -101,7 +101,7 @@ describe('refused requests in the log', () => {
     const heard: string[] = []
     app.on('event.refused', ({ field }) => void heard.push(field))
     for (let n = 0; n < 100; n++) await app.fetch(githubHook('{}', { secret: 'forged' }))
-    // Listeners of the app are told of all.
+    // Listeners of the app get every event.
     expect([heard.length, entries().length]).toEqual([100, 10])
     await app.stop()
     expect(entries()).toMatchObject([

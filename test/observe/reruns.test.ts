@@ -1,4 +1,4 @@
-// Which runs count as runs again: of a lane that ran lately here, with an event that came before that was over.
+// Which runs count as reruns: those of a lane that ran lately in this process, with an event that arrived before that run ended.
 import { expect, it } from 'vitest'
 import { FollowUpRuns } from '../../src/observe/metrics/follow-up-runs.ts'
 
@@ -23,7 +23,7 @@ function scene(): { readonly ran: (lane: string, arrived: number) => void; reado
   return { ran, told: () => told }
 }
 
-it('counts an event that came during the run before, and none that came after it', () => {
+it('counts an event that arrived during the previous run, and none that arrived after it', () => {
   const { ran, told } = scene()
   ran('a', 0)
   ran('a', 5)
@@ -32,7 +32,7 @@ it('counts an event that came during the run before, and none that came after it
   expect(told()).toBe(1)
 })
 
-it('remembers as many lanes as it says, and not for ever', () => {
+it('remembers a bounded number of lanes, for a bounded time', () => {
   const { ran, told } = scene()
   ran('a', 0)
   for (let n = 0; n < REMEMBERED; n++) ran(`other ${n}`, 1e9)
@@ -43,7 +43,7 @@ it('remembers as many lanes as it says, and not for ever', () => {
   expect(told()).toBe(1)
 })
 
-it('counts a run again once: the end before it is used up, however long ago it was', () => {
+it('counts a rerun once: each end of a run is used once, however long ago it was', () => {
   let again = 0
   const reruns = new FollowUpRuns(
     () => 10,

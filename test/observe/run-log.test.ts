@@ -1,10 +1,10 @@
-// What a handler writes: it says which run it is of, cannot pass for another, and hides what the log hides.
+// The log of a handler: each entry names its run, cannot imitate another one, and hides what the log hides.
 import { describe, expect, it } from 'vitest'
 import { createRunLog } from '../../src/observe/log/log.ts'
 import { NAME, scene } from './log-scene.ts'
 
 describe('the log of a run', () => {
-  it('says which run it is of, at every level', () => {
+  it('names its run at every level', () => {
     const t = scene({ level: 'debug' })
     const log = createRunLog(t.logger, NAME)
     log.debug('one')
@@ -19,7 +19,7 @@ describe('the log of a run', () => {
     ])
   })
 
-  it('cannot pass for another run, level or time', () => {
+  it('cannot imitate another run, level or time', () => {
     const t = scene()
     createRunLog(t.logger, NAME).info('hello', { level: 60, time: 0, msg: 'forged', run: 'r2', flow: 'g' })
     const line = t.text()
@@ -42,7 +42,7 @@ describe('the log of a run', () => {
     })
   })
 
-  it('takes anything: errors, loops, bytes and great heaps', () => {
+  it('accepts anything: errors, cycles, bytes and huge objects', () => {
     const t = scene()
     const loop: Record<string, unknown> = { error: new Error('password=hunter2'), big: 1n, at: new Date(0) }
     loop['bytes'] = new Uint8Array(9)

@@ -1,4 +1,4 @@
-// What the tests of explain share: both embedded stores, a flow, and parts that say nothing unless told to.
+// Shared by the tests of explain: both embedded stores, a flow, and parts that return nothing by default.
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Flow } from '../../src/model/flow.ts'

@@ -1,4 +1,4 @@
-// Figures of a whole app: what people see after a bad hour is what really happened in it.
+// Stats of a whole app: after a bad hour, they show what really happened.
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { drop, partial, PermanentError, Sluice, type FlowEvent } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
@@ -13,7 +13,7 @@ async function opened(store: string, declare: (app: Sluice) => unknown): Promise
   return t
 }
 
-/** Until the composition root gives an app its figures these tests wait. */
+/** The stats and metrics of an app. */
 const figures = ({ app }: TestApp): Pick<AppStats, 'stats' | 'metrics'> => app.admin
 
 const key = ({ subject = '' }: FlowEvent): string => subject
@@ -22,8 +22,8 @@ const fails = (): never => {
   throw new Error('no')
 }
 
-describe.each(STORES)('figures of an app on %s', (store) => {
-  it('an hour of it, by source and type and by flow', async () => {
+describe.each(STORES)('stats of an app on %s', (store) => {
+  it('an hour, by source and type and by flow', async () => {
     const t = await opened(store, (app) =>
       app
         .flow('bill', { on: 'shop/paid', window: { quiet: '10s' }, key: () => 'k', run: () => {} })
@@ -66,7 +66,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     expect((await figures(t).stats({ window: '2h' })).total).toMatchObject({ dead: 3, failing: 0, depth: 0 })
   })
 
-  it('parts, drops, crashes and what is tried again by hand', async () => {
+  it('parts, drops, crashes and manual retries', async () => {
     let mended = false
     const t = await opened(store, (app) =>
       app
@@ -99,7 +99,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     expect(groups.find(({ type }) => type === 'hangs')).toMatchObject({ source: 'shop', received: 1, dead: 1 })
   })
 
-  it('what failed is over when it was mended, tried again, dropped or purged by hand', async () => {
+  it('a failure no longer counts once it is retried, dropped or purged by hand', async () => {
     let isUp = false
     const run = (): void => {
       if (!isUp) throw new Error('no')
@@ -129,7 +129,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     ])
   })
 
-  it('what is delayed is an event when its time has come, and no depth before', async () => {
+  it('a delayed event counts when its time has come, and is no depth before', async () => {
     const t = await opened(store, (app) => app.flow('f', { on: 'x', run: () => {} }))
     await t.send({ type: 'x' }, { at: START + 3_600_000 })
     expect((await figures(t).stats()).total).toMatchObject({ received: 0, done: 0, depth: 0 })
@@ -137,13 +137,13 @@ describe.each(STORES)('figures of an app on %s', (store) => {
     expect((await figures(t).stats()).total).toMatchObject({ received: 1, done: 1 })
   })
 
-  it('a window that is open is depth, and is not late', async () => {
+  it('an open window is depth, and is not late', async () => {
     const t = await opened(store, (app) => app.flow('f', { on: 'x', window: { quiet: '1h' }, run: () => {} }))
     await t.send([{ type: 'x' }, { type: 'x' }])
     expect((await figures(t).stats()).total).toMatchObject({ depth: 2, oldest: undefined })
   })
 
-  it('a day of waiting passes without a write or a timer of figures', async () => {
+  it('a day of waiting passes without a write or a timer for stats', async () => {
     const t = await opened(store, (app) => app.flow('f', { on: 'x', run: () => {} }))
     await t.send({ type: 'x' })
     await t.advance('7d')
@@ -175,7 +175,7 @@ describe.each(STORES)('figures of an app on %s', (store) => {
 })
 
 describe('reruns', () => {
-  it('are counted when events come while their lane runs', async () => {
+  it('are counted if events arrive while their lane runs', async () => {
     const gate = Promise.withResolvers<void>()
     const t = await opened('memory:', (app) =>
       app.flow('f', { on: 'x', key: () => 'k', whileRunning: 'requeue', run: () => gate.promise }),

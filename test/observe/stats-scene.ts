@@ -1,4 +1,4 @@
-// What the tests of figures share: an emitter, a store and a clock that moves when told, without an app around them.
+// Shared by the tests of stats: an emitter, a store and a clock that the test moves, without an app around them.
 import { onTestFinished } from 'vitest'
 import type { RunOutcome } from '../../src/model/settle.ts'
 import { Emitter } from '../../src/observe/emitter.ts'
@@ -14,7 +14,7 @@ export const STORES = ['memory:', 'sqlite::memory:'] as const
 export const START = Date.UTC(2026, 0, 1)
 export const MINUTE = 60_000
 
-/** One process that counts. */
+/** One process that records stats. */
 export interface Counting {
   readonly events: Emitter
   readonly tallies: StatsRecorder
@@ -26,11 +26,11 @@ export interface Counting {
 interface Ended {
   readonly source?: string
   readonly type?: string
-  /** How long ago each event came. */
+  /** How long ago each event arrived. */
   readonly ago?: readonly number[]
   readonly tries?: number
   readonly rank?: 0 | 1
-  /** Of a dead letter that is tried again. */
+  /** Whether the run is a dead letter that is retried. */
   readonly letter?: boolean
 }
 
@@ -38,7 +38,7 @@ export interface Scene {
   readonly clock: VirtualClock
   readonly store: Store
   process(store?: Store): Counting
-  /** Lets time pass, and all that comes of it happen. */
+  /** Advances the clock, and waits for all consequences. */
   advance(by: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// Figures over a window: what is counted, by whom, how long it is kept, and that neither memory nor the store grows.
+// Stats over a window: what is counted, by which process, for how long it is kept, and that neither memory nor the store grows.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Counts, CountsTable } from '../../src/observe/stats/buckets.ts'
@@ -20,18 +20,18 @@ async function docs(store: Store): Promise<Record<string, number>> {
   return counts
 }
 
-/** Of all events, which here are of one source and type: no lane is there to be looked at. */
+/** The stats of all events, which here have one source and type. There are no lanes. */
 async function counted(p: Counting, asked: StatsOptions = {}): Promise<StatsResult['groups'][number] | undefined> {
   return (await p.stats({ ...asked, by: 'source,type' })).groups[0]
 }
 
-/** Until there is nothing left to fold, which must come. */
+/** Advances until nothing is left to fold, which must happen. */
 async function foldAll({ tallies }: Counting): Promise<void> {
   for (let pieces = 0; (await tallies.fold()) < 1_000; pieces++) expect(pieces).toBeLessThan(100)
 }
 
-describe.each(STORES)('tallies on %s', (address) => {
-  it('tell what came a minute, how long it took and how much failed', async () => {
+describe.each(STORES)('stats on %s', (address) => {
+  it('contain arrivals per minute, durations and failures', async () => {
     const s = await scene(address)
     const p = s.process()
     for (let n = 0; n < 30; n++) {
@@ -54,7 +54,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(total.deadPerDay).toBe(288)
   })
 
-  it('an event fails once, however often it is tried, and not at all once it is done', async () => {
+  it('an event fails once, however often it is retried, and not at all once it is done', async () => {
     const s = await scene(address)
     const p = s.process()
     p.end('f', RETRY)
@@ -68,7 +68,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await counted(p)).toMatchObject({ failing: 0, done: 2, dead: 1, failureRate: 1 / 3 })
   })
 
-  it('a dead letter is dead once, however often it is tried by hand, and not at all once it is done', async () => {
+  it('a dead letter counts once, however often it is retried by hand, and not at all once it is done', async () => {
     const s = await scene(address)
     const p = s.process()
     for (let n = 0; n < 3; n++) p.end('f', DEAD)
@@ -81,7 +81,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await counted(p)).toMatchObject({ dead: 3, failing: 0, failureRate: 3 / 4 })
     for (let n = 0; n < 2; n++) p.end('f', DONE, { letter: true })
     p.end('f', { kind: 'dropped', reason: 'no' }, { letter: true })
-    // Also as another process reads it, and once it was folded.
+    // The same holds for another process, and after folding.
     await s.advance(5_000)
     const mended = { dead: 0, done: 3, dropped: 1, failing: 0, failureRate: 0 }
     expect(await counted(s.process())).toMatchObject(mended)
@@ -90,7 +90,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await counted(p)).toMatchObject(mended)
   })
 
-  it('what an older release counted has no dead letters that were revived', async () => {
+  it('records of an older release have no retried dead letters', async () => {
     const s = await scene(address)
     const cells = [{ at: START, span: MINUTE, kinds: [['a', 'b', [1, 0, 0, 1, 0, 0, 0], []]], flows: [] }]
     const body = Buffer.from(JSON.stringify(cells))
@@ -103,7 +103,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await s.process().stats()).total).toMatchObject({ received: 1, dead: 1, failureRate: 1 })
   })
 
-  it('of a part that was accepted each event counts as it ended', async () => {
+  it('if a part was accepted, each event counts as it ended', async () => {
     const s = await scene(address)
     const p = s.process()
     const outcome = { kind: 'partial', retry: ['e1'], dead: ['e2'], after: 0, reason: 'no', block: false } as const
@@ -111,14 +111,14 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await counted(p)).toMatchObject({ done: 2, failing: 1, dead: 1, failureRate: 0.5 })
   })
 
-  it('a replay is done, and did not take as long as its event is old', async () => {
+  it('a replay counts as done, and its duration does not include the age of its event', async () => {
     const s = await scene(address)
     const p = s.process()
     p.end('f', DONE, { ago: [90 * DAY], rank: 1 })
     expect((await p.stats()).total).toMatchObject({ done: 1, meanMs: undefined, p95Ms: undefined })
   })
 
-  it('without anything there is nothing to tell, and no division by nought', async () => {
+  it('without any event there are no values, and no division by zero', async () => {
     const s = await scene(address)
     const { total, groups } = await s.process().stats({ by: 'flow' })
     expect(groups).toEqual([])
@@ -138,7 +138,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     })
   })
 
-  it('group by source, type, both or flow', async () => {
+  it('are grouped by source, type, both or flow', async () => {
     const s = await scene(address)
     const p = s.process()
     p.receive('shop', 'paid', ['bill', 'mail'])
@@ -173,7 +173,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await by({})).toEqual([])
   })
 
-  it('what the engine sends to itself is nobody’s event', async () => {
+  it('internal events do not count', async () => {
     const s = await scene(address)
     const p = s.process()
     p.receive('sluice.delayed', 'x', ['sluice.delayed'])
@@ -181,7 +181,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await p.stats()).total).toMatchObject({ received: 0, done: 0 })
   })
 
-  it('two processes see the same, each at once what it counted and within seconds what the other did', async () => {
+  it("two processes see the same: each its own counts at once, and the other's within seconds", async () => {
     const s = await scene(address)
     const [one, two] = [s.process(), s.process()]
     one.receive('shop', 'paid')
@@ -194,7 +194,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await s.process().stats()).total.received).toBe(2)
   })
 
-  it('a process that is killed loses its last seconds, and nothing that was written', async () => {
+  it('a killed process loses its last seconds, and nothing that was written', async () => {
     const s = await scene(address)
     const [killed, other] = [s.process(), s.process()]
     killed.receive('shop', 'paid')
@@ -203,7 +203,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await other.stats()).total.received).toBe(1)
   })
 
-  it('a window takes what lies in it: minutes for two hours, tens of minutes for a week', async () => {
+  it('a window includes what lies in it: minutes for two hours, tens of minutes for a week', async () => {
     const s = await scene(address)
     const p = s.process()
     const read = async (window: `${number}${'m' | 'h' | 'd'}`): Promise<number> =>
@@ -220,13 +220,13 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await read('7d')).toBe(480)
     await s.advance(3 * MINUTE)
     expect(await read('3m')).toBe(0)
-    // Ten minutes are not taken apart any more: the window says where it begins.
+    // Ten minutes are not split any more: the window reports where it begins.
     const { total, from, now } = await p.stats({ window: '6h' })
     expect(total.received).toBe(360)
     expect(now - from).toBe(6 * HOUR + 3 * MINUTE)
   })
 
-  it('folds what all processes wrote into one document an hour, then a day, loses nothing, and forgets after eight days', async () => {
+  it('the records of all processes are folded into one document per hour, then per day, and forgotten after eight days', async () => {
     const s = await scene(address)
     const processes = [s.process(), s.process(), s.process()]
     for (let block = 0; block < 12; block++) {
@@ -240,7 +240,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     const before = await p?.stats({ window: '7d', by: 'flow' })
     expect(await docs(s.store)).toEqual({ tally: 36, 'tally-hours': 0, 'tally-days': 0 })
     await s.advance(2 * HOUR)
-    // Two of them at the same time do it once.
+    // Two simultaneous folds count once.
     for (let n = 0; n < 5; n++) await Promise.all(processes.map((each) => each.tallies.fold()))
     expect(await docs(s.store)).toEqual({ tally: 0, 'tally-hours': 2, 'tally-days': 0 })
     const after = await p?.stats({ window: '7d', by: 'flow' })
@@ -257,7 +257,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(await docs(s.store)).toEqual({ tally: 0, 'tally-hours': 0, 'tally-days': 0 })
   })
 
-  it('whoever makes up types gets a row for the first hundred of a minute', async () => {
+  it('only the first hundred types per minute get a row of their own', async () => {
     const s = await scene(address)
     const p = s.process()
     p.receive('shop', 'x'.repeat(10_000))
@@ -283,7 +283,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect(after.map(({ rev }) => rev)).toEqual(before.map(({ rev }) => rev))
   })
 
-  it('a store that takes nothing costs figures, not memory, and gets what is left when it answers again', async () => {
+  it('while the store fails, stats are lost but memory stays bounded; the rest is written when the store works again', async () => {
     const s = await scene(address)
     let isBroken = true
     const store = new Proxy(s.store, {
@@ -301,7 +301,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await s.process().stats()).total.received).toBe(12)
   })
 
-  it('what was folded before its process could write the rest of it is not counted twice', async () => {
+  it('a record that was folded before its process wrote the rest is not counted twice', async () => {
     const s = await scene(address)
     let isBroken = false
     const store = new Proxy(s.store, {
@@ -321,7 +321,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     expect((await other.stats()).total.received).toBe(1)
   })
 
-  it('what is folded while somebody reads is counted once', async () => {
+  it('a record that is folded during a read is counted once', async () => {
     const s = await scene(address)
     const [p, other] = [s.process(), s.process()]
     p.receive('shop', 'paid')
@@ -342,7 +342,7 @@ describe.each(STORES)('tallies on %s', (address) => {
     }
   })
 
-  it('a clock that goes back counts on', async () => {
+  it('a clock that jumps back does not stop the counting', async () => {
     const s = await scene(address)
     const p = s.process()
     p.receive('shop', 'paid')
@@ -366,7 +366,7 @@ describe.each(STORES)('tallies on %s', (address) => {
 })
 
 describe('counts', () => {
-  it('a percentile is true to a tenth', () => {
+  it('a percentile is exact to ten percent', () => {
     const times = fc.array(fc.double({ min: 1, max: 8 * DAY, noNaN: true }), { minLength: 1, maxLength: 200 })
     fc.assert(
       fc.property(times, fc.constantFrom(0.5, 0.9, 0.95, 0.99), (all, share) => {
@@ -380,7 +380,7 @@ describe('counts', () => {
     )
   })
 
-  it('read back and added up they are what they were', () => {
+  it('serialized and added counts are the same as before', () => {
     const one = new CountsTable()
     one.get('a', 'b').received = 3
     one.get('a', 'b').addTime(7)

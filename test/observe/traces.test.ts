@@ -1,5 +1,5 @@
-// Traces: the context that a request brings goes with its events into their runs, and on to what these call and publish; with
-// OpenTelemetry there are spans of both, which its own SDK has recorded.
+// Traces: the context of a request accompanies its events into their runs, and on to calls and events of these runs. With
+// OpenTelemetry there are spans for requests and runs, recorded here with its own SDK.
 import * as otel from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
@@ -62,7 +62,7 @@ async function scene(
 }
 
 describe('without OpenTelemetry', () => {
-  test('the context of a request goes with its event, and with what its run publishes', async () => {
+  test('the context of a request accompanies its event, and the events that its run publishes', async () => {
     const t = await scene()
     const over = t.over('second')
     expect((await t.post({ traceparent: PARENT, tracestate: 'vendor=1' })).ok).toBe(true)
@@ -87,7 +87,7 @@ describe('without OpenTelemetry', () => {
     expect(t.ran.map(({ attributes }) => attributes)).toEqual([{}, {}])
   })
 
-  test('a limited fetch inside the run hands it on, unless its caller says another', async () => {
+  test('a limited fetch inside the run passes it on, unless the caller sets another one', async () => {
     const seen: (string | undefined)[] = []
     const server = createServer((request, response) => {
       seen.push(request.headers['traceparent'] as string | undefined)
@@ -112,7 +112,7 @@ describe('without OpenTelemetry', () => {
     expect(seen).toEqual([PARENT, PARENT, 'mine'])
   })
 
-  test('app.publish inside a run, too', async () => {
+  test('app.publish inside a run passes it on too', async () => {
     const t = await scene({}, (app) =>
       app.flow('publishes', {
         on: 'shop/order',
@@ -126,7 +126,7 @@ describe('without OpenTelemetry', () => {
     expect(stored?.attributes).toEqual({ traceparent: PARENT })
   })
 
-  test('what is no event is refused by name inside a run as well', async () => {
+  test('an invalid event is rejected inside a run as well, with the name of the field', async () => {
     const errors: string[] = []
     const t = await scene({}, (app) =>
       app.flow('publishes', {
@@ -151,7 +151,7 @@ describe('with OpenTelemetry', () => {
   const exporter = new InMemorySpanExporter()
   otel.context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   otel.trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
-  // After the app of the test before has stopped: until then it ends spans.
+  // After the app of the previous test has stopped, which ends spans until then.
   beforeEach(() => exporter.reset())
   const spans = (): unknown[] =>
     exporter.getFinishedSpans().map(({ name, kind, parentSpanContext, status, attributes }) => ({
@@ -164,7 +164,7 @@ describe('with OpenTelemetry', () => {
       attributes,
     }))
 
-  test('a span of the request under the sender’s, one of each run under it', async () => {
+  test("there is a span of the request under the sender's, and one of each run under it", async () => {
     const inside: (string | undefined)[] = []
     const t = await scene({ traces: otel }, (app) =>
       app.flow('looks', {
@@ -199,7 +199,7 @@ describe('with OpenTelemetry', () => {
     expect(inside).toEqual([TRACE])
   })
 
-  test('a run that fails, or asks to be tried again, is an error', async () => {
+  test('a failed or retried run is an error', async () => {
     const t = await scene({ traces: otel }, (app) => {
       app.flow('throws', { on: 'shop/order', retry: [], run: () => Promise.reject(new Error('no')) })
       app.flow('asks', { on: 'shop/order', retry: [], run: () => retry({ reason: 'later' }) })
@@ -216,7 +216,7 @@ describe('with OpenTelemetry', () => {
     )
   })
 
-  test('a path where there is no source is no name: whoever sends could make up any number', async () => {
+  test('the path of an unknown source is no span name, because senders could invent any number of them', async () => {
     const t = await scene({ traces: otel })
     for (const guess of ['a', 'b']) await t.app.fetch(new Request(`http://localhost/in/${guess}`, { method: 'POST' }))
     expect(spans()).toEqual(
@@ -229,7 +229,7 @@ describe('with OpenTelemetry', () => {
     )
   })
 
-  test('what an error says is looked through for secrets, as in the log', async () => {
+  test('error texts are redacted, as in the log', async () => {
     const text = 'no: token=abc123 at postgres://ada:pw@db.test'
     const t = await scene({ traces: otel }, (app) => {
       app.flow('throws', { on: 'shop/order', retry: [], run: () => Promise.reject(new Error(text)) })
@@ -242,7 +242,7 @@ describe('with OpenTelemetry', () => {
     expect(said).toEqual(Array(2).fill('no: token=[redacted] at postgres://[redacted]@db.test'))
   })
 
-  test('a run of several events is linked with the traces of the others', async () => {
+  test('a run of several events links to the traces of the others', async () => {
     const t = await scene({ traces: otel }, (app) =>
       app.flow('batch', { on: 'shop/order', key: () => 'k', window: { quiet: '1h', maxEvents: 2 }, run: () => {} }),
     )
@@ -255,7 +255,7 @@ describe('with OpenTelemetry', () => {
     expect(batch?.links.map(({ context }) => context.traceId)).toEqual(['1'.repeat(32)])
   })
 
-  test('what is no such module is refused when the app is built', () => {
+  test('an invalid OpenTelemetry module is rejected when the app is built', () => {
     expect(() => new Sluice({ store: 'memory:', traces: {} as never })).toThrow('@opentelemetry/api')
   })
 })

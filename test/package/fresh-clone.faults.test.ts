@@ -1,4 +1,4 @@
-// `npm pack` in a fresh clone, in which nothing was built: the package has what it says that it has.
+// `npm pack` in a fresh clone without a build: the package contains everything that it declares.
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const run = promisify(execFile)
 test('the package of a fresh clone has the compiled code', async () => {
   const clone = join(ownFolder(), 'clone')
   await run('git', ['clone', '--quiet', '--no-hardlinks', root, clone])
-  // What is installed is that of this folder, but for the cache, which says what was built.
+  // The installed packages are those of this folder, without the cache that records builds.
   mkdirSync(join(clone, 'node_modules'))
   for (const name of readdirSync(join(root, 'node_modules'))) {
     if (name !== '.cache') symlinkSync(join(root, 'node_modules', name), join(clone, 'node_modules', name))

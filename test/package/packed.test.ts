@@ -1,4 +1,4 @@
-// What `npm pack` puts into the package: all that a user loads, and nothing else.
+// The content of `npm pack`: everything that a user loads, and nothing else.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, extname, posix } from 'node:path'
@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
 
-/** What is loaded by a name that is put together. */
+/** Files whose names are computed when they are loaded. */
 const THREADS = ['dist/store/sqlite/write-back-thread.js']
 
 interface Manifest {
@@ -22,14 +22,14 @@ const manifest = JSON.parse(read('package.json')) as Manifest
 const entries = Object.values(manifest.exports).flatMap((entry) => (typeof entry === 'string' ? [] : [entry]))
 
 async function packed(): Promise<{ readonly files: readonly string[]; readonly unpackedSize: number }> {
-  // What the scripts of the package make is there already: `npm test` begins with the build.
+  // The scripts of the package need not run: `npm test` begins with the build.
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts']
   const { stdout } = await promisify(execFile)('npm', args, { cwd: root, maxBuffer: 2 ** 24 })
   const [pack] = JSON.parse(stdout) as readonly { files: readonly { path: string }[]; unpackedSize: number }[]
   return { files: pack?.files.map(({ path }) => path) ?? [], unpackedSize: pack?.unpackedSize ?? 0 }
 }
 
-/** The files that some files lead to by their relative imports, themselves included. */
+/** The files that are reachable from some files through relative imports, including these. */
 function reached(from: readonly string[], nameOf: (specifier: string) => string): ReadonlySet<string> {
   const found = new Set<string>()
   const waiting = [...from]
@@ -69,7 +69,7 @@ test('the package has no source maps, no tests, no sources and no results of mea
   expect(files.filter((file) => /\.map$|\.test\.|\.db\b|^(?:src|test|examples|node_modules|\.)/.test(file))).toEqual([])
   expect(files.filter((file) => /^(?:bench|proof)\//.test(file))).toEqual(['bench/README.md', 'proof/README.md'])
   expect(read('dist/index.js')).not.toContain('sourceMappingURL')
-  // Of what else dist/ has, the code reads the SQL.
+  // Of the other files in dist/, the code reads the SQL.
   const others = files.filter((file) => file.startsWith('dist/') && !/\.(?:js|d\.ts)$/.test(file))
   expect(others.map((file) => extname(file))).toEqual(['.sql', '.sql'])
   expect(files.length).toBeLessThan(800)

@@ -1,4 +1,4 @@
-// Delivering as a whole: twenty endpoints of all kinds, workers that are killed, and nobody held up by another.
+// Deliveries as a whole: twenty endpoints of all kinds, workers that are killed, and no endpoint that is delayed by another.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ export async function run(context: ProofContext): Promise<Figure> {
     context.progress(`${events} events, ${kills} kills`)
     const killed = await fleet({ folder: sea, events, kills, seed: context.seed, progress, ...storeOf('killed') })
     context.progress(`${PAIRS} pairs with and without failing ones`)
-    // Of one worker on a file, whatever the store: it is the engine that must hold nobody up.
+    // One worker on a file, for any store: the test is about the engine.
     const { pairs, ratio, complaints } = await fleetPairs({
       folder,
       events: Math.min(events, EVENTS_OF_A_PAIR),

@@ -1,4 +1,4 @@
-// L5: a process sleeps until the next deadline. What waits for an hour costs nothing until then.
+// L5: a process sleeps until the next deadline. Lanes that wait for an hour cost nothing until then.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { inFolder, rounded } from '../figures/folder.ts'
 import { idle } from '../figures/idle-cpu.ts'
@@ -7,7 +7,7 @@ export const title = 'An idle engine uses under 1 % of a core, and 100,000 waiti
 
 const LANES = 100_000
 const MOST = 0.01
-/** Nothing, as far as a measurement of ten seconds can tell. */
+/** Zero, within the accuracy of a measurement of ten seconds. */
 const NOTHING = 0.0025
 
 const percent = (share: number): number => rounded(share * 100)

@@ -1,4 +1,4 @@
-// R1 and L12 for the whole engine: a thousand times, a process that publishes and runs is killed while it works on one file.
+// R1 and L12 for the whole engine: a process that publishes and runs is killed a thousand times while it works on one file.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { noCounts } from '../engine-kill/counts.ts'
 import { livesAndDeaths } from '../engine-kill/lives.ts'
@@ -9,7 +9,7 @@ export const title =
 
 export function run(context: ProofContext): Promise<Figure> {
   return killProof(context, {
-    // What is on a file has to run to its end before the next one.
+    // Everything in a file must run to its end before the next file starts.
     cyclesPerFile: 100,
     shownEvery: 20,
     noCounts,

@@ -1,4 +1,4 @@
-// R2 for the whole way in: a thousand times, a server that takes in webhooks over 64 connections is killed while it does.
+// R2 from the socket to the store: a server that receives webhooks over 64 connections is killed a thousand times.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { kills, noCounts } from '../http-kill/kills.ts'
 import { killProof } from '../kill-proof.ts'
@@ -8,7 +8,7 @@ export const title =
 
 export function run(context: ProofContext): Promise<Figure> {
   return killProof(context, {
-    // What is known of each webhook is kept in memory, and all of a file is read at its end.
+    // What is known of each webhook is in memory, and the whole file is read at the end.
     cyclesPerFile: 100,
     shownEvery: 20,
     noCounts: () => ({ ...noCounts() }),

@@ -1,4 +1,4 @@
-// R1: an acknowledgement means stored. A thousand times, a process is killed while it appends and settles on one file.
+// R1: an acknowledged event is stored. A process is killed a thousand times while it appends and settles on one file.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { killProof } from '../kill-proof.ts'
 import { killCycles } from '../sqlite/kill-cycles.ts'
@@ -8,7 +8,7 @@ export const title = '1,000 `kill -9` cycles of an appending and settling proces
 
 export function run(context: ProofContext): Promise<Figure> {
   return killProof(context, {
-    // Enough for the file to outgrow what the store keeps in memory of it.
+    // Enough for the file to outgrow the memory that the store uses for it.
     cyclesPerFile: 334,
     shownEvery: 25,
     noCounts,

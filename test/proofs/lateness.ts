@@ -1,4 +1,4 @@
-// L5: the index of deadlines is timer and queue at once. How late a lane is served that is due at a given moment.
+// L5: the index of deadlines is both timer and queue. Measures how late a due lane is served.
 import { join } from 'node:path'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { lateness } from '../figures/due-lanes.ts'

@@ -1,4 +1,4 @@
-// M1 at the other side of the wire, in real time: the limit holds while the event loop of the sender does not.
+// M1 at the receiver, in real time: the limit holds although the event loop of the sender stalls.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { inFolder } from '../figures/folder.ts'
 import { RATE, underLimit, type LimitFigure, type LimitLoad } from '../figures/limit-load.ts'
@@ -15,14 +15,14 @@ const LEAST_SHARE = 0.85
 const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
   /** All of these find a slot within the limit's `maxWait`. */
   saturating: { waiting: 20 },
-  /** Hardly any of these does: the others are put off, and come back (M6). */
+  /** Few of these find one: the others are deferred and run later (M6). */
   flooded: { burst: 1, every: 10 },
   bursty: { burst: 12, every: 5_000 },
 }
 
 export async function run(context: ProofContext): Promise<Figure> {
   const figures: Record<string, LimitFigure> = {}
-  // All of them, or those that are named on the command line.
+  // All loads, or those that are named on the command line.
   const asked = Object.entries(LOADS).filter(([name]) => context.args.length === 0 || context.args.includes(name))
   for (const [name, demand] of asked) {
     context.progress(`${name}, ${MS / 1_000} s`)

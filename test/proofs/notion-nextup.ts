@@ -1,4 +1,4 @@
-// The example app NextUp in real time on PostgreSQL: what its users were promised, while processes are killed.
+// The example app NextUp in real time on PostgreSQL: its guarantees hold while processes are killed.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { stress } from '../examples/notion-nextup/stress.ts'
 import { startServer } from '../postgres/server.ts'

@@ -1,4 +1,4 @@
-// The full form of the outbox: fifty thousand events of twelve writers, on a server that keeps its word.
+// The full form of the outbox test: fifty thousand events of twelve writers, on a server with durable settings.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { randomFrom } from '../../bench/workload.ts'
 import { outboxWriters } from '../postgres/outbox-writers.ts'

@@ -1,5 +1,5 @@
-// What is debounced is written again with every event, and what is done is deleted: whether PostgreSQL, as it comes, gets
-// the room back as fast as an app at work takes it.
+// Each event rewrites its debounced lane, and finished events are deleted. Measures whether PostgreSQL with default settings frees
+// space as fast as a busy app uses it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
@@ -15,22 +15,22 @@ export const title: string =
 
 const MINUTES = 60
 const LOOKS = 60
-/** How much of the time finished events are kept: a quarter is three times as long. */
+/** The share of the time for which finished events are kept: with a quarter, space is reused three times. */
 const KEPT = 1 / 12
-/** Events that are gone are known for a while longer: the row is first emptied, then deleted. */
+/** Identities of deleted events are kept for a while longer: the row is first emptied, then deleted. */
 const KNOWN = 1.2
 const LOAD = { rate: 110, alone: 10, keys: 3_000 }
 const SCHEMA = 'sluice'
 const MEGABYTE = 2 ** 20
 
-/** Vacuum comes at its own times, so that one table or index may by chance be lower or higher; all together much less. */
+/** Vacuum runs at its own times, so a single table or index may vary; the sum of all varies much less. */
 const MOST_GROWN = 1.5
 const MOST_GROWN_IN_ALL = 1.2
-/** Some pages more or less of what is this small say nothing. */
+/** Some pages more or less mean nothing for a small table. */
 const SMALL = MEGABYTE / 4
-/** If there is less or more to keep, sizes say nothing. */
+/** Sizes mean nothing if the amount of kept data changes. */
 const MOST_UNSTEADY = 0.1
-/** HOT updates for each push, without those of claims. One that also moves its lane in an index cannot be HOT. */
+/** HOT updates for each webhook, without those of claims. An update that also moves its lane in an index cannot be HOT. */
 const LEAST_HOT = 0.9
 
 export async function run(context: ProofContext): Promise<Figure> {
@@ -71,7 +71,7 @@ export async function run(context: ProofContext): Promise<Figure> {
 }
 
 interface Figures {
-  /** Tables and indexes that are more than half as large again. */
+  /** Tables and indexes that grew by more than half. */
   readonly growing: readonly string[]
   readonly lanes: {
     readonly hotShare: number
@@ -79,13 +79,13 @@ interface Figures {
     readonly inserts: number
     readonly deletes: number
   }
-  /** Rows of events that are there, counted. */
+  /** The number of live rows of events, counted. */
   readonly events: Growth
   /** All tables with their indexes, in MB. */
   readonly whole: Growth
-  /** Each of them that is not small, in MB, each minute. */
+  /** Each of them that is not small, in MB, per minute. */
   readonly sizes: Readonly<Record<string, Growth>>
-  /** Rows that are done with, and counted ones. */
+  /** Dead rows, and live ones. */
   readonly dead: Readonly<Record<string, Growth>>
   readonly live: Readonly<Record<string, Growth>>
   readonly autovacuums: Readonly<Record<string, number>>
@@ -118,7 +118,7 @@ function figures(looks: readonly Look[]): Figures {
   }
 }
 
-/** Those that were ever larger than that. */
+/** Those that ever exceeded the size. */
 function named(
   names: readonly string[],
   values: (name: string) => readonly number[],

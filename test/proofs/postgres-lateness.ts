@@ -1,4 +1,4 @@
-// L5 on PostgreSQL: how late a lane is served that is due at a given moment, the trip to the server included.
+// L5 on PostgreSQL: measures how late a due lane is served, including the round trip to the server.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { lateness } from '../figures/due-lanes.ts'
 import { startServer } from '../postgres/server.ts'

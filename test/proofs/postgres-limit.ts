@@ -1,5 +1,5 @@
-// M1 over several processes, at the other side of the wire, in real time: one limit holds while the processes that share it
-// by one PostgreSQL stand still now and then.
+// M1 over several processes, at the receiver, in real time: one limit holds while the processes that share it
+// through one PostgreSQL stall from time to time.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { RATE, type LimitLoad } from '../figures/limit-load.ts'
 import { sharedLimit, type SharedFigure } from '../postgres/limit/shared-limit.ts'
@@ -23,7 +23,7 @@ const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
 
 export async function run(context: ProofContext): Promise<Figure> {
   const figures: Record<string, SharedFigure> = {}
-  // All of them, or those that are named on the command line; `seconds=` makes them shorter.
+  // All loads, or those that are named on the command line; `seconds=` makes them shorter.
   const seconds = context.args.find((arg) => arg.startsWith('seconds='))?.slice('seconds='.length)
   const ms = seconds === undefined ? MS : Number(seconds) * 1_000
   const named = context.args.filter((arg) => arg in LOADS)

@@ -1,5 +1,5 @@
-// Hygiene on PostgreSQL: somebody's transaction that stays open keeps dead rows from being cleared away, and a claim that
-// had to pass over them would get slower with every run.
+// Vacuum on PostgreSQL: another client's open transaction keeps dead rows from being removed. A claim that had to skip them
+// would get slower with every run.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { longTransaction } from '../postgres/long-transaction.ts'
 import { startServer } from '../postgres/server.ts'
@@ -9,7 +9,7 @@ export const title: string =
   'without it, the alert is raised within 60 s, and within 60 s of its end it is cleared and the p99 is normal'
 
 const RATE = 400
-/** Of the runs that are due in each part. */
+/** The share of the runs that are due in each part. */
 const LEAST_RATE = 0.98
 const MOST_SLOWER = 2
 const WITHIN = 60_000

@@ -1,4 +1,4 @@
-// R1, L1 and L12 for many processes on one PostgreSQL: whatever dies or stands still, nothing acknowledged is lost and no
+// R1, L1 and L12 for many processes on one PostgreSQL: kills and stalls lose no acknowledged event, and no
 // lane has two live runs.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { killProof } from '../kill-proof.ts'
@@ -11,7 +11,7 @@ export const title =
 
 export function run(context: ProofContext): Promise<Figure> {
   return killProof(context, {
-    // What is on a server has to run to its end before the next one.
+    // Everything on a server must run to its end before the next server starts.
     cyclesPerFile: 100,
     shownEvery: 20,
     noCounts: () => ({ ...noCounts() }),

@@ -1,4 +1,4 @@
-// Every release of PostgreSQL that is promised, not only the first and the last that the tests run on.
+// Every supported release of PostgreSQL, not only the first and the last, on which the tests run.
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -18,7 +18,7 @@ const SIMULATED: readonly Version[] = [16, 17]
 const HISTORIES = 500
 
 interface OfVersion {
-  /** Undefined: it could not be fetched or run, and `complaint` says why. */
+  /** Undefined if this release could not be fetched or run; `complaint` has the reason. */
   readonly server: string | undefined
   readonly complaint?: string
   readonly conformance?: SuiteResult

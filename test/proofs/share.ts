@@ -1,4 +1,4 @@
-// L5 and L5g: who is served next, when a hundred thousand lanes are ready.
+// L5 and L5g: which lane is served next when a hundred thousand lanes are ready.
 import { join } from 'node:path'
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { inFolder } from '../figures/folder.ts'

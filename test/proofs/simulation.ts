@@ -1,4 +1,4 @@
-// The full form of the simulation on SQLite: as many histories as on memory, from a seed of its own each time.
+// The full form of the simulation on SQLite: as many histories as on memory, with a new seed each time.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { simulate } from '../simulation/simulate.ts'
 import { opener } from '../simulation/stores.ts'

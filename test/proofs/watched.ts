@@ -1,4 +1,4 @@
-// Whoever looks on must not slow down what he looks at.
+// Watching a receiving server must not slow it down.
 import type { Figure, ProofContext } from '../../scripts/proof.ts'
 import { inFolder, rounded } from '../figures/folder.ts'
 import { watchedPairs } from '../figures/watched.ts'

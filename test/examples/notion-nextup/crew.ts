@@ -1,4 +1,4 @@
-// The processes of the stress: started, killed in the middle of their work, and started again.
+// Starts the processes of the stress test, kills them in the middle of their work, and starts them again.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -10,21 +10,21 @@ import type { Line, Said, WorkerNumbers } from './worker.ts'
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
 
 interface Member {
-  /** Whoever takes the place of one that was killed has its number. */
+  /** A process that replaces a killed one has its number. */
   readonly slot: number
   readonly child: ChildProcess
   readonly diary: string
   url: string
   isBusy: boolean
-  /** On the clock that all processes share; Infinity while it lives. */
+  /** The time of its end on the clock that all processes share; Infinity while it lives. */
   died: number
 }
 
-/** `due` is by the store's clock, all else by the one that the processes share. */
+/** `due` is by the store's clock, all other times by the clock that the processes share. */
 export interface CrewTurn extends Turn {
   readonly late: number
   readonly process: number
-  /** Its process was killed in the middle of it. */
+  /** The process was killed in the middle of the run. */
   readonly cutOff: boolean
 }
 
@@ -36,17 +36,17 @@ export interface CrewOptions {
 }
 
 export class Crew {
-  /** Which, each time. */
+  /** The number of the killed process, for each kill. */
   readonly killed: number[] = []
   readonly #options: CrewOptions
-  /** Those that were killed included. */
+  /** All runs, including those that were cut off by a kill. */
   readonly #all: Member[] = []
 
   constructor(options: CrewOptions) {
     this.#options = options
   }
 
-  /** Where webhooks can be sent to. */
+  /** The addresses of the live processes, to which webhooks can be sent. */
   get addresses(): readonly string[] {
     return this.#living.map(({ url }) => url).filter((url) => url !== '')
   }
@@ -70,7 +70,7 @@ export class Crew {
     await ready.promise
   }
 
-  /** Kills whoever is in the middle of a run, as soon as somebody is, and says which. */
+  /** Kills a process that is in the middle of a run, as soon as there is one, and returns its number. */
   async killBusy(): Promise<number> {
     for (;;) {
       const busy = this.#living.find(({ isBusy }) => isBusy)
@@ -79,7 +79,7 @@ export class Crew {
     }
   }
 
-  /** What it has said may be old: it is stopped first, and goes on if its run has just ended. */
+  /** The last line may be out of date, so the process is stopped first, and continues if its run has just ended. */
   async #killed({ child, diary, slot }: Member): Promise<boolean> {
     child.kill('SIGSTOP')
     const last = linesOf(diary).findLast(({ what }) => what !== 'called')
@@ -92,7 +92,7 @@ export class Crew {
     return true
   }
 
-  /** Whatever it does. */
+  /** Kills a process, whatever it does. */
   async kill(slot: number): Promise<void> {
     for (const member of this.#living) if (member.slot === slot) await this.#end(slot, member.child)
   }
@@ -118,7 +118,7 @@ export class Crew {
     for (const { child } of this.#living) child.kill('SIGKILL')
   }
 
-  /** By what they wrote down, in the order in which they began. A run that was cut off ended when its process did. */
+  /** The runs by the logs, in the order in which they started. A run that was cut off ended with its process. */
   turns(): readonly CrewTurn[] {
     return this.#all
       .flatMap(({ diary, died, slot: process }) => {
@@ -134,12 +134,12 @@ export class Crew {
       .toSorted((one, other) => one.began - other.began)
   }
 
-  /** When calls were handed over, by any of them. */
+  /** When any of the processes handed its calls over. */
   handed(): readonly number[] {
     return this.#calls.map(({ at }) => at)
   }
 
-  /** How late one of them was at most, with a call on its way perhaps. */
+  /** How late a process was at most while it may have had a call in progress. */
   lag(): number {
     return Math.max(...this.#calls.map(({ lag }) => lag))
   }
@@ -159,7 +159,7 @@ export class Crew {
   }
 }
 
-/** A process that was killed may have written half a line. */
+/** A killed process may have written half a line. */
 function linesOf(diary: string): readonly Line[] {
   const whole = readFileSync(diary, 'utf8').split('\n').slice(0, -1)
   return whole.map((line) => JSON.parse(line) as Line)

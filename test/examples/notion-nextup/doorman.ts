@@ -1,25 +1,25 @@
-// Stands at the door of the stand-in, in a thread of its own that does nothing else, and notes when each request comes. The
-// stand-in itself looks at requests when it has time, and so cannot say how close they were.
+// Records when each request arrives at the stand-in, in a thread of its own that does nothing else. The
+// stand-in itself handles requests when it has time, so it cannot measure the time between them.
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { Lag } from '../../../examples/notion-nextup/stand-in/lag.ts'
 
 interface Noted {
-  /** In ms. */
+  /** The times of arrival, in ms. */
   readonly times: readonly number[]
-  /** How late the doorman was at most. */
+  /** How late the doorman's own clock was read at most. */
   readonly lag: number
 }
 
 export interface Doorman {
-  /** Where to knock. */
+  /** The address of the doorman. */
   readonly url: string
   noted(): Promise<Noted>
   stop(): Promise<unknown>
 }
 
-/** Before a server of HTTP at this address. */
+/** Starts a doorman in front of the HTTP server at this address. */
 export async function doorman(address: string): Promise<Doorman> {
   const worker = new Worker(new URL(import.meta.url), { workerData: Number(new URL(address).port) })
   const [port] = (await once(worker, 'message')) as [number]
@@ -34,7 +34,7 @@ export async function doorman(address: string): Promise<Doorman> {
   }
 }
 
-/** Requests are short and follow each other: one begins where a piece begins with its method. */
+/** Requests are short and follow each other, so each starts where a chunk starts with its method. */
 const BEGINNING = /^(?:GET|POST|PATCH) \//
 
 function stand(target: number): void {
@@ -48,7 +48,7 @@ function stand(target: number): void {
     })
     host.pipe(guest)
     guest.on('end', () => host.end())
-    // A process that is killed leaves as it likes.
+    // A killed process resets its connections.
     guest.on('error', () => host.destroy())
     host.on('error', () => guest.destroy())
   })

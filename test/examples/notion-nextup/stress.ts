@@ -1,5 +1,5 @@
-// NextUp on one PostgreSQL with several processes, of which some are killed in the middle of a run, while many users edit in
-// random bursts: what became of their edits, and of what is promised about them.
+// Runs NextUp on one PostgreSQL with several processes while many users edit in random bursts, and kills some processes in the
+// middle of a run. Then it checks what became of the edits, and what NextUp guarantees about them.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,17 +22,17 @@ import { doorman } from './doorman.ts'
 import type { WorkerNumbers } from './worker.ts'
 
 export interface StressOptions {
-  /** Of an empty PostgreSQL. */
+  /** The address of an empty PostgreSQL. */
   readonly store: string
   readonly seed: number
   readonly processes: number
   readonly users: number
-  /** Edits come for so long. */
+  /** How long users edit. */
   readonly ms: number
   readonly mostBursts: number
-  /** From the beginning of the edits. Each kills whoever is in the middle of a run; the first one of them dies once more. */
+  /** The times of the kills, from the start of the edits. Each hits a process in the middle of a run; the first one is killed again. */
   readonly kills: readonly number[]
-  /** How long everything may take once nobody edits any more. */
+  /** The maximum time until everything is done after the last edit. */
   readonly drain: number
   readonly numbers: WorkerNumbers
   readonly progress?: (text: string) => void
@@ -41,9 +41,9 @@ export interface StressOptions {
 export interface StressFigure {
   readonly edits: number
   readonly turns: number
-  /** Turns of each, of who took the place of one that was killed together with it. */
+  /** The number of runs of each process that replaced a killed one. */
   readonly byProcess: readonly number[]
-  /** Which of the processes was killed, each time. */
+  /** The number of the killed process, for each kill. */
   readonly killed: readonly number[]
   /** Runs that a kill cut off. */
   readonly cutOff: number
@@ -55,26 +55,26 @@ export interface StressFigure {
   readonly overlaps: number
   readonly inversions: number
   readonly mostInASecond: number
-  /** Of any four calls that follow each other, the least from the first to the last, in ms. */
+  /** The smallest time between a call and the third after it, in ms. */
   readonly closest: number
-  /** The same, by when processes handed them over. */
+  /** The same, by the times at which processes handed the calls over. */
   readonly closestHanded: number
-  /** How late the one who notes when calls come was at most. */
+  /** How late the doorman's clock was read at most. */
   readonly doormanLag: number
-  /** And how late processes were: a call may leave so much later than it was handed over. */
+  /** How late the processes were at most: a call may leave that much later than it was handed over. */
   readonly processLag: number
   readonly refused: number
   readonly jain: number
-  /** In line, in seconds. */
+  /** The waiting times, in seconds. */
   readonly longestWait: number
   readonly seconds: number
 }
 
 const RATE = 3
-/** A second, but for what the stand-in may be late by. What is judged is the whole second, at its door. */
+/** One second, minus the stand-in's tolerance. The test checks the whole second at the doorman. */
 const WINDOW = 850
 const TASKS_EACH = 2
-/** Every so many-th user. */
+/** One in this many users has no automation. */
 const TOLD = 4
 const FLOWS = ['read-page', 'rank-user'] as const
 const RESTART_AFTER = 1_000
@@ -89,7 +89,7 @@ export async function stress(options: StressOptions): Promise<StressFigure> {
   const onlooker = new Sluice({ store: options.store, log: false })
   const began = systemClock.monotonic()
   try {
-    // The first makes the tables.
+    // The first process creates the tables.
     await crew.start(0)
     await Promise.all(Array.from({ length: options.processes - 1 }, (_, n) => crew.start(n + 1)))
     const edits = await edited(options, notion, crew)
@@ -130,7 +130,7 @@ export async function stress(options: StressOptions): Promise<StressFigure> {
   }
 }
 
-/** Everybody edits when it is time to; beside that, processes die and others take their places. Says how many edits there were. */
+/** All users edit at their times, while processes are killed and replaced. Returns the number of edits. */
 async function edited(options: StressOptions, notion: NotionStandIn, crew: Crew): Promise<number> {
   const { users, ms, mostBursts, progress = () => {} } = options
   const chance = chanceOf(options.seed + 1)
@@ -152,13 +152,13 @@ async function edited(options: StressOptions, notion: NotionStandIn, crew: Crew)
   for (const { at, page, importance, by } of edits) {
     await until(at)
     notion.edit(page.id, { importance }, by)
-    // Some have no automation, so that the integration is told: pages are then read by one process, and users ranked by another.
+    // Some users have no automation, so that the integration gets webhooks: one process reads the pages, and another ranks the users.
     const change = { page, by, at: systemClock.now(), properties: [] }
     const isTold = Number(by.id.split('-')[1]) % TOLD === 0
     sending.push(delivered(crew, isTold ? integrationWebhook(change) : actionWebhook(page), chance))
   }
   await Promise.all([killing, ...sending])
-  // One dies for the second time, whatever it does: mostly it waits, for who has taken over its work keeps it.
+  // One process is killed a second time, whatever it does: mostly it waits, because its work was taken over.
   const [first = 0] = crew.killed
   await crew.kill(first)
   progress(`killed process ${first} for the second time`)
@@ -169,7 +169,7 @@ async function edited(options: StressOptions, notion: NotionStandIn, crew: Crew)
 
 const AGAIN_AFTER = 200
 
-/** As Notion does behind a balancer: what was not taken is sent again, to whoever lives. */
+/** Like Notion with a balancer: sends a webhook that was not accepted again, to a live process. */
 async function delivered(crew: Crew, webhook: Webhook, chance: () => number): Promise<void> {
   for (;;) {
     const { addresses } = crew
@@ -182,7 +182,7 @@ async function delivered(crew: Crew, webhook: Webhook, chance: () => number): Pr
 
 const TOLD_EVERY = 25
 
-/** Until nothing waits or runs any more. Says how many lanes still do. */
+/** Waits until no lane waits or runs. Returns how many lanes still do. */
 async function drained(onlooker: Sluice, { drain, progress = () => {} }: StressOptions): Promise<number> {
   const until = systemClock.monotonic() + drain
   for (let said = 0; ;) {

@@ -1,5 +1,5 @@
-// One of several processes that serve NextUp on one PostgreSQL. What it does it writes down before it goes on, so that a
-// `kill -9` cannot take that away. Arguments: store, address of the stand-in, its own diary, and the numbers as JSON.
+// One of several processes that serve NextUp on one PostgreSQL. It logs each step before it continues, so that the log survives
+// `kill -9`. Arguments: store, address of the stand-in, its own log file, and the numbers as JSON.
 import { openSync, writeSync } from 'node:fs'
 import { Sluice, type EventMap } from 'sluice'
 import { nextUp, notionClient } from '../../../examples/notion-nextup/nextup.ts'
@@ -20,14 +20,14 @@ interface Claimed {
   readonly at: number
 }
 
-/** A line of the diary. Times are on the clock that all processes of the machine share. */
+/** A line of the log. Times are from the clock that all processes of the machine share. */
 export type Line =
   | (Claimed & { readonly what: 'claimed' })
-  /** And how late this process was at most, so far. */
+  /** How late this process was at most, so far. */
   | { readonly what: 'called'; readonly at: number; readonly lag: number }
   | { readonly what: 'ended'; readonly run: string; readonly ms: number; readonly how: string }
 
-/** What it says to whoever started it. */
+/** The messages to the parent. */
 export type Said = { readonly url: string } | { readonly busy: boolean }
 
 const ASKS_EVERY = 6_000
@@ -44,7 +44,7 @@ function now(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }
 
-// The last moment at which this process has to do with a call: what comes after is on the way, and at the other side.
+// From here on, the call is out of the hands of this process.
 let lag: Lag | undefined
 const { fetch } = globalThis
 globalThis.fetch = (...call) => {
@@ -78,11 +78,11 @@ for (const how of ['run.done', 'run.snoozed', 'run.deferred', 'run.retry', 'run.
   })
 }
 
-// One process at a time ranks. So each asks now and then who it is: calls come from all of them at once, under the one limit.
+// Only one process ranks at a time. So each process sometimes calls "who am I", so that all of them call under the one limit.
 const beside = new Sluice({ store, log: false })
 const client = notionClient(beside, settings)
 const asking = setInterval(() => {
-  // What waits for its slot when the process is told to stop is not asked.
+  // A call that waits for its slot when the process stops is rejected.
   client.users.me({}).catch((error: unknown) => {
     if (!isStopped) throw error
   })
@@ -98,6 +98,6 @@ process.once('disconnect', () => process.exit())
 
 await app.start()
 const { url } = await app.listen({ port: 0, host: '127.0.0.1' })
-// Being begun takes a while, and nothing is called meanwhile.
+// Starting takes a while, during which nothing is called.
 lag = new Lag()
 say({ url })

@@ -1,4 +1,4 @@
-// What docs/frameworks.md says on how a request of Node becomes one of the web, and an answer goes back.
+// The code in docs/frameworks.md that turns a request of Node into a web request, and sends the response back.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 
