@@ -108,6 +108,8 @@ describe('maxBytes', () => {
 const mount = 'mount -t tmpfs -o size=16m tmpfs "$0" && cd "$0" && exec "$@"'
 const unshare = ['unshare', process.getuid?.() === 0 ? '-m' : '-Urm'].join(' ')
 const CHILD = fileURLToPath(new URL('./disk-full-child.ts', import.meta.url))
+const SMALL_DISK_CHILD = fileURLToPath(new URL('./small-disk-child.ts', import.meta.url))
+const DISK_BYTES = 16 * 1_048_576
 
 function onSmallDisk(folder: string, ...command: readonly string[]): { status: number | null; stdout: string } {
   mkdirSync(folder, { recursive: true })
@@ -132,5 +134,12 @@ describe('a full disk', () => {
     expect(report['failed']).toBeGreaterThan(20)
     expect(report['ran']).toBe(report['stored'])
     expect(['opened', 'STORE_FULL']).toContain(report['opened'])
+  })
+
+  it.skipIf(!possible)(`is full of events, not of the log, and takes more as soon as some of it is free${why}`, () => {
+    const { stdout } = onSmallDisk(freshFolder(), process.execPath, SMALL_DISK_CHILD, '.')
+    const report = JSON.parse(stdout) as Record<string, unknown>
+    expect(report).toMatchObject({ filled: { code: 'STORE_FULL' }, again: { stored: 200, code: '' }, isComplete: true })
+    expect(report['bytes']).toBeGreaterThan(DISK_BYTES / 2)
   })
 })

@@ -15,13 +15,16 @@ interface Scene {
   /** The sync that is under way ends so. */
   readonly end: (error?: Error) => Promise<void>
   write(n: number): Promise<number>
+  /** SQLite reports a full disk beyond so many pages. */
+  limitPages(most: number): void
+  insertBytes(length: number): void
 }
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-function scene(): Scene {
+function scene(makeRoom: (db: DatabaseSync) => boolean = () => false): Scene {
   const db = new DatabaseSync(':memory:')
   db.exec('create table t (n integer)')
   const ends: { resolve: () => void; reject: (error: Error) => void }[] = []
@@ -33,6 +36,7 @@ function scene(): Scene {
     tables: { hasDeferred: () => false, flush: () => {}, beforeCommit: () => {}, afterTransaction: () => {} },
     begun: () => {},
     onCommitted: () => {},
+    makeRoom: () => makeRoom(db),
     sync: () => {
       syncs++
       return new Promise<void>((resolve, reject) => void ends.push({ resolve, reject }))
@@ -51,6 +55,8 @@ function scene(): Scene {
       await turn()
     },
     write: (n) => commit.write(() => (insert.run(n), n)),
+    limitPages: (most) => db.exec(`pragma max_page_count = ${most}`),
+    insertBytes: (length) => db.exec(`insert into t (n) values (zeroblob(${length}))`),
   }
 }
 
@@ -126,6 +132,37 @@ describe('the sync', () => {
     })
     await expect(bad).rejects.toMatchObject({ code: 'STORE_FAILED' })
     expect(t.syncs()).toBe(0)
+  })
+})
+
+function fill(t: Scene): Promise<unknown> {
+  t.limitPages(2)
+  return t.commit.write(() => t.insertBytes(20_000))
+}
+
+function exceedMaxBytes(): never {
+  throw new SluiceError('STORE_FULL', 'maxBytes')
+}
+
+describe('a commit that does not fit on the disk', () => {
+  it('is made once more if the log could be written back, and refused if not', async () => {
+    const made = scene((db) => (db.exec('pragma max_page_count = 100'), true))
+    const one = fill(made)
+    await turn()
+    await made.end()
+    await one
+    expect([made.rows(), made.syncs()]).toEqual([1, 1])
+    const refused = scene()
+    await expect(fill(refused)).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect([refused.rows(), refused.syncs()]).toEqual([0, 0])
+  })
+
+  it('is refused the second time, and is not tried again because of maxBytes', async () => {
+    let asked = 0
+    const t = scene(() => ++asked > 0)
+    await expect(fill(t)).rejects.toMatchObject({ code: 'STORE_FULL' })
+    await expect(t.commit.write(exceedMaxBytes)).rejects.toMatchObject({ code: 'STORE_FULL' })
+    expect([asked, t.rows()]).toEqual([1, 0])
   })
 })
 

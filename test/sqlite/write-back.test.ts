@@ -1,7 +1,8 @@
 // What grows with the file: the log is written back beside the work, and identities are known when memory is long full.
-import { closeSync, existsSync, openSync, readSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/index.ts'
+import { Checkpointer } from '../../src/store/sqlite/write-ahead-log.ts'
 import type { EventOverrides } from '../conformance/builders.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
@@ -33,6 +34,30 @@ describe('the log', () => {
     expect(connect(file).prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' })
     const again = await open(file)
     expect((await again.stats()).flows.map(({ lanes }) => lanes)).toEqual([ids.length])
+  })
+})
+
+describe('a log on a small disk', () => {
+  it('never needs more space than is free to be written back, though its thread gets no time', async () => {
+    const file = freshFile()
+    const db = connect(file)
+    db.exec('pragma page_size = 8192; pragma journal_mode = wal; pragma synchronous = off; create table bodies (body)')
+    const space = { free: 16 * MB }
+    const checkpointer = new Checkpointer(db, file, () => space.free)
+    const lengthAfter = (commits: number): number => {
+      let longest = 0
+      for (let n = 0; n < commits; n++) {
+        db.exec('insert into bodies values (zeroblob(20000))')
+        checkpointer.onCommitted()
+        longest = Math.max(longest, statSync(`${file}-wal`).size)
+      }
+      return longest
+    }
+    expect(lengthAfter(1_000)).toBeLessThan(9 * MB)
+    space.free = MB
+    lengthAfter(500)
+    expect(lengthAfter(100)).toBeLessThan(1.5 * MB)
+    await checkpointer.close()
   })
 })
 

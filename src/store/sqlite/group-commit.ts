@@ -17,6 +17,10 @@ interface CompletedWrite {
   readonly value: unknown
 }
 
+type GroupResult =
+  | { readonly kind: 'done'; readonly values: readonly unknown[] }
+  | { readonly kind: 'failed'; readonly error: SluiceError; readonly isDiskFull: boolean }
+
 /** `DeferredState` is the part of the tables that lives in memory, and must be written or dropped at the right time. */
 interface DeferredState {
   hasDeferred(lanes: LaneReadScope): boolean
@@ -36,6 +40,8 @@ export interface GroupCommitDependencies {
   readonly begun: () => void
   /** Called after each commit: the log has grown. */
   readonly onCommitted: () => void
+  /** Called after a commit did not fit on the disk. Returns whether another try may fit. */
+  readonly makeRoom: () => boolean
   /** Syncs the log to the disk. Undefined if the store is in memory or read-only. */
   readonly sync: (() => Promise<void>) | undefined
   readonly close: () => Promise<void>
@@ -121,13 +127,15 @@ export class GroupCommit {
 
   /** `#commitGroup` returns the writes that are now in the log, and rejects the others. */
   #commitGroup(group: readonly QueuedWrite[]): readonly CompletedWrite[] {
-    const results = this.#attempt(group)
+    let results = this.#attempt(group)
+    if (results.kind === 'failed' && results.isDiskFull && this.#dependencies.makeRoom()) results = this.#attempt(group)
     if (results.kind === 'done') return group.map((waiting, at) => ({ waiting, value: results.values[at] }))
     if (group.length > 1 && !DISK_ERRORS.has(results.error.code)) {
       // One write of the group failed. Commit each one alone, so that only the bad one is rejected.
       return group.flatMap((waiting) => this.#commitGroup([waiting]))
     }
-    for (const waiting of group) waiting.reject(results.error)
+    const { error } = results
+    for (const waiting of group) waiting.reject(error)
     return []
   }
 
@@ -149,9 +157,7 @@ export class GroupCommit {
     if (this.#queue.length > 0) this.#schedule()
   }
 
-  #attempt(
-    group: readonly QueuedWrite[],
-  ): { kind: 'done'; values: unknown[] } | { kind: 'failed'; error: SluiceError } {
+  #attempt(group: readonly QueuedWrite[]): GroupResult {
     const { db, file, tables } = this.#dependencies
     try {
       if (this.#needsRollback) this.#rollback()
@@ -164,7 +170,9 @@ export class GroupCommit {
       return { kind: 'done', values }
     } catch (error) {
       this.#tryRollback()
-      return { kind: 'failed', error: toSluiceError(error, file) }
+      const failure = toSluiceError(error, file)
+      // A write that exceeds `maxBytes` has the same code, and no room on the disk would help it.
+      return { kind: 'failed', error: failure, isDiskFull: failure.code === 'STORE_FULL' && failure !== error }
     }
   }
 

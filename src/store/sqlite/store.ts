@@ -59,6 +59,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       tables,
       begun: () => owner?.assert(),
       onCommitted: () => log?.onCommitted(),
+      makeRoom: () => log?.writeBack() ?? false,
       sync: disk === undefined ? undefined : () => disk.sync(),
       close: async () => {
         await log?.close()

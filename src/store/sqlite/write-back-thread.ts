@@ -15,6 +15,10 @@ parentPort?.on('message', (message: 'write back' | 'close') => {
     parentPort?.close()
     return
   }
-  for (let time = 0; time < TIMES; time++) writeBack.get()
+  try {
+    for (let time = 0; time < TIMES; time++) writeBack.get()
+  } catch {
+    // The disk may be full. The log keeps everything, and the next message tries again.
+  }
   parentPort?.postMessage('done')
 })
