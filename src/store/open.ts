@@ -63,6 +63,8 @@ function unknownAddress(address: string): SluiceError {
 
 function whatIsWrong(address: string): string {
   const scheme = SCHEME.exec(address)?.[1]
+  if (scheme === 'sqlite')
+    return 'The store address must have a path after sqlite:; got the address of a server, or nothing.'
   if (scheme !== undefined)
     return `The store address must be memory:, sqlite:<file> or postgres://…; got one that begins with "${scheme}:".`
   if (address.includes('@') || address.length > LONGEST_SHOWN)
@@ -70,9 +72,9 @@ function whatIsWrong(address: string): string {
   return `The store address must be memory:, sqlite:<file> or postgres://…; got ${JSON.stringify(address)}.`
 }
 
-/** Returns whether the path after `sqlite:` is an address with a user or a host. */
+/** Returns whether the path after `sqlite:` is an address with a user or a host. A drive letter is no user. */
 export function isServerAddress(file: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(file) || /\/\/[^/]*@/.test(file)
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(file) || /\/\/[^/]*@/.test(file) || /^\/*[^/\\:]{2,}:[^/\\]*@/.test(file)
 }
 
 /**

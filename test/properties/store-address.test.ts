@@ -2,6 +2,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
+import { isServerAddress } from '../../src/store/open.ts'
 
 const PASSWORD = 'hunter2'
 
@@ -23,6 +24,8 @@ describe('the address of a store', () => {
     `${PASSWORD}@db.test`,
     `sqlite:postgres://ada:${PASSWORD}@db.test/app`,
     `sqlite://ada:${PASSWORD}@db.test/app`,
+    `sqlite:/ada:${PASSWORD}@db.test/app`,
+    `sqlite:ada:${PASSWORD}@db.test/app`,
     `redis://:${PASSWORD}@db.test`,
     `postgres://ada:${PASSWORD}#1@db.test/app`,
     `postgres://ada:1/${PASSWORD}@db.test/app`,
@@ -45,9 +48,18 @@ describe('the address of a store', () => {
     ['sluice.db', 'got "sluice.db".'],
     ['redis://localhost', 'begins with "redis:"'],
     ['postgress://localhost/app', 'begins with "postgress:"'],
+    ['sqlite:postgres://localhost/app', 'path after sqlite:; got the address of a server'],
+    ['sqlite:', 'got the address of a server, or nothing'],
   ])('%s is named as far as it can hold no password', async (address, text) => {
     expect(await shownOf(address)).toContain(text)
   })
+
+  test.each(['C:\\\\Users\\\\ada@work\\\\app.db', '/home/ada@work/app.db', 'me@home.db', 'a:b/c@d.db'])(
+    '%s is a path',
+    (path) => {
+      expect(isServerAddress(path)).toBe(false)
+    },
+  )
 
   test('tells how a password with special characters is written', async () => {
     expect(await shownOf('postgres://ada:a/b@db.test/app')).toContain('encodeURIComponent')
