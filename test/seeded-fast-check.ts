@@ -1,5 +1,5 @@
-// fast-check with one seed for all properties: a test that passes once passes always. `SEED=<n>` tries other values.
-// vitest.config.ts puts this module in the place of the package.
+// fast-check with one seed for all properties: a test that passes once passes always. `SEED=<n>` uses other values.
+// vitest.config.ts replaces the package with this module.
 import fc from 'fast-check'
 
 export const SEED = Number(process.env['SEED'] ?? 20_261_115)

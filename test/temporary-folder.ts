@@ -1,4 +1,4 @@
-// A folder of a test's own: real files, gone when the test is over, also where many files of tests share a process.
+// Temporary folders of tests: real files that are removed at the end of the test, even if many test files share a process.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ export function ownFolder(): string {
   return folder
 }
 
-/** The address of a database file that nobody has used yet. */
+/** The address of a new database file. */
 export function ownFile(): string {
   return `sqlite:${join(ownFolder(), 'events.db')}`
 }

@@ -1,4 +1,4 @@
-// Flows that bring events into every state for which the view `work` has a word, whatever store they are on.
+// Flows that bring events into every state of the view `work`, on any store.
 import { drop, partial, PermanentError, type Sluice } from '../src/index.ts'
 import type { EventInput } from '../src/model/event.ts'
 
@@ -20,7 +20,7 @@ export function everyWord(app: Sluice, running: Promise<void>): Sluice {
     .flow('runs', { on: 'runs', run: () => running })
 }
 
-/** A run of one event of `typed` goes on until it is cancelled; of `part` the second event is not accepted at first. */
+/** A run of one event of `typed` continues until it is cancelled; `part` does not accept its second event at first. */
 export function typingAndParts(app: Sluice): Sluice {
   return app
     .flow('typing', {
@@ -43,7 +43,7 @@ export function typingAndParts(app: Sluice): Sluice {
     })
 }
 
-/** What the queries of the document are asked about. */
+/** The data for the queries of the document. */
 export function monitored(app: Sluice): Sluice {
   return app
     .flow('timed', {

@@ -1,4 +1,4 @@
-// A flow that is gone for good is retired by hand: nothing is kept for it any more. And one mark is one mark.
+// An operator retires a flow that no longer exists: nothing is kept for it any more. Each unrouted record is handled separately.
 import { describe, expect, test } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
 import { ping, Shared, STORES, userOf, type Declare } from './scene.ts'
@@ -16,7 +16,7 @@ function broken(): never {
 }
 
 describe.each(STORES)('L18 flows.retire on %s', (store) => {
-  test('L18 nothing is marked for it any more, by any process, and what was is let go', async () => {
+  test('L18 a retired flow gets no more unrouted events from any process, and its existing ones end', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', flow('gone'))
     await shared.stop(old)
@@ -35,7 +35,7 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     expect(items).toMatchObject([{ who: 'ann', what: 'retire flow gone' }])
   })
 
-  test('L18 one that a process serves, here or elsewhere, is not to be retired', async () => {
+  test('L18 a flow that a process serves, here or elsewhere, cannot be retired', async () => {
     const shared = await Shared.open(store)
     const a = await shared.process('a', flow('one'))
     await shared.process('b', flow('two'))
@@ -45,7 +45,7 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     expect(await a.admin.flows.retire('three')).toBe('missing')
   })
 
-  test('L18 an alert that is taken out is gone but for what alerts say: nothing else is marked for it', async () => {
+  test('L18 the flow of a removed alert gets no unrouted events, except those of alerts', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', (app) => app.alert('odd', { when: () => false, notify: () => {} }))
     await shared.stop(old)
@@ -54,7 +54,7 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
     expect(await unroutedOf(app)).toEqual(['alert/odd'])
   })
 
-  test('L18 it may come back', async () => {
+  test('L18 a retired flow may be declared again', async () => {
     const shared = await Shared.open(store)
     const old = await shared.process('old', flow('gone'))
     await shared.stop(old)
@@ -71,8 +71,8 @@ describe.each(STORES)('L18 flows.retire on %s', (store) => {
   })
 })
 
-describe.each(STORES)('L2a one mark on %s', (store) => {
-  test('L2a dropping one does not have the others tried again', async () => {
+describe.each(STORES)('L2a single unrouted records on %s', (store) => {
+  test('L2a dropping one does not retry the others', async () => {
     const shared = await Shared.open(store)
     let asked = 0
     const app = await shared.process('a', (one) =>
@@ -96,7 +96,7 @@ describe.each(STORES)('L2a one mark on %s', (store) => {
     expect(await unroutedOf(app)).toEqual([])
   })
 
-  test('L2a one that is tried in vain keeps its age', async () => {
+  test('L2a one that is retried without success keeps its age', async () => {
     const shared = await Shared.open(store)
     const app = await shared.process('a', (one) => one.flow('f', { on: 'ping', key: broken, run: () => {} }))
     await app.publish(ping('u'))

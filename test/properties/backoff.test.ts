@@ -1,4 +1,4 @@
-// L8: how often is tried, and how long each failure is waited out.
+// L8: the number of attempts, and the delay after each failure.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { backoff, delayWithRetryAfter, RETRY_AFTER_MAX, type RetryOptions } from '../../src/flow/backoff.ts'
@@ -15,7 +15,7 @@ const grown = fc.record({
   retries: fc.nat(40),
 })
 
-/** Fails until nothing more is tried: the delays on the way. */
+/** Fails until no attempt is left, and returns the delays. */
 function allDelays(options: RetryOptions | undefined, at: number): readonly number[] {
   const plan = backoff(options)
   const waited: number[] = []
@@ -26,20 +26,20 @@ function allDelays(options: RetryOptions | undefined, at: number): readonly numb
   }
 }
 
-describe('L8 n delays are n + 1 tries', () => {
-  it('of a list, with and without jitter', () => {
+describe('L8 n delays mean n + 1 attempts', () => {
+  it('for a list, with and without jitter', () => {
     fc.assert(
       fc.property(delays, share, chance, (list, jitter, at) => {
         for (const options of [list, { delays: list }, { delays: list, jitter }]) {
           expect(backoff(options).tries).toBe(list.length + 1)
-          // The last try is followed by no delay: tries − 1 of them in all.
+          // No delay follows the last attempt, so there are attempts − 1 delays.
           expect(allDelays(options, at)).toHaveLength(list.length)
         }
       }),
     )
   })
 
-  it('of an exponential schedule: `retries` are the delays', () => {
+  it('for an exponential schedule: `retries` is the number of delays', () => {
     fc.assert(
       fc.property(grown, chance, (options, at) => {
         expect(backoff(options).tries).toBe(options.retries + 1)
@@ -48,18 +48,18 @@ describe('L8 n delays are n + 1 tries', () => {
     )
   })
 
-  it('an empty list is one try', () => {
+  it('an empty list means one attempt', () => {
     expect(backoff([]).tries).toBe(1)
     expect(backoff([]).delay(1, 0)).toBeUndefined()
   })
 
-  it('no failure yet is no delay', () => {
+  it('without a failure there is no delay', () => {
     expect(backoff(['1s']).delay(0, 0.5)).toBeUndefined()
   })
 })
 
 describe('L8 delays', () => {
-  it('a list is literal: no jitter, whatever chance says', () => {
+  it('a list is literal: no jitter at all', () => {
     fc.assert(
       fc.property(delays, chance, (list, at) => {
         expect(allDelays(list, at)).toEqual(list)
@@ -69,7 +69,7 @@ describe('L8 delays', () => {
     expect(allDelays(['250ms', '1s', '2s'], 0.9)).toEqual([250, 1_000, 2_000])
   })
 
-  it('the default is 1 s, 5 s, 30 s, 5 m, 30 m, each by up to 20 % shorter or longer', () => {
+  it('the default is 1 s, 5 s, 30 s, 5 m, 30 m, each up to 20 % shorter or longer', () => {
     const plain = [1_000, 5_000, 30_000, 300_000, 1_800_000]
     expect(allDelays(undefined, 0.5)).toEqual(plain)
     expect(allDelays(undefined, 0)).toEqual(plain.map((delay) => delay * 0.8))
@@ -83,7 +83,7 @@ describe('L8 delays', () => {
     expect(allDelays(undefined, 1 - 2 ** -53)).toEqual(plain.map((delay) => delay * 1.2))
   })
 
-  it('jitter stays within its share, is even about the delay and grows with chance', () => {
+  it('jitter stays within its share, is symmetric, and grows with the random number', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: DAY }), share, chance, chance, (delay, jitter, one, other) => {
         const plan = backoff({ delays: [delay], jitter })
@@ -98,7 +98,7 @@ describe('L8 delays', () => {
     )
   })
 
-  it('exponential: each is `factor` times the one before until the cap, and ±20 % unless said', () => {
+  it('exponential: each delay is `factor` times the one before up to the maximum, ± 20 % by default', () => {
     fc.assert(
       fc.property(grown, chance, (options, at) => {
         const exact = Array.from({ length: options.retries }, (_, n) =>
@@ -118,7 +118,7 @@ describe('L8 delays', () => {
     ])
   })
 
-  it('every delay is a whole number of milliseconds, and endless growth without a cap is still a delay', () => {
+  it('every delay is a whole number of milliseconds, and unbounded growth still gives a valid delay', () => {
     fc.assert(
       fc.property(grown, chance, (options, at) => {
         expect(allDelays(options, at).every((delay) => Number.isInteger(delay) && delay >= 0)).toBe(true)
@@ -129,7 +129,7 @@ describe('L8 delays', () => {
 })
 
 describe('L8 Retry-After', () => {
-  it('the longer of the two, but at most 24 hours of what the other side asks', () => {
+  it('the longer of the delay and Retry-After counts, where Retry-After counts up to 24 hours', () => {
     fc.assert(
       fc.property(
         fc.nat(90 * DAY),
@@ -146,7 +146,7 @@ describe('L8 Retry-After', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('invalid options', () => {
   const wrong: readonly [string, unknown][] = [
     ['pay.jitter', { delays: ['1s'], jitter: -0.1 }],
     ['pay.jitter', { delays: ['1s'], jitter: 1 }],

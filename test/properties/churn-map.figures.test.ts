@@ -1,4 +1,4 @@
-// The room that a busy map takes: it is used again, and little of it is left behind.
+// Measures the memory of a churn map: it is reused, and little of it remains.
 import { expect, it } from 'vitest'
 import { ChurnMap } from '../../src/churn-map.ts'
 import { garbageCollector } from './garbage-collector.ts'

@@ -1,4 +1,4 @@
-// A busy map is a map: whatever comes and goes, in whatever order.
+// A churn map behaves like a Map, for any insertions and deletions.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { ChurnMap } from '../../src/churn-map.ts'
@@ -15,7 +15,7 @@ const act = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('clear' as const) }) },
 )
 
-it('holds what a map holds, in the order in which it came', () => {
+it('has the same content as a Map, in the order of insertion', () => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 80 }), (acts) => {
       const busy = new ChurnMap<number, Thing>()
@@ -44,12 +44,12 @@ it('holds what a map holds, in the order in which it came', () => {
 
 const collect = garbageCollector()
 
-it('lets go of what is gone', async () => {
+it('releases deleted values', async () => {
   const busy = new ChurnMap<string, Thing>()
   const gone = new WeakRef(added(busy, 'a'))
   const stays = new WeakRef(added(busy, 'b'))
   busy.delete('a')
-  // What a weak reference was made of lives until the end of the turn.
+  // A value stays alive until the end of the turn in which a WeakRef to it was created.
   await new Promise((resolve) => setImmediate(resolve))
   collect()
   expect([gone.deref(), stays.deref()]).toEqual([undefined, { n: 1 }])

@@ -1,4 +1,4 @@
-// Sums of times and long timers: the two places where an ordinary number quietly turns into "at once".
+// Sums of times, and long timers: the two places where an ordinary number silently turns into "at once".
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { addDelay, NEVER, systemClock } from '../../src/clock.ts'
@@ -12,7 +12,7 @@ const delay = fc.oneof(
   fc.maxSafeNat(),
 )
 
-describe('later', () => {
+describe('addDelay', () => {
   it('is a whole number from `from` to NEVER, and not before the delay has passed', () => {
     fc.assert(
       fc.property(moment, delay, (from, wait) => {
@@ -26,7 +26,7 @@ describe('later', () => {
     )
   })
 
-  it('keeps order: no longer a delay, no later a moment', () => {
+  it('is monotonic: a longer delay never ends earlier', () => {
     fc.assert(
       fc.property(moment, delay, delay, (from, one, other) => {
         const [short, long] = one <= other ? [one, other] : [other, one]
@@ -36,7 +36,7 @@ describe('later', () => {
     )
   })
 
-  it('an endless delay and an endless beginning are NEVER', () => {
+  it('an infinite delay or start gives NEVER', () => {
     fc.assert(
       fc.property(moment, (from) => {
         expect(addDelay(from, Infinity)).toBe(NEVER)
@@ -50,7 +50,7 @@ describe('later', () => {
   })
 })
 
-describe('the clock of the system', () => {
+describe('the system clock', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: 0 })
     // A timer that is set again and again at once would never let the test end.
@@ -79,7 +79,7 @@ describe('the clock of the system', () => {
     },
   )
 
-  it('fires once, never early, a millisecond late at most, whatever the delay', () => {
+  it('fires once, never early, at most a millisecond late, for any delay', () => {
     const wait = fc.oneof(fc.integer({ min: 0, max: 2 ** 34 }), fc.integer({ min: 2 ** 31 - 3, max: 2 ** 31 + 3 }))
     fc.assert(
       fc.property(wait, (ms) => {
@@ -95,7 +95,7 @@ describe('the clock of the system', () => {
     )
   })
 
-  it('once cancelled it never fires and leaves no timer, before and after 24 days', () => {
+  it('a cancelled timer never fires and leaves no timer behind, before and after 24 days', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 34 }), fc.double({ min: 0, max: 0.999, noNaN: true }), (ms, share) => {
         const call = vi.fn<() => void>()
@@ -109,7 +109,7 @@ describe('the clock of the system', () => {
     )
   })
 
-  it('an endless delay waits for ever, and one below zero fires next', () => {
+  it('an infinite delay never fires, and a negative one fires next', () => {
     const never = vi.fn<() => void>()
     const cancel = systemClock.after(Infinity, never)
     vi.advanceTimersByTime(1_000 * DAY)
@@ -122,7 +122,7 @@ describe('the clock of the system', () => {
     expect(next).toHaveBeenCalledTimes(1)
   })
 
-  it('its wall time is whole milliseconds', () => {
+  it('its wall time is in whole milliseconds', () => {
     vi.unstubAllGlobals()
     vi.useRealTimers()
     expect(Number.isInteger(systemClock.now())).toBe(true)

@@ -12,7 +12,7 @@ interface Arrival extends PlacementParameters {
 }
 
 const DAY = 86_400_000
-/** Short and tied, beyond what a 32-bit timer holds, and endless. */
+/** Short and equal durations, durations beyond a 32-bit timer, and infinite ones. */
 const length = fc.oneof(
   fc.nat(50),
   fc.nat(1_000),
@@ -39,7 +39,7 @@ function laneStates(list: readonly Arrival[], lane: Lane = freshLane(), draw = c
 
 const sum = (from: Millis, wait: Millis): Millis => (from + wait >= NEVER ? NEVER : Math.ceil(from + wait))
 
-/** min(latest + its quiet, the least arrival + max); a deadline that passed before the next one came stands (L4). */
+/** min(latest + its quiet, least arrival + max). A deadline that passed before the next event arrived stays (L4). */
 function deadline(list: readonly Arrival[]): Millis {
   for (let count = 1; ; count++) {
     const waiting = list.slice(0, count)
@@ -54,7 +54,7 @@ function deadline(list: readonly Arrival[]): Millis {
 }
 
 describe('L3 windows', () => {
-  it('the deadline is the formula over all that waits, whatever windows the neighbours bring', () => {
+  it('the deadline follows the formula over all waiting events, whatever windows the neighbours have', () => {
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
         const all = arrivals(list)
@@ -67,7 +67,7 @@ describe('L3 windows', () => {
     )
   })
 
-  it('so it is with maxEvents and maxBytes: what makes the lane full is due now', () => {
+  it('with maxEvents and maxBytes, an event that makes the lane full makes it due now', () => {
     const caps = fc.record({ maxEvents: fc.integer({ min: 1, max: 8 }), maxBytes: fc.integer({ min: 1, max: 400 }) })
     fc.assert(
       fc.property(fc.array(fc.tuple(event, caps), { minLength: 1, maxLength: 12 }), (list) => {
@@ -82,7 +82,7 @@ describe('L3 windows', () => {
     )
   })
 
-  it('no event waits past its own max', () => {
+  it('no event waits longer than its own max', () => {
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
         const all = arrivals(list)
@@ -92,7 +92,7 @@ describe('L3 windows', () => {
     )
   })
 
-  it('a true debounce: it ends `quiet` after the latest event, and `every` after the first', () => {
+  it('a debounce ends `quiet` after the latest event, and `every` after the first', () => {
     const gaps = fc.array(fc.nat(99), { minLength: 1, maxLength: 30 })
     fc.assert(
       fc.property(gaps, (list) => {
@@ -105,7 +105,7 @@ describe('L3 windows', () => {
     )
   })
 
-  it('an endless window is NEVER, stands in no queue, and ends when a neighbour with a max comes', () => {
+  it('an infinite window is NEVER, is in no queue, and ends when a neighbour with a max arrives', () => {
     fc.assert(
       fc.property(fc.nat(DAY), fc.integer({ min: 1, max: 400 * DAY }), (wait, max) => {
         const draw = counter()
@@ -119,7 +119,7 @@ describe('L3 windows', () => {
     )
   })
 
-  it('a deadline is never beyond NEVER, at the end of time too', () => {
+  it('a deadline is never beyond NEVER, even at the end of time', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), length, length, (now, quiet, max) => {
         const lane = placeEvent(freshLane(), { ...PLAIN, quiet, max }, { now, draw: counter() })
@@ -129,10 +129,10 @@ describe('L3 windows', () => {
   })
 })
 
-describe('L4 no losing one’s place', () => {
+describe('L4 a passed deadline stays', () => {
   const passed = fc.record({ quiet: fc.nat(100), max: fc.nat(100) })
 
-  it('a deadline that has passed keeps its moment and its ticket, and what comes joins', () => {
+  it('a passed deadline keeps its time and its ticket, and arriving events join the batch', () => {
     fc.assert(
       fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
         const draw = counter()
@@ -148,7 +148,7 @@ describe('L4 no losing one’s place', () => {
     )
   })
 
-  it('nor does it move in a lane that is running', () => {
+  it('the same holds in a running lane', () => {
     fc.assert(
       fc.property(passed, fc.array(event, { minLength: 1, maxLength: 20 }), (first, more) => {
         const draw = counter()
@@ -165,7 +165,7 @@ describe('L4 no losing one’s place', () => {
 })
 
 describe('L5 tickets', () => {
-  it('one is drawn when the deadline moves and only then, and each is greater than all before', () => {
+  it('a ticket is drawn exactly when the deadline moves, and is greater than all before', () => {
     fc.assert(
       fc.property(fc.array(event, { minLength: 1, maxLength: 25 }), (list) => {
         let before = freshLane()
@@ -178,7 +178,7 @@ describe('L5 tickets', () => {
     )
   })
 
-  it('a deadline set anew draws one even where it stays', () => {
+  it('a deadline that is set anew draws a ticket even if its time stays the same', () => {
     const draw = counter()
     const lane = placeEvent(freshLane(), PLAIN, { now: START, draw })
     expect(scheduleLane({ ...lane }, draw, 'if-moved').ticket).toBe(lane.ticket)

@@ -1,4 +1,4 @@
-// Durations are the first thing people write: each spelling means one number, and nonsense names its option.
+// Durations are the first thing that users write: each spelling means one number, and the error for an invalid one names its option.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseDuration, type Duration } from '../../src/model/duration.ts'
@@ -21,7 +21,7 @@ describe('durations', () => {
     )
   })
 
-  it('a decimal amount is meant as written, to a millionth', () => {
+  it('a decimal amount is exact to a millionth', () => {
     fc.assert(
       fc.property(fc.nat(9_999), fc.nat(999), fc.constantFrom(...UNITS), (whole, thousandths, [unit, size]) => {
         const written = `${whole}.${String(thousandths).padStart(3, '0')}${unit}` as Duration
@@ -31,7 +31,7 @@ describe('durations', () => {
     )
   })
 
-  it('a number is milliseconds as it stands, Infinity included', () => {
+  it('a number means milliseconds, including Infinity', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, noNaN: true }), (number) => {
         expect(parseDuration(number, 'x')).toBe(number)
@@ -40,7 +40,7 @@ describe('durations', () => {
     expect(parseDuration(Infinity, 'x')).toBe(Infinity)
   })
 
-  it('a longer one is never fewer milliseconds', () => {
+  it('a longer duration never has fewer milliseconds', () => {
     const written = fc.tuple(fc.nat(5_000), fc.constantFrom(...UNITS))
     fc.assert(
       fc.property(written, written, ([one, [unit, size]], [other, [otherUnit, otherSize]]) => {
@@ -83,11 +83,11 @@ describe('durations', () => {
     {},
   ]
 
-  it.each([...NONSENSE, ...STRANGE])('%j is refused in a message that names the option', (wrong) => {
+  it.each([...NONSENSE, ...STRANGE])('%j is rejected with a message that names the option', (wrong) => {
     expect(refusal(() => parseDuration(wrong as Duration, 'rank.window.quiet')).message).toContain('rank.window.quiet')
   })
 
-  it('any text is either refused or a number from 0 up, never NaN', () => {
+  it('any text is either rejected or a number from 0 up, never NaN', () => {
     const text = fc.oneof(fc.string(), fc.stringMatching(/^[0-9.eE+-]{1,6}(ms|s|m|h|d|w)?$/))
     fc.assert(
       fc.property(text, (written) => {

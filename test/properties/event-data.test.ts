@@ -1,4 +1,4 @@
-// What a stranger wrote is data and nothing else, however it is written.
+// Untrusted input is only data, however it is written.
 import { expect, it } from 'vitest'
 import { parseData } from '../../src/model/event.ts'
 
@@ -13,7 +13,7 @@ it.each([
   expect(Object.assign({}, data)).not.toHaveProperty('admin')
 })
 
-it('is undefined where it is no JSON, also at any depth', () => {
+it('is undefined if the text is not JSON, at any depth', () => {
   expect(parseData(Buffer.from('{'))).toBeUndefined()
   expect(() => parseData(Buffer.from('['.repeat(100_000)))).not.toThrow()
 })

@@ -1,4 +1,4 @@
-// The collector of this process, to be called when it has to have run.
+// The garbage collector of this process, for tests that need a collection.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

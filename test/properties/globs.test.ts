@@ -1,4 +1,4 @@
-// Globs are matched without ever trying again what failed: they mean what a regular expression would, and take no such time.
+// Globs are matched without backtracking: they mean the same as a regular expression, in bounded time.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { globMatcher, createMatcher } from '../../src/flow/globs.ts'
@@ -6,7 +6,7 @@ import { globMatcher, createMatcher } from '../../src/flow/globs.ts'
 const letters = (...more: readonly string[]): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom('a', 'b', '.', '/', ...more), { minLength: 1, maxLength: 12 }).map((all) => all.join(''))
 
-/** Plain, and slow where somebody wants it to be. */
+/** A plain matcher, which is slow for some inputs. */
 function expected(glob: string, { source, type }: { readonly source: string; readonly type: string }): boolean {
   const parts = glob.split(/(\*+)/).map((part) => {
     if (!part.startsWith('*')) return part.replaceAll('.', String.raw`\.`)
@@ -16,14 +16,14 @@ function expected(glob: string, { source, type }: { readonly source: string; rea
 }
 
 describe('globs', () => {
-  it('mean what an expression would', () => {
+  it('mean the same as a regular expression', () => {
     const said = fc.property(letters('*', '*', '*'), letters(), letters('\n'), (glob, source, type) => {
       expect(createMatcher([glob], 'on')({ source, type })).toBe(expected(glob, { source, type }))
     })
     fc.assert(said, { numRuns: 2_000 })
   })
 
-  it('are matched in steps that grow with the text and the stars, and not with the glob times the text', () => {
+  it('are matched in steps that grow with the text and the number of stars, not with glob times text', () => {
     const stars = fc.array(fc.constantFrom('*', '**'), { minLength: 2, maxLength: 6 })
     const pieces = fc.array(fc.string({ unit: fc.constantFrom('a', 'b', '/'), maxLength: 80 }), {
       minLength: 7,
@@ -38,7 +38,7 @@ describe('globs', () => {
         expect(tally.steps).toBeLessThanOrEqual(2 * some.length * (text.length + 1))
       }),
     )
-    // What once took a step for each character of the glob at each of the text: a quarter of a million.
+    // Once this took a step for each character of the glob at each character of the text: a quarter of a million.
     const tally = { steps: 0 }
     expect(globMatcher(`*${'a'.repeat(120)}*${'a'.repeat(120)}*b`)(`${'a'.repeat(1_023)}b`, tally)).toBe(true)
     expect(tally.steps).toBeLessThanOrEqual(3 * 2 * 1_025)

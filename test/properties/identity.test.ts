@@ -1,11 +1,11 @@
-// L11 and L10: names of lanes and identities of events are unambiguous, and a body says what its bytes say.
+// L11 and L10: ids of lanes and identities of events are unambiguous, and a body means exactly its bytes.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseData, newEventId, decodeText } from '../../src/model/event.ts'
 import { computeIdentity, KEY_BYTES_MAX, findKeyFault, laneId, keylessLaneId } from '../../src/model/identity.ts'
 import { START } from './support.ts'
 
-/** Well-formed text of every plane, with many of the characters that separators are made of. */
+/** Well-formed text of every plane, with many of the characters that serve as separators. */
 const text = fc.oneof(
   { weight: 5, arbitrary: fc.string({ unit: 'binary' }) },
   {
@@ -18,7 +18,7 @@ const text = fc.oneof(
 )
 const pair = fc.tuple(text, text)
 
-describe('L11 names of lanes', () => {
+describe('L11 ids of lanes', () => {
   it('two lanes have the same id only if flow and key are the same', () => {
     fc.assert(
       fc.property(pair, pair, ([flow, key], [otherFlow, otherKey]) => {
@@ -28,7 +28,7 @@ describe('L11 names of lanes', () => {
     )
   })
 
-  it('where flow ends and key begins is part of the name', () => {
+  it('the boundary between flow and key is part of the id', () => {
     fc.assert(
       fc.property(text, fc.nat(), fc.nat(), (whole, one, other) => {
         const units = Array.from(whole)
@@ -45,7 +45,7 @@ describe('L11 names of lanes', () => {
     expect(laneId('f', '\u00e9')).not.toBe(laneId('f', 'e\u0301'))
   })
 
-  it('a name has 22 characters that any index takes, and is the same every time', () => {
+  it('an id has 22 characters that suit any index, and is deterministic', () => {
     fc.assert(
       fc.property(pair, ([flow, key]) => {
         expect(laneId(flow, key)).toMatch(/^[\w-]{22}$/)
@@ -54,7 +54,7 @@ describe('L11 names of lanes', () => {
     )
   })
 
-  it('stays what it was when files were written with it', () => {
+  it('equals the id in files of earlier versions', () => {
     expect(laneId('rank-user', 'ada')).toBe('SCNMgfIR0Ufgn9AaCk2py5')
     expect(laneId('', '')).toBe('OQ_qvHhuNp5VuQQlHWQ7Ur')
     expect(computeIdentity('github', '', 'a1')).toBe('EbkybGmi0uGc4lk8fL26xe')
@@ -64,7 +64,7 @@ describe('L11 names of lanes', () => {
     expect(new Set(Array.from({ length: 10_000 }, (_, n) => laneId('f', String(n)))).size).toBe(10_000)
   })
 
-  it('the lane of an event without key begins with its time and differs by flow', () => {
+  it('the id of the lane of an event without a key begins with its time and differs by flow', () => {
     fc.assert(
       fc.property(text, text, fc.nat(2 ** 31), (flow, other, ms) => {
         const event = newEventId(START + ms)
@@ -77,7 +77,7 @@ describe('L11 names of lanes', () => {
 })
 
 describe('L11 which keys are keys', () => {
-  it('any well-formed text up to 16 KB, the empty one and NUL included', () => {
+  it('any well-formed text up to 16 KB is a key, including the empty string and NUL', () => {
     fc.assert(
       fc.property(text, (key) => {
         expect(findKeyFault(key)).toBeUndefined()
@@ -87,7 +87,7 @@ describe('L11 which keys are keys', () => {
     expect(findKeyFault('\0')).toBeUndefined()
   })
 
-  it('a lone surrogate anywhere makes a key ill-formed', () => {
+  it('a key with a lone surrogate is ill-formed', () => {
     const half = fc.integer({ min: 0xd800, max: 0xdfff }).map((unit) => String.fromCharCode(unit))
     const bmp = fc.string({ unit: fc.integer({ min: 0, max: 0xd7ff }).map((unit) => String.fromCharCode(unit)) })
     fc.assert(
@@ -97,7 +97,7 @@ describe('L11 which keys are keys', () => {
     )
   })
 
-  it('the length is counted in bytes of UTF-8', () => {
+  it('the length is measured in bytes of UTF-8', () => {
     const unit = fc.constantFrom('a', '\0', '\u00e9', '\u20ac', '\u{1f600}')
     fc.assert(
       fc.property(unit, fc.integer({ min: -3, max: 3 }), fc.nat(3), (character, more, pad) => {
@@ -111,11 +111,11 @@ describe('L11 which keys are keys', () => {
 })
 
 describe('L10 identities', () => {
-  it('source, tenant and dedupe id each make a difference, and so does where one ends', () => {
+  it('source, tenant, dedupe id and the boundaries between them each make a difference', () => {
     const triple = fc.tuple(text, text, text)
     fc.assert(
       fc.property(triple, triple, fc.nat(7), (one, other, mixed) => {
-        // Each part of the second is now and then that of the first.
+        // Each part of the second identity is sometimes equal to that of the first.
         const [source, tenant, id] = one
         const next = other.map((part, n) => (mixed & (1 << n) ? (one[n] ?? '') : part)) as [string, string, string]
         const same = next.every((part, n) => part === one[n])
@@ -124,7 +124,7 @@ describe('L10 identities', () => {
     )
   })
 
-  it('no tenant can suppress the events of another', () => {
+  it('no tenant can suppress events of another', () => {
     fc.assert(
       fc.property(text, text, text, text, (source, tenant, other, id) => {
         fc.pre(tenant !== other)
@@ -147,11 +147,11 @@ describe('ids of events', () => {
     )
   })
 
-  it('are unique within a millisecond, over many visits to the source of chance', () => {
+  it('are unique within a millisecond, over many calls of the random generator', () => {
     const ids = Array.from({ length: 20_000 }, () => newEventId(START))
     expect(new Set(ids).size).toBe(ids.length)
     expect(new Set(ids.map((id) => id.slice(0, 10))).size).toBe(1)
-    // No part of the chance is constant.
+    // No part of the random bits is constant.
     for (let at = 10; at < 26; at++) expect(new Set(ids.map((id) => id[at])).size).toBe(32)
   })
 })
@@ -160,7 +160,7 @@ const bytes = (...values: readonly (string | number)[]): Uint8Array =>
   Buffer.concat(values.map((value) => (typeof value === 'string' ? Buffer.from(value) : Buffer.of(value))))
 
 describe('bodies', () => {
-  it('text of every kind comes back as it went in, BOM and NUL included', () => {
+  it('any text is returned unchanged, including BOM and NUL', () => {
     fc.assert(
       fc.property(text, (said) => {
         expect(decodeText(Buffer.from(said))).toBe(said)
@@ -169,7 +169,7 @@ describe('bodies', () => {
     expect(decodeText(bytes(0xef, 0xbb, 0xbf, 'hi'))).toBe('\u{feff}hi')
   })
 
-  it('JSON of every kind comes back as it went in, but for a prototype (event-data.test.ts)', () => {
+  it('any JSON is returned unchanged, except for a prototype (event-data.test.ts)', () => {
     const data = fc.jsonValue().filter((said) => !JSON.stringify(said).includes('__proto__'))
     fc.assert(
       fc.property(data, (said) => {
@@ -185,7 +185,7 @@ describe('bodies', () => {
     },
   )
 
-  it('what is not JSON is undefined and never throws: nothing, text, a BOM before it, any bytes', () => {
+  it('data of a body that is not JSON is undefined and never throws: empty, text, a BOM, any bytes', () => {
     for (const body of [bytes(), bytes('hello'), bytes('{'), bytes(0xef, 0xbb, 0xbf, '{}'), bytes(0, '{}')]) {
       expect(parseData(body)).toBeUndefined()
     }
@@ -196,7 +196,7 @@ describe('bodies', () => {
     )
   })
 
-  it('bytes that are not UTF-8 read as U+FFFD, one body never running into the next', () => {
+  it('bytes that are not UTF-8 are read as U+FFFD, without an effect on the next body', () => {
     expect(decodeText(bytes('a', 0xff, 'b'))).toBe('a\u{fffd}b')
     expect(parseData(bytes('{"a":"', 0xc3, '"}'))).toEqual({ a: '\u{fffd}' })
     expect(decodeText(bytes(0xe2, 0x82))).toBe('\u{fffd}')

@@ -1,4 +1,4 @@
-// What a row leaves out of a lane comes back as it was, from rows of every version: what is not written has one meaning.
+// Fields of a lane that its row omits are restored exactly, from rows of every version: an omitted field has one meaning.
 import { expect, test } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
 import { createLane, type Lane, type RunState } from '../../src/model/lane.ts'
@@ -36,7 +36,7 @@ test.each<[string, Lane]>([
   expect({ ...LANE, ...parseRareFields(serializeRareFields(lane) ?? '') }).toEqual(lane)
 })
 
-test('a row in which nothing was left out is read as it is', () => {
+test('a row that omits nothing is read as it is', () => {
   expect(parseRareFields(JSON.stringify({ ...SOME, hold: HOLD, run: WORN }))).toEqual({
     ...SOME,
     hold: HOLD,
@@ -44,7 +44,7 @@ test('a row in which nothing was left out is read as it is', () => {
   })
 })
 
-test('what is left out means what it always has', () => {
+test('omitted fields have the same meaning as always', () => {
   const least = `{"run":{"id":"r","state":"running","token":7,"until":9,"rank":0,"upto":3,"letter":false,"events":2,"bytes":5,"cap":11,"started":4,"tries":0}}`
   expect(parseRareFields(least)).toEqual({ ...NOTHING, ended: 0, keepUntil: 0, hold: undefined, run: FRESH })
   expect(serializeRareFields({ ...LANE, run: FRESH })).toBe(least)

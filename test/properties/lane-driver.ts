@@ -1,5 +1,5 @@
-// One lane as a store would keep it, with books of its own: which events wait, run, lie dead or are done, and what has
-// happened to its run. The books know nothing of the lane's state, so that the two can be compared after every step.
+// One lane as a store keeps it, with separate books: which events wait, run, are dead or are done, and what happened to the run.
+// The books do not use the lane's state, so that a test can compare the two after every step.
 import type { Millis } from '../../src/clock.ts'
 import {
   beginRun,
@@ -39,7 +39,7 @@ export interface Letter {
   state: 'dead' | 'queued' | 'running'
 }
 
-/** What the books know of the run in the lane. */
+/** What the books know about the run in the lane. */
 export interface RunNotes {
   readonly id: string
   readonly letter: Letter | undefined
@@ -56,7 +56,7 @@ export interface RunNotes {
 
 export type Ending =
   | { readonly kind: 'done' | 'dropped' | 'released' | 'cancelled' }
-  /** Cancelled if it was asked to, else done. */
+  /** Cancelled if a cancel was requested, otherwise done. */
   | { readonly kind: 'obey' }
   | { readonly kind: 'retry' | 'snoozed'; readonly after: Millis }
   | { readonly kind: 'dead'; readonly block: boolean }
@@ -84,7 +84,7 @@ export class LaneDriver implements TransitionContext {
     this.now += ms
   }
 
-  /** The lane's turn, if it is due; the kind of turn it was. */
+  /** Claims the lane if it is due, and returns the kind of the run. */
   claim(caps: ClaimCaps): ReturnType<typeof decideNextClaim>['kind'] | undefined {
     if (this.lane.due > this.now) return undefined
     const next = decideNextClaim(this.lane, this.now)
@@ -124,7 +124,7 @@ export class LaneDriver implements TransitionContext {
     else this.replays = rest
   }
 
-  /** The holder of the live token says how it went; nobody else gets here. */
+  /** The holder of the live token settles the run; nobody else gets here. */
   settle(how: Ending, end: RunEndOptions): boolean {
     const { run: notes, lane } = this
     const ending = how.kind === 'obey' ? ({ kind: lane.run?.cancel === true ? 'cancelled' : 'done' } as const) : how
@@ -178,7 +178,7 @@ export class LaneDriver implements TransitionContext {
     return true
   }
 
-  /** A person acts on the first dead letter that this can be done to. */
+  /** An operator's action on the first dead letter that allows it. */
   letter(act: 'retry' | 'drop' | 'unblock'): void {
     const wanted = (letter: Letter): boolean =>
       act === 'unblock' ? letter.blocks : act === 'retry' ? letter.state === 'dead' : letter.state !== 'running'
@@ -197,7 +197,7 @@ export class LaneDriver implements TransitionContext {
     this.ended += letter.rows.length
   }
 
-  /** Everything that waits is dropped. */
+  /** Drops all waiting events. */
   drop(): void {
     const gone = { waiting: this.live.length, bytes: sizeOf(this.live), replays: this.replays.length }
     this.lane = withdrawEvents(this.lane, gone, this)

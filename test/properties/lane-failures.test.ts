@@ -1,4 +1,4 @@
-// One rule at a time, where something goes wrong or somebody acts: crashes, dead letters, holds, replays.
+// One rule at a time, with failures and operators' actions: crashes, dead letters, holds, replays.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
@@ -10,7 +10,7 @@ import { PLAIN } from './support.ts'
 const ms = fc.nat(500)
 
 describe('L12 crash', () => {
-  it('a lapse is no attempt; the second makes a suspect of the run, the fourth a dead letter', () => {
+  it('a lapse is no attempt; the second one makes the run a suspect, the fourth a dead letter', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), fc.nat(3), ms, (events, failures, late) => {
         const driver = running(events)
@@ -34,7 +34,7 @@ describe('L12 crash', () => {
     )
   })
 
-  it('the run is ready at the end of its lease and not before', () => {
+  it('the run is ready exactly when its lease ends', () => {
     fc.assert(
       fc.property(fc.nat(LEASE - 1), (early) => {
         const driver = running(1)
@@ -48,7 +48,7 @@ describe('L12 crash', () => {
 })
 
 describe('L24 bulkhead', () => {
-  it('a lane stands with the failing ones from its failure until an attempt ends otherwise', () => {
+  it('a lane is failing from its failure until an attempt ends in another way', () => {
     const driver = running(1)
     driver.settle({ kind: 'retry', after: 10 }, WINDOW)
     expect(driver.lane.line).toBe(FAILING)
@@ -68,7 +68,7 @@ describe('L24 bulkhead', () => {
 })
 
 describe('L9 dead letters', () => {
-  it('one queued by hand runs before what waits, tries at zero, and a lane that it blocks waits for it alone', () => {
+  it('a queued dead letter runs before waiting events with zero tries, and the lane that it blocks waits for it alone', () => {
     fc.assert(
       fc.property(fc.boolean(), fc.integer({ min: 1, max: 4 }), (block, events) => {
         const driver = running(events)
@@ -78,7 +78,7 @@ describe('L9 dead letters', () => {
         driver.letter('retry')
         expect(driver.claim(ALL)).toBe('letter')
         expect(driver.lane.run).toMatchObject({ id: 'r1', events, tries: 0, lapses: 0, letter: true })
-        // Never cancelled.
+        // A run of a dead letter is never cancelled.
         driver.place({ ...PLAIN, cancel: true })
         expect(driver.lane.run?.cancel).toBe(false)
         driver.settle({ kind: 'done' }, WINDOW)
@@ -89,7 +89,7 @@ describe('L9 dead letters', () => {
 })
 
 describe('L14 hold', () => {
-  it('delays the deadline to its end and lets windows go on; without it the old deadline stands', () => {
+  it('delays the deadline to its end while windows continue; without it, the old deadline applies', () => {
     fc.assert(
       fc.property(ms, ms, ms, (quiet, hold, more) => {
         const driver = new LaneDriver()
@@ -107,7 +107,7 @@ describe('L14 hold', () => {
     )
   })
 
-  it('one whose end has come is gone with the next turn', () => {
+  it('an expired hold is removed by the next claim', () => {
     const driver = new LaneDriver()
     driver.place(PLAIN)
     driver.steer({ kind: 'hold', hold: { reason: 'r', by: 'b', until: driver.now + 10 } })
@@ -118,7 +118,7 @@ describe('L14 hold', () => {
 })
 
 describe('L16 replay', () => {
-  it('live events go first, but every ninth turn is a replay’s while any waits', () => {
+  it('live events go first, but every ninth run is a replay while any waits', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), (replays) => {
         const driver = new LaneDriver()
@@ -135,7 +135,7 @@ describe('L16 replay', () => {
     )
   })
 
-  it('a replay knows no window: due at once, and the live events’ window does not move', () => {
+  it('a replay has no window: it is due at once, and does not move the window of live events', () => {
     fc.assert(
       fc.property(ms, ms, (quiet, wait) => {
         const driver = new LaneDriver()

@@ -1,4 +1,4 @@
-// One rule at a time: what a turn takes, what a cancelled run leaves, and what becomes of those who come meanwhile.
+// One rule at a time: what a run takes, what a cancelled run leaves, and what happens to events that arrive meanwhile.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
@@ -11,7 +11,7 @@ const ms = fc.nat(500)
 const whileRunning = fc.constantFrom('window', 'requeue')
 
 describe('L6 events during a run', () => {
-  it('form a window of their own, whose deadline is max(window, end), or the end for requeue', () => {
+  it("form a window of their own, whose deadline is max(window, end), or the end with 'requeue'", () => {
     const newcomers = fc.array(fc.record({ gap: fc.nat(60), quiet: ms, max: ms }), { minLength: 1, maxLength: 6 })
     fc.assert(
       fc.property(newcomers, ms, whileRunning, fc.boolean(), (list, rest, then, retried) => {
@@ -22,7 +22,7 @@ describe('L6 events during a run', () => {
         }
         const { window } = driver.lane
         expect(driver.lane.due).toBe(driver.run?.until)
-        // Waiting for another attempt is part of the run.
+        // The wait for another attempt is part of the run.
         if (retried) {
           driver.settle({ kind: 'retry', after: 10 }, WINDOW)
           driver.wait(10)
@@ -35,7 +35,7 @@ describe('L6 events during a run', () => {
     )
   })
 
-  it('replays and dead letters never bring a window forward', () => {
+  it('replays and dead letters never end a window early', () => {
     fc.assert(
       fc.property(whileRunning, fc.integer({ min: 1, max: 500 }), fc.boolean(), (then, quiet, replay) => {
         const driver = new LaneDriver()
@@ -62,7 +62,7 @@ describe('L7 a run takes', () => {
     .map((sizes) => sizes.map((size, n) => ({ pos: n + 1, size })))
   const caps = fc.record({ maxEvents: fc.integer({ min: 1, max: 10 }), maxBytes: fc.integer({ min: 1, max: 60 }) })
 
-  it('as many as the caps let, at least one', () => {
+  it('as many events as the caps allow, and at least one', () => {
     fc.assert(
       fc.property(rows, caps, (waiting, most) => {
         const taken = countEventsToTake(waiting, { ...ALL, ...most })
@@ -75,7 +75,7 @@ describe('L7 a run takes', () => {
     )
   })
 
-  it('what is left over is due at the end of the run, with a new ticket, whatever window newcomers bring', () => {
+  it('remaining events are due at the end of the run, with a new ticket, whatever windows new events have', () => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 8 }), ms, fc.option(ms, { nil: undefined }), (events, rest, quiet) => {
         const driver = running(events, { ...ALL, maxEvents: 1 })
@@ -90,7 +90,7 @@ describe('L7 a run takes', () => {
     )
   })
 
-  it('in the order of positions, each event once, in as many turns as it takes', () => {
+  it('events in the order of positions, each once, over as many runs as it takes', () => {
     fc.assert(
       fc.property(rows, caps, (waiting, most) => {
         const driver = new LaneDriver()
@@ -106,7 +106,7 @@ describe('L7 a run takes', () => {
     )
   })
 
-  it('one, with take first or last, and nothing else of its rank is left', () => {
+  it('one event with take first or last, and no other event of its rank remains', () => {
     fc.assert(
       fc.property(rows, caps, fc.constantFrom('first', 'last'), (waiting, most, take) => {
         const driver = new LaneDriver()
@@ -120,7 +120,7 @@ describe('L7 a run takes', () => {
 })
 
 describe('L6c cancel', () => {
-  it('puts the same events back into one window: max(now, min(latest + quiet, earliest cap)), no attempt used', () => {
+  it('returns the same events into one window: max(now, min(latest + quiet, earliest cap)), and uses no attempt', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), ms, ms, ms, (events, cap, quiet, rest) => {
         const driver = running(events, ALL, cap + 1)
@@ -139,7 +139,7 @@ describe('L6c cancel', () => {
     )
   })
 
-  it('of a run that left some over, or that nothing new waits behind, is due now with all of them', () => {
+  it('if the run left events over, or if no new events wait, all of them are due now', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 6 }), (events, most) => {
         const driver = running(events, { ...ALL, maxEvents: most })
@@ -150,7 +150,7 @@ describe('L6c cancel', () => {
     )
   })
 
-  it('is asked of a first attempt only, before its earliest cap, while its lease lasts', () => {
+  it('can only be requested in a first attempt, before its earliest cap, while its lease lasts', () => {
     const past = fc.constantFrom('nothing', 'retried', 'snoozed', 'released', 'lapsed', 'cap', 'lease')
     fc.assert(
       fc.property(past, (what) => {
@@ -165,7 +165,7 @@ describe('L6c cancel', () => {
         expect(driver.lane.run?.cancel).toBe(what === 'nothing')
         const settled = driver.settle({ kind: 'cancelled' }, WINDOW)
         expect(settled).toBe(what !== 'lease')
-        // Not asked: it is only given back, and frozen.
+        // Without a request, the run is only given back, and frozen.
         if (settled && what !== 'nothing') expect(driver.lane.run).toMatchObject({ events: 1, first: false })
       }),
     )

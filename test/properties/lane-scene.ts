@@ -1,4 +1,4 @@
-// Where most stories about one lane begin: it has just got its turn.
+// The start of most tests about one lane: the lane has just been claimed.
 import type { ClaimCaps } from '../../src/model/claim.ts'
 import type { RunEndOptions } from '../../src/model/settle.ts'
 import { LaneDriver } from './lane-driver.ts'
@@ -8,7 +8,7 @@ export const LEASE = 10_000
 export const ALL: ClaimCaps = { maxEvents: 1_000, maxBytes: 1_000_000, lease: LEASE, take: 'all' }
 export const WINDOW: RunEndOptions = { whileRunning: 'window', keep: 0 }
 
-/** A driver whose lane runs: so many events came, each with this max, and these caps took them. */
+/** A driver whose lane runs: this many events arrived, each with this max, and the run took what these caps allow. */
 export function running(events: number, caps: ClaimCaps = ALL, max = 5_000): LaneDriver {
   const driver = new LaneDriver()
   for (let n = 0; n < events; n++) driver.place({ ...PLAIN, max })

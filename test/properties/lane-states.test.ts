@@ -1,4 +1,4 @@
-// The four transitions in any order: after every step the lane agrees with books that were kept apart from it.
+// The four transitions in any order: after every step, the lane agrees with books that are kept separately.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
@@ -13,7 +13,7 @@ type Invariant = (
   what: Step,
 ) => void
 
-/** Plays random histories and looks at each state that they go through. */
+/** Runs random histories and checks each state that they reach. */
 function always(invariant: Invariant, numRuns = 300): void {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
@@ -28,7 +28,7 @@ function always(invariant: Invariant, numRuns = 300): void {
   )
 }
 
-/** The step says of a run that it was cancelled. */
+/** The step reports a run as cancelled. */
 function isCancelled(what: Step, before: Lane): boolean {
   if (what.kind !== 'settle' || before.run === undefined) return false
   return what.ending.kind === 'cancelled' || (what.ending.kind === 'obey' && before.run.cancel)
@@ -38,7 +38,7 @@ const queued = (driver: LaneDriver): number => driver.letters.filter(({ state })
 const blocking = (driver: LaneDriver): number => driver.letters.filter(({ blocks }) => blocks).length
 
 describe('a lane in any history', () => {
-  it('L2 counts what waits, runs, blocks and is queued, and never below zero', () => {
+  it('L2 counts waiting, running, blocking and queued events, and never below zero', () => {
     always((driver) => {
       const { lane, run } = driver
       expect([lane.waiting, lane.bytes, lane.replays]).toEqual([
@@ -53,7 +53,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L2 no event is lost or doubled: waiting, running, dead or ended', () => {
+  it('L2 no event is lost or doubled: it waits, runs, is dead or has ended', () => {
     always((driver) => {
       const dead = driver.letters.reduce((sum, letter) => sum + letter.rows.length, 0)
       const running = driver.run === undefined || driver.run.letter !== undefined ? 0 : driver.run.rows.length
@@ -73,7 +73,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L5 the deadline is that of the run, else of a queued letter, else the first of window and replays; a hold delays it', () => {
+  it('L5 the deadline is that of the run, else of a queued dead letter, else the first of window and replays; a hold delays it', () => {
     always((driver) => {
       const { lane, run, now } = driver
       const held = lane.hold?.until ?? 0
@@ -85,7 +85,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L5 a ticket is drawn when the deadline moves, a run begins or ends; it only grows', () => {
+  it('L5 a ticket is drawn when the deadline moves, or a run begins or ends; tickets only grow', () => {
     always((driver, before, { kind }) => {
       const { lane } = driver
       expect(lane.ticket).toBeGreaterThanOrEqual(before.lane.ticket)
@@ -93,13 +93,13 @@ describe('a lane in any history', () => {
       if (lane.due !== NEVER && (turned || lane.due !== before.lane.due)) {
         expect(lane.ticket).toBeGreaterThan(before.lane.ticket)
       }
-      // What only looks or comes late costs no place in the line.
+      // A step that only reads, or comes too late, does not change the place in the order.
       if (lane.due === before.lane.due && (kind === 'place' || kind === 'wait'))
         expect(lane.ticket).toBe(before.lane.ticket)
     })
   })
 
-  it('L1 every claim has a token of its own, greater than all before; a run that waits has none', () => {
+  it('L1 every claim has a new token, greater than all before; a run that waits has none', () => {
     let greatest = 0
     always((driver, { lane: before }, what) => {
       const { lane } = driver
@@ -112,7 +112,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('isEmpty only when nothing is left, no hold lasts and nobody asks when it last ran', () => {
+  it('isEmpty is true only if nothing is left, no hold lasts, and the time of the last run is no longer needed', () => {
     always((driver) => {
       const { lane, now } = driver
       const left = driver.live.length + driver.replays.length + queued(driver) + blocking(driver)
@@ -123,7 +123,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L8 a run keeps its id and its events from attempt to attempt; nothing joins it, nothing dissolves a frozen one', () => {
+  it('L8 a run keeps its id and events over all attempts; no event joins it, and nothing dissolves a frozen run', () => {
     always((driver, { lane: before, notes }, what) => {
       const [was, is] = [before.run, driver.lane.run]
       if (was === undefined || notes === undefined) return
@@ -147,7 +147,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L12 and L24: the line is that of the lapses, counting the one to come, and of the last attempt', () => {
+  it('L12 and L24: the health follows from the lapses, counting the coming one, and from the last attempt', () => {
     always(({ lane, run }) => {
       const lapses = run === undefined ? 0 : run.lapses + (run.running ? 1 : 0)
       expect(lane.line).toBe(lapses >= 2 ? SUSPECT : run?.failed === true ? FAILING : HEALTHY)
@@ -157,14 +157,14 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('L6 and L7: at the end of a run what waits is due by its window, or now; never before now', () => {
+  it('L6 and L7: at the end of a run, waiting events are due by their window, or now; never before now', () => {
     always((driver, { lane: before, notes }, what) => {
       if (notes === undefined || driver.run !== undefined || driver.live.length === 0) return
       const { lane, now } = driver
       if (isCancelled(what, before)) return
       const requeue =
         what.kind === 'settle' && what.end.whileRunning === 'requeue' && notes.rank === 0 && notes.letter === undefined
-      // What was left over may have been dropped meanwhile: then the lane may know, and the newcomers keep their window.
+      // Remaining events may have been dropped meanwhile; the lane may know, and new events then keep their window.
       if (before.left || requeue) expect(lane.window).toBe(now)
       else expect(lane.window).toBe(Math.max(before.window, now))
       if (before.left) expect(notes.leftOver).toBe(true)
@@ -172,7 +172,7 @@ describe('a lane in any history', () => {
     })
   })
 
-  it('can be worked off to the end: every event ends or is a dead letter, and the lane is empty', () => {
+  it('can be run to the end: every event ends or is a dead letter, and the lane is empty', () => {
     const all: ClaimCaps = { maxEvents: 1_000, maxBytes: 1_000, lease: LEASE, take: 'all' }
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80, size: 'max' }), (steps) => {
@@ -193,7 +193,7 @@ describe('a lane in any history', () => {
     )
   })
 
-  it('the histories reach every corner: letters, suspects, cancels, left-overs, replays, blocks, holds', () => {
+  it('the histories reach every case: dead letters, suspects, cancels, remaining events, replays, blocks, holds', () => {
     const seen = new Set<string>()
     always((driver, { lane: before, notes }, what) => {
       if (driver.lane.line === SUSPECT) seen.add('suspect')

@@ -1,4 +1,4 @@
-// The steps that a random history of one lane is made of: few and round times, so that deadlines meet.
+// The steps of random histories of one lane: few and round times, so that deadlines are often equal.
 import fc from 'fast-check'
 import { NEVER } from '../../src/clock.ts'
 import type { ClaimCaps } from '../../src/model/claim.ts'

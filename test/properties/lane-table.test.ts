@@ -73,7 +73,7 @@ class Walk {
     this.lease = reply.claimed[0] ?? this.lease
   }
 
-  /** A crashed run may leave the lane ready, and it is then claimed in the same turn. */
+  /** A crash may make the lane ready, and the same call then claims it. */
   took(before: LaneState, after: LaneState, reply: { crashed: readonly unknown[]; claimed: readonly unknown[] }): void {
     const [crashed, claimed] = [reply.crashed.length > 0, reply.claimed.length > 0]
     if (crashed) this.arrow('crash', before, claimed ? 'ready' : after)
@@ -131,7 +131,7 @@ const ACTS: Readonly<Record<string, Act>> = {
       await walk.step('time', async () => walk.clock.advance(LEASE))
     }
   },
-  // One dead letter, then one that blocks, then the first by hand: also too rare.
+  // One dead letter, then one that blocks, then a retry of the first: also too rare.
   letters: async (walk, chance) => {
     for (const block of [false, true]) {
       await walk.step('place', async () => void (await walk.append(0, false)))
@@ -164,7 +164,7 @@ describe('the table of lane states', () => {
       const walk = new Walk()
       for (const { act, chance } of steps) await ACTS[act]?.(walk, chance)
     })
-    // So many that every arrow is taken, which the next test holds them to.
+    // Enough steps to take every arrow, which the next test checks.
     await fc.assert(walks, { numRuns: 5_000, seed: 7 })
   })
 

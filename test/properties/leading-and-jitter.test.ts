@@ -1,4 +1,4 @@
-// L3: what moves a window besides its two numbers: an event that leads, and jitter.
+// L3: two options besides quiet and max that move a window: leading and jitter.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { addDelay, NEVER, type Millis } from '../../src/clock.ts'
@@ -12,7 +12,7 @@ const most = fc.oneof(fc.nat(1_000), fc.nat(800 * DAY), fc.constant(Infinity))
 describe('L3 leading', () => {
   const quiet = fc.integer({ min: 1, max: 1_000 })
 
-  it('the first event after a stillness of `quiet` is due at once, any other waits', () => {
+  it('the first event after `quiet` without events is due at once, any other waits', () => {
     fc.assert(
       fc.property(
         quiet,
@@ -35,7 +35,7 @@ describe('L3 leading', () => {
     )
   })
 
-  it('it leads only a lane in which nothing waits or runs', () => {
+  it('it applies only to a lane in which nothing waits or runs', () => {
     fc.assert(
       fc.property(quiet, fc.boolean(), (still, leading) => {
         const draw = counter()
@@ -52,14 +52,14 @@ describe('L3 leading', () => {
   })
 })
 
-/** Where the window of a lane ends when the next number of the counter is this one plus 1. */
+/** The end of a lane's window if the next number of the counter is this one plus 1. */
 const spread = (key: string, ticket: number, numbers: Partial<PlacementParameters>): Millis =>
   placeEvent(freshLane(key), { ...PLAIN, ...numbers }, { now: START, draw: counter(ticket) }).window
 
 describe('L3 jitter', () => {
   const share = fc.double({ min: 0.01, max: 1, noNaN: true })
 
-  it('scales quiet within its share, never past max, and the same way for the same lane and ticket', () => {
+  it('scales quiet within its share, never beyond max, and equally for the same lane and ticket', () => {
     fc.assert(
       fc.property(fc.string(), fc.nat(), fc.nat(400 * DAY), share, most, (key, ticket, quiet, jitter, max) => {
         const end = spread(key, ticket, { quiet, max, jitter })
@@ -71,7 +71,7 @@ describe('L3 jitter', () => {
     )
   })
 
-  it('spreads evenly over lanes and over tickets', () => {
+  it('is evenly distributed over lanes and over tickets', () => {
     const numbers = { quiet: 1_000, max: Infinity, jitter: 0.5 }
     const byTicket = Array.from({ length: 2_000 }, (_, n) => spread('k', n, numbers) - START)
     const byLane = Array.from({ length: 2_000 }, (_, n) => spread(String(n), 7, numbers) - START)
@@ -84,7 +84,7 @@ describe('L3 jitter', () => {
     }
   })
 
-  it('leaves `every` and an endless quiet as they are, at the ticket whose chance is exactly 0 too', () => {
+  it('does not change `every` and an infinite quiet, even at a ticket whose random number is exactly 0', () => {
     expect(spread('key', 7_416_004_109, { quiet: Infinity, max: 5_000, jitter: 1 })).toBe(START + 5_000)
     fc.assert(
       fc.property(fc.string(), fc.nat(), share, most, (key, ticket, jitter, max) => {

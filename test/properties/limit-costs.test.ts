@@ -1,4 +1,4 @@
-// M5, M7: costs that a limit can never pay, and slots that come back unused.
+// M5, M7: costs that a limit can never grant, and slots that are returned.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
@@ -7,7 +7,7 @@ import { bursts, costliest, Limit, mostWithin, requests, shape, worn, type Call 
 import { START } from './support.ts'
 
 describe('M5 costs', () => {
-  it('above the rate, or above the bucket, can never be granted', () => {
+  it('a cost above the rate, or above the bucket, can never be granted', () => {
     fc.assert(
       fc.property(shape, fc.integer({ min: 1, max: 30 }), (numbers, cost) => {
         expect(isTooCostly({ ...numbers, cost })).toBe(cost > costliest(numbers))
@@ -15,7 +15,7 @@ describe('M5 costs', () => {
     )
   })
 
-  it('any other is granted within one `per` and its slack, or one filling of the bucket, after the last slot', () => {
+  it('any other cost is granted within one `per` and its slack, or one filling of the bucket, after the last slot', () => {
     fc.assert(
       fc.property(shape, bursts, fc.integer({ min: 1, max: 12 }), (numbers, list, cost) => {
         fc.pre(cost <= costliest(numbers))
@@ -30,7 +30,7 @@ describe('M5 costs', () => {
 })
 
 describe('M5 several limits on one call', () => {
-  it('where another limit put a slot later, nobody goes before it, and the promise still holds', () => {
+  it('if another limit moves a slot later, no call overtakes it, and the rate still holds', () => {
     const later = fc.array(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })), {
       minLength: 1,
       maxLength: 9,
@@ -54,7 +54,7 @@ describe('M5 several limits on one call', () => {
   })
 })
 
-/** Takes slots of these costs and gives all of them back, newest first. */
+/** Takes slots of these costs and returns all of them, newest first. */
 function thereAndBack(limit: Limit, now: Millis, some: readonly number[]): void {
   const taken = some.map((wanted) => {
     const cost = Math.min(wanted, costliest(limit.numbers))
@@ -66,10 +66,10 @@ function thereAndBack(limit: Limit, now: Millis, some: readonly number[]): void 
   }
 }
 
-describe('M7 slots that come back', () => {
+describe('M7 returned slots', () => {
   const costs = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 })
 
-  it('given back, newest first, they leave the limit as it was', () => {
+  it('returned newest first, they leave the limit as it was', () => {
     fc.assert(
       fc.property(shape, bursts, costs, fc.integer({ min: 1, max: 12 }), (numbers, list, some, next) => {
         const { limit, now } = worn(numbers, list)
@@ -77,7 +77,7 @@ describe('M7 slots that come back', () => {
         const before = findEarliestSlot(limit.state, probe, now)
         thereAndBack(limit, now, some)
         const after = findEarliestSlot(limit.state, probe, now)
-        // Slots of a bucket are rounded up to whole milliseconds, and what that takes is not given back.
+        // Slots of a bucket are rounded up to whole milliseconds, and the rounding is not returned.
         const rounded = numbers.burst > 0 ? 1 : 0
         expect(after).toBeGreaterThanOrEqual(before - rounded)
         expect(after).toBeLessThanOrEqual(before + rounded * (some.length + 1))
@@ -86,7 +86,7 @@ describe('M7 slots that come back', () => {
     )
   })
 
-  it('however many waits are cancelled, newest first, no window of `per` sees more than `rate` calls', () => {
+  it('however many waits are cancelled, newest first, no window of `per` has more than `rate` calls', () => {
     const step = fc.oneof(fc.constant('cancel' as const), fc.double({ min: 0, max: 1.5, noNaN: true }))
     const window = fc.record({ rate: fc.integer({ min: 1, max: 4 }), per: fc.integer({ min: 10, max: 5_000 }) })
     const steps = fc.array(fc.tuple(step, fc.integer({ min: 1, max: 4 })), { maxLength: 30 })
@@ -100,7 +100,7 @@ describe('M7 slots that come back', () => {
           for (let n = 0; n < times; n++) {
             const newest = slots.at(-1)
             if (what !== 'cancel') slots.push({ at: limit.reserve(now), cost: 1 })
-            // One whose moment has come was used.
+            // A slot whose time has come was used.
             else if (newest !== undefined && newest.at > now) {
               slots.pop()
               limit.state = returnSlot(limit.state, limit.numbers, newest.at, slots.at(-1)?.at ?? 0)

@@ -1,5 +1,5 @@
-// A limit in use: calls come in bursts, each gets a slot and uses it now or a little late; and the count that tells
-// whether any stretch of time saw too many.
+// A limit in use: calls arrive in bursts, and each gets a slot and uses it now or a little later. Counts whether any period
+// had too many.
 import fc from 'fast-check'
 import type { Millis } from '../../src/clock.ts'
 import {
@@ -16,10 +16,10 @@ export interface Call {
   readonly cost: number
 }
 
-/** Says when a call that comes now may be made. */
+/** Returns when a call that arrives now may be made. */
 export type Limiter = (now: Millis, cost: number) => Millis
 
-/** The limit of the model, with its state in the open. */
+/** The limit of the model, with its state exposed. */
 export class Limit {
   state: LimitState
   readonly numbers: LimitParameters
@@ -39,13 +39,13 @@ export class Limit {
     return at
   }
 
-  /** So many calls at once. */
+  /** This many calls at once. */
   reserveAll(calls: number, now: Millis): readonly Millis[] {
     return Array.from({ length: calls }, () => this.reserve(now))
   }
 }
 
-/** Calls that come together, some time after those before them. Shares, so that they fit any `per` and rate. */
+/** Calls that arrive together, some time after the previous ones. Relative values, so that they fit any `per` and rate. */
 export interface Burst {
   readonly gap: number
   readonly calls: number
@@ -63,7 +63,7 @@ export const bursts: fc.Arbitrary<readonly Burst[]> = fc.array(
   { minLength: 1, maxLength: 20 },
 )
 
-/** Nothing but pressure: all of it comes at once. */
+/** Maximum pressure: everything arrives at once. */
 export const flood: fc.Arbitrary<readonly Burst[]> = fc
   .integer({ min: 1, max: 80 })
   .map((calls) => [{ gap: 0, calls, cost: 0 }])
@@ -91,7 +91,7 @@ export function slotsOf(limiter: Limiter, asked: readonly Asked[]): readonly Cal
   return asked.map(({ now, cost }) => ({ at: limiter(now, cost), cost }))
 }
 
-/** The most that any half-open stretch of this length saw. */
+/** The maximum number of calls in any half-open period of this length. */
 export function mostWithin(calls: readonly Call[], per: Millis): number {
   const sorted = calls.toSorted((one, other) => one.at - other.at)
   let most = 0
@@ -99,14 +99,14 @@ export function mostWithin(calls: readonly Call[], per: Millis): number {
   let from = 0
   for (const call of sorted) {
     held += call.cost
-    // A moment of today's size has room for a few thousandths of a millisecond behind the point.
+    // A time of today has only a few thousandths of a millisecond of precision.
     while ((sorted[from]?.at ?? call.at) <= call.at - per + 1e-3) held -= sorted[from++]?.cost ?? 0
     most = Math.max(most, held)
   }
   return most
 }
 
-/** Each slot is used somewhat late, up to `slack`. */
+/** Each slot is used a little late, up to `slack`. */
 export function usedLate(slots: readonly Call[], late: readonly number[], slack: Millis): readonly Call[] {
   return slots.map(({ at, cost }, n) => ({ at: at + (late[n % late.length] ?? 0) * slack, cost }))
 }
@@ -120,7 +120,7 @@ export const shape: fc.Arbitrary<Shape> = fc.record({
 type Shape = Omit<LimitParameters, 'cost'>
 export const costliest = ({ rate, burst }: Pick<Shape, 'rate' | 'burst'>): number => (burst > 0 ? burst : rate)
 
-/** A limit after some bursts of calls, and the moment of the last. */
+/** A limit after some bursts of calls, and the time of the last call. */
 export function worn(numbers: Shape, list: readonly Burst[]): { readonly limit: Limit; readonly now: Millis } {
   const limit = new Limit(numbers)
   const asked = requests(list, numbers.per, costliest(numbers))

@@ -1,4 +1,4 @@
-// M3: what happens to a limit besides handing out slots: pauses, and what the other side says was used.
+// M3: what happens to a limit besides granting slots: pauses, and calls that the API has counted.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -16,7 +16,7 @@ import { START } from './support.ts'
 const MINUTE = 60_000
 const DAY = 1_440 * MINUTE
 describe('M3 pause', () => {
-  it('nothing is handed out before it ends, a shorter one does not shorten it, and each raises the epoch', () => {
+  it('no slot is granted before it ends, a shorter pause does not shorten it, and each pause raises the epoch', () => {
     const pauses = fc.array(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { minLength: 1, maxLength: 4 })
     fc.assert(
       fc.property(shape, bursts, pauses, fc.nat(MINUTE), (numbers, list, times, wait) => {
@@ -30,7 +30,7 @@ describe('M3 pause', () => {
     )
   })
 
-  it('then `per` is stretched twofold and comes back by 10 % a minute, to 1', () => {
+  it('afterwards `per` is doubled, and returns by 10 % per minute to its value', () => {
     fc.assert(
       fc.property(fc.nat(10 * MINUTE), fc.nat(30 * MINUTE), (time, after) => {
         const state = pauseLimit(INITIAL_LIMIT_STATE, time, START, true)
@@ -44,7 +44,7 @@ describe('M3 pause', () => {
     )
   })
 
-  it('in the first minute after it, `rate` calls are at least 1.8 × `per` apart from the next', () => {
+  it('in the first minute afterwards, `rate` calls are at least 1.8 × `per` apart from the next', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 8 }),
@@ -62,7 +62,7 @@ describe('M3 pause', () => {
     )
   })
 
-  it('a pause never makes a call earlier than it would have been without, slowed or not', () => {
+  it('a pause never makes a call earlier than without it, slowed down or not', () => {
     fc.assert(
       fc.property(shape, bursts, fc.nat(200), fc.boolean(), (numbers, list, time, slow) => {
         const { limit, now } = worn(numbers, list)
@@ -75,12 +75,12 @@ describe('M3 pause', () => {
     )
   })
 
-  it('resume ends the pause and the stretch, and raises the epoch, but forgets no slot', () => {
+  it('resume ends the pause and the slowdown, and raises the epoch, but forgets no slot', () => {
     fc.assert(
       fc.property(shape, bursts, fc.integer({ min: 1, max: MINUTE }), (numbers, list, time) => {
         const { limit, now } = worn(numbers, list)
         const before = limit.state
-        // By then all of them are used: a store takes back those that are not, and gives them anew.
+        // By then all slots are used: a store takes back unused ones, and grants them again.
         const used = Math.ceil(Math.max(now, before.last))
         const after = resumeLimit(pauseLimit(before, time, now, true), used)
         expect(after.epoch).toBe(before.epoch + 2)
@@ -91,7 +91,7 @@ describe('M3 pause', () => {
     )
   })
 
-  it('resume counts what was used by a clock that was ahead as used now: the next waits as behind a full window', () => {
+  it('resume counts calls that a fast clock recorded in the future as made now: the next call waits as behind a full window', () => {
     fc.assert(
       fc.property(shape, bursts, fc.integer({ min: 0, max: 400 * DAY }), ({ rate, per }, list, step) => {
         const numbers = { rate, per, burst: 0 }
@@ -105,7 +105,7 @@ describe('M3 pause', () => {
     )
   })
 
-  it('once idle a limit is as good as new', () => {
+  it('an idle limit becomes like a new one', () => {
     const pauses = fc.option(fc.tuple(fc.nat(2 * MINUTE), fc.boolean()), { nil: undefined })
     fc.assert(
       fc.property(shape, bursts, bursts, pauses, (numbers, list, more, time) => {
@@ -124,7 +124,7 @@ describe('M3 pause', () => {
 describe('M3 observe', () => {
   const seen = fc.record({ rate: fc.integer({ min: 1, max: 12 }), per: fc.integer({ min: 10, max: 5_000 }) })
 
-  it('what the other side says was used counts as used now', () => {
+  it('calls that the API has counted count as made now', () => {
     fc.assert(
       fc.property(seen, fc.nat(15), (numbers, used) => {
         const limit = new Limit(numbers)
@@ -135,7 +135,7 @@ describe('M3 observe', () => {
     )
   })
 
-  it('so it does when calls of our own are longer ago than `per`: those are not what it counted', () => {
+  it("so it is if the process's own calls are longer ago than `per`: the API did not count those", () => {
     fc.assert(
       fc.property(seen, fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 12 }), (numbers, calls, used) => {
         const limit = new Limit(numbers)
@@ -148,7 +148,7 @@ describe('M3 observe', () => {
     )
   })
 
-  it('nobody who comes after it goes before one who came earlier', () => {
+  it('no later call overtakes an earlier one', () => {
     fc.assert(
       fc.property(seen, bursts, fc.nat(15), (numbers, list, used) => {
         const { limit, now } = worn({ ...numbers, burst: 0 }, list)
@@ -159,7 +159,7 @@ describe('M3 observe', () => {
     )
   })
 
-  it('what we know of ourselves is not counted twice', () => {
+  it("the process's own calls are not counted twice", () => {
     fc.assert(
       fc.property(seen, fc.integer({ min: 1, max: 12 }), fc.nat(12), (numbers, calls, used) => {
         const own = Math.min(calls, numbers.rate)

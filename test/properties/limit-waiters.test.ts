@@ -1,5 +1,5 @@
-// M2, M3, M7: those who wait while a limit is paused, resumed or left, in the memory store: whatever happens to their
-// slots, the calls that are made keep the promise and their order.
+// M2, M3, M7: callers that wait while a limit is paused, resumed or left, in the memory store. Whatever happens to their
+// slots, the calls respect the rate and their order.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
@@ -26,7 +26,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('leave'), calls: few }) },
 )
 
-/** Callers who ask again exactly when their time has come. */
+/** Callers that ask again exactly when their time has come. */
 class Callers {
   readonly calls: (Call & { readonly ticket: number })[] = []
   readonly #clock = new VirtualClock()
@@ -92,7 +92,7 @@ class Callers {
       for (let n = 0; n < what.calls; n++) {
         const [oldest, ...others] = this.#inOrder()
         const newest = others.at(-1) ?? oldest
-        // A later slot was given: this one does not come back.
+        // A later slot was granted, so this one is not returned.
         if (oldest !== undefined && newest !== oldest) {
           expect(await this.#regulate({ kind: 'release', ticket: String(oldest.ticket) })).toBe(false)
         }
@@ -118,7 +118,7 @@ function mostOver(calls: readonly Call[], { rate, per, burst }: Omit<LimitParame
   return over
 }
 
-describe('M2, M3 and M7: those who wait', () => {
+describe('M2, M3 and M7: waiting callers', () => {
   it('make their calls within the limit and in their order, and none before a pause ends', async () => {
     await fc.assert(
       fc.asyncProperty(shape, fc.array(step, { maxLength: 25 }), async (numbers, steps) => {

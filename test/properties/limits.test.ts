@@ -1,4 +1,4 @@
-// M1: what a limit promises over any stretch of time, with its price, and a limiter that breaks the promise.
+// M1: the guarantee of a limit over any period, its cost in throughput, and a limiter that breaks the guarantee.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
@@ -21,7 +21,7 @@ const rate = fc.integer({ min: 1, max: 12 })
 const per = fc.oneof(fc.integer({ min: 10, max: 5_000 }), fc.constantFrom(1_000, 60_000, 86_400_000))
 const load = fc.oneof(bursts, flood)
 
-/** A counter that starts anew when its time is over, as INCR with EXPIRE does: fair-looking, and wrong. */
+/** A counter that restarts when its time is over, like INCR with EXPIRE: plausible, and wrong. */
 function fixedWindow(most: number, length: Millis): Limiter {
   let from = Number.NEGATIVE_INFINITY
   let used = 0
@@ -35,7 +35,7 @@ function fixedWindow(most: number, length: Millis): Limiter {
 }
 
 describe('M1 at most `rate` calls in any window of `per`', () => {
-  it('whatever the load and the costs, with every slot used up to its slack late', () => {
+  it('holds for any load and costs, with every slot used up to its slack late', () => {
     fc.assert(
       fc.property(rate, per, load, lateness, (most, length, list, late) => {
         const limit = new Limit({ rate: most, per: length })
@@ -46,7 +46,7 @@ describe('M1 at most `rate` calls in any window of `per`', () => {
     )
   })
 
-  it('so at rates above 1,000, where the log is kept in grains', () => {
+  it('holds at rates above 1,000, where the log is kept in coarser steps', () => {
     const large = fc.integer({ min: 1_001, max: 20_000 })
     const long = fc.oneof(fc.integer({ min: 1_000, max: 5_000 }), fc.integer({ min: 1_000_000, max: 100_000_000 }))
     fc.assert(
@@ -69,7 +69,7 @@ describe('M1 at most `rate` calls in any window of `per`', () => {
         { numRuns: 1_000 },
       ).failed
     expect(over(bursts)).toBe(true)
-    // A load that only presses is served evenly: it would have let the fixed window pass.
+    // A constant load is served evenly, and would not have revealed the fixed window.
     expect(over(flood)).toBe(false)
     const arrivals = [0, 657, 971, 1_000, 1_000].map((at) => ({ now: START + at, cost: 1 }))
     expect(mostWithin(slotsOf(fixedWindow(3, 1_000), arrivals), 1_000)).toBe(4)
@@ -83,7 +83,7 @@ describe('M1 at most `rate` calls in any window of `per`', () => {
   })
 })
 
-/** The first moment at which the slots given so far leave room, looking at all of them. */
+/** The first time at which all slots granted so far leave room. */
 function naiveSlot(given: readonly Call[], asked: { now: Millis; cost: number }, most: number, length: Millis): Millis {
   const reach = length + Math.min(100, length / 10)
   const floor = Math.max(asked.now, given.at(-1)?.at ?? 0)
@@ -93,8 +93,8 @@ function naiveSlot(given: readonly Call[], asked: { now: Millis; cost: number },
   return moments.toSorted((one, other) => one - other).find((at) => fits(at)) ?? Number.NaN
 }
 
-describe('M1 the price of exactness', () => {
-  it('a slot is the first moment that keeps the promise over all slots given, and none goes before an earlier one', () => {
+describe('M1 the cost of exactness', () => {
+  it('a slot is the first time that respects the rate over all granted slots, and none is before an earlier one', () => {
     fc.assert(
       fc.property(rate, per, load, (most, length, list) => {
         const limit = new Limit({ rate: most, per: length })
@@ -111,13 +111,13 @@ describe('M1 the price of exactness', () => {
     )
   })
 
-  it('under full load 3 a second are 3 in 1,100 ms: 1,000 / 1,100 of what is allowed', () => {
+  it('under full load, 3 per second are 3 per 1,100 ms: 1,000 / 1,100 of the rate', () => {
     const limit = new Limit({ rate: 3, per: 1_000 })
     const last = limit.reserveAll(3_000, START).at(-1) ?? 0
     expect(last - START).toBe(999 * 1_100)
   })
 
-  it('under full load at least 85 % of what is allowed, at any rate', () => {
+  it('under full load, at least 85 % of the rate are made, at any rate', () => {
     const rates = fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 900, max: 3_000 }))
     fc.assert(
       fc.property(rates, fc.integer({ min: 100, max: 100_000 }), (most, length) => {
@@ -129,7 +129,7 @@ describe('M1 the price of exactness', () => {
     )
   })
 
-  it('what comes below the rate never waits', () => {
+  it('a load below the rate never waits', () => {
     fc.assert(
       fc.property(
         rate,
@@ -159,7 +159,7 @@ describe('M1 the price of exactness', () => {
     let longest = 0
     let now = START
     for (let n = 0; n < times; n++) {
-      // Whoever would wait longer than ten seconds asks later (M6).
+      // A caller that would wait longer than ten seconds asks again later (M6).
       now = Math.max(now + apart, limit.reserve(now, cost) - 10_000)
       longest = Math.max(longest, limit.state.slots.length)
     }
@@ -170,12 +170,12 @@ describe('M1 the price of exactness', () => {
 describe('M1 with `burst`: a token bucket', () => {
   const shape = fc.record({ rate: fc.integer({ min: 1, max: 20 }), per, burst: fc.integer({ min: 1, max: 15 }) })
 
-  it('never more than burst + rate · t in any time t', () => {
+  it('there are never more than burst + rate · t calls in any time t', () => {
     fc.assert(
       fc.property(shape, load, (numbers, list) => {
         const limit = new Limit(numbers)
         const slots = slotsOf((now, cost) => limit.reserve(now, cost), requests(list, numbers.per, numbers.burst))
-        // How far over the line any stretch from one call to another is.
+        // By how much the period between any two calls exceeds the bound.
         let over = Number.NEGATIVE_INFINITY
         for (const [n, first] of slots.entries()) {
           let used = 0
@@ -190,7 +190,7 @@ describe('M1 with `burst`: a token bucket', () => {
     )
   })
 
-  it('each call goes as soon as its tokens are there, first come first served', () => {
+  it('each call is made as soon as there are enough tokens, first come, first served', () => {
     fc.assert(
       fc.property(shape, load, (numbers, list) => {
         const limit = new Limit(numbers)

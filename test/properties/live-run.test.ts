@@ -1,4 +1,4 @@
-// What code that a run calls may know of it: whether it still is this process's (M4), and whether it may be put off (M6).
+// What code that a run calls may know about it: whether its lease is still live (M4), and whether it may be deferred (M6).
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { serializeRunState } from '../../src/run/stored-state.ts'
@@ -32,8 +32,8 @@ function live(state64 = ''): { readonly run: LiveRun; readonly pass: (ms: number
   return { run: new LiveRun(lease, clock, 100), pass: (ms) => void (now += ms) }
 }
 
-describe('standing', () => {
-  it('is lost when its lease is over, also if nobody has said so', () => {
+describe('the state of the lease', () => {
+  it('is lost when the lease is over, even without a message', () => {
     const { run, pass } = live()
     pass(99)
     expect(run.status()).toBe('live')
@@ -41,7 +41,7 @@ describe('standing', () => {
     expect(run.status()).toBe('lost')
   })
 
-  it('is lost when that is said, and what it was once it has ended', () => {
+  it('is lost when the store says so, and keeps its value once the run has ended', () => {
     const lost = live().run
     lost.abort('lost')
     expect(lost.status()).toBe('lost')
@@ -52,24 +52,24 @@ describe('standing', () => {
   })
 })
 
-describe('being put off', () => {
+describe('a deferral', () => {
   const midway = serializeRunState({ published: 0, state: undefined, midway: true })
 
-  it('only once in the middle of its calls', () => {
+  it("is allowed only once in the middle of the run's calls", () => {
     const { run } = live(midway)
     expect(run.mayBeDeferred()).toBe(true)
     run.markCalled()
     expect(run.mayBeDeferred()).toBe(false)
   })
 
-  it('again and again before its first call, and where it never was', () => {
+  it('is allowed any number of times before its first call, or if it was never deferred', () => {
     const { run } = live()
     run.markCalled()
     expect(run.mayBeDeferred()).toBe(true)
   })
 })
 
-it('wakes what it left waiting when it ends undone, and tells of its longest wait', () => {
+it('wakes pending calls when the run ends undone, and reports the longest wait', () => {
   const { run } = live()
   const woken: string[] = []
   const wait = (limit: string, until: number): (() => void) =>

@@ -1,4 +1,4 @@
-// L23 on a store with large bodies: upkeep looks every few seconds, and mostly nothing is old. Then no body is read.
+// L23 on a store with large bodies: maintenance runs every few seconds, and mostly nothing is old. Then it reads no body.
 import { expect, it } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
 import type { EventToStore, RetentionPolicy } from '../../src/store/contract/index.ts'
@@ -12,7 +12,7 @@ const POLICY: RetentionPolicy = { events: { '': HOUR }, runs: {}, deadLetters: N
 const BODY = new Uint8Array(1_000)
 
 class Watched extends MemoryTables {
-  /** How many rows were read with their bodies. */
+  /** The number of rows that were read with their bodies. */
   read = 0
 
   constructor() {
@@ -26,7 +26,7 @@ class Watched extends MemoryTables {
     this.events.findArrivals = oldest
   }
 
-  /** Done long ago: nothing waits for it. */
+  /** An event that was done long ago. */
   stored(id: string, arrived: number): void {
     const name = { id, identity: id, source: 's', type: 't', tenant: '', subject: '', attributes: '' }
     const event: EventToStore = {
@@ -54,7 +54,7 @@ it('reads no body while nothing is old', () => {
   expect({ gone, more, read: tables.read }).toEqual({ gone: 0, more: false, read: 0 })
 })
 
-it('reads what is old, and goes on while a whole page was', () => {
+it('reads what is old, and continues as long as a page was full', () => {
   const tables = scene(10, 20, 30, HOUR)
   const first = expireEvents(new CommitContext(tables, HOUR + 30), POLICY, INITIAL_EVENT_CURSOR, 2)
   expect({ gone: first.gone, more: first.more, read: tables.read }).toEqual({ gone: 2, more: true, read: 2 })
@@ -62,7 +62,7 @@ it('reads what is old, and goes on while a whole page was', () => {
   expect({ gone: second.gone, more: second.more, read: tables.read }).toEqual({ gone: 1, more: false, read: 3 })
 })
 
-it('above its bytes the youngest goes too, and no more than has to', () => {
+it('above the byte limit it deletes young events too, and no more than necessary', () => {
   const tables = scene(10, 20, 30)
   const over = { ...POLICY, bytes: tables.records.stats(HOUR).bytes - 3_000 }
   const { gone } = expireEvents(new CommitContext(tables, HOUR), over, INITIAL_EVENT_CURSOR, 500)

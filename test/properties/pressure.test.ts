@@ -1,4 +1,4 @@
-// L22: how pressure rises and fades, and what an adaptive window makes of it.
+// L22: how pressure rises and decays, and its effect on an adaptive window.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -19,7 +19,7 @@ const range = fc
   .map(([from, more]) => ({ from, to: from + more }))
 const level = fc.double({ min: 0, max: 1, noNaN: true })
 
-/** Refusals at these gaps from each other: what the pressure is after each, and when. */
+/** 429s with these gaps between them: the pressure after each, and when. */
 function story(
   between: readonly number[],
 ): { readonly now: number; readonly before: Pressure; readonly after: Pressure }[] {
@@ -42,7 +42,7 @@ describe('L22 pressure', () => {
     )
   })
 
-  it('stays from 0 to 1, whatever comes', () => {
+  it('stays between 0 and 1, whatever happens', () => {
     fc.assert(
       fc.property(gaps, fc.nat(10 * MINUTE), (between, rest) => {
         for (const { now, after } of story(between)) {
@@ -68,7 +68,7 @@ describe('L22 pressure', () => {
     )
   })
 
-  it('only falls while nothing happens', () => {
+  it('only decreases while nothing happens', () => {
     fc.assert(
       fc.property(gaps, fc.nat(MINUTE), fc.nat(MINUTE), (between, one, more) => {
         for (const { now, after } of story(between)) {
@@ -80,7 +80,7 @@ describe('L22 pressure', () => {
     )
   })
 
-  it('a refusal adds 0.25, up to 1, and only the first in five seconds counts', () => {
+  it('a 429 adds 0.25, up to 1, and only the first one in five seconds counts', () => {
     fc.assert(
       fc.property(gaps, (between) => {
         let counted = Number.NEGATIVE_INFINITY
@@ -98,7 +98,7 @@ describe('L22 pressure', () => {
     )
   })
 
-  it('a storm of refusals reaches the top in no less than 15 seconds, and then fades as from 1', () => {
+  it('many 429s take at least 15 seconds to reach 1, from where the pressure decays', () => {
     const storm = story(Array.from({ length: 400 }, () => 100))
     const first = storm.findIndex(({ now, after }) => computePressureLevel(after, now) > 0.9)
     expect((storm[first]?.now ?? 0) - (storm[0]?.now ?? 0)).toBeGreaterThanOrEqual(15_000)
@@ -108,7 +108,7 @@ describe('L22 pressure', () => {
 })
 
 describe('L22 adaptive quiet', () => {
-  it('is `from` without pressure, `to` at the top, and their geometric mean half-way', () => {
+  it('is `from` without pressure, `to` at the maximum, and their geometric mean half-way', () => {
     fc.assert(
       fc.property(range, (span) => {
         expect(computeAdaptiveQuiet(span, 0)).toBe(span.from)
@@ -118,7 +118,7 @@ describe('L22 adaptive quiet', () => {
     )
   })
 
-  it('lies between the two and grows with the level', () => {
+  it('is between the two and grows with the level', () => {
     fc.assert(
       fc.property(range, level, level, (span, one, other) => {
         const [low, high] = one <= other ? [one, other] : [other, one]

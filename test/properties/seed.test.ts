@@ -1,4 +1,4 @@
-// Properties are tried with the same values every time: what chance would find, only the long hunts look for.
+// Property tests use the same values every time; only the long simulation runs use random seeds.
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { SEED } from '../seeded-fast-check.ts'

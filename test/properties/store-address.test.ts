@@ -1,4 +1,4 @@
-// A mistake in the address of a store is explained without a word of its user or password.
+// The error for an invalid store address does not contain its user or password.
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { openStore } from '../../src/index.ts'
@@ -6,7 +6,7 @@ import { isServerAddress } from '../../src/store/open.ts'
 
 const PASSWORD = 'hunter2'
 
-/** All that a log, a terminal or an error tracker could show of it. */
+/** Everything that a log, a terminal or an error tracker could show of the error. */
 async function shownOf(address: string): Promise<string> {
   const error = await openStore(address).then(
     () => undefined,
@@ -61,7 +61,7 @@ describe('the address of a store', () => {
     },
   )
 
-  test('tells how a password with special characters is written', async () => {
+  test('explains how to write a password with special characters', async () => {
     expect(await shownOf('postgres://ada:a/b@db.test/app')).toContain('encodeURIComponent')
   })
 })

@@ -1,10 +1,10 @@
-// What the property tests share: a lane to start from, a counter like a store's, and the refusal of an option.
+// Shared by the property tests: a lane to start from, a counter like a store's, and the error for an option.
 import { SluiceError } from '../../src/errors.ts'
 import { laneId } from '../../src/model/identity.ts'
 import { createLane, type DrawNumber, type Lane } from '../../src/model/lane.ts'
 import type { PlacementParameters } from '../../src/model/place.ts'
 
-/** A moment of today's size: sums that only hold near zero fail here. */
+/** A time of today: sums that are only exact near zero fail here. */
 export const START = 1_700_000_000_000
 
 export function counter(from = 0): DrawNumber {
@@ -16,7 +16,7 @@ export function freshLane(key = 'key'): Lane {
   return createLane({ id: laneId('flow', key), flow: 'flow', key, tenant: '', group: '' })
 }
 
-/** An event that comes alone, without a window. */
+/** An event that arrives alone, without a window. */
 export const PLAIN: PlacementParameters = {
   quiet: 0,
   max: 0,
@@ -29,7 +29,7 @@ export const PLAIN: PlacementParameters = {
   cancel: false,
 }
 
-/** The error a wrong option is refused with. Anything else that is thrown, or nothing, is a failure. */
+/** The error with which an invalid option is rejected. Any other error, or none, is a failure. */
 export function refusal(attempt: () => unknown): SluiceError {
   try {
     attempt()

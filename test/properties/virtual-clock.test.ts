@@ -1,8 +1,8 @@
-// Moments are whole milliseconds, whatever a test lets pass: stores keep nothing else.
+// Times are whole milliseconds, whatever a test advances: stores keep nothing else.
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 
-test('parts of a millisecond add up, and the wall time is whole all the same', () => {
+test('fractions of a millisecond add up, but the wall time stays whole', () => {
   const clock = new VirtualClock(1_000)
   const fired: number[] = []
   clock.after(2, () => fired.push(clock.now()))

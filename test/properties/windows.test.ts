@@ -1,4 +1,4 @@
-// L3 and L22: what a flow says about its window, and the numbers that go along with each event.
+// L3 and L22: the window options of a flow, and the numbers that accompany each event.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS } from '../../src/defaults.ts'
@@ -13,7 +13,7 @@ const range = fc.tuple(fc.integer({ min: 1, max: DAY }), fc.nat(DAY)).map(([from
 const defaults = { maxEvents: DEFAULTS.maxEvents, maxBytes: DEFAULTS.maxBytes, jitter: 0, leading: false }
 
 describe('L3 every window is two numbers', () => {
-  it('none is (0, 0), with the defaults for the rest', () => {
+  it('no window is (0, 0), with defaults for the rest', () => {
     expect(createWindow().numbers(0)).toEqual({ quiet: 0, max: 0, ...defaults })
     expect(createWindow({}).numbers(1)).toEqual({ quiet: 0, max: 0, ...defaults })
     expect(createEventWindow().numbers(0.5)).toEqual({ quiet: 0, max: 0, ...defaults })
@@ -29,7 +29,7 @@ describe('L3 every window is two numbers', () => {
     expect(createWindow({ quiet: '10s' }).numbers(0)).toMatchObject({ quiet: 10_000, max: 100_000 })
   })
 
-  it('quiet and max are as said, and unbounded is said with Infinity', () => {
+  it('quiet and max are as given, and Infinity means unbounded', () => {
     fc.assert(
       fc.property(ms, ms, level, (quiet, more, at) => {
         expect(createWindow({ quiet, max: quiet + more }).numbers(at)).toMatchObject({ quiet, max: quiet + more })
@@ -47,7 +47,7 @@ describe('L3 every window is two numbers', () => {
     )
   })
 
-  it('the other options go along unchanged', () => {
+  it('the other options are passed on unchanged', () => {
     const said = fc.record({
       maxEvents: fc.integer({ min: 1, max: 1e6 }),
       maxBytes: fc.integer({ min: 1, max: 1e9 }),
@@ -78,7 +78,7 @@ describe('L22 adaptive windows', () => {
     expect(createWindow({ quiet: { from: '1s', to: '100s' } }).numbers(0.5).quiet).toBeCloseTo(10_000, 6)
   })
 
-  it('`to` above max is refused, and not quietly cut', () => {
+  it('`to` above max is rejected, not silently reduced', () => {
     fc.assert(
       fc.property(range, fc.nat(), (quiet, less) => {
         const max = quiet.to - 1 - (less % quiet.to)
@@ -90,7 +90,7 @@ describe('L22 adaptive windows', () => {
 })
 
 describe('L3 a window that a function returned for one event', () => {
-  it('never throws over a max below quiet: max then counts as both', () => {
+  it('never throws if max is below quiet: max then counts as both', () => {
     fc.assert(
       fc.property(fc.oneof(ms, range), ms, level, (quiet, max, at) => {
         const numbers = createEventWindow({ quiet, max }).numbers(at)
@@ -134,13 +134,13 @@ const wrong: readonly [string, WindowOptions][] = [
   ['rank.leading ', { max: '1s', leading: true }],
 ]
 
-describe('L3 contradictions are refused, naming the option', () => {
+describe('L3 contradictions are rejected with the name of the option', () => {
   it.each(wrong)('%s: %j', (named, options) => {
     expect(refusal(() => createWindow(options, 'rank')).message).toContain(named)
     expect(refusal(() => createEventWindow(options, 'rank')).message).toContain(named)
   })
 
-  it('a max below quiet', () => {
+  it('a max below quiet is rejected', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: DAY }), fc.nat(), (quiet, less) => {
         const max = quiet - 1 - (less % quiet)
@@ -150,7 +150,7 @@ describe('L3 contradictions are refused, naming the option', () => {
     )
   })
 
-  it('any mixture of options is refused as CONFIG_INVALID or gives numbers that a store takes', () => {
+  it('any mixture of options is rejected with CONFIG_INVALID, or gives numbers that a store accepts', () => {
     const number = fc.oneof(fc.nat(100), fc.constantFrom(-1, 0.5, Infinity, Number.NaN))
     const any = fc.record(
       {

@@ -1,4 +1,4 @@
-// R4: all long bodies that are under way share one room; who finds none comes again, and it is given back whatever happens.
+// R4: all long bodies in progress share one budget. A request without room gets a 503, and the room is always returned.
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/index.ts'
@@ -16,8 +16,8 @@ function bodyOf(bytes: Uint8Array): ReadBody {
   return async (_most, hold) => (hold?.(bytes.length) === false ? 'no-room' : bytes)
 }
 
-describe('the room', () => {
-  it('counts what is beyond the first 64 KB of each body, and gives all of it back', () => {
+describe('the body budget', () => {
+  it('counts the bytes of each body beyond the first 64 KB, and gets all of them back', () => {
     const room = new BodyMemory(ROOM)
     const [one, other] = [new BodyReservation(room, '192.0.2.1'), new BodyReservation(room, '192.0.2.2')]
     expect([one.reserve(UNCOUNTED), room.reserved]).toEqual([true, 0])
@@ -30,7 +30,7 @@ describe('the room', () => {
     expect([room.reserved, new BodyReservation(room, '').reserve(UNCOUNTED + ROOM)]).toEqual([0, true])
   })
 
-  it('of one address is a quarter, however many bodies it sends; others find the rest', () => {
+  it('of one address is a quarter, however many bodies it sends; the rest is for others', () => {
     const room = new BodyMemory(ROOM)
     const held = (network: string, bytes: number): boolean =>
       new BodyReservation(room, network).reserve(UNCOUNTED + bytes)
@@ -40,7 +40,7 @@ describe('the room', () => {
     expect(held('192.0.2.5', 1)).toBe(false)
   })
 
-  it('may be taken whole by a body that is the only one of its address, and only by that', () => {
+  it('may be used completely by a body that is the only one of its address', () => {
     const room = new BodyMemory(ROOM)
     const [one, other] = [new BodyReservation(room, '192.0.2.1'), new BodyReservation(room, '192.0.2.1')]
     expect([one.reserve(UNCOUNTED + ROOM / 2), one.reserve(ROOM / 4)]).toEqual([true, true])
@@ -49,7 +49,7 @@ describe('the room', () => {
     expect([room.reserved, other.reserve(ROOM / 2)]).toEqual([0, true])
   })
 
-  it('is needed for what a packed body unpacks to as well', async () => {
+  it('also counts the decompressed bytes of a body', async () => {
     const room = new BodyMemory(ROOM)
     const held = new BodyReservation(room, '')
     const packed = gzipSync(Buffer.alloc(UNCOUNTED + ROOM + 1))
@@ -59,7 +59,7 @@ describe('the room', () => {
     expect(room.reserved).toBe(0)
   })
 
-  it('is asked for what a packed body unpacks to as it comes out, and no more is unpacked than there is room for', async () => {
+  it('counts decompressed bytes as they come out, and nothing is decompressed beyond it', async () => {
     const asked: number[] = []
     const room = new BodyReservation(new BodyMemory(ROOM), '')
     const hold = (bytes: number): boolean => asked.push(bytes) > 0 && room.reserve(bytes)
@@ -70,7 +70,7 @@ describe('the room', () => {
     expect(asked.reduce((sum, bytes) => sum + bytes)).toBeLessThan(4 * (ROOM + UNCOUNTED))
   })
 
-  it('of a web request is asked for each part of it', async () => {
+  it('counts each chunk of a web request', async () => {
     const held = new BodyReservation(new BodyMemory(ROOM), '')
     const read = createWebBodyReader(
       new Request('http://x', { method: 'POST', body: Buffer.alloc(UNCOUNTED + ROOM + 1) }),
@@ -83,7 +83,7 @@ describe('the room', () => {
 const LONG = JSON.stringify({ text: 'x'.repeat(UNCOUNTED + 20_000) })
 const LONGER = JSON.stringify({ text: 'x'.repeat(UNCOUNTED + ROOM) })
 
-/** So that nothing says beforehand how long it is. */
+/** A body without a content-length. */
 function inChunks(body: string): string {
   const head = onTheWire('')
     .toString()
@@ -92,7 +92,7 @@ function inChunks(body: string): string {
 }
 
 describe('a server', () => {
-  it('answers 503 and when to come again while others fill the room; short ones are taken all the same', async () => {
+  it('responds with 503 and Retry-After while the budget is used up, but accepts short bodies', async () => {
     const room = new BodyMemory(30_000)
     const { port } = await served({ room })
     const first = new Wire(port).write(onTheWire(LONG, { delivery: '1' }).subarray(0, -10))
@@ -121,7 +121,7 @@ describe('a server', () => {
     expect([wire.status, room.reserved]).toEqual([status, 0])
   })
 
-  it('gives it back after one that hangs up in the middle', async () => {
+  it('gets the room back after a client disconnects in the middle', async () => {
     const room = new BodyMemory()
     const { port, refused } = await served({ room })
     const wire = new Wire(port).write(onTheWire(LONG).subarray(0, -10))

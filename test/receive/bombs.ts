@@ -1,4 +1,4 @@
-// Bodies that are small, and unpack to 64 MB.
+// Small bodies that decompress to 64 MB.
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, constants, createGzip, deflateSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-// R4: no more of a body is read than may be, and none unpacks into more than that.
+// R4: a body is read and decompressed only up to its bound.
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { readBoundedBody, type ReadBody } from '../../src/receive/body.ts'
@@ -23,24 +23,24 @@ async function codeOf(result: ReturnType<typeof readBoundedBody>): Promise<strin
 }
 
 describe('a body', () => {
-  it('as long as may be is taken as it came', async () => {
+  it('of exactly the maximum size is accepted unchanged', async () => {
     const bytes = Buffer.alloc(MOST, 'é')
     expect(await readBoundedBody({ 'content-length': String(MOST) }, bodyOf(bytes), PLAIN)).toBe(bytes)
   })
 
-  it('that says it is too long is not read', async () => {
+  it('with a content-length above the bound is not read', async () => {
     expect(await codeOf(readBoundedBody({ 'content-length': String(MOST + 1) }, mustNotRead, PLAIN))).toBe(
       'BODY_TOO_LARGE',
     )
   })
 
-  it('that is longer than it says is too large', async () => {
+  it('that is longer than its content-length is too large', async () => {
     const read = bodyOf(Buffer.alloc(MOST + 1))
     expect(await codeOf(readBoundedBody({ 'content-length': '3' }, read, PLAIN))).toBe('BODY_TOO_LARGE')
     expect(await codeOf(readBoundedBody({}, read, PLAIN))).toBe('BODY_TOO_LARGE')
   })
 
-  it('that ends too early is refused', async () => {
+  it('that ends too early is rejected', async () => {
     expect(await codeOf(readBoundedBody({}, async () => 'cut-off', PLAIN))).toBe('BODY_CUT_OFF')
   })
 })
@@ -48,7 +48,7 @@ describe('a body', () => {
 describe('app.fetch', () => {
   const chunk = new Uint8Array(1_000)
 
-  /** Endless: how far it is read shows in `pulled`. */
+  /** An endless stream; `pulled` counts what was read. */
   function endless(): { readonly body: ReadableStream; readonly seen: { pulled: number; cancelled: boolean } } {
     const seen = { pulled: 0, cancelled: false }
     const body = new ReadableStream({
@@ -61,7 +61,7 @@ describe('app.fetch', () => {
     return { body, seen }
   }
 
-  it('stops reading a stream at its bound, and lets go of it', async () => {
+  it('stops reading a stream at its bound, and cancels it', async () => {
     const { app } = await opened((one) => one.source('github', github({ secret: SECRET }), { maxBody: 10_000 }))
     const { body, seen } = endless()
     const request = new Request(AT_GITHUB, { method: 'POST', body, duplex: 'half' })
@@ -70,7 +70,7 @@ describe('app.fetch', () => {
     expect(seen).toEqual({ pulled: expect.toSatisfy((n: number) => n <= 13), cancelled: true })
   })
 
-  it('waits for a slow sender no longer than a server of ours would', async () => {
+  it("waits for a slow sender no longer than Sluice's own server", async () => {
     const { app, clock } = await opened(withGithub)
     let cancelled = false
     const body = new ReadableStream({ start: (on) => on.enqueue(chunk), cancel: () => void (cancelled = true) })
@@ -84,7 +84,7 @@ describe('app.fetch', () => {
     expect(await app.admin.sources.refused('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
   })
 
-  it('says so when a stream breaks off, or when somebody has read it before', async () => {
+  it('rejects a stream that breaks off, or that somebody has read before', async () => {
     const { app, store } = await opened(withGithub)
     const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) })
     const request = new Request(AT_GITHUB, { method: 'POST', body: broken, duplex: 'half' })
@@ -96,7 +96,7 @@ describe('app.fetch', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('takes no body of which somebody has read the beginning, whatever it says of its length', async () => {
+  it('rejects a body that somebody has read in part, whatever its content-length', async () => {
     const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
     for (const headers of [{}, { 'content-length': '6' }, { 'content-length': '3' }] as Record<string, string>[]) {
       const body = new ReadableStream({
@@ -114,7 +114,7 @@ describe('app.fetch', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('takes no body that is longer than it says', async () => {
+  it('rejects a body that is longer than its content-length', async () => {
     const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
     const headers = { 'content-length': '6' }
     const request = new Request('http://hooks.test/in/open', { method: 'POST', headers, body: '{"a":1}' })
@@ -122,23 +122,23 @@ describe('app.fetch', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('takes no request without the body that it says it has', async () => {
+  it('rejects a request without the body that it declares', async () => {
     const { app, store } = await opened((one) => one.source('open', unverified({ verify: 'none' })))
     const send = async (length: number, body: string | null): Promise<number> => {
       const headers = { 'content-length': String(length) }
       return (await app.fetch(new Request('http://hooks.test/in/open', { method: 'POST', headers, body }))).status
     }
-    // As it is left by a parser in front: no body at all, an empty one, or the rest of one.
+    // After a parser in front: no body at all, an empty one, or the rest of one.
     expect([await send(15, null), await send(15, ''), await send(15, '{"a":1}')]).toEqual([400, 400, 400])
     expect((await app.admin.sources.refused('open')).map(({ code }) => code)).toEqual(Array(3).fill('BODY_CUT_OFF'))
     expect(await eventsIn(store)).toEqual([])
     expect([await send(7, '{"a":1}'), await send(0, null)]).toEqual([202, 202])
-    // No web request of this method can have one, whatever its framework was sent.
+    // A web request with this method cannot have a body, whatever the framework received.
     const bare = new Request('http://hooks.test/in/open', { headers: { 'content-length': '7' } })
     expect((await app.fetch(bare)).status).toBe(405)
   })
 
-  it('verifies and keeps what was packed, not how', async () => {
+  it('verifies and stores the decompressed bytes', async () => {
     const { app, store } = await opened((one) =>
       one.source('github', github({ secret: SECRET }), { compressed: true, maxBody: MOST }),
     )
@@ -150,7 +150,7 @@ describe('app.fetch', () => {
   })
 })
 
-describe('a packed body', () => {
+describe('a compressed body', () => {
   const text = Buffer.from('{"a":"packed"}')
   const packings = [
     ['gzip', gzipSync(text)],
@@ -158,13 +158,16 @@ describe('a packed body', () => {
     ['br', brotliCompressSync(text)],
   ] as const
 
-  it.each(packings)('of %s is unpacked where that is allowed, and refused unread where not', async (name, packed) => {
-    const headers = { 'content-encoding': name }
-    expect(Buffer.from((await readBoundedBody(headers, bodyOf(packed), PACKED)) as Uint8Array)).toEqual(text)
-    expect(await codeOf(readBoundedBody(headers, mustNotRead, PLAIN))).toBe('ENCODING_NOT_ALLOWED')
-  })
+  it.each(packings)(
+    'of %s is decompressed where that is allowed, and otherwise rejected unread',
+    async (name, packed) => {
+      const headers = { 'content-encoding': name }
+      expect(Buffer.from((await readBoundedBody(headers, bodyOf(packed), PACKED)) as Uint8Array)).toEqual(text)
+      expect(await codeOf(readBoundedBody(headers, mustNotRead, PLAIN))).toBe('ENCODING_NOT_ALLOWED')
+    },
+  )
 
-  it.each(packings)('of %s that is broken or cut short is refused', async (name, packed) => {
+  it.each(packings)('of %s that is broken or cut short is rejected', async (name, packed) => {
     const headers = { 'content-encoding': name }
     const short = packed.subarray(0, packed.length - 3)
     expect(await codeOf(readBoundedBody(headers, bodyOf(short), PACKED))).toBe('ENCODING_BROKEN')
@@ -180,13 +183,13 @@ describe('a packed body', () => {
     },
   )
 
-  it('may say that it is not packed, in any case', async () => {
+  it('may declare that it is not compressed, in any case', async () => {
     const headers = { 'content-encoding': ' Identity ' }
     expect(await codeOf(readBoundedBody(headers, bodyOf(text), PLAIN))).toBe('taken')
     expect(await codeOf(readBoundedBody({ 'content-encoding': 'GZIP' }, bodyOf(gzipSync(text)), PACKED))).toBe('taken')
   })
 
-  it('may become exactly as long as the bound, and not a byte longer', async () => {
+  it('may decompress to exactly the bound, and not a byte more', async () => {
     const headers = { 'content-encoding': 'gzip' }
     const all = await readBoundedBody(headers, bodyOf(gzipSync(Buffer.alloc(MOST))), PACKED)
     expect((all as Uint8Array).length).toBe(MOST)
@@ -195,9 +198,9 @@ describe('a packed body', () => {
     )
   })
 
-  it.each(BOMBS)('that is a bomb of %s is refused', async (name) => {
+  it.each(BOMBS)('that is a bomb of %s is rejected', async (name) => {
     const bomb = await bombOf(name)
-    // It is small enough to be read at all: else nothing is tried here.
+    // The compressed body is below the bound; otherwise the test would show nothing.
     expect(bomb.length).toBeLessThan(MOST)
     expect(await codeOf(readBoundedBody({ 'content-encoding': name }, bodyOf(bomb), PACKED))).toBe('BODY_TOO_LARGE')
   })

@@ -1,4 +1,4 @@
-// R4: few bodies are unpacked at the same time, because a decoder takes memory before it returns the first byte.
+// R4: few bodies are decompressed at the same time, because a decoder takes memory before its first output.
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { readBoundedBody } from '../../src/receive/body.ts'
@@ -6,12 +6,12 @@ import { DecoderPool } from '../../src/receive/decoder-pool.ts'
 import { onTheWire, served, until, Wire } from '../http/rig.ts'
 
 const MEGABYTE = 1024 * 1024
-/** Tens of bytes that make a decoder allocate a window of 4 MB and fill it before anything comes out. */
+/** Tens of bytes that make a decoder allocate a window of 4 MB, and fill it before any output. */
 const BOMB = brotliCompressSync(Buffer.alloc(16 * MEGABYTE), { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } })
 const LONG = gzipSync(Buffer.alloc(MEGABYTE))
 
 describe('R4 decoders', () => {
-  it('run so many tasks at a time, the others in the order in which they came', async () => {
+  it('run a bounded number of tasks at a time, and the others in the order of arrival', async () => {
     const decoders = new DecoderPool(2)
     const [begun, ends]: [number[], (() => void)[]] = [[], []]
     const task = (n: number) => (): Promise<number> => {
@@ -80,7 +80,7 @@ describe('R4 decoders', () => {
   })
 })
 
-/** Signed over what is inside. */
+/** A request that is signed over the decompressed bytes. */
 function packedHook(body: Uint8Array): Buffer {
   const length = `content-length: ${body.length}\r\ncontent-encoding: gzip`
   const head = onTheWire('{}', { delivery: 'packed' })

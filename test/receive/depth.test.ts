@@ -1,4 +1,4 @@
-// R4: however deep JSON is nested, whoever reads an event as data can walk it, and its bytes are there.
+// R4: the data of an event has a bounded depth of JSON, so that code can recurse into it. The bytes are always available.
 import { describe, expect, it } from 'vitest'
 import { parseData } from '../../src/model/event.ts'
 import { cloudEvents, unverified } from '../../src/sources/index.ts'
@@ -8,7 +8,7 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const DEEP = nested(100_000)
 
 describe('data', () => {
-  it('is there as deep as 64, brackets in texts not counted, and undefined below', () => {
+  it('is parsed up to a depth of 64, not counting brackets in strings, and undefined beyond', () => {
     expect(JSON.stringify(parseData(Buffer.from(nested(64))))).toBe(nested(64))
     expect(parseData(Buffer.from(nested(65)))).toBeUndefined()
     expect(parseData(Buffer.from(DEEP))).toBeUndefined()
@@ -16,7 +16,7 @@ describe('data', () => {
     expect(parseData(Buffer.from(JSON.stringify(text)))).toEqual(text)
   })
 
-  it('that is deeper is refused where it is published, for no handler would find it', async () => {
+  it('with a greater depth is rejected by publish, because no handler could read it', async () => {
     const { app } = await opened(() => {})
     const publish = (depth: number): Promise<unknown> =>
       app.publish({ type: 'deep', data: JSON.parse(nested(depth)) as unknown })
@@ -25,7 +25,7 @@ describe('data', () => {
     await expect(app.publish({ type: 'deep', body: DEEP })).resolves.toBeDefined()
   })
 
-  it('of a request that was not read as JSON reaches flows as text alone', async () => {
+  it('of a request that was not parsed as JSON reaches flows only as text', async () => {
     const seen: unknown[] = []
     const { app } = await opened((one) =>
       one

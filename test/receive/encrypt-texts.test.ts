@@ -1,4 +1,4 @@
-// What a handler throws, and what an endpoint answers, may quote the payload of an encrypted source: it is encrypted like it.
+// Errors of handlers and responses of endpoints may quote the payload of an encrypted source, so they are encrypted like it.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ function declared(store: string | Store, options: Declared, key: string = KEY): 
 
 interface Kept {
   readonly store: string
-  /** All that the files of the store hold, after the app was stopped. */
+  /** The whole content of the store's files, after the app was stopped. */
   readonly bytes: (app: Sluice) => Promise<string>
 }
 
@@ -49,7 +49,7 @@ async function received(app: Sluice): Promise<void> {
 }
 
 describe('the error of a handler', () => {
-  it('that waits for its next attempt is unreadable in the file, and shown as it was thrown', async () => {
+  it('that waits for its next attempt is encrypted in the file, and shown as it was thrown', async () => {
     const { store, bytes } = kept()
     const app = declared(store, {
       retry: ['1h'],
@@ -88,7 +88,7 @@ describe('the error of a handler', () => {
     expect((await bytes(app)).includes(WORDS)).toBe(false)
   })
 
-  it('of a key function is unreadable in the file, and shown with the unrouted event', async () => {
+  it('of a key function is encrypted in the file, and shown with the unrouted event', async () => {
     const { store, bytes } = kept()
     const app = declared(store, {
       key: (event) => {
@@ -98,7 +98,7 @@ describe('the error of a handler', () => {
     await received(app)
     const [unrouted] = (await app.admin.deadLetters.list({ kind: 'unrouted' })).items
     expect(unrouted?.kind === 'unrouted' ? unrouted.error : '').toContain(WORDS)
-    // Routed once more, and in vain.
+    // The event is routed once more, and fails again.
     await app.admin.deadLetters.retry(unrouted?.id ?? '')
     await expect
       .poll(async () => (await app.admin.deadLetters.list({ kind: 'unrouted' })).items[0]?.id)
@@ -108,7 +108,7 @@ describe('the error of a handler', () => {
     expect((await bytes(app)).includes(WORDS)).toBe(false)
   })
 
-  it('is a sentence for who has not the key', async () => {
+  it('is replaced by a sentence for a process without the key', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const app = declared(store, {
@@ -126,7 +126,7 @@ describe('the error of a handler', () => {
   })
 })
 
-it('of a source that does not say encrypt it is kept as it is', async () => {
+it('of a source without encrypt is stored unchanged', async () => {
   const store = await openStore('memory:')
   onTestFinished(() => store.close())
   const app = declared(store, {
@@ -143,7 +143,7 @@ it('of a source that does not say encrypt it is kept as it is', async () => {
 })
 
 describe('the answer of an endpoint', () => {
-  it('that echoes the payload is unreadable in the file, and shown with its delivery', async () => {
+  it('that echoes the payload is encrypted in the file, and shown with its delivery', async () => {
     const { store, bytes } = kept()
     const to = await subscriber(({ body }) => ({ status: 500, body }))
     const app = declared(store, {}).delivery('raw', { on: 'github/**', retry: [] })

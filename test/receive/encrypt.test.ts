@@ -1,4 +1,4 @@
-// A source that says `encrypt`: who has the store alone can read neither payload nor request; handlers see what was sent.
+// A source with `encrypt`: whoever has only the store can read neither payload nor request, while handlers get what was sent.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ function sealed(app: Sluice): Sluice {
 }
 
 describe('encrypt: true', () => {
-  it('keeps payload and request unreadable in the file, and gives them to handlers as they came', async () => {
+  it('keeps payload and request encrypted in the file, and passes them to handlers unchanged', async () => {
     const folder = ownFolder()
     const app = new Sluice({ store: `sqlite:${join(folder, 'sealed.db')}`, encryptionKey: KEY, log: false })
     const texts: string[] = []
@@ -36,7 +36,7 @@ describe('encrypt: true', () => {
     for (const word of ['nobody reads this', 'one-of-a-kind']) expect(bytes).not.toContain(word)
   })
 
-  it('keeps what waits for its time unreadable as well, and publishes it then', async () => {
+  it('keeps a delayed event encrypted as well, and publishes it later', async () => {
     const folder = ownFolder()
     const app = new Sluice({ store: `sqlite:${join(folder, 'later.db')}`, encryptionKey: KEY, log: false })
     const texts: string[] = []
@@ -57,7 +57,7 @@ describe('encrypt: true', () => {
     }
   })
 
-  it('tells a duplicate from a conflict all the same', async () => {
+  it('still tells a duplicate from a conflict', async () => {
     const { app } = await opened(sealed, { encryptionKey: KEY })
     const kinds: string[] = []
     app.onAny((name) => void kinds.push(name))
@@ -65,7 +65,7 @@ describe('encrypt: true', () => {
     expect(kinds).toEqual(['event.received', 'event.unwanted', 'event.duplicate', 'event.conflict'])
   })
 
-  it('shows dead letters opened, and events of other sources as they are', async () => {
+  it('shows decrypted dead letters, and events of other sources unchanged', async () => {
     const { app, store } = await opened(
       (one) =>
         sealed(one)
@@ -86,7 +86,7 @@ describe('encrypt: true', () => {
     expect(Buffer.from(second?.body ?? []).toString()).toBe(BODY)
   })
 
-  it('opens under an older key after a new one was put before it, and not without', async () => {
+  it('decrypts with an older key after a new one was put first, and not without it', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const texts: string[] = []
@@ -105,13 +105,13 @@ describe('encrypt: true', () => {
     onTestFinished(() => both.stop())
     const done = both.once('run.done')
     await both.start()
-    // It was put off by who could not read it.
+    // A process without the key deferred the run.
     await both.admin.lanes.runNow('f', (await eventsIn(store))[0]?.id ?? '')
     await done
     expect(texts).toEqual([BODY])
   })
 
-  it('needs a key, and lets nobody claim to be sealed', async () => {
+  it('needs a key, and no sender can pretend that its payload is encrypted', async () => {
     await expect(opened(sealed)).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
     const { app } = await opened(() => {}, { encryptionKey: KEY })
     await expect(app.publish({ type: 'ping', attributes: { sluicesealed: true } })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-// What a run publishes for a sealed source is sealed as well, and a mark that cannot be opened waits for who can.
+// Events that a run publishes for an encrypted source are encrypted too. An unrouted event waits for a process with its key.
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, Sluice, type Store } from '../../src/index.ts'
@@ -22,7 +22,7 @@ function sealed(app: Sluice): Sluice {
 }
 
 describe('what a run publishes', () => {
-  it('under the name of a sealed source is unreadable in the store, and as it was to the next run', async () => {
+  it('under the name of an encrypted source is encrypted in the store, and clear for the next run', async () => {
     const store = await openStore('memory:')
     const texts: string[] = []
     const app = sealed(new Sluice({ store, encryptionKey: KEY, log: false }))
@@ -51,7 +51,7 @@ const notYet = (): never => {
   throw new Error('not yet')
 }
 
-/** An event of a sealed source that could not be routed. */
+/** An event of an encrypted source that could not be routed. */
 async function marked(): Promise<{ readonly store: Store; readonly clock: VirtualClock }> {
   const clock = new VirtualClock(NOW)
   const store = await openStore('memory:', { clock })
@@ -62,10 +62,10 @@ async function marked(): Promise<{ readonly store: Store; readonly clock: Virtua
   return { store, clock }
 }
 
-describe('a mark', () => {
+describe('an unrouted event', () => {
   const ask = { n: 10, lease: 1_000, reasons: ['key-failed'], flows: ['f'] } as const
 
-  it('is opened for who has the key, and left for that one by who has not', async () => {
+  it('is decrypted by a process with the key, and left for it by a process without', async () => {
     const { store, clock } = await marked()
     const by = (key: string): Store => encryptedStore(store, new Keyring([key]), of('github'))
     const other = by(randomBytes(32).toString('base64'))
@@ -73,7 +73,7 @@ describe('a mark', () => {
     clock.advance(1_001)
     const { unrouted: marks } = await by(KEY).claimUnrouted(ask)
     expect(marks.map(({ flow, event }) => [flow, textOf(event.body)])).toEqual([['f', BODY]])
-    // It is still there, for nothing has been done about it.
+    // It is still there, because nothing was done with it.
     expect((await store.find({ kind: 'marks', filter: {}, cursor: '', n: 10 })).items).toHaveLength(1)
   })
 })
@@ -87,8 +87,8 @@ async function appended(into: Store, id: string, more: object): Promise<void> {
   expect(reply.results).toEqual([{ kind: 'stored' }])
 }
 
-describe('who has the store alone', () => {
-  it('cannot pass the payload of one tenant off as that of another, nor the request of one event as that of another', async () => {
+describe('somebody who has only the store', () => {
+  it('cannot move the payload of one tenant to another, nor the request of one event to another', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const through = encryptedStore(store, new Keyring([KEY]), of('s'))
@@ -106,10 +106,10 @@ describe('who has the store alone', () => {
   })
 })
 
-describe('a forged event in clear of a source that says encrypt', () => {
+describe('a forged clear event of a source with encrypt', () => {
   const forged = { source: 's', attributes: '', body: Buffer.from('forged'), request: Buffer.from('forged') }
 
-  it('is opened by no call', async () => {
+  it('is returned by no call', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const through = encryptedStore(store, new Keyring([KEY]), of('s'))
@@ -148,11 +148,11 @@ describe('a forged event in clear of a source that says encrypt', () => {
     )
   })
 
-  it('that waits for its time is not published', async () => {
+  it('is not published if it is delayed', async () => {
     const { app, store, clock } = await opened((one) => sealed(one), { encryptionKey: KEY })
     const plain = new Sluice({ store, clock, encryptionKey: KEY, log: false })
     onTestFinished(() => plain.stop())
-    // Written by an app that encrypts nothing, as by somebody who can write to the store.
+    // It is written by an app that encrypts nothing, as by somebody with access to the store.
     for (const source of ['github', 'app'])
       await plain.publish({ id: source, source, type: 'push', data: 'forged' }, { at: NOW + 1 })
     await app.start()
@@ -164,8 +164,8 @@ describe('a forged event in clear of a source that says encrypt', () => {
   })
 })
 
-describe('bodies that are not sealed', () => {
-  it('are read by the one call that was made, and one that only looks sealed is given as it is', async () => {
+describe('bodies that are not encrypted', () => {
+  it('are read with one call, and one that only looks encrypted is returned unchanged', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     await appended(store, 'a', {})
@@ -185,8 +185,8 @@ describe('bodies that are not sealed', () => {
   })
 })
 
-describe('the key that payloads are sealed under', () => {
-  it('is one, also when two processes need it first at the same moment', async () => {
+describe('the data key of payloads', () => {
+  it('is one key, even if two processes first need it at the same moment', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const [one, other] = [1, 2].map(() => new DataKeys(store, new Keyring([KEY])))
@@ -196,20 +196,20 @@ describe('the key that payloads are sealed under', () => {
     expect((await store.readDocs({ kind: 'data-key', ids: undefined, after: '', n: 9 })).docs).toHaveLength(1)
   })
 
-  it('that another process has made since is found', async () => {
+  it('that another process has created since is found', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const newer = randomBytes(32).toString('base64')
     const both = new DataKeys(store, new Keyring([newer, KEY]))
     const own = await both.encryptionKeyring()
-    // It has not the key that the first one is under, and makes one of its own.
+    // This process does not have the key of the first one, and creates another data key.
     const theirs = await new DataKeys(store, new Keyring([KEY])).encryptionKeyring()
     const theirBytes = theirs.encrypt(Buffer.from(BODY), 'p')
     expect(own.canDecrypt(theirBytes)).toBe(false)
     expect((await both.decrypt(theirBytes, 'p')).toString()).toBe(BODY)
   })
 
-  it('is not to be had for who has only the key before', async () => {
+  it('is not available to a process that has only the previous key', async () => {
     const store = await openStore('memory:')
     onTestFinished(() => store.close())
     const newer = randomBytes(32).toString('base64')

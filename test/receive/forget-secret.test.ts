@@ -1,4 +1,4 @@
-// R3: the owner of a source can have it forget the secret that came by handshake; from then on it takes the next one.
+// R3: an operator can make a source forget the secret that came by handshake. The source then takes the next one.
 import { createHmac } from 'node:crypto'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
@@ -45,8 +45,8 @@ function signed(receiving: Receiving, token: string): Promise<string> {
   return post(receiving, event, { 'x-notion-signature': signature })
 }
 
-describe('a secret that is forgotten', () => {
-  it('counts no longer, at once; the source takes the next handshake, and stays with it', async () => {
+describe('a forgotten secret', () => {
+  it('is invalid at once; the source takes the next handshake, and keeps it', async () => {
     const receiving = withNotion()
     await shake(receiving, OLD)
     expect(await signed(receiving, OLD)).toBe(TAKEN)
@@ -60,7 +60,7 @@ describe('a secret that is forgotten', () => {
     expect(items).toMatchObject([{ who: 'ada', what: 'forget secret of source notion' }])
   })
 
-  it('does not come back by a request that was under way', async () => {
+  it('is not restored by a request in progress', async () => {
     const gate = Promise.withResolvers<void>()
     const reached = Promise.withResolvers<void>()
     let isHeld = false
@@ -87,7 +87,7 @@ describe('a secret that is forgotten', () => {
     await reached.promise
     expect(await receiving.forgetSecret('notion')).toBe('forgotten')
     gate.resolve()
-    // It came before.
+    // That request had arrived before.
     expect(await before).toBe(TAKEN)
     expect(await signed(receiving, OLD)).toBe(PENDING)
   })
@@ -103,7 +103,7 @@ describe('a secret that is forgotten', () => {
     expect(await signed(other, NEW)).toBe(TAKEN)
   })
 
-  it('may be one that nobody can open any more', async () => {
+  it('may be one that no process can decrypt any more', async () => {
     await shake(withNotion(), OLD)
     const receiving = withNotion(store, Buffer.alloc(32, 'w').toString('base64'))
     expect(await signed(receiving, OLD)).toBe('503 STORE_FAILED')
@@ -113,7 +113,7 @@ describe('a secret that is forgotten', () => {
     expect(await signed(receiving, NEW)).toBe(TAKEN)
   })
 
-  it('is forgotten though it was exchanged meanwhile', async () => {
+  it('is forgotten even if it was replaced meanwhile', async () => {
     let isFirst = true
     const other = withNotion()
     const receiving = withNotion(
@@ -132,7 +132,7 @@ describe('a secret that is forgotten', () => {
     expect([await signed(receiving, OLD), await signed(receiving, NEW)]).toEqual([PENDING, PENDING])
   })
 
-  it('fails with the store, and counts until it is forgotten', async () => {
+  it('stays valid if the store fails, until it is forgotten', async () => {
     let isDown = false
     const receiving = withNotion(
       writingBy(store, (call) => (isDown ? Promise.reject(new Error('down')) : store.writeDocs(call))),
@@ -145,7 +145,7 @@ describe('a secret that is forgotten', () => {
 })
 
 describe('a source', () => {
-  it('that has nothing to forget says so', async () => {
+  it('without a secret reports that there is nothing to forget', async () => {
     const receiving = withNotion()
     receiving.source('github', github({ secret: SECRET }), {})
     expect(await receiving.forgetSecret('notion')).toBe('none')
@@ -157,7 +157,7 @@ describe('a source', () => {
     expect(await receiving.forgetSecret('notion')).toBe('none')
   })
 
-  it('that is none is an error, which tells those that are', async () => {
+  it('that does not exist is an error that lists the existing ones', async () => {
     await expect(withNotion().forgetSecret('notoin')).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('there is no source "notoin"') as unknown,
@@ -165,7 +165,7 @@ describe('a source', () => {
     await expect(receivingOn(store, { clock }).forgetSecret('x')).rejects.toThrow('there is none')
   })
 
-  it('leaves the secrets of others alone', async () => {
+  it('keeps the secrets of other sources', async () => {
     const receiving = withNotion()
     receiving.source('second', notion(), {})
     await shake(receiving, OLD)

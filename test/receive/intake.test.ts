@@ -1,4 +1,4 @@
-// The buffer before the store: one commit for what arrives together, a bound, and no acknowledgement of what is not stored (R2, R4).
+// The buffer before the store: one commit for events that arrive together, a bound, and no acknowledgement before the commit (R2, R4).
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
 import { DEFAULTS, openStore, SluiceError, type Store } from '../../src/index.ts'
@@ -19,7 +19,7 @@ interface Call {
   readonly fail: (error: Error) => void
 }
 
-/** Calls wait until the test ends them. */
+/** Calls wait until the test resolves them. */
 class Slow {
   readonly calls: Call[] = []
   readonly intake: Intake
@@ -47,7 +47,7 @@ async function turns(): Promise<void> {
 const many = (name: string, n: number): RoutableEvent[] => Array.from({ length: n }, (_, at) => event(`${name}${at}`))
 
 describe('the intake', () => {
-  it('stores in one call what arrives in one moment, and tells each what became of its own', async () => {
+  it('stores events that arrive together in one call, and returns each its own result', async () => {
     const slow = new Slow()
     const { intake } = slow
     const all = [intake.take([event('a'), event('b')]), intake.take([event('c')]), intake.take([event('d')])]
@@ -58,7 +58,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b', 'c', 'd']])
   })
 
-  it('has two calls under way at most; the rest wait together', async () => {
+  it('has at most two calls in progress; other events wait together', async () => {
     const slow = new Slow()
     for (const id of ['a', 'b', 'c', 'd']) {
       void slow.intake.take([event(id)])
@@ -70,7 +70,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a'], ['b'], ['c', 'd']])
   })
 
-  it('asks no more than 2,000 of one call, unless they came together, and begins the next at once', async () => {
+  it('passes at most 2,000 events per call, unless they came together, and starts the next call at once', async () => {
     const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
     for (const [name, n] of [
       ['a', 1_500],
@@ -85,14 +85,14 @@ describe('the intake', () => {
     expect(slow.ids.map((ids) => ids.length)).toEqual([1_500, 1_000, 3_000])
   })
 
-  it('asks no more than 16 MB of one call', async () => {
+  it('passes at most 16 MB per call', async () => {
     const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
     for (const id of ['a', 'b', 'c']) void slow.intake.take([event(id, 6 * 2 ** 20)])
     await turns()
     expect(slow.ids).toEqual([['a', 'b'], ['c']])
   })
 
-  it('has room for so many events, and again when they are stored', async () => {
+  it('has room for a number of events, and again after they are stored', async () => {
     const slow = new Slow({ maxEvents: 3 })
     const first = slow.intake.take([event('a'), event('b')])
     expect(slow.intake.take([event('c'), event('d')])).toBeUndefined()
@@ -105,7 +105,7 @@ describe('the intake', () => {
     expect(slow.intake.take([event('j')])).toBeUndefined()
   })
 
-  it('has room for so many bytes, and again when they are stored', async () => {
+  it('has room for a number of bytes, and again after they are stored', async () => {
     const slow = new Slow({ maxBytes: 100 })
     const first = slow.intake.take([event('a', 60)])
     expect(slow.intake.take([event('b', 41)])).toBeUndefined()
@@ -117,7 +117,7 @@ describe('the intake', () => {
     expect(slow.intake.take([event('e', 1)])).toBeUndefined()
   })
 
-  it('takes one that is larger than all the room beside others, one such at a time, and others beside it', async () => {
+  it('accepts one request above the whole bound at a time, beside others', async () => {
     const slow = new Slow({ maxBytes: 100 })
     void slow.intake.take([event('a', 60)])
     const large = slow.intake.take([event('b', 500)])
@@ -132,7 +132,7 @@ describe('the intake', () => {
     expect(slow.intake.take([event('g', 100)])).toBeDefined()
   })
 
-  it('counts all that is kept of an event', async () => {
+  it('counts everything that is kept of an event', async () => {
     const slow = new Slow({ maxEvents: 10_000, maxBytes: 1e9 })
     const attributes = { long: 'x'.repeat(6 * 2 ** 20) }
     const wordy = (id: string): RoutableEvent => createEvent({ id, type: 'ping', attributes }, { now: 0, dedupeFor: 1 })
@@ -141,7 +141,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b'], ['c']])
   })
 
-  it('tries apart what failed together, where one of them may be why', async () => {
+  it('retries events separately that failed together, if one of them may be the reason', async () => {
     const slow = new Slow()
     const all = ['a', 'b', 'c'].map((id) => slow.intake.take([event(id)]))
     await turns()
@@ -157,7 +157,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b', 'c'], ['a'], ['b'], ['c']])
   })
 
-  it('gives up on the others when three in a row have failed: it is none of them', async () => {
+  it('gives up on the others when three in a row have failed, because then no single one is the reason', async () => {
     const slow = new Slow()
     const all = ['a', 'b', 'c', 'd', 'e'].map((id) => slow.intake.take([event(id)]))
     for (let n = 0; n < 4; n++) {
@@ -168,7 +168,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b', 'c', 'd', 'e'], ['a'], ['b'], ['c']])
   })
 
-  it('does not ask again a store that nobody reaches', async () => {
+  it('does not retry if the store is unreachable', async () => {
     const slow = new Slow()
     const all = ['a', 'b'].map((id) => slow.intake.take([event(id)]))
     await turns()
@@ -177,7 +177,7 @@ describe('the intake', () => {
     expect(slow.ids).toEqual([['a', 'b']])
   })
 
-  it('is drained when nothing waits or is under way', async () => {
+  it('is drained when nothing waits or is in progress', async () => {
     const slow = new Slow()
     await slow.intake.drained()
     for (const id of ['a', 'b', 'c']) {
@@ -195,7 +195,7 @@ describe('the intake', () => {
     expect(drained).toBe(true)
   })
 
-  it('sends in the context of nobody: what one of many was about is not what all are about', async () => {
+  it('calls the store without an async context, because a call has events of many requests', async () => {
     const about = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
     const store = async (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
@@ -210,7 +210,7 @@ describe('the intake', () => {
     expect(seen).toEqual([undefined])
   })
 
-  it('rejects those of a call that fails, and goes on with the next', async () => {
+  it('rejects the events of a call that fails, and continues with the next call', async () => {
     const slow = new Slow()
     const both = [slow.intake.take([event('a')]), slow.intake.take([event('b')])]
     await turns()
@@ -227,7 +227,7 @@ describe('the intake', () => {
   })
 })
 
-/** Three of them fit into the room before the store. */
+/** Three of these fit into the buffer before the store. */
 const PER_LIST = Math.floor(DEFAULTS.maxIntakeEvents / 3)
 const LISTS: Source = {
   scheme: 'lists',
@@ -237,7 +237,7 @@ const LISTS: Source = {
     Array.from({ length: PER_LIST }, (_, n) => ({ type: 'item', dedupeId: `${textOf(body)}/${n}`, body })),
 }
 
-/** A real store, of which one member is another. */
+/** A real store with one member replaced. */
 function changed(store: Store, member: 'append', by: Store['append']): Store {
   return new Proxy(store, {
     get: (target, name): unknown => {
@@ -248,7 +248,7 @@ function changed(store: Store, member: 'append', by: Store['append']): Store {
 }
 
 describe('an app', () => {
-  it('answers 503 and when to come again while too much waits for the store, and 2xx when it has room', async () => {
+  it('responds with 503 and Retry-After while too much waits for the store, and with 2xx when there is room', async () => {
     const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
     const gate = Promise.withResolvers<void>()
     const store = changed(real, 'append', async (call) => (await gate.promise, real.append(call)))
@@ -256,7 +256,7 @@ describe('an app', () => {
     const send = (n: number): Promise<Response> =>
       app.fetch(new Request('http://hooks.test/in/lists', { method: 'POST', body: `list ${n}` }))
     const waiting = [send(1), send(2), send(3)]
-    // Three of them have come to where they wait once a fourth has no room.
+    // Three of them are waiting once the fourth has no room.
     const refused = await send(4)
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
@@ -269,7 +269,7 @@ describe('an app', () => {
     await real.close()
   })
 
-  it('acknowledges exactly what is stored, though the store fails now and then', async () => {
+  it('acknowledges exactly the stored events, although the store fails from time to time', async () => {
     const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
     let calls = 0
     const store = changed(real, 'append', async (call) => {
@@ -294,7 +294,7 @@ describe('an app', () => {
     await real.close()
   })
 
-  it('does not acknowledge what the store refuses', async () => {
+  it('does not acknowledge an event that the store rejects', async () => {
     const real = await openStore('memory:', { clock: new VirtualClock(NOW) })
     const store = changed(real, 'append', async ({ events }) => {
       const reply = await real.append({ routes: 1_000, events: [] })

@@ -1,4 +1,4 @@
-// Secrets at rest: sealed as the file says, opened by nobody but who has the key, and for nothing but what they were sealed for.
+// Encryption of secrets at rest: the file format is as documented, and only the right key decrypts a text, for its own purpose.
 import { createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { SluiceError } from '../../src/index.ts'
@@ -9,7 +9,7 @@ const NEW = randomBytes(32)
 const TEXT = Buffer.from('whsec_é👍')
 const [old, newer] = [OLD.toString('base64'), NEW.toString('base64')]
 
-/** By the book: version, first 4 bytes of the key's hash, nonce of 12, tag of 16, text. */
+/** The documented layout: version, first 4 bytes of the key's hash, nonce of 12, tag of 16, text. */
 function openedByHand(sealed: Buffer, key: Buffer, purpose: string): Buffer {
   expect(sealed[0]).toBe(1)
   expect(sealed.subarray(1, 5)).toEqual(hash('sha256', key, 'buffer').subarray(0, 4))
@@ -29,26 +29,26 @@ function codeOf(open: () => unknown): string {
 
 const nonce = (bytes: Buffer): string => bytes.subarray(5, 17).toString('hex')
 
-describe('a seal', () => {
-  it('is AES-256-GCM, laid out as it says', () => {
+describe('an encrypted text', () => {
+  it('is AES-256-GCM with the documented layout', () => {
     const seal = new Keyring([old])
     expect(openedByHand(seal.encrypt(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
     expect(openedByHand(seal.encryptDeterministic(TEXT, 'a purpose'), OLD, 'a purpose')).toEqual(TEXT)
   })
 
-  it('of the year before is opened', () => {
-    // Sealed once by hand, under 32 bytes of 7, for 'known'.
+  it('of an earlier version is decrypted', () => {
+    // Encrypted once by hand, under 32 bytes of 7, for 'known'.
     const sealed = Buffer.from('AUuwb47Hx8fHx8fHx8fHx8cMw5XEDNjvr+eUCoirlK713H1Frbo=', 'base64')
     const seal = new Keyring([Buffer.alloc(32, 7).toString('base64')])
     expect(codeOf(() => seal.decrypt(sealed, 'known'))).toBe('opened')
     expect(seal.decrypt(sealed, 'known').toString()).toBe('KNOWN')
   })
 
-  it('is another one each time, and the same one where that is asked for', () => {
+  it('differs each time, or is deterministic on request', () => {
     const seal = new Keyring([old])
     expect(seal.encrypt(TEXT, 'p')).not.toEqual(seal.encrypt(TEXT, 'p'))
     expect(seal.encryptDeterministic(TEXT, 'p')).toEqual(seal.encryptDeterministic(TEXT, 'p'))
-    // One nonce for two texts would give both away.
+    // One nonce for two texts would reveal both.
     const alike = [
       seal.encryptDeterministic(TEXT, 'p'),
       seal.encryptDeterministic(TEXT, 'q'),
@@ -57,14 +57,14 @@ describe('a seal', () => {
     expect(new Set(alike.map(nonce)).size).toBe(3)
   })
 
-  it('holds anything, nothing included', () => {
+  it('can contain anything, also nothing', () => {
     const seal = new Keyring([old])
     for (const bytes of [Buffer.alloc(0), randomBytes(100_000)]) {
       expect(seal.decrypt(seal.encrypt(bytes, ''), '')).toEqual(bytes)
     }
   })
 
-  it('is not opened by another key, for another purpose, or after any byte was changed', () => {
+  it('is not decrypted with another key, for another purpose, or after any byte was changed', () => {
     const seal = new Keyring([old])
     const sealed = seal.encrypt(TEXT, 'secret of source a')
     expect(codeOf(() => new Keyring([newer]).decrypt(sealed, 'secret of source a'))).toBe('ENCRYPTION_KEY_UNKNOWN')
@@ -81,13 +81,13 @@ describe('a seal', () => {
     }
   })
 
-  it('is not opened by a key that merely has the name of the right one', () => {
+  it('is not decrypted with a key that merely has the same id', () => {
     const sealed = new Keyring([old]).encrypt(TEXT, 'p')
     hash('sha256', NEW, 'buffer').copy(sealed, 1, 0, 4)
     expect(codeOf(() => new Keyring([newer]).decrypt(sealed, 'p'))).toBe('ENCRYPTION_KEY_UNKNOWN')
   })
 
-  it('is exchanged: the first key seals, all of them open', () => {
+  it('can be rotated: the first key encrypts, and all of them decrypt', () => {
     const before = new Keyring([old]).encrypt(TEXT, 'p')
     const both = new Keyring([newer, old])
     expect(both.decrypt(before, 'p')).toEqual(TEXT)
@@ -101,21 +101,21 @@ describe('a seal', () => {
     (key) => expect(codeOf(() => new Keyring([key]))).toBe('CONFIG_INVALID'),
   )
 
-  it('is not made without a key', () => {
+  it('needs a key', () => {
     expect(new Keyring([]).hasKey).toBe(false)
     expect(codeOf(() => new Keyring([]).encrypt(TEXT, 'p'))).toBe('CONFIG_INVALID')
   })
 })
 
-describe('to seal anew', () => {
-  it('is to seal under the newest key, unless it is so already', () => {
+describe('encrypting again', () => {
+  it('uses the newest key, unless the text is under it already', () => {
     const [before, both] = [new Keyring([old]).encrypt(TEXT, 'p'), new Keyring([newer, old])]
     const after = both.reencrypt(before, 'p') ?? Buffer.alloc(0)
     expect(new Keyring([newer]).decrypt(after, 'p')).toEqual(TEXT)
     expect(both.reencrypt(after, 'p')).toBeUndefined()
   })
 
-  it('is refused for another purpose, also of what is under the newest key already', () => {
+  it('is rejected for another purpose, even if the text is under the newest key already', () => {
     const both = new Keyring([newer, old])
     for (const key of [old, newer])
       expect(codeOf(() => both.reencrypt(new Keyring([key]).encrypt(TEXT, 'p'), 'q'))).toBe('ENCRYPTION_KEY_UNKNOWN')

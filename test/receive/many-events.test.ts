@@ -1,5 +1,5 @@
-// R1, R2: a request may carry as many events as its source says; they go to the store in slices, and what is kept of the
-// request is kept once.
+// R1, R2: a request may contain as many events as its source allows. They are stored in slices, and the request itself is
+// stored once.
 import { describe, expect, it } from 'vitest'
 import { Intake } from '../../src/publish/intake.ts'
 import { createEvent, type RoutableEvent } from '../../src/model/new-event.ts'
@@ -17,21 +17,21 @@ function push(n: number): Request {
   return new Request('http://hooks.test/in/garmin', { method: 'POST', headers: { 'garmin-client-id': 'c' }, body })
 }
 
-/** So many events in each request, of which it may have two. */
+/** A source whose requests contain this many events, with at most two per call. */
 function carrying(n: number): Source {
   const events = Array.from({ length: n }, (_, at) => ({ type: 't', dedupeId: String(at), body: Buffer.from('{}') }))
   return { scheme: 'x', secrets: [], verify: 'none', maxEvents: 2, events: () => events }
 }
 
 describe('a request', () => {
-  it('of Garmin with 25,000 items is stored whole, and known again', async () => {
+  it('of Garmin with 25,000 items is stored completely, and recognised again', async () => {
     const { app, store } = await opened((one) => one.source('garmin', garmin({ clientId: 'c' })))
     for (let n = 0; n < 2; n++) expect((await app.fetch(push(25_000))).status).toBe(200)
     const { count } = await store.count({ kind: 'events', filter: {}, cursor: '', atMost: 100_000 })
     expect(count).toBe(25_000)
   })
 
-  it('may have as many events as its source says, and no more', async () => {
+  it('may have as many events as its source allows, and no more', async () => {
     const { app } = await opened((one) => one.source('two', carrying(2)).source('three', carrying(3)))
     const send = (name: string): Promise<Response> =>
       app.fetch(new Request(`http://hooks.test/in/${name}`, { method: 'POST', body: '-' }))
@@ -43,7 +43,7 @@ describe('a request', () => {
   })
 })
 
-/** Of 100 bytes each. */
+/** Events of 100 bytes each. */
 const many = (name: string, n: number): RoutableEvent[] =>
   Array.from({ length: n }, (_, at) =>
     createEvent({ id: `${name}${at}`, type: 't', body: HUNDRED }, { now: 0, dedupeFor: 1 }),
@@ -52,7 +52,7 @@ const many = (name: string, n: number): RoutableEvent[] =>
 const HUNDRED = Buffer.alloc(100)
 
 describe('the intake', () => {
-  it('takes more than 10,000 in slices, others in between, and answers for all of them', async () => {
+  it('takes more than 10,000 events in slices with others in between, and responds for all of them', async () => {
     const calls: (readonly string[])[] = []
     const store = async (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
       calls.push(events.map(({ id }) => id))
@@ -66,7 +66,7 @@ describe('the intake', () => {
     expect(calls.map(({ length }) => length)).toEqual([10_000, 1, 10_000, 5_000])
   })
 
-  it('has room for others again when a slice fails, and tells the sender', async () => {
+  it('has room for others again when a slice fails, and rejects the request', async () => {
     let calls = 0
     const store = async (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
       if (++calls === 2) throw new Error('disk')
@@ -81,7 +81,7 @@ describe('the intake', () => {
     for (const one of some) await one
   })
 
-  it('has no room for a large one while others wait, but for the first slice', async () => {
+  it('has no room for a large request while others wait, except for its first slice', async () => {
     const gate = Promise.withResolvers<void>()
     const store = async (events: readonly RoutableEvent[]): Promise<readonly PublishResult[]> => {
       await gate.promise
@@ -104,8 +104,8 @@ interface Kept {
   readonly body64?: string
 }
 
-describe('what is kept of a request', () => {
-  it('is kept with its first event; the others say which one that is', async () => {
+describe('the stored request', () => {
+  it('is stored with its first event, and the other events refer to that one', async () => {
     const { app, store } = await opened((one) => one.source('ce', cloudEvents({ verify: 'none' })))
     const batch = [1, 2, 3].map((n) => ({ specversion: '1.0', id: String(n), source: '/', type: 't' }))
     const headers = { 'content-type': 'application/cloudevents-batch+json', 'x-pad': 'p'.repeat(10_000) }
@@ -125,11 +125,11 @@ describe('what is kept of a request', () => {
       await app.fetch(new Request('http://hooks.test/in/strava', { method: 'POST', body }))
     }
     const kept = (await eventsIn(store)).map(({ request }) => JSON.parse(textOf(request)) as Kept)
-    // Of the second one the event is only a part, though all but a space.
+    // The second body has a space more than its event, so the event is only a part of it.
     expect(kept.map(({ body64 }) => body64 === undefined)).toEqual([true, false])
   })
 
-  it('is refused where a subject or a tenant is longer than an index holds', async () => {
+  it('is rejected if a subject or a tenant is longer than an index can hold', async () => {
     const { app, store } = await opened((one) => one.source('ce', cloudEvents({ verify: 'none', tenant: 'of' })))
     const send = (id: string, more: object): Promise<Response> => {
       const body = JSON.stringify({ specversion: '1.0', id, source: '/', type: 't', ...more })

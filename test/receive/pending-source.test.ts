@@ -1,4 +1,4 @@
-// A source whose secret comes by handshake: pending until then, and afterwards known to all processes and to nobody else (R3).
+// A source whose secret comes by handshake is pending until then. Afterwards all processes know the secret, and nobody else (R3).
 import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,8 +37,8 @@ function another(store: Store, key = KEY): Sluice {
   return app
 }
 
-describe('a source that is pending', () => {
-  it('takes nothing but the handshake', async () => {
+describe('a pending source', () => {
+  it('accepts nothing but the handshake', async () => {
     const { app, store } = await opened(pending, { encryptionKey: KEY })
     expect(await refusal(await signed(app))).toEqual(PENDING)
     expect(await refusal(await signed(app, ''))).toEqual(PENDING)
@@ -51,7 +51,7 @@ describe('a source that is pending', () => {
     expect(await eventsIn(store)).toHaveLength(1)
   })
 
-  it('verifies by the token once it has it', async () => {
+  it('verifies requests with the token once it has one', async () => {
     const { app, store } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     expect(await refusal(await signed(app, 'secret_guessed'))).toEqual([401, 'SIGNATURE_WRONG'])
@@ -59,7 +59,7 @@ describe('a source that is pending', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('refuses a second handshake, and stays with the first', async () => {
+  it('rejects a second handshake, and keeps the first', async () => {
     const { app } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     expect(await refusal(await shake(app, 'secret_of_somebody_else'))).toEqual([403, 'HANDSHAKE_REFUSED'])
@@ -67,7 +67,7 @@ describe('a source that is pending', () => {
     expect((await signed(app)).status).toBe(200)
   })
 
-  it('takes one of several handshakes that come at once', async () => {
+  it('accepts one of several simultaneous handshakes', async () => {
     const { app } = await opened(pending, { encryptionKey: KEY })
     const tokens = Array.from({ length: 8 }, (_, n) => `secret_${n}`)
     const answers = await Promise.all(tokens.map((token) => shake(app, token)))
@@ -76,7 +76,7 @@ describe('a source that is pending', () => {
     expect((await signed(app, winner)).status).toBe(200)
   })
 
-  it('is known by another process, whichever of them the handshake came to', async () => {
+  it('has its token in every process, whichever of them got the handshake', async () => {
     const { app, store } = await opened(pending, { encryptionKey: KEY })
     const other = another(store)
     expect(await refusal(await signed(other))).toEqual(PENDING)
@@ -85,7 +85,7 @@ describe('a source that is pending', () => {
     expect(await refusal(await shake(other, 'secret_late'))).toEqual([403, 'HANDSHAKE_REFUSED'])
   })
 
-  it('needs the key that the token was sealed under', async () => {
+  it('needs the key that encrypted the token', async () => {
     const { app, store } = await opened(pending, { encryptionKey: KEY })
     await shake(app)
     const [wrong, exchanged] = [Buffer.alloc(32, 'w').toString('base64'), Buffer.alloc(32, 'n').toString('base64')]
@@ -97,14 +97,14 @@ describe('a source that is pending', () => {
     expect((await signed(both)).status).toBe(200)
   })
 
-  it('is not declared by an app that has no key', () => {
+  it('cannot be declared by an app without an encryption key', () => {
     const app = new Sluice({ store: 'memory:', log: false })
     expect(() => pending(app)).toThrow(/CONFIG_INVALID.*by handshake.*encryptionKey/)
   })
 })
 
 describe('the token', () => {
-  it('is verified by after a restart, and cannot be read from the files of the store', async () => {
+  it('is used after a restart, and cannot be read from the files of the store', async () => {
     const folder = ownFolder()
     const store = `sqlite:${join(folder, 'a.db')}`
     const first = pending(new Sluice({ store, encryptionKey: KEY, log: false }))

@@ -1,4 +1,4 @@
-// R5: whatever is refused is answered as RFC 9457 says, with a stable code that has a status and a line in the docs.
+// R5: every rejection is a problem as in RFC 9457, with a stable code that has a status and a line in the docs.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
@@ -13,7 +13,7 @@ const after = (ms: number): string | undefined =>
   toProblemResponse({ code: 'BUSY', what: '', fix: '', retryAfter: ms }).headers?.['retry-after']
 
 describe('a problem', () => {
-  it.each(CODES)('%s has the shape of RFC 9457, and tells a stranger no fix', (code) => {
+  it.each(CODES)('%s has the shape of RFC 9457, and shows no fix to strangers', (code) => {
     const { status, headers, body } = toProblemResponse({ code, what: 'What is wrong.', fix: 'Turn the secret knob.' })
     expect(status).toBe(STATUS[code])
     expect(status >= 400 && status < 600).toBe(true)
@@ -27,11 +27,11 @@ describe('a problem', () => {
     })
   })
 
-  it('says when to come again in whole seconds, at least one', () => {
+  it('has a Retry-After in whole seconds, at least one', () => {
     expect([after(1), after(1_000), after(1_001), after(59_999)]).toEqual(['1', '1', '2', '60'])
   })
 
-  it('is in docs/problems.md with its status, and no other is', () => {
+  it('is in docs/problems.md with its status, and no others are', () => {
     const rows = readFileSync(PAGE, 'utf8').matchAll(/^\| `(\w+)` +\| (\d+) +\| .+\|$/gm)
     expect(Object.fromEntries([...rows].map(([, code, status]) => [code, Number(status)]))).toEqual(STATUS)
   })
@@ -55,7 +55,7 @@ describe('an app', () => {
     ['BODY_TOO_LARGE', githubHook('{}', { headers: { 'content-length': '99999999' } })],
   ]
 
-  it.each(cases)('answers %s', async (code, request) => {
+  it.each(cases)('responds with %s', async (code, request) => {
     const { app } = await opened(withGithub)
     const response = await app.fetch(request)
     expect(response.headers.get('content-type')).toBe('application/problem+json')
@@ -64,7 +64,7 @@ describe('an app', () => {
     expect(await app.admin.sources.refused(code === 'SOURCE_UNKNOWN' ? '' : 'github')).toMatchObject([{ code }])
   })
 
-  it('answers EVENT_INVALID when a source names an event as none can be named', async () => {
+  it('responds with EVENT_INVALID if a source names an event invalidly', async () => {
     const source: Source = {
       scheme: 'long',
       secrets: [],
@@ -77,12 +77,12 @@ describe('an app', () => {
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('says how a source is called when it is called otherwise', async () => {
+  it('names the method and path of a source that is called in another way', async () => {
     const { app } = await opened(withGithub)
     expect((await app.fetch(new Request(AT_GITHUB, { method: 'PUT', body: '' }))).headers.get('allow')).toBe('POST')
   })
 
-  it('answers 503 to everybody once it stops, whether or not it was ever used', async () => {
+  it('responds with 503 once it stops, whether or not it was ever used', async () => {
     const [used, unused] = [await opened(withGithub), await opened(withGithub, { store: 'sqlite::memory:' })]
     expect((await used.app.fetch(githubHook('{}'))).status).toBe(202)
     expect((await used.app.fetch(new Request('http://hooks.test/readyz'))).status).toBe(200)

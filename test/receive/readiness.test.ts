@@ -1,4 +1,4 @@
-// `/readyz` says whether the store would acknowledge a write, and asks it once a second however often it is asked itself.
+// `/readyz` reports whether the store would acknowledge a write. It asks the store once per second, however often it is called.
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -19,7 +19,7 @@ const DOWN = [503, { ready: false, why: 'The store does not answer.' }]
 interface Asked {
   readonly app: Sluice
   readonly clock: VirtualClock
-  /** How often the store was asked; the next answers come from `replies`, and then from the store. */
+  /** The number of calls of the store. The next replies come from `replies`, and then from the store. */
   readonly calls: () => number
   readonly replies: Promise<never>[]
 }
@@ -43,7 +43,7 @@ async function counting(): Promise<Asked> {
 }
 
 describe('/readyz', () => {
-  it('asks the store once a second, whatever it answers', async () => {
+  it('asks the store once per second, whatever the reply', async () => {
     const { app, clock, calls, replies } = await counting()
     const answers = await Promise.all(Array.from({ length: 100 }, () => ready(app)))
     expect(answers).toEqual(answers.map(() => READY))

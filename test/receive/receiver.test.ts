@@ -1,4 +1,4 @@
-// R1, R2, L10: the order of the steps, what is stored of a request, duplicates and their receipts, and fails closed (R3).
+// R1, R2, L10: the order of the steps, what is stored of a request, duplicates and their receipts, and failing closed (R3).
 import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Sluice, type SluiceError } from '../../src/index.ts'
@@ -11,7 +11,7 @@ interface Answered {
   readonly events: readonly { readonly id: string; readonly kind: string; readonly of?: string }[]
 }
 
-/** One event per line, so that a request can have several. */
+/** A source with one event per line, so that a request can have several. */
 const LINES: Source = {
   scheme: 'lines',
   secrets: [],
@@ -26,8 +26,8 @@ function lines(text: string): Request {
   return new Request('http://hooks.test/in/lines?a=1', { method: 'POST', body: text })
 }
 
-describe('what is stored', () => {
-  it('is the body byte for byte, and the request beside it', async () => {
+describe('the stored event', () => {
+  it('has the body byte for byte, with the request beside it', async () => {
     const { app, store } = await opened(withGithub)
     const body = Buffer.from('{ "text" : "é\\u0000👍",\r\n"n":12345678901234567890 }\n')
     const response = await app.fetch(githubHook(body), { address: '192.0.2.9' })
@@ -45,7 +45,7 @@ describe('what is stored', () => {
     })
   })
 
-  it('runs in a flow that asks for it', async () => {
+  it('runs in a flow that takes it', async () => {
     const { app } = await opened((one) => withGithub(one).flow('f', { on: 'github/push', run: () => {} }))
     const told: number[] = []
     app.on('event.received', ({ lanes }) => void told.push(lanes))
@@ -53,7 +53,7 @@ describe('what is stored', () => {
     expect(told).toEqual([1])
   })
 
-  it('is each event of a request, named after it', async () => {
+  it('is one for each event of a request, with its own name', async () => {
     const { app, store } = await opened((one) => one.source('lines', LINES))
     const { events } = (await (await app.fetch(lines('a\nb\nc'))).json()) as Answered
     const [first] = events
@@ -69,7 +69,7 @@ describe('what is stored', () => {
     )
   })
 
-  it('is kept as it came, once, where its events are no longer that', async () => {
+  it('has the request as it came, stored once, if its events are only parts of it', async () => {
     const { app, store } = await opened((one) => one.source('lines', LINES))
     await app.fetch(lines('one\ntwo'))
     const kept = (await eventsIn(store)).map(
@@ -78,14 +78,14 @@ describe('what is stored', () => {
     expect(kept.map(({ body64 }) => body64)).toEqual([Buffer.from('one\ntwo').toString('base64'), undefined])
   })
 
-  it('is refused when it has more events than are taken at once', async () => {
+  it('is none for a request with more events than the source allows', async () => {
     const { app, store } = await opened((one) => one.source('lines', LINES))
     const response = await app.fetch(lines('x\n'.repeat(10_001)))
     expect([response.status, (await problemOf(response)).code]).toEqual([413, 'TOO_MANY_EVENTS'])
     expect(await eventsIn(store)).toEqual([])
   })
 
-  it('is nothing when a request has no events', async () => {
+  it('is none for a request without events', async () => {
     const { app, store } = await opened((one) => one.source('lines', { ...LINES, events: () => [] }))
     const response = await app.fetch(lines(''))
     expect([response.status, await response.json()]).toEqual([202, { events: [] }])
@@ -94,7 +94,7 @@ describe('what is stored', () => {
 })
 
 describe('L10 a duplicate', () => {
-  it('is answered as the first one, and leaves a receipt there: when, by which request, with which body', async () => {
+  it('gets the same response as the first event, and leaves a receipt there: time, request, hash of the body', async () => {
     const { app, store, clock } = await opened(withGithub)
     await app.fetch(githubHook('{}'))
     const told: string[] = []
@@ -109,7 +109,7 @@ describe('L10 a duplicate', () => {
     expect(told[0]).not.toBe(first?.id)
   })
 
-  it('inside one request names that request, whichever of its events it is', async () => {
+  it('inside one request names this request in its receipt', async () => {
     const { app, store } = await opened((one) => one.source('lines', LINES))
     const { events: before } = (await (await app.fetch(lines('a\nb'))).json()) as Answered
     const { events } = (await (await app.fetch(lines('x\nb\nb'))).json()) as Answered
@@ -123,7 +123,7 @@ describe('L10 a duplicate', () => {
     expect(item?.receipts?.map(({ event }) => event)).toEqual([`${request}-1`, `${request}-2`])
   })
 
-  it('with another body is a conflict: 2xx, kept out, and its hash in the receipt', async () => {
+  it('with another body is a conflict: 2xx, not stored, and its hash in the receipt', async () => {
     const { app, store } = await opened(withGithub)
     await app.fetch(githubHook('{"a":1}'))
     expect((await app.fetch(githubHook('{"a":2}'))).status).toBe(202)
@@ -134,7 +134,7 @@ describe('L10 a duplicate', () => {
     expect(first?.receipts).toMatchObject([{ kind: 'conflict', bodyHash }])
   })
 
-  it('is one for as long as the source says', async () => {
+  it('is recognised for as long as the source says', async () => {
     const { app, store, clock } = await opened((one) =>
       one.source('github', github({ secret: SECRET }), { dedupe: '1h' }),
     )
@@ -153,7 +153,7 @@ const boom = (): never => {
 }
 
 describe('the steps', () => {
-  it('are taken in order, and none after the first that refuses', async () => {
+  it('run in order, and none after the first that rejects', async () => {
     const seen: string[] = []
     const refusal = { code: 'SIGNATURE_WRONG', what: '', fix: '' } as const
     const source = (at: string): Source => ({
@@ -176,7 +176,7 @@ describe('the steps', () => {
     expect(await send('nowhere')).toEqual([202, 'verified', 'greeted', 'read'])
   })
 
-  it.each(['verify', 'events', 'handshake'] as const)('fail closed when %s of a source throws', async (step) => {
+  it.each(['verify', 'events', 'handshake'] as const)('fail closed if %s of a source throws', async (step) => {
     const source = { ...LINES, secrets: ['s'], verify: () => undefined }
     const broken = { ...source, [step]: step === 'handshake' ? { verified: false, answer: boom } : boom }
     const { app, store } = await opened((one) => one.source('lines', broken))
@@ -244,14 +244,14 @@ describe('a source', () => {
     expect(refused(() => app.source(name, given as Source, options))).toBe('CONFIG_INVALID')
   })
 
-  it('is known for as long as its signature counts, and no longer if that is what is said', () => {
+  it('recognises duplicates for at least as long as its signatures are valid, or as configured', () => {
     const app = new Sluice({ store: 'memory:', log: false })
     expect(refused(() => app.source('a', stripe({ secret: SECRET }), { dedupe: '10m' }))).toBe('taken')
     expect(refused(() => app.source('b', source, { dedupe: '1s' }))).toBe('taken')
     expect(refused(() => app.source('c', { ...source, answer: { status: 204 } }))).toBe('taken')
   })
 
-  it('has its name and its path for itself, and comes before start', async () => {
+  it('has a unique name and path, and must be declared before start', async () => {
     const { app } = await opened((one) => withGithub(one).source('second', source, { path: '/hooks/%C3%A4' }), {
       encryptionKey: KEY,
     })

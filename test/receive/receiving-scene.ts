@@ -1,4 +1,4 @@
-// The receiving half alone, as one process of several on a store, and a store that tells what is written to it.
+// The receiving part alone, as one of several processes on a store, and a store that records what is written to it.
 import { Traces } from '../../src/observe/trace/spans.ts'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
@@ -16,7 +16,7 @@ const EVERYBODY = { rate: Infinity, per: 1_000 } as const
 const emit = (): void => {}
 const api = (): Promise<never> => Promise.reject(new Error('This scene has no API.'))
 
-/** Stopped when the test is over. */
+/** Stopped at the end of the test. */
 export function receivingOn(store: Store, { clock, key = [] }: Process): Receiving {
   const now = (): number => clock.now()
   const opened = (): Promise<Store> => Promise.resolve(store)
@@ -47,7 +47,7 @@ export function receivingOn(store: Store, { clock, key = [] }: Process): Receivi
 
 type WriteDocs = Store['writeDocs']
 
-/** The same store, whose documents are written by `write`. */
+/** The same store with `write` in place of writeDocs. */
 export function writingBy(real: Store, write: (call: Parameters<WriteDocs>[0]) => ReturnType<WriteDocs>): Store {
   return new Proxy(real, {
     get: (target, name): unknown => {
@@ -57,7 +57,7 @@ export function writingBy(real: Store, write: (call: Parameters<WriteDocs>[0]) =
   })
 }
 
-/** The same store; each document that was written to it. */
+/** The same store, and every document that was written to it. */
 export class Written {
   readonly docs: { readonly kind: string; readonly id: string; readonly bytes: number }[] = []
   readonly store: Store
@@ -74,7 +74,7 @@ export class Written {
     })
   }
 
-  /** Resolves when there are so many. */
+  /** Resolves when this many were written. */
   async reached(count: number): Promise<void> {
     while (this.docs.length < count) await this.#heard.promise
   }

@@ -1,4 +1,4 @@
-// R5: refused requests outlive the process, at a price that no stranger can raise, and without anybody's secret.
+// R5: refused requests survive the process, at a cost that no stranger can increase, and without secrets.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -46,7 +46,7 @@ async function docIn(store: Store, id: string): Promise<{ readonly rev: number; 
 }
 
 describe('a refused request', () => {
-  it('is told of after a restart, with the reason and the fix', async () => {
+  it('is listed after a restart, with the reason and the fix', async () => {
     const folder = ownFolder()
     const address = `sqlite:${join(folder, 'a.db')}`
     const before = await openStore(address, { clock })
@@ -71,12 +71,12 @@ describe('a refused request', () => {
     await second.stop()
   })
 
-  it('is written some seconds later, one document for all that came meanwhile', async () => {
+  it('is written some seconds later, in one document with all others of that time', async () => {
     const written = new Written(await memory())
     const receiving = onGithub(written.store)
     for (let n = 0; n < 100; n++) await forged(receiving, n)
     clock.advance(WRITE_EVERY - 1)
-    // A write that had begun would have ended.
+    // A write that had begun would have ended by now.
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
     expect(written.docs).toEqual([])
     clock.advance(1)
@@ -85,7 +85,7 @@ describe('a refused request', () => {
     expect(written.docs).toHaveLength(1)
   })
 
-  it('is written though the process is killed then', async () => {
+  it('is written even if the process is killed afterwards', async () => {
     const written = new Written(await memory())
     await forged(onGithub(written.store), 1)
     clock.advance(WRITE_EVERY)
@@ -93,7 +93,7 @@ describe('a refused request', () => {
     expect(excerpts(await onGithub(written.store).refused('github'))).toEqual(['{"n":1}'])
   })
 
-  it('does not wait for the store, nor fail with it; it is written when the store is back', async () => {
+  it('neither waits for the store nor fails with it; it is written when the store works again', async () => {
     const real = await memory()
     let isDown = true
     const tried: string[] = []
@@ -115,7 +115,7 @@ describe('a refused request', () => {
     expect(JSON.parse((await docIn(real, 'github')).text)).toMatchObject([{ excerpt: '{"n":1}' }])
   })
 
-  it('is told of by the process that refused it when the store fails', async () => {
+  it('is listed by the process that refused it while the store fails', async () => {
     const store = await openStore('memory:', { clock })
     const receiving = onGithub(store)
     await forged(receiving, 1)
@@ -124,7 +124,7 @@ describe('a refused request', () => {
     await receiving.stop()
   })
 
-  it('does not keep a process that stops from stopping, when the store hangs', async () => {
+  it('does not keep a process from stopping while the store hangs', async () => {
     const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const real = await memory()
     const store = writingBy(real, async (call) => {
@@ -146,7 +146,7 @@ describe('a refused request', () => {
     gate.resolve()
   })
 
-  it('is written when a process stops, though a slow sender takes all of its time', async () => {
+  it('is written when a process stops, even if a slow sender uses up the timeout', async () => {
     const written = new Written(await memory())
     const receiving = onGithub(written.store)
     await forged(receiving, 1)
@@ -168,13 +168,13 @@ describe('a refused request', () => {
 })
 
 describe('two processes', () => {
-  it('that write at once keep the newest of both', async () => {
+  it('that write at the same time keep the newest entries of both', async () => {
     const real = await memory()
     const other = onGithub(real)
     let isFirst = true
     const mine = onGithub(
       writingBy(real, async (call) => {
-        // Between its read and its write.
+        // Between the read and the write of the first process.
         if (isFirst) await other.stop()
         isFirst = false
         return real.writeDocs(call)
@@ -189,7 +189,7 @@ describe('two processes', () => {
     expect(excerpts(await onGithub(real).refused('github'))).toEqual(newest)
   })
 
-  it('tell of what the other has written', async () => {
+  it("list each other's entries", async () => {
     const store = await memory()
     const [one, other] = [onGithub(store), onGithub(store)]
     await forged(one, 'mine')
@@ -199,7 +199,7 @@ describe('two processes', () => {
     expect(excerpts(await one.refused('github'))).toEqual(['{"n":"its"}', '{"n":"mine"}'])
   })
 
-  it('are not silenced by one whose clock was wrong', async () => {
+  it('are not silenced by a process whose clock was wrong', async () => {
     const store = await memory()
     const ahead = onGithub(store)
     clock.set(NOW + 365 * 86_400_000)
@@ -215,7 +215,7 @@ describe('two processes', () => {
 })
 
 describe('a stranger', () => {
-  it('who sends all the time, to paths of all names, makes two documents be written every five seconds', async () => {
+  it('that sends all the time, to any paths, causes two documents to be written every five seconds', async () => {
     const written = new Written(await memory())
     const receiving = onGithub(written.store)
     for (let second = 0; second < 60; second++) {
@@ -224,7 +224,7 @@ describe('a stranger', () => {
         await receiving.fetch(new Request(`http://hooks.test/in/made-up-${second}-${n}`), {})
       }
       clock.advance(1_000)
-      // Written five seconds after the first that was not, which comes up to a second later.
+      // Written five seconds after the first unwritten entry, which comes up to a second later.
       await written.reached(2 * Math.floor((second + 1) / 6))
     }
     expect(written.docs.length).toBeGreaterThanOrEqual(20)
@@ -234,7 +234,7 @@ describe('a stranger', () => {
     )
   })
 
-  it('makes no document longer than 64 KB, whatever is sent', async () => {
+  it('causes no document longer than 64 KB', async () => {
     const written = new Written(await memory())
     const receiving = onGithub(written.store)
     for (let n = 0; n < 60; n++) {
@@ -247,12 +247,12 @@ describe('a stranger', () => {
     expect(Math.max(...written.docs.map(({ bytes }) => bytes))).toBeLessThanOrEqual(64 * 1024)
     const [newest, ...others] = await onGithub(written.store).refused('github')
     expect(others.length).toBeGreaterThan(3)
-    // A long header makes room for those after it.
+    // A long header is omitted, so that there is room for the following ones.
     expect(newest?.headers['x-long']).toBeUndefined()
     expect(newest?.headers['x-0']).toBe('"\\')
   })
 
-  it('whose request is too long to be kept does not push out the others', async () => {
+  it('whose request is too long to be kept does not displace others', async () => {
     const store = await memory()
     const receiving = onGithub(store)
     await forged(receiving, 'before')
@@ -263,10 +263,10 @@ describe('a stranger', () => {
   })
 })
 
-describe('what is kept', () => {
+describe('a stored entry', () => {
   const OLD = 'the old secret, which others still take'
 
-  it('has no secret in it, for whatever reason a request was refused', async () => {
+  it('contains no secret, whatever the reason of the rejection', async () => {
     const store = await memory()
     const receiving = receivingOn(store, { clock, key: KEY })
     receiving.source('key', notionAction({ secret: SECRET, header: 'x-hook' }), { maxBody: 1_000 })
@@ -293,7 +293,7 @@ describe('what is kept', () => {
     expect(kept).not.toContain(OLD)
   })
 
-  it('has no token of a handshake in it that could not be stored', async () => {
+  it('contains no token of a handshake that could not be stored', async () => {
     const store = await memory()
     let isDown = true
     const failing = writingBy(store, (call) => (isDown ? Promise.reject(new Error('down')) : store.writeDocs(call)))
@@ -309,14 +309,14 @@ describe('what is kept', () => {
     expect(text).not.toContain('secret_')
   })
 
-  it('is sealed where the payloads of the source are', async () => {
+  it('is encrypted if the payloads of the source are', async () => {
     const folder = ownFolder()
     const store = await openStore(`sqlite:${join(folder, 'a.db')}`, { clock })
     const receiving = onGithub(store, { encrypt: true })
     await forged(receiving, 'for nobody else')
     await receiving.stop()
     expect(excerpts(await onGithub(store, { encrypt: true }).refused('github'))).toEqual(['{"n":"for nobody else"}'])
-    // Also where it is no longer declared so.
+    // Also if the source is no longer declared with encrypt.
     expect(await onGithub(store).refused('github')).toHaveLength(1)
     const key = Buffer.alloc(32, 'w').toString('base64')
     const stranger = receivingOn(store, { clock, key })

@@ -1,4 +1,4 @@
-// R5: the last refused requests can be looked at, with the reason and the fix, and without anybody's secret.
+// R5: the last refused requests are listed with the reason and the fix, and without secrets.
 import { describe, expect, it } from 'vitest'
 import type { EventMap } from '../../src/index.ts'
 import { RefusedRequests } from '../../src/receive/refused-requests.ts'
@@ -17,7 +17,7 @@ function post(name: string, headers: Readonly<Record<string, string>>, query = '
 }
 
 describe('a refused request', () => {
-  it('is kept with reason, fix, headers and the beginning of its body', async () => {
+  it('is kept with its reason, fix, headers and the beginning of its body', async () => {
     const { app } = await opened(withGithub)
     const told: EventMap['event.refused'][] = []
     app.on('event.refused', (what) => void told.push(what))
@@ -42,7 +42,7 @@ describe('a refused request', () => {
     ])
   })
 
-  it('is one of the last 50 of its source, newest first; whoever makes up sources has one list', async () => {
+  it('is one of the last 50 of its source, newest first; all unknown sources share one list', async () => {
     const { app } = await opened(withGithub, { addressRate: { rate: Infinity, per: '1m' } })
     for (let n = 0; n < 60; n++) {
       await app.fetch(githubHook(`{"n":${n}}`, { secret: 'wrong' }))
@@ -55,7 +55,7 @@ describe('a refused request', () => {
     expect(await app.admin.sources.refused('made-up-59')).toEqual([])
   })
 
-  it('is counted by reason, longer than it is kept', () => {
+  it('is counted by reason, for longer than it is kept', () => {
     const refused = new RefusedRequests()
     const one = {
       at: 0,
@@ -75,7 +75,7 @@ describe('a refused request', () => {
     expect(refused.counts('t')).toEqual({})
   })
 
-  it('has no secret in it, however the header is called that has one', async () => {
+  it('contains no secret, whatever the name of its header', async () => {
     const { app } = await opened((one) =>
       one
         .source('plain', basic({ username: 'ada', secret: SECRET }))
@@ -93,12 +93,12 @@ describe('a refused request', () => {
     ).flat()
     expect(kept.map(({ code }) => code)).toEqual(Array.from({ length: 4 }, () => 'CREDENTIALS_WRONG'))
     expect(JSON.stringify(kept)).not.toMatch(new RegExp(`${old}|${encodeURIComponent(old)}|${btoa(`ada:${old}`)}`))
-    // But that there was one, and how long it was.
+    // Only that there was one, and its length.
     expect(kept[1]?.headers['x-hook']).toBe(`(${old.length} characters)`)
     expect(kept[1]?.headers['content-type']).toBe('application/json')
   })
 
-  it('has no token of a handshake in it', async () => {
+  it('contains no token of a handshake', async () => {
     const { app } = await opened((one) => one.source('notion', notion()), { encryptionKey: KEY })
     const shake = (token: string): Promise<Response> =>
       app.fetch(
@@ -114,7 +114,7 @@ describe('a refused request', () => {
 })
 
 describe('an accepted request', () => {
-  it('is kept for audit without the secret that it came with', async () => {
+  it('is kept for audit without the secret that it contained', async () => {
     const { app, store } = await opened((one) =>
       one
         .source('key', apiKey({ secret: SECRET, header: 'x-hook' }))

@@ -1,4 +1,4 @@
-// R4: how many requests an address or a source may send, and for how many addresses that is remembered.
+// R4: the rate of requests of an address or a source, and the number of addresses that are remembered.
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { toNetwork, RequestRateLimiter } from '../../src/receive/rate.ts'
@@ -9,7 +9,7 @@ import { AT_GITHUB, githubHook, opened, problemOf, SECRET, withGithub } from './
 const REMEMBERED = 20_000
 
 describe('a rate', () => {
-  it('lets through no more than twice as many in any window, and all until there were so many', () => {
+  it('allows at most twice its number in any window, and everything below it', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 300 })
     fc.assert(
       fc.property(gaps, fc.integer({ min: 1, max: 8 }), (all, most) => {
@@ -25,7 +25,7 @@ describe('a rate', () => {
     )
   })
 
-  it('lets in whoever comes again when it was told to, and not a moment earlier than makes sense', () => {
+  it('allows a sender that comes back after Retry-After, which is no earlier than sensible', () => {
     const history = fc.array(fc.integer({ min: 0, max: 300 }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(history, fc.integer({ min: 1, max: 8 }), (gaps, most) => {
@@ -43,7 +43,7 @@ describe('a rate', () => {
     )
   })
 
-  it('slides: what came late in one window counts in the next, less and less', () => {
+  it('slides: late requests of one window count in the next one, less and less', () => {
     const rate = new RequestRateLimiter(10, 1_000)
     const taken = (at: number): number =>
       Array.from({ length: 20 }, () => rate.count('a', at)).filter((one) => one === undefined).length
@@ -52,24 +52,24 @@ describe('a rate', () => {
     expect([taken(1_001), taken(1_101), taken(1_501)]).toEqual([1, 1, 4])
   })
 
-  it('counts each by itself', () => {
+  it('counts each address by itself', () => {
     const rate = new RequestRateLimiter(1, 1_000)
     expect(rate.count('a', 0)).toBeUndefined()
     expect(rate.count('b', 0)).toBeUndefined()
     expect(rate.count('a', 0)).toBe(1_001)
   })
 
-  it('is none when it is endless', () => {
+  it('does not apply if it is Infinity', () => {
     const rate = new RequestRateLimiter(Infinity, 1_000)
     expect(Array.from({ length: 1_000 }, () => rate.count('a', 0)).every((one) => one === undefined)).toBe(true)
   })
 
-  it('remembers 20,000, and forgets whoever was idle longest', () => {
+  it('remembers 20,000 addresses, and forgets the one that was idle longest', () => {
     const rate = new RequestRateLimiter(1, 1_000_000)
     rate.count('first', 0)
     rate.count('second', 0)
     for (let n = 0; n < REMEMBERED - 2; n++) rate.count(`n${n}`, 1)
-    // Whoever is refused is still there.
+    // A rejected address is still remembered.
     expect(rate.count('first', 2)).toBeDefined()
     rate.count('one more', 3)
     expect(rate.count('first', 4)).toBeDefined()
@@ -97,7 +97,7 @@ describe('the network of an address', () => {
 })
 
 describe('an app', () => {
-  it('answers 429 and when to come again, and takes in again then', async () => {
+  it('responds with 429 and Retry-After, and accepts requests again afterwards', async () => {
     const { app, clock } = await opened(withGithub, { addressRate: { rate: 3, per: '1m' } })
     const send = (delivery: string, address: string): Promise<Response> =>
       app.fetch(githubHook('{}', { delivery }), { address })
@@ -110,7 +110,7 @@ describe('an app', () => {
     expect((await send('4', '2001:db8::2')).status).toBe(202)
   })
 
-  it('counts requests to no source as well', async () => {
+  it('counts requests to unknown sources too', async () => {
     const { app } = await opened(withGithub, { addressRate: { rate: 2, per: '1m' } })
     const look = (path: string): Promise<Response> => app.fetch(new Request(`http://hooks.test/in/${path}`))
     expect((await look('a')).status).toBe(404)

@@ -1,4 +1,4 @@
-// What the tests of receiving share: an app on a store that the test can look into, and requests as GitHub and Notion sign them.
+// Shared by the tests of receiving: an app on a store that the test can read, and requests as GitHub and Notion sign them.
 import { createHmac } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { openStore, Sluice, type SluiceOptions, type Store } from '../../src/index.ts'
@@ -20,7 +20,7 @@ export interface Scene {
 
 type Options = Partial<Omit<SluiceOptions, 'clock'>>
 
-/** Not started: it takes in, and does nothing with it. Stopped when the test is over. */
+/** The app is not started: it receives, and runs nothing. It is stopped at the end of the test. */
 export async function opened(declare: (app: Sluice) => unknown, options: Options = {}): Promise<Scene> {
   const clock = new VirtualClock(NOW)
   const given = options.store
@@ -45,7 +45,7 @@ export interface Hook {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The headers of a webhook that GitHub would send. */
+/** The headers of a webhook as GitHub sends it. */
 export function githubHeaders(body: string | Uint8Array, { secret = SECRET, delivery = 'd1', headers }: Hook = {}) {
   return {
     'content-type': 'application/json',
@@ -60,7 +60,7 @@ export function githubHook(body: string | Uint8Array, hook: Hook = {}): Request 
   return new Request(hook.url ?? AT_GITHUB, { method: 'POST', headers: githubHeaders(body, hook), body: bytesOf(body) })
 }
 
-/** A view of one part of a larger buffer is not what a request takes for a body. */
+/** A copy, because a request does not accept a view of one part of a larger buffer as a body. */
 export function bytesOf(body: string | Uint8Array): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(body))
 }

@@ -1,4 +1,4 @@
-// R3: the owner of a source can look at the secret that came by handshake, for whoever sends one first has it taken.
+// R3: an operator can see the secret that came by handshake, because whoever sends the first handshake sets it.
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
 import type { Receiving } from '../../src/app/receiving.ts'
@@ -35,7 +35,7 @@ async function audited(): Promise<readonly (readonly [string, string])[]> {
 }
 
 describe('the secret of a source', () => {
-  it('is shown once it has come, in any process, and each look is in the audit trail', async () => {
+  it('is shown once it has come, in any process, and each read is in the audit log', async () => {
     const receiving = withNotion()
     expect(await receiving.secretOf('notion', 'ada')).toBeUndefined()
     expect(await shake(receiving, 'secret_real')).toBe(200)
@@ -47,7 +47,7 @@ describe('the secret of a source', () => {
     ])
   })
 
-  it('tells a stranger who was first from the true sender, who comes in when it is forgotten', async () => {
+  it("lets an operator recognise a handshake of a stranger, and the true sender's is accepted once the secret is forgotten", async () => {
     const receiving = withNotion()
     await shake(receiving, 'of a stranger')
     expect(await shake(receiving, 'secret_real')).toBe(403)
@@ -58,7 +58,7 @@ describe('the secret of a source', () => {
     expect(await receiving.secretOf('notion')).toBe('secret_real')
   })
 
-  it('is not shown when the look cannot be written down, or the key is missing', async () => {
+  it('is not shown if the read cannot be recorded, or the key is missing', async () => {
     await shake(withNotion(), 'secret_real')
     const silent = withNotion(writingBy(store, () => Promise.reject(new Error('disk'))))
     await expect(silent.secretOf('notion')).rejects.toThrow('disk')
@@ -67,7 +67,7 @@ describe('the secret of a source', () => {
     expect(await audited()).toEqual([])
   })
 
-  it('that the app was given is not shown, nor one that came before that, and one of no source is refused', async () => {
+  it('is not shown if it is configured, nor an older one from a handshake; an unknown source is rejected', async () => {
     const receiving = withNotion()
     expect(await receiving.secretOf('github')).toBeUndefined()
     await shake(receiving, 'secret_of_before')

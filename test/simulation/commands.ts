@@ -1,5 +1,5 @@
-// The vocabulary of a history. Commands are small records of small numbers: what they mean is decided by the state they
-// meet (an index counts modulo what there is), so that any shorter list is a history too and shrinking works.
+// The commands of a history. A command is a small record of small numbers. Its meaning depends on the state in which it runs
+// (an index counts modulo the number of candidates), so any shorter list is a history too, and shrinking works.
 import fc from 'fast-check'
 import { TICK } from './settings.ts'
 
@@ -8,19 +8,19 @@ export interface EventPick {
   readonly key: number
   readonly window: number
   readonly size: number
-  /** Which further lanes: 0 none, 1 the key in the next flow, 2 the tenant's other key, 3 both, and the first again. */
+  /** Further lanes of the event: 0 none, 1 the key in the next flow, 2 the tenant's other key, 3 both, and the first again. */
   readonly also: number
-  /** 0 placed, 1 marked instead, 2 placed and marked. */
+  /** 0 placed, 1 unrouted instead, 2 placed and unrouted. */
   readonly mark: number
   readonly forgetSoon: boolean
 }
 
 export interface SettlePick {
   readonly lease: number
-  /** Take a lease that is no longer held: a stale or used token. */
+  /** Uses a lease that is no longer held: a stale or used token. */
   readonly stale: boolean
   readonly outcome: OutcomeKind
-  /** Delay for those that wait, and which events a partial outcome names. */
+  /** The delay for runs that wait, and the events that a partial outcome names. */
   readonly number: number
   readonly publish: boolean
 }
@@ -49,7 +49,7 @@ export type Command =
       readonly smallBudget: boolean
       readonly oldRoutes: boolean
     }
-  /** The whole of a simple worker's step: all it holds ends alike, and it claims again. */
+  /** A whole step of a simple worker: all of its runs end in the same way, and it claims again. */
   | { readonly kind: 'work'; readonly who: number; readonly outcome: OutcomeKind; readonly claim: ClaimPick }
   | {
       readonly kind: 'renew'
@@ -58,10 +58,10 @@ export type Command =
       readonly commit: boolean
       readonly stale: boolean
     }
-  /** Past the end of every lease, with nothing said to the store. */
+  /** Beyond the end of every lease, without a call of the store. */
   | { readonly kind: 'stall' }
   | { readonly kind: 'crash'; readonly who: number }
-  /** A lane that there is; the last number stands for one that nothing was ever placed in. */
+  /** A lane that exists; the last number means a lane that never had an event. */
   | { readonly kind: 'steer-lane'; readonly lane: number; readonly act: LaneAct; readonly for: number }
   | { readonly kind: 'steer-dead'; readonly letter: number; readonly act: 'retry' | 'drop' | 'unblock' }
   | { readonly kind: 'steer-mark'; readonly mark: number; readonly act: 'retry' | 'drop' }
@@ -81,7 +81,7 @@ export type Command =
   | { readonly kind: 'inspect' }
   | { readonly kind: 'reopen' }
   | { readonly kind: 'both'; readonly first: Command; readonly second: Command }
-  /** Several plain commands in a row that chance would seldom put together. */
+  /** Several plain commands in a row that are unlikely to occur by chance. */
   | {
       readonly kind: 'row'
       readonly what: RowKind
@@ -90,13 +90,13 @@ export type Command =
       readonly times: number
     }
 
-/** `poison`: claimed and never heard of again. `busy`: an event, and its turn. `interrupt`: an event during a run. */
+/** `poison`: claimed and never heard of again. `busy`: an event, and its run. `interrupt`: an event during a run. */
 type RowKind = 'poison' | 'busy' | 'interrupt'
 
 type LaneAct = 'run-now' | 'cancel' | 'hold' | 'unhold' | 'drop'
 
 export interface Setup {
-  /** Indices of the flows that this history uses: the first one most. */
+  /** Indices of the flows that this history uses; the first one is used most. */
   readonly flows: readonly number[]
   readonly keys: number
 }
@@ -252,7 +252,7 @@ const row = (what: RowKind, most: number): fc.Arbitrary<Command> =>
     times: fc.integer({ min: 1, max: most }),
   })
 
-/** A profile leans towards what it is about: deep states (four lapses, nine turns) need the same few commands often. */
+/** A profile prefers the commands of its subject: deep states (four lapses, nine claims) need the same few commands often. */
 function profile(usual: readonly OutcomeKind[], emphasis: readonly Weighted[]): fc.Arbitrary<Command> {
   const base: Weighted[] = [
     { arbitrary: append, weight: 22 },
@@ -269,7 +269,7 @@ function profile(usual: readonly OutcomeKind[], emphasis: readonly Weighted[]): 
 
 interface Profile {
   readonly commands: fc.Arbitrary<Command>
-  /** Flows it is about; every other history has any. */
+  /** The flows that it is about; every other history has any flows. */
   readonly flows: readonly string[]
 }
 
@@ -322,7 +322,7 @@ function setupOf(about: readonly string[], flows: readonly string[]): fc.Arbitra
   return fc.record({ flows: fc.oneof(some, any), keys })
 }
 
-/** Histories of at most so many commands, over flows of these names. */
+/** Histories of at most this many commands, over flows of these names. */
 export function histories(steps: number, flows: readonly string[]): fc.Arbitrary<History> {
   const kinds = PROFILES.map((one) => {
     const commands = fc.array(one.commands, { minLength: 1, maxLength: steps, size: 'max' })

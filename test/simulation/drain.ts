@@ -1,5 +1,5 @@
-// The second half of every history: the faults stop, and everything that was acknowledged has to come to its end in a
-// bounded number of steps (I3, I10). Each step is judged by the model like any other.
+// The second half of every history: the faults stop, and every acknowledged event must end within a
+// bounded number of steps (I3, I10). The model checks each step as before.
 import { LEASE, laneName } from './settings.ts'
 import { demand } from './violation.ts'
 import type { Issued, World } from './world.ts'
@@ -11,7 +11,7 @@ async function take(issued: Issued | undefined): Promise<void> {
   if (issued !== undefined) await issued.check(await issued.send())
 }
 
-/** One process works on; what the others hold is left to lapse. */
+/** One process continues; the runs of the others lapse. */
 export async function drain(world: World): Promise<void> {
   const lanes = [...world.model.lanes.values()]
   const ids = lanes.filter((lane) => lane.held !== undefined).map((lane) => lane.id)
@@ -49,7 +49,7 @@ async function drainMarks(world: World): Promise<void> {
   }
 }
 
-/** Letters that block are tried again by hand, and windows without an end are ended by hand. */
+/** Retries blocking dead letters by hand, and ends infinite windows by hand. */
 async function release(world: World): Promise<void> {
   await learnLetters(world)
   const blocking = lettersOf(world).flatMap((letter) =>
@@ -70,7 +70,7 @@ function pendingLanes(world: World): readonly string[] {
   return lanes.map((lane) => laneName(lane.id))
 }
 
-/** Sleeps as a process would: until the first deadline, or lease end, that is still to come. */
+/** Sleeps like a process: until the first deadline, or lease end, that is still to come. */
 function advance(world: World): void {
   const now = world.clock.now()
   const deadlines = [...world.model.lanes.values()].map((lane) => lane.deadline).filter((deadline) => deadline > now)
@@ -78,7 +78,7 @@ function advance(world: World): void {
   if (next < Number.MAX_SAFE_INTEGER) world.clock.advance(next - world.clock.now())
 }
 
-/** I1: by the ledger, which has seen only replies, nothing that was acknowledged is still on its way. */
+/** I1: according to the ledger, which has seen only replies, no acknowledged event is still on its way. */
 function checkAllEnded(world: World): void {
   for (const lane of world.ledger.lanes.values()) {
     const { run } = lane
@@ -92,7 +92,7 @@ function checkAllEnded(world: World): void {
   demand(world.ledger.marked.size === 0, `I1: ${[...world.ledger.marked.keys()].join(', ')} was never placed`)
 }
 
-/** What is done or dropped is on record as such, in a run of its lane; and nothing else is. */
+/** Every done or dropped event has a record, in a run of its lane; and nothing else has one. */
 async function checkHistory(world: World): Promise<void> {
   if (world.recordsWereRemoved) return
   for (const flow of world.flows) {

@@ -1,4 +1,4 @@
-// What explain says of a lane, in every state a history reaches, against what the reference model knows of it.
+// Compares what explain says about a lane, in every state that a history reaches, with the reference model.
 import { NEVER, type Millis } from '../../src/clock.ts'
 import type { Flow } from '../../src/model/flow.ts'
 import { explain, type Explanation } from '../../src/observe/explain/explain.ts'
@@ -16,7 +16,7 @@ const declared: ReadonlyMap<string, Flow> = new Map(
   }),
 )
 
-/** One lane of those the history knows: the n-th, counted round. */
+/** One of the lanes of the history: the n-th, modulo their number. */
 export async function checkExplained(world: World, n: number): Promise<void> {
   const lanes = [...world.model.lanes.values()]
   const lane = lanes[n % lanes.length]
@@ -45,7 +45,7 @@ type Facts = Readonly<Record<string, unknown>>
 function factsOf({ state, facts }: Explanation): Facts & { readonly held: Millis | undefined } {
   const { deadline, waiting, replays, queued, line, position, attempt, lapses, leaseEnds, cancelAsked, purged } = facts
   return {
-    // A lane without anything in it may be there or not.
+    // An empty lane may exist or not.
     state: state === 'empty' ? 'idle' : state,
     in: deadline === undefined ? undefined : facts.in,
     deadline,
@@ -125,7 +125,7 @@ function withoutHold(lane: ModelLane, now: Millis): string {
   if (run !== undefined) return run.state === 'running' ? 'lapsed' : run.state
   if (lane.deadline <= now) return 'ready'
   if (lane.deadline < NEVER) return 'waiting'
-  // Only an endless hold keeps a letter that was queued by hand: it runs though the lane is blocked (L9).
+  // Only an infinite hold keeps a queued dead letter from running: it runs even in a blocked lane (L9).
   if (lane.letters.some((letter) => letter.state === 'queued')) return 'ready'
   return lane.letters.some((letter) => letter.blocks) ? 'blocked' : 'idle'
 }

@@ -1,7 +1,7 @@
-// Hunts one store for a broken rule, in a process of its own:
+// Searches one store for a violated rule, in a process of its own:
 //   node test/simulation/hunt.ts <memory|sqlite|limits:memory|limits:sqlite> <runs> <seed> [path]
-// Ends with 1 and the shortest history found, or with 0. With SLUICE_COVERAGE=1 it says what the histories reached;
-// with SLUICE_SHRINK=0 it does not look for a shorter history than the one it met.
+// Exits with 1 and the shortest history that was found, or with 0. With SLUICE_COVERAGE=1 it prints what the histories reached;
+// with SLUICE_SHRINK=0 it does not shorten the history.
 import { simulateLimits } from './limits/simulate.ts'
 import { simulate } from './simulate.ts'
 import { opener, type StoreName, STORES } from './stores.ts'

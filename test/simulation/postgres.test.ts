@@ -1,6 +1,6 @@
 // Random histories on PostgreSQL, judged by the reference model and the ledger, as on the other stores. A failure prints
-// the seed and the path. The model predicts each answer, so that calls come one after the other; what becomes of calls
-// that meet is judged where many processes race (test/postgres).
+// the seed and the path. The model predicts each reply, so calls run one after the other; test/postgres tests concurrent calls
+// with many processes.
 import { expect, inject, test } from 'vitest'
 import type { Store } from '../../src/store/contract/index.ts'
 import { EmptyStores } from '../postgres/empty-stores.ts'
@@ -17,13 +17,13 @@ function counterexample({ violation }: SimulationReport): string {
   return [`seed ${violation.seed}, path ${violation.path}`, ...violation.commands, violation.message].join('\n')
 }
 
-/** In the order of the calls, as the model takes them. */
+/** The replies in the order of the calls, as the model needs them. */
 function oneByOne(store: Store): Store {
   let last: Promise<unknown> = Promise.resolve()
   return new Proxy(store, {
     get(target, name: keyof Store) {
       if (name === 'listen' || name === 'close') return target[name].bind(target)
-      // A promise asks whether it is one.
+      // `await` reads `then` to find out whether a value is a promise.
       if (!(name in target)) return undefined
       const call = target[name].bind(target) as (argument: unknown) => Promise<unknown>
       return (argument: unknown) => {
@@ -50,7 +50,7 @@ function opener(url: string, label: string): (clock: VirtualClock) => Promise<Op
 
 for (const { name, url } of inject('postgresServers').slice(-1)) {
   test(`${name}: ${HISTORIES} histories keep every rule`, { timeout: PATIENCE }, async () => {
-    // Two at a time, each with schemas of its own: one goes on while the other waits for the server.
+    // Two at a time, each with schemas of its own: one continues while the other waits for the server.
     const halves = [SEED, SEED + 1].map((seed) =>
       simulate({ open: opener(url, `simulation_${seed}`), runs: HISTORIES / 2, seed }),
     )

@@ -1,4 +1,4 @@
-// What the longer moves of a history consist of: plain commands, each of which is judged like any other.
+// Expands the compound commands of a history into plain commands, each of which is checked like any other.
 import type { ClaimPick, Command, EventPick } from './commands.ts'
 import { LEASE, TICK } from './settings.ts'
 
@@ -34,7 +34,7 @@ function oneOf(row: Row): readonly Command[] {
   }
 }
 
-/** The plain commands that a command stands for. */
+/** The plain commands of a command. */
 export function expand(command: Command): readonly Command[] {
   if (command.kind !== 'row') return [command]
   return Array.from({ length: command.times }, () => oneOf(command)).flat()

@@ -1,5 +1,5 @@
-// The small world the histories play in: a few flows, each with one of the settings that the rules speak of, and few
-// enough keys and round enough times that lanes meet and deadlines tie often.
+// The small world of the histories: a few flows, each with one of the settings in the rules, and few
+// keys and round times, so that lanes meet and deadlines are often equal.
 import { NEVER, type Millis } from '../../src/clock.ts'
 import { laneId, type LaneId } from '../../src/model/identity.ts'
 import type { ClaimCaps } from '../../src/model/claim.ts'
@@ -9,12 +9,12 @@ import type { Placement } from '../../src/store/contract/index.ts'
 
 export const START: Millis = 1_700_000_000_000
 export const LEASE: Millis = 200
-/** Delays, leases and windows are multiples of this: ties are where the order of tickets shows. */
+/** Delays, leases and windows are multiples of this: equal deadlines reveal the order of tickets. */
 export const TICK: Millis = 50
 
 export interface FlowSettings {
   readonly name: string
-  /** Several: the window differs from event to event, as a function of the event may make it. */
+  /** Several windows, because a window function may return a different one for each event. */
   readonly windows: readonly WindowParameters[]
   readonly cancel: boolean
   readonly caps: ClaimCaps
@@ -87,7 +87,7 @@ export function flowNamed(name: string): FlowSettings {
   return found
 }
 
-/** Keys of one tenant are next to each other, so that two keys are one tenant's and three are two tenants'. */
+/** Keys of one tenant are adjacent, so two keys belong to one tenant and three to two. */
 const TENANTS = ['acme', 'acme', 'beta', '']
 const KEYS = TENANTS.length
 
@@ -110,7 +110,7 @@ export function laneName(id: LaneId): string {
   return laneNames.get(id) ?? id
 }
 
-/** A place in the flow's lane of this key, by one of the flow's windows. */
+/** A placement in the flow's lane of this key, with one of the flow's windows. */
 export function placeIn(flow: FlowSettings, key: number, window: number): Placement {
   const numbers = flow.windows[window % flow.windows.length] ?? none
   return {

@@ -1,4 +1,4 @@
-// Runs random histories against a store, and shrinks the first one that breaks a rule to the few steps that matter.
+// Runs random histories against a store, and shrinks the first one that violates a rule to the few steps that matter.
 import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import type { Store } from '../../src/store/contract/index.ts'
@@ -15,7 +15,7 @@ import { World } from './world.ts'
 export interface Opened {
   readonly store: Store
   readonly reopen?: () => Promise<Store>
-  /** After the history: removes what the store left behind. */
+  /** Called after the history: removes what the store left behind. */
   readonly dispose?: () => Promise<void>
 }
 
@@ -23,11 +23,11 @@ export interface Simulation {
   readonly open: (clock: VirtualClock) => Promise<Opened>
   readonly runs: number
   readonly seed: number
-  /** The most commands of a history. */
+  /** The maximum number of commands of a history. */
   readonly steps?: number
-  /** From a violation: runs only that one history. */
+  /** The path of a violation: runs only this one history. */
   readonly path?: string
-  /** False: the first violation is answered as it was found, which is quicker. */
+  /** False returns the first violation without shrinking it, which is faster. */
   readonly shrink?: boolean
 }
 
@@ -41,9 +41,9 @@ export interface SimulationReport {
   }
   readonly runs: number
   readonly ms: number
-  /** How often each kind of thing was reached. */
+  /** How often each kind of case was reached. */
   readonly reached: ReadonlyMap<string, number>
-  /** The same for the same seed, however the store names its runs. */
+  /** The same for the same seed, whatever run ids the store draws. */
   readonly trace: string
 }
 
@@ -56,7 +56,7 @@ interface Played {
 
 const EXPLAINED_EVERY = 3
 
-/** Plays one history; a violation is part of the answer. */
+/** Runs one history; a violation is part of the result. */
 async function play(open: Simulation['open'], history: History): Promise<Played> {
   const clock = new VirtualClock(START)
   const opened = await open(clock)
@@ -65,7 +65,7 @@ async function play(open: Simulation['open'], history: History): Promise<Played>
   log.push(`flows ${world.flows.map((flow) => flow.name).join(', ')}; ${world.keys} keys`)
   let failure: Error | undefined
   let steps = 0
-  // In half of the histories: to be looked at makes a store write down what it had put off.
+  // In half of the histories, because reading makes a store write what it had deferred.
   const isLookedAt = history.commands.length % 2 === 0
   try {
     world.model.routes = (await world.store.stats()).routes

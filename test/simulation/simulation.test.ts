@@ -1,12 +1,12 @@
-// Random histories on the embedded stores, judged by the reference model and the ledger. A failure prints the seed and
-// the path: `node test/simulation/hunt.ts <store> 1 <seed> <path>` plays it again.
+// Random histories on the embedded stores, checked by the reference model and the ledger. A failure prints the seed and
+// the path: `node test/simulation/hunt.ts <store> 1 <seed> <path>` runs it again.
 import { expect, test } from 'vitest'
 import { LIMITS } from './limits/commands.ts'
 import { saturated, simulateLimits } from './limits/simulate.ts'
 import { simulate, type SimulationReport } from './simulate.ts'
 import { opener, STORES, type StoreName } from './stores.ts'
 
-/** `npm run test:faults` plays more histories than `npm test`; `npm run prove -- simulation` plays 10,000 on SQLite. */
+/** `npm run test:faults` runs more histories than `npm test`; `npm run prove -- simulation` runs 10,000 on SQLite. */
 const IS_LONG = process.env['SIMULATION'] === 'long'
 const HISTORIES: Readonly<Record<StoreName, number>> = IS_LONG
   ? { memory: 8_000, sqlite: 2_000 }
@@ -25,7 +25,7 @@ function counterexample({ violation }: SimulationReport): string {
 
 for (const name of STORES) {
   test(`${name}: ${HISTORIES[name]} histories keep every rule`, { timeout: PATIENCE }, async () => {
-    // Two at a time: one goes on while the other waits for its disk.
+    // Two at a time: one continues while the other waits for its disk.
     const halves = [SEED, SEED + 1].map((seed) => simulate({ open: opener(name), runs: HISTORIES[name] / 2, seed }))
     const reports = await Promise.all(halves)
     expect(reports.map(counterexample)).toEqual(['', ''])
@@ -49,8 +49,8 @@ test('the same seed gives the same history', { timeout: PATIENCE }, async () => 
 })
 
 for (const limit of LIMITS.filter(({ per, burst }) => per === 1000 && burst === 0)) {
-  test(`memory: ${limit.name}, always wanted, is used by at least 85 %`, { timeout: PATIENCE }, async () => {
-    // As many calls for each: what is asked is a share.
+  test(`memory: ${limit.name} under permanent load is used by at least 85 %`, { timeout: PATIENCE }, async () => {
+    // The same number of calls for each, because the result is a share.
     expect(await saturated(opener('memory'), limit, Math.ceil(300 / limit.rate))).toBeGreaterThan(0.85)
   })
 }

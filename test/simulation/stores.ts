@@ -1,4 +1,4 @@
-// How the simulation opens each store, and opens it again after a crash where there is something to open.
+// How the simulation opens each store, and opens it again after a crash if it has data on disk.
 import { existsSync, rmSync } from 'node:fs'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,11 +15,11 @@ async function memory(clock: VirtualClock): Promise<Opened> {
   return { store: openMemoryStore({ clock }) }
 }
 
-// Thousands of files that live for a moment: in memory where the system has a place for that.
+// Thousands of short-lived files: in memory, if the system has a file system there.
 const place = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
 let template: Promise<string> | undefined
 
-/** An empty store to copy: making one anew for each history would be half of the work. */
+/** An empty store to copy: creating one for each history would be half of the work. */
 async function emptyStore(): Promise<string> {
   const folder = await mkdtemp(join(place, 'sluice-template-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))

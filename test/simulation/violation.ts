@@ -1,4 +1,4 @@
-// What a history throws when a store breaks a rule, and the comparison that finds most of them.
+// The error of a history in which a store violates a rule, and the comparison that finds most violations.
 
 export class Violation extends Error {
   override readonly name = 'Violation'

@@ -1,4 +1,4 @@
-// Time that moves only when a history says so, back as well as forward: a year of leases and windows in a millisecond.
+// A clock that moves only when a history moves it, back as well as forward: a year of leases and windows in a millisecond.
 import type { Clock, Millis } from '../../src/clock.ts'
 
 interface Timer {
@@ -34,7 +34,7 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Lets time pass: timers fire in their order, each at its own moment. */
+  /** Advances the time: timers fire in order, each at its own time. */
   advance(by: Millis): void {
     const wallEnd = this.#wall + by
     const end = this.#elapsed + by
@@ -51,7 +51,7 @@ export class VirtualClock implements Clock {
     this.#elapsed = end
   }
 
-  /** The wall clock is set by somebody: no time has passed, and no timer fires. */
+  /** Sets the wall clock: no time has passed, and no timer fires. */
   jump(by: Millis): void {
     this.#wall += by
   }

@@ -1,5 +1,5 @@
-// One history's world: the store under test, its clock, the processes that call it, and the two judges of what it
-// answers (the reference model, and the ledger that believes nothing but the replies).
+// The world of one history: the store under test, its clock, the processes that call it, and the two checkers of its
+// replies (the reference model, and the ledger, which trusts nothing but the replies).
 import { createHash } from 'node:crypto'
 import { computeIdentity } from '../../src/model/identity.ts'
 import type {
@@ -20,14 +20,14 @@ import { FLOWS, START, placeIn, tenantOf, type FlowSettings } from './settings.t
 import { demand } from './violation.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
-/** A call that is about to be sent, and what is to be said of its reply. */
+/** A call that is about to be sent, with the check of its reply. */
 export interface Issued {
   readonly label: string
   readonly send: () => Promise<unknown>
   readonly check: (reply: unknown) => void | Promise<void>
 }
 
-/** A process that works: it counts its requests, and knows the leases it was given. */
+/** A working process: it counts its requests, and knows its leases. */
 export interface Process {
   name: string
   incarnation: number
@@ -38,7 +38,7 @@ export interface Process {
 
 export interface Ground {
   readonly store: Store
-  /** Closes the store as a crash would, and opens it again on what is on disk. Undefined where nothing is on disk. */
+  /** Closes the store like a crash, and opens it again from disk. Undefined if nothing is on disk. */
   readonly reopen: (() => Promise<Store>) | undefined
   readonly clock: VirtualClock
 }
@@ -52,18 +52,18 @@ export class World {
   readonly flows: readonly FlowSettings[]
   readonly keys: number
   readonly processes: readonly Process[]
-  /** Leases that were settled, lapsed or forgotten: their tokens must be worth nothing. */
+  /** Leases that were settled, lapsed or forgotten: their tokens must be invalid. */
   spent: LeasedRun[] = []
   events: EventToStore[] = []
   marks: LeasedUnroutedEvent[] = []
   lastAppend: AppendCall | undefined
-  /** By a purge, or because their time was over. */
+  /** Removed by a purge or by age. */
   recordsWereRemoved = false
   lastPlace: PlaceCall | undefined
-  /** How often something was really reached: a history that never gets there proves nothing about it. */
+  /** How often a case was really reached: a history that never reaches it proves nothing about it. */
   readonly reached = new Map<string, number>()
   readonly runIds = new Set<string>()
-  /** What was asked and what was answered, for those who read a counterexample. */
+  /** The calls and replies, for readers of a counterexample. */
   readonly log: string[] = []
   #events = 0
   #trace = createHash('sha1')
@@ -98,7 +98,7 @@ export class World {
     return process
   }
 
-  /** Somebody who holds a lease, if anybody does. */
+  /** A process that has a lease, if any has. */
   holder(index: number): Process {
     const holders = this.processes.filter((process) => process.held.length > 0)
     return holders[index % holders.length] ?? this.process(index)
@@ -108,7 +108,7 @@ export class World {
     if (times > 0) this.reached.set(what, (this.reached.get(what) ?? 0) + times)
   }
 
-  /** Must be the same each time a seed is run: names that the store draws by chance stay out of it. */
+  /** Must be the same each time a seed is run, so it leaves out ids that the store draws at random. */
   note(line: string): void {
     this.#trace.update(`${line}\n`)
     this.log.push(`    → ${line}`)
@@ -118,7 +118,7 @@ export class World {
     return this.#trace.copy().digest('hex')
   }
 
-  /** Every reply says the store's time and the epoch of its routes. */
+  /** Every reply has the store's time and the epoch of its routes. */
   checkReply(reply: Reply): void {
     this.model.now = this.clock.now()
     clockShows(this.ledger, reply.now)
@@ -148,7 +148,7 @@ export class World {
     }
   }
 
-  /** An event that goes nowhere yet. */
+  /** An event without placements. */
   bareEvent(tenant: string, body: string): EventToStore {
     const id = `event${String(this.#events++).padStart(21, '0')}`
     return {

@@ -1,4 +1,4 @@
-// CloudEvents as the CloudEvents package writes them, in three modes, and the rules that it does not keep itself.
+// Tests CloudEvents as the CloudEvents package writes them, in three modes, and rules that this package does not enforce.
 import { createHmac } from 'node:crypto'
 import { CloudEvent, HTTP } from 'cloudevents'
 import { describe, expect, test } from 'vitest'
@@ -61,7 +61,7 @@ describe('cloudEvents', () => {
     },
   )
 
-  test('binary data of the CloudEvents package comes out as the same bytes', () => {
+  test('binary data of the CloudEvents package has the same bytes', () => {
     const bytes = Uint8Array.from([0, 255, 1, 128, 10])
     const { body } = HTTP.structured(
       new CloudEvent({ ...EVENT, datacontenttype: 'image/png', data_base64: Buffer.from(bytes).toString('base64') }),
@@ -69,7 +69,7 @@ describe('cloudEvents', () => {
     expect(Uint8Array.from(read(STRUCTURED, String(body))[0]?.body ?? [])).toEqual(bytes)
   })
 
-  test('a batch is its events, an empty one is none', () => {
+  test('a batch has its events, and an empty one has none', () => {
     const headers = { 'content-type': 'application/cloudevents-batch+json; charset=UTF-8' }
     const events = read(
       headers,
@@ -128,7 +128,7 @@ describe('cloudEvents', () => {
     expect(outcomeOf({ ...HEADERS, [name]: value }, '{}')).toBe('BODY_NOT_UNDERSTOOD')
   })
 
-  test('binary: the body is the data, its type the content type', () => {
+  test("in binary mode, the body is the data and its content type is the data's type", () => {
     const [event] = read({ ...HEADERS, 'content-type': 'text/xml', 'ce-traceid': '7' }, '<a/>')
     expect(bodyOf(event)).toBe('<a/>')
     expect(event?.attributes).toEqual({ datacontenttype: 'text/xml', traceid: '7', cesource: '/shop', ceid: '1' })
@@ -148,7 +148,7 @@ describe('cloudEvents', () => {
     expect(bodyOf(structured({ ...EVENT, ...more }))).toBe(body)
   })
 
-  test('an attribute that is null is not there; numbers and truth values are attributes', () => {
+  test('an attribute that is null is absent; numbers and booleans are attributes', () => {
     const event = structured({ ...EVENT, subject: null, time: null, dataschema: null, count: 7, sampled: true })
     expect(event?.subject).toBeUndefined()
     expect(event?.attributes).toEqual({ count: 7, sampled: true, cesource: '/shop', ceid: '1' })
@@ -177,7 +177,7 @@ describe('cloudEvents', () => {
     expect(outcomeOf(STRUCTURED, JSON.stringify({ ...EVENT, ...more }))).toBe('BODY_NOT_UNDERSTOOD')
   })
 
-  test('a name longer than a store keeps is its hash, another one for another event', () => {
+  test('a name that is longer than a store allows is replaced by its hash, which differs between events', () => {
     const long = ['a', 'b'].map((id) => structured({ ...EVENT, id: 'x'.repeat(2_000) + id })?.dedupeId)
     expect(new Set(long).size).toBe(2)
     for (const one of long) expect(one).toMatch(/^[0-9a-f]{64}$/)
@@ -200,7 +200,7 @@ describe('cloudEvents', () => {
     expect(receive(source, request, TOKEN).outcome).toBe(outcome)
   })
 
-  test('it can be proven in the way of another source, or not at all if that is said', () => {
+  test('requests can be verified in the way of another source, or explicitly not at all', () => {
     const request = requestOf({ headers: HEADERS, body: '{}' })
     const signed = cloudEvents({ verify: hmac({ header: 'x-signature', secret: 's' }) })
     expect(receive(signed, request, 's').outcome).toBe('SIGNATURE_MISSING')
@@ -241,7 +241,7 @@ describe('cloudEvents', () => {
     expect(result).toMatchObject({ kind: 'refused', refusal: { code: 'HANDSHAKE_REFUSED' } })
   })
 
-  test('options are checked', () => {
+  test('invalid options are rejected', () => {
     const bad = [
       {},
       { token: '' },

@@ -1,4 +1,4 @@
-// Credentials that are sent as they are, and no credentials at all: the spellings that count, the options that do not build.
+// Tests credentials that are sent in clear, and sources without any: accepted spellings, and invalid options.
 import { expect, test } from 'vitest'
 import { apiKey } from '../../src/sources/credentials.ts'
 import { basic } from '../../src/sources/credentials.ts'
@@ -16,7 +16,7 @@ function outcomeOf(source: ReturnType<typeof basic>, headers: Readonly<Record<st
   return receive(source, requestOf({ body: '{}', headers }), '').outcome
 }
 
-test('the scheme may be in any case, the credentials may not', () => {
+test('the scheme has no case, but the credentials have', () => {
   const token = bearer({ secret: ['old', 'new'] })
   expect(outcomeOf(token, { authorization: 'bearer new' })).toBe('accepted')
   expect(outcomeOf(token, { authorization: 'BEARER  old' })).toBe('accepted')
@@ -25,7 +25,7 @@ test('the scheme may be in any case, the credentials may not', () => {
   expect(outcomeOf(token, { authorization: 'Bearer ' })).toBe('CREDENTIALS_MISSING')
 })
 
-test('user name and password both count', () => {
+test('user name and password must both be right', () => {
   const source = basic({ username: 'hooks', secret: 'päss' })
   const of = (text: string): string =>
     outcomeOf(source, { authorization: `Basic ${Buffer.from(text).toString('base64')}` })
@@ -35,13 +35,13 @@ test('user name and password both count', () => {
   expect(of('hooks')).toBe('CREDENTIALS_WRONG')
 })
 
-test('a key of another header', () => {
+test('the key can be in a configured header', () => {
   const source = apiKey({ secret: 'k', header: 'X-Hook-Key' })
   expect(outcomeOf(source, { 'x-hook-key': 'k' })).toBe('accepted')
   expect(outcomeOf(source, { 'x-api-key': 'k' })).toBe('CREDENTIALS_MISSING')
 })
 
-test('what does not build', () => {
+test('invalid options are rejected', () => {
   expect(() => basic({ username: '', secret: 'x' })).toThrow(/username/)
   expect(() => basic({ username: 'a:b', secret: 'x' })).toThrow(/username/)
   expect(() => apiKey({ secret: 'x', header: 'a', query: 'b' })).toThrow(/either header or query/)
@@ -54,7 +54,7 @@ test('what does not build', () => {
   }
 })
 
-test('a secret that no header can bring as it is does not build', () => {
+test('a secret that no header can contain unchanged is rejected', () => {
   const never = ['pä55', 'a\nb', ' a', 'a ', '\u{1f511}', 'a\u007f']
   for (const secret of never) {
     for (const build of [
@@ -73,7 +73,7 @@ test('a secret that no header can bring as it is does not build', () => {
   expect(outcomeOf(bearer({ secret: '!~' }), { authorization: 'Bearer !~' })).toBe('accepted')
 })
 
-test('an identity is kept for 30 days, for nothing that is proven says when', () => {
+test('an identity is kept for 30 days, because no timestamp is verified', () => {
   const all = [...basicCases, ...bearerCases, ...apiKeyCases, ...noneCases]
   expect(new Set(all.map((one) => one.build(one.secret).dedupeFor))).toEqual(new Set(['30d']))
   for (const one of all) {
@@ -83,7 +83,7 @@ test('an identity is kept for 30 days, for nothing that is proven says when', ()
   }
 })
 
-test('what is answered can be said', () => {
+test('the response can be configured', () => {
   const answer = { status: 200, body: 'ok' }
   expect(unverified({ verify: 'none', answer }).answer).toBe(answer)
 })

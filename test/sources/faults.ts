@@ -1,37 +1,37 @@
-// The faults that a request can have, tried on every source in the same way: a source's own test declares one valid
-// request and what each fault of it comes to (test/sources/cases/), the table tries them all.
+// The faults that a request can have, tried on every source in the same way. Each source declares one valid
+// request and the expected result of each fault (test/sources/cases/); the table tests all of them.
 import type { Millis } from '../../src/clock.ts'
 import { SluiceError } from '../../src/errors.ts'
 import type { ReceivedRequest, Refusal, RefusalCode, Source, SourceEvent } from '../../src/receive/source.ts'
 
-/** `answered`: it is a handshake. `duplicate`: accepted, and known again by its dedupe ids. */
+/** `answered`: it is a handshake. `duplicate`: accepted, and recognised by its dedupe ids. */
 export type Outcome = 'accepted' | 'duplicate' | 'answered' | RefusalCode | 'CONFIG_INVALID'
 
-/** Several: each is what the fault comes to somewhere, for it is tried at every byte. */
+/** Several results, because the fault is tried at every byte, and each result occurs somewhere. */
 export type Expected = Outcome | readonly Outcome[]
 
 export interface SourceCase {
   readonly name: string
-  /** The source with this secret. With '' it must not build. */
+  /** The source with this secret. An empty secret must be rejected. */
   readonly build: (secret: string) => Source
   readonly secret: string
   readonly wrongSecret: string
-  /** A valid request, signed at this moment with this secret. */
+  /** A valid request, signed now with this secret. */
   readonly request: (secret: string, at: Millis) => ReceivedRequest
   readonly expected: {
     readonly bodyChanged: Expected
-    /** By header: one byte of it is another one. */
+    /** By header: one byte of it is changed. */
     readonly headerChanged: Readonly<Record<string, Expected>>
     readonly headerMissing: Readonly<Record<string, Expected>>
     readonly wrongSecret: Expected
-    /** An hour ago, and in an hour. */
+    /** One hour ago, and in one hour. */
     readonly old: Expected
     readonly future: Expected
     readonly replayed: Expected
     /** The content type is `text/plain`. */
     readonly contentType: Expected
   }
-  /** Whether something that is proven is not as in the genuine request. Unless said: the body. */
+  /** Whether a verified part differs from the genuine request. Default: whether the body differs. */
   readonly isForged?: (request: ReceivedRequest, genuine: ReceivedRequest) => boolean
 }
 
@@ -64,7 +64,7 @@ export interface Received {
   readonly events: readonly SourceEvent[]
 }
 
-/** The steps of receiving that a source has a say in, in their order (R1). */
+/** The steps of receiving in which a source takes part, in their order (R1). */
 export function receive(source: Source, request: ReceivedRequest, secret: string, now: Millis = NOW): Received {
   const early = source.handshake?.verified === false ? greeted(source, request) : undefined
   if (early !== undefined) return early
@@ -92,7 +92,7 @@ function without(outcome: Outcome): Received {
   return { outcome, events: [] }
 }
 
-/** The same request at every byte of its body: that one byte is another one. */
+/** The same request with one byte changed, for each byte of its body. */
 function bodiesChanged(request: ReceivedRequest): readonly ReceivedRequest[] {
   return Array.from(request.body, (byte, at) => {
     const body = Uint8Array.from(request.body)
@@ -114,7 +114,7 @@ export function withHeader(request: ReceivedRequest, name: string, value: string
   return { ...request, headers: value === undefined ? others : { ...others, [name]: value } }
 }
 
-/** What each fault of the case comes to, one row a fault. */
+/** The expected result of each fault of the case, one row per fault. */
 export function faultsOf(one: SourceCase): readonly (readonly [fault: string, expected: Expected, got: Expected])[] {
   const source = one.build(one.secret)
   const valid = one.request(one.secret, NOW)
@@ -160,7 +160,7 @@ function built(one: SourceCase): Outcome {
   return 'accepted'
 }
 
-/** One outcome as itself, several as a sorted list without repetitions. */
+/** A single outcome, or several as a sorted list without repetitions. */
 function listed(outcomes: readonly Outcome[]): Expected {
   const list = [...new Set(outcomes)].toSorted()
   return list.length === 1 && list[0] !== undefined ? list[0] : list

@@ -1,4 +1,4 @@
-// Garmin: a client id and addresses are all the proof there is; items of many people, and a changed one is new data.
+// Tests Garmin: a client id and addresses are the only proof; a push has items of many people, and a changed item is new data.
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
 import { garmin } from '../../src/sources/garmin.ts'
@@ -38,7 +38,7 @@ describe('garmin', () => {
     expect(receive(listed, request, CLIENT).outcome).toBe(outcome)
   })
 
-  test('several types, many people: one event each, with its own bytes', () => {
+  test('several types and people give one event each, with its own bytes', () => {
     const events = eventsOf({
       sleeps: [sleep('ada'), sleep('bo')],
       activityDetails: [{ userId: 'ada', summaryId: '7', summary: { startTimeInSeconds: 1 }, samples: [] }],
@@ -55,7 +55,7 @@ describe('garmin', () => {
     expect(source.answer).toEqual({ status: 200 })
   })
 
-  test('the same item is known again in any other body; a fuller one is new data', () => {
+  test('an item is recognised in any other body; a fuller one is new data', () => {
     const [first] = eventsOf({ sleeps: [sleep('ada')] })
     const again = eventsOf({ dailies: [sleep('ada')], sleeps: [sleep('bo'), sleep('ada')] })
     expect(again.map(({ dedupeId }) => dedupeId === first?.dedupeId)).toEqual([false, false, true])
@@ -64,17 +64,17 @@ describe('garmin', () => {
     expect(fuller?.dedupeId).not.toBe(first?.dedupeId)
   })
 
-  test('who leaves twice is heard twice: nothing tells a deregistration from its re-send', () => {
+  test('two deregistrations of one person are two events, because a repeated one looks the same', () => {
     const [event] = eventsOf({ deregistrations: [{ userId: 'ada' }] })
     expect(event).toMatchObject({ type: 'deregistrations', subject: 'ada', dedupeId: undefined })
   })
 
-  test('digits that no number holds are passed on', () => {
+  test('digits beyond the precision of a number are kept', () => {
     const [event] = eventsOf('{"activities":[{"userId":"ada","activityId":12345678901234567891}]}')
     expect(Buffer.from(event?.body ?? '').toString()).toBe('{"userId":"ada","activityId":12345678901234567891}')
   })
 
-  test('what is no data beside data is left out; what is nothing else, or no items, is refused', () => {
+  test('other content beside data is ignored; a body without data, or without items, is rejected', () => {
     expect(eventsOf({ version: 2, sleeps: [sleep('ada')] })).toHaveLength(1)
     expect(eventsOf({ userPermissionsChange: { userId: 'ada', permissions: [] } })).toHaveLength(1)
     const many = `{"sleeps":[${'{},'.repeat(100_000)}{}]}`
@@ -83,14 +83,14 @@ describe('garmin', () => {
     }
   })
 
-  test('ten megabytes, and up to a hundred', () => {
+  test('a body may have ten megabytes by default, and a hundred at most', () => {
     expect(source.maxBody).toBe(10_485_760)
     expect(garmin({ clientId: CLIENT, maxBody: 104_857_600 }).maxBody).toBe(104_857_600)
     const items = Array.from({ length: 20_000 }, (_, n) => sleep(`user-${n}`, { filling: 'x'.repeat(400) }))
     expect(eventsOf({ epochs: items })).toHaveLength(20_000)
   })
 
-  test('options are checked', () => {
+  test('invalid options are rejected', () => {
     const bad = [
       { clientId: '' },
       { maxBody: 104_857_601 },

@@ -1,4 +1,4 @@
-// GitHub: what its own package signs is accepted, and the other way round.
+// Tests GitHub: the source accepts what GitHub's own package signs, and the package accepts what the tests sign.
 import { sign, verify } from '@octokit/webhooks-methods'
 import { expect, test } from 'vitest'
 import { github } from '../../src/sources/github.ts'
@@ -8,7 +8,7 @@ import { NOW, receive, requestOf, withHeader } from './faults.ts'
 const SECRET = "It's a Secret to Everybody"
 const SIGNATURE = 'x-hub-signature-256'
 
-test('the known answer of the documentation', () => {
+test('the test vector of the documentation is accepted', () => {
   const source = github({ secret: SECRET })
   const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
   const request = requestOf({ body: 'Hello, World!', headers: { [SIGNATURE]: signature } })
@@ -17,7 +17,7 @@ test('the known answer of the documentation', () => {
   expect(source.verify(request, { now: NOW, secrets: [SECRET] })).toBeUndefined()
 })
 
-test('what @octokit/webhooks-methods signs is accepted, and it accepts what the tests sign', async () => {
+test('the source accepts what @octokit/webhooks-methods signs, which accepts what the tests sign', async () => {
   for (const one of cases) {
     const request = one.request(one.secret, NOW)
     const body = Buffer.from(request.body).toString()
@@ -27,7 +27,7 @@ test('what @octokit/webhooks-methods signs is accepted, and it accepts what the 
   }
 })
 
-test('event and action are the type, the repository is the subject, the delivery the dedupe id', () => {
+test('event and action are the type, the repository is the subject, the delivery is the dedupe id', () => {
   const [one] = cases
   const request = one?.request(one.secret, NOW) ?? requestOf({ body: '' })
   expect(github({ secret: SECRET }).events(request)).toEqual([

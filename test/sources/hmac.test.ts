@@ -1,4 +1,4 @@
-// Generic HMAC: the options say what other sources of this folder have built in, and nonsense does not build.
+// Tests generic HMAC: its options can do what other sources have built in, and invalid options are rejected.
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Millis } from '../../src/clock.ts'
@@ -21,7 +21,7 @@ function signed(content: string, headers: Readonly<Record<string, string>> = {},
   return requestOf({ body, url: 'https://hooks.example.com/in/a?b=c', headers: { 'x-signature': mac, ...headers } })
 }
 
-test('it can be told what GitHub and Slack do', () => {
+test('options can describe GitHub and Slack', () => {
   const [github, slack] = [githubCases[0], slackCases[0]]
   if (github === undefined || slack === undefined) throw new Error('There are no cases.')
   const asGithub = { header: 'X-Hub-Signature-256', prefix: 'sha256=', type: 'header:X-GitHub-Event' }
@@ -40,7 +40,7 @@ function throwing(): never {
   throw new Error('oh')
 }
 
-test('what is signed can be a pattern or a function', () => {
+test('the signed content can be a pattern or a function', () => {
   const header = 'x-signature'
   expect(outcomeOf({ header, signed: '{url}|{body}' }, signed('https://hooks.example.com/in/a?b=c|{}'))).toBe(
     'accepted',
@@ -55,7 +55,7 @@ function at(time: string): ReceivedRequest {
   return signed(`${time}.{}`, { 'x-time': time })
 }
 
-test('the time may be in seconds or in milliseconds, and must be one', () => {
+test('the timestamp may be in seconds or in milliseconds, and must be valid', () => {
   const options = { header: 'x-signature', timestamp: 'x-time' }
   expect(outcomeOf(options, at(String(NOW)))).toBe('accepted')
   expect(outcomeOf(options, at(String(NOW / 1_000)))).toBe('accepted')
@@ -64,7 +64,7 @@ test('the time may be in seconds or in milliseconds, and must be one', () => {
   expect(outcomeOf({ ...options, tolerance: '1s' }, at(String(NOW - 2_000)))).toBe('TIMESTAMP_OLD')
 })
 
-test('hex may be in capitals, a prefix may not be left out', () => {
+test('hex may be in capitals, and a prefix is mandatory', () => {
   const request = signed('{}')
   const capitals = { ...request, headers: { 'x-signature': request.headers['x-signature']?.toUpperCase() ?? '' } }
   expect(outcomeOf({ header: 'x-signature' }, capitals)).toBe('accepted')
@@ -84,7 +84,7 @@ describe('without an id', () => {
     return events?.[0]?.dedupeId
   }
 
-  test('the same request is known again by its signature where the time is signed, however that is spelled', () => {
+  test('the same request is recognised by its signature if the timestamp is signed, in any spelling', () => {
     const [one, again] = [sent('{}', NOW), sent('{}', NOW, (mac) => mac.toUpperCase())]
     expect(idOf(one)).toBe(one.headers['x-signature']?.slice('v1='.length))
     expect(idOf(again)).toBe(idOf(one))
@@ -92,7 +92,7 @@ describe('without an id', () => {
     expect(new Set([idOf(one), ...others]).size).toBe(3)
   })
 
-  test('an app stores it once, and tells a duplicate', async () => {
+  test('an app stores it once, and reports a duplicate', async () => {
     const { app } = await opened((one) => one.source('shop', hmac({ secret: SECRET, ...timed })))
     const { headers, body } = sent('{}', START)
     const init = { method: 'POST', headers, body: Uint8Array.from(body) }
@@ -104,7 +104,7 @@ describe('without an id', () => {
     expect(kinds).toEqual(['stored', 'duplicate'])
   })
 
-  test('nothing is known again where no time is signed, or where the option says so', () => {
+  test('nothing is recognised if no timestamp is signed, or if the option says so', () => {
     const bare = receive(hmac({ secret: SECRET, header: 'x-signature' }), signed('{}'), '')
     expect(bare.events).toMatchObject([{ dedupeId: undefined }])
     expect(idOf(sent('{}', NOW), { id: () => undefined })).toBeUndefined()
@@ -112,11 +112,11 @@ describe('without an id', () => {
   })
 })
 
-test('an identity is kept longer where no time is signed', () => {
+test('an identity is kept longer if no timestamp is signed', () => {
   expect(cases.map((one) => one.build(one.secret).dedupeFor)).toEqual(['30d', '7d'])
 })
 
-describe('what does not build', () => {
+describe('invalid options', () => {
   test.each<readonly [string, object]>([
     ['no header', {}],
     ['an unknown algorithm', { header: 'x', algorithm: 'md5' }],

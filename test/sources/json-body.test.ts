@@ -1,4 +1,4 @@
-// Bodies as JSON: no digit of an id is lost, nothing becomes the prototype, and what cannot be read is a refusal.
+// Tests bodies as JSON: ids keep all digits, nothing becomes the prototype, and an unreadable body is rejected.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseJson } from '../../src/sources/json-body.ts'
@@ -8,7 +8,7 @@ function valueOf(text: string): unknown {
   return 'code' in json ? json.code : json.value
 }
 
-test('an integer that no number holds is its digits', () => {
+test('an integer beyond the precision of a number becomes a string of its digits', () => {
   expect(valueOf('{"a":12345678901234567890}')).toEqual({ a: '12345678901234567890' })
   expect(valueOf('[1, -9007199254740993]')).toEqual([1, '-9007199254740993'])
   expect(valueOf('9007199254740993')).toBe('9007199254740993')
@@ -30,7 +30,7 @@ test('nothing becomes the prototype, however it is written', () => {
   }
 })
 
-test('everything else is as JSON.parse has it', () => {
+test('everything else is as JSON.parse returns it', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       fc.pre(!/__proto__|\d{16}/.test(text))
@@ -39,7 +39,7 @@ test('everything else is as JSON.parse has it', () => {
   )
 })
 
-describe('a refusal', () => {
+describe('a body is rejected', () => {
   test.each([
     ['no JSON', '{'],
     ['nothing', ''],
@@ -49,7 +49,7 @@ describe('a refusal', () => {
     expect(valueOf(text)).toBe('BODY_NOT_UNDERSTOOD')
   })
 
-  test('no UTF-8', () => {
+  test('if it is not UTF-8', () => {
     expect(parseJson(Uint8Array.of(0x22, 0xff, 0x22))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   })
 })

@@ -1,4 +1,4 @@
-// What is taken out of a JSON text says the same as what a parser makes of it, however it is written.
+// Slices of a JSON text have the same meaning as the result of a parser, in any spelling.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -37,7 +37,7 @@ describe('json-text', () => {
     )
   })
 
-  test('whatever bytes come, it is a refusal or it can be taken apart', () => {
+  test('any bytes are either rejected or sliced', () => {
     const text = fc.oneof(
       fc.json(),
       fc.string(),
@@ -54,11 +54,11 @@ describe('json-text', () => {
     )
   })
 
-  test('of two members with one name the last counts', () => {
+  test('of two members with one name, the last one counts', () => {
     expect(readWord(readMembers(written('{"a":"1","\\u0061":"2"}')).get('a'))).toBe('2')
   })
 
-  test('a word keeps all its digits', () => {
+  test('a number keeps all its digits', () => {
     const members = readMembers(written('{"a":12345678901234567890,"b":"x\\"y","c":null,"d":"","e":"\\ud800","f":1}'))
     expect('abcdefg'.split('').map((name) => readWord(members.get(name)))).toEqual([
       '12345678901234567890',
@@ -71,11 +71,11 @@ describe('json-text', () => {
     ])
   })
 
-  test('a byte order mark before the text is no part of it', () => {
+  test('a byte order mark before the text is skipped', () => {
     expect(parsed(written('\uFEFF {"a":1}'))).toEqual({ a: 1 })
   })
 
-  test('what is nested deeper than 64 is refused unread', () => {
+  test('a text with a nesting deeper than 64 is rejected unread', () => {
     expect(parseJsonSlice(Buffer.from('['.repeat(100_000)))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   })
 })

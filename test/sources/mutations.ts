@@ -1,4 +1,4 @@
-// A genuine request, changed by chance: bytes and headers set, put in, left out, exchanged, repeated or made up.
+// Random changes of a genuine request: bytes and headers are set, inserted, removed, exchanged, repeated or invented.
 import fc from 'fast-check'
 import type { ReceivedRequest } from '../../src/receive/source.ts'
 
@@ -30,12 +30,12 @@ function headerChange({ headers }: ReceivedRequest): fc.Arbitrary<Change> {
     textChange(fc.nat(100)),
     fc.constantFrom('', ' ', ',', '=', '0', 'null', '__proto__').map((text) => () => text),
     fc.string({ maxLength: 80 }).map((text) => () => text),
-    // A header that comes twice is joined so.
+    // A header that appears twice is joined like this.
     fc.string({ maxLength: 20 }).map((text) => (old: string) => `${old}, ${text}`),
     fc.constant((old: string) => old.toUpperCase()),
   )
   const set = fc.tuple(name, value).map(([key, apply]): Change => {
-    // Space around a value does not come over the wire.
+    // Space around a value is not transmitted.
     return (request) => {
       const changed = apply(request.headers[key] ?? '').trim()
       return { ...request, headers: { ...request.headers, [key]: changed } }
@@ -62,7 +62,7 @@ function wholeChange(): fc.Arbitrary<Change> {
   )
 }
 
-/** Latin-1 keeps every byte a character. */
+/** In Latin-1, every byte is one character. */
 function onBody(apply: (text: string) => string): Change {
   return (request) => ({ ...request, body: Buffer.from(apply(Buffer.from(request.body).toString('latin1')), 'latin1') })
 }

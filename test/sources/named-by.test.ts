@@ -1,4 +1,4 @@
-// The names of events whose shape only their owner knows, from bodies of every kind.
+// Tests options that name events whose shape only the user knows, from bodies of every kind.
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
 import { createNamedEventParser, parseTime, toName, type NamingOptions } from '../../src/sources/event-names.ts'
@@ -10,7 +10,7 @@ function named(options: NamingOptions, sending: Sending): readonly SourceEvent[]
 
 const BODY = '{"type":"a.b","list":[{"id":12345678901234567890}],"n":7,"none":null,"empty":"","at":1768478400}'
 
-test('a path goes through objects and lists, a header has no case, a function sees both', () => {
+test('a path follows objects and lists, a header has no case, a function gets both', () => {
   const options: NamingOptions = {
     id: 'list.0.id',
     subject: 'header:X-Subject',
@@ -29,7 +29,7 @@ test('a path goes through objects and lists, a header has no case, a function se
   ])
 })
 
-test('what is not there, empty or no name is left out', () => {
+test('absent, empty and invalid names are omitted', () => {
   for (const path of [
     'x',
     'n.x',
@@ -47,7 +47,7 @@ test('what is not there, empty or no name is left out', () => {
   }
 })
 
-test('without a type of its own an event is "received"; a type that was asked for must be there', () => {
+test('without a type option an event is "received"; a configured type must be present', () => {
   expect(named({}, { body: '{"type":7}' })).toMatchObject([{ type: '7' }])
   expect(named({}, { body: '{"type":{}}' })).toMatchObject([{ type: 'received' }])
   expect(named({}, { body: '[]' })).toMatchObject([{ type: 'received' }])
@@ -58,7 +58,7 @@ function throwing(): never {
   throw new Error('no such thing')
 }
 
-test('a function that throws is a refusal', () => {
+test('a function that throws rejects the request', () => {
   const refused = named({ type: throwing }, { body: '{}' })
   expect(refused).toMatchObject({
     code: 'BODY_NOT_UNDERSTOOD',
@@ -68,7 +68,7 @@ test('a function that throws is a refusal', () => {
 
 describe('bodies', () => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
-  test('a form is JSON to its handler', () => {
+  test('a form becomes JSON for the handler', () => {
     const body = 'type=order&id=7&tag=a&tag=b&__proto__=x'
     expect(named({ id: 'id' }, { body, headers: form })).toEqual([
       { type: 'order', dedupeId: '7', body: Buffer.from('{"type":"order","id":"7","tag":["a","b"]}') },
@@ -81,7 +81,7 @@ describe('bodies', () => {
     }
   })
 
-  test('bytes that nobody reads are taken as they are, unless they say that they are JSON', () => {
+  test('other bytes are accepted unread, unless their content type is JSON', () => {
     const body = '<order id="7"/>'
     const xml = { body, headers: { 'content-type': 'application/xml', 'x-id': '7' } }
     expect(named({ id: 'header:x-id' }, xml)).toEqual([{ type: 'received', dedupeId: '7', body: Buffer.from(body) }])
@@ -90,20 +90,20 @@ describe('bodies', () => {
   })
 })
 
-test('a name longer than a store keeps is a hash', () => {
+test('a name that is longer than a store allows is replaced by its hash', () => {
   const [one, other] = ['a', 'b'].map((letter) => toName('x'.repeat(2_000) + letter))
   expect(one).toMatch(/^sha256:[0-9a-f]{64}$/)
   expect(one).not.toBe(other)
   expect(toName('\ud800')).toBeUndefined()
 })
 
-test('options that name nothing do not build', () => {
+test('options that name nothing are rejected', () => {
   for (const by of ['', 'header:', '.', 'a..b', 'a.', 7, null, {}]) {
     expect(() => createNamedEventParser('hmac', { id: by as never })).toThrow(/CONFIG_INVALID: hmac: id/)
   }
 })
 
-test('times are seconds, milliseconds or written with their zone', () => {
+test('times are seconds, milliseconds, or text with a zone', () => {
   const times = ['1768478400', '1768478400.5', '1768478400000', '2026-01-15T12:00:00Z', '2026-01-15T13:00:00+01:00']
   expect(times.map(parseTime)).toEqual([NOW, NOW + 500, NOW, NOW, NOW])
   expect(['', 'x', '2026-01-15', '9'.repeat(400), '-1', undefined].map(parseTime)).toEqual(Array(6).fill(undefined))

@@ -1,4 +1,4 @@
-// Notion's "Send webhook" action: a header of one's own proves it, and its body comes in two shapes.
+// Tests Notion's "Send webhook" action: a custom header proves it, and its body has one of two shapes.
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
 import { notionAction } from '../../src/sources/notion-action.ts'
@@ -27,7 +27,7 @@ describe('notionAction', () => {
     expect(receive(source, request, SECRET).outcome).toBe(outcome)
   })
 
-  test('the envelope', () => {
+  test('the envelope names the event', () => {
     const event = eventOf({ source: { event_id: 'e1', attempt: 1, type: 'automation' }, data: PAGE })
     expect(event).toMatchObject({
       type: 'page.updated',
@@ -38,7 +38,7 @@ describe('notionAction', () => {
     expect(dataOf(event)).toEqual({ source: { event_id: 'e1', type: 'automation' }, data: PAGE })
   })
 
-  test('the page alone: nothing tells a re-send from the next press of the button', () => {
+  test('a page without an envelope has no id: a repeated request looks like the next press of the button', () => {
     const event = eventOf(PAGE)
     expect(event).toMatchObject({ type: 'page.updated', dedupeId: undefined, subject: '153104cd' })
     expect(dataOf(event)).toEqual(PAGE)
@@ -55,13 +55,13 @@ describe('notionAction', () => {
     expect(ids.map(({ dedupeId }) => dedupeId)).toEqual(['e1/a1', 'e1/a2', 'e1/a1'])
   })
 
-  test('what has no page in it is refused', () => {
+  test('a body without a page is rejected', () => {
     for (const body of ['{}', '[]', '{"data":[]}', '{"data":{"object":"page"}}', '1']) {
       expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
     }
   })
 
-  test('options are checked', () => {
+  test('invalid options are rejected', () => {
     for (const one of [{ secret: '' }, { header: '' }, { header: 'a b' }, { header: undefined }, { name: 'x' }]) {
       const options = { header: 'x-secret', secret: SECRET, ...one } as never
       expect(() => notionAction(options)).toThrow(/CONFIG_INVALID: notionAction: /)

@@ -1,4 +1,4 @@
-// Notion's integration webhooks: signed by Notion's own package, keyed by a handshake once and never again.
+// Tests Notion's integration webhooks: signed by Notion's own package, with a secret from a handshake that is accepted once.
 import { signWebhookPayload, verifyWebhookSignature } from '@notionhq/client'
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
@@ -30,7 +30,7 @@ describe('notion', () => {
     },
   )
 
-  test('the names of an event', () => {
+  test('an event has its names', () => {
     expect(eventOf(text)).toMatchObject({
       type: 'page.properties_updated',
       dedupeId: '367cba44-b6f3-4c92-81e7-6a2e9659efd4',
@@ -50,7 +50,7 @@ describe('notion', () => {
     expect(JSON.parse(Buffer.from(first.body).toString())).toEqual(others)
   })
 
-  test('without a secret it waits for the handshake, signed or not', async () => {
+  test('without a secret the source waits for the handshake, signed or not', async () => {
     const source = notion()
     expect(source.secrets).toBe('by-handshake')
     const signature = await signWebhookPayload({ body: HANDSHAKE, verificationToken: TOKEN })
@@ -70,7 +70,7 @@ describe('notion', () => {
     expect(result).toMatchObject({ kind: 'refused', refusal: { code: 'HANDSHAKE_REFUSED' } })
   })
 
-  test('nobody can re-key a source that was given its secret', async () => {
+  test('nobody can replace a configured secret by a handshake', async () => {
     const source = notion({ secret: TOKEN })
     const signature = await signWebhookPayload({ body: HANDSHAKE, verificationToken: TOKEN })
     for (const headers of [{}, { 'x-notion-signature': signature }]) {
@@ -78,7 +78,7 @@ describe('notion', () => {
     }
   })
 
-  test('an event is no handshake, whatever else is in it', () => {
+  test('an event is not a handshake, whatever else it contains', () => {
     for (const body of [text, '{"verification_token":"x","type":"page.created","id":"1"}', '[]', 'x', '']) {
       expect(notion().handshake?.answer(requestOf({ body }))).toBeUndefined()
     }
@@ -87,12 +87,12 @@ describe('notion', () => {
     expect(notion().handshake?.answer(requestOf({ body: HANDSHAKE, method: 'GET' }))).toBeUndefined()
   })
 
-  test('a secret that is not set is not the same as none: the source does not start', () => {
+  test('an undefined secret is not the same as an omitted one: the source does not start', () => {
     expect(() => notion({ secret: undefined } as never)).toThrow(/CONFIG_INVALID: notion: secret/)
     expect(() => notion({ token: TOKEN } as never)).toThrow(/token is not an option/)
   })
 
-  test('what has no type or id is refused', () => {
+  test('a body without type or id is rejected', () => {
     for (const body of ['{}', '{"type":"page.created"}', '{"id":"1"}', '[]', 'null']) {
       expect(notion().events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
     }

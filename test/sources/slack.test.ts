@@ -1,4 +1,4 @@
-// Slack: its own package accepts what the tests sign; handshakes, events, commands and interactions.
+// Tests Slack: its own package accepts what the tests sign; handshakes, events, commands and interactions.
 import { isValidSlackRequest } from '@slack/bolt'
 import { expect, test } from 'vitest'
 import type { Handshake } from '../../src/receive/source.ts'
@@ -9,7 +9,7 @@ import { NOW, receive, requestOf, withHeader } from './faults.ts'
 const SECRET = '8f742231b10e8888abcd99yyyzzz85a5'
 const source = slack({ secret: SECRET })
 
-test('@slack/bolt accepts what the tests sign, and refuses what the source refuses', () => {
+test('@slack/bolt accepts what the tests sign, and rejects what the source rejects', () => {
   for (const one of cases) {
     const { headers, body } = one.request(one.secret, NOW)
     const isValid = (signingSecret: string): boolean =>
@@ -30,7 +30,7 @@ function greeted(body: string): ReturnType<Handshake['answer']> {
   return source.handshake?.answer(signedRequest(body, SECRET, NOW))
 }
 
-test('the challenge is answered in JSON, and only if it is signed', () => {
+test('the challenge gets a JSON response, and only if it is signed', () => {
   const body = '{"token":"x","challenge":"<script>3eZbrw1aB","type":"url_verification"}'
   expect(greeted(body)).toMatchObject({
     kind: 'answer',
@@ -45,12 +45,12 @@ test('the challenge is answered in JSON, and only if it is signed', () => {
   expect(greeted('{"challenge":7,"type":"url_verification"}')).toMatchObject({ kind: 'refused' })
 })
 
-test('a check of the certificate is answered and is no event', () => {
+test('a check of the certificate gets a response and is no event', () => {
   expect(greeted('ssl_check=1&token=x')).toEqual({ kind: 'answer', answer: { status: 200 } })
   expect(greeted('ssl_check=0&command=x')).toBeUndefined()
 })
 
-test('names of an event', () => {
+test('an event has its names', () => {
   expect(source.events(signedRequest(EVENT, SECRET, NOW))).toEqual([
     {
       type: 'app_mention',
@@ -68,13 +68,13 @@ function subjectOf(event: object): unknown {
   return 'code' in events ? events : events[0]?.subject
 }
 
-test('the channel of a reaction is that of its item; of a new channel, its id', () => {
+test('the channel of a reaction is that of its item; that of a new channel is its id', () => {
   expect(subjectOf({ type: 'reaction_added', user: 'U1', item: { channel: 'C1' } })).toBe('C1')
   expect(subjectOf({ type: 'channel_created', channel: { id: 'C2' } })).toBe('C2')
   expect(subjectOf({ type: 'team_join', user: { id: 'U2' } })).toBe('U2')
 })
 
-test('a slash command is JSON to its handler', () => {
+test('a slash command becomes JSON for its handler', () => {
   const events = source.events(signedRequest(COMMAND, SECRET, NOW))
   expect(events).toMatchObject([
     {
@@ -94,14 +94,14 @@ test('an interaction is the JSON in its form', () => {
   ])
 })
 
-test('what has no id of its own is known again by its signature', () => {
+test('a request without an id is recognised by its signature', () => {
   const request = signedRequest('{"type":"app_rate_limited","team_id":"T1","minute_rate_limited":1}', SECRET, NOW)
   expect(source.events(request)).toMatchObject([
     { type: 'app_rate_limited', dedupeId: request.headers['x-slack-signature'], tenant: 'T1' },
   ])
 })
 
-test('another content type does not make another event of what is signed', () => {
+test('another content type does not make the same signed bytes another event', () => {
   const text = '&command=/deploy&team_id=T1'
   const body = JSON.stringify({ type: 'event_callback', event_id: 'E', event: { type: 'message', text } })
   const request = signedRequest(body, SECRET, NOW)
@@ -109,7 +109,7 @@ test('another content type does not make another event of what is signed', () =>
   expect(receive(source, asForm, '')).toEqual(receive(source, request, ''))
 })
 
-test('what is no kind of request of Slack is refused', () => {
+test('a request of an unknown kind is rejected', () => {
   for (const body of ['{}', '', 'a=b', 'payload=x', 'payload={}', 'payload=[]', '{"event":{}}']) {
     expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   }

@@ -1,4 +1,4 @@
-// Standard Webhooks: what its own package signs is accepted, and the other way round; keys, families and several signatures.
+// Tests Standard Webhooks: its own package signs and verifies like the source; keys, header families and several signatures.
 import { Webhook } from 'standardwebhooks'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { standardWebhooks } from '../../src/sources/standard-webhooks.ts'
@@ -9,7 +9,7 @@ const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const OTHER = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'
 const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 
-// The package asks the system what time it is.
+// The package reads the system's clock.
 beforeEach(() => void vi.useFakeTimers({ now: NOW }))
 afterEach(() => void vi.useRealTimers())
 
@@ -18,7 +18,7 @@ function messageOf(signature: string, body: string, at = NOW): ReturnType<typeof
   return requestOf({ body, headers })
 }
 
-test('the known answer of the specification', () => {
+test('the test vector of the specification is accepted', () => {
   const request = messageOf(
     'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
     '{"test": 2432232314}',
@@ -27,7 +27,7 @@ test('the known answer of the specification', () => {
   expect(receive(standardWebhooks({ secret: SECRET }), request, SECRET, 1_614_265_330_000).outcome).toBe('accepted')
 })
 
-test('what the package signs is accepted, and it accepts what the tests sign', () => {
+test('the source accepts what the package signs, and the package accepts what the tests sign', () => {
   const signed = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
   expect(receive(standardWebhooks({ secret: SECRET }), signed, SECRET).outcome).toBe('accepted')
   const [one] = cases
@@ -47,7 +47,7 @@ test('one of several signatures by one of several secrets is enough', () => {
   expect(outcomeOf(`v2,${first?.slice(3)}`, SECRET)).toBe('SIGNATURE_WRONG')
 })
 
-test('of signatures by ed25519 the first three are tried, because each costs a pass over the body', () => {
+test('of several ed25519 signatures the first three are tried, because each needs a pass over the body', () => {
   const one = cases[2]
   const request = one?.request(one.secret, NOW) ?? requestOf({ body: '' })
   const genuine = request.headers['webhook-signature'] ?? ''
@@ -61,20 +61,20 @@ test('of signatures by ed25519 the first three are tried, because each costs a p
   expect([after(2), after(3)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
 })
 
-test('headers of the other family are not taken for signed ones', () => {
+test('headers of the other family do not count as signed', () => {
   const [, svix] = cases
   const genuine = svix?.request(SECRET, NOW) ?? requestOf({ body: '' })
   const mixed = withHeader(genuine, 'webhook-id', 'msg_other')
   expect(receive(standardWebhooks({ secret: SECRET }), mixed, SECRET).events).toMatchObject([{ dedupeId: ID }])
 })
 
-test('where both families are, the one of the standard counts', () => {
+test('if both families are present, the one of the standard counts', () => {
   const signed = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
   const both = withHeader(withHeader(signed, 'svix-signature', 'v1,AAAA'), 'svix-id', 'msg_other')
   expect(receive(standardWebhooks({ secret: SECRET }), both, '').events).toMatchObject([{ dedupeId: ID }])
 })
 
-describe('a secret that is none', () => {
+describe('an invalid secret', () => {
   test.each([
     ['whsec_not base64!', /must be base64/],
     ['whsec_', /must be base64/],
@@ -86,7 +86,7 @@ describe('a secret that is none', () => {
   })
 })
 
-test('type and time are in the body, the id in the headers; further names as the options say', () => {
+test('type and time come from the body, the id from the headers; options add further names', () => {
   const request = messageOf(new Webhook(SECRET).sign(ID, new Date(NOW), BODY), BODY)
   const source = standardWebhooks({ secret: SECRET, subject: 'data.id', tenant: () => 'acme' })
   expect(source.events(request)).toEqual([
@@ -94,7 +94,7 @@ test('type and time are in the body, the id in the headers; further names as the
   ])
 })
 
-test('an id with a dot is refused: it would leave open where it ends', () => {
+test('an id with a dot is rejected, because the signed content would be ambiguous', () => {
   const id = 'msg.1'
   const signed = messageOf(new Webhook(SECRET).sign(id, new Date(NOW), BODY), BODY)
   expect(receive(standardWebhooks({ secret: SECRET }), withHeader(signed, 'webhook-id', id), SECRET).outcome).toBe(

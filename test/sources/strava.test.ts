@@ -1,4 +1,4 @@
-// Strava: JSON handshake, the subscription always checked, the signature if there is a secret, ids with all their digits.
+// Tests Strava: the handshake, the subscription that is always checked, the optional signature, and ids with all their digits.
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
@@ -27,7 +27,7 @@ function eventOf(body: string): SourceEvent {
 const idOf = (updates: object): string | undefined => eventOf(JSON.stringify({ ...EVENT, updates })).dedupeId
 
 describe('strava', () => {
-  test('the handshake is answered in JSON', () => {
+  test('the handshake gets a JSON response', () => {
     const url = 'https://a.example/in/strava?hub.verify_token=STRAVA&hub.challenge=15f7d1a91c&hub.mode=subscribe'
     const result = source.handshake?.answer(requestOf({ method: 'GET', url, body: '' }))
     expect(result).toMatchObject({
@@ -53,7 +53,7 @@ describe('strava', () => {
     expect(receive(source, request, '').outcome).toBe(outcome)
   })
 
-  test('a good signature does not make up for another subscription', () => {
+  test('a valid signature with another subscription is rejected', () => {
     const signed = strava({ ...OPTIONS, secret: 's' })
     for (const [id, outcome] of [
       [120_475, 'accepted'],
@@ -68,7 +68,7 @@ describe('strava', () => {
     }
   })
 
-  test('the names of an event keep digits that no number holds', () => {
+  test('the names of an event keep digits beyond the precision of a number', () => {
     const body = JSON.stringify(EVENT)
       .replace('1360128428', '9007199254740993001')
       .replace('134815', '9007199254740993')
@@ -81,7 +81,7 @@ describe('strava', () => {
     expect(Buffer.from(eventOf(body).body).toString()).toBe(body)
   })
 
-  test('two changes within one second are two events, and each is known again', () => {
+  test('two changes within one second are two events, and each is recognised again', () => {
     expect(idOf({ title: 'A' })).toMatch(/^activity\/1360128428\/update\/1549560669\/[\w-]{43}$/)
     expect(idOf({ title: 'A' })).toBe(idOf({ title: 'A' }))
     expect(idOf({ title: 'A' })).not.toBe(idOf({ type: 'Run' }))
@@ -100,14 +100,14 @@ describe('strava', () => {
     expect(eventOf(JSON.stringify({ ...EVENT, object_type, aspect_type, updates })).type).toBe(type)
   })
 
-  test('what has no object is refused', () => {
+  test('a body without an object is rejected', () => {
     for (const name of ['object_type', 'object_id', 'aspect_type']) {
       const body = JSON.stringify({ ...EVENT, [name]: undefined })
       expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
     }
   })
 
-  test('options are checked; a secret that is not set is not the same as none', () => {
+  test('invalid options are rejected; an undefined secret is not the same as an omitted one', () => {
     const bad = [
       { verifyToken: '' },
       { subscriptionId: '' },

@@ -1,4 +1,4 @@
-// Stripe: what its own package signs is accepted, and the other way round.
+// Tests Stripe: the source accepts what Stripe's own package signs, and the package accepts what the tests sign.
 import { Stripe } from 'stripe'
 import { expect, test } from 'vitest'
 import { stripe } from '../../src/sources/stripe.ts'
@@ -17,14 +17,14 @@ function outcomeOf(header: string, secret: string | readonly string[] = SECRET):
   return receive(stripe({ secret }), request, '').outcome
 }
 
-test('what the package signs is accepted, and it accepts what the tests sign', () => {
+test('the source accepts what the package signs, and the package accepts what the tests sign', () => {
   expect(outcomeOf(signed(BODY))).toBe('accepted')
   const [one] = cases
   const header = one?.request(SECRET, NOW).headers['stripe-signature'] ?? ''
   expect(webhooks.constructEvent(BODY, header, SECRET, 300, undefined, NOW).type).toBe('invoice.paid')
 })
 
-test('while a secret is rolled: several signatures, several secrets', () => {
+test('during a rotation of the secret, several signatures and several secrets are accepted', () => {
   const both = `${signed(BODY, 'whsec_old')},${signed(BODY).split(',')[1]}`
   expect(outcomeOf(both)).toBe('accepted')
   expect(outcomeOf(signed(BODY), ['whsec_new', SECRET])).toBe('accepted')
@@ -38,7 +38,7 @@ test('of several signatures the first 32 are compared', () => {
   expect([after(31), after(32)]).toEqual(['accepted', 'SIGNATURE_WRONG'])
 })
 
-test('names of an event with its object in it', () => {
+test('an event that contains its object has its names', () => {
   const body = Buffer.from(BODY)
   expect(stripe({ secret: SECRET }).events(requestOf({ body }))).toEqual([
     {
@@ -52,7 +52,7 @@ test('names of an event with its object in it', () => {
   ])
 })
 
-test('names of a thin event', () => {
+test('a thin event has its names', () => {
   const body = JSON.stringify({
     id: 'evt_test_65R9Ijk8dKEYZcXeRWn16R9A7j1FSQ3w3TGDPLLGSM4CW0',
     object: 'v2.core.event',
@@ -69,13 +69,13 @@ test('names of a thin event', () => {
   ])
 })
 
-test('a body without id or type is refused', () => {
+test('a body without id or type is rejected', () => {
   for (const body of ['{}', '[]', '{"id":"evt_1"}', '{"type":"a"}', 'x']) {
     expect(stripe({ secret: SECRET }).events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
   }
 })
 
-test('a tolerance without end, and an unknown option, do not build', () => {
+test('an infinite tolerance and an unknown option are rejected', () => {
   expect(() => stripe({ secret: SECRET, tolerance: Infinity })).toThrow(/CONFIG_INVALID: stripe: tolerance/)
   expect(() => stripe({ secret: SECRET, tolerance: 0 })).toThrow(/CONFIG_INVALID: stripe: tolerance/)
   expect(() => stripe({ secret: SECRET, tolerence: '5m' } as never)).toThrow(/tolerence is not an option/)

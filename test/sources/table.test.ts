@@ -1,5 +1,5 @@
-// Source × fault: for every source, what each fault of a valid request comes to, and that no mutation of it passes as a
-// forgery. Each file of cases/ exports `cases`; whoever adds a source adds a file there.
+// Source × fault: for every source, the result of each fault in a valid request, and that no changed request passes as
+// genuine. Each file of cases/ exports `cases`; a new source needs a file there.
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ const cases: readonly SourceCase[] = (
   )
 ).flatMap((file) => file.cases)
 
-test('there is a case and a page for every source', () => {
+test('every source has a case and a page', () => {
   const names = Object.keys(sources).map((name) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`))
   expect(names.length).toBeGreaterThan(15)
   expect(names.filter((name) => !files.includes(`${name}.ts`))).toEqual([])
@@ -30,13 +30,13 @@ describe.each(cases)('$name', (one) => {
     expect(got).toEqual(expected)
   })
 
-  test('is known for longer than a signed request counts, and for long where nothing signed says when', () => {
+  test('identities are kept longer than a signed request is valid, and for long if no timestamp is signed', () => {
     const { dedupeFor = DEFAULTS.dedupe, tolerance } = one.build(one.secret)
     const isTimed = one.expected.old !== 'accepted'
     expect([dedupeFor, tolerance]).toEqual(isTimed ? ['7d', 300_000] : ['30d', undefined])
   })
 
-  test('never throws, and takes no forgery', () => {
+  test('never throws, and accepts no forgery', () => {
     const source = one.build(one.secret)
     const genuine = one.request(one.secret, NOW)
     const isForged = one.isForged ?? ((request) => !Buffer.from(request.body).equals(genuine.body))

@@ -1,4 +1,4 @@
-// Twilio: what its own package signs is accepted, and the other way round; the address as it was called, in all its spellings.
+// Tests Twilio: its own package signs and verifies like the source; the URL as Twilio called it, in all its spellings.
 import twilioPackage from 'twilio'
 import { describe, expect, test } from 'vitest'
 import type { ReceivedRequest, SourceEvent } from '../../src/receive/source.ts'
@@ -13,7 +13,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 interface Called {
   readonly url: string
-  /** As Twilio wrote it when it signed, if that is not how it arrives. */
+  /** The URL as Twilio signed it, if the request arrives with another one. */
   readonly signedUrl?: string
   readonly fields?: Readonly<Record<string, string | string[]>>
 }
@@ -29,7 +29,7 @@ function outcomeOf(request: ReceivedRequest, url?: string): string {
   return receive(twilio({ secret: SECRET, ...(url !== undefined && { url }) }), request, '').outcome
 }
 
-test('the known answer of the package', () => {
+test('the test vector of the package is accepted', () => {
   const fields = {
     CallSid: 'CA1234567890ABCDE',
     Caller: '+14158675309',
@@ -45,7 +45,7 @@ test('the known answer of the package', () => {
   expect(receive(twilio({ secret: '12345' }), request, '').outcome).toBe('accepted')
 })
 
-describe('what the package signs is accepted', () => {
+describe('the source accepts what the package signs', () => {
   const url = 'https://hooks.example.com/in/twilio'
   test.each<readonly [string, Called]>([
     ['a form', { url }],
@@ -88,11 +88,11 @@ describe('what the package signs is accepted', () => {
     }
     expect(outcomeOf(behind)).toBe('SIGNATURE_WRONG')
     expect(outcomeOf(behind, `https://Hooks.example.com/in/twilio${more}`)).toBe('accepted')
-    // And it is still the address that is signed.
+    // The URL is still the signed one.
     expect(outcomeOf({ ...request, calledUrl: called.replace('/in/', '/on/') })).toBe('SIGNATURE_WRONG')
   })
 
-  test('JSON with the hash of the body in the address', () => {
+  test('JSON with the hash of the body in the URL', () => {
     const body = '{"a":1}'
     const called = `${url}?bodySHA256=${getExpectedBodyHash(body)}`
     const request = requestOf({
@@ -113,7 +113,7 @@ test('the package accepts what the tests sign', () => {
   expect(validateRequestWithBody(SECRET, json.headers[HEADER] ?? '', json.url.href, '[]')).toBe(true)
 })
 
-test('behind a proxy the public address is given, and the query is that of the request', () => {
+test('behind a proxy, the public URL is configured, and the query comes from the request', () => {
   const inside = 'http://10.0.0.5:3000/in/twilio?a=1'
   const request = byVendor({ url: inside, signedUrl: 'https://user:pass@Hooks.example.com/in/twilio?a=1' })
   expect(outcomeOf(request)).toBe('SIGNATURE_WRONG')
@@ -123,14 +123,14 @@ test('behind a proxy the public address is given, and the query is that of the r
   }
 })
 
-test('a body that is not signed at all is refused, though the address is', () => {
+test('a body that is not signed is rejected, although the URL is signed', () => {
   const url = 'https://hooks.example.com/in/twilio'
   const headers = { [HEADER]: getExpectedTwilioSignature(SECRET, url, {}) }
   expect(outcomeOf(requestOf({ url, body: '{"forged":1}', headers }))).toBe('CONTENT_TYPE_WRONG')
   expect(outcomeOf(requestOf({ url, body: 'forged=1', headers: { ...headers, ...FORM } }))).toBe('SIGNATURE_WRONG')
 })
 
-test('a field without = is refused: it would be signed as the name and the value of another one', () => {
+test('a field without = is rejected, because it has the same signature as another name and value', () => {
   const form = signedForm(SECRET, { Body: 'hi' })
   expect(outcomeOf({ ...form, body: Buffer.from('Body=hi') })).toBe('accepted')
   for (const body of ['Bodyhi', 'Body&hi', 'Body=hi&']) {
@@ -144,7 +144,7 @@ function eventsOf(request: ReceivedRequest): readonly SourceEvent[] {
   return events
 }
 
-test('names of a message, and its fields as JSON', () => {
+test('a message has its names, and its fields as JSON', () => {
   const [event] = eventsOf(signedForm(SECRET))
   expect(event).toMatchObject({
     type: 'message.received',
@@ -171,7 +171,7 @@ test.each([
   expect(event).toMatchObject({ type, dedupeId: 'MessageSid' in fields ? 'SM1/delivered' : 'token-1' })
 })
 
-test('an event stream is as many events as are in it', () => {
+test('an event stream has one event for each of its items', () => {
   const request = cases[1]?.request(SECRET, NOW) ?? requestOf({ body: '' })
   expect(eventsOf(request)).toMatchObject([
     { type: 'com.twilio.messaging.message.delivered', dedupeId: 'EZ1', tenant: 'AC1' },
@@ -183,7 +183,7 @@ test('an event stream is as many events as are in it', () => {
   }
 })
 
-test('it is answered in TwiML', () => {
+test('the response is TwiML', () => {
   expect(twilio({ secret: SECRET }).answer).toEqual({
     status: 200,
     headers: { 'content-type': 'text/xml' },

@@ -1,4 +1,4 @@
-// Whoever has the secret may still send nonsense: whatever the body, a source refuses it or names events that a store takes.
+// A sender with the secret may still send garbage: a source either rejects a body or gives its events valid names.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createEvent } from '../../src/model/new-event.ts'
@@ -13,14 +13,14 @@ import { NOW } from './faults.ts'
 import { mutations } from './mutations.ts'
 
 const CASES = [...whatsapp, ...notion, ...notionAction, ...strava, ...garmin, ...cloudEvents]
-/** Where a value stands in the body, something else: the shape stays, so that it comes further than bytes by chance. */
+/** Replaces a value in the body but keeps the shape, so that more code is reached than with random bytes. */
 const INSTEAD = ['null', '""', '"\\ud800"', '1e400', '-0', '[]', '{}', '[[]]', '"__proto__"', `"${'x'.repeat(2_000)}"`]
 
 describe.each(CASES)('$name', (one) => {
   const source = one.build(one.secret)
   const genuine = one.request(one.secret, NOW)
 
-  test('bytes by chance', () => {
+  test('random bytes are rejected or named validly', () => {
     fc.assert(
       fc.property(mutations(genuine), (request) => {
         const events = source.events(request)
@@ -30,7 +30,7 @@ describe.each(CASES)('$name', (one) => {
     )
   })
 
-  test('values by chance', () => {
+  test('random values are rejected or named validly', () => {
     const text = Buffer.from(genuine.body).toString()
     const values = [...text.matchAll(/(?<=[:[,])(?:"[^"]*"|\d+)(?=[,}\]])/g)]
     const change = fc.tuple(fc.nat(values.length - 1), fc.oneof(fc.constantFrom(...INSTEAD), fc.json()))

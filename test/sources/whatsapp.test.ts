@@ -1,4 +1,4 @@
-// WhatsApp as Meta sends it: signed by an independent peer, split into one event an update, each with what it needs.
+// Tests WhatsApp as Meta sends it: signed by an independent package, and split into one complete event per update.
 import { sign } from '@octokit/webhooks-methods'
 import { describe, expect, test } from 'vitest'
 import type { SourceEvent } from '../../src/receive/source.ts'
@@ -50,7 +50,7 @@ const paid = (transaction: string): object => ({
 })
 
 describe('whatsapp', () => {
-  test('what octokit signs is accepted, in the form that Meta shares with GitHub', async () => {
+  test('the source accepts what octokit signs, in the form that Meta shares with GitHub', async () => {
     const body = bodyOf({ messages: [text(1)] })
     const headers = { 'x-hub-signature-256': await sign(SECRET, body) }
     expect(receive(source, requestOf({ body, headers }), SECRET).outcome).toBe('accepted')
@@ -72,7 +72,7 @@ describe('whatsapp', () => {
     if (result?.kind !== 'answer') expect(result).toMatchObject({ kind: 'refused', refusal: { code: expected } })
     else {
       expect(result.answer).toMatchObject({ status: expected, body: challenge })
-      // Of a stranger's text: no browser is to take it for a page.
+      // The challenge is a stranger's text, so no browser may treat it as a page.
       expect(result.answer.headers).toEqual({
         'content-type': 'text/plain; charset=utf-8',
         'x-content-type-options': 'nosniff',
@@ -80,7 +80,7 @@ describe('whatsapp', () => {
     }
   })
 
-  test('a message has its person, its number and its own words', () => {
+  test('a message has its person, its number and its own text', () => {
     const contacts = [
       { profile: { name: 'Bo' }, wa_id: '49170' },
       { profile: { name: 'Zoë' }, wa_id: '16505551234', user_id: 'US.1349' },
@@ -108,7 +108,7 @@ describe('whatsapp', () => {
     expect(eventsOf({ contacts, messages: [text(1, more)] })[0]?.subject).toBe(subject)
   })
 
-  test('statuses of one message are events of their own, in a group one for each member', () => {
+  test('each status of a message is an event, in a group one for each member', () => {
     const status = { id: 'wamid.1', status: 'delivered', timestamp: '1749416384', recipient_id: '16505551234' }
     const group = { ...status, recipient_type: 'group', recipient_id: 'G1' }
     const statuses = [
@@ -125,14 +125,14 @@ describe('whatsapp', () => {
     ])
   })
 
-  test('payments of one request for money are events of their own, and known again', () => {
+  test('each payment of one request is an event, and is recognised again', () => {
     const [one, other, again] = eventsOf({ statuses: [paid('T1'), paid('T2'), paid('T1')] })
     expect(one?.dedupeId).toMatch(/^wamid\.1\/failed\/[\w-]{43}$/)
     expect(other?.dedupeId).not.toBe(one?.dedupeId)
     expect(again?.dedupeId).toBe(one?.dedupeId)
   })
 
-  test('errors, and changes of other fields, are known again only if the entry has a time', () => {
+  test('errors, and changes of other fields, are recognised only if the entry has a time', () => {
     const errors = [{ code: 130429, title: 'Rate limit hit' }]
     expect(eventsOf({ errors })).toMatchObject([{ type: 'error', dedupeId: undefined }])
     const [timed] = eventsOf({ errors }, 'messages', { time: 1_739_321_024 })
@@ -143,7 +143,7 @@ describe('whatsapp', () => {
     expect(template && dataOf(template)).toMatchObject({ event: 'APPROVED' })
   })
 
-  test('a thousand updates of one POST are a thousand events, the same ones in any other POST', () => {
+  test('a thousand updates of one POST are a thousand events, and the same ones in any other POST', () => {
     const messages = Array.from({ length: 1_000 }, (_, n) => text(n))
     const contacts = messages.map((_, n) => ({ wa_id: `4917${n}`, user_id: `DE.${n}` }))
     const people = eventsOf({ contacts, messages: messages.map((_, n) => text(n, { from: `4917${n}` })) })
@@ -153,18 +153,18 @@ describe('whatsapp', () => {
     expect(eventsOf({ messages: messages.slice(500, 501) })).toEqual([all[500]])
   })
 
-  test('digits that no number holds are passed on', () => {
+  test('digits beyond the precision of a number are kept', () => {
     const [event] = received(bodyOf({ messages: [{ ...text(1), order: 'N' }] }).replace('"N"', '12345678901234567891'))
     expect(Buffer.from(event?.body ?? '').toString()).toContain('12345678901234567891')
   })
 
-  test('what is not of WhatsApp is refused', () => {
+  test('a body that is not from WhatsApp is rejected', () => {
     for (const body of ['{}', '[]', '{"object":"page","entry":[]}', '"x"']) {
       expect(source.events(requestOf({ body }))).toMatchObject({ code: 'BODY_NOT_UNDERSTOOD' })
     }
   })
 
-  test('options are checked', () => {
+  test('invalid options are rejected', () => {
     const bad = [{ secret: '' }, { verifyToken: ' ' }, { verifyToken: undefined }, { token: 'x' }]
     for (const one of bad) {
       expect(() => whatsapp({ secret: 's', verifyToken: 't', ...one } as never)).toThrow(/CONFIG_INVALID: whatsapp: /)

@@ -1,4 +1,4 @@
-// Works on a file as fast as it can, and says of each event when it was acknowledged. Arguments: file. Ends when told to.
+// Works on a file as fast as it can, and logs when each event was acknowledged. Arguments: file. Ends on a message.
 import { Sluice } from '../../src/index.ts'
 
 const [file = ''] = process.argv.slice(2)

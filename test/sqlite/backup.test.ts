@@ -1,4 +1,4 @@
-// A backup of the file while a process works on it, and what comes of it when it is put back.
+// Tests a backup of the file while a process works on it, and the app that runs from the backup.
 import { fork, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ function scratchFolder(): string {
   return folder
 }
 
-/** In a process of its own, as the command line does it: the one that works must not notice. */
+/** Runs the backup in a process of its own, like the command line does. */
 function backedUp(file: string, to: string): void {
   const script = `import { backupSqlite } from ${JSON.stringify(BACKUP)}; backupSqlite(${JSON.stringify(file)}, ${JSON.stringify(to)})`
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script])
@@ -29,7 +29,7 @@ async function acknowledgedBy(child: ChildProcess, ids: string[], n: number): Pr
 }
 
 describe('backup', () => {
-  test('under load: all that was acknowledged before it began is in it, and runs from it', async () => {
+  test('under load, the copy contains every event acknowledged before, and the events run from it', async () => {
     const folder = scratchFolder()
     const file = join(folder, 'live.db')
     const child = fork(CHILD, [file])
@@ -60,7 +60,7 @@ describe('backup', () => {
     await app.stop()
   })
 
-  test('the copy is for nobody else', async () => {
+  test('only the owner can read the copy', async () => {
     const folder = scratchFolder()
     const [file, to] = [join(folder, 'live.db'), join(folder, 'copy.db')]
     await (await openStore(`sqlite:${file}`)).close()
@@ -69,7 +69,7 @@ describe('backup', () => {
     expect((statSync(to).mode & 0o777).toString(8)).toBe('600')
   })
 
-  test('nothing is overwritten, and nothing half done is left', async () => {
+  test('nothing is overwritten, and no partial copy is left', async () => {
     const folder = scratchFolder()
     const [file, to] = [join(folder, 'live.db'), join(folder, 'copy.db')]
     await (await openStore(`sqlite:${file}`)).close()

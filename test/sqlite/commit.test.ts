@@ -1,4 +1,4 @@
-// Calls of one moment share one commit; each is answered only after it, and one that fails takes nobody along.
+// Calls of one moment share one commit. Each returns only after it, and a failing call does not affect the others.
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createClaimRequest, done, createRetentionPolicy } from '../conformance/builders.ts'
@@ -8,7 +8,7 @@ import { connect, event, freshFile, open, send } from './scratch.ts'
 const WAL_HEADER = 32
 const FRAME_HEADER = 24
 
-/** Commits in the log: frames of its present round that say how many pages the database has after them. */
+/** The number of commits in the log: frames of its present round that contain the size of the database. */
 function commitsIn(file: string): number {
   const wal = readFileSync(`${file}-wal`)
   const frame = FRAME_HEADER + wal.readUInt32BE(8)
@@ -31,7 +31,7 @@ const MANY = 33_280
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 
 describe('a commit', () => {
-  it('is shared by all arrivals of one moment', async () => {
+  it('is shared by all calls of one moment', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('first'))
@@ -40,7 +40,7 @@ describe('a commit', () => {
     expect(commitsIn(file) - before).toBe(1)
   })
 
-  it('is one for each arrival when they come one after the other', async () => {
+  it('is one per call when the calls come one after the other', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('first'))
@@ -49,14 +49,14 @@ describe('a commit', () => {
     expect(commitsIn(file) - before).toBe(5)
   })
 
-  it('comes before the answer: whoever is answered finds the event from another connection', async () => {
+  it('comes before the reply: after it, another connection finds the event', async () => {
     const file = freshFile()
     const store = await open(file)
     const other = connect(file)
     const seen = other.prepare('select count(*) as n from events where id = ?')
     const check = async (name: string): Promise<number> => {
       const answer = send(store, event(name))
-      // The call alone has stored nothing yet.
+      // So far, the call has stored nothing.
       expect(seen.get(name)).toEqual({ n: 0 })
       return answer.then(() => Number(seen.get(name)?.['n']))
     }
@@ -66,7 +66,7 @@ describe('a commit', () => {
     }
   })
 
-  it('is made for the neighbours of a call that fails', async () => {
+  it('is made for the other calls if one call fails', async () => {
     const file = freshFile()
     const store = await open(file)
     await store.settleAndClaim(turn(5))
@@ -82,7 +82,7 @@ describe('a commit', () => {
     expect(ids.map((row) => row['id'])).toEqual(['before', 'after', 'after too'])
   })
 
-  it('does not happen for a call that fails: nothing of it is left, and no identity is remembered', async () => {
+  it('is not made for a call that fails: nothing of it remains, and no identity is remembered', async () => {
     const store = await open(freshFile())
     await store.settleAndClaim(turn(5))
     const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
@@ -96,7 +96,7 @@ describe('a commit', () => {
     expect(await send(store, event('y'), event('x'))).toEqual([{ kind: 'stored' }, { kind: 'stored' }])
   })
 
-  it('that is undone leaves nothing to be written later: a failed settlement is not half done', async () => {
+  it('that is rolled back leaves nothing to be written later: a failed settlement is not half done', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('good'), event('bad'), event('other'))
@@ -124,7 +124,7 @@ describe('a commit', () => {
     expect(await send(store, event('before'))).toEqual([{ kind: 'repeated' }])
   })
 
-  it('that is undone has taught nobody an identity, however many came with it', async () => {
+  it('that is rolled back leaves no identity in memory, however many came with it', async () => {
     const store = await open(freshFile())
     const many = Array.from({ length: MANY }, (_, n) => event(`e${n}`, { key: 'one lane' }))
     const broken = { ...event('x'), body: 'no bytes' as unknown as Uint8Array }
@@ -133,7 +133,7 @@ describe('a commit', () => {
     expect([...answers]).toEqual(['stored'])
   })
 
-  it('refuses a value that no row can hold, and only the call that brought it', async () => {
+  it('rejects a value that no row can hold, and only its own call', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('a'), event('b'))
@@ -152,7 +152,7 @@ describe('a commit', () => {
 })
 
 describe('close', () => {
-  it('answers what was asked before it, and that is stored', async () => {
+  it('waits for earlier calls, and their data is stored', async () => {
     const file = freshFile()
     const store = await open(file)
     const answers = [send(store, event('a')), send(store, event('b'))]
@@ -161,7 +161,7 @@ describe('close', () => {
     expect((await (await open(file)).get({ kind: 'events', id: 'b' })).item?.id).toBe('b')
   })
 
-  it('twice is once', async () => {
+  it('may be called twice', async () => {
     const store = await open(freshFile())
     await store.close()
     await expect(store.close()).resolves.toBeUndefined()
@@ -190,7 +190,7 @@ describe('close', () => {
     feed: (store) => store.readFeed({ after: 0, n: 1 }),
   }
 
-  it.each(Object.keys(calls))('%s after it is refused with STORE_CLOSED', async (name) => {
+  it.each(Object.keys(calls))('%s afterwards is rejected with STORE_CLOSED', async (name) => {
     const store = await open(freshFile())
     await store.close()
     await expect(calls[name]?.(store)).rejects.toMatchObject({ code: 'STORE_CLOSED' })

@@ -1,4 +1,4 @@
-// Lanes whose rows are behind: whatever was acknowledged is there after a crash, on its deadline and in its order.
+// Lanes whose rows are out of date: after a crash, every acknowledged event is there, with its deadline and in its order.
 import { copyFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createClaimRequest } from '../conformance/builders.ts'
@@ -8,7 +8,7 @@ import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const QUIET = { quiet: 1_000, max: 100_000 }
 
-/** The file as a crash at this moment leaves it. */
+/** A copy of the file as a crash at this moment would leave it. */
 function crashed(file: string): string {
   const copy = freshFile()
   for (const part of ['', '-wal']) copyFileSync(file + part, copy + part)
@@ -25,7 +25,7 @@ async function claimed(store: Store): Promise<readonly (readonly [string, readon
   return reply.claimed.map((lease) => [lease.key, lease.events.map((one) => one.id)] as const)
 }
 
-describe('lanes that were pushed back', () => {
+describe('lanes with deferred writes', () => {
   it.each([2, 31, 32, 33, 64, 65, 200])('%i events in one lane are all there, in order, not early', async (count) => {
     const file = freshFile()
     const clock = new VirtualClock()
@@ -42,7 +42,7 @@ describe('lanes that were pushed back', () => {
     expect(await claimed(await open(crashed(file), { clock }))).toEqual([['k', ids]])
   })
 
-  it('places that moved to their own table are neither lost nor doubled by a crash', async () => {
+  it('placements that moved to their own table are neither lost nor doubled by a crash', async () => {
     let file = freshFile()
     const clock = new VirtualClock()
     const ids = Array.from({ length: 100 }, (_, n) => `e${n}`)
@@ -58,7 +58,7 @@ describe('lanes that were pushed back', () => {
     expect(Number(rows?.['n'])).toBe(3)
   })
 
-  it('who watches the feed or asks for figures does not have them written down, and is told their true deadlines', async () => {
+  it('reading the activity feed or stats writes no lanes, and stats have the true deadlines', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -81,7 +81,7 @@ describe('lanes that were pushed back', () => {
     expect(behind(file)).toBe(0)
   })
 
-  it('who only reads goes by the rows, not by what was pushed back when it began to read', async () => {
+  it('a read-only store uses the rows, not the deferred writes of the time when it opened', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -96,7 +96,7 @@ describe('lanes that were pushed back', () => {
     expect(told.flows.map(({ due }) => due)).toEqual(true_.flows.map(({ due }) => due))
   })
 
-  it('after the lane ran, lists that are older than its row say nothing', async () => {
+  it('after the lane ran, lists that are older than its row have no effect', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -113,7 +113,7 @@ describe('lanes that were pushed back', () => {
     expect(seen.get('two')).toEqual([2, undefined])
   })
 
-  it('a deadline that is pulled forward is met', async () => {
+  it('a deadline that moves earlier is met', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -122,7 +122,7 @@ describe('lanes that were pushed back', () => {
     expect(await claimed(await open(crashed(file), { clock }))).toEqual([['k', ['q1000', 'q5000', 'q500']]])
   })
 
-  it('first ready first served, also among those that were pushed back', async () => {
+  it('first ready, first served also holds among lanes with deferred writes', async () => {
     const clock = new VirtualClock()
     const store = await open(freshFile(), { clock })
     for (const key of ['a', 'b', 'c']) await send(store, event(key, { ...QUIET, key }))
@@ -132,7 +132,7 @@ describe('lanes that were pushed back', () => {
     expect((await claimed(store)).map(([key]) => key)).toEqual(['c', 'b', 'a'])
   })
 
-  it('lists do not grow without end: 3,000 lanes and 700 commits', async () => {
+  it('the lists stay bounded: 3,000 lanes and 700 commits', async () => {
     const file = freshFile()
     const store = await open(file)
     const keys = Array.from({ length: 3_000 }, (_, n) => `k${n}`)

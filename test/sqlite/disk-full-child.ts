@@ -1,4 +1,4 @@
-// Fills a small file system of its own, again and again, and says what the store made of it. Argument: the mounted folder.
+// Fills a small file system of its own again and again, and reports how the store reacted. Argument: the mounted folder.
 import { closeSync, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -18,7 +18,7 @@ const failed: string[] = []
 const codes = new Set<string>()
 let names = 0
 
-/** Takes all the space that is left, but for so many bytes. */
+/** Takes all free space except this many bytes. */
 function fillDisk(slack: number): void {
   const descriptor = openSync(ballast, 'w')
   for (let piece = Buffer.alloc(65_536); ;) {
@@ -37,7 +37,7 @@ function bodyOf(name: string): Uint8Array {
   return encodeText(name.repeat(name.endsWith('0') ? 5_000 : 100))
 }
 
-/** Some callers of one moment. How many were acknowledged. */
+/** Several callers at one moment. Returns how many were acknowledged. */
 async function append(store: Store): Promise<number> {
   const calls = Array.from({ length: AT_ONCE }, () => `e${names++}`).map(async (name) => {
     const event = createEventToStore(name, { id: name, key: name, body: bodyOf(name) }, Date.now())
@@ -60,7 +60,7 @@ async function untilFull(store: Store): Promise<void> {
   while ((await append(store)) > 0);
 }
 
-/** Of what was acknowledged, what cannot be read; of what was refused, what is there all the same. */
+/** Acknowledged events that cannot be read, and rejected events that are stored nevertheless. */
 async function wrong(store: Store): Promise<{ readonly lost: number; readonly there: number }> {
   const found = (await store.readBodies({ events: stored })).bodies
   const lost = stored.filter((name, at) => Buffer.compare(found[at] ?? new Uint8Array(), bodyOf(name)) !== 0)
@@ -91,7 +91,7 @@ async function runAll(store: Store): Promise<number> {
 const LONG_REASON = 'x'.repeat(20_000)
 const SETTLED_AT_ONCE = 260
 
-/** Runs that end while the disk is full have not ended; with space again they do. */
+/** Runs that end while the disk is full are not settled; once there is space, they are. */
 async function settleWhileFull(): Promise<readonly string[]> {
   const own = join(folder, 'settled.db')
   const store = await openStore(`sqlite:${own}`)

@@ -1,4 +1,4 @@
-// R25: when there is no room, the store says so and acknowledges nothing; what it has it keeps; with room again it goes on.
+// R25: on a full disk the store reports this and acknowledges nothing. It keeps what it has, and continues once there is room.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ function big(name: string): EventToStore {
   return event(name, { body: Buffer.alloc(BIG, name) })
 }
 
-/** The names of those that were acknowledged before the first refusal. */
+/** The names of the events that were acknowledged before the first rejection. */
 async function fill(store: Store, prefix: string): Promise<readonly string[]> {
   for (const stored: string[] = []; ;) {
     const name = `${prefix}${stored.length}`
@@ -50,7 +50,7 @@ async function runAll(store: Store, from = 1): Promise<number> {
 }
 
 describe('maxBytes', () => {
-  it('is where appends end, and nothing that was acknowledged is lost', async () => {
+  it('ends appends, and no acknowledged event is lost', async () => {
     const file = freshFile()
     const store = await open(file, { maxBytes: 1_000_000 })
     const kept = await fill(store, 'a')
@@ -68,7 +68,7 @@ describe('maxBytes', () => {
     expect(connect(file).prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' })
   })
 
-  it('refuses the call that is too big, and not its neighbours of the same moment', async () => {
+  it('rejects the call that is too big, and not others of the same moment', async () => {
     const file = freshFile()
     const store = await open(file, { maxBytes: 1_000_000 })
     await fill(store, 'a')
@@ -82,7 +82,7 @@ describe('maxBytes', () => {
     expect((await store.get({ kind: 'events', id: 'small 2' })).item?.id).toBe('small 2')
   })
 
-  it('with room again, because finished events have left, appends go on by themselves', async () => {
+  it('when finished events have been deleted, appends continue without help', async () => {
     const store = await open(freshFile(), { maxBytes: 1_000_000 })
     for (let n = 0; n < 30; n++) await send(store, big(`first ${n}`))
     expect(await runAll(store)).toBe(30)
@@ -97,14 +97,14 @@ describe('maxBytes', () => {
     await expectKept(store, [...kept, ...more])
   })
 
-  it('a full store still runs what it has: that is how it gets room again', async () => {
+  it('a full store still runs its events, which is how it gets room again', async () => {
     const store = await open(freshFile(), { maxBytes: 1_000_000 })
     const kept = await fill(store, 'a')
     expect(await runAll(store)).toBe(kept.length)
   })
 })
 
-// A file system of its own, seen by nobody else and gone with the process. As root, or where users may have namespaces.
+// A private file system that disappears with the process. Needs root, or user namespaces.
 const mount = 'mount -t tmpfs -o size=16m tmpfs "$0" && cd "$0" && exec "$@"'
 const unshare = ['unshare', process.getuid?.() === 0 ? '-m' : '-Urm'].join(' ')
 const CHILD = fileURLToPath(new URL('./disk-full-child.ts', import.meta.url))
@@ -126,7 +126,7 @@ const possible =
 const why = possible ? '' : ' (SKIPPED: this system lets us mount no file system of our own)'
 
 describe('a full disk', () => {
-  it.skipIf(!possible)(`20 times: STORE_FULL, nothing lost, and it goes on when there is space${why}`, () => {
+  it.skipIf(!possible)(`20 times: STORE_FULL, nothing lost, and the store continues when there is space${why}`, () => {
     const { stdout } = onSmallDisk(freshFolder(), process.execPath, CHILD, '.')
     const report = JSON.parse(stdout) as Record<string, unknown>
     expect(report).toMatchObject({ lost: 0, there: 0, offences: [], codes: ['STORE_FULL'], integrity: 'ok' })

@@ -1,4 +1,4 @@
-// A file that is not ours, or not yet ours to read, is refused with a code that says so, and stays as it is to the last bit.
+// A file that is not a Sluice store, or has a newer schema, is rejected with a code that says so, and stays unchanged to the last bit.
 import { copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -26,7 +26,7 @@ const contents: Readonly<Record<string, Uint8Array>> = {
 
 describe('not a database', () => {
   for (const [name, bytes] of Object.entries(contents)) {
-    it(`${name} is refused and unchanged`, async () => {
+    it(`${name} is rejected and unchanged`, async () => {
       const file = freshFile()
       writeFileSync(file, bytes)
       await refused(file, 'STORE_NOT_A_DATABASE')
@@ -40,7 +40,7 @@ describe('not a database', () => {
     expect(await send(await open(file), event('a'))).toEqual([{ kind: 'stored' }])
   })
 
-  it('a folder is refused', async () => {
+  it('a folder is rejected', async () => {
     await expect(open(freshFolder())).rejects.toMatchObject({
       code: 'STORE_UNWRITABLE',
       fix: 'Choose another path, or move the existing file away.',
@@ -48,8 +48,8 @@ describe('not a database', () => {
   })
 })
 
-describe('a database of somebody else', () => {
-  it('is refused and unchanged', async () => {
+describe('a database of another program', () => {
+  it('is rejected and unchanged', async () => {
     const file = freshFile()
     const db = connect(file)
     db.exec('create table customers (id integer primary key, name text); insert into customers (name) values (1), (2)')
@@ -58,7 +58,7 @@ describe('a database of somebody else', () => {
     await refused(file, 'STORE_NOT_A_DATABASE', { readOnly: true })
   })
 
-  it('is refused though it is empty but for a version', async () => {
+  it('is rejected even if it is empty except for a version', async () => {
     const file = freshFile()
     const db = connect(file)
     db.exec('pragma user_version = 1')
@@ -66,7 +66,7 @@ describe('a database of somebody else', () => {
     await refused(file, 'STORE_NOT_A_DATABASE')
   })
 
-  it('is refused while they work on it, and goes on working', async () => {
+  it('is rejected while the other program works on it, which is not disturbed', async () => {
     const file = freshFile()
     const db = connect(file)
     db.exec('pragma journal_mode = wal; create table t (x); insert into t values (1)')
@@ -75,7 +75,7 @@ describe('a database of somebody else', () => {
     expect(db.prepare('select count(*) as n from t').get()).toEqual({ n: 2 })
   })
 
-  it('is unchanged though its process died and left a log behind', async () => {
+  it('is unchanged even if its process died and left a log behind', async () => {
     const file = freshFile()
     const db = connect(file)
     db.exec('pragma journal_mode = wal; create table t (x); insert into t values (1)')
@@ -90,7 +90,7 @@ describe('a database of somebody else', () => {
 })
 
 describe('a newer schema', () => {
-  it('is refused, for work and for reading, and unchanged', async () => {
+  it('is rejected, for work and for reading, and unchanged', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('a'))

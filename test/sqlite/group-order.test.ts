@@ -1,4 +1,4 @@
-// Many groups (L5g): SQLite keeps them in an order of its own, memory looks at every lane each time. In the same history both serve
+// Many groups (L5g): SQLite keeps an index of them, while memory reads every lane each time. For the same history, both serve
 // the same lanes in the same order.
 import { describe, expect, it } from 'vitest'
 import {
@@ -111,7 +111,7 @@ class History {
     expect(answers[1], `turn ${this.turns}`).toEqual(answers[0])
   }
 
-  /** What forgets, and what makes memory start anew. */
+  /** The steps after which groups are forgotten or rebuilt. */
   async #seldom(): Promise<void> {
     if (this.#roll(2) === 0) {
       const broken = { ...event(`broken ${this.#names++}`), body: 'no bytes' as unknown as Uint8Array }
@@ -124,7 +124,7 @@ class History {
 }
 
 describe('many groups', () => {
-  it(`take turns as they do in memory, in ${HISTORIES} histories`, async () => {
+  it(`are served in the same order as in memory, in ${HISTORIES} histories`, async () => {
     const counts = { turns: 0, served: 0 }
     for (let seed = 0; seed < HISTORIES; seed++) {
       const clock = new VirtualClock(1_700_000_000_000)

@@ -1,4 +1,4 @@
-// One process works on a file, any number read it. Whoever may not is told at once, and why.
+// One process works on a file, and any number read it. Other processes are rejected at once with the reason.
 import { once } from 'node:events'
 import { chmodSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ import type { Opening } from './open-child.ts'
 import { connect, event, firstLine, freshFile, freshFolder, open, send, start } from './scratch.ts'
 
 const NOBODY = 65_534
-/** After so long a process looks at its files again. */
+/** The interval at which a process checks its files. */
 const LOOK = 1_000
 
 function claimAll(request: number): SettleAndClaimCall {
@@ -22,7 +22,7 @@ async function elsewhere(file: string, how: 'read' | 'work', user: number | '' =
 }
 
 describe('a second working process', () => {
-  it('is refused by a message that names the file', async () => {
+  it('is rejected with a message that names the file', async () => {
     const file = freshFile()
     await send(await open(file), event('a'))
     const { code, message } = await elsewhere(file, 'work')
@@ -30,14 +30,14 @@ describe('a second working process', () => {
     expect(message).toContain(file)
   })
 
-  it('is refused in the same process too', async () => {
+  it('is rejected in the same process too', async () => {
     const file = freshFile()
     const first = await open(file)
     await expect(open(file)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
     expect(await send(first, event('a'))).toEqual([{ kind: 'stored' }])
   })
 
-  it('is refused though it calls the file by another name', async () => {
+  it('is rejected even if it opens the file by another path', async () => {
     const file = freshFile()
     await send(await open(file), event('a'))
     const link = join(dirname(file), 'link.db')
@@ -45,7 +45,7 @@ describe('a second working process', () => {
     await expect(open(link)).rejects.toMatchObject({ code: 'STORE_IN_USE' })
   })
 
-  it('is let in when the first one has closed', async () => {
+  it('is accepted when the first one has closed', async () => {
     const file = freshFile()
     const first = await open(file)
     await send(first, event('a'))
@@ -53,7 +53,7 @@ describe('a second working process', () => {
     expect(await elsewhere(file, 'work')).toMatchObject({ events: 2 })
   })
 
-  it('is let in at once when the first one was killed', async () => {
+  it('is accepted at once when the first one was killed', async () => {
     const file = freshFile()
     const holder = start('open-child.ts', [file, '', 'work', 'hold'])
     expect(await firstLine<Opening>(holder)).toMatchObject({ events: 1 })
@@ -66,9 +66,9 @@ describe('a second working process', () => {
 })
 
 describe('a process whose lock file is removed', () => {
-  it('writes nothing more once another one has taken the file over', async () => {
+  it('writes nothing more once another process has taken the file over', async () => {
     const file = freshFile()
-    // Its clock stands: it does not look at its files again.
+    // Its clock stands still, so it does not check its files.
     const first = await open(file, { clock: new VirtualClock() })
     await send(first, event('a'), event('b'))
     rmSync(`${file}-lock`)
@@ -84,7 +84,7 @@ describe('a process whose lock file is removed', () => {
     expect(connect(file).prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' })
   })
 
-  it('of calls that share a commit after that, none is done', async () => {
+  it('executes none of several calls that share a commit after that', async () => {
     const file = freshFile()
     const first = await open(file, { clock: new VirtualClock() })
     rmSync(`${file}-lock`)
@@ -94,7 +94,7 @@ describe('a process whose lock file is removed', () => {
     expect(await second.count({ kind: 'events', filter: {}, cursor: '', atMost: 9 })).toMatchObject({ count: 0 })
   })
 
-  it('takes the lock again at its next look, and keeps others out as before', async () => {
+  it('takes the lock again at its next check, and rejects others as before', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -108,7 +108,7 @@ describe('a process whose lock file is removed', () => {
     expect(await send(await open(file), event('c'))).toEqual([{ kind: 'stored' }])
   })
 
-  it('goes on while somebody has the lock who does not work on the file', async () => {
+  it('continues while another program holds the lock without working on the file', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -125,7 +125,7 @@ describe('a process whose lock file is removed', () => {
 })
 
 describe('readers', () => {
-  it('are let in while a process works, and see what is committed, then and later', async () => {
+  it('can open the file while a process works, and see what is committed, then and later', async () => {
     const file = freshFile()
     const store = await open(file)
     await send(store, event('a'))
@@ -145,7 +145,7 @@ describe('readers', () => {
     expect(await send(await open(file), event('a'))).toEqual([{ kind: 'stored' }])
   })
 
-  it('may not write', async () => {
+  it('cannot write', async () => {
     const file = freshFile()
     const store = await open(file)
     const reader = await open(file, { readOnly: true })
@@ -154,11 +154,11 @@ describe('readers', () => {
   })
 })
 
-describe('a folder that may not be written', () => {
-  // Nothing is forbidden to root: there the process becomes somebody else before it opens the file.
+describe('a folder without write permission', () => {
+  // Root may write everywhere, so under root the child changes its user before it opens the file.
   const user = process.getuid?.() === 0 ? NOBODY : ''
 
-  it('is refused for a new file', async () => {
+  it('is rejected for a new file', async () => {
     const folder = freshFolder()
     chmodSync(dirname(folder), 0o755)
     chmodSync(folder, 0o555)
@@ -166,12 +166,12 @@ describe('a folder that may not be written', () => {
     const { code, message } = await elsewhere(file, 'work', user)
     expect(code).toBe('STORE_UNWRITABLE')
     expect(message).toContain(file)
-    // It was the folder: nothing else kept that user out.
+    // The folder was the reason: nothing else kept this user out.
     chmodSync(folder, 0o777)
     expect(await elsewhere(file, 'work', user)).toMatchObject({ events: 1 })
   })
 
-  it('is refused for a store that is there, which stays as it is', async () => {
+  it('is rejected for an existing store, which stays unchanged', async () => {
     const folder = freshFolder()
     chmodSync(dirname(folder), 0o755)
     const file = join(folder, 'there.db')

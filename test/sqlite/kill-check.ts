@@ -1,4 +1,4 @@
-// Holds what was acknowledged against what is in the file.
+// Compares what was acknowledged with the content of the file.
 import type { Complaints } from './kill-counts.ts'
 import { place, type Ledger } from './kill-ledger.ts'
 import { bodyOf, type Ended } from './kill-load.ts'
@@ -13,12 +13,12 @@ export class Checker {
     this.#complaints = ledger.complaints
   }
 
-  /** After the process has died, or has nothing more to do: all that is known has to be in the file. */
+  /** After the process has died, or has nothing more to do: everything known must be in the file. */
   check(look: Look): void {
     this.#resolve(look)
     for (const id of this.#ledger.newEvents) {
       const body = look.bodyOf(id)
-      // One that is missing is counted by its places, and by checkAll.
+      // A missing event is counted by its placements, and by checkAll.
       if (body === undefined) continue
       if (Buffer.compare(body, bodyOf(id)) !== 0) this.#complaints.add('wrong', `the body of ${id} is another one`)
     }
@@ -29,7 +29,7 @@ export class Checker {
     this.#ledger.newEnds = []
   }
 
-  /** What nobody answered is settled by looking: from now on it is known, and has to stay. */
+  /** Calls without a reply are resolved by reading: from now on their results are known, and must stay. */
   #resolve(look: Look): void {
     for (const event of [...this.#ledger.appending.values()].flat()) {
       if (this.#met(look.bodyOf(event[0]) !== undefined)) this.#ledger.stored(event)
@@ -73,7 +73,7 @@ export class Checker {
         const at = place(event, letter.lane)
         if (seen.has(at)) this.#complaints.add('wrong', `${at} is in two dead letters`)
         seen.add(at)
-        // The fourth lapse may have been found by a turn whose answer nobody got.
+        // A call without a reply may have found the fourth lapse.
         if (letter.reason === 'crashed' && this.#ledger.open.delete(at)) this.#ledger.dead.add(at)
         else if (!this.#ledger.dead.has(at))
           this.#complaints.add('wrong', `${at} is in a dead letter (${letter.reason})`)
@@ -100,7 +100,7 @@ export class Checker {
     this.#complaints.missing(this.#ledger.open, seen, 'in its lane')
   }
 
-  /** Everything there is, not only what is new. */
+  /** Checks everything, not only what is new. */
   checkAll(look: Look): void {
     const said = look.integrity()
     if (said !== 'ok') this.#complaints.add('wrong', `integrity_check says ${said}`)
@@ -123,7 +123,7 @@ export class Checker {
     this.#complaints.missing(this.#ledger.done, finished, 'in the record of its run')
   }
 
-  /** After the last run: nothing waits, all has run or is a dead letter. */
+  /** After the last run: nothing waits, and every event has run or is a dead letter. */
   checkDrained(): void {
     this.#complaints.missing(this.#ledger.open, new Set(), 'done by now')
   }

@@ -1,5 +1,5 @@
-// The checker of the kill test sees each fault. A fixed history runs in this process; the image of its files is what a
-// process that was killed at that moment leaves behind. Each test plants one fault in the image.
+// The checker of the kill test detects each fault. A fixed history runs in this process; the image of its files is what a
+// process that is killed at that moment leaves. Each test plants one fault in the image.
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -26,7 +26,7 @@ class History {
   readonly ledger = new Ledger()
   readonly #store: Store
   readonly #routes: number
-  /** Moves with each call alone: no lease lapses, however slow the machine is. */
+  /** The clock moves only with calls, so no lease lapses on a slow machine. */
   readonly #clock: VirtualClock
   #calls = 0
 
@@ -113,7 +113,7 @@ interface Planted {
   readonly early?: 'append' | 'settlement'
   /** Removes every run from the lists of its lane before `sql` runs. */
   readonly unlisted?: boolean
-  /** Sends a known event once more after the restart. */
+  /** Publishes a known event again after the restart. */
   readonly again?: string
 }
 
@@ -129,7 +129,7 @@ function report({ sql, early, again, unlisted = false }: Planted): Promise<KillR
     const first = await history.turn([])
     const second = await history.turn(first.map((lease, at) => endOf(lease, at)))
     expect(second.length).toBeGreaterThan(1)
-    // Debounced lanes that have a row already are only pushed back by these.
+    // For debounced lanes with a row, these events only move the deadline later.
     await history.append(ids('second', 30))
     if (early === 'append') await history.append(ids('early', 5), true)
     if (early === 'settlement')
@@ -141,7 +141,7 @@ function report({ sql, early, again, unlisted = false }: Planted): Promise<KillR
     await store.close()
     if (sql !== undefined) {
       const db = new DatabaseSync(image)
-      // The store writes this index behind; whether it has done so yet depends on the speed of the machine.
+      // The store writes this index later; whether it has done so by now depends on the speed of the machine.
       if (unlisted) db.exec('delete from lane_runs')
       const text = typeof sql === 'string' ? sql : sql(first[0]?.token ?? 0)
       expect(db.prepare(text).run().changes, 'rows changed').toBeGreaterThan(0)
@@ -171,20 +171,20 @@ async function sendAgain(file: string, of: string, ledger: Ledger): Promise<void
   await store.close()
 }
 
-it('an image that nobody changed gives no complaint', async () => {
+it('an unchanged image causes no complaint', async () => {
   const { counts, complaints } = await report({ again: FIRST })
   expect(complaints).toEqual([])
   expect(counts).toMatchObject({ ackedAppends: 90, sentAgain: 1 })
   expect(counts.ackedSettlements).toBeGreaterThan(10)
 })
 
-describe('the checker sees', () => {
-  it('events that were acknowledged and never stored', async () => {
+describe('the checker detects', () => {
+  it('acknowledged events that were never stored', async () => {
     const { counts } = await report({ early: 'append' })
     expect(counts.lost).toBeGreaterThanOrEqual(5)
   })
 
-  it('settlements that were acknowledged and do not stand', async () => {
+  it('acknowledged settlements that are not stored', async () => {
     const { counts } = await report({ early: 'settlement' })
     expect(counts.lost).toBeGreaterThan(0)
     expect(counts.repeatedAfterDone).toBeGreaterThan(0)
@@ -223,12 +223,12 @@ describe('the checker sees', () => {
     expect((await report({ sql, unlisted })).complaints.join()).toContain(complaint)
   })
 
-  it('a token that is given out twice', async () => {
+  it('a token that is issued twice', async () => {
     const fromFirst = await report({ sql: (token) => `update meta set value = ${token - 1} where name = 'counter'` })
     expect(fromFirst.complaints.join()).toContain('was given out twice')
   })
 
-  it('a known event that is no longer known', async () => {
+  it('a known event that is no longer recognised', async () => {
     const { complaints: all } = await report({ sql: 'update events set identity = null', again: FIRST })
     expect(all.join()).toContain(`that ${FIRST} is known`)
   })

@@ -1,5 +1,5 @@
-// The process that is killed: appends, claims and settles as fast as it can, and says so, line by line, before each call
-// and after each answer. Arguments: file, seed, number of the cycle, known events to be sent again.
+// The process that is killed: appends, claims and settles as fast as it can, and logs each call, line by line, before it
+// and after its reply. Arguments: file, seed, number of the cycle, known events to publish again.
 import { writeSync } from 'node:fs'
 import { createClaimRequest, done, partial, released, retry } from '../conformance/builders.ts'
 import type {
@@ -14,7 +14,7 @@ import { Chance, eventOf, FLOW, LEASE, seedOf, sent, type Ended, type Line } fro
 
 const [file = '', seed = '', cycle = '', ...known] = process.argv.slice(2)
 const APPENDERS = 8
-/** Nobody ever wakes who waits here. */
+/** No wake-up ever comes. */
 const BEHIND = new Int32Array(new SharedArrayBuffer(4))
 const WORKERS = 2
 
@@ -24,12 +24,12 @@ let calls = 0
 let ids = 0
 
 function tell(line: Line): void {
-  // Blocks until the pipe has it: whatever was told is received, though the process dies at once.
+  // Blocks until the pipe has the line, so it is received even if the process dies at once.
   let left = Buffer.from(`${JSON.stringify(line)}\n`)
   while (left.length > 0) left = left.subarray(written(left))
 }
 
-/** How much of it. A pipe whose reader is behind takes nothing for a while. */
+/** The number of bytes written. A pipe whose reader is slow accepts nothing for a while. */
 function written(bytes: Buffer): number {
   try {
     return writeSync(1, bytes)
@@ -48,7 +48,7 @@ function freshId(): string {
 
 interface Item {
   readonly event: EventToStore
-  /** The id of the known event it repeats. */
+  /** The id of the known event that it repeats. */
   readonly of?: string
 }
 
@@ -87,7 +87,7 @@ async function appendForEver(chance: Chance): Promise<never> {
 const END = { whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 const NOTHING = { retry: [], dead: [], publish: [] }
 
-/** What becomes of a run, by chance; one in thirty is forgotten, and its lease lapses. */
+/** The random ending of a run; one in thirty is forgotten, and its lease lapses. */
 function endOf(lease: LeasedRun, chance: Chance): readonly (readonly [Settlement, Ended])[] {
   const { runId: run, lane, token } = lease
   const events = lease.events.map((event) => event.id)
@@ -164,7 +164,7 @@ function tellClaimed({ claimed, crashed }: SettleAndClaimReply): void {
   tell({ kind: 'claimed', runs, crashed: crashed.map(({ run }) => run) })
 }
 
-/** As after a lost reply: the same number gives the same answer. */
+/** As after a lost reply: the same number returns the same reply. */
 async function repeat(call: SettleAndClaimCall, first: SettleAndClaimReply): Promise<void> {
   const second = await store.settleAndClaim(call)
   const tokens = new Set(first.claimed.map((lease) => lease.token))
@@ -172,7 +172,7 @@ async function repeat(call: SettleAndClaimCall, first: SettleAndClaimReply): Pro
   if (!same) tell({ kind: 'wrong', what: `turn ${call.request} of ${call.process} answered something else` })
 }
 
-// One life of it that ends by itself fills the cache of compiled modules.
+// One life that exits normally fills the compile cache.
 if (cycle === 'warm') {
   await store.close()
 } else {

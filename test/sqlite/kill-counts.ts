@@ -1,4 +1,4 @@
-// What is counted over all cycles, and what is said of the first offences.
+// The counts over all cycles, and the descriptions of the first violations.
 
 export interface KillCounts {
   cycles: number
@@ -6,14 +6,14 @@ export interface KillCounts {
   ackedSettlements: number
   claims: number
   sentAgain: number
-  /** In flight when the process died. Both are allowed. */
+  /** Calls in progress when the process died. Both outcomes are allowed. */
   unknownPresent: number
   unknownAbsent: number
-  /** Acknowledged, and not there. */
+  /** Acknowledged events that are missing. */
   lost: number
-  /** Ran again, or waits again, after an acknowledged end. */
+  /** Events that ran again, or wait again, after an acknowledged end. */
   repeatedAfterDone: number
-  /** Anything else that must not be: in two places, a token twice, another body. */
+  /** All other violations: an event in two places, a repeated token, another body. */
   wrong: number
 }
 
@@ -45,7 +45,7 @@ export class Complaints {
     if (this.first.length < COMPLAINTS_KEPT) this.first.push(`${offence}: ${what}`)
   }
 
-  /** What is known and was not seen is lost; each is counted once. */
+  /** A known event that was not found is lost; each is counted once. */
   missing(known: Set<string>, seen: ReadonlySet<string>, where: string): void {
     for (const one of known) {
       if (seen.has(one)) continue

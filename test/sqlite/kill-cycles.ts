@@ -1,5 +1,5 @@
-// Starts a process that works on one file, kills it after a random number of the lines that it writes, checks the file,
-// and starts the next one; at the end everything that is left has to run. `npm run test:faults` does it 50 times,
+// Starts a process that works on one file, kills it after a random number of the lines that it logs, checks the file,
+// and starts the next one. At the end, everything that is left must run. `npm run test:faults` does it 50 times,
 // `npm run prove -- kill-sqlite` a thousand times.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { Ledger } from './kill-ledger.ts'
 import { inspect } from './kill-read.ts'
 
 export interface KillOptions {
-  /** An empty folder for the file and what goes with it. */
+  /** An empty folder for the file and the logs. */
   readonly folder: string
   readonly cycles: number
   readonly seed: number
@@ -24,14 +24,14 @@ export interface KillOptions {
 
 export interface KillReport {
   readonly counts: KillCounts
-  /** The first offences, in words. */
+  /** Descriptions of the first violations. */
   readonly complaints: readonly string[]
 }
 
 const CHILD = fileURLToPath(new URL('./kill-child.ts', import.meta.url))
-/** A life ends after at most so many lines; at about 60 lines it has appended and settled hundreds of events. */
+/** A life ends after at most this many lines; in about 60 lines, it appends and settles hundreds of events. */
 const MOST_LINES = 120
-/** One in twenty dies while it opens the file. */
+/** One life in twenty is killed while it opens the file. */
 const KILLED_AT_START = 0.05
 const LATEST_START_MS = 80
 const SAMPLE = 12
@@ -69,12 +69,12 @@ export async function killCycles(options: KillOptions): Promise<KillReport> {
 class Life {
   readonly #child
   readonly #lines
-  /** Its end, when it ends by itself. */
+  /** Resolves when the process exits without a kill. */
   readonly over: Promise<void>
   #errors = ''
 
   constructor(folder: string, args: readonly string[]) {
-    // Compiled modules are kept: most of a short life would otherwise be spent on compiling.
+    // Compiled modules are cached: otherwise, most of a short life would be spent on compiling.
     const env = { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled') }
     this.#child = spawn(process.execPath, [CHILD, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#errors += text))
@@ -86,8 +86,8 @@ class Life {
   }
 
   /**
-   * `kill` lets the process write a random number of lines first, so that how much it has done does not depend on the
-   * machine's speed. Everything that it wrote before it died is heard, to the last whole line.
+   * `kill` first lets the process write a random number of lines, so that its work does not depend on the
+   * machine's speed. Everything that it wrote before it died is read, to the last complete line.
    */
   async kill(chance: Chance, hear: (line: Line) => void): Promise<void> {
     const kill = (): void => void this.#child.kill('SIGKILL')
@@ -107,7 +107,7 @@ class Life {
   }
 }
 
-/** The last line may be cut off: then it was not received. */
+/** The last line may be cut off, and then counts as not received. */
 function parsed(text: string): Line | undefined {
   try {
     return JSON.parse(text) as Line

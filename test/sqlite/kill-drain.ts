@@ -5,10 +5,10 @@ import { openStore } from '../../src/store/open.ts'
 import type { Ledger } from './kill-ledger.ts'
 import { FLOW, LEASE, type Ended } from './kill-load.ts'
 
-/** More turns than everything that a thousand lives leave behind can take. */
+/** More calls than a thousand lives can make necessary. */
 const MOST_TURNS = 5_000
 
-/** `drain` runs everything that is left, by a clock that jumps ahead so that no window and no lease has to be awaited. */
+/** `drain` runs everything that is left, with a clock that jumps ahead, so that it never waits for windows and leases. */
 export async function drain(file: string, ledger: Ledger): Promise<void> {
   let now = Date.now()
   const store = await openStore(`sqlite:${file}`, { clock: { ...systemClock, now: () => now } })
@@ -16,7 +16,7 @@ export async function drain(file: string, ledger: Ledger): Promise<void> {
   const end = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
   let ends: readonly (Ended & { readonly token: number })[] = []
   for (let request = 1; ; request++) {
-    // A lane that never empties is an offence, not a reason to wait for ever.
+    // A lane that never becomes empty is a violation, not a reason to wait forever.
     if (request > MOST_TURNS) {
       ledger.complaints.add('wrong', `after ${MOST_TURNS} turns there is still something to do`)
       break

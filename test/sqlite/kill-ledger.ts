@@ -1,37 +1,37 @@
-// What the killed process was told, kept outside of the engine: acknowledged, failed, or unknown.
+// What the logs of the killed process show, kept outside the engine: acknowledged, failed, or unknown.
 import { Complaints } from './kill-counts.ts'
 import type { Claimed, Ended, Line, Sent } from './kill-load.ts'
 
 interface RunKnown {
   readonly events: string
   ended: boolean
-  /** Retries that were acknowledged, and those of which nobody knows. */
+  /** Acknowledged retries, and those with an unknown result. */
   tries: number
   maybe: number
-  /** Lapses that were told of, and whether it is known to have been left running: then there is one more. */
+  /** Reported lapses, and whether the run is known to have been left running, which causes one more. */
   lapses: number
   running: boolean
 }
 
 export class Ledger {
   readonly complaints = new Complaints()
-  /** Events of which it is known that they are stored. */
+  /** Events that are known to be stored. */
   readonly events = new Set<string>()
-  /** Places (an event in a lane) by where they have to be. */
+  /** Placements (an event in a lane), by the state in which they must be. */
   readonly open = new Set<string>()
   readonly done = new Set<string>()
   readonly dead = new Set<string>()
   readonly runs = new Map<string, RunKnown>()
-  /** The run that a place was last claimed by. */
+  /** The run that last claimed a placement. */
   readonly #runOf = new Map<string, string>()
   readonly #tokens = new Set<number>()
   readonly appending = new Map<number, readonly Sent[]>()
   readonly settling = new Map<number, readonly Ended[]>()
-  /** Since the last look. */
+  /** Since the last check. */
   newEvents: string[] = []
   newEnds: Ended[] = []
 
-  /** Some events that are stored, for sending them again. */
+  /** Some stored events, to be published again. */
   sample(pick: (n: number) => number, n: number): readonly string[] {
     const all = [...this.events]
     return all.length === 0 ? [] : Array.from({ length: n }, () => all[pick(all.length)] ?? '')
@@ -120,7 +120,7 @@ export class Ledger {
     if (lapses < least) this.complaints.add('lost', `a lapse of run ${run}: ${lapses}, not ${least}`)
   }
 
-  /** The effects of a settlement that stands. */
+  /** The effects of a settlement that counts. */
   end(ended: Ended): void {
     const { run, lane, kind, events, publish } = ended
     const known = this.runs.get(run)

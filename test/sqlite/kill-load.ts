@@ -1,4 +1,4 @@
-// What the process that is killed sends, and the lines in which it says so: shared by it and by those who watch it.
+// What the killed process sends, and the lines that it logs. The checker uses the same definitions.
 import { keylessLaneId, type LaneId } from '../../src/model/identity.ts'
 import { createEventToStore, createPlacement } from '../conformance/builders.ts'
 import type { EventToStore, Placement } from '../../src/store/contract/index.ts'
@@ -6,7 +6,7 @@ import type { EventToStore, Placement } from '../../src/store/contract/index.ts'
 export const FLOW = 'flow'
 export const LEASE = 200
 
-/** An event and the lanes it goes to. */
+/** An event and its lanes. */
 export type Sent = readonly [id: string, lanes: readonly LaneId[]]
 
 export interface Ended {
@@ -14,7 +14,7 @@ export interface Ended {
   readonly lane: LaneId
   readonly kind: 'done' | 'retry' | 'dead' | 'partial' | 'released'
   readonly events: readonly string[]
-  /** Only of `partial`. */
+  /** Only for `partial`. */
   readonly retry: readonly string[]
   readonly dead: readonly string[]
   readonly publish: readonly Sent[]
@@ -29,18 +29,18 @@ export interface Claimed {
   readonly events: readonly string[]
 }
 
-/** One line each. What has no answer when the process dies is unknown: it may have happened or not. */
+/** One line each. A call without a reply when the process dies is unknown: it may have happened or not. */
 export type Line =
   | { readonly kind: 'appending'; readonly n: number; readonly events: readonly Sent[] }
   | { readonly kind: 'appended'; readonly n: number; readonly answers: readonly string[] }
-  /** A known event was sent once more, under its own id or another one. */
+  /** A known event was published again, under its own id or another one. */
   | { readonly kind: 'sent-again'; readonly of: string; readonly as: string; readonly answer: string }
   | { readonly kind: 'settling'; readonly n: number; readonly ends: readonly Ended[] }
   | { readonly kind: 'settled'; readonly n: number; readonly answers: readonly string[] }
   | { readonly kind: 'claimed'; readonly runs: readonly Claimed[]; readonly crashed: readonly string[] }
   | { readonly kind: 'wrong'; readonly what: string }
 
-/** Chance from a seed: the same numbers each time. */
+/** Random numbers from a seed: the same numbers each time. */
 export class Chance {
   #state: number
 
@@ -65,7 +65,7 @@ export class Chance {
   }
 }
 
-/** Follows from the id, so that whoever looks knows what it has to be. One in a hundred is big. */
+/** The body follows from the id, so the checker knows it. One in a hundred is big. */
 export function bodyOf(id: string): Uint8Array {
   const chance = new Chance(seedOf(id))
   const size = chance.happens(0.01) ? 5_000 + chance.below(55_000) : chance.below(300)
@@ -80,7 +80,7 @@ export function seedOf(text: string): number {
 
 const KEYS = 8
 
-/** To a lane of its own, to a debounced lane it shares with others, or to both; this too follows from the id. */
+/** A lane of its own, a shared debounced lane, or both; this follows from the id too. */
 export function eventOf(id: string, now: number): EventToStore {
   const chance = new Chance(seedOf(`places of ${id}`))
   const keyed = createPlacement({ flow: FLOW, key: `k${chance.below(KEYS)}`, quiet: chance.below(51) })

@@ -1,12 +1,12 @@
-// What is in the file, read from its tables and not through the store: a mistake of the store cannot hide itself here.
+// Reads the file through its tables and not through the store, so that a bug in the store cannot hide itself here.
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 
 export interface LaneSeen {
   readonly id: string
-  /** What the lane says of itself. */
+  /** The lane's own counters. */
   readonly waiting: number
   readonly inRun: number
-  /** Who stands in it, run and line together. */
+  /** The events in the lane, running and waiting. */
   readonly events: readonly string[]
 }
 
@@ -34,7 +34,7 @@ export class Look {
   readonly #db: DatabaseSync
   readonly #prepared = new Map<string, StatementSync>()
 
-  /** Beside a process that works on the file, or after one that died: neither is disturbed. */
+  /** Works beside a process that uses the file, or after one that died, and disturbs neither. */
   constructor(file: string) {
     this.#db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 })
   }
@@ -69,7 +69,7 @@ export class Look {
     )
   }
 
-  /** By row of the lane: what its row does not have yet, in order. */
+  /** By row of the lane: the deferred writes that its row does not have yet, in order. */
   #pushedBack(): ReadonlyMap<number, readonly PushedSeen[]> {
     const entries = this.#all('select list from pushed_back order by n').flatMap(([list]) => String(list).split(';'))
     return Map.groupBy(entries.map(pushedIn), (entry) => entry.row)
@@ -85,7 +85,7 @@ export class Look {
     }))
   }
 
-  /** The record of a run that has ended. */
+  /** The record of an ended run. */
   record(run: string): RecordSeen | undefined {
     const n = Number.parseInt(run.slice(run.lastIndexOf('-') + 1), 36)
     return this.#all('select kind, lane, events from runs where n = ?', n).map((row) => this.#record(row))[0]
@@ -95,7 +95,7 @@ export class Look {
     return this.#all('select kind, lane, events from runs').map((row) => this.#record(row))
   }
 
-  /** Runs that their lanes would not be found to have had: in no list, and too old for a process to look for them. */
+  /** Runs that could not be found by their lanes: in no list, and too old for a process to look for them. */
   unlisted(): readonly number[] {
     return this.#all(`select n from runs where n < (select value from meta where name = 'listed')
       and not exists (select 1 from lane_runs s where s.lane = runs.lane and s.run = n)`).map(([n]) => Number(n))
@@ -125,7 +125,7 @@ export class Look {
   }
 }
 
-/** `inspect` opens the file for one look at it. */
+/** `inspect` opens the file and reads it once. */
 export function inspect(file: string, act: (look: Look) => void): void {
   const look = new Look(file)
   try {
@@ -147,7 +147,7 @@ function pushedIn(entry: string): PushedSeen {
   return { row, tail, waiting, events: eventsIn(cells.slice(8).join(',')) }
 }
 
-/** Of those that come after a position. */
+/** The events after a position. */
 function eventsIn(list: string, after = -1): readonly number[] {
   const cells = list.split(',').map(Number)
   return cells.flatMap((cell, at) => (at % 4 === 1 && (cells[at - 1] ?? 0) > after ? [cell] : []))

@@ -1,4 +1,4 @@
-// Rule R1 in its short form: a killed process loses nothing that it acknowledged. kill-checker.test.ts shows that the
+// R1 in its short form: a killed process loses nothing that it acknowledged. kill-checker.test.ts shows that the
 // checker would notice a loss.
 import { expect, it } from 'vitest'
 import { inFolder } from '../figures/folder.ts'
@@ -8,7 +8,7 @@ it('50 killed processes that append and settle lose nothing acknowledged', { tim
   const { counts, complaints } = await inFolder((folder) => killCycles({ cycles: 50, folder, seed: 20_261_115 }))
   expect(complaints).toEqual([])
   expect(counts).toMatchObject({ cycles: 50, lost: 0, repeatedAfterDone: 0, wrong: 0 })
-  // The processes were at work when they died.
+  // Otherwise the processes would have died while idle.
   expect(counts.ackedAppends).toBeGreaterThan(500)
   expect(counts.ackedSettlements).toBeGreaterThan(200)
   expect(counts.unknownAbsent + counts.unknownPresent).toBeGreaterThan(50)

@@ -1,4 +1,4 @@
-// The runs of a lane are found although the list of them is written late: in this process, after a start, and by who only reads.
+// The runs of a lane are found although their list is written late: in this process, after a start, and by a read-only store.
 import { expect, it } from 'vitest'
 import { laneId, keylessLaneId, type LaneId } from '../../src/model/identity.ts'
 import { createClaimRequest, done } from '../conformance/builders.ts'
@@ -33,7 +33,7 @@ async function turn(store: Store, settle: readonly Settlement[], slots = AT_ONCE
   return (await store.settleAndClaim(call)).claimed
 }
 
-/** All that is due; how often each lane ran. */
+/** Runs everything that is due, and returns how often each lane ran. */
 async function ran(store: Store): Promise<ReadonlyMap<LaneId, number>> {
   const runs = new Map<LaneId, number>()
   for (let under = await turn(store, []); under.length > 0;) {
@@ -65,7 +65,7 @@ async function found(store: Store, lane: LaneId): Promise<number> {
   return ids.size
 }
 
-it('all are found, also those that are in memory only, that were read again, and of lanes without a key', async () => {
+it('all are found: runs that are only in memory, runs that were read again, and runs of lanes without a key', async () => {
   const file = freshFile()
   const store = await open(file)
   const reader = await open(file, { readOnly: true })
@@ -79,7 +79,7 @@ it('all are found, also those that are in memory only, that were read again, and
 
   const db = connect(file)
   const one = (sql: string): number => Number(db.prepare(`select (${sql}) as n`).get()?.['n'])
-  // Late, and not never.
+  // The write is late, but it happens.
   expect(one(`select count(*) from lane_runs where length(lane) = 22`)).toBeGreaterThan(0)
   expect(one(`select count(*) from lane_runs where length(lane) = 22`)).toBeLessThan((EVENTS * 2) / 3)
   expect(one(`select value from meta where name = 'listed'`)).toBeGreaterThan(0)
@@ -89,20 +89,20 @@ it('all are found, also those that are in memory only, that were read again, and
   expect(await everywhere(reader)).toEqual(real)
   const inView = db.prepare(`select count(*) as n from work where lane = ? and status = 'completed'`)
   expect(asked.map((lane) => inView.get(lane)?.['n'])).toEqual(real)
-  // Not all late runs of its lane for each event.
+  // Not all unwritten runs of the lane are read for each event.
   const plan = db.prepare('explain query plan select status, count(*) from work group by 1').all()
   expect(plan.map(({ detail }) => String(detail)).find((detail) => /SEARCH late/.test(detail))).toContain('seq=?')
   await store.close()
   expect(await everywhere(await open(file))).toEqual(real)
 })
 
-it('has none in the list that is gone with its time, or whose end was undone', async () => {
+it('the list contains no run that was deleted by age, or whose end was rolled back', async () => {
   const file = freshFile()
   const store = await open(file)
   await sent(store, 0, 30)
   await ran(store)
   const policy = { events: { '': 0 }, runs: { '': 0 }, deadLetters: 1e12, bytes: 1e12, lanesPerTenant: {} }
-  // Events first: their runs stay as long as they do.
+  // Events go first, and their runs stay as long as they do.
   const gone = [await store.maintain({ budget: 1_000, policy }), await store.maintain({ budget: 1_000, policy })]
   expect(gone.reduce((sum, { counts: did }) => sum + did.runs, 0)).toBe(30)
 
@@ -116,7 +116,7 @@ it('has none in the list that is gone with its time, or whose end was undone', a
   db.exec('drop trigger planted')
   await turn(store, [{ ...end, outcome: { kind: 'retry', after: 1e9 } }], 0)
 
-  // Whatever was in memory is in the list by then.
+  // By then, everything in memory is in the list.
   await sent(store, 100, 9_100)
   await ran(store)
   const unknown = 'select count(*) as n from lane_runs where run not in (select n from runs)'

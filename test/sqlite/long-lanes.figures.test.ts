@@ -1,5 +1,5 @@
-// What thousands of events in one lane cost when they go at once: as much as they are, not as much as their square. No other
-// call of the store is served meanwhile.
+// Removing thousands of events of one lane at once takes linear time, not quadratic. No other call of the store is served
+// meanwhile.
 import { describe, expect, it } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
 import { createClaimRequest, partial } from '../conformance/builders.ts'
@@ -21,7 +21,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 const TURN = { process: 'p', budget: 1, routes: 1 } as const
 
-describe('a long line on SQLite', () => {
+describe('a long lane on SQLite', () => {
   it.each<[string, PurgeCall['what']]>([
     ['key', { kind: 'lanes', ids: [laneId('flow', 'k')] }],
     ['tenant', { kind: 'tenant', tenant: 'acme' }],
@@ -34,7 +34,7 @@ describe('a long line on SQLite', () => {
     expect(took).toBeLessThan(4_000)
   })
 
-  it('of which a run takes all, and says of each that it failed', async () => {
+  it('settling takes linear time, if a run takes all events and each of them failed', async () => {
     const store = await waiting(40_000)
     const claim = [createClaimRequest({ maxEvents: 40_000, maxBytes: 1e9 })]
     const { claimed } = await store.settleAndClaim({ ...TURN, request: 1, settle: [], claim })

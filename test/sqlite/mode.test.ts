@@ -1,4 +1,4 @@
-// The files of a store are for the user that works on them; of one that was there before, its owner decides.
+// Only the user that works on a store can access its files; the mode of an existing file is its owner's decision.
 import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { event, freshFolder, open, send } from './scratch.ts'
 const modes = (folder: string): Record<string, string> =>
   Object.fromEntries(readdirSync(folder).map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)]))
 
-test('a new file, its log, their index and its lock are 0600, whatever the mask of the process', async () => {
+test('a new file, its log, their index and its lock have mode 0600, for any umask', async () => {
   const folder = freshFolder()
   const store = await open(join(folder, 'new.db'))
   await send(store, event('a'))
@@ -16,7 +16,7 @@ test('a new file, its log, their index and its lock are 0600, whatever the mask 
   expect(new Set(Object.values(found))).toEqual(new Set(['600']))
 })
 
-test('a file that was there keeps its mode', async () => {
+test('an existing file keeps its mode', async () => {
   const folder = freshFolder()
   const file = join(folder, 'old.db')
   await (await open(file)).close()
@@ -25,6 +25,6 @@ test('a file that was there keeps its mode', async () => {
   expect(modes(folder)).toMatchObject({ 'old.db': '640', 'old.db-wal': '640', 'old.db-shm': '640' })
 })
 
-test('where it cannot be made, SQLite says why', async () => {
+test('a file that cannot be created causes STORE_UNWRITABLE', async () => {
   await expect(open(join(freshFolder(), 'none', 'new.db'))).rejects.toThrow('STORE_UNWRITABLE')
 })

@@ -1,5 +1,5 @@
-// A run that has begun is only listed for a while: who reads no lane does not make the store write any, and one that goes on
-// is written in the end, so that the list does not grow with the runs.
+// A new run is only in a list for a while: calls that read no lanes do not make the store write one. The lane of a long run
+// is written eventually, so that the list stays bounded.
 import type { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { createClaimRequest, done } from '../conformance/builders.ts'
@@ -8,7 +8,7 @@ import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined, publish: [] } as const
 const DUE = { quiet: 0, max: 0 }
-/** No lease may expire here, however slow the machine is. */
+/** So long that no lease expires during a test. */
 const HOUR = 3_600_000
 let request = 0
 
@@ -35,7 +35,7 @@ async function turn(store: Store, ended: readonly LeasedRun[] = []): Promise<rea
   return reply.claimed
 }
 
-it('documents and bodies are read without writing lanes; whoever looks at lanes sees them as they are', async () => {
+it('reading documents and bodies writes no lanes; reading lanes returns their true state', async () => {
   const { store, written } = await scene()
   await send(store, event('one', { ...DUE, key: 'k' }), event('two', { ...DUE, key: 'k' }))
   expect(await turn(store)).toHaveLength(1)
@@ -47,7 +47,7 @@ it('documents and bodies are read without writing lanes; whoever looks at lanes 
   expect(written()).toEqual(['k'])
 })
 
-it('the lane of a run that goes on is written, while those of others that end are not', async () => {
+it('the lane of a long run is written, while those of short runs are not', async () => {
   const { store, written } = await scene()
   await send(store, event('long', { ...DUE, key: 'long' }))
   const [long] = await turn(store)

@@ -1,4 +1,4 @@
-// Opens a file in a process of its own, says how that went, and holds it until it is killed or told to stop.
+// Opens a file in a process of its own, reports the result, and holds it until it is killed or told to stop.
 // Arguments: file, the user to become ('' for none), 'read' or 'work', 'hold' or 'leave'.
 import { performance } from 'node:perf_hooks'
 import { SluiceError } from '../../src/errors.ts'
@@ -7,7 +7,7 @@ import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 
 const [file = '', user = '', how = 'work', then = 'leave'] = process.argv.slice(2)
 
-/** What it prints. */
+/** The output. */
 export interface Opening {
   readonly ms: number
   readonly code?: string
@@ -15,7 +15,7 @@ export interface Opening {
   readonly events?: number
 }
 
-// Only now that all modules are loaded: that user may not be allowed to read them.
+// After all modules are loaded, because that user may not be allowed to read them.
 if (user !== '') {
   process.setgid?.(Number(user))
   process.setuid?.(Number(user))

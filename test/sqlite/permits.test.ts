@@ -1,4 +1,4 @@
-// L20: what a process that was killed held is forgotten, so that asking for permits costs the same after a year of restarts.
+// L20: permits of killed processes are deleted, so that a request for permits costs the same after a year of restarts.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
@@ -35,7 +35,7 @@ test('permits of killed processes are removed', async () => {
   expect(rows()).toEqual(['live'])
 })
 
-test('in memory too', () => {
+test('the same holds in memory', () => {
   const small = new MemorySmallTables()
   small.putPermit('flow', 'killed', { n: 1, until: 1_000 })
   small.putPermit('flow', 'live', { n: 1, until: 1_001 })

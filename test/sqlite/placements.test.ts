@@ -1,5 +1,5 @@
-// Who waits in a lane, beside a list that is as plain as can be: the same places, whatever came, was taken or was removed, also
-// after all of it was forgotten and read again, and nothing is left in the file of what is gone.
+// The placements of a lane, compared with a plain list: they are the same after any additions, claims and removals, also
+// after the memory was dropped and read again, and no row of a removed placement is left in the file.
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ kind: 'read again' as const }),
 )
 
-/** A list keeps its name when the last of it is removed, and the others are taken. */
+/** A list keeps its name when its last placement is removed, and the others are taken. */
 const LAST_OF_A_LIST_REMOVED: Step[] = [
   { kind: 'add', rank: 0, count: 40 },
   { kind: 'remove', rank: 0, at: [31] },
@@ -94,8 +94,8 @@ class Scene {
   }
 }
 
-describe('places on SQLite', () => {
-  it('are those of a plain list, whatever comes and goes', () => {
+describe('placements on SQLite', () => {
+  it('equal a plain list after any changes', () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
         const scene = new Scene()
@@ -110,7 +110,7 @@ describe('places on SQLite', () => {
     )
   })
 
-  it('reads and writes no more of a long line than a run takes', () => {
+  it('of a long lane are read and written only as far as a run takes them', () => {
     const scene = new Scene()
     scene.do({ kind: 'add', rank: 0, count: 20_000 })
     scene.do({ kind: 'read again' })
@@ -119,11 +119,11 @@ describe('places on SQLite', () => {
       scene.places.findFirst(scene.lane, 0, 1)
       scene.do({ kind: 'take', rank: 0, count: 1 })
     }
-    // Of each list one delete, and nothing else.
+    // One delete per list, and nothing else.
     expect(lists - scene.listed).toBe(Math.floor(3_000 / 32))
   })
 
-  it('removes all of a long line but the last', () => {
+  it('of a long lane can all be removed but the last', () => {
     const scene = new Scene()
     scene.do({ kind: 'add', rank: 0, count: 100_000 })
     const [last, ...others] = scene.waiting[0].toReversed()

@@ -1,4 +1,4 @@
-// What a restart must not change: deadlines beyond any timer, keys and payloads that somebody would have mangled.
+// A restart must not change deadlines beyond any timer, nor unusual keys and payloads.
 import { describe, expect, it } from 'vitest'
 import { laneId } from '../../src/model/identity.ts'
 import { encodeText, createClaimRequest, DAY, done } from '../conformance/builders.ts'
@@ -61,7 +61,7 @@ describe('deadlines', () => {
   })
 })
 
-/** Repeated letters would compress; the seed keeps it the same each time. */
+/** Repeated letters would compress; the seed makes it the same each time. */
 function randomText(length: number): string {
   let seed = 7
   return Array.from({ length }, () => {
@@ -95,7 +95,7 @@ describe('keys', () => {
     expect((await runDue(second)).map((run) => run.key)).toEqual(all)
   })
 
-  it('with a lone surrogate are refused; their neighbours are stored', async () => {
+  it('with a lone surrogate are rejected; other items of the call are stored', async () => {
     const store = await open(freshFile())
     const answers = await send(
       store,
@@ -109,7 +109,7 @@ describe('keys', () => {
     expect((await store.get({ kind: 'events', id: 'b' })).item).toBeUndefined()
   })
 
-  it('an id with a lone surrogate is refused, or the same when it comes back', async () => {
+  it('an id with a lone surrogate is rejected, or returned unchanged', async () => {
     const store = await open(freshFile())
     const [answer] = await send(store, event('a\ud800', { key: 'a' }))
     if (answer?.kind === 'refused') return
@@ -128,7 +128,7 @@ describe('payloads', () => {
     Uint8Array.from({ length: 1_048_576 }, (_, n) => (n * 31 + (n >> 8)) % 256),
   ]
 
-  it('are the same bytes after a restart, from the claim and by their id', async () => {
+  it('have the same bytes after a restart, in the claim and by their id', async () => {
     const file = freshFile()
     const first = await open(file)
     await send(first, ...payloads.map((body, n) => event(`e${n}`, { body, dedupe: `d${n}` })))

@@ -1,4 +1,4 @@
-// What retention reads grows with what is old and with what is dead, not with both at once.
+// Retention reads in proportion to old events plus dead letters, not to their product.
 import { StatementSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
 import { createClaimRequest, dead } from '../conformance/builders.ts'
@@ -9,7 +9,7 @@ const LETTERS = 200
 const ONE_AT_A_TIME = createClaimRequest({ flow: 'f', maxRuns: 1, maxEvents: 1 })
 const POLICY = { events: { '': 0 }, runs: {}, deadLetters: Infinity, bytes: Infinity, lanesPerTenant: {} }
 
-/** Each of them dies by itself, in one lane. */
+/** Each of these dies alone, in one lane. */
 async function letters(store: Store): Promise<void> {
   const place = { flow: 'f', key: 'k', quiet: 0, max: 0 }
   await send(store, ...Array.from({ length: LETTERS }, (_, n) => event(`e${n}`, place)))
@@ -22,7 +22,7 @@ async function letters(store: Store): Promise<void> {
   }
 }
 
-it('the letters of a lane are read once for all its events, which stay', async () => {
+it('the dead letters of a lane are read once for all its events, which stay', async () => {
   const store = await open(freshFile())
   await letters(store)
   expect((await store.stats()).deadLetters).toBe(LETTERS)

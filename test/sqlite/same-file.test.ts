@@ -1,4 +1,4 @@
-// A file that is removed, moved or replaced under the process that works on it: nothing more is acknowledged.
+// When the file is removed, moved or replaced under a working process, the process acknowledges nothing more.
 import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -18,7 +18,7 @@ const HARMS: Readonly<Record<string, (file: string) => void>> = {
   'the index of the log is removed': (file) => rmSync(`${file}-shm`),
 }
 
-it.each(Object.entries(HARMS))('%s: that is said, and nothing more is taken', async (_, harm) => {
+it.each(Object.entries(HARMS))('%s: the store reports it, and accepts nothing more', async (_, harm) => {
   const file = freshFile()
   const clock = new VirtualClock()
   const store = await open(file, { clock })
@@ -30,7 +30,7 @@ it.each(Object.entries(HARMS))('%s: that is said, and nothing more is taken', as
   expect(await store.get({ kind: 'events', id: 'a' })).toBeDefined()
 })
 
-it('is the same by whatever path it was opened, and wherever a link leads later', async () => {
+it('the file is the same by every path, and the target of a link may change later', async () => {
   const folder = freshFolder()
   for (const name of ['one', 'two']) mkdirSync(join(folder, name))
   symlinkSync(join(folder, 'one'), join(folder, 'current'))

@@ -1,4 +1,4 @@
-// Files of a test's own, stores that are closed after it, and what a second look sees.
+// Temporary files of a test, stores that are closed after it, and an independent view of a file.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ export async function open(file: string, options: OpenStoreOptions = {}): Promis
   return store
 }
 
-/** A connection that knows nothing of the store. */
+/** A connection beside the store. */
 export function connect(file: string): DatabaseSync {
   const db = new DatabaseSync(file)
   onTestFinished(() => void (db.isOpen && db.close()))
@@ -42,7 +42,7 @@ export function event(name: string, words: EventOverrides = {}): EventToStore {
   return createEventToStore(name, { id: name, key: name, ...words }, 0)
 }
 
-/** Runs one of the programs beside this file; it is killed after the test, should it still live. */
+/** Runs one of the programs beside this file, and kills it after the test if it still runs. */
 export function start(program: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -51,7 +51,7 @@ export function start(program: string, args: readonly string[]): ChildProcess {
   return child
 }
 
-/** The first line it prints, as JSON. */
+/** The first line of its output, as JSON. */
 export async function firstLine<T>(child: ChildProcess): Promise<T> {
   let text = ''
   for await (const chunk of child.stdout ?? []) {

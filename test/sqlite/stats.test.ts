@@ -1,4 +1,4 @@
-// What is asked for again and again reads no row of what may be many and long: dead letters, and marks of flows that are gone.
+// Frequent queries read no rows of tables that may be long: dead letters, and unrouted events of removed flows.
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it, vi } from 'vitest'
 import { createUnrouted } from '../conformance/builders.ts'
@@ -7,7 +7,7 @@ import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const DAY = 86_400_000
 
-/** How SQLite comes by what a call asks of one table. */
+/** SQLite's plan for what a call reads of one table. */
 async function plans(table: string, call: (store: Store) => Promise<unknown>): Promise<readonly string[]> {
   const file = freshFile()
   const store = await open(file)
@@ -22,7 +22,7 @@ async function plans(table: string, call: (store: Store) => Promise<unknown>): P
   return steps.map(({ detail }) => String(detail)).filter((step) => step.includes(table))
 }
 
-it('the figures of the store are those of indexes', async () => {
+it('the stats of the store use indexes', async () => {
   const letters = await plans('letters', (store) => store.stats())
   expect(letters).toHaveLength(2)
   for (const step of letters) expect(step).toContain('COVERING INDEX')
@@ -36,7 +36,7 @@ it('the figures of the store are those of indexes', async () => {
   ])
 })
 
-it('dead letters are counted without a look at what they say', async () => {
+it('dead letters are counted without reading their rows', async () => {
   const filter = { from: DAY }
   for (const one of [filter, { ...filter, flow: 'f' }]) {
     const found = await plans('letters', (store) => store.count({ kind: 'dead', filter: one, cursor: '', atMost: 9 }))
@@ -45,7 +45,7 @@ it('dead letters are counted without a look at what they say', async () => {
   }
 })
 
-it('marks to be placed are found by their flow and reason, however many others are due', async () => {
+it('unrouted events are found by flow and reason, however many others are due', async () => {
   const marks = [
     createUnrouted('unknown-flow', 'f'),
     createUnrouted('unknown-flow', 'gone'),

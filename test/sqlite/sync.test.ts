@@ -1,4 +1,4 @@
-// What is acknowledged is on the disk: nobody is answered before the log is synced, and a disk that refuses ends the work.
+// Acknowledged data is on the disk: no call returns before the log is synced, and a disk that fails ends the work.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
@@ -10,9 +10,9 @@ import { ownFolder } from '../temporary-folder.ts'
 interface Scene {
   readonly commit: GroupCommit
   readonly rows: () => number
-  /** How often the disk was asked. */
+  /** The number of syncs. */
   readonly syncs: () => number
-  /** The sync that is under way ends so. */
+  /** Ends the current sync with this result. */
   readonly end: (error?: Error) => Promise<void>
   write(n: number): Promise<number>
   /** SQLite reports a full disk beyond so many pages. */
@@ -73,7 +73,7 @@ async function stateOf(promise: Promise<unknown>): Promise<'open' | 'answered' |
 }
 
 describe('the sync', () => {
-  it('comes before the answer', async () => {
+  it('comes before the reply', async () => {
     const t = scene()
     const one = t.write(1)
     await turn()
@@ -82,7 +82,7 @@ describe('the sync', () => {
     expect(await one).toBe(1)
   })
 
-  it('is one for all that arrive while the disk is busy, and their commit waits for it', async () => {
+  it('is one for all calls that arrive during a sync, whose commit waits for it', async () => {
     const t = scene()
     const first = t.write(1)
     await turn()
@@ -97,7 +97,7 @@ describe('the sync', () => {
     expect(await Promise.all(later)).toEqual([2, 3, 4])
   })
 
-  it('that fails refuses those who waited for it, and everybody after them', async () => {
+  it('that fails rejects all calls that waited for it, and all later ones', async () => {
     const t = scene()
     const one = t.write(1)
     one.catch(() => {})
@@ -108,7 +108,7 @@ describe('the sync', () => {
     expect([t.rows(), t.syncs()]).toEqual([1, 1])
   })
 
-  it('is waited for at the end, and so is that of what was asked before', async () => {
+  it('is awaited by close, and so are the syncs of earlier calls', async () => {
     const t = scene()
     const one = t.write(1)
     await turn()
@@ -125,7 +125,7 @@ describe('the sync', () => {
     await expect(t.write(3)).rejects.toMatchObject({ code: 'STORE_CLOSED' })
   })
 
-  it('is not made for a call that failed alone', async () => {
+  it('is not made for a single call that failed', async () => {
     const t = scene()
     const bad = t.commit.write(() => {
       throw new Error('planted')
@@ -167,7 +167,7 @@ describe('a commit that does not fit on the disk', () => {
 })
 
 describe('the log', () => {
-  it('is synced where it is; one that is not there is an error that says so', async () => {
+  it('is synced at its actual path; a missing one is an error that names it', async () => {
     const folder = ownFolder()
     const file = join(folder, 'a.db')
     await expect(new LogSync(file).sync()).rejects.toMatchObject({ code: 'STORE_SYNC_FAILED' })

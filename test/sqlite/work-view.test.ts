@@ -1,5 +1,5 @@
-// The view `work`, read beside the process that works: each row says what the store says, and the queries of the
-// document give known answers on known data.
+// The view `work`, read beside the working process: each row matches the store, and the queries of the
+// document give known results on known data.
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -18,7 +18,7 @@ const END = { outcome: done, whileRunning: 'window', keep: 0, attempt: undefined
 interface Scene {
   readonly t: TestApp
   readonly file: string
-  /** What a stranger sees in the file. */
+  /** The view as another program sees it in the file. */
   readonly ask: (sql: string) => readonly Record<string, unknown>[]
 }
 
@@ -43,7 +43,7 @@ async function scene(declare: (app: Sluice) => unknown, now = START): Promise<Sc
 }
 
 describe('the view work', () => {
-  it('has a row for each event and flow, with the word for where it is', async () => {
+  it('has a row for each event and flow, with its state', async () => {
     const running = Promise.withResolvers<void>()
     const { t, ask } = await scene((app) => everyWord(app, running.promise))
     await t.send({ type: 'last', id: 'first-of-two' })
@@ -71,7 +71,7 @@ describe('the view work', () => {
     expect(ask(`select status from work where event = 'an-runs'`)).toEqual([{ status: 'completed' }])
   })
 
-  it('names the event, and says when it came, ended and is tried again', async () => {
+  it('names the event, and the times of its arrival, its end and its next attempt', async () => {
     const { t, ask } = await scene((app) =>
       app
         .flow('slow', { on: 'slow', key: () => 'a, "key"', window: { quiet: '90s' }, run: () => {} })
@@ -124,13 +124,13 @@ describe('the view work', () => {
     await t.app.admin.flows.resume('dead', 'test')
     await t.settled()
     expect(statuses()).toEqual(['completed', 'dropped'])
-    // Tried by hand it begins anew.
+    // A manual retry starts with zero attempts.
     expect(ask(`select attempts, last_error from work where event = 'one'`)).toEqual([
       { attempts: 1, last_error: null },
     ])
   })
 
-  it('sees what the rows of lanes do not have yet: places that came since, and runs that have just begun', async () => {
+  it('includes what the rows of lanes do not have yet: new placements, and runs that have just begun', async () => {
     const file = freshFile()
     const store = await open(file, { clock: new VirtualClock(START) })
     const db = connect(file)
@@ -160,7 +160,7 @@ describe('the view work', () => {
     ])
   })
 
-  it('tells the events of a run that has just begun apart from those behind it, turn after turn', async () => {
+  it('separates the events of a run that has just begun from those behind it, run after run', async () => {
     const file = freshFile()
     const store = await open(file, { clock: new VirtualClock(START) })
     const db = connect(file)
@@ -169,7 +169,7 @@ describe('the view work', () => {
         .prepare('select event, status, attempts from work order by event')
         .all()
         .map((row) => Object.values(row))
-    // More than stand in the lane's own row.
+    // More than the lane's own row can hold.
     const ids = Array.from({ length: 40 }, (_, n) => `e${n + 10}`)
     for (const id of ids) await send(store, stored(id, { id, key: 'k', quiet: 0, max: 0 }))
     const call = {
@@ -189,7 +189,7 @@ describe('the view work', () => {
     }
   })
 
-  it('tells the events of a run apart from those behind it, however many wait', async () => {
+  it('separates the events of a run from those behind it, however many wait', async () => {
     const { t, ask } = await scene((app) =>
       app.flow('big', {
         on: 'x',
@@ -207,7 +207,7 @@ describe('the view work', () => {
     ])
   })
 
-  it('of a run that was cancelled the events wait again; of a part that was accepted the rest goes on', async () => {
+  it('shows events of a cancelled run as waiting again, and the rest of a partial run as continuing', async () => {
     const { t, ask } = await scene(typingAndParts)
     const rows = (type: string): unknown =>
       ask(`select event, status, attempts from work where event_type = '${type}' order by event`).map(Object.values)
@@ -233,7 +233,7 @@ describe('the view work', () => {
       ['good', 'completed', 1],
       ['late', 'failed', 1],
     ])
-    // What was accepted did not fail, though its neighbour did.
+    // The accepted event did not fail, although another one of its run did.
     const errors = ask(`select last_error from work where event_type = 'part' order by event`)
     expect(errors.map((row) => row['last_error'])).toEqual([null, expect.stringContaining('not now')])
     await t.advance('1h')
@@ -243,7 +243,7 @@ describe('the view work', () => {
     ])
   })
 
-  it('says nothing of the run of a lane about what was taken before it, though a list in the file may still name that', async () => {
+  it('does not assign events of an earlier run to the current run of the lane, even if a list in the file still names them', async () => {
     const file = freshFile()
     const clock = new VirtualClock()
     const store = await open(file, { clock })
@@ -269,7 +269,7 @@ describe('the view work', () => {
     ])
   })
 
-  it('shows nothing of a purged event but that it was there', async () => {
+  it('shows of a purged event only that it existed', async () => {
     const { t, ask } = await scene((app) =>
       app.flow('waits', { on: 'x', key: () => 'k', window: { quiet: '1h' }, run: () => {} }),
     )
@@ -296,7 +296,7 @@ describe('the queries of docs/operate/monitor.md', () => {
     ...readFileSync(new URL('../../docs/operate/monitor.md', import.meta.url), 'utf8').matchAll(/```sql\n(.*?)```/gs),
   ].map(([, sql]) => sql ?? '')
 
-  it('latency: mean, and the 95th percentile as PERCENTILE_CONT has it', async () => {
+  it('latency: the mean, and the 95th percentile as PERCENTILE_CONT computes it', async () => {
     const { ask } = await known(Date.now() - HOUR)
     expect(ask(latency)).toEqual([
       {
@@ -326,7 +326,7 @@ describe('the queries of docs/operate/monitor.md', () => {
     expect(ask(letters)).toEqual([{ date, source: 'garmin', event_type: 'dead', dead_letter_count: 2 }])
   })
 
-  it('what came more than a day ago is not counted', async () => {
+  it('events from more than a day ago are not counted', async () => {
     const { ask } = await known(Date.now() - 25 * HOUR)
     expect([ask(latency), ask(failures)]).toEqual([[], []])
     expect(ask(letters)).toHaveLength(1)
@@ -349,7 +349,7 @@ describe('files of other releases', () => {
     expect(viewOf(file)).toBe(made)
   })
 
-  it('one that has it is not written to', async () => {
+  it('a file with the view is not written to', async () => {
     const file = freshFile()
     await (await openStore(`sqlite:${file}`)).close()
     const version = (): unknown => connect(file).prepare('pragma schema_version').get()?.['schema_version']

@@ -1,4 +1,4 @@
-// What grows with the file: the log is written back beside the work, and identities are known when memory is long full.
+// Growing files: the log is written back in parallel, and identities are known beyond the capacity of the memory.
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Store } from '../../src/store/contract/index.ts'
@@ -7,11 +7,11 @@ import type { EventOverrides } from '../conformance/builders.ts'
 import { connect, event, freshFile, open, send } from './scratch.ts'
 
 const MB = 1_048_576
-/** More than the thread lets it grow to. */
+/** More than the thread allows the log to grow to. */
 const LOG_MB = 80
 
 describe('the log', () => {
-  it('is written back by its own thread before this one would have to, and is put away on closing', async () => {
+  it('is written back by its own thread before the main thread would have to, and is removed on close', async () => {
     const file = freshFile()
     const store = await open(file)
     const body = 'x'.repeat(MB)
@@ -23,7 +23,7 @@ describe('the log', () => {
     await append({})
     const first = generationOf(file)
     for (let n = 0; n < LOG_MB; n++) await append({ body })
-    // A commit begins the log anew once all of it is in the file. This thread would write it back only at 256 MB.
+    // After everything is in the file, a commit restarts the log. The main thread would write it back only at 256 MB.
     const next = async (): Promise<string> => {
       await append({})
       return generationOf(file)
@@ -61,7 +61,7 @@ describe('a log on a small disk', () => {
   })
 })
 
-/** The salt in the header of the log, which is another one each time the log begins anew. */
+/** The salt in the header of the log, which changes each time the log restarts. */
 function generationOf(file: string): string {
   const header = Buffer.alloc(24)
   const log = openSync(`${file}-wal`, 'r')
@@ -71,7 +71,7 @@ function generationOf(file: string): string {
 }
 
 describe('L10 identities', () => {
-  it('50,000 of them, more than memory keeps: each is known, before and after a restart', async () => {
+  it('all of 50,000, more than memory keeps, are recognised, before and after a restart', async () => {
     const file = freshFile()
     const store = await open(file)
     const batches = Array.from({ length: 50 }, (_, batch) =>

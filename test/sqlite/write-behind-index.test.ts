@@ -1,5 +1,5 @@
-// An index that is written late knows what a plain list knows: whatever comes and goes, in whatever order, through commits that are
-// undone and starts after a crash.
+// An index that is written late has the same content as a plain list after any changes, rolled-back commits and
+// starts after a crash.
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -9,11 +9,11 @@ import { WriteBehindIndex } from '../../src/store/sqlite/write-behind-index.ts'
 import { number, Statements, text } from '../../src/store/sqlite/statements.ts'
 
 const NAMES = Array.from({ length: 300 }, (_, n) => laneId('flow', `key ${n}`))
-/** Each fourth that comes writes a range. */
+/** Every fourth entry writes a range. */
 const ROUND = 1_024
 
 type Step =
-  /** `back`: a number that was drawn so long before it comes. */
+  /** `back`: how long before its arrival the number was drawn. */
   | { readonly kind: 'add'; readonly name: number; readonly count: number; readonly back: number }
   | { readonly kind: 'remove' | 'put again'; readonly at: number }
   | { readonly kind: 'pass'; readonly count: number }
@@ -80,7 +80,7 @@ class Scene {
       }
       case 'put again': {
         const found = [...this.known][one.at % Math.max(1, this.known.size)]
-        // As a purge does, for each event that it takes out of a run.
+        // As a purge does for each event that it removes from a run.
         if (found !== undefined) for (let times = 0; times < 5; times++) this.index.add(found[1], found[0])
         return
       }
@@ -136,7 +136,7 @@ class Scene {
   }
 }
 
-it('knows what a plain list knows', () => {
+it('has the same content as a plain list', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), (steps) => {
       const scene = new Scene()
@@ -149,7 +149,7 @@ it('knows what a plain list knows', () => {
   )
 })
 
-it('has few that are not written, whoever comes: also where nearly all do without', () => {
+it('has few unwritten entries, also if nearly all entries are removed early', () => {
   const scene = new Scene()
   for (let round = 0; round < 20; round++) {
     scene.do({ kind: 'add', name: round % NAMES.length, count: 400, back: 0 })
@@ -160,12 +160,12 @@ it('has few that are not written, whoever comes: also where nearly all do withou
   scene.do({ kind: 'pass', count: 2 * ROUND })
   scene.do({ kind: 'commit' })
   expect(scene.unlisted).toBe(0)
-  // And the next ones wait as ever.
+  // And the next entries wait as usual.
   scene.do({ kind: 'add', name: 0, count: 1, back: 0 })
   expect(scene.index.find(NAMES[0] ?? '')).toHaveLength(1)
 })
 
-it('has few that are not written, also where some come ever later than they were drawn', () => {
+it('has few unwritten entries, also if some arrive ever later than they were drawn', () => {
   const scene = new Scene()
   let most = 0
   for (let n = 0; n < 12 * ROUND; n += 16) {
@@ -180,18 +180,18 @@ it('has few that are not written, also where some come ever later than they were
   scene.check()
 })
 
-it('what was written and put again in a commit that is undone is in memory as before', () => {
+it('entries that were written, and added again in a commit that is rolled back, are in memory as before', () => {
   const scene = new Scene()
   scene.do({ kind: 'add', name: 0, count: NAMES.length, back: 0 })
   scene.do({ kind: 'commit' })
-  // Half of the ranges are written, and some more by those that are put again.
+  // Half of the ranges are written, and some more by the entries that are added again.
   scene.do({ kind: 'pass', count: ROUND / 2 })
   for (const [n, name] of scene.known) scene.index.add(name, n)
   scene.do({ kind: 'undo' })
   scene.check()
 })
 
-it('one that was drawn long ago, and comes when newer ones are long written, is known after a crash', () => {
+it('an entry that was drawn long ago, and arrives when newer ones are written, is known after a crash', () => {
   const scene = new Scene()
   scene.do({ kind: 'pass', count: 3 * ROUND })
   scene.do({ kind: 'add', name: 7, count: 1, back: 2 * ROUND })
@@ -200,7 +200,7 @@ it('one that was drawn long ago, and comes when newer ones are long written, is 
   scene.check()
 })
 
-it('a name that all come under is written again and again, not all of it at once', () => {
+it('a name with very many entries is written in several steps', () => {
   const scene = new Scene()
   const [name = ''] = NAMES
   for (let n = 0; n < 3 * ROUND; n++) {
@@ -209,7 +209,7 @@ it('a name that all come under is written again and again, not all of it at once
   }
 })
 
-it('memory is filled, also where all are of one name', () => {
+it('memory is filled, also if all entries have one name', () => {
   const scene = new Scene()
   const [name = ''] = NAMES
   for (let n = 0; n < 50_000; n++) scene.sql.runBatched(RUN, [n, name, '', '', 0, 0, ''])

@@ -1,4 +1,4 @@
-// The memory store keeps the whole contract, but for what it says itself: it does not survive a restart.
+// The memory store passes the whole conformance suite, except that it does not survive a restart.
 import { describe, it } from 'vitest'
 import { storeConformance } from '../conformance/index.ts'
 import { openMemoryStore } from '../../src/store/memory/store.ts'

@@ -1,4 +1,4 @@
-// The store for many processes keeps the whole contract, on real servers, and each second caller has connections of its own.
+// The PostgreSQL store passes the whole conformance suite on real servers; every second caller has its own connections.
 import { afterEach, describe, inject, it } from 'vitest'
 import { storeConformance } from '../conformance/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'

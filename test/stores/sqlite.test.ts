@@ -1,4 +1,4 @@
-// The default store keeps the whole contract, on a real file, through restarts and crashes.
+// The SQLite store passes the whole conformance suite on a real file, through restarts and crashes.
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ storeConformance(
     ...sqlite,
     name: 'sqlite, after a crash',
     only: ['durability'],
-    /** What lies in the file and its log at this moment is what a process that was killed leaves behind. */
+    /** The file and its log at this moment are what a killed process leaves behind. */
     async reopen(store, clock) {
       const [from, to] = [files.get(store) ?? '', newFile()]
       for (const part of ['', '-wal']) if (existsSync(from + part)) copyFileSync(from + part, to + part)

@@ -1,4 +1,4 @@
-// The ledger's view of what came in: acknowledged means placed or marked, and an identity is stored once (I1, I14).
+// The ledger's check of appends: an acknowledged event is placed or unrouted, and an identity is stored once (I1, I14).
 import { addDelay, type Millis } from '../../../src/clock.ts'
 import type { AppendCall, AppendResult, EventToStore, Placement } from '../../../src/store/contract/index.ts'
 import { demand } from '../violation.ts'
@@ -14,7 +14,7 @@ export function appended(
     const result = results[n]
     if (result === undefined) return
     const first = ledger.identities.get(event.identity)
-    // Forgotten for good, should the clock be set back.
+    // A forgotten identity stays forgotten, even if the clock jumps back.
     if (first !== undefined && first.until <= now) ledger.identities.delete(event.identity)
     const known = (first !== undefined && first.until > now) || ledger.stored.has(event.id)
     if (result.kind === 'stored') {
@@ -28,7 +28,7 @@ export function appended(
   })
 }
 
-/** An acknowledged event takes its places: from here on it must end in each of them. */
+/** An acknowledged event gets its placements: from here on, each of them must end. */
 export function enter(ledger: Ledger, event: EventToStore, now: Millis): void {
   ledger.stored.add(event.id)
   ledger.identities.set(event.identity, { event: event.id, until: addDelay(now, event.dedupeFor) })
@@ -36,7 +36,7 @@ export function enter(ledger: Ledger, event: EventToStore, now: Millis): void {
   for (const place of event.placements) take(ledger, event.id, place, { rank: 0, now })
 }
 
-/** A live event has one place in a lane, however often it is put there. */
+/** A live event has one placement in a lane, however often it is placed there. */
 export function take(
   ledger: Ledger,
   event: string,

@@ -1,4 +1,4 @@
-// The ledger's view of one lease: one at a time, the same run again or a new one from the front of the line
+// The ledger's check of one lease: one at a time, and either the same run again or a new one from the front of the lane
 // (I2, I8, I17, I20, I21).
 import { addDelay, type Millis } from '../../../src/clock.ts'
 import type { ClaimRequest, LeasedRun } from '../../../src/store/contract/index.ts'
@@ -39,7 +39,7 @@ function dissolved(lane: LedgerLane, run: LedgerRun): undefined {
   lane.run = undefined
 }
 
-/** A run that failed, lapsed or was given back: the same id, the same events, and not too early. */
+/** A run that failed, lapsed or was given back returns with the same id and events, and not too early. */
 function back(lane: LedgerLane, run: LedgerRun, lease: LeasedRun, now: Millis): LedgerRun {
   const name = laneName(lane.id)
   const isRest = run.id === undefined && (run.parent === UNSEEN || lease.parent === run.parent)
@@ -96,7 +96,7 @@ function fromLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
   return known.items
 }
 
-/** A new run takes the front of its line: nobody is left out, nobody comes twice, and the order is that of arrival. */
+/** A new run takes the front of its lane: it omits and repeats no event, and keeps the order of arrival. */
 function fromLine(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimRequest): readonly Placement[] {
   const name = laneName(lane.id)
   demand(!ledger.runIds.has(lease.runId), `I21: ${name} begins a run under the old id ${lease.runId}`)

@@ -1,4 +1,4 @@
-// The ledger's view of how an attempt ended: each of its events is accounted for.
+// The ledger's check of how an attempt ended: each of its events is accounted for.
 import { addDelay, type Millis } from '../../../src/clock.ts'
 import type { Settlement } from '../../../src/store/contract/index.ts'
 import { endAll } from './state.ts'

@@ -1,4 +1,4 @@
-// The ledger's view of renewals, permits, and events that get their places later.
+// The ledger's check of renewals, permits, and events that are placed later.
 import { addDelay, type Millis } from '../../../src/clock.ts'
 import type {
   LeasedUnroutedEvent,
@@ -29,7 +29,7 @@ export function renewed(
   })
 }
 
-/** I11: what is granted at one moment is never more than there is. */
+/** I11: the permits that are granted at one moment never exceed the maximum. */
 export function granted(
   ledger: Ledger,
   seen: { readonly call: LeasePermitsCall; readonly granted: readonly number[]; readonly now: Millis },

@@ -1,4 +1,4 @@
-// The ledger's view of what people did: it takes the store's word for whether something happened, not for what follows.
+// The ledger's check of operators' actions: it trusts the store on whether something happened, but not on the consequences.
 import type { Millis } from '../../../src/clock.ts'
 import type { LeasedUnroutedEvent, PurgeCall, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { UNSEEN, endAll, isLeased, countMarks, type Ledger, type LedgerLane, type Placement } from './state.ts'
@@ -52,7 +52,7 @@ function steeredLane(lane: LedgerLane | undefined, act: string, now: Millis): vo
   lane.lastEnd = Math.max(lane.lastEnd, now)
 }
 
-/** A letter of a partial outcome is known by its parent until a look at the list has shown its id. */
+/** The dead letter of a partial outcome is known by its parent until a list has shown its id. */
 export function namedLetter(ledger: Ledger, found: { lane: string; parent: string; id: string; events: string }): void {
   const lane = ledger.lanes.get(found.lane)
   for (const name of [`rest of ${found.parent}`, `again of ${found.parent}`]) {
@@ -69,7 +69,7 @@ function steeredLetter(ledger: Ledger, id: string, act: 'retry' | 'drop' | 'unbl
   for (const lane of ledger.lanes.values()) {
     const letter = lane.letters.get(id)
     if (letter === undefined) continue
-    // A letter that is queued or dropped moves the lane's deadline: its waiting begins anew.
+    // Queueing or dropping a dead letter moves the lane's deadline, so its waiting starts again.
     lane.passedBy.clear()
     if (act === 'retry') letter.queued = true
     if (act === 'unblock') letter.blocks = false

@@ -1,4 +1,4 @@
-// The ledger's view of a turn: who may settle, what may be claimed, and that nobody is passed over or forgotten.
+// The ledger's check of settle-and-claim: who may settle, what may be claimed, and that no lane is passed over or forgotten.
 import type { Millis } from '../../../src/clock.ts'
 import type {
   ClaimRequest,
@@ -26,7 +26,7 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
     const lane = ledger.lanes.get(one.lane)
     const run = lane?.run
     const mine = run !== undefined && run.token === one.token && isLeased(run, now)
-    // A purged run whose lease lapsed is over; if the clock was set back since, only the store knows.
+    // A purged run whose lease lapsed is over. If the clock jumped back since, only the store knows.
     const perhapsOver = mine && run.purged && run.leaseEnds <= ledger.latest && reply.settled[n] === 'lost'
     const expected = !mine || perhapsOver ? 'lost' : run.purged ? 'purged' : 'ok'
     demand(
@@ -61,7 +61,7 @@ export function turned(ledger: Ledger, { call, reply, repeated }: SeenTurn): voi
   for (const [at, head] of reply.nextDeadlines.entries()) checkHead(ledger, head, call.claim[at], now)
 }
 
-/** What a handler published by old routes is marked, not placed. */
+/** Events that a handler published with old routes are unrouted, not placed. */
 function publishedBy(ledger: Ledger, events: readonly EventToStore[], oldRoutes: boolean, now: Millis): void {
   for (const event of events) {
     if (!isNew(ledger, event.identity, now)) continue
@@ -75,7 +75,7 @@ function isNew(ledger: Ledger, identity: string, now: Millis): boolean {
   return known === undefined || known.until <= now
 }
 
-/** A repeated answer shows leases that are live, and gives out none. */
+/** A repeated reply contains leases that are live, and grants none. */
 function checkRepeat(ledger: Ledger, reply: SettleAndClaimReply): void {
   for (const lease of reply.claimed) {
     const run = ledger.lanes.get(lease.lane)?.run
@@ -106,7 +106,7 @@ function crashed(ledger: Ledger, found: Crash, now: Millis): void {
   lane.lastEnd = Math.max(lane.lastEnd, now)
 }
 
-/** I9: while a lane is ready, any one other lane of its group is served before it at most once. */
+/** I9: while a lane is ready, each other lane of its group is served before it at most once. */
 function passes(ready: readonly LedgerLane[], served: string, group: string): void {
   for (const lane of ready) {
     if (lane.id === served || lane.group !== group) continue
@@ -116,7 +116,7 @@ function passes(ready: readonly LedgerLane[], served: string, group: string): vo
   }
 }
 
-/** I3: whatever waits for time has a head of line that wakes for it. */
+/** I3: the process is woken for the first lane that waits for time. */
 function checkHead(
   ledger: Ledger,
   head: { readonly flow: string; readonly due: Millis | undefined },
@@ -124,12 +124,12 @@ function checkHead(
   now: Millis,
 ): void {
   if (ledger.paused.has(head.flow) || now < ledger.latest || claim === undefined) return
-  // A lane that has a run may be in a line for which the claim had no slots; one that has none is healthy.
+  // A lane with a run may have a health for which the claim had no slots; a lane without one is healthy.
   const allLines = claim.maxRuns === 0 || (claim.maxFailing > 0 && claim.maxSuspects > 0)
   for (const lane of ledger.lanes.values()) {
     if (lane.flow !== head.flow || lane.held || lane.unsure || !(allLines || lane.run === undefined)) continue
     const by = wakesBy(lane)
-    // Who is woken now is woken for all that is due.
+    // A process that is woken now is woken for everything that is due.
     const wakes = by === undefined || (head.due !== undefined && head.due <= Math.max(by, now))
     demand(wakes, `I3: ${laneName(lane.id)} waits for ${by}, but the head of ${head.flow} is ${head.due}`)
   }

@@ -1,5 +1,5 @@
-// The ledger: what must be true of every store whatever the model says, kept from the replies alone. It follows each
-// placement (one event in one lane) from the moment it is acknowledged to its one end, and each lease by its token.
+// The ledger: what must be true of every store whatever the model says, derived from the replies alone. It follows each
+// placement (one event in one lane) from its acknowledgement to its one end, and each lease by its token.
 import type { Millis } from '../../../src/clock.ts'
 import type { LaneId } from '../../../src/model/identity.ts'
 
@@ -14,26 +14,26 @@ export interface Placement {
   readonly rank: 0 | 1
   readonly order: number
   readonly arrival: Millis
-  /** By then its window must have ended, whatever came after it (I19). */
+  /** By this time its window must have ended, whatever arrived later (I19). */
   readonly cap: Millis
   readonly quietEnds: Millis
   state: PlacementState
 }
 
 export interface LedgerRun {
-  /** Undefined: the rest of a partial outcome, whose id shows with its next claim. */
+  /** Undefined for the rest of a partial outcome, whose id its next claim shows. */
   id: string | undefined
   readonly parent: string
   items: readonly Placement[]
   token: number
-  /** Live until then; 0 while it waits. */
+  /** The run is live until then; 0 while it waits. */
   leaseEnds: Millis
-  /** No attempt before (I17). */
+  /** The earliest time of the next attempt (I17). */
   notBefore: Millis
   lapses: number
   tries: number
   readonly letter: boolean
-  /** It said `cancelled`: it comes back whole, or never was. */
+  /** The run settled as `cancelled`: it returns whole, or is dissolved. */
   maybeDissolved: boolean
   purged: boolean
   /** Events of a purged run that were not purged themselves. */
@@ -53,11 +53,11 @@ export interface LedgerLane {
   readonly group: string
   placements: readonly Placement[]
   run: LedgerRun | undefined
-  /** By id, or by `rest of <parent>` where the id is not known yet. */
+  /** By id, or by `rest of <parent>` if the id is not known yet. */
   readonly letters: Map<string, LedgerLetter>
   lastEnd: Millis
   held: boolean
-  /** Steered, purged or dissolved: until its next turn its readiness cannot be told from replies. */
+  /** Steered, purged or dissolved: until its next claim, replies do not show whether the lane is ready. */
   unsure: boolean
   /** How often each other lane was served while this one was ready (I9). */
   readonly passedBy: Map<LaneId, number>
@@ -73,7 +73,7 @@ export interface Ledger {
   readonly marked: Map<string, number>
   lastToken: number
   order: number
-  /** The latest time seen: before it, the clock was set back and waiting times say nothing. */
+  /** The latest time seen. An earlier time means that the clock jumped back, and waiting times mean nothing. */
   latest: Millis
 }
 
@@ -92,7 +92,7 @@ export function newLedger(): Ledger {
   }
 }
 
-/** Times before and after a step back of the clock cannot be compared: nobody is known to have waited. */
+/** Times before and after a jump of the clock cannot be compared, so no waiting is known. */
 export function clockShows(ledger: Ledger, now: Millis): void {
   if (now < ledger.latest) {
     for (const lane of ledger.lanes.values()) {
@@ -126,7 +126,7 @@ export function waitingIn(lane: LedgerLane, rank: 0 | 1): readonly Placement[] {
   return lane.placements.filter((one) => one.state === 'waiting' && one.rank === rank)
 }
 
-/** An event has one mark more, or fewer. */
+/** An event has one unrouted record more, or fewer. */
 export function countMarks(ledger: Ledger, event: string, more: number): void {
   const left = (ledger.marked.get(event) ?? 0) + more
   if (left > 0) ledger.marked.set(event, left)
@@ -141,7 +141,7 @@ export function endAll(items: readonly Placement[], state: PlacementState): void
   for (const item of items) item.state = state
 }
 
-/** Whether the rules leave no doubt that the lane may be served now, in the line of the healthy ones. */
+/** Whether by the rules the lane may certainly be served now as a healthy lane. */
 export function isSurelyReady(ledger: Ledger, lane: LedgerLane, now: Millis): boolean {
   if (now < ledger.latest || lane.lastEnd > now || lane.held || lane.unsure || lane.run !== undefined) return false
   if ([...lane.letters.values()].some((letter) => letter.blocks || letter.queued)) return false

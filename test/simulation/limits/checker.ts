@@ -1,5 +1,5 @@
-// Judges what a store answers about limits by what callers see: when each call was handed over, and who came first. It
-// keeps plain lists of all calls, and knows nothing of slots but what it was told.
+// Checks the replies of a store about limits by what callers see: when each call was handed over, and in which order. It
+// keeps plain lists of all calls, and knows only those slots that were in a reply.
 import type { Millis } from '../../../src/clock.ts'
 import { demand } from '../violation.ts'
 import type { NamedLimit } from './commands.ts'
@@ -8,15 +8,15 @@ export interface Ticket {
   readonly name: string
   readonly limits: readonly NamedLimit[]
   readonly cost: number
-  /** Who came first, over all limits. A caller that came too late for its slot comes anew. */
+  /** The order of arrival, over all limits. A caller that was too late for its slot counts as new. */
   order: number
-  /** Its slot was moved by a pause and may have passed meanwhile: whether it came too late only the store knows. */
+  /** A pause moved its slot, which may have passed meanwhile: only the store knows whether the caller was too late. */
   orderUnknown: boolean
-  /** The moment it was last told. */
+  /** The time in its last reply. */
   slot: Millis
-  /** When its slot was first moved since it was told, if it was. */
+  /** When its slot was first moved after that reply, if it was. */
   movedAt: Millis
-  /** How many pauses there had been when it was told. */
+  /** The number of pauses before that reply. */
   pausesSeen: number
   usedAt: Millis | undefined
   gone: boolean
@@ -27,12 +27,12 @@ export interface Use {
   readonly cost: number
 }
 
-/** A slot may be used this long after its time (M1). */
+/** A slot may be used for this long after its time (M1). */
 export function slackOf(limits: readonly NamedLimit[]): Millis {
   return Math.min(...limits.map((limit) => Math.min(100, limit.per / 10)))
 }
 
-/** M1: no window of `per` holds more than `rate`; a bucket gives no more than its capacity and what flowed in. */
+/** M1: no window of `per` has more than `rate` calls; a bucket gives no more than its capacity and its refill. */
 export function checkUse(limit: NamedLimit, uses: readonly Use[]): void {
   const last = uses.at(-1)
   if (last === undefined) return
@@ -49,7 +49,7 @@ export function checkUse(limit: NamedLimit, uses: readonly Use[]): void {
   }
 }
 
-/** What the other side counted beyond our calls, at least. Slots that went by unused stand for calls as well. */
+/** The minimum that the API counted beyond the process's own calls. Unused slots that passed count as calls too. */
 export function foreign(limit: NamedLimit, uses: readonly Use[], seen: { used: number; now: Millis }): number {
   const { used, now } = seen
   if (limit.burst === 0) {
@@ -65,7 +65,7 @@ export function foreign(limit: NamedLimit, uses: readonly Use[], seen: { used: n
   return used === 0 ? 0 : limit.burst - lacks - Math.max(0, limit.rate - used)
 }
 
-/** M2: first come, first served. Only what was told since the same pause can be compared. */
+/** M2: first come, first served. Only replies since the same pause can be compared. */
 export function checkOrder(ticket: Ticket, others: readonly Ticket[]): void {
   for (const other of others) {
     if (other === ticket || other.gone || other.pausesSeen !== ticket.pausesSeen) continue
@@ -78,7 +78,7 @@ export function checkOrder(ticket: Ticket, others: readonly Ticket[]): void {
   }
 }
 
-/** The longest a new caller may be made to wait, when nobody was late, gave back or paused: by the rule and no more. */
+/** The longest allowed wait of a new caller, if no caller was late, returned a slot or paused. */
 export function longestWait(limit: NamedLimit, before: readonly Ticket[], cost: number, now: Millis): Millis {
   const slots = before.map((ticket) => ({ at: ticket.usedAt ?? ticket.slot, cost: ticket.cost }))
   const last = slots.reduce((latest, slot) => Math.max(latest, slot.at), now)

@@ -1,5 +1,5 @@
-// The vocabulary of a history of calls under limits: bursts of requests by several callers, who come on time, too late,
-// twice or never, while somebody pauses a limit now and then (M1 to M7).
+// The commands of a history of calls under limits: bursts of requests by several callers, which come on time, too late,
+// twice or never, while somebody pauses a limit from time to time (M1 to M7).
 import fc from 'fast-check'
 import type { LimitParameters } from '../../../src/model/limit.ts'
 
@@ -7,7 +7,7 @@ export interface NamedLimit extends Omit<LimitParameters, 'cost'> {
   readonly name: string
 }
 
-/** Few and small, so that callers are in each other's way. */
+/** Few and small, so that callers compete. */
 export const LIMITS: readonly NamedLimit[] = [
   { name: 'three a second', rate: 3, per: 1000, burst: 0 },
   { name: 'one in 100 ms', rate: 1, per: 100, burst: 0 },
@@ -19,15 +19,15 @@ export const LIMITS: readonly NamedLimit[] = [
 export type LimitCommand =
   | { readonly kind: 'ask'; readonly limits: number; readonly cost: number; readonly callers: number }
   | { readonly kind: 'advance'; readonly by: number }
-  /** So many who wait are served, each at its own time. */
+  /** This many waiting callers are served, each at its own time. */
   | { readonly kind: 'serve'; readonly callers: number }
-  /** One comes again, whether its time has come or not. */
+  /** One caller asks again, whether its time has come or not. */
   | { readonly kind: 'snoozed'; readonly ticket: number }
   | { readonly kind: 'forget'; readonly ticket: number }
   | { readonly kind: 'release'; readonly ticket: number }
   | { readonly kind: 'pause'; readonly limit: number; readonly for: number; readonly slow: boolean }
   | { readonly kind: 'resume'; readonly limit: number }
-  /** The other side says how many calls it has seen: a share of the rate, in eighths. */
+  /** The API reports how many calls it has counted: a share of the rate, in eighths. */
   | { readonly kind: 'observe'; readonly limit: number; readonly eighths: number }
 
 const of = <K extends string>(kind: K): { kind: fc.Arbitrary<K> } => ({ kind: fc.constant(kind) })
@@ -36,7 +36,7 @@ const limit = fc.nat({ max: LIMITS.length - 1 })
 
 const calm: readonly fc.WeightedArbitrary<LimitCommand>[] = [
   {
-    // 0 to 4 are one limit, above that two at once.
+    // 0 to 4 mean one limit, higher numbers mean two at once.
     arbitrary: fc.record({
       ...of('ask'),
       limits: fc.nat({ max: LIMITS.length + 2 }),

@@ -1,4 +1,4 @@
-// Runs random histories of calls under limits against a store: what no window may hold, and what nobody may lose.
+// Runs random histories of calls under limits against a store, and checks the rate in every window and the order of the callers.
 import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { START } from '../settings.ts'
@@ -23,7 +23,7 @@ async function playLimits(open: Simulation['open'], commands: readonly LimitComm
   let failure: Error | undefined
   try {
     for (const command of commands) await world.step(command)
-    // Everybody who still waits comes on time from now on, and gets its turn.
+    // From here on, everybody who still waits comes on time and is served.
     for (let steps = 0; world.waiting().length > 0; steps++) {
       demand(steps < STEPS_TO_SERVE_ALL, `${world.waiting().length} callers are never served`)
       await world.serveNext()
@@ -62,7 +62,7 @@ export async function simulateLimits(simulation: Simulation): Promise<Simulation
   return { ...report, violation: found }
 }
 
-/** The share of the rate that callers get who always want more: what exactness costs (M1). */
+/** The share of the rate that permanently busy callers get: the cost of exactness (M1). */
 export async function saturated(open: Simulation['open'], limit: NamedLimit, seconds: number): Promise<number> {
   const clock = new VirtualClock(START)
   const opened = await open(clock)

@@ -1,4 +1,4 @@
-// One history of calls under limits: the callers, what they were told, and when they called.
+// One history of calls under limits: the callers, the replies that they got, and when they called.
 import type { Millis } from '../../../src/clock.ts'
 import type { RegulateCall, RegulateReply, Reservation, Store } from '../../../src/store/contract/index.ts'
 import { demand } from '../violation.ts'
@@ -16,11 +16,11 @@ export class LimitWorld {
   readonly pausedUntil = new Map<NamedLimit, Millis>()
   #pauses = 0
   #orders = 0
-  /** Nobody was late, gave back, forgot or paused: every wait can be said beforehand. */
+  /** No caller was late, returned a slot, forgot or paused: every wait can be predicted. */
   #orderly = true
-  /** Somebody ended a slowness, or began one, which wears off: slots that are moved may come before what was told. */
+  /** A reduced rate began or ended: slots that move may be earlier than in the reply. */
   #movesEarlier = false
-  /** What went by unused, at most. */
+  /** The maximum number of slots that passed unused. */
   readonly #unused = new Map<NamedLimit, number>()
 
   constructor(store: Store, clock: VirtualClock) {
@@ -140,7 +140,7 @@ export class LimitWorld {
     }
   }
 
-  /** The next who may call comes at its time. */
+  /** The next caller that may call comes at its time. */
   async serveNext(): Promise<void> {
     const next = this.waiting().toSorted((a, b) => a.slot - b.slot || a.order - b.order)[0]
     if (next === undefined) return
@@ -167,9 +167,9 @@ export class LimitWorld {
       const expected = Math.max(0, ticket.slot - now)
       demand(answer.wait === expected, `M2: ${ticket.name} was told ${expected} and now ${answer.wait}`)
     }
-    // Its slot was moved, and it is in time for it: what the slot was it is not told.
+    // Its slot was moved, and the caller is in time for it, although it does not know its slot.
     if (paused && answer.wait === 0) ticket.orderUnknown = true
-    // Its slot may have come, and gone, before the moment it was told.
+    // Its slot may have come, and passed, before the time in the reply.
     if (paused && this.#mayHaveGone(ticket, now - slack)) {
       ticket.orderUnknown = true
       this.#wentBy(ticket)
@@ -191,7 +191,7 @@ export class LimitWorld {
     for (const limit of limits) this.#unused.set(limit, (this.#unused.get(limit) ?? 0) + cost)
   }
 
-  /** The answer that it may call got lost: it is told so again, and has called once. */
+  /** The reply that it may call was lost: it gets the same reply again, and has called once. */
   async #afterUse(ticket: Ticket, since: Millis, slack: Millis): Promise<void> {
     if (since > slack || ticket.pausesSeen !== this.#pauses || ticket.orderUnknown) return
     const answer = await this.ask(ticket)
@@ -214,7 +214,7 @@ export class LimitWorld {
   #cameAfter(other: Ticket, ticket: Ticket): boolean {
     const comparable = [other, ticket].every((one) => !one.orderUnknown && one.pausesSeen === this.#pauses)
     const shares = other.limits.some((limit) => ticket.limits.includes(limit))
-    // Of slots at one moment any can be given back.
+    // Of several slots at one moment, any can be returned.
     return comparable && shares && other.order > ticket.order && other.slot > ticket.slot
   }
 
@@ -233,7 +233,7 @@ export class LimitWorld {
     this.reach(kind)
   }
 
-  /** Slots that went by unused the store may count as calls; of a bucket also those of who has not come yet. */
+  /** The store may count unused slots as calls; in a bucket also those of callers that have not come yet. */
   #mayStandFor(limit: NamedLimit): number {
     const now = this.clock.now()
     const due = this.waiting().filter(
@@ -248,7 +248,7 @@ export class LimitWorld {
     this.#pauses += 1
   }
 
-  /** What others used counts like calls of ours, made now. */
+  /** Calls of others count like own calls, made now. */
   async #observe(limit: NamedLimit | undefined, eighths: number): Promise<void> {
     if (limit === undefined) return
     const now = this.clock.now()

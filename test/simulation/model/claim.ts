@@ -1,4 +1,4 @@
-// Whose turn it is, and what the turn is, in the reference model (L5, L5g, L7, L12, L16, L24).
+// Which lane is served, and what it runs, in the reference model (L5, L5g, L7, L12, L16, L24).
 import { addDelay, NEVER } from '../../../src/clock.ts'
 import type { ClaimRequest } from '../../../src/store/contract/index.ts'
 import { capOfWindow, isLive, least, liveSpots, replaySpots, runEnded, setDeadline } from './state.ts'
@@ -7,7 +7,7 @@ import type { Letter, Model, ModelLane, ModelRun, Spot } from './state.ts'
 export interface Granted {
   readonly lane: ModelLane
   readonly run: ModelRun
-  /** The id must be one that was never seen. */
+  /** The id must be one that no reply has shown. */
   readonly fresh: boolean
   readonly due: number
 }
@@ -32,12 +32,12 @@ export function lineOf(lane: ModelLane, now: number): Line {
   return lane.run.failing ? 'failing' : 'healthy'
 }
 
-/** Where it stands, or would if its run, which is live, lapsed. */
+/** The health of the lane, or the one it would have if its live run lapsed. */
 function standsIn(lane: ModelLane): Line {
   return lineOf(lane, lane.run?.state === 'running' ? lane.run.until : 0)
 }
 
-/** The next deadline of a flow that the claim had slots for, or undefined when nothing of that waits for time. */
+/** The next deadline of a flow for which the claim had slots, or undefined if nothing of it waits for time. */
 export function headOf(
   model: Model,
   { flow, maxRuns: slots, maxFailing: failing, maxSuspects: suspects }: ClaimRequest,
@@ -108,13 +108,13 @@ function crash(model: Model, lane: ModelLane, run: ModelRun, block: boolean): Le
   return letter
 }
 
-/** What a purge left of the letter is dead as before. */
+/** The events that a purge left in the dead letter are dead as before. */
 export function endPurgedLetter(lane: ModelLane, run: ModelRun): void {
   if (run.letter !== undefined) run.letter.state = 'dead'
   lane.letters = lane.letters.filter((letter) => letter !== run.letter || letter.spots.length > 0)
 }
 
-/** The run's events become a dead letter of its id; one that came from a letter is that letter again. */
+/** The run's events become a dead letter under its id; a run of a dead letter becomes that dead letter again. */
 export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { reason: string; block: boolean }): Letter {
   const before = run.letter
   const letter: Letter = {
@@ -132,7 +132,7 @@ export function buryRun(model: Model, lane: ModelLane, run: ModelRun, why: { rea
     blocks: why.block || (before?.blocks ?? false),
     due: 0,
   }
-  // Dead again it is the same letter, in its old place among the others.
+  // It is the same dead letter, in its old place among the others.
   const known = before !== undefined && lane.letters.includes(before)
   lane.letters = known ? lane.letters.map((other) => (other === before ? letter : other)) : [...lane.letters, letter]
   return letter
@@ -146,7 +146,7 @@ function turnOf(model: Model, lane: ModelLane, call: ClaimRequest): ModelRun {
     run.asked = false
   }
   lane.run = run
-  // Its end has passed, or the lane would not be served: the hold is over.
+  // The hold has expired, otherwise the lane would not be served.
   lane.held = undefined
   run.state = 'running'
   run.until = addDelay(model.now, call.lease)
@@ -175,7 +175,7 @@ function takeFrom(lane: ModelLane, line: readonly Spot[], call: ClaimRequest): M
   const taken =
     call.take === 'all' ? firstThatFit(ordered, call) : ordered.slice(call.take === 'first' ? 0 : -1).slice(0, 1)
   const passedOver = ordered.filter((spot) => !taken.includes(spot))
-  // What is passed over ends with the run that took its place: that has waited for as long.
+  // Superseded events end with the run that was taken instead, which has waited for as long.
   const earliestCap = call.take === 'all' ? least(taken.map((spot) => spot.cap)) : capOfWindow(lane)
   const others = passedOver.map((spot) => ({ ...spot, isLeftOver: true }))
   if (ordered[0]?.rank === 0) lane.strayCap = NEVER

@@ -10,14 +10,14 @@ import type {
 import { canBeCancelled, capOfWindow, laneFor, liveSpots, replaySpots, setDeadline } from './state.ts'
 import type { Model, ModelLane, Spot } from './state.ts'
 
-/** The words of an error that the store finds itself are its own. */
+/** The store chooses the text of an error that it finds itself. */
 export const ANY_ERROR = '*'
 
 export function textOfBody(body: Uint8Array | undefined): string {
   return body === undefined ? 'none' : Buffer.from(body).toString('latin1')
 }
 
-/** When the live events that wait should run, now that `spot` is the last of them. */
+/** When the waiting live events should run, now that `spot` is the last of them. */
 function windowWith(model: Model, lane: ModelLane, spot: Spot, place: Placement): number {
   const before = liveSpots(lane)
   if (before.length > 0 && lane.window <= model.now) return lane.window
@@ -94,10 +94,10 @@ export function addMark(model: Model, event: string, mark: UnroutedFlow, after: 
 }
 
 function known(model: Model, event: EventToStore): AppendResult | undefined {
-  // Our own lost reply: the event itself is stored, however long ago.
+  // A repeated call after a lost reply: the event itself is stored, however long ago.
   const first = model.identities.get(event.identity)
   const forgotten = first === undefined || first.until <= model.now
-  // Forgotten for good, should the clock be set back.
+  // A forgotten identity stays forgotten, even if the clock jumps back.
   if (forgotten) model.identities.delete(event.identity)
   const sameId = model.events.has(event.id)
   if (sameId) return { kind: 'repeated' }
@@ -107,7 +107,7 @@ function known(model: Model, event: EventToStore): AppendResult | undefined {
   return { kind: first.body === textOfBody(event.body) ? 'duplicate' : 'conflict', of: first.event }
 }
 
-/** Stores one event as `append` does, without the check of the routes. */
+/** Stores one event like `append`, without checking the routes. */
 export function store(model: Model, event: EventToStore): AppendResult {
   const before = known(model, event)
   if (before !== undefined) return before

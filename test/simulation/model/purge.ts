@@ -1,7 +1,7 @@
-// What is removed at a person's word, in the reference model (L15). An event that shared a run with a purged one is
-// innocent: it goes back to its place when that run ends. Between attempts the rest goes on at once, as another run: a
-// different set of events has a different id. A dead letter keeps its id, which is what people know it by, and is dead
-// again when its run was purged in part. The reason of a letter may quote an event that it had: it goes with that event.
+// What a purge removes in the reference model (L15). Other events of a run with a purged event
+// stay: they return to their lane when the run ends. Between attempts, they continue at once as another run, because a
+// different set of events has a different id. A dead letter keeps its id, by which operators know it, and is dead
+// again if its run was purged in part. The reason of a dead letter may quote one of its events, and is removed with that event.
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { PurgeCall } from '../../../src/store/contract/index.ts'
 import { UNSEEN, isLive, isPending, least, liveSpots, runEnded, setDeadline } from './state.ts'
@@ -31,7 +31,7 @@ function purgeEvent(model: Model, id: string): void {
   if (known === undefined) return
   known.gone = 'yes'
   model.marks = model.marks.filter((mark) => mark.event !== id)
-  // Lanes are freed in the order in which the event came into them.
+  // Lanes are freed in the order in which the event entered them.
   for (const lane of known.lanes) purgeLane(model, model.lanes.get(lane), (spot) => spot.event === id)
 }
 
@@ -62,7 +62,7 @@ function purgeReason(letter: Letter, isPurged: IsPurged): void {
   else if ([...letter.family].some((event) => isPurged({ event }))) letter.mayHaveLostReason = true
 }
 
-/** A purged run loses more of its events. When its lease has lapsed and none is left, nothing keeps it any longer. */
+/** A purged run loses more of its events. If its lease has lapsed and no event is left, the run is removed. */
 function purgeInnocent(model: Model, lane: ModelLane, run: ModelRun, isPurged: IsPurged): void {
   run.innocent = run.innocent.filter((spot) => !isPurged(spot))
   if (isLive(run, model.now) || run.innocent.length > 0) return

@@ -1,4 +1,4 @@
-// One scheduler step in the reference model: settle, then claim; a repeated request changes nothing (L12).
+// One scheduler step in the reference model: settle, then claim. A repeated request changes nothing (L12).
 import type {
   ClaimRequest,
   FlowDeadline,
@@ -49,7 +49,7 @@ export function turn(model: Model, call: SettleAndClaimCall): ModelTurn {
   return { kind: 'taken', settled, keptOut: keptOut(ended), granted, crashed, heads }
 }
 
-/** Every event that was published and is not a new one in the store. */
+/** Every published event that is not new in the store. */
 function keptOut(ended: readonly ModelSettled[]): SettleAndClaimReply['unstored'] {
   const found: SettleAndClaimReply['unstored'][number][] = []
   for (const [at, { published }] of ended.entries()) {

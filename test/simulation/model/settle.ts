@@ -1,4 +1,4 @@
-// How an attempt ends in the reference model, and how a lease is lengthened (L1, L6c, L8, L9, L15).
+// How an attempt ends in the reference model, and how a lease is extended (L1, L6c, L8, L9, L15).
 import { addDelay } from '../../../src/clock.ts'
 import type { RunOutcome } from '../../../src/model/settle.ts'
 import type {
@@ -14,7 +14,7 @@ import { ANY_ERROR, store } from './place.ts'
 import { canBeCancelled, isLive, liveSpots, runEnded, setDeadline } from './state.ts'
 import type { Model, ModelLane, ModelRun } from './state.ts'
 
-/** The run that holds this token, while it is live. */
+/** The run with this token, while it is live. */
 function holder(model: Model, lane: string, token: number): { lane: ModelLane; run: ModelRun } | undefined {
   const found = model.lanes.get(lane)
   const run = found?.run
@@ -42,7 +42,7 @@ export function settle(model: Model, call: Settlement, routes: number): ModelSet
   return { settled: 'ok', published }
 }
 
-/** What a handler published by old routes is stored all the same, and routed later. */
+/** Events that a handler published with old routes are stored, and routed later. */
 function unroutedYet(event: EventToStore): EventToStore {
   return { ...event, placements: [], unrouted: [{ flow: '', reason: 'routes-old', error: ANY_ERROR }] }
 }
@@ -89,11 +89,11 @@ function putOff(model: Model, { lane, run }: Held, after: number, state: 'retryi
   run.until = addDelay(model.now, after)
   run.frozen = true
   run.asked = false
-  // L5: a ticket each time the deadline is set, also when it is set to what the end of the lease was.
+  // L5: a ticket is drawn each time the deadline is set, even if it is set to the end of the lease as before.
   setDeadline(model, lane, true)
 }
 
-/** The run never was: its events stand where they stood, in one window with those that came meanwhile. */
+/** The run is dissolved: its events return to their places, in one window with events that arrived meanwhile. */
 function dissolve(model: Model, { lane, run }: Held, call: Settlement): void {
   model.dissolved += 1
   const newcomers = liveSpots(lane).filter((spot) => !run.left.includes(spot))
@@ -117,7 +117,7 @@ function settlePart(model: Model, { lane, run }: Held, call: Settlement, outcome
   const again = run.spots.filter((spot) => outcome.retry.includes(spot.event) && !dead.includes(spot))
   if (again.length + dead.length === 0) return settleRun(model, { lane, run }, call, { kind: 'done' })
   const rest = run.letter && { ...run.letter, id: undefined, parent: run.id ?? '', spots: again }
-  // The rest of a letter is a letter, in its place among the others: it still blocks what it blocked.
+  // The rest of a dead letter is a dead letter, in its place among the others, and still blocks the lane.
   if (rest !== undefined && again.length > 0) {
     lane.letters = lane.letters.map((letter) => (letter === run.letter ? rest : letter))
   } else removeLetter(lane, run)

@@ -1,5 +1,5 @@
-// What the reference model knows: plain lists of what waits, runs and died, as the rules speak of them. It is naive on
-// purpose (it looks at every event each time), so that it does not share a mistake with a store that is clever.
+// The state of the reference model: plain lists of what waits, runs and died, in the terms of the rules. It is naive on
+// purpose (it reads every event each time), so that it does not share a mistake with an optimised store.
 import { NEVER, type Millis } from '../../../src/clock.ts'
 import type { LaneId } from '../../../src/model/identity.ts'
 import type { Attempt, Rank } from '../../../src/model/lane.ts'
@@ -21,10 +21,10 @@ export interface Spot {
   readonly rank: Rank
   readonly position: number
   readonly arrival: Millis
-  /** Arrival + max: the latest moment its window may end. */
+  /** Arrival + max: the latest time at which its window may end. */
   readonly cap: Millis
   readonly size: number
-  /** A run left it over: it is due when that run ends, and no window is open for it. */
+  /** A run left the event over: it is due when that run ends, and no window is open for it. */
   readonly isLeftOver: boolean
 }
 
@@ -33,7 +33,7 @@ export interface ModelRun {
   id: string | undefined
   parent: string
   spots: readonly Spot[]
-  /** All events that it, what it is the rest of, and what is the rest of it ever had: errors of one may quote those of another. */
+  /** All events that this run, its parents and its children ever had: errors of one may quote events of another. */
   family: ReadonlySet<string>
   rank: Rank
   letter: Letter | undefined
@@ -43,28 +43,28 @@ export interface ModelRun {
   tries: number
   lapses: number
   failing: boolean
-  /** Failed, lapsed, said `again` or given back: nothing dissolves it any more. */
+  /** Failed, lapsed, snoozed or given back: nothing dissolves the run any more. */
   frozen: boolean
   asked: boolean
-  /** Its events and those that came since reach maxEvents or maxBytes. */
+  /** Its events and those that arrived since reach maxEvents or maxBytes. */
   full: boolean
   committed: boolean
   purged: boolean
-  /** Events that shared the run with one that was purged: they wait again when it ends. */
+  /** Events that shared the run with a purged one: they wait again when the run ends. */
   innocent: readonly Spot[]
   failingSince: Millis
   againSince: Millis
   state64: string
   attempts: readonly Attempt[]
-  /** Least arrival + max of its events, and of those that `take` passed over. */
+  /** The smallest arrival + max of its events, and of those that `take` superseded. */
   earliestCap: Millis
-  /** What it could have taken but left in the line. */
+  /** Events that it could have taken but left in the lane. */
   left: readonly Spot[]
   superseded: number
 }
 
 export interface Letter {
-  /** Undefined until it has been looked up: of a partial outcome the store draws the id. */
+  /** Undefined until a list has shown it: the store draws the id of a partial outcome. */
   id: string | undefined
   readonly parent: string
   readonly lane: LaneId
@@ -72,13 +72,13 @@ export interface Letter {
   state: 'dead' | 'queued' | 'running'
   readonly family: ReadonlySet<string>
   reason: string
-  /** An event of its family was purged, and a record that joins the two may have told the store so. */
+  /** An event of its family was purged, and the store may know this from a record that joins the two. */
   mayHaveLostReason: boolean
   at: Millis
   tries: number
   lapses: number
   blocks: boolean
-  /** Since when one of the lane's has been queued by hand, or when a run that they had to wait for ended. */
+  /** Since when a dead letter of the lane has been queued, or when a run ended for which it had to wait. */
   due: Millis
 }
 
@@ -89,18 +89,18 @@ export interface ModelLane {
   readonly tenant: string
   readonly group: string
   waiting: readonly Spot[]
-  /** When the window of the live events that wait ends; NEVER when none waits. */
+  /** When the window of the waiting live events ends; NEVER if none waits. */
   window: Millis
-  /** A cap of the window that no event for which it is open has: of one that was purged, or the time at which it was due. */
+  /** A cap of the window that no waiting event has: that of a purged event, or the time at which it was due. */
   strayCap: Millis
   replaysDue: Millis
-  /** Turns of live events since a replay waits. */
+  /** The number of runs of live events since a replay waits. */
   turnsBesideReplays: number
   run: ModelRun | undefined
   /** In the order of their first deaths. */
   letters: readonly Letter[]
   held: Millis | undefined
-  /** A hold that was over when chores were done: a store has it still if it keeps the lane for what it remembers of its runs. */
+  /** A hold that had expired at the last maintenance: a store still has it if it keeps the lane for the times of its runs. */
   mayRememberHold: boolean
   ended: { readonly at: Millis; readonly keep: Millis } | undefined
   deadline: Millis
@@ -115,7 +115,7 @@ export interface ModelMark {
   readonly order: number
   id: number | undefined
   token: number
-  /** While it is leased: the end of the lease. */
+  /** The end of its lease, while it is leased. */
   due: Millis
 }
 
@@ -128,9 +128,9 @@ interface KnownIdentity {
 interface ModelEvent {
   readonly event: EventToStore
   readonly arrived: Millis
-  /** Every lane it was ever placed in. */
+  /** Every lane in which it was ever placed. */
   readonly lanes: Set<LaneId>
-  /** `perhaps`: finished, and beyond its retention or shared with what was purged. */
+  /** `perhaps`: finished, and either beyond its retention or shared with a purged event. */
   gone: 'no' | 'perhaps' | 'yes'
   duplicates: number
 }
@@ -145,13 +145,13 @@ interface LastRequest {
 export interface Model {
   now: Millis
   routes: number
-  /** Orders tickets, positions and turns of groups; only comparisons of it mean anything. */
+  /** Orders tickets, positions and turns of groups; only comparisons of it are meaningful. */
   counter: number
   readonly lanes: Map<LaneId, ModelLane>
   readonly events: Map<string, ModelEvent>
   readonly identities: Map<string, KnownIdentity>
   marks: readonly ModelMark[]
-  /** Tokens of marks that were ended by a place. */
+  /** Tokens of unrouted events that were placed. */
   readonly placedMarks: Map<number, number>
   readonly replays: Set<string>
   readonly paused: Set<string>
@@ -218,13 +218,13 @@ export function isLive(run: ModelRun, now: Millis): boolean {
   return run.state === 'running' && run.until > now
 }
 
-/** Whether it can be dissolved at all (L6c). That its cap has passed keeps only events from asking for it. */
+/** Whether the run can be dissolved at all (L6c). A passed cap only keeps events from requesting it. */
 export function canBeCancelled(run: ModelRun, now: Millis): boolean {
   const fromTheLine = run.rank === 0 && run.letter === undefined
   return isLive(run, now) && fromTheLine && !run.frozen && !run.committed && !run.purged
 }
 
-/** Whether anything still has to be done with an event: it waits, runs, is dead or marked somewhere. */
+/** Whether anything still has to be done with an event: it waits, runs, is dead or unrouted somewhere. */
 export function isPending(model: Model, event: string): boolean {
   const has = (spots: readonly Spot[]): boolean => spots.some((spot) => spot.event === event)
   if (model.marks.some((mark) => mark.event === event)) return true
@@ -234,7 +234,7 @@ export function isPending(model: Model, event: string): boolean {
   })
 }
 
-/** Chores: what is over is forgotten. Retention may have taken what is finished (L23): a replay may find it or not. */
+/** Maintenance forgets what is over. Retention may have deleted finished events (L23): a replay may find them or not. */
 export function upkeep(model: Model, keepNothing: boolean): void {
   for (const lane of model.lanes.values()) {
     if (!isForgotten(model, lane)) continue
@@ -245,7 +245,7 @@ export function upkeep(model: Model, keepNothing: boolean): void {
   for (const [id, known] of model.events) if (known.gone === 'no' && !isPending(model, id)) known.gone = 'perhaps'
 }
 
-/** The latest time at which the window of the live events that wait may end. */
+/** The latest time at which the window of the waiting live events may end. */
 export function capOfWindow(lane: ModelLane): Millis {
   const open = liveSpots(lane).filter((spot) => !spot.isLeftOver)
   return least([...open.map((spot) => spot.cap), lane.strayCap])
@@ -255,14 +255,14 @@ export function least(numbers: readonly Millis[]): Millis {
   return numbers.reduce((a, b) => Math.min(a, b), NEVER)
 }
 
-/** A lane of which nothing is left that has to be kept. */
+/** A lane of which nothing has to be kept. */
 function isForgotten(model: Model, lane: ModelLane): boolean {
   const letters = lane.letters.some((letter) => letter.blocks || letter.state === 'queued')
   const held = lane.held !== undefined && lane.held > model.now
   return lane.waiting.length === 0 && lane.run === undefined && !letters && !held
 }
 
-/** Holds and memories that are over stay so, should the clock be set back. */
+/** Expired holds and times stay expired, even if the clock jumps back. */
 function forgetThePast(model: Model, lane: ModelLane): void {
   if (lane.held !== undefined && lane.held <= model.now) lane.held = undefined
   if (lane.ended !== undefined && lane.ended.at + lane.ended.keep <= model.now) lane.ended = undefined
@@ -276,7 +276,7 @@ function deadlineOf(lane: ModelLane): Millis {
   return Math.min(lane.window, lane.replaysDue)
 }
 
-/** To be called after every change of a lane: says when it is due, and draws its ticket (`anew`: whatever it was). */
+/** Must be called after every change of a lane: sets its deadline, and draws its ticket (`anew`: in any case). */
 export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void {
   if (liveSpots(lane).length === 0) {
     lane.window = NEVER
@@ -292,7 +292,7 @@ export function setDeadline(model: Model, lane: ModelLane, anew: boolean): void 
   lane.deadline = deadline
 }
 
-/** A run is over, however it ended: what waits gets its deadline, behind those that are ready by now (L6, L7). */
+/** A run has ended, in any way: waiting events get their deadline, behind lanes that are ready now (L6, L7). */
 export function runEnded(model: Model, lane: ModelLane, end: RunEndOptions): void {
   const run = lane.run
   if (run === undefined) return

@@ -1,4 +1,4 @@
-// What a person does to lanes, letters, marks and flows, in the reference model (L9, L14).
+// Operators' actions on lanes, dead letters, unrouted events and flows, in the reference model (L9, L14).
 import { addDelay } from '../../../src/clock.ts'
 import type { LaneAction, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
 import { canBeCancelled, isLive, least, liveSpots, runEnded, setDeadline } from './state.ts'
@@ -6,7 +6,7 @@ import type { Letter, Model, ModelLane } from './state.ts'
 
 export type Steered = SteerReply['results'][number]
 
-/** Whether a store still has to know the lane: something of it waits, runs, is queued, blocks or is held. */
+/** Whether a store must know the lane: something of it waits, runs, is queued, blocks or is held. */
 function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
   if (lane === undefined) return false
   const held = lane.held !== undefined && lane.held > model.now
@@ -14,7 +14,7 @@ function isKnown(model: Model, lane: ModelLane | undefined): lane is ModelLane {
   return lane.waiting.length > 0 || lane.run !== undefined || letters || held
 }
 
-/** What one lane's steer answers. `seen` decides only where a store need not know any more: an empty lane, a hold that is over. */
+/** The reply to a steer of a lane. `seen` matters only if a store may have forgotten the lane: an empty one, or an expired hold. */
 function steerLane(model: Model, id: string, act: LaneAction, seen: Steered | undefined): Steered {
   const lane = model.lanes.get(id)
   if (lane === undefined || (!isKnown(model, lane) && seen === 'missing')) return 'missing'
@@ -98,7 +98,7 @@ function steerLetter(model: Model, id: string, act: 'retry' | 'drop' | 'unblock'
   else {
     letter.state = 'queued'
     letter.due = model.now
-    // They stand where the first of them stands, and go on doing so when that one is dropped.
+    // The lane keeps the place of its first queued dead letter, even if that one is dropped.
     const queued = lane.letters.filter(({ state }) => state === 'queued')
     const first = least(queued.map(({ due }) => due))
     for (const one of queued) one.due = first
@@ -112,10 +112,10 @@ function steerMark(model: Model, id: number, act: 'retry' | 'drop'): Steered {
   if (mark === undefined) return 'missing'
   if (act === 'drop') model.marks = model.marks.filter((other) => other !== mark)
   else {
-    // Whoever held it has lost it.
+    // A process that had leased it has lost it.
     mark.due = model.now
     mark.token = 0
-    // Any process that serves the flow asks for it from now on.
+    // From now on, any process that serves the flow places it.
     if (mark.reason === 'key-failed') mark.reason = 'routes-old'
   }
   return 'ok'

@@ -1,10 +1,10 @@
-// Events that are stored but not in all their lanes, and replays, in the reference model (L2, L16).
+// Events that are stored but not placed in all their lanes, and replays, in the reference model (L2, L16).
 import { addDelay } from '../../../src/clock.ts'
 import type { PlaceCall, PlaceItem, PlaceReply, ClaimUnroutedCall } from '../../../src/store/contract/index.ts'
 import { addMark, placeLive, placeReplay } from './place.ts'
 import type { Model, ModelMark } from './state.ts'
 
-/** The marks that are leased, in order. The store draws their tokens, and their ids show for the first time. */
+/** The unrouted events that are leased, in order. The store draws their tokens, and shows their ids here for the first time. */
 export function unrouted(model: Model, call: ClaimUnroutedCall): readonly ModelMark[] {
   const due = model.marks
     .filter((mark) => mark.due <= model.now && call.reasons.includes(mark.reason))
@@ -17,7 +17,7 @@ export function unrouted(model: Model, call: ClaimUnroutedCall): readonly ModelM
 
 export type Placed = PlaceReply['results'][number]
 
-/** `seen` decides only whether an event that nothing needed any more was still there to be replayed. */
+/** `seen` matters only if an event that was no longer needed may still exist for a replay. */
 export function place(model: Model, call: PlaceCall, seen: readonly Placed[]): readonly Placed[] {
   return call.items.map((item, n) => {
     if (item.kind === 'replay') return replay(model, call.routes, item, seen[n])

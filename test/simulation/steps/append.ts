@@ -1,4 +1,4 @@
-// Events come in: new ones, the same ones again, and those of a reply that got lost (L2, L10, L18).
+// Appends: new events, the same events again, and repeated calls after a lost reply (L2, L10, L18).
 import { NEVER } from '../../../src/clock.ts'
 import type { AppendCall, AppendResult, AppendReply, EventToStore } from '../../../src/store/contract/index.ts'
 import type { Command } from '../commands.ts'
@@ -61,7 +61,7 @@ export function duplicateStep(world: World, command: Of<'duplicate'>): Issued | 
 
 export function repeatAppend(world: World): Issued | undefined {
   const call = world.lastAppend
-  // Nobody waits for an answer until the event is beyond its retention.
+  // No caller waits for a reply until the event is beyond its retention.
   const tooLate = call?.events.some((event) => world.model.events.get(event.id)?.gone !== 'no')
   return call === undefined || tooLate === true ? undefined : issueAppend(world, 'append again', call)
 }

@@ -1,4 +1,4 @@
-// From a command to the call it means in the state it meets; undefined where it means nothing there.
+// Turns a command into the call that it means in the current state; undefined if it means nothing there.
 import type { Command } from '../commands.ts'
 import { LEASE } from '../settings.ts'
 import type { Issued, World } from '../world.ts'
@@ -102,12 +102,12 @@ export async function issue(world: World, command: Command): Promise<Issued | un
     case 'both':
       return both(world, command)
     case 'row':
-      // Is taken apart before it comes here; inside a pair it means nothing.
+      // Compound commands are expanded before; inside a pair they mean nothing.
       return undefined
   }
 }
 
-/** Two calls at once, neither knowing the other's answer. Embedded stores take them in the order of the calls. */
+/** Two calls at once, neither of which knows the other's reply. Embedded stores run them in the order of the calls. */
 async function both(world: World, command: Of<'both'>): Promise<Issued | undefined> {
   const first = await issue(world, command.first)
   const second = await issue(world, command.second)

@@ -1,4 +1,4 @@
-// Compares the leases that a claim answered with those the model grants, and learns from them what only the store can
+// Compares the leases in the reply to a claim with those of the model, and takes from them what only the store can
 // draw: run ids and tokens.
 import type { LeasedRun } from '../../../src/store/contract/index.ts'
 import type { Granted } from '../model/claim.ts'

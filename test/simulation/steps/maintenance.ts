@@ -1,4 +1,4 @@
-// What processes do besides turns: renew, place what was marked, replay, share permits, keep house; and how they fail.
+// What processes do besides settle-and-claim: renew, place unrouted events, replay, share permits, run maintenance; and how they fail.
 import { NEVER } from '../../../src/clock.ts'
 import type {
   UnroutedReason,
@@ -120,7 +120,7 @@ export function placeMark(world: World, command: Of<'place-mark'>): Issued | und
   })
 }
 
-/** Keys belong to tenants: 0 and 1 to the first, 2 to the second, 3 to nobody. */
+/** Keys belong to tenants: 0 and 1 to the first, 2 to the second, 3 to none. */
 function keyFor(world: World, tenant: string, wish: number): number {
   if (tenant === 'beta') return 2
   if (tenant === '') return 3

@@ -1,4 +1,4 @@
-// What people do: steer lanes, letters, marks and flows, purge, change the routes, look (L9, L14, L15, L18).
+// Operators' actions: steer lanes, dead letters, unrouted events and flows, purge, change the routes, read (L9, L14, L15, L18).
 import { NEVER } from '../../../src/clock.ts'
 import { PURGED_TEXT } from '../../../src/model/steer.ts'
 import type { LaneAction, PurgeCall, PurgeReply, SteerCall, SteerReply } from '../../../src/store/contract/index.ts'
@@ -51,7 +51,7 @@ export function lettersOf(world: World): readonly Letter[] {
   return [...world.model.lanes.values()].flatMap((lane) => lane.letters)
 }
 
-/** Letters of a partial outcome have ids that only a look at the list tells. */
+/** Dead letters of a partial outcome have ids that only the list shows. */
 export async function learnLetters(world: World): Promise<void> {
   for (const letter of lettersOf(world).filter((one) => one.id === undefined)) {
     const { items } = await world.store.find({ kind: 'dead', filter: { lane: letter.lane }, cursor: '', n: 100 })
@@ -144,7 +144,7 @@ export function raiseRoutes(world: World): Issued {
   }
 }
 
-/** A look at everything dead, and at the figures: what is shown must be what is. */
+/** Reads all dead letters and the stats, and compares them with the model. */
 export function inspect(world: World): Issued {
   return {
     label: 'inspect',

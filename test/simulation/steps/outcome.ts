@@ -31,7 +31,7 @@ export function outcomeOf(lease: LeasedRun, pick: SettlePick, flow: FlowSettings
   }
 }
 
-/** Reads the number as a rule over positions: some are tried again, some are dead, the others are done. */
+/** Reads the number as a rule over positions: some events are retried, some are dead, the others are done. */
 function partial(
   lease: LeasedRun,
   number: number,

@@ -1,4 +1,4 @@
-// Processes settle, claim and renew, with tokens that are good, stale or used, and repeat what was not answered.
+// Processes settle, claim and renew, with tokens that are valid, stale or used, and repeat calls without a reply.
 import type {
   ClaimRequest,
   LeasedRun,
@@ -48,7 +48,7 @@ function settleOf(world: World, lease: LeasedRun, pick: SettlePick): Settlement 
   }
 }
 
-/** What a handler publishes is named after its run: a second attempt publishes the same, or says it in other words. */
+/** The ids of published events follow from the run: a second attempt publishes the same, or the same id with other bytes. */
 function published(world: World, lease: LeasedRun, words: number): Settlement['publish'][number] {
   const event = world.bareEvent(lease.tenant, words % 3 === 0 ? 'told' : 'said')
   const key = Number(lease.key.slice(1))
@@ -87,7 +87,7 @@ export function workStep(world: World, command: Of<'work'>): Issued {
   return work(world, world.holder(command.who), command)
 }
 
-/** All that the process holds ends alike, and it claims. */
+/** All runs of the process end in the same way, and it claims. */
 export function work(world: World, process: Process, how: Pick<Of<'work'>, 'outcome' | 'claim'>): Issued {
   const pick = { lease: 0, stale: false, outcome: how.outcome, number: 1, publish: false }
   return issueTurn(world, process, {
@@ -109,7 +109,7 @@ export function repeatTurn(world: World, who: number, older: boolean): Issued | 
 
 type Answered = { readonly refused: string } | SettleAndClaimReply
 
-/** A refusal is an answer too. */
+/** A rejection is a reply too. */
 async function sent(world: World, call: SettleAndClaimCall): Promise<Answered> {
   try {
     return await world.store.settleAndClaim(call)

@@ -1,4 +1,4 @@
-// Valid requests with a key in a header and in the query, and what each fault of them comes to: nothing but the key is proven.
+// Valid requests with a key in a header and in the query, and the expected result of each fault. Only the key is verified.
 import { apiKey } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 

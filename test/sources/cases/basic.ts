@@ -1,4 +1,4 @@
-// A valid request with a user name and a password, and what each fault of it comes to: nothing but these is proven.
+// A valid request with a user name and a password, and the expected result of each fault. Only these two are verified.
 import { basic } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 

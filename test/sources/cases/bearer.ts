@@ -1,4 +1,4 @@
-// A valid request with a bearer token, and what each fault of it comes to: nothing but the token is proven.
+// A valid request with a bearer token, and the expected result of each fault. Only the token is verified.
 import { bearer } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 

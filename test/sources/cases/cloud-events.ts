@@ -1,4 +1,4 @@
-// A valid CloudEvent in each mode with a bearer token, and what each fault of it comes to: nothing in it is signed.
+// A valid CloudEvent in each mode with a bearer token, and the expected result of each fault. Nothing is signed.
 import type { ReceivedRequest } from '../../../src/receive/source.ts'
 import { cloudEvents } from '../../../src/sources/cloud-events.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -65,7 +65,7 @@ export const cases: readonly SourceCase[] = [
         'ce-type': 'BODY_NOT_UNDERSTOOD',
         'ce-time': 'accepted',
       },
-      // The data is text, then.
+      // The data is then text.
       contentType: 'accepted',
     },
   },
@@ -80,7 +80,7 @@ export const cases: readonly SourceCase[] = [
     expected: {
       ...expected,
       bodyChanged: ['accepted', 'BODY_NOT_UNDERSTOOD'] as const,
-      // Without the content type it is taken for the binary mode, whose headers are missing.
+      // Without the content type, the source expects the binary mode, whose headers are missing.
       contentType: 'BODY_NOT_UNDERSTOOD' as const,
     },
   })),

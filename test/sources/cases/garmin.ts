@@ -1,4 +1,4 @@
-// A valid push of Garmin with the client id, and what each fault of it comes to: nothing in it is signed.
+// A valid push of Garmin with the client id, and the expected result of each fault. Nothing is signed.
 import { garmin } from '../../../src/sources/garmin.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 

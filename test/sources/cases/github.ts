@@ -1,4 +1,4 @@
-// A valid delivery of GitHub, signed as its documentation says, and what each fault of it comes to.
+// A valid delivery of GitHub, signed as its documentation says, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { github } from '../../../src/sources/github.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -24,7 +24,7 @@ export const cases: readonly SourceCase[] = [
       bodyChanged: 'SIGNATURE_WRONG',
       headerChanged: {
         'x-hub-signature-256': 'SIGNATURE_WRONG',
-        // GitHub signs the body alone.
+        // GitHub signs only the body.
         'x-github-event': 'accepted',
         'x-github-delivery': 'accepted',
       },

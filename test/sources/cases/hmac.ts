@@ -1,4 +1,4 @@
-// Valid requests of senders of one's own that sign, with and without a time, and what each fault of them comes to.
+// Valid requests of custom senders that sign, with and without a timestamp, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { hmac } from '../../../src/sources/hmac.ts'
 import { requestOf, type SourceCase } from '../faults.ts'

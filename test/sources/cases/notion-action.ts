@@ -1,4 +1,4 @@
-// A valid "Send webhook" action of Notion with its header, and what each fault of it comes to: nothing in it is signed.
+// A valid "Send webhook" action of Notion with its header, and the expected result of each fault. Nothing is signed.
 import { notionAction } from '../../../src/sources/notion-action.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 

@@ -1,4 +1,4 @@
-// A valid event of a Notion integration, signed with the verification token, and what each fault of it comes to.
+// A valid event of a Notion integration, signed with the verification token, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { notion } from '../../../src/sources/notion.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -34,7 +34,7 @@ export const cases: readonly SourceCase[] = [
       headerChanged: { 'x-notion-signature': 'SIGNATURE_WRONG' },
       headerMissing: { 'x-notion-signature': 'SIGNATURE_MISSING' },
       wrongSecret: 'SIGNATURE_WRONG',
-      // Notion signs the body alone; the time in it is when it happened, and tries go on for a day.
+      // Notion signs only the body. Its timestamp is the time of the change, and Notion retries for a day.
       old: 'accepted',
       future: 'accepted',
       replayed: 'duplicate',

@@ -1,4 +1,4 @@
-// Valid webhooks of Shopify in both families of header names, and what each fault of them comes to.
+// Valid webhooks of Shopify with both families of header names, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { shopify } from '../../../src/sources/shopify.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -31,7 +31,7 @@ function caseOf(name: string, family: string, more: Readonly<Record<string, stri
       }),
     expected: {
       bodyChanged: 'SIGNATURE_WRONG',
-      // Shopify signs the body alone.
+      // Shopify signs only the body.
       headerChanged: {
         [`${family}hmac-sha256`]: 'SIGNATURE_WRONG',
         [`${family}topic`]: 'accepted',

@@ -1,4 +1,4 @@
-// Valid requests of Slack, one of each kind, and what each fault of them comes to.
+// Valid requests of Slack, one of each kind, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import type { ReceivedRequest } from '../../../src/receive/source.ts'
 import { slack } from '../../../src/sources/slack.ts'

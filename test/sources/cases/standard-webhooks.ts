@@ -1,4 +1,4 @@
-// Valid messages of Standard Webhooks, by HMAC, by ed25519 and with the names of Svix, and what each fault of them comes to.
+// Valid messages of Standard Webhooks, with HMAC, with ed25519 and with the header names of Svix, and the result of each fault.
 import { createHmac, createPrivateKey, sign } from 'node:crypto'
 import type { ReceivedRequest } from '../../../src/receive/source.ts'
 import { standardWebhooks } from '../../../src/sources/standard-webhooks.ts'
@@ -14,7 +14,7 @@ const byMac: Sign = (secret, content) => {
   return `v1,${createHmac('sha256', key).update(content).digest('base64')}`
 }
 
-/** The raw private keys, by the public ones that a source is given. */
+/** The raw private keys, by the public keys that a source is configured with. */
 const PRIVATE: Readonly<Record<string, string>> = {
   whpk_11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A',
   whpk_PUAXw_hDiVqStwqnTRt_vJyYLM8uxJaMwM1V8Sr0Zgw: 'TM0Imyj_ltqdtsNG7BFOD1uKMZ81q6Yk2oz27U-4pvs',

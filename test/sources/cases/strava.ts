@@ -1,4 +1,4 @@
-// A valid event of Strava, signed and not, and what each fault of it comes to: the subscription is checked in any case.
+// A valid event of Strava, signed and unsigned, and the expected result of each fault. The subscription is always checked.
 import { createHmac } from 'node:crypto'
 import { strava } from '../../../src/sources/strava.ts'
 import { requestOf, type SourceCase } from '../faults.ts'

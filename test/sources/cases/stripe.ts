@@ -1,4 +1,4 @@
-// A valid event of Stripe, and what each fault of it comes to.
+// A valid event of Stripe, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { stripe } from '../../../src/sources/stripe.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -25,7 +25,7 @@ export const cases: readonly SourceCase[] = [
     },
     expected: {
       bodyChanged: 'SIGNATURE_WRONG',
-      // Where the name v1 or the comma before it is another one, there is no signature.
+      // If the name v1 or the comma before it is changed, there is no signature.
       headerChanged: { 'stripe-signature': ['SIGNATURE_WRONG', 'SIGNATURE_MISSING'] },
       headerMissing: { 'stripe-signature': 'SIGNATURE_MISSING' },
       wrongSecret: 'SIGNATURE_WRONG',

@@ -1,4 +1,4 @@
-// Valid requests of Twilio, with a form, with JSON and by GET, and what each fault of them comes to.
+// Valid requests of Twilio, with a form, with JSON and by GET, and the expected result of each fault.
 import { createHash, createHmac } from 'node:crypto'
 import twilioPackage from 'twilio'
 import type { ReceivedRequest } from '../../../src/receive/source.ts'
@@ -53,7 +53,7 @@ const STREAM = JSON.stringify([
   { specversion: '1.0', type: 'com.twilio.messaging.message.read', id: 'EZ2', time: '2026-01-15T11:00:00Z', data: {} },
 ])
 
-/** Names and values are signed with nothing between them: what Twilio's own verifier takes for the same is no forgery. */
+/** Names and values are signed without separators: requests that Twilio's own verifier treats as equal are not forgeries. */
 function isForgedForm(request: ReceivedRequest): boolean {
   const fields: Record<string, string | string[]> = {}
   const form = new URLSearchParams(Buffer.from(request.body).toString())

@@ -1,11 +1,11 @@
-// A request that proves nothing: all that a fault can come to is that it cannot be read.
+// A request without any proof: a fault can only make it unreadable.
 import { unverified } from '../../../src/sources/credentials.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
 
 export const cases: readonly SourceCase[] = [
   {
     name: "verify: 'none'",
-    // Not said in so many words, it does not build either.
+    // Without an explicit `verify: 'none'`, the source is rejected.
     build: (secret) => unverified({ verify: secret as 'none', id: 'id' }),
     secret: 'none',
     wrongSecret: 'some',

@@ -1,4 +1,4 @@
-// A valid POST of Meta's Cloud API, signed with the app secret, and what each fault of it comes to.
+// A valid POST of Meta's Cloud API, signed with the app secret, and the expected result of each fault.
 import { createHmac } from 'node:crypto'
 import { whatsapp } from '../../../src/sources/whatsapp.ts'
 import { requestOf, type SourceCase } from '../faults.ts'
@@ -47,7 +47,7 @@ export const cases: readonly SourceCase[] = [
       headerChanged: { 'x-hub-signature-256': 'SIGNATURE_WRONG' },
       headerMissing: { 'x-hub-signature-256': 'SIGNATURE_MISSING' },
       wrongSecret: 'SIGNATURE_WRONG',
-      // Meta signs no time.
+      // Meta signs no timestamp.
       old: 'accepted',
       future: 'accepted',
       replayed: 'duplicate',
