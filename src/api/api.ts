@@ -244,8 +244,7 @@ function parseQuery({ searchParams }: URL): Readonly<Record<string, string>> {
 async function readJsonBody(head: RequestHead, read: ReadBody): Promise<unknown> {
   const body = await read(MAX_BODY)
   if (body === 'too-large') throw new SluiceError('BODY_TOO_LARGE', 'The body must have at most 1 MB.')
-  if (body === 'cut-off' || body === 'no-room')
-    throw new SluiceError('REQUEST_INVALID', 'body: the request ended before the whole body arrived.')
+  if (typeof body === 'string') throw new SluiceError('REQUEST_INVALID', 'body: it did not arrive completely.')
   if (body.length === 0) return {}
   // HTML forms cannot send this content type, so a form of a foreign page cannot call the API.
   if (!/^application\/json\b/i.test(head.headers['content-type'] ?? '')) {

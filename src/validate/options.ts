@@ -18,7 +18,10 @@ export function assertKnownOptions<Options extends object>(
   known: readonly (keyof Options)[] | ReadonlySet<string>,
   where: string,
 ): void {
-  if (!isObject(options)) throw invalidOption(`${where}the options must be an object; got ${describeKind(options)}.`)
+  if (!isObject(options)) {
+    const subject = where.endsWith('.') ? where.slice(0, -1) : `${where}the options`
+    throw invalidOption(`${subject} must be an object; got ${describeKind(options)}.`)
+  }
   const names: readonly PropertyKey[] = [...known]
   const unknown = Object.keys(options).find((option) => !names.includes(option))
   if (unknown === undefined) return

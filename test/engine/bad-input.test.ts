@@ -172,6 +172,11 @@ describe('bad input: apps, limits and schedules', () => {
     expect(() => app({ log: { destination: own, redact: ['email', 'user.name'] } })).not.toThrow()
   })
 
+  test('new Sluice names the option that must be an object', () => {
+    expect(() => app({ admin: 5 })).toThrow('new Sluice: admin must be an object; got ')
+    expect(() => app({ addressRate: 5 })).toThrow('new Sluice: addressRate must be an object; got ')
+  })
+
   test.each([null, 5, 'events', true, []])('new Sluice rejects keep: %j', (keep) => {
     const error = refusal(() => app({ keep }))
     expect(error.code).toBe('CONFIG_INVALID')

@@ -84,6 +84,21 @@ describe('app.fetch', () => {
     expect(await app.admin.sources.refused('github')).toMatchObject([{ code: 'REQUEST_TOO_SLOW' }])
   })
 
+  it('tells an operator that the body of an API call did not arrive, and not that it is invalid JSON', async () => {
+    const { app, clock } = await opened(withGithub)
+    const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+    const call = (body: ReadableStream): Promise<Response> =>
+      app.fetch(new Request('http://x/v1/purge', { method: 'POST', headers, body, duplex: 'half' }))
+    const expected = { code: 'REQUEST_INVALID', detail: 'body: it did not arrive completely.' }
+    const slow = call(new ReadableStream({ start: (on) => on.enqueue(chunk) }))
+    await expect.poll(() => clock.next()).toBeDefined()
+    clock.advance(30_000)
+    expect(await problemOf(await slow)).toMatchObject(expected)
+    const broken = call(new ReadableStream({ start: (on) => on.error(new Error('gone')) }))
+    expect(await problemOf(await broken)).toMatchObject(expected)
+  })
+
   it('rejects a stream that breaks off, or that somebody has read before', async () => {
     const { app, store } = await opened(withGithub)
     const broken = new ReadableStream({ start: (controller) => controller.error(new Error('gone')) })
