@@ -7,8 +7,7 @@ import type { AnyListener } from '../observe/emitter.ts'
 import type { StoreHandle } from './store-handle.ts'
 import { createAlertRule, Alerts, parseAlertWindow, type AlertOptions } from '../admin/alerts.ts'
 import { countAll } from '../admin/count-all.ts'
-import type { AppStats } from './stats.ts'
-import { computeWindowStats, type CollectedStats } from '../admin/stats.ts'
+import { collectStats, computeWindowStats, type CollectedStats, type StatsDependencies } from '../admin/stats.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import type { Store } from '../store/contract/index.ts'
 import { createStaleAlertTask } from '../maintain/stale-alerts.ts'
@@ -20,7 +19,9 @@ export interface AlertingDependencies {
   readonly storeHandle: StoreHandle
   readonly publisher: Publisher
   readonly emit: AnyListener
-  readonly stats: Pick<AppStats, 'collect' | 'keepBytes'>
+  readonly stats: StatsDependencies
+  /** The option `keep.bytes`, if it is set. */
+  readonly keepBytes: number | undefined
 }
 
 const DAY: Millis = 24 * 3_600_000
@@ -30,9 +31,9 @@ export class Alerting {
   readonly #deps: AlertingDependencies
   readonly #rules: AlertRule[] = []
 
-  constructor(parts: AlertingDependencies) {
-    this.#deps = parts
-    this.alerts = new Alerts(parts.storeHandle.store, this.#rules)
+  constructor(deps: AlertingDependencies) {
+    this.#deps = deps
+    this.alerts = new Alerts(deps.storeHandle.store, this.#rules)
   }
 
   declare(name: string, options: AlertOptions): void {
@@ -45,39 +46,39 @@ export class Alerting {
 
   maintenanceTasks(store: Store, process: string): readonly MaintenanceTask[] {
     const { publisher, emit } = this.#deps
-    const parts: AlertTaskDependencies = {
+    const deps: AlertTaskDependencies = {
       store,
       process,
       rules: this.#rules,
-      readFigures: () => this.#readFigures(store),
+      readStats: () => this.#readStats(store),
       publish: (event) => publisher.publish([event]),
       emit,
     }
-    return [createAlertTask(parts) ?? [], createStaleAlertTask(parts)].flat()
+    return [createAlertTask(deps) ?? [], createStaleAlertTask(deps)].flat()
   }
 
-  async #readFigures(store: Store): Promise<AlertStats> {
-    const { clock, storeHandle: opening, stats: figures } = this.#deps
-    const [stats, gathered] = await Promise.all([store.stats(), figures.collect(DAY)])
+  async #readStats(store: Store): Promise<AlertStats> {
+    const { clock, storeHandle, keepBytes } = this.#deps
+    const [stats, collected] = await Promise.all([store.stats(), collectStats(this.#deps.stats, DAY)])
     const { now } = stats
-    const going = stats.flows.filter(({ paused }) => paused === undefined)
-    const { p95, failureRate } = toAlertWindow(gathered, DAY)
+    const active = stats.flows.filter(({ paused }) => paused === undefined)
+    const { p95, failureRate } = toAlertWindow(collected, DAY)
     return {
       now,
       p95,
       failureRate,
-      over: (window: Duration) => toAlertWindow(gathered, parseAlertWindow(window, 'over')),
+      over: (window: Duration) => toAlertWindow(collected, parseAlertWindow(window, 'over')),
       deadLetters: await countAll(store, { kind: 'dead', filter: { from: now - DAY } }),
-      depth: going.reduce((total, { flow }) => total + (gathered.depths.flows.get(flow)?.lanes.ready ?? 0), 0),
-      oldest: Math.max(0, ...going.map(({ due = now }) => now - due)),
+      depth: active.reduce((total, { flow }) => total + (collected.depths.flows.get(flow)?.lanes.ready ?? 0), 0),
+      oldest: Math.max(0, ...active.map(({ due = now }) => now - due)),
       storeBytes: stats.bytes,
-      diskUsed: await opening.diskUsed(),
-      keepBytes: figures.keepBytes,
+      diskUsed: await storeHandle.diskUsed(),
+      keepBytes,
       limits: stats.limits.map(({ name, pausedUntil, last }) => {
         const pausedFor = Math.max(0, pausedUntil - now)
         return { name, pausedFor, waitsFor: Math.max(pausedFor, last - now) }
       }),
-      clockOffset: clock.now() - opening.storeClock.now(),
+      clockOffset: clock.now() - storeHandle.storeClock.now(),
       deadRows: stats.vacuum && sum(Object.values(stats.vacuum.deadRows)),
       snapshot: stats.vacuum?.oldestSnapshot,
     }
@@ -88,7 +89,7 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0)
 }
 
-function toAlertWindow(gathered: CollectedStats, window: Millis): AlertWindowStats {
-  const { p95Ms: p95, failureRate, done, dropped, dead, failing } = computeWindowStats(gathered, window)
+function toAlertWindow(collected: CollectedStats, window: Millis): AlertWindowStats {
+  const { p95Ms: p95, failureRate, done, dropped, dead, failing } = computeWindowStats(collected, window)
   return { p95, failureRate, done, ended: done + dropped + dead + failing }
 }

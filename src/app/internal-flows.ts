@@ -4,16 +4,14 @@ import { createLimit, type LimitDependencies } from '../limit/limit.ts'
 import type { EventInput } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import type { AnyListener } from '../observe/emitter.ts'
 import { runReplayPage, type ReplayPageDependencies } from '../admin/replay-page.ts'
 import type { ReplayRecord } from '../admin/replay-record.ts'
 import { REPLAY_FLOW } from '../admin/replays.ts'
 import { DELAYED, delayedUntil, wrappedEventId, unwrapDelayed } from '../publish/delayed.ts'
 import { notEncrypted, type EncryptedSources } from '../crypto/encrypted-store.ts'
-import { placementsIn, type Routes } from '../publish/route.ts'
+import { placementsIn, type RouteTable } from '../publish/route.ts'
 import type { Run } from '../run/run.ts'
 import { createFlow } from '../flow/options.ts'
-import type { Store } from '../store/contract/index.ts'
 
 /** A delayed event waits in a lane named after its later id, where a purge finds it. At its time it is published. */
 export function delayedFlow(now: () => Millis, sources: Pick<EncryptedSources, 'requires'>): Flow {
@@ -51,38 +49,18 @@ export function alertFlow(name: string, notify: (run: Run) => unknown): Flow {
   return { ...createFlow<Run>(`alert/${name}`, { on, key: () => name, run: notify }), globs: ['sluice/alert.*'] }
 }
 
-export interface ReplayFlowDependencies {
-  readonly store: () => Promise<Store>
-  readonly flows: ReadonlyMap<string, Flow>
-  readonly routes: () => Routes
-  readonly routesEpoch: () => number
-  readonly refreshRoutes: () => Promise<void>
+export interface ReplayFlowDependencies
+  extends Omit<ReplayPageDependencies, 'placementsFor' | 'atReplayRate'>, RouteTable {
   readonly limits: LimitDependencies
-  readonly publishStep: (of: ReplayRecord) => Promise<unknown>
-  readonly emit: AnyListener
 }
 
 /** The key of a replay's lane is the id of the replay. */
-export function replayFlow({
-  store,
-  flows,
-  routes,
-  routesEpoch: epoch,
-  refreshRoutes: refresh,
-  limits,
-  publishStep: step,
-  emit,
-}: ReplayFlowDependencies): Flow {
+export function replayFlow(deps: ReplayFlowDependencies): Flow {
   const parts: ReplayPageDependencies = {
-    store,
-    flows,
-    placementsFor: (into, event) => placementsIn(into, event, routes()),
-    routesEpoch: epoch,
-    refreshRoutes: refresh,
+    ...deps,
+    placementsFor: (into, event) => placementsIn(into, event, deps.routes()),
     atReplayRate: ({ id, rate, per }, cost, call) =>
-      createLimit(REPLAY_FLOW, { rate, per }, limits).per(id).run(call, { cost }),
-    publishStep: step,
-    emit,
+      createLimit(REPLAY_FLOW, { rate, per }, deps.limits).per(id).run(call, { cost }),
   }
   return {
     ...createFlow<Run>(REPLAY_FLOW, { on: isReplayStep, key: replayIdOf, run: (one) => runReplayPage(parts, one) }),

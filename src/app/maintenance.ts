@@ -4,37 +4,34 @@ import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { ANNOUNCE_EVERY, type FlowRegistry } from '../flow/registry.ts'
 import { placeUnrouted, type UnroutedPlacement } from '../publish/late-routes.ts'
-import type { Routes } from '../publish/route.ts'
+import type { RouteTable } from '../publish/route.ts'
 import type { Store, OutboxEvent } from '../store/contract/index.ts'
 import { createAgeAlertTask, createPlacingTask, createPressureTask, createRetentionTask } from '../maintain/tasks.ts'
 import { toRetentionPolicy, type RetentionSettings } from '../maintain/retention.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 import { emitSkips, emitUntaken } from '../publish/untaken.ts'
 
-export interface MaintenanceDependencies {
+export interface MaintenanceDependencies extends RouteTable {
   readonly store: Store
   readonly registry: FlowRegistry
-  readonly routesEpoch: () => number
-  readonly refreshRoutes: () => Promise<void>
   readonly flows: ReadonlyMap<string, Flow>
   readonly settings: RetentionSettings & { readonly lateAfter: number }
   readonly emit: AnyListener
-  readonly routes: () => Routes
   /** Gets the pressure level of a flow. */
   readonly onPressure: (flow: string, level: number) => void
 }
 
-export function createMaintenance(parts: MaintenanceDependencies): readonly MaintenanceTask[] {
-  const { store, registry: known, settings, emit } = parts
-  const flows = [...parts.flows.values()]
-  const late = createPlacingTask({
+export function createMaintenance(deps: MaintenanceDependencies): readonly MaintenanceTask[] {
+  const { store, registry, settings, emit, onPressure, routesEpoch, refreshRoutes } = deps
+  const flows = [...deps.flows.values()]
+  const placing = createPlacingTask({
     store,
-    flows: () => [...parts.flows.keys()].filter((flow) => !known.overruled.has(flow)),
-    servedElsewhere: () => known.servedElsewhere,
-    routesEpoch: parts.routesEpoch,
-    refreshRoutes: parts.refreshRoutes,
+    flows: () => [...deps.flows.keys()].filter((flow) => !registry.overruled.has(flow)),
+    servedElsewhere: () => registry.servedElsewhere,
+    routesEpoch,
+    refreshRoutes,
     place: (mark) => {
-      const item = placeUnrouted(mark, parts.routes())
+      const item = placeUnrouted(mark, deps.routes())
       // Events from the outbox first become visible here.
       if (mark.reason === 'outbox' && mark.tries === 1) emitReceived(mark.event, item, emit)
       else emitSkips(mark.event, item.skips, emit)
@@ -42,22 +39,21 @@ export function createMaintenance(parts: MaintenanceDependencies): readonly Main
     },
     onTaken: (event) => emitTaken(event, emit),
   })
-  const old = createAgeAlertTask({
+  const ages = createAgeAlertTask({
     store,
     lateAfter: settings.lateAfter,
     emit,
-    servedAt: (flow, now) => (parts.flows.has(flow) ? now : known.servedAt(flow)),
+    servedAt: (flow, now) => (deps.flows.has(flow) ? now : registry.servedAt(flow)),
   })
   const served: MaintenanceTask = {
     name: 'served',
     run: async () => {
-      await known.announceServed()
+      await registry.announceServed()
       return ANNOUNCE_EVERY
     },
   }
-  const adaptive = createPressureTask({ store, flows, onPressure: parts.onPressure })
-  const chores = [createRetentionTask(store, toRetentionPolicy(flows, settings)), late, old, served]
-  return adaptive === undefined ? chores : [...chores, adaptive]
+  const pressure = createPressureTask({ store, flows, onPressure }) ?? []
+  return [createRetentionTask(store, toRetentionPolicy(flows, settings)), placing, ages, served, pressure].flat()
 }
 
 function emitReceived(

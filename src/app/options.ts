@@ -108,14 +108,6 @@ export interface Settings {
   readonly process: string
 }
 
-const KEEP_OPTIONS: ReadonlySet<string> = new Set<keyof NonNullable<SluiceOptions['keep']>>([
-  'events',
-  'deadLetters',
-  'bytes',
-])
-
-const RATE_OPTIONS: ReadonlySet<string> = new Set<keyof NonNullable<SluiceOptions['addressRate']>>(['rate', 'per'])
-
 export function parseSettings(options: SluiceOptions): Settings {
   if (typeof options !== 'object' || options === null)
     throw invalid("the options must be an object, e.g. { store: 'memory:' }.")
@@ -132,23 +124,22 @@ export function parseSettings(options: SluiceOptions): Settings {
   const heartbeat = time('heartbeat')
   if (!(heartbeat > 0)) throw invalid("heartbeat must be above 0, e.g. '10s'; got 0.")
   if (lease < 3 * heartbeat) {
-    throw invalid(
-      `lease must be at least three heartbeats (${heartbeat} ms each); got ${lease} ms. Raise lease or lower heartbeat.`,
-    )
+    const rule = `lease must be at least three heartbeats (${heartbeat} ms each); got ${lease} ms`
+    throw invalid(`${rule}. Raise lease or lower heartbeat.`)
   }
   if (lease === Infinity) throw invalid('lease must be finite, or the runs of a dead process would never be due again.')
   if (!(time('dedupe') > 0))
     throw invalid("dedupe must be above 0, e.g. '7d'; got 0. Otherwise a repeated event would run twice.")
   const poll = time('poll')
   if (!(poll > 0)) throw invalid("poll must be above 0, e.g. '1s'; got 0.")
-  const { maxConcurrentRuns: runsAtOnce = DEFAULTS.maxConcurrentRuns } = options
-  if (!(Number.isInteger(runsAtOnce) && runsAtOnce > 0)) {
-    throw invalid(`maxConcurrentRuns must be a whole number of at least 1; got ${runsAtOnce}.`)
-  }
+  const { maxConcurrentRuns = DEFAULTS.maxConcurrentRuns, openMetrics = false } = options
+  if (!(Number.isInteger(maxConcurrentRuns) && maxConcurrentRuns > 0))
+    throw invalid(`maxConcurrentRuns must be a whole number of at least 1; got ${maxConcurrentRuns}.`)
+  if (typeof openMetrics !== 'boolean') throw invalid('openMetrics must be true or false.')
   return {
     lease,
     heartbeat,
-    maxConcurrentRuns: runsAtOnce,
+    maxConcurrentRuns,
     poll,
     minWakeUpInterval: DEFAULTS.minWakeUpInterval,
     shutdownTimeout: time('shutdownTimeout'),
@@ -158,7 +149,7 @@ export function parseSettings(options: SluiceOptions): Settings {
     lateAfter: time('lateAfter'),
     ...parseKeep(options.keep),
     addressRate: parseAddressRate(options.addressRate),
-    openMetrics: parseOpenMetrics(options.openMetrics ?? false),
+    openMetrics,
     isAdminOpen: isAdminOpen(options.admin),
     // Each start needs a unique process name, because it numbers its requests from one.
     process: [options.process, randomBytes(9).toString('base64url')].filter((part) => part !== undefined).join('-'),
@@ -167,7 +158,7 @@ export function parseSettings(options: SluiceOptions): Settings {
 
 function parseKeep(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents' | 'keepDeadLetters' | 'keepBytes'> {
   if (!isObject(keep)) throw invalid("keep must be an object, e.g. { events: '30d' }.")
-  assertKnownOptions(keep, KEEP_OPTIONS, 'new Sluice: keep.')
+  assertKnownOptions(keep, ['events', 'deadLetters', 'bytes'], 'new Sluice: keep.')
   const { events = DEFAULTS.keepCompleted, deadLetters = DEFAULTS.keepDeadLetters, bytes = Infinity } = keep
   if (typeof events === 'object' && !isObject(events))
     throw invalid("keep.events must be a duration or an object of durations by source, e.g. '30d'.")
@@ -175,19 +166,18 @@ function parseKeep(keep: SluiceOptions['keep'] = {}): Pick<Settings, 'keepEvents
   const all = { '': DEFAULTS.keepCompleted, ...bySource }
   if (!(bytes > 0)) throw invalid(`keep.bytes must be a number above 0; got ${bytes}.`)
   return {
-    keepEvents: Object.fromEntries(
-      Object.entries(all).map(([source, age]) => [
-        source,
-        parseDuration(age, `Sluice.keep.events[${JSON.stringify(source)}]`),
-      ]),
-    ),
+    keepEvents: Object.fromEntries(Object.entries(all).map(parseKeepAge)),
     keepDeadLetters: parseDuration(deadLetters, 'Sluice.keep.deadLetters'),
     keepBytes: Math.min(bytes, Number.MAX_SAFE_INTEGER),
   }
 }
 
+function parseKeepAge([source, age]: readonly [string, Duration]): readonly [string, Millis] {
+  return [source, parseDuration(age, `Sluice.keep.events[${JSON.stringify(source)}]`)]
+}
+
 function parseAddressRate(addressRate: SluiceOptions['addressRate'] = DEFAULTS.addressRate): Settings['addressRate'] {
-  assertKnownOptions(addressRate, RATE_OPTIONS, 'new Sluice: addressRate.')
+  assertKnownOptions(addressRate, ['rate', 'per'], 'new Sluice: addressRate.')
   const { rate, per } = addressRate
   const each = parseDuration(per, 'Sluice.addressRate.per')
   if (!(rate > 0 && each > 0))
@@ -195,19 +185,11 @@ function parseAddressRate(addressRate: SluiceOptions['addressRate'] = DEFAULTS.a
   return { rate, per: each }
 }
 
-function parseOpenMetrics(openMetrics: unknown): boolean {
-  if (typeof openMetrics === 'boolean') return openMetrics
-  throw invalid('openMetrics must be true or false.')
-}
-
-const ADMIN_OPTIONS: ReadonlySet<string> = new Set<keyof AdminOptions>(['open'])
-
 function isAdminOpen(admin: SluiceOptions['admin'] = {}): boolean {
-  assertKnownOptions(admin, ADMIN_OPTIONS, 'new Sluice: admin.')
+  assertKnownOptions(admin, ['open'], 'new Sluice: admin.')
   if (admin.open !== undefined && admin.open !== 'loopback') {
-    throw invalid(
-      `admin.open must be 'loopback'; got ${JSON.stringify(admin.open)}. Omit it to ask everybody for a key.`,
-    )
+    const got = JSON.stringify(admin.open)
+    throw invalid(`admin.open must be 'loopback'; got ${got}. Omit it to ask everybody for a key.`)
   }
   return admin.open === 'loopback' || isDev()
 }

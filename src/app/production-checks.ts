@@ -12,28 +12,6 @@ export interface ProductionSetup {
   readonly isAdminOpen: boolean
 }
 
-export interface ProductionSetupDependencies {
-  readonly keyring: { readonly hasKey: boolean }
-  readonly settings: { readonly allowLoopback?: boolean } | undefined
-  readonly isAdminOpen: boolean
-  /** The epoch is Infinity without deliveries. */
-  readonly deliveries: { readonly epoch: number }
-}
-
-export function readProductionSetup({
-  keyring: seal,
-  settings,
-  deliveries: delivering,
-  isAdminOpen,
-}: ProductionSetupDependencies): ProductionSetup {
-  return {
-    hasDeliveries: delivering.epoch !== Infinity,
-    hasKey: seal.hasKey,
-    allowLoopback: settings?.allowLoopback === true,
-    isAdminOpen,
-  }
-}
-
 /** `forced` contains the checks that the operator switched off by an explicit option. */
 export function assertProductionReady(setUp: ProductionSetup, forced: { readonly allowLoopback: boolean }): void {
   if (setUp.hasDeliveries && !setUp.hasKey) {

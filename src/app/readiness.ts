@@ -22,7 +22,7 @@ export class Readiness {
     this.#deps = parts
   }
 
-  /** `why` returns why the app is not ready; undefined if it is. */
+  /** `findUnreadyReason` returns why the app is not ready; undefined if it is. */
   readonly findUnreadyReason = async (): Promise<string | undefined> => {
     if (this.#deps.isStopping()) return 'The app stops.'
     if (this.#latest === undefined || this.#deps.clock.monotonic() >= this.#expiresAt) {

@@ -51,17 +51,11 @@ export class Receiving {
   readonly #listening = new Set<Listening>()
 
   constructor(parts: ReceivingDependencies) {
-    const { clock, now, store, publisher, keyring: seal, addressRate, emit, storeMark } = parts
+    const { clock, now, store, publisher, keyring, addressRate, emit, storeMark, api, traces } = parts
     this.#deps = parts
-    this.#secrets = new SourceSecrets({ store, keyring: seal, clock })
-    const isSealed = (source: string): boolean => this.encrypts(source)
-    this.#refusedDocs = new RefusedDocs({
-      store,
-      clock,
-      refusedRequests: this.#refused,
-      keyring: seal,
-      isEncrypted: isSealed,
-    })
+    this.#secrets = new SourceSecrets({ store, keyring, clock })
+    const isEncrypted = (source: string): boolean => this.encrypts(source)
+    this.#refusedDocs = new RefusedDocs({ store, clock, refusedRequests: this.#refused, keyring, isEncrypted })
     const intake = new Intake({
       store: (events) => publisher.store(events),
       maxEvents: DEFAULTS.maxIntakeEvents,
@@ -83,8 +77,8 @@ export class Receiving {
       clock,
       routes: this.#routes,
       findUnreadyReason: readiness.findUnreadyReason,
-      api: parts.api,
-      traces: parts.traces,
+      api,
+      traces,
       ...(storeMark !== undefined && { storeMark }),
       proveKey: async (asked, at) => proveApiKey(await store(), asked, at),
     })

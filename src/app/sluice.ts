@@ -17,7 +17,9 @@ import { Emitter } from '../observe/emitter.ts'
 import { explain, type Explanation } from '../observe/explain/explain.ts'
 import { createAppLog, type AppLog } from '../observe/log/log.ts'
 import type { AlertOptions } from '../admin/alerts.ts'
-import { AppStats } from './stats.ts'
+import { readStats } from '../admin/stats.ts'
+import { Metrics } from '../observe/metrics/metrics.ts'
+import { StatsRecorder } from '../observe/stats/recorder.ts'
 import type { ReplayRecord } from '../admin/replay-record.ts'
 import { resumeReplays } from '../admin/replays.ts'
 import { withTrace } from '../observe/trace/context.ts'
@@ -36,9 +38,9 @@ import type { SourceOptions } from '../receive/source-options.ts'
 import { Receiving, type ListeningApp } from './receiving.ts'
 import type { Ending } from '../model/endings.ts'
 import type { Run } from '../run/run.ts'
-import { createFlow as checkedFlow, type FlowOptions } from '../flow/options.ts'
+import { createFlow, type FlowOptions } from '../flow/options.ts'
 import { parseEncryptionKeys, Keyring } from '../crypto/keyring.ts'
-import { readProductionSetup, type ProductionSetup } from './production-checks.ts'
+import type { ProductionSetup } from './production-checks.ts'
 import { getOutboxSchema, computeStoreId } from '../store/open.ts'
 import type { TestControls, TestHooks } from './test-hooks.ts'
 import { Runtime } from './runtime.ts'
@@ -60,7 +62,8 @@ export class Sluice {
   readonly #flows = new Map<string, Flow>()
   readonly #schedules: Schedule[] = []
   readonly #alerting: Alerting
-  readonly #stats: AppStats
+  readonly #recorder: StatsRecorder
+  readonly #metrics: Metrics
   readonly #deliveries: Deliveries
   readonly #limits = new Map<string, Limit>()
   readonly #limitDependencies: LimitDependencies
@@ -82,83 +85,86 @@ export class Sluice {
     this.#clock = new SwappableClock(options.clock ?? systemClock)
     this.#log = createAppLog(this.#events, options.log ?? {}, this.#clock)
     this.#traces = new Traces(options.traces)
-    const { emit } = this.#events
-    const seal = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
+    const keyring = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
+    const { keepBytes, isAdminOpen } = this.#settings
     this.#storeHandle = new StoreHandle(options.store, {
       clock: this.#clock,
-      keyring: seal,
+      keyring,
       encrypted: () => this.#receiving,
       process: () => this.#settings.process,
       flows: this.#flows,
-      emit,
-      meterStore: (opened) => this.#stats.meterStore(opened),
+      emit: this.#events.emit,
+      meterStore: (opened) => this.#metrics.meterStore(opened),
     })
-    const { store, registry: known } = this.#storeHandle
-    const common = { store, clock: this.#clock, now: () => this.#now(), emit }
-    this.#stats = new AppStats({
+    const { store, registry, diskUsed } = this.#storeHandle
+    const common = { store, clock: this.#clock, now: () => this.#now(), emit: this.#events.emit }
+    this.#recorder = new StatsRecorder({ ...common, events: this.#events })
+    this.#metrics = new Metrics({
       ...common,
       events: this.#events,
       flows: () => this.#flows.keys(),
       countRefused: () => this.#receiving.countRefused(),
-      maxBytes: this.#settings.keepBytes,
-      diskUsed: this.#storeHandle.diskUsed,
+      maxBytes: keepBytes,
+      diskUsed,
     })
     const fetch: typeof globalThis.fetch = (...args) => (this.#test?.outgoing ?? globalThis).fetch(...args)
-    this.#limitDependencies = { store, clock: this.#clock, emit, fetch }
-    this.#routingTime = new RoutingTime(this.#clock, emit)
-    this.#publisher = new Publisher({
-      ...common,
-      ...this.#routeTable,
-      dedupeFor: this.#settings.dedupeFor,
-    })
+    this.#limitDependencies = { ...common, fetch }
+    this.#routingTime = new RoutingTime(this.#clock, common.emit)
+    const publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor: this.#settings.dedupeFor })
+    this.#publisher = publisher
     this.#receiving = new Receiving({
       ...common,
-      publisher: this.#publisher,
-      keyring: seal,
+      publisher,
+      keyring,
       addressRate: this.#settings.addressRate,
       api: () => (this.#api ??= this.#adminApi()),
       traces: this.#traces,
       storeMark: () => computeStoreId(this.#storeHandle.address),
     })
-    const step = this.#publishReplayStep
-    const retried = (): void => this.#runtime?.placeUnroutedSoon()
-    const sources = { declared: () => this.#receiving.sources, receiving: this.#receiving }
-    const deliveries = (): Deliveries => this.#deliveries
-    const declared = { flows: this.#flows, limits: this.#limits, sources, deliveries }
+    const stats = { ...common, recorder: this.#recorder }
     this.#alerting = new Alerting({
-      clock: this.#clock,
+      ...common,
       storeHandle: this.#storeHandle,
-      publisher: this.#publisher,
-      emit,
-      stats: this.#stats,
+      publisher,
+      stats,
+      // The largest number means that the store is unbounded.
+      keepBytes: keepBytes < Number.MAX_SAFE_INTEGER ? keepBytes : undefined,
     })
-    const { stats, metrics } = this.#stats
-    const operated = {
-      store,
-      emit,
-      registry: known,
-      keyring: seal,
-      retryUnrouted: retried,
-      publishReplayStep: step,
-      ...declared,
-    }
-    this.admin = createAdmin({ ...operated, alerts: this.#alerting.alerts, stats, metrics })
-    const delivering = { settings: options.delivery ?? {}, limits: this.#limitDependencies, publisher: this.#publisher }
+    this.admin = createAdmin({
+      ...common,
+      registry,
+      keyring,
+      retryUnrouted: () => this.#runtime?.placeUnroutedSoon(),
+      publishReplayStep: this.#publishReplayStep,
+      flows: this.#flows,
+      limits: this.#limits,
+      sources: { declared: () => this.#receiving.sources, receiving: this.#receiving },
+      deliveries: () => this.#deliveries,
+      alerts: this.#alerting.alerts,
+      stats: (asked) => readStats(stats, asked),
+      metrics: () => this.#metrics.render(),
+    })
     this.#deliveries = new Deliveries({
       ...common,
-      ...delivering,
+      settings: options.delivery ?? {},
+      limits: this.#limitDependencies,
+      publisher,
       knownRoutesEpoch: () => this.#storeHandle.storeClock.routesEpoch,
-      keyring: seal,
+      keyring,
       admin: () => this.admin,
       testAgent: () => this.#test?.outgoing?.agent,
     })
     this.endpoints = this.#deliveries.endpoints
-    const { isAdminOpen } = this.#settings
-    this.productionSetup = () =>
-      readProductionSetup({ keyring: seal, settings: options.delivery, deliveries: this.#deliveries, isAdminOpen })
-    this.#declare(delayedFlow(() => this.#now(), this.#receiving))
-    const replayed = { store, flows: this.#flows, limits: this.#limitDependencies, publishStep: step, emit }
-    this.#declare(replayFlow({ ...replayed, ...this.#routeTable }))
+    this.productionSetup = () => ({
+      hasDeliveries: this.#deliveries.epoch !== Infinity,
+      hasKey: keyring.hasKey,
+      allowLoopback: options.delivery?.allowLoopback === true,
+      isAdminOpen,
+    })
+    this.#declare(delayedFlow(common.now, this.#receiving))
+    const publishStep = this.#publishReplayStep
+    const limits = this.#limitDependencies
+    this.#declare(replayFlow({ ...common, ...this.#routeTable, flows: this.#flows, limits, publishStep }))
     this.#events.on('event.unrouted', () => this.#runtime?.placeUnroutedSoon())
   }
 
@@ -173,7 +179,7 @@ export class Sluice {
 
   /** `flow` declares what happens to some events. */
   flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
-    return this.#declare(checkedFlow(name, options))
+    return this.#declare(createFlow(name, options))
   }
 
   /** `delivery` declares a flow that posts signed batches of events to the endpoints that want them, one at a time and in order. */
@@ -193,7 +199,7 @@ export class Sluice {
   every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
     this.#schedules.push(createSchedule(name, when, parseTimeZone(name, options)))
     const on = (event: FlowEvent): boolean => event.source === EVERY_SOURCE && event.type === name
-    const flow = checkedFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
+    const flow = createFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
     return this.#declare({ ...flow, isInternal: true })
   }
 
@@ -280,7 +286,7 @@ export class Sluice {
     const [store, known] = [await this.#storeHandle.store(), await this.#storeHandle.registry()]
     await known.announceServed()
     await this.#deliveries.refresh()
-    const chores = [this.#stats.maintenanceTask, this.#deliveries.maintenanceTask(this.#settings)]
+    const tasks = [{ name: 'tallies', run: this.#recorder.fold }, this.#deliveries.maintenanceTask(this.#settings)]
     // The steps that can fail run before any work starts.
     await resumeReplays(store, this.#publishReplayStep)
     const working = new Runtime({
@@ -296,8 +302,8 @@ export class Sluice {
       onPressure: (flow, level) => void this.#pressureLevels.set(flow, level),
       emit: this.#events.emit,
       log: this.#log.forRun,
-      onLag: this.#stats.recordLag,
-      tasks: [...this.#alerting.maintenanceTasks(store, this.#settings.process), ...chores],
+      onLag: (ms) => this.#metrics.recordLag(ms),
+      tasks: [...this.#alerting.maintenanceTasks(store, this.#settings.process), ...tasks],
       minPollInterval: this.#test?.minPollInterval,
     })
     await working.start()
@@ -342,7 +348,7 @@ export class Sluice {
     await working?.stop()
     await waitAtMost(this.#clock, closeLimits(this.#limitDependencies), this.#settings.abortTimeout)
     await waitAtMost(this.#clock, this.#publisher.drained(), this.#settings.abortTimeout)
-    await this.#stats.stop()
+    await this.#recorder.stop()
     await this.#deliveries.close(this.#settings.abortTimeout)
     await this.#storeHandle.close(this.#settings.abortTimeout)
   }
@@ -381,15 +387,13 @@ export class Sluice {
   /** Created on first use, because only some apps need it. */
   async #adminApi(): Promise<Api> {
     const { Api } = await import('../api/api.ts')
-    const { openMetrics: metricsAreOpen, isAdminOpen: isOpen } = this.#settings
-    const { emit } = this.#events
     return new Api(this, {
       keys: this.admin.keys,
       store: this.#storeHandle.store,
       clock: this.#clock,
-      isMetricsPublic: metricsAreOpen,
-      isOpen,
-      emit,
+      isMetricsPublic: this.#settings.openMetrics,
+      isOpen: this.#settings.isAdminOpen,
+      emit: this.#events.emit,
     })
   }
 }

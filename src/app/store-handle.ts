@@ -78,21 +78,21 @@ export class StoreHandle {
 
   async #openOnce(): Promise<OpenedStore> {
     const { address } = this
-    const { clock, keyring: seal, encrypted, process, flows, emit, meterStore: metered } = this.#deps
+    const { clock, keyring, encrypted, process, flows, emit, meterStore } = this.#deps
     const bare = typeof address === 'string' ? await openStore(address, { clock }) : address
-    const store = encryptedStore(metered(bare), seal, encrypted())
-    const known = new FlowRegistry({
+    const store = encryptedStore(meterStore(bare), keyring, encrypted())
+    const registry = new FlowRegistry({
       store,
       process: process(),
       flows: () => [...flows.values()],
       onConflict: (flow, text) => emit('config.conflict', { flow, text }),
       startCall: () => this.storeClock.startCall(),
     })
-    await known.declare()
-    this.#registry = known
+    await registry.declare()
+    this.#registry = registry
     this.#unsubscribe = store.listen((hint) => {
       if (hint.kind === 'opened') emit('lane.opened', { flow: hint.flow, key: hint.key })
     })
-    return { store, registry: known }
+    return { store, registry }
   }
 }

@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import { ChurnMap } from '../churn-map.ts'
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
-import type { EventInput } from '../model/event.ts'
+import type { Publisher } from '../publish/publisher.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { AnyListener, RunPayload } from '../observe/emitter.ts'
 import type { Settings } from './options.ts'
-import { runAttempt, type AttemptResult, type AttemptDependencies, type AttemptPublication } from '../run/attempt.ts'
+import { runAttempt, type AttemptResult, type AttemptDependencies } from '../run/attempt.ts'
 import { Heartbeat, leaseMargin } from '../run/heartbeat.ts'
 import { LingeringHandlers } from '../run/lingering.ts'
 import { LiveRun } from '../run/live-run.ts'
@@ -26,12 +26,11 @@ export interface WorkerDependencies {
   readonly store: Store
   readonly clock: Clock
   readonly storeClock: StoreClock
-  readonly process: string
-  readonly flows: readonly Flow[]
+  readonly flows: ReadonlyMap<string, Flow>
   readonly emit: AnyListener
   readonly log: (run: RunPayload) => RunLog
   readonly routesEpoch: () => number
-  readonly toPublish: (events: readonly EventInput[], run: string, from: number) => AttemptPublication
+  readonly publisher: Pick<Publisher, 'prepareForRun'>
   readonly settings: Settings
 }
 
@@ -55,6 +54,7 @@ class ActiveRun {
 
 export class Worker {
   readonly #deps: WorkerDependencies
+  readonly #flows: readonly Flow[]
   readonly #loop: DispatchLoop
   readonly #failingClaims: FailingClaims
   readonly #heartbeat: Heartbeat
@@ -69,14 +69,15 @@ export class Worker {
   readonly #attemptDependencies: AttemptDependencies
   readonly #recentlyEnded: { readonly lease: LeasedRun; readonly at: Millis }[] = []
 
-  constructor(parts: WorkerDependencies) {
-    const { store, clock, process, flows, settings: numbers } = parts
-    const { lease, heartbeat, maxConcurrentRuns: runsAtOnce, poll } = numbers
-    this.#deps = parts
-    this.#lingering = new LingeringHandlers(parts.emit, (lane) => this.#runNow(lane))
+  constructor(deps: WorkerDependencies) {
+    const { store, clock, storeClock, emit, log, publisher, routesEpoch, settings } = deps
+    const { lease, heartbeat, process } = settings
+    const flows = (this.#flows = [...deps.flows.values()])
+    this.#deps = deps
+    this.#lingering = new LingeringHandlers(emit, (lane) => this.#runNow(lane))
     this.#failingClaims = new FailingClaims({
-      raise: (alert) => parts.emit('alert.raised', alert),
-      clear: (alert) => parts.emit('alert.cleared', alert),
+      raise: (alert) => emit('alert.raised', alert),
+      clear: (alert) => emit('alert.cleared', alert),
     })
     this.#permits = new Permits({ store, clock, process, lease })
     this.#heartbeat = new Heartbeat({
@@ -94,13 +95,13 @@ export class Worker {
     })
     this.#attemptDependencies = {
       clock,
-      storeTime: () => parts.storeClock.now(),
-      snoozeLimit: numbers.snoozeLimit,
+      storeTime: () => storeClock.now(),
+      snoozeLimit: settings.snoozeLimit,
       random: () => randomBytes(4).readUInt32LE() / 2 ** 32,
-      log: (run) => parts.log(toRunPayload(run.lease)),
+      log: (run) => log(toRunPayload(run.lease)),
       commit: (run) => this.#heartbeat.commit(run),
       readBodies: async (events) => (await store.readBodies({ events })).bodies,
-      preparePublication: parts.toPublish,
+      preparePublication: (events, run, from) => publisher.prepareForRun(events, run, from),
     }
     this.#loop = new DispatchLoop({
       store,
@@ -108,13 +109,13 @@ export class Worker {
       process,
       flows,
       lease,
-      poll,
-      minWakeUpInterval: numbers.minWakeUpInterval,
-      storeClock: parts.storeClock,
+      poll: settings.poll,
+      minWakeUpInterval: settings.minWakeUpInterval,
+      storeClock,
       permits: this.#permits,
       failingClaims: this.#failingClaims,
-      maxConcurrentRuns: runsAtOnce,
-      routesEpoch: parts.routesEpoch,
+      maxConcurrentRuns: settings.maxConcurrentRuns,
+      routesEpoch,
       startRun: (one, flow, until) => this.#startRun(one, flow, until),
       toReleasedState: clearDeferral,
       onCrashed: (run) => void this.#emitCrashedRun(run).catch((error: unknown) => this.#onStoreError(error)),
@@ -177,7 +178,7 @@ export class Worker {
     for (const run of this.live) this.#abandon(run)
     // An unreachable store must not keep the process alive. Leases and permits expire by themselves.
     await waitAtMost(this.#deps.clock, this.#loop.stop(), this.#deps.settings.abortTimeout)
-    const released = this.#permits.release(this.#deps.flows).catch(() => {})
+    const released = this.#permits.release(this.#flows).catch(() => {})
     await waitAtMost(this.#deps.clock, released, this.#deps.settings.abortTimeout)
     this.#loop.abandon()
   }
@@ -206,7 +207,7 @@ export class Worker {
   }
 
   #startRun(lease: LeasedRun, flow: Flow, until: Millis): void {
-    const { clock, emit, settings: numbers } = this.#deps
+    const { clock, emit, settings } = this.#deps
     const payload = toRunPayload(lease)
     const when = { due: lease.due, late: Math.max(0, this.#deps.storeClock.now() - lease.due) }
     emit('lane.due', { flow: lease.flow, key: lease.key, ...when })
@@ -216,7 +217,7 @@ export class Worker {
     overtaken?.abort('lost')
     if (overtaken !== undefined || this.#lingering.has(lease.lane))
       return this.#deferRun(lease, flow, this.#lingering.deferLane(lease), STILL_RUNNING)
-    const live = new LiveRun(lease, clock, until - leaseMargin(numbers.lease))
+    const live = new LiveRun(lease, clock, until - leaseMargin(settings.lease))
     this.#heartbeat.add(live)
     this.#runsByLane.set(lease.lane, live)
     emitWithFacts(emit, 'run.started', payload, { lease, outcome: undefined })
@@ -251,12 +252,8 @@ export class Worker {
     const payload = toRunPayload(live.lease)
     if (attempted.kind === 'lost') {
       this.#loop.forget(live.lease)
-      emit('run.lost', {
-        ...payload,
-        ms: clock.monotonic() - live.startedAt,
-        why: 'Its lease expired before it ended.',
-      })
-      return
+      const ms = clock.monotonic() - live.startedAt
+      return emit('run.lost', { ...payload, ms, why: 'Its lease expired before it ended.' })
     }
     await new Promise<void>((resolve) => {
       const onSettled: SettledListener = (settled, unstored) => {
@@ -274,38 +271,29 @@ export class Worker {
   }
 
   #deferRun(lease: LeasedRun, flow: Flow, after: Millis, why: string): void {
-    const { emit } = this.#deps
-    const outcome = { kind: 'released', after, state64: clearDeferral(lease.stateBase64) } as const
-    const end = { whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window', keep: 0 } as const
     const settle: Settlement = {
       lane: lease.lane,
       token: lease.token,
-      outcome,
+      outcome: { kind: 'released', after, state64: clearDeferral(lease.stateBase64) },
       attempt: undefined,
       publish: [],
-      ...end,
+      whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
+      keep: 0,
     }
     this.#loop.settle(lease, settle, (settled) => {
-      if (settled === 'ok') emit('run.deferred', { ...toRunPayload(lease), ms: 0, after, why })
+      if (settled === 'ok') this.#deps.emit('run.deferred', { ...toRunPayload(lease), ms: 0, after, why })
     })
   }
 
   async #emitCrashedRun(id: string): Promise<void> {
     const { item } = await this.#deps.store.get({ kind: 'dead', id })
     if (item === undefined) return
-    const { flow, key, tenant, tries, lapses, events, lane } = item
+    const { flow, key, tenant, tries, lapses, lane } = item
     const error = `Its process crashed or lost it ${lapses} times.`
-    const payload = { flow, key, tenant, run: id, attempt: tries + 1, events: events.length, ms: 0, error }
+    const payload = { flow, key, tenant, run: id, attempt: tries + 1, events: item.events.length, ms: 0, error }
     const outcome = { kind: 'dead', reason: item.reason, block: item.blocks } as const
-    const lease = {
-      lane,
-      flow,
-      tries,
-      lapses,
-      rank: 0,
-      isDeadLetter: false,
-      events: await this.#readEvents(events),
-    } as const
+    const events = await this.#readEvents(item.events)
+    const lease = { lane, flow, tries, lapses, rank: 0, isDeadLetter: false, events } as const
     emitWithFacts(this.#deps.emit, 'run.dead', payload, { lease, outcome })
   }
 

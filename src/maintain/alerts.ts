@@ -17,7 +17,7 @@ export interface AlertTaskDependencies {
   readonly store: Store
   readonly process: string
   readonly rules: readonly AlertRule[]
-  readonly readFigures: () => Promise<AlertStats>
+  readonly readStats: () => Promise<AlertStats>
   /** Publishing the same dedupe id again changes nothing. */
   readonly publish: (event: AlertEvent) => Promise<unknown>
   readonly emit: AnyListener
@@ -41,7 +41,7 @@ const REWRITE_EVERY: Millis = 3 * 60_000
 
 /** `createAlertTask` returns undefined if the app has no rules. */
 export function createAlertTask(deps: AlertTaskDependencies): MaintenanceTask | undefined {
-  const { store, process, rules, readFigures: figures } = deps
+  const { store, process, rules, readStats } = deps
   if (rules.length === 0) return undefined
   const kept = new Map<string, Millis>()
   return {
@@ -52,19 +52,18 @@ export function createAlertTask(deps: AlertTaskDependencies): MaintenanceTask | 
       const { granted } = await store.leasePermits({ process, lease: LEASE, requests: wants })
       const ours = rules.filter((_, at) => (granted[at] ?? 0) > 0)
       if (ours.length === 0) return CHECK_EVERY
-      const seen = await figures()
+      const seen = await readStats()
       const ids = ours.map(({ name }) => name)
       const { docs } = await store.readDocs({ kind: ALERT_DOC, ids, after: '', n: ids.length })
       const known = new Map(docs.map((doc) => [doc.id, doc]))
-      for (const rule of ours)
-        await checkAlert(deps, rule, { figures: seen, doc: known.get(rule.name), writtenAt: kept })
+      for (const rule of ours) await checkAlert(deps, rule, { stats: seen, doc: known.get(rule.name), writtenAt: kept })
       return CHECK_EVERY
     },
   }
 }
 
 interface AlertCheck {
-  readonly figures: AlertStats
+  readonly stats: AlertStats
   readonly doc: Doc | undefined
   /** When this process last wrote each record. */
   readonly writtenAt: Map<string, Millis>
@@ -73,7 +72,7 @@ interface AlertCheck {
 async function checkAlert(
   deps: AlertTaskDependencies,
   rule: AlertRule,
-  { figures: seen, doc, writtenAt: kept }: AlertCheck,
+  { stats: seen, doc, writtenAt: kept }: AlertCheck,
 ): Promise<void> {
   const { broken: wasBroken, ...before }: AlertRecord = doc === undefined ? CLEAR_ALERT : parseAlertRecord(doc)
   const { text, broken } = evaluateRule(rule, seen)

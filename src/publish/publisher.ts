@@ -8,16 +8,11 @@ import { targetFlowsOf, wrapDelayed } from './delayed.ts'
 import { assertSourceNotReserved } from './reserved-sources.ts'
 import { Intake } from './intake.ts'
 import { createEvent, type RoutableEvent } from '../model/new-event.ts'
-import { route, type Routes } from './route.ts'
+import { route, type Routes, type RouteTable } from './route.ts'
 import { emitUntaken } from './untaken.ts'
 
-export interface PublisherDependencies {
+export interface PublisherDependencies extends RouteTable {
   readonly store: () => Promise<Store>
-  readonly routes: () => Routes
-  /** The epoch of `routes` (L18). */
-  readonly routesEpoch: () => number
-  /** Reads the routes again after another process changed them. */
-  readonly refreshRoutes: () => Promise<void>
   readonly now: () => Millis
   readonly dedupeFor: Millis
   readonly emit: AnyListener

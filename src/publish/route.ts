@@ -18,6 +18,14 @@ export interface Routes {
   measure<T>(flow: string, call: () => T): T
 }
 
+/** `RouteTable` is the app's own table of routes, with the epoch at which it was read (L18). */
+export interface RouteTable {
+  readonly routes: () => Routes
+  readonly routesEpoch: () => number
+  /** Reads the routes again. */
+  readonly refreshRoutes: () => Promise<void>
+}
+
 export interface RouteResult {
   readonly places: readonly Placement[]
   readonly marks: readonly UnroutedFlow[]

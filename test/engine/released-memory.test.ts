@@ -19,14 +19,15 @@ it('the process lists its live runs, and none that is over', async () => {
     store,
     clock: systemClock,
     storeClock: new StoreClock(systemClock, () => {}),
-    process: 'p',
-    flows: [createFlow('f', { on: '**', run: () => void (mostLive = Math.max(mostLive, engine.live.length)) })],
+    flows: new Map([
+      ['f', createFlow('f', { on: '**', run: () => void (mostLive = Math.max(mostLive, engine.live.length)) })],
+    ]),
     emit: (name) => {
       if (name === 'run.done' && ++ended === RUNS) allEnded.resolve()
     },
     log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
     routesEpoch: () => 1,
-    toPublish: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }),
+    publisher: { prepareForRun: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }) },
     settings: parseSettings({ store: 'memory:' }),
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({

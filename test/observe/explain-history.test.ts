@@ -139,7 +139,7 @@ function check(said: Explanation, lane: Lane | undefined, all: readonly Lane[], 
   const deadline = deadlineOf(lane)
   const { run, hold } = lane
   const live = run?.state === 'running' && run.until > now
-  expect(said.facts).toMatchObject({
+  const wanted = {
     deadline,
     in: deadline === undefined ? undefined : deadline - now,
     position: positionOf(lane, all, now),
@@ -157,7 +157,8 @@ function check(said: Explanation, lane: Lane | undefined, all: readonly Lane[], 
     events: run?.events,
     heldBy: hold?.by,
     holdOver: hold !== undefined && hold.until <= now,
-  })
+  }
+  for (const [name, value] of Object.entries(wanted)) expect(said.facts[name as keyof typeof wanted], name).toBe(value)
   if (said.state === 'blocked') expect(said.facts.blockedBy).toBeTypeOf('string')
 }
 

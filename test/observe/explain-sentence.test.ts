@@ -1,38 +1,20 @@
 // The sentence of explain from facts that no store may ever have: rare combinations, and texts chosen by strangers.
 import { describe, expect, it } from 'vitest'
 import type { ExplanationFacts } from '../../src/observe/explain/facts.ts'
-import { NOT_QUEUED } from '../../src/observe/explain/queue-position.ts'
-import { NO_PAST } from '../../src/observe/explain/history.ts'
 import { toLaneRecordFacts } from '../../src/observe/explain/lane-facts.ts'
 import { buildSentence } from '../../src/observe/explain/sentence.ts'
-import { NO_SKIP_FACTS } from '../../src/observe/explain/skips.ts'
 
 const NOW = 1_000_000
 
 function factsOf(words: Partial<ExplanationFacts>): ExplanationFacts {
   return {
     ...toLaneRecordFacts(undefined, undefined, NOW),
-    ...NOT_QUEUED,
-    ...NO_PAST,
-    ...NO_SKIP_FACTS,
     flow: 'f',
     key: 'k',
     state: words.laneState ?? 'empty',
-    blockedBy: undefined,
-    blockedSince: undefined,
-    blockedReason: undefined,
-    blockedTries: undefined,
-    queuedLetter: undefined,
-    pausedBy: undefined,
-    pauseReason: undefined,
-    pausedSince: undefined,
     full: false,
     processFull: false,
-    claimError: undefined,
     lingers: false,
-    limit: undefined,
-    limitIn: undefined,
-    limitPausedFor: undefined,
     declared: true,
     served: true,
     concurrency: undefined,

@@ -2,7 +2,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { drop, partial, PermanentError, Sluice, type FlowEvent } from '../../src/index.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
-import type { AppStats } from '../../src/app/stats.ts'
 import { START, STORES } from './stats-scene.ts'
 
 async function opened(store: string, declare: (app: Sluice) => unknown): Promise<TestApp> {
@@ -14,7 +13,7 @@ async function opened(store: string, declare: (app: Sluice) => unknown): Promise
 }
 
 /** The stats and metrics of an app. */
-const figures = ({ app }: TestApp): Pick<AppStats, 'stats' | 'metrics'> => app.admin
+const figures = ({ app }: TestApp): Sluice['admin'] => app.admin
 
 const key = ({ subject = '' }: FlowEvent): string => subject
 

@@ -3,15 +3,12 @@ import type { Millis } from '../../clock.ts'
 import type { Flow } from '../../model/flow.ts'
 import { FlowEvent } from '../../model/flow-event.ts'
 import { laneId, keylessLaneId } from '../../model/identity.ts'
-import type { Lane } from '../../model/lane.ts'
 import type { LaneState } from '../../model/lane-states.ts'
 import type { GetReply, StatsReply, Store } from '../../store/contract/index.ts'
-import type { ExplanationFacts, FlowFacts, ObstacleFacts, QueueFacts, PastFacts, LaneRecordFacts } from './facts.ts'
-import { collectQueueFacts, NOT_QUEUED } from './queue-position.ts'
-import { collectDeadLetterFacts, NO_PAST, readPastFacts } from './history.ts'
-import { toLaneRecordFacts } from './lane-facts.ts'
+import type { ExplanationFacts, FlowFacts, ObstacleFacts, QueueFacts, LaneRecordFacts } from './facts.ts'
+import { collectDeadLetterFacts, collectSkipFacts, readPastFacts } from './history.ts'
+import { collectQueueFacts, toLaneRecordFacts } from './lane-facts.ts'
 import { buildSentence } from './sentence.ts'
-import { NO_SKIP_FACTS, collectSkipFacts } from './skips.ts'
 
 export interface Explanation {
   readonly flow: string
@@ -45,13 +42,15 @@ async function collectFacts(parts: ExplainDependencies, name: string, key: strin
   const flow = parts.flows.get(name)
   const { item: lane, now } = await readLane(parts.store, flow, name, key)
   const record = toLaneRecordFacts(lane, flow?.maxAttempts, now)
+  // Of a lane without content, people want to know the past and why nothing arrived.
+  const hasContent = record.laneState !== 'empty' && record.laneState !== 'idle'
   const [stats, ofFlow, line, letters, past, skips] = await Promise.all([
     parts.store.stats(),
     collectFlowFacts(parts, name, flow),
-    lane === undefined ? NOT_QUEUED : collectQueueFacts(parts.store, lane, flow?.share !== undefined, now),
+    lane === undefined ? {} : collectQueueFacts(parts.store, lane, flow?.share !== undefined, now),
     collectDeadLetterFacts(parts.store, lane, record),
-    collectPastFacts(parts.store, lane?.id ?? toLaneId(flow, name, key), record),
-    isThere(record) ? NO_SKIP_FACTS : collectSkipFacts(parts.store, name, key),
+    hasContent ? {} : readPastFacts(parts.store, lane?.id ?? toLaneId(flow, name, key)),
+    hasContent ? {} : collectSkipFacts(parts.store, name, key),
   ])
   return {
     flow: name,
@@ -100,10 +99,7 @@ async function readPressure(store: Store, flow: string): Promise<number> {
   return (await store.updatePressure({ flows: [{ flow, raise: false }] })).levels[0] ?? 0
 }
 
-/**
- * The window may be a function of the event, and there is no event here. An empty one is tried; if that throws, it is
- * unknown.
- */
+/** The window may be a function of the event. There is none here, so an empty one is tried; if that throws, it is unknown. */
 function computeQuiet(flow: Flow, level: number): Millis | undefined {
   const nothing = { id: '', source: '', type: '', time: 0, tenant: '', subject: '', attributes: '' }
   try {
@@ -114,18 +110,7 @@ function computeQuiet(flow: Flow, level: number): Millis | undefined {
   }
 }
 
-/** Read only for a lane without content: its past is then what people want to know. */
-async function collectPastFacts(store: Store, lane: Lane['id'], record: LaneRecordFacts): Promise<PastFacts> {
-  return isThere(record) ? NO_PAST : readPastFacts(store, lane)
-}
-
-function isThere({ laneState }: LaneRecordFacts): boolean {
-  return laneState !== 'empty' && laneState !== 'idle'
-}
-
-type PauseFacts = Pick<ObstacleFacts, 'pausedBy' | 'pauseReason' | 'pausedSince'>
-
-function toPauseFacts(stats: StatsReply, flow: string): PauseFacts {
+function toPauseFacts(stats: StatsReply, flow: string): Partial<ObstacleFacts> {
   const paused = stats.flows.find((each) => each.flow === flow)?.paused
   return { pausedBy: paused?.by, pauseReason: paused?.reason, pausedSince: paused?.since }
 }
@@ -138,12 +123,10 @@ function isAtCapacity(flow: Flow | undefined, stats: StatsReply, line: QueueFact
   return live >= flow.concurrency
 }
 
-type SlotFacts = Pick<ObstacleFacts, 'limit' | 'limitIn' | 'limitPausedFor'>
-
-function toSlotFacts(parts: ExplainDependencies, stats: StatsReply, record: LaneRecordFacts): SlotFacts {
+function toSlotFacts(parts: ExplainDependencies, stats: StatsReply, record: LaneRecordFacts): Partial<ObstacleFacts> {
   const isLive = record.laneState === 'running' && record.run !== undefined
   const slot = isLive ? parts.findSlotWait(record.run) : undefined
-  if (slot === undefined) return { limit: undefined, limitIn: undefined, limitPausedFor: undefined }
+  if (slot === undefined) return {}
   const pausedUntil = stats.limits.find((each) => each.name === slot.limit)?.pausedUntil ?? 0
   return {
     limit: slot.limit,

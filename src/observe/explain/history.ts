@@ -1,33 +1,24 @@
-// Reads the past of a lane: the dead letter that blocks it or is queued in it, and how its last run ended.
+// Reads the past of a lane: its dead letters, how its last run ended, and why no event arrived under its key.
+import { OWN_SOURCES } from '../../model/event.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { Lane } from '../../model/lane.ts'
+import { formatRoutingNote } from '../../model/routing.ts'
 import type { FindReply, DeadLetterRecord, Store } from '../../store/contract/index.ts'
-import type { ObstacleFacts, PastFacts, LaneRecordFacts } from './facts.ts'
+import type { ObstacleFacts, PastFacts, LaneRecordFacts, SkipFacts } from './facts.ts'
 import { redact } from '../log/redact.ts'
 
 const PAGE = 100
 const MAX_PAGES = 4
-
-export type DeadLetterFacts = Pick<
-  ObstacleFacts,
-  'blockedBy' | 'blockedSince' | 'blockedReason' | 'blockedTries' | 'queuedLetter'
->
-
-const NO_DEAD_LETTERS: DeadLetterFacts = {
-  blockedBy: undefined,
-  blockedSince: undefined,
-  blockedReason: undefined,
-  blockedTries: undefined,
-  queuedLetter: undefined,
-}
+/** How many of the newest events are searched for skips. */
+const MAX_EVENTS = 100
 
 export async function collectDeadLetterFacts(
   store: Store,
   lane: Lane | undefined,
   record: LaneRecordFacts,
-): Promise<DeadLetterFacts> {
+): Promise<Partial<ObstacleFacts>> {
   const isBlocked = record.laneState === 'blocked' || record.behindHold === 'blocked'
-  if (lane === undefined || !(isBlocked || record.queued > 0)) return NO_DEAD_LETTERS
+  if (lane === undefined || !(isBlocked || record.queued > 0)) return {}
   const { letters, all } = await readDeadLetters(store, lane.id)
   const block = isBlocked ? letters.findLast((letter) => letter.blocks) : undefined
   // The oldest dead letter runs first, and it is known only after the last page.
@@ -50,24 +41,11 @@ async function readDeadLetters(
   let cursor: string | undefined = ''
   for (let pages = 0; pages < MAX_PAGES && cursor !== undefined; pages++) {
     // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
-    const page: FindReply<'dead'> = await store.find({
-      kind: 'dead',
-      filter: { lane },
-      cursor,
-      n: PAGE,
-    })
+    const page: FindReply<'dead'> = await store.find({ kind: 'dead', filter: { lane }, cursor, n: PAGE })
     letters.push(...page.items)
     cursor = page.next
   }
   return { letters, all: cursor === undefined }
-}
-
-export const NO_PAST: PastFacts = {
-  lastRun: undefined,
-  lastRunKind: undefined,
-  lastRunEnded: undefined,
-  dead: undefined,
-  deadExact: undefined,
 }
 
 export async function readPastFacts(store: Store, lane: LaneId): Promise<PastFacts> {
@@ -82,5 +60,26 @@ export async function readPastFacts(store: Store, lane: LaneId): Promise<PastFac
     lastRunEnded: run?.ended,
     dead: dead.count,
     deadExact: dead.next === undefined,
+  }
+}
+
+/** `collectSkipFacts` looks for a reason why a flow has nothing under a key. The key may also be the id of an event. */
+export async function collectSkipFacts(store: Store, flow: string, key: string): Promise<SkipFacts> {
+  const [newest, named] = await Promise.all([
+    store.find({ kind: 'events', filter: { withoutSource: OWN_SOURCES }, cursor: '', n: MAX_EVENTS }),
+    store.get({ kind: 'events', id: key }),
+  ])
+  const skipped = newest.items.filter(({ skips }) =>
+    skips.some((skip) => skip.flow === flow && skip.reason === 'no-key'),
+  )
+  const [last] = skipped
+  const { item } = named
+  return {
+    skipped: skipped.length,
+    skippedOf: newest.items.length,
+    skippedLast: last?.id,
+    skippedAt: last?.arrived,
+    event: item?.id,
+    eventNote: item === undefined || item.purged ? undefined : formatRoutingNote(item),
   }
 }

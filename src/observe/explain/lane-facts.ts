@@ -1,10 +1,17 @@
-// `toLaneRecordFacts` reads the facts from a lane's record. It uses the model's own transitions, so both always agree.
+// The facts of a lane: from its record, by the model's own transitions, and from the queue that it stands in.
 import { NEVER, type Millis } from '../../clock.ts'
-import { isLiveRun, type Lane, type RunState } from '../../model/lane.ts'
+import { FAILING, isLiveRun, SUSPECT, type Lane, type RunState } from '../../model/lane.ts'
 import { getLaneState } from '../../model/lane-states.ts'
 import { steer } from '../../model/steer.ts'
-import type { LaneRecordFacts, LaneRunFacts } from './facts.ts'
+import type { FindReply, Store } from '../../store/contract/index.ts'
+import type { LaneRecordFacts, LaneRunFacts, QueueFacts } from './facts.ts'
 import { redact } from '../log/redact.ts'
+
+/** Enough for most flows, and cheap enough to read at any time. */
+const MAX_LANES = 2_000
+const PAGE = 500
+/** A page may be empty and still have a next page. */
+const MAX_PAGES = 8
 
 /** `toLaneRecordFacts` takes the flow's number of attempts as `tries`, if it is known. */
 export function toLaneRecordFacts(lane: Lane | undefined, tries: number | undefined, now: Millis): LaneRecordFacts {
@@ -28,27 +35,10 @@ export function toLaneRecordFacts(lane: Lane | undefined, tries: number | undefi
     holdReason: hold?.reason,
     heldUntil: finiteTime(hold?.until),
     holdOver: hold !== undefined && hold.until <= now,
-    ...(lane?.run === undefined ? NO_RUN : toLaneRunFacts(lane.run, deadline, tries, now)),
+    ...(lane?.run === undefined
+      ? { cancelAsked: false, purged: false }
+      : toLaneRunFacts(lane.run, deadline, tries, now)),
   }
-}
-
-const NO_RUN: LaneRunFacts = {
-  run: undefined,
-  kind: undefined,
-  attempt: undefined,
-  tries: undefined,
-  triesOf: undefined,
-  triesLeft: undefined,
-  nextTry: undefined,
-  started: undefined,
-  leaseEnds: undefined,
-  events: undefined,
-  lapses: undefined,
-  error: undefined,
-  againSince: undefined,
-  putOffBy: undefined,
-  cancelAsked: false,
-  purged: false,
 }
 
 function toLaneRunFacts(
@@ -92,4 +82,37 @@ function findDeferringLimit(state64: string): string | undefined {
   if (state64 === '') return undefined
   const kept = JSON.parse(Buffer.from(state64, 'base64').toString()) as { readonly putOffBy?: string } | null
   return kept?.putOffBy
+}
+
+/** `collectQueueFacts` ranks the lane among the ready lanes of its queue as the store serves them, by (deadline, ticket) (L5). */
+export async function collectQueueFacts(store: Store, lane: Lane, grouped: boolean, now: Millis): Promise<QueueFacts> {
+  if (lane.due > now) return {}
+  const before = (other: Lane): boolean =>
+    other.id !== lane.id &&
+    other.line === lane.line &&
+    (!grouped || other.group === lane.group) &&
+    (other.due < lane.due || (other.due === lane.due && other.ticket < lane.ticket))
+  // By id: lanes change between two pages, so one lane may appear twice.
+  const seen = new Set<string>()
+  const ahead = new Set<string>()
+  const live = new Set<string>()
+  let cursor: string | undefined = ''
+  for (let pages = 0; pages < MAX_PAGES && cursor !== undefined && seen.size < MAX_LANES; pages++) {
+    // oxlint-disable-next-line no-await-in-loop -- each page begins where the one before ended
+    const page: FindReply<'lanes'> = await store.find({ kind: 'lanes', filter: { flow: lane.flow }, cursor, n: PAGE })
+    for (const other of page.items) {
+      seen.add(other.id)
+      if (before(other)) ahead.add(other.id)
+      if (other.group === lane.group && other.run !== undefined && isLiveRun(other.run, now)) live.add(other.id)
+    }
+    cursor = page.next
+  }
+  return {
+    line: lane.line === SUSPECT ? 'suspect' : lane.line === FAILING ? 'failing' : 'healthy',
+    group: grouped ? lane.group : undefined,
+    position: ahead.size + 1,
+    ahead: ahead.size,
+    aheadExact: cursor === undefined,
+    liveInGroup: live.size,
+  }
 }
