@@ -9,6 +9,7 @@ import type { ReplayRecord } from '../admin/replay-record.ts'
 import { REPLAY_FLOW } from '../admin/replays.ts'
 import { DELAYED, delayedUntil, wrappedEventId, unwrapDelayed } from '../publish/delayed.ts'
 import { notEncrypted, type EncryptedSources } from '../crypto/encrypted-store.ts'
+import { EVERY_SOURCE } from '../publish/cron.ts'
 import { placementsIn, type RouteTable } from '../publish/route.ts'
 import type { Run } from '../run/run.ts'
 import { createFlow } from '../flow/options.ts'
@@ -41,6 +42,12 @@ function published(event: FlowEvent, sources: Pick<EncryptedSources, 'requires'>
   const { source = 'app' } = input
   if (event.encrypted || !sources.requires(source)) return input
   throw notEncrypted({ source })
+}
+
+/** The flow of a schedule. Ticks that waited for a run cause one run together. */
+export function everyFlow(name: string, run: (run: Run) => unknown): Flow {
+  const on = (event: FlowEvent): boolean => event.source === EVERY_SOURCE && event.type === name
+  return { ...createFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run }), isInternal: true }
 }
 
 /** The flow that notifies about an alert. Other processes cannot call its predicate; the globs keep them from routing every event to it. */

@@ -12,7 +12,6 @@ import { closeLimits, createLimit, type Limit, type LimitOptions, type LimitDepe
 import { assertArguments } from '../validate/arguments.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
-import type { FlowEvent } from '../model/flow-event.ts'
 import { Emitter } from '../observe/emitter.ts'
 import { explain, type Explanation } from '../observe/explain/explain.ts'
 import { createAppLog, type AppLog } from '../observe/log/log.ts'
@@ -26,9 +25,9 @@ import { withTrace } from '../observe/trace/context.ts'
 import { Traces } from '../observe/trace/spans.ts'
 import { StoreHandle } from './store-handle.ts'
 import { createAdmin, type Admin } from '../admin/admin.ts'
-import { alertFlow, delayedFlow, replayFlow, createReplayStep } from './internal-flows.ts'
+import { alertFlow, delayedFlow, everyFlow, replayFlow, createReplayStep } from './internal-flows.ts'
 import { parseSettings, type Settings, type SluiceOptions } from './options.ts'
-import { EVERY_SOURCE, createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts'
+import { createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts'
 import { Publisher } from '../publish/publisher.ts'
 import { publishEvents, type PublishOptions } from '../publish/publish.ts'
 import type { Routes } from '../publish/route.ts'
@@ -86,7 +85,7 @@ export class Sluice {
     this.#log = createAppLog(this.#events, options.log ?? {}, this.#clock)
     this.#traces = new Traces(options.traces)
     const keyring = new Keyring(parseEncryptionKeys(options.encryptionKey, process.env))
-    const { keepBytes, isAdminOpen } = this.#settings
+    const { keepBytes, isAdminOpen, dedupeFor } = this.#settings
     this.#storeHandle = new StoreHandle(options.store, {
       clock: this.#clock,
       keyring,
@@ -110,8 +109,7 @@ export class Sluice {
     const fetch: typeof globalThis.fetch = (...args) => (this.#test?.outgoing ?? globalThis).fetch(...args)
     this.#limitDependencies = { ...common, fetch }
     this.#routingTime = new RoutingTime(this.#clock, common.emit)
-    const publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor: this.#settings.dedupeFor })
-    this.#publisher = publisher
+    const publisher = (this.#publisher = new Publisher({ ...common, ...this.#routeTable, dedupeFor }))
     this.#receiving = new Receiving({
       ...common,
       publisher,
@@ -162,9 +160,8 @@ export class Sluice {
       isAdminOpen,
     })
     this.#declare(delayedFlow(common.now, this.#receiving))
-    const publishStep = this.#publishReplayStep
-    const limits = this.#limitDependencies
-    this.#declare(replayFlow({ ...common, ...this.#routeTable, flows: this.#flows, limits, publishStep }))
+    const replays = { flows: this.#flows, limits: this.#limitDependencies, publishStep: this.#publishReplayStep }
+    this.#declare(replayFlow({ ...common, ...this.#routeTable, ...replays }))
     this.#events.on('event.unrouted', () => this.#runtime?.placeUnroutedSoon())
   }
 
@@ -198,9 +195,7 @@ export class Sluice {
   /** `every` runs the handler by an interval (`'5m'`) or a cron expression. Each tick causes one run over all processes. */
   every(name: string, when: string, run: Handler, options: { readonly timeZone?: string } = {}): this {
     this.#schedules.push(createSchedule(name, when, parseTimeZone(name, options)))
-    const on = (event: FlowEvent): boolean => event.source === EVERY_SOURCE && event.type === name
-    const flow = createFlow<Run>(`every/${name}`, { on, key: () => name, take: 'last', run })
-    return this.#declare({ ...flow, isInternal: true })
+    return this.#declare(everyFlow(name, run))
   }
 
   /** `alert` declares a condition that notifies people when it has held for a while, and again when it is over. */

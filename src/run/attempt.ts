@@ -11,7 +11,7 @@ import { HandledRun, type HandlerOutput, type OutputCollector } from './run.ts'
 import { decideVerdict, type VerdictContext, type CommitState, type HandlerResult, type Verdict } from './verdict.ts'
 
 /** `AttemptPublication` is the events that an attempt publishes, with their placements. */
-export interface AttemptPublication {
+interface AttemptPublication {
   readonly events: readonly EventToStore[]
   /** The epoch of the routes that routed the events. */
   readonly routesEpoch: number
