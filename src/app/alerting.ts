@@ -10,8 +10,7 @@ import { countAll } from '../admin/count-all.ts'
 import { collectStats, computeWindowStats, type CollectedStats, type StatsDependencies } from '../admin/stats.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import type { Store } from '../store/contract/index.ts'
-import { createStaleAlertTask } from '../maintain/stale-alerts.ts'
-import { createAlertTask, type AlertTaskDependencies } from '../maintain/alerts.ts'
+import { createAlertTask, createStaleAlertTask, type AlertTaskDependencies } from '../maintain/alerts.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface AlertingDependencies {

@@ -6,8 +6,14 @@ import { ANNOUNCE_EVERY, type FlowRegistry } from '../flow/registry.ts'
 import { placeUnrouted, type UnroutedPlacement } from '../publish/late-routes.ts'
 import type { RouteTable } from '../publish/route.ts'
 import type { Store, OutboxEvent } from '../store/contract/index.ts'
-import { createAgeAlertTask, createPlacingTask, createPressureTask, createRetentionTask } from '../maintain/tasks.ts'
-import { toRetentionPolicy, type RetentionSettings } from '../maintain/retention.ts'
+import {
+  createAgeAlertTask,
+  createPlacingTask,
+  createPressureTask,
+  createRetentionTask,
+  toRetentionPolicy,
+  type RetentionSettings,
+} from '../maintain/tasks.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 import { emitSkips, emitUntaken } from '../publish/untaken.ts'
 

@@ -8,9 +8,8 @@ import { parseDuration, type Duration } from '../model/duration.ts'
 import { isObject } from '../validate/arguments.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { isDev } from './dev-mode.ts'
-import type { LogOptions } from '../observe/log/log.ts'
+import { assertLogOptions, type LogOptions } from '../observe/log/log.ts'
 import type { TraceApi } from '../observe/trace/spans.ts'
-import { assertLogOptions } from '../observe/log/options.ts'
 import type { Store } from '../store/contract/index.ts'
 
 export interface SluiceOptions {

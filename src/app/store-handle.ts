@@ -1,4 +1,6 @@
 // `StoreHandle` opens the store of an app on first use. It also holds the store's clock and the flows of all processes.
+import { statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
@@ -8,7 +10,6 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { encryptedStore, type EncryptedSources } from '../crypto/encrypted-store.ts'
 import type { Store } from '../store/contract/index.ts'
 import { openStore } from '../store/open.ts'
-import { readDiskUsage } from '../observe/stats/disk-usage.ts'
 
 export interface StoreHandleDependencies {
   readonly clock: Clock
@@ -94,5 +95,19 @@ export class StoreHandle {
       if (hint.kind === 'opened') emit('lane.opened', { flow: hint.flow, key: hint.key })
     })
     return { store, registry }
+  }
+}
+
+const SQLITE_PREFIX = 'sqlite:'
+
+/** `readDiskUsage` returns 0 to 1, or undefined if the store is not a file or its disk does not report its size. */
+export async function readDiskUsage(address: unknown): Promise<number | undefined> {
+  if (typeof address !== 'string' || !address.startsWith(SQLITE_PREFIX) || address === `${SQLITE_PREFIX}:memory:`)
+    return undefined
+  try {
+    const { blocks, bavail } = await statfs(dirname(resolve(address.slice(SQLITE_PREFIX.length))))
+    return blocks === 0 ? undefined : 1 - bavail / blocks
+  } catch {
+    return undefined
   }
 }

@@ -11,6 +11,7 @@ import {
 } from '../model/alert.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
+import { parseDoc, readDocsById, toDocBody } from '../store/documents.ts'
 import type { MaintenanceTask } from './maintenance.ts'
 
 export interface AlertTaskDependencies {
@@ -53,9 +54,8 @@ export function createAlertTask(deps: AlertTaskDependencies): MaintenanceTask | 
       const ours = rules.filter((_, at) => (granted[at] ?? 0) > 0)
       if (ours.length === 0) return CHECK_EVERY
       const seen = await readStats()
-      const ids = ours.map(({ name }) => name)
-      const { docs } = await store.readDocs({ kind: ALERT_DOC, ids, after: '', n: ids.length })
-      const known = new Map(docs.map((doc) => [doc.id, doc]))
+      const names = ours.map(({ name }) => name)
+      const known = await readDocsById(store, ALERT_DOC, names)
       for (const rule of ours) await checkAlert(deps, rule, { stats: seen, doc: known.get(rule.name), writtenAt: kept })
       return CHECK_EVERY
     },
@@ -91,7 +91,7 @@ async function checkAlert(
   const isKept = state.kind === 'clear' || seen.now - (kept.get(rule.name) ?? 0) < REWRITE_EVERY
   if (isSame && isKept) return
   kept.set(rule.name, seen.now)
-  const writes = [{ kind: ALERT_DOC, id: rule.name, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(record)) }]
+  const writes = [{ kind: ALERT_DOC, id: rule.name, ifRev: doc?.rev ?? 0, body: toDocBody(record) }]
   // On a conflict, another process was faster and has published the same change.
   await deps.store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
 }
@@ -99,7 +99,7 @@ async function checkAlert(
 type AnnouncedState = Extract<AlertState, { readonly text: string }>
 
 /** `isAnnounced` returns whether the alert has been raised and not cleared. */
-export function isAnnounced(state: AlertState): state is AnnouncedState {
+function isAnnounced(state: AlertState): state is AnnouncedState {
   return state.kind === 'raised' || state.kind === 'easing'
 }
 
@@ -114,11 +114,7 @@ async function announce(
   deps.emit(event.type, { alert: name, text: of.text })
 }
 
-export function createAlertEvent(
-  name: string,
-  change: 'raised' | 'cleared',
-  { since, text }: AnnouncedState,
-): AlertEvent {
+function createAlertEvent(name: string, change: 'raised' | 'cleared', { since, text }: AnnouncedState): AlertEvent {
   const type = `alert.${change}` as const
   const dedupeId = `${type}:${name}@${since}`
   return { type, source: 'sluice', subject: name, dedupeId, data: { alert: name, text, since } }
@@ -152,5 +148,50 @@ function evaluateRule(
 }
 
 export function parseAlertRecord(doc: Doc): AlertRecord {
-  return JSON.parse(Buffer.from(doc.body).toString()) as AlertRecord
+  return parseDoc(doc) as AlertRecord
+}
+
+const STALE_CHECK_EVERY: Millis = 60_000
+/** More than three times the interval at which a process with the rule rewrites the record. */
+const STALE_AFTER: Millis = 10 * 60_000
+const PAGE = 1_000
+
+type StaleAlertDependencies = Pick<AlertTaskDependencies, 'store' | 'rules' | 'publish' | 'emit'>
+
+/**
+ * `createStaleAlertTask` clears raised alerts whose rule was removed, because no process checks them any more. During a
+ * deploy some processes still have the rule, so it must be missing from all of them for a while.
+ */
+export function createStaleAlertTask(deps: StaleAlertDependencies): MaintenanceTask {
+  const { store, rules } = deps
+  let watched = new Map<string, { readonly rev: number; readonly since: Millis }>()
+  return {
+    name: 'alerts-left',
+    async run() {
+      const { docs, now } = await store.readDocs({ kind: ALERT_DOC, ids: undefined, after: '', n: PAGE })
+      const others = docs.filter(
+        (doc) => parseAlertRecord(doc).kind !== 'clear' && rules.every(({ name }) => name !== doc.id),
+      )
+      const before = watched
+      watched = new Map()
+      for (const doc of others) {
+        const known = before.get(doc.id)
+        const since = known?.rev === doc.rev ? known.since : now
+        if (now - since >= STALE_AFTER) await clearAlert(deps, doc)
+        else watched.set(doc.id, { rev: doc.rev, since })
+      }
+      return STALE_CHECK_EVERY
+    },
+  }
+}
+
+async function clearAlert({ store, publish, emit }: StaleAlertDependencies, doc: Doc): Promise<void> {
+  const { id: name, rev: ifRev } = doc
+  const record = parseAlertRecord(doc)
+  const text = 'Its rule was removed.'
+  // The event is published before the record is removed, under a dedupe id that makes a repeat harmless.
+  if (isAnnounced(record)) await publish(createAlertEvent(name, 'cleared', { ...record, text }))
+  const writes = [{ kind: ALERT_DOC, id: name, ifRev, body: undefined }]
+  const { kind } = await store.writeDocs({ writes, raiseRoutes: false, audit: undefined })
+  if (isAnnounced(record) && kind === 'written') emit('alert.cleared', { alert: name, text })
 }

@@ -1,6 +1,6 @@
 // The maintenance tasks of the engine: retention, placing unrouted events, the pressure on adaptive windows, and alerts about late
 // lanes (L2, L3, L19, L22, L23).
-import type { Millis } from '../clock.ts'
+import { NEVER, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type {
@@ -17,6 +17,28 @@ import type { MaintenanceTask } from './maintenance.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
+
+export interface RetentionSettings {
+  readonly keepEvents: Readonly<Record<string, Millis>>
+  readonly keepDeadLetters: Millis
+  readonly keepBytes: number
+}
+
+/** `toRetentionPolicy` builds the store's retention policy: per source for events and per flow for runs (L23). */
+export function toRetentionPolicy(flows: readonly Flow[], keeping: RetentionSettings): RetentionPolicy {
+  const { keepEvents, keepDeadLetters: keepDead, keepBytes } = keeping
+  const bounded = flows.filter((flow) => flow.maxLanesPerTenant < Infinity)
+  return {
+    events: keepEvents,
+    runs: {
+      '': keepEvents[''] ?? NEVER,
+      ...Object.fromEntries(flows.map((flow) => [flow.name, Math.min(flow.retention, NEVER)])),
+    },
+    deadLetters: keepDead,
+    bytes: keepBytes,
+    lanesPerTenant: Object.fromEntries(bounded.map((flow) => [flow.name, flow.maxLanesPerTenant])),
+  }
+}
 
 /** `createRetentionTask` applies retention. The store itself never removes anything that waits, runs or blocks. */
 export function createRetentionTask(store: Store, policy: RetentionPolicy): MaintenanceTask {

@@ -1,7 +1,7 @@
 // Tests the alert presets: each at its threshold and above it, and what each counts in a whole app.
 import { describe, expect, test } from 'vitest'
 import { alerts, type AlertStats, type AlertWindowStats, type Duration } from '../../src/index.ts'
-import { readDiskUsage } from '../../src/observe/stats/disk-usage.ts'
+import { readDiskUsage } from '../../src/app/store-handle.ts'
 import { Gate, ping, play, sendNow, STORES, userOf } from './scene.ts'
 import { ownFile } from '../temporary-folder.ts'
 

@@ -1,6 +1,8 @@
 // The structured log: one entry per event of the emitter, without payloads and recognised secrets.
 import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
 import type { Clock } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import { assertKnownOptions } from '../../validate/options.ts'
 import type { Emitter, EventName } from '../emitter.ts'
 import { createFieldRedactor, type FieldRedactor, type LogFields } from './fields.ts'
 import { EVENT_LOG_LEVELS } from './levels.ts'
@@ -17,6 +19,47 @@ export interface LogOptions {
   readonly destination?: NodeJS.WritableStream | Logger
   /** More fields to hide: names at any depth, or paths from the top (`user.email`). */
   readonly redact?: readonly string[]
+}
+
+const LEVELS: readonly unknown[] = ['silent', 'error', 'warn', 'info', 'debug', 'trace']
+const FORMATS: readonly unknown[] = ['json', 'pretty-lines']
+
+/** `assertLogOptions` rejects a typo, which could silence the log. `where` names the call in the error. */
+export function assertLogOptions(log: LogOptions | false | undefined, where: string): void {
+  if (log === false || log === undefined) return
+  const refuse = (what: string): never => {
+    throw new SluiceError('CONFIG_INVALID', `${where}${what}`)
+  }
+  if (typeof log !== 'object' || log === null || Array.isArray(log))
+    refuse(
+      `log must be an object such as { level: 'debug' }, or false; got ${formatOption(log)}. Omit it for the default.`,
+    )
+  assertKnownOptions(log, ['level', 'format', 'destination', 'redact'], `${where}log.`)
+  const { level, format, destination, redact } = log
+  if (level !== undefined && !LEVELS.includes(level))
+    refuse(`log.level must be one of ${LEVELS.join(', ')}; got ${formatOption(level)}.`)
+  if (format !== undefined && !FORMATS.includes(format))
+    refuse(`log.format must be one of ${FORMATS.join(', ')}; got ${formatOption(format)}.`)
+  if (destination !== undefined && !isWritable(destination))
+    refuse('log.destination must be a writable stream or a pino logger. Omit it for standard output.')
+  if (format !== undefined && destination !== undefined && 'isLevelEnabled' in destination)
+    refuse('log.format must be omitted if log.destination is a logger. Set the format in the logger.')
+  if (redact !== undefined && !isListOfNames(redact))
+    refuse(`log.redact must be a list of names such as ['email', 'user.name']; got ${formatOption(redact)}.`)
+}
+
+function isWritable(destination: unknown): boolean {
+  if (typeof destination !== 'object' || destination === null) return false
+  const { write, isLevelEnabled, child } = destination as Readonly<Record<string, unknown>>
+  return typeof write === 'function' || (typeof isLevelEnabled === 'function' && typeof child === 'function')
+}
+
+function isListOfNames(redact: unknown): boolean {
+  return Array.isArray(redact) && redact.every((name) => typeof name === 'string' && name !== '')
+}
+
+function formatOption(value: unknown): string {
+  return typeof value === 'string' || Array.isArray(value) ? JSON.stringify(value) : String(value)
 }
 
 /** The redactor of each logger, so that the run logs of a logger hide the same fields. */

@@ -1,5 +1,5 @@
 // Every metric of the engine with its name and help text. No label contains a key, a tenant or an id.
-import { Histogram, NumberSeries, type Series } from './series.ts'
+import { Histogram, NumberSeries, type Counter, type Gauge, type Series } from './series.ts'
 
 const CALL_BUCKETS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const WAIT_BUCKETS: readonly number[] = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600]
@@ -8,11 +8,11 @@ const LATENCY_BUCKETS: readonly number[] = [
 ]
 const SIZE_BUCKETS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]
 
-function counter(name: string, help: string, ...labels: readonly string[]): NumberSeries {
+function counter(name: string, help: string, ...labels: readonly string[]): Counter {
   return new NumberSeries('counter', { name: `sluice_${name}_total`, help, labels })
 }
 
-function gauge(name: string, help: string, ...labels: readonly string[]): NumberSeries {
+function gauge(name: string, help: string, ...labels: readonly string[]): Gauge {
   return new NumberSeries('gauge', { name: `sluice_${name}`, help, labels })
 }
 
@@ -22,29 +22,19 @@ function histogram(name: string, help: string, bounds: readonly number[], ...lab
 
 /** `ProcessMetrics` counts what this process did since it started. */
 export class ProcessMetrics {
-  readonly received: NumberSeries = counter('events_received', 'Events stored.', 'source')
-  readonly duplicates: NumberSeries = counter('events_duplicate', 'Events that were known already.', 'source')
-  readonly conflicts: NumberSeries = counter(
+  readonly received: Counter = counter('events_received', 'Events stored.', 'source')
+  readonly duplicates: Counter = counter('events_duplicate', 'Events that were known already.', 'source')
+  readonly conflicts: Counter = counter(
     'events_conflict',
     'Events kept out: a known identity, other content.',
     'source',
   )
-  readonly refusedEvents: NumberSeries = counter(
-    'events_refused',
-    'Events the store could not take.',
-    'source',
-    'reason',
-  )
-  readonly skipped: NumberSeries = counter('events_skipped', 'Events in which a flow found no key.', 'flow')
-  readonly unrouted: NumberSeries = counter(
-    'events_unrouted',
-    'Events that could not be placed at once.',
-    'flow',
-    'reason',
-  )
+  readonly refusedEvents: Counter = counter('events_refused', 'Events the store could not take.', 'source', 'reason')
+  readonly skipped: Counter = counter('events_skipped', 'Events in which a flow found no key.', 'flow')
+  readonly unrouted: Counter = counter('events_unrouted', 'Events that could not be placed at once.', 'flow', 'reason')
   readonly lateness: Histogram = histogram('lateness_seconds', 'From deadline to turn.', WAIT_BUCKETS, 'flow')
-  readonly attempts: NumberSeries = counter('attempts', 'Attempts by how they ended.', 'flow', 'ending')
-  readonly followUpRuns: NumberSeries = counter('reruns', 'Runs for events that came during the run before.', 'flow')
+  readonly attempts: Counter = counter('attempts', 'Attempts by how they ended.', 'flow', 'ending')
+  readonly followUpRuns: Counter = counter('reruns', 'Runs for events that came during the run before.', 'flow')
   readonly runEvents: Histogram = histogram('run_events', 'Events of a run that ended.', SIZE_BUCKETS, 'flow')
   readonly arrivalToDone: Histogram = histogram(
     'arrival_to_done_seconds',
@@ -52,22 +42,22 @@ export class ProcessMetrics {
     LATENCY_BUCKETS,
     'flow',
   )
-  readonly deadLetters: NumberSeries = counter('dead_letters', 'Runs that became dead letters.', 'flow')
+  readonly deadLetters: Counter = counter('dead_letters', 'Runs that became dead letters.', 'flow')
   readonly limitWaits: Histogram = histogram(
     'limit_wait_seconds',
     'Waits for a slot, as granted.',
     WAIT_BUCKETS,
     'limit',
   )
-  readonly limitCalls: NumberSeries = counter('limit_calls', 'Calls that got their slot.', 'limit')
-  readonly limitDeferrals: NumberSeries = counter('limit_put_off', 'Slots that were too far away.', 'limit')
-  readonly limitRefusals: NumberSeries = counter('limit_refused', 'Answers 429, 503 or 529 that paused it.', 'limit')
+  readonly limitCalls: Counter = counter('limit_calls', 'Calls that got their slot.', 'limit')
+  readonly limitDeferrals: Counter = counter('limit_put_off', 'Slots that were too far away.', 'limit')
+  readonly limitRefusals: Counter = counter('limit_refused', 'Answers 429, 503 or 529 that paused it.', 'limit')
   readonly storeSeconds: Histogram = histogram('store_seconds', 'Time of a call to the store.', CALL_BUCKETS, 'member')
-  readonly storeFailures: NumberSeries = counter('store_failures', 'Calls to the store that failed.', 'member')
+  readonly storeFailures: Counter = counter('store_failures', 'Calls to the store that failed.', 'member')
   readonly loopLag: Histogram = histogram('event_loop_lag_seconds', 'How late a timer was.', CALL_BUCKETS)
-  readonly refusedKeys: NumberSeries = counter('keys_refused', 'Calls of the API with a key that nobody has.')
-  readonly apiFailures: NumberSeries = counter('api_failures', 'Calls of the API answered with API_FAILED.')
-  readonly alerts: NumberSeries = counter('alerts_raised', 'Alerts by the first part of their name.', 'alert')
+  readonly refusedKeys: Counter = counter('keys_refused', 'Calls of the API with a key that nobody has.')
+  readonly apiFailures: Counter = counter('api_failures', 'Calls of the API answered with API_FAILED.')
+  readonly alerts: Counter = counter('alerts_raised', 'Alerts by the first part of their name.', 'alert')
 
   get all(): readonly Series[] {
     return Object.values(this) as readonly Series[]
@@ -76,25 +66,25 @@ export class ProcessMetrics {
 
 /** `StoreMetrics` holds the current state over all processes. It is read on each scrape. */
 export class StoreMetrics {
-  readonly up: NumberSeries = gauge('store_up', '1 if the store answers.')
-  readonly refusedRequests: NumberSeries = counter('requests_refused', 'Requests refused.', 'source', 'reason')
-  readonly lanes: NumberSeries = gauge('lanes', 'Lanes by state.', 'flow', 'state')
-  readonly depth: NumberSeries = gauge('depth_events', 'Events that wait, or failed and wait.', 'flow', 'state')
-  readonly oldest: NumberSeries = gauge('oldest_ready_seconds', 'How long the first of the line has been due.', 'flow')
-  readonly paused: NumberSeries = gauge('flow_paused', '1 while the flow is paused.', 'flow')
-  readonly deadLetters: NumberSeries = gauge('dead_letters_kept', 'Dead letters there are.')
-  readonly unroutedEvents: NumberSeries = gauge('unrouted_events', 'Events that wait for a place.', 'reason')
-  readonly limitPaused: NumberSeries = gauge('limit_paused_seconds', 'How long the limit is still paused.', 'limit')
-  readonly limitBusy: NumberSeries = gauge('limit_busy_seconds', 'How long the last who wants a slot waits.', 'limit')
-  readonly bytes: NumberSeries = gauge('store_bytes', 'What the store takes.')
-  readonly maxBytes: NumberSeries = gauge('store_limit_bytes', 'What the store may take; not there if unbounded.')
-  readonly diskUsed: NumberSeries = gauge('store_disk_used_ratio', "How full the disk of the store's file is, 0 to 1.")
-  readonly deadRows: NumberSeries = gauge('store_dead_rows', 'Rows to be cleared away; PostgreSQL only.', 'table')
-  readonly oldestSnapshot: NumberSeries = gauge(
+  readonly up: Gauge = gauge('store_up', '1 if the store answers.')
+  readonly refusedRequests: Counter = counter('requests_refused', 'Requests refused.', 'source', 'reason')
+  readonly lanes: Gauge = gauge('lanes', 'Lanes by state.', 'flow', 'state')
+  readonly depth: Gauge = gauge('depth_events', 'Events that wait, or failed and wait.', 'flow', 'state')
+  readonly oldest: Gauge = gauge('oldest_ready_seconds', 'How long the first of the line has been due.', 'flow')
+  readonly paused: Gauge = gauge('flow_paused', '1 while the flow is paused.', 'flow')
+  readonly deadLetters: Gauge = gauge('dead_letters_kept', 'Dead letters there are.')
+  readonly unroutedEvents: Gauge = gauge('unrouted_events', 'Events that wait for a place.', 'reason')
+  readonly limitPaused: Gauge = gauge('limit_paused_seconds', 'How long the limit is still paused.', 'limit')
+  readonly limitBusy: Gauge = gauge('limit_busy_seconds', 'How long the last who wants a slot waits.', 'limit')
+  readonly bytes: Gauge = gauge('store_bytes', 'What the store takes.')
+  readonly maxBytes: Gauge = gauge('store_limit_bytes', 'What the store may take; not there if unbounded.')
+  readonly diskUsed: Gauge = gauge('store_disk_used_ratio', "How full the disk of the store's file is, 0 to 1.")
+  readonly deadRows: Gauge = gauge('store_dead_rows', 'Rows to be cleared away; PostgreSQL only.', 'table')
+  readonly oldestSnapshot: Gauge = gauge(
     'store_oldest_snapshot_seconds',
     'Age of the oldest open transaction or snapshot; PostgreSQL only.',
   )
-  readonly clockOffset: NumberSeries = gauge('clock_offset_seconds', "The store's clock ahead of this machine's.")
+  readonly clockOffset: Gauge = gauge('clock_offset_seconds', "The store's clock ahead of this machine's.")
 
   get all(): readonly Series[] {
     return Object.values(this) as readonly Series[]

@@ -1,12 +1,9 @@
 // Counters of one period, per kind of event and per flow: small, bounded, and made to be added up.
 import type { Millis } from '../../clock.ts'
+import { NameTable } from '../name-table.ts'
 import type { PreviousEventEnd, EventEnd } from './run-facts.ts'
 
-/** The row for names that did not fit. */
-const OTHER = '(other)'
-/** Senders can invent types, so rows beyond this number, and overlong names, share one row. */
-const ROWS_MAX = 100
-const NAME_LENGTH_MAX = 100
+const MAX_ROWS = 100
 
 /** Durations are counted in steps of an eighth of a doubling, so a percentile is accurate to a tenth. */
 const STEPS_PER_DOUBLING = 8
@@ -90,44 +87,18 @@ function interpolate(step: number, share: number): Millis {
   return low + (high - low) * share
 }
 
-/**
- * `CountsTable` holds counts under two names, such as source and type. A table with one name leaves the second empty.
- */
-export class CountsTable {
-  readonly #rows = new Map<string, Map<string, Counts>>()
-  readonly #rowsMax: number
-  #size = 0
-
-  constructor(rowsMax: number = ROWS_MAX) {
-    this.#rowsMax = rowsMax
-  }
-
-  get(first: string, second: string): Counts {
-    return this.#rows.get(first)?.get(second) ?? this.#create(first, second)
+/** `CountsTable` holds counts under two names. A table with one name leaves the second empty. */
+export class CountsTable extends NameTable<Counts> {
+  constructor(maxRows: number = MAX_ROWS) {
+    super({ maxRows, other: '(other)' }, () => new Counts())
   }
 
   add(rows: readonly StoredRow[]): void {
     for (const [first, second, ...counts] of rows) this.get(first, second).add(counts)
   }
 
-  *rows(): Generator<readonly [string, string, Counts]> {
-    for (const [first, rest] of this.#rows) for (const [second, counts] of rest) yield [first, second, counts]
-  }
-
   toStored(): readonly StoredRow[] {
     return Array.from(this.rows(), ([first, second, counts]) => [first, second, ...counts.toStored()])
-  }
-
-  #create(first: string, second: string): Counts {
-    const isOther = first === OTHER && (second === OTHER || second === '')
-    const fits = this.#size < this.#rowsMax && first.length <= NAME_LENGTH_MAX && second.length <= NAME_LENGTH_MAX
-    if (!fits && !isOther) return this.get(OTHER, second === '' ? '' : OTHER)
-    const counts = new Counts()
-    const rest = this.#rows.get(first)
-    if (rest === undefined) this.#rows.set(first, new Map([[second, counts]]))
-    else rest.set(second, counts)
-    this.#size++
-    return counts
   }
 }
 

@@ -3,6 +3,7 @@
 // they are deleted.
 import type { Millis } from '../../clock.ts'
 import type { Doc, Store, WriteDocsCall } from '../../store/contract/index.ts'
+import { parseDoc, readDoc, readDocPages, readDocsById, toDocBody } from '../../store/documents.ts'
 import { Bucket, type StoredBucket } from './buckets.ts'
 
 export const MINUTE: Millis = 60_000
@@ -46,17 +47,14 @@ function docStart(doc: Doc): Millis {
 }
 
 function serializeBuckets(cells: Iterable<Bucket>): Uint8Array {
-  return Buffer.from(JSON.stringify(Array.from(cells, (cell) => cell.toStored())))
+  return toDocBody(Array.from(cells, (cell) => cell.toStored()))
 }
 
 function parseBuckets(doc: Doc): readonly StoredBucket[] {
-  return JSON.parse(Buffer.from(doc.body).toString()) as readonly StoredBucket[]
+  return parseDoc(doc) as readonly StoredBucket[]
 }
 
-/**
- * `writeBlock` returns the new revision. A write whose reply was lost is repeated; `folded` means the write is too
- * late.
- */
+/** `writeBlock` returns the new revision. It repeats a write whose reply was lost; `folded` means that it came too late. */
 export async function writeBlock(
   store: Store,
   id: string,
@@ -81,9 +79,9 @@ export async function readBuckets(
   const found: StoredBucket[] = []
   let before: readonly Doc[] = []
   for (const [at, level] of LEVELS.entries()) {
-    const docs = (await allDocs(store, level.kind, toSortableTime(floorTo(from, level.docSpan) - 1))).filter(
-      (doc) => !without.has(doc.id),
-    )
+    const docs: Doc[] = []
+    for await (const page of readDocPages(store, level.kind, toSortableTime(floorTo(from, level.docSpan) - 1)))
+      docs.push(...page.docs.filter((doc) => !without.has(doc.id)))
     // This order may read a document twice that is folded meanwhile, but the missing original then reveals it.
     const folded = at === 0 ? [] : await findFolded(store, LEVELS[at - 1], before)
     found.push(...before.filter(({ id }) => !folded.includes(id)).flatMap(parseBuckets))
@@ -102,29 +100,15 @@ async function findFolded(
   if (level === undefined || docs.length === 0) return []
   const { now } = await store.readDocs({ kind: level.kind, ids: [], after: '', n: 1 })
   const due = docs.filter((doc) => isFoldDue(doc, level, now)).map(({ id }) => id)
-  const left = await store.readDocs({ kind: level.kind, ids: due, after: '', n: due.length })
-  const there = new Set(left.docs.map(({ id }) => id))
+  const there = await readDocsById(store, level.kind, due)
   return due.filter((id) => !there.has(id))
-}
-
-async function allDocs(store: Store, kind: string, from: string): Promise<readonly Doc[]> {
-  const docs: Doc[] = []
-  for (let after: string | undefined = from; after !== undefined;) {
-    const page: Awaited<ReturnType<Store['readDocs']>> = await store.readDocs({ kind, ids: undefined, after, n: PAGE })
-    docs.push(...page.docs)
-    after = page.next
-  }
-  return docs
 }
 
 function isFoldDue(doc: Doc, { docSpan: length, foldAfter: until }: RollupLevel, now: Millis): boolean {
   return docStart(doc) + length <= now - until
 }
 
-/**
- * `foldOld` folds one bounded piece and returns whether there is more. Any process may call it; of two that try, one
- * wins.
- */
+/** `foldOld` folds one bounded piece and returns whether there is more. Of two processes that try at once, one wins. */
 export async function foldOld(store: Store): Promise<boolean> {
   for (const [at, level] of LEVELS.entries()) {
     const { docs, now } = await store.readDocs({ kind: level.kind, ids: undefined, after: '', n: PAGE })
@@ -159,13 +143,13 @@ async function foldInto(
   docs: readonly Doc[],
 ): Promise<WriteDocsCall['writes'][number]> {
   const id = toSortableTime(start)
-  const { docs: known } = await store.readDocs({ kind, ids: [id], after: '', n: 1 })
+  const { doc: known } = await readDoc(store, kind, id)
   const cells = new Map<Millis, Bucket>()
-  for (const written of [...known, ...docs].flatMap(parseBuckets)) {
+  for (const written of [known ?? [], ...docs].flat().flatMap(parseBuckets)) {
     const at = floorTo(written.at, span)
     const cell = cells.get(at) ?? new Bucket(at, span)
     cells.set(at, cell)
     cell.add(written)
   }
-  return { kind, id, ifRev: known[0]?.rev ?? 0, body: serializeBuckets(cells.values()) }
+  return { kind, id, ifRev: known?.rev ?? 0, body: serializeBuckets(cells.values()) }
 }
