@@ -7,7 +7,6 @@ import { parseLimitOptions } from '../limit/options.ts'
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { createMatcher } from '../flow/globs.ts'
-import { parseEventFilter } from './event-filter.ts'
 import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './http/addresses.ts'
 import { headersFault, mergeHeaders, type HeaderMap, type HeadersChange } from './http/headers.ts'
 import { mayReceive } from './endpoint-events.ts'
@@ -87,6 +86,11 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'active',
 ])
 const TEXT_MAX = 1_024
+const GLOBS_MAX = 100
+const GLOB_LENGTH_MAX = 256
+const GLOB_STARS_MAX = 4
+const FILTER_LENGTH_MAX = 8_192
+const FILTER_STARS_MAX = 100
 const PREVIOUS_SECRET = 'the previous secret, which stays active until its day is over or force ends it,'
 
 const DEFAULT_FIELDS: Omit<EndpointFields, 'url' | 'eventFilter'> = {
@@ -127,6 +131,37 @@ export function parseEndpointFields(given: NewEndpoint, secrets: readonly string
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `must be 'standard' or 'events'.`)
   assertRate(fields.rate)
   return { ...fields, headers: mergeHeaders(fields.headers) }
+}
+
+/** Null and an empty list mean all events. The globs are bounded: subscribers write them and every event is matched. */
+function parseEventFilter(given: readonly string[] | null | undefined): readonly string[] {
+  const filter: unknown = given ?? []
+  if (!Array.isArray(filter)) throw invalidFilter('a list of globs', JSON.stringify(filter) ?? typeof filter)
+  if (filter.length === 0) return ['**']
+  if (filter.length > GLOBS_MAX) throw invalidFilter(`at most ${GLOBS_MAX} globs`, `${filter.length}`)
+  let [length, stars] = [0, 0]
+  for (const glob of filter as readonly unknown[]) {
+    if (typeof glob !== 'string' || glob === '' || glob.length > GLOB_LENGTH_MAX) {
+      throw invalidFilter(`globs of 1 to ${GLOB_LENGTH_MAX} characters`, shown(glob))
+    }
+    const its = glob.match(/\*+/g)?.length ?? 0
+    if (its > GLOB_STARS_MAX) throw invalidFilter(`globs with at most ${GLOB_STARS_MAX} stars each`, shown(glob))
+    length += glob.length
+    stars += its
+  }
+  if (stars > FILTER_STARS_MAX) throw invalidFilter(`globs with at most ${FILTER_STARS_MAX} stars in all`, `${stars}`)
+  if (length > FILTER_LENGTH_MAX)
+    throw invalidFilter(`globs with at most ${FILTER_LENGTH_MAX.toLocaleString('en')} characters in all`, `${length}`)
+  return filter as readonly string[]
+}
+
+function shown(glob: unknown): string {
+  return typeof glob === 'string' ? JSON.stringify(glob.slice(0, 50)) : typeof glob
+}
+
+function invalidFilter(rule: string, got: string): SluiceError {
+  const text = `endpoint: eventFilter must be ${rule}; got ${got}. Leave it out for all events; nothing was stored.`
+  return new SluiceError('ENDPOINT_INVALID', text)
 }
 
 /** A rate must be valid as a limit. */

@@ -4,6 +4,7 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Store } from '../store/contract/index.ts'
+import type { ArgumentShapes } from '../validate/arguments.ts'
 import type { BreakerStore } from './health/breaker-store.ts'
 import { CLOSED } from './health/breaker.ts'
 import { decryptConfidential, encryptConfidential, type ConfidentialFields } from './endpoint-secrets.ts'
@@ -337,6 +338,28 @@ export class Endpoints {
     const sealed64 = encryptConfidential(this.#deps.keyring, what, endpoint)
     return { ...endpoint, headers: Object.keys(what.headers), sealed64 }
   }
+}
+
+const byId = { id: 'text', 'by?': 'text' } as const
+
+/** The arguments of each member, which are checked when it is called. */
+export const ENDPOINT_ARGUMENTS: ArgumentShapes<Endpoints> = {
+  // `parseEndpointFields` checks the endpoint itself.
+  create: { endpoint: 'anything', 'by?': 'text' },
+  get: { id: 'text' },
+  update: { id: 'text', change: { 'headers?': 'object' }, 'by?': 'text' },
+  pause: byId,
+  resume: byId,
+  enable: { id: 'text', how: { 'from?': 'anything', 'by?': 'text' } },
+  rotateSecret: { id: 'text', 'how?': { 'by?': 'text' } },
+  delete: byId,
+  deliveries: { id: 'text', 'n?': 'count' },
+  prove: byId,
+  test: { id: 'text' },
+  replay: { id: 'text', 'which?': { 'letter?': 'text' } },
+  createToken: byId,
+  revokeToken: byId,
+  findTokenOwner: { token: 'text' },
 }
 
 export const PAUSED = 'The endpoint is paused.'

@@ -1,8 +1,7 @@
 // `DeliverySettings` are the options of all deliveries of an app. The check names the invalid option and its fix.
 import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import type { GuardRules } from './http/addresses.ts'
-import { deniedNetworks } from './http/denied.ts'
+import { deniedNetworks, type GuardRules } from './http/addresses.ts'
 import { isHeaderText } from './http/headers.ts'
 import type { OwnershipProof } from './proof.ts'
 import { SluiceError } from '../errors.ts'

@@ -1,9 +1,8 @@
 // `Subscriptions` keeps in memory which endpoints want an event. The list has the epoch at which it was read, and no
 // event is routed by an old list (L18).
 import type { FlowEvent } from '../model/flow-event.ts'
-import { createEventMatcher } from './endpoint.ts'
+import { createEventMatcher, type Endpoint } from './endpoint.ts'
 import type { EndpointDocs, EndpointDoc } from './endpoint-docs.ts'
-import { TenantEndpoints, type EndpointSubscription } from './tenant-endpoints.ts'
 
 const MAX_REMEMBERED_BODY = 65_536
 
@@ -70,6 +69,48 @@ export class Subscriptions {
     const { id, tenant, eventFilter } = kept
     const made = this.#parsed.get(kept) ?? { id, tenant, eventFilter, wants: createEventMatcher(kept) }
     this.#parsed.set(kept, made)
+    return made
+  }
+}
+
+interface EndpointSubscription extends Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'> {
+  wants(event: FlowEvent): boolean
+}
+
+/**
+ * `TenantEndpoints` finds the endpoints of one tenant that match an event. Endpoints without globs are indexed by type, so
+ * only the others are tried one by one.
+ */
+export class TenantEndpoints {
+  readonly #ids: ReadonlySet<string>
+  readonly #byName = new Map<string, EndpointSubscription[]>()
+  readonly #byGlob: EndpointSubscription[] = []
+
+  constructor(endpoints: readonly EndpointSubscription[]) {
+    this.#ids = new Set(endpoints.map(({ id }) => id))
+    for (const one of endpoints) {
+      if (one.eventFilter.some((glob) => glob.includes('*'))) this.#byGlob.push(one)
+      else for (const name of new Set(one.eventFilter)) this.#listFor(name).push(one)
+    }
+  }
+
+  has(id: string): boolean {
+    return this.#ids.has(id)
+  }
+
+  matching(event: FlowEvent): readonly string[] {
+    const { source, type } = event
+    const candidates = [this.#byName.get(type) ?? [], this.#byName.get(`${source}/${type}`) ?? [], this.#byGlob].flat()
+    const wanting = candidates.filter((one) => one.wants(event)).map(({ id }) => id)
+    // An endpoint may name both `type` and `source/type`.
+    return wanting.length < 2 ? wanting : [...new Set(wanting)]
+  }
+
+  #listFor(name: string): EndpointSubscription[] {
+    const known = this.#byName.get(name)
+    if (known !== undefined) return known
+    const made: EndpointSubscription[] = []
+    this.#byName.set(name, made)
     return made
   }
 }

@@ -2,25 +2,25 @@
 import { NEVER, type Clock } from '../clock.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { isTooCostly } from '../model/limit.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { describeKind } from '../validate/arguments.ts'
+import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Store } from '../store/contract/index.ts'
 import { LimitCaller } from './caller.ts'
 import { StallGuard } from './stall-guard.ts'
 import { limitedFetch } from './limited-fetch.ts'
+import { parseLimitOptions, limitTitle, type LimitOptions, type LimitSettings } from './options.ts'
 import {
-  invalid,
-  parseLimitOptions,
-  limitTitle,
-  assertWholeNumber,
-  type LimitOptions,
-  type LimitSettings,
-} from './options.ts'
-import { observeLimit, pauseLimit, resumeLimit, type RegulateDependencies, type ObservedUsage } from './regulate.ts'
+  observeLimit,
+  PauseEvents,
+  pauseLimit,
+  resumeLimit,
+  type RegulateDependencies,
+  type ObservedUsage,
+} from './regulate.ts'
 import { retryAfterDelay } from './retry-after.ts'
 import { SlotReservations, type SlotRequest } from './reservations.ts'
 import { SlotsMissedError, takeSlot } from './take-slot.ts'
-import { PauseEvents } from './pause-events.ts'
 
 export type { LimitOptions } from './options.ts'
 
@@ -100,8 +100,6 @@ function sharedStateFor(deps: LimitDependencies): SharedLimitState {
   return shared
 }
 
-const CALL_OPTIONS: ReadonlySet<string> = new Set(['cost', 'with', 'signal'] satisfies (keyof CallOptions)[])
-
 const MAX_MISSED = 10
 
 class SharedLimit implements Limit {
@@ -170,7 +168,7 @@ class SharedLimit implements Limit {
 
   per(key: string): Limit {
     if (typeof key !== 'string' || key === '') {
-      throw invalid(
+      throw invalidOption(
         `${limitTitle(this.name)}.per: the key must be a non-empty string; got ${JSON.stringify(key) ?? 'undefined'}.`,
       )
     }
@@ -189,15 +187,16 @@ class SharedLimit implements Limit {
   }
 
   #requestedLimits(options: CallOptions, title = `${limitTitle(this.name)}.run`): SlotRequest['limits'] {
-    assertKnownOptions(options, CALL_OPTIONS, `${title}: `)
+    assertKnownOptions(options, ['cost', 'with', 'signal'], `${title}: `)
     const cost = assertWholeNumber(options.cost ?? 1, 1, `${title}: cost`)
     const limits = [this.#toRequestedLimit(cost)]
     const others: unknown = options.with ?? []
-    if (!Array.isArray(others)) throw invalid(`${title}: with must be a list of limits; got ${describeKind(others)}.`)
+    if (!Array.isArray(others))
+      throw invalidOption(`${title}: with must be a list of limits; got ${describeKind(others)}.`)
     for (const other of [...this.#others, ...(others as readonly unknown[])].flatMap(flattenLimit)) {
       if (!(other instanceof SharedLimit) || other.#deps !== this.#deps) {
         const what = other instanceof SharedLimit ? JSON.stringify(other.name) : describeKind(other)
-        throw invalid(`${title}: with must contain limits of the same app; got ${what}.`)
+        throw invalidOption(`${title}: with must contain limits of the same app; got ${what}.`)
       }
       limits.push(other.#toRequestedLimit(cost))
     }
@@ -215,14 +214,14 @@ class SharedLimit implements Limit {
     const names = limits.map((limit) => limit.name)
     const twice = names.find((name, n) => names.indexOf(name) !== n)
     if (twice !== undefined)
-      throw invalid(
+      throw invalidOption(
         `${title}: ${JSON.stringify(twice)} must occur only once. Use cost to count the call more than once.`,
       )
     const costly = limits.find((limit) => isTooCostly(limit))
     if (costly === undefined) return
     const [bound, most] = costly.burst > 0 ? ['burst', costly.burst] : ['rate', costly.rate]
     const fix = `Lower the cost, or raise the ${bound} of ${limitTitle(costly.name)}`
-    throw invalid(`${title}: cost must be at most the ${bound} of ${most}; got ${costly.cost}. ${fix}.`)
+    throw invalidOption(`${title}: cost must be at most the ${bound} of ${most}; got ${costly.cost}. ${fix}.`)
   }
 }
 
@@ -233,9 +232,4 @@ function flattenLimit(value: unknown): unknown {
 /** `a`, `a and b`, `a, b and c`. */
 function joinNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-}
-
-function describeKind(value: unknown): string {
-  if (value === undefined || value === null) return String(value)
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,9 +1,8 @@
 // `parseLimitOptions` checks the options of a limit when the app is built. It rejects a limit that it cannot enforce.
 import { NEVER, type Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 
 export interface LimitOptions {
   /** The maximum number of calls in any period of length `per`, over all processes. */
@@ -25,7 +24,6 @@ export interface LimitSettings {
   readonly retries: number
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof LimitOptions>(['rate', 'per', 'burst', 'maxWait', 'retries'])
 /** A slot stays fresh for a tenth of `per`. With a shorter `per`, a store on disk could never answer in time. */
 export const MIN_PER: Millis = 100
 
@@ -37,16 +35,18 @@ export function limitTitle(name: string): string {
 export function parseLimitOptions(name: string, options: LimitOptions): LimitSettings {
   const title = limitTitle(name)
   if (typeof name !== 'string' || name === '') {
-    throw invalid(`${title} must have a name that all processes share.`)
+    throw invalidOption(`${title} must have a name that all processes share.`)
   }
   if (name.includes('/')) {
     const twin = `${limitTitle(name.slice(0, name.indexOf('/')))}.per(${JSON.stringify(name.slice(name.indexOf('/') + 1))})`
-    throw invalid(`${title} must not have a slash in its name: ${twin} has the same name and would share its slots.`)
+    throw invalidOption(
+      `${title} must not have a slash in its name: ${twin} has the same name and would share its slots.`,
+    )
   }
   if (typeof options !== 'object' || options === null) {
-    throw invalid(`${title} must have options with rate and per, e.g. { rate: 3, per: '1s' }.`)
+    throw invalidOption(`${title} must have options with rate and per, e.g. { rate: 3, per: '1s' }.`)
   }
-  assertKnownOptions(options, KNOWN, `${title}.`)
+  assertKnownOptions(options, ['rate', 'per', 'burst', 'maxWait', 'retries'], `${title}.`)
   const burst = assertWholeNumber(options.burst ?? 0, 0, `${title}.burst`)
   return {
     rate: parseRate(options.rate, burst, `${title}.rate`),
@@ -61,22 +61,12 @@ export function parseLimitOptions(name: string, options: LimitOptions): LimitSet
 function parseRate(rate: number, burst: number, option: string): number {
   if (burst === 0) return assertWholeNumber(rate, 1, option, ' (for fewer calls, raise per)')
   if (Number.isFinite(rate) && rate > 0) return rate
-  throw invalid(`${option} must be a number above 0; got ${String(rate)}.`)
+  throw invalidOption(`${option} must be a number above 0; got ${String(rate)}.`)
 }
 
 function parsePer(per: Duration, option: string): Millis {
   const length = parseDuration(per, option)
   if (length >= MIN_PER && length < NEVER) return length
   const fix = `A rate of 5 in '10ms' is a rate of 50 in '100ms'`
-  throw invalid(`${option} must be finite and at least '${MIN_PER}ms'; got ${length} ms. ${fix}.`)
-}
-
-/** `assertWholeNumber` also checks the `cost` of a single call. */
-export function assertWholeNumber(value: number, least: number, option: string, hint = ''): number {
-  if (Number.isSafeInteger(value) && value >= least) return value
-  throw invalid(`${option} must be a whole number of at least ${least}${hint}; got ${String(value)}.`)
-}
-
-export function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', what)
+  throw invalidOption(`${option} must be finite and at least '${MIN_PER}ms'; got ${length} ms. ${fix}.`)
 }

@@ -3,8 +3,7 @@ import type { Clock, Millis } from '../clock.ts'
 import type { LimitParameters } from '../model/limit.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { RegulateCall, RegulateReply, Store } from '../store/contract/index.ts'
-import { invalid } from './options.ts'
-import type { PauseEvents } from './pause-events.ts'
+import { invalidOption } from '../validate/options.ts'
 
 export interface RegulateDependencies {
   readonly store: () => Promise<Store>
@@ -60,7 +59,7 @@ export async function observeLimit(
 function parseUsed({ used, of: allowed }: ObservedUsage, rate: number, title: string): number {
   for (const [option, value] of Object.entries({ used, of: allowed ?? rate })) {
     if (!Number.isFinite(value) || value < 0) {
-      throw invalid(`${title}.observe: ${option} must be a number of calls; got ${String(value)}.`)
+      throw invalidOption(`${title}.observe: ${option} must be a number of calls; got ${String(value)}.`)
     }
   }
   return Math.max(0, rate - Math.max(0, (allowed ?? rate) - used))
@@ -69,7 +68,7 @@ function parseUsed({ used, of: allowed }: ObservedUsage, rate: number, title: st
 function parseResetsAt({ resetsAt }: ObservedUsage, title: string): Millis {
   const at = Number(resetsAt)
   if (at >= EARLIEST && Number.isFinite(at)) return at
-  throw invalid(
+  throw invalidOption(
     `${title}.observe: resetsAt must be a Date or milliseconds (not seconds) since 1970; got ${String(resetsAt)}.`,
   )
 }
@@ -77,4 +76,44 @@ function parseResetsAt({ resetsAt }: ObservedUsage, title: string): Millis {
 async function regulate(deps: RegulateDependencies, call: RegulateCall): Promise<RegulateReply> {
   const store = await deps.store()
   return store.regulate(call)
+}
+
+/** `PauseEvents` emits `limit.paused`, and `limit.resumed` when a pause is ended or expires (M3). */
+export class PauseEvents {
+  readonly #deps: Pick<RegulateDependencies, 'clock' | 'emit'>
+  /** Cancels the timer of each limit. */
+  readonly #timers = new Map<string, () => void>()
+  #isStopped = false
+
+  constructor(deps: Pick<RegulateDependencies, 'clock' | 'emit'>) {
+    this.#deps = deps
+  }
+
+  /** `ms` is the remaining time of the pause according to the store, so it replaces any earlier timer. */
+  emitPaused(limit: string, ms: Millis): void {
+    const { clock, emit } = this.#deps
+    emit('limit.paused', { limit, ms })
+    this.#cancelTimer(limit)
+    if (this.#isStopped) return
+    this.#timers.set(
+      limit,
+      clock.after(ms, () => this.emitResumed(limit)),
+    )
+  }
+
+  emitResumed(limit: string): void {
+    this.#cancelTimer(limit)
+    this.#deps.emit('limit.resumed', { limit })
+  }
+
+  /** After `stop`, no pause emits its end any more. */
+  stop(): void {
+    this.#isStopped = true
+    for (const limit of this.#timers.keys()) this.#cancelTimer(limit)
+  }
+
+  #cancelTimer(limit: string): void {
+    this.#timers.get(limit)?.()
+    this.#timers.delete(limit)
+  }
 }

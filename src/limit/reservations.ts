@@ -4,7 +4,8 @@ import { SluiceError } from '../errors.ts'
 import type { LimitParameters } from '../model/limit.ts'
 import type { Hint, Store } from '../store/contract/index.ts'
 import { CallBatcher } from './call-batcher.ts'
-import { invalid, limitTitle } from './options.ts'
+import { invalidOption } from '../validate/options.ts'
+import { limitTitle } from './options.ts'
 import { Sleepers } from './sleepers.ts'
 
 /** The store counts whole milliseconds, so a slot may be almost one millisecond older than reported. */
@@ -72,7 +73,7 @@ export class SlotReservations {
     this.assertOpen()
     const answer = await this.#reservations.call(request)
     // `run` checks the cost beforehand. The store rejects it only if another process declared other numbers.
-    if ('limit' in answer) throw invalid(`${limitTitle(answer.limit)} can never grant a call of this cost.`)
+    if ('limit' in answer) throw invalidOption(`${limitTitle(answer.limit)} can never grant a call of this cost.`)
     return answer
   }
 

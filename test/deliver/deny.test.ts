@@ -1,7 +1,7 @@
 // Tests the networks that an operator denies, in addition to the built-in list.
 import { expect, it } from 'vitest'
 import { isForbidden } from '../../src/deliver/http/addresses.ts'
-import { deniedNetworks } from '../../src/deliver/http/denied.ts'
+import { deniedNetworks } from '../../src/deliver/http/addresses.ts'
 import { openStore, Sluice } from '../../src/index.ts'
 import { delivery, subscriber } from './subscriber.ts'
 import { everywhere, poster } from './listener.ts'

@@ -2,7 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { createLookup } from '../../src/deliver/http/lookup.ts'
+import { createLookup } from '../../src/deliver/http/guard.ts'
 import { everywhere, poster } from './listener.ts'
 
 const A = 1

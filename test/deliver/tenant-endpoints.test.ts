@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createEventMatcher } from '../../src/deliver/endpoint.ts'
-import { TenantEndpoints } from '../../src/deliver/tenant-endpoints.ts'
+import { TenantEndpoints } from '../../src/deliver/subscriptions.ts'
 import { FlowEvent } from '../../src/model/flow-event.ts'
 
 function eventOf(source: string, type: string): FlowEvent {

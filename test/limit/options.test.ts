@@ -80,9 +80,9 @@ it.each<[Record<string, unknown>, string]>([
   [{ cost: 0 }, 'limit("api").run: cost must be a whole number of at least 1; got 0.'],
   [{ cost: 1.5 }, 'limit("api").run: cost must be a whole number of at least 1; got 1.5.'],
   [{ costs: 2 }, 'limit("api").run: costs is not an option. The options are cost, with, signal.'],
-  [{ with: [undefined] }, 'limit("api").run: with must contain limits of the same app; got undefined.'],
-  [{ with: ['day'] }, 'limit("api").run: with must contain limits of the same app; got a string.'],
-  [{ with: 'day' }, 'limit("api").run: with must be a list of limits; got a string.'],
+  [{ with: [undefined] }, 'limit("api").run: with must contain limits of the same app; got nothing.'],
+  [{ with: ['day'] }, 'limit("api").run: with must contain limits of the same app; got text.'],
+  [{ with: 'day' }, 'limit("api").run: with must be a list of limits; got text.'],
   [{ with: {} }, 'limit("api").run: with must be a list of limits; got an object.'],
 ])('M5 a call with %j is refused at once', async (options, message) => {
   const t = await rig('memory')
@@ -113,7 +113,7 @@ it('M5 the same limit twice, or a limit of another app, is rejected', async () =
   expect(() => api.with(twin)).toThrow('limit("api").with: "api" must occur only once')
   expect(() => api.with(stranger)).toThrow('limit("api").with: with must contain limits of the same app; got "other".')
   expect(() => api.with('other' as never)).toThrow(
-    'limit("api").with: with must contain limits of the same app; got a string.',
+    'limit("api").with: with must contain limits of the same app; got text.',
   )
   const error = await failure(api.run(() => 'made', { with: [stranger] }))
   expect(error).toMatchObject(refused('with must contain limits of the same app; got "other".') as object)

@@ -1,5 +1,6 @@
 // The addresses to which nothing is ever delivered: all that are not on the public internet, in every spelling (D3).
 import { BlockList, isIP } from 'node:net'
+import { SluiceError } from '../../errors.ts'
 
 /**
  * Each range is rejected up to its exact edges, because addresses that a network reserves for itself never belong to
@@ -44,12 +45,12 @@ const IPV4_IN_V6_BITS = 96
 const LOOPBACK: BlockList = toBlockList(['127.0.0.0/8', '::1/128', '::ffff:127.0.0.0/104'])
 const GLOBAL: BlockList = toBlockList([
   GLOBAL_V6,
-  ...IPV4_IN_V6_PREFIXES.map((dress) => `${dress}0.0.0.0/${IPV4_IN_V6_BITS}`),
+  ...IPV4_IN_V6_PREFIXES.map((prefix) => `${prefix}0.0.0.0/${IPV4_IN_V6_BITS}`),
 ])
 const FORBIDDEN: BlockList = toBlockList([
   ...FORBIDDEN_V4,
   ...FORBIDDEN_V6,
-  ...IPV4_IN_V6_PREFIXES.flatMap((dress) => FORBIDDEN_V4.map((network) => embedInV6(network, dress))),
+  ...IPV4_IN_V6_PREFIXES.flatMap((prefix) => FORBIDDEN_V4.map((network) => embedInV6(network, prefix))),
 ])
 
 export interface GuardRules {
@@ -128,14 +129,33 @@ function forbidden(why: string): UrlCheck {
   return { kind: 'forbidden', why }
 }
 
-/** `inDresses` returns the forms in which IPv6 writes an IPv4 network. */
-export function inDresses(address: string, bits: number): readonly (readonly [address: string, bits: number])[] {
-  return IPV4_IN_V6_PREFIXES.map((dress) => [dress + address, IPV4_IN_V6_BITS + bits])
+/** Returns the form in which IPv6 writes an IPv4 network. */
+function embedInV6(network: string, prefix: string): string {
+  const [address = '', bits = '32'] = network.split('/')
+  return `${prefix}${address}/${IPV4_IN_V6_BITS + Number(bits)}`
 }
 
-function embedInV6(network: string, dress: string): string {
-  const [address = '', bits] = network.split('/')
-  return `${dress}${address}/${IPV4_IN_V6_BITS + Number(bits)}`
+const NETWORK = /^([0-9a-f.:]+)(?:\/(\d{1,3}))?$/i
+
+/** `deniedNetworks` parses the networks that an operator denies: IPv4 and IPv6 in CIDR notation, and single addresses. */
+export function deniedNetworks(networks: readonly string[]): BlockList {
+  if (!Array.isArray(networks)) throw invalidNetwork(networks)
+  return toBlockList((networks as readonly unknown[]).flatMap(parseNetwork))
+}
+
+function parseNetwork(network: unknown): readonly string[] {
+  const [, address = '', bits] = NETWORK.exec(typeof network === 'string' ? network : '') ?? []
+  const family = isIP(address)
+  const most = family === 6 ? 128 : 32
+  const prefix = bits === undefined ? most : Number(bits)
+  if (family === 0 || prefix > most) throw invalidNetwork(network)
+  const plain = `${address}/${prefix}`
+  return family === 6 ? [plain] : [plain, ...IPV4_IN_V6_PREFIXES.map((form) => embedInV6(plain, form))]
+}
+
+function invalidNetwork(got: unknown): SluiceError {
+  const rule = 'delivery.deny must be a list of networks or addresses, e.g. 203.0.114.0/24 or 2001:db9::/32'
+  return new SluiceError('CONFIG_INVALID', `new Sluice: ${rule}; got ${JSON.stringify(got) ?? typeof got}.`)
 }
 
 function toBlockList(networks: readonly string[]): BlockList {

@@ -1,12 +1,15 @@
 // `guardedAgent` is the only way out to subscribers. It connects only to addresses that it has checked itself (D3).
+import { Resolver } from 'node:dns/promises'
 import { connect as connectTo, isIP, type Socket } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { Agent, buildConnector } from 'undici'
 import type { Clock, Millis } from '../../clock.ts'
 import { hostOf, isForbidden, isLoopbackHost, type GuardRules } from './addresses.ts'
-import { createLookup, type Lookup } from './lookup.ts'
 
 export type Dial = (to: { readonly host: string; readonly port: number }) => Socket
+
+/** Returns all addresses of a name; rejects a name without addresses. */
+export type Lookup = (name: string) => Promise<readonly string[]>
 
 export interface GuardOptions extends GuardRules {
   readonly clock: Clock
@@ -41,6 +44,8 @@ export const NOT_ALLOWED: string = 'The destination is not allowed.'
 const NO_ADDRESS = 'The name leads to no public address.'
 
 const CONNECT_TIMEOUT: Millis = 10_000
+const LOOKUP_TIMEOUT: Millis = 2_000
+const LOOKUP_TRIES = 2
 const HEADERS_MAX = 16 * 1024
 const KEEP_ALIVE_MAX: Millis = 60_000
 const LOOPBACK_ADDRESSES: readonly string[] = ['127.0.0.1', '::1']
@@ -153,6 +158,22 @@ async function lookUp(host: string, lookup: Lookup): Promise<readonly string[]> 
     return await lookup(host)
   } catch (error) {
     throw noAddress(`${host}: ${toMessage(error)}`, error)
+  }
+}
+
+/**
+ * `createLookup` does not use `getaddrinfo`, which shares four threads with file access and crypto: a slow name
+ * server would block them. `servers` replaces the machine's name servers.
+ */
+export function createLookup(servers?: readonly string[]): Lookup {
+  const resolver = new Resolver({ timeout: LOOKUP_TIMEOUT, tries: LOOKUP_TRIES })
+  if (servers !== undefined) resolver.setServers(servers)
+  return async (name) => {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const fault = answers.find((answer) => answer.status === 'rejected')
+    if (addresses.length === 0 && fault !== undefined) throw fault.reason
+    return addresses
   }
 }
 
