@@ -1,5 +1,4 @@
-// `listDeliveries` shows subscribers what was delivered to an endpoint and what is in progress, from its runs and
-// lanes.
+// `listDeliveries` shows subscribers what was delivered to an endpoint and what is in progress.
 import type { Millis } from '../clock.ts'
 import { laneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
@@ -90,10 +89,7 @@ function isUnderWay({ status }: RunDelivery): boolean {
   return status === 'PENDING' || status === 'DELIVERING'
 }
 
-/**
- * Merges the failures that the run stores with the history of the endpoint, which has more details of the same
- * attempts.
- */
+/** Merges the failures that the run stores with the endpoint's history, which has more details of the same attempts. */
 function withAttemptDetails(record: RunDelivery, kept: readonly PostAttempt[]): readonly DeliveryAttempt[] {
   const { attempts, attemptCount, status } = record
   const failures = status === 'SUCCESS' || status === 'DELIVERING' ? attemptCount - 1 : attemptCount

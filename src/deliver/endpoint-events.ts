@@ -28,10 +28,7 @@ export function isEndpointEvent({ source, type }: Pick<FlowEvent, 'source' | 'ty
   return source === SOURCE && TYPES.has(type)
 }
 
-/**
- * `mayReceive` keeps an endpoint from receiving events about itself, because it does not respond. It receives events
- * about other endpoints only if its filter names them; `**` does not.
- */
+/** `mayReceive` keeps an endpoint from events about itself. For others, its filter must name them; `**` does not. */
 export function mayReceive({ id, eventFilter }: Pick<Endpoint, 'id' | 'eventFilter'>, event: FlowEvent): boolean {
   return (
     !isEndpointEvent(event) || (event.subject !== id && eventFilter.some((glob) => ASKS_FOR_ENDPOINT_EVENTS.test(glob)))

@@ -10,10 +10,7 @@ export interface ConfidentialFields {
   readonly headers: HeaderMap
 }
 
-/**
- * `BoundFields` are authenticated with the encrypted part. Changing one of them in the store makes the secrets
- * unreadable.
- */
+/** `BoundFields` are authenticated with the encrypted part. A changed field makes the secrets unreadable. */
 interface BoundFields {
   readonly id: string
   readonly tenant: string

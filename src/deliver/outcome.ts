@@ -81,9 +81,7 @@ function decideAccepted(response: PostResponse, events: readonly string[]): Deli
     : { kind: 'partly', failed, reason }
 }
 
-/**
- * Returns no event unless the response is about this batch, because many servers send the same text to every caller.
- */
+/** Returns no event unless the response is about this batch: many servers send every caller the same text. */
 function parseFailedEvents({ body, isComplete }: PostResponse, events: readonly string[]): readonly string[] {
   const data = isComplete && body.length > 0 ? parseData(body) : undefined
   if (typeof data !== 'object' || data === null) return []

@@ -40,10 +40,7 @@ async function findPurgedLanes(store: Store, what: PurgeCall['what']): Promise<R
   return new Set((await store.get({ kind: 'events', id: what.id })).item?.lanes)
 }
 
-/**
- * Only the record of a run that ended as a whole names all its events. The record of a partial run names only the
- * accepted ones.
- */
+/** The record of a partial run names only the accepted events. That of a run that ended as a whole names all. */
 async function mayContainEvent(store: Store, run: string, what: PurgeCall['what']): Promise<boolean> {
   if (what.kind !== 'event') return true
   const { item } = await store.get({ kind: 'runs', id: run })

@@ -6,10 +6,7 @@ import { keyBytes, secretFault } from './secrets.ts'
 export type Signing =
   /** Standard Webhooks: id, time and body, with one signature per active secret. */
   | { readonly kind: 'standard' }
-  /**
-   * An HMAC of the body in a custom header. During a rotation the header has the older secret's signature, and
-   * `<header>-next` the newer one's.
-   */
+  /** An HMAC of the body. During a rotation `header` has the older secret's, and `<header>-next` the newer one's. */
   | {
       readonly kind: 'hmac'
       readonly header: string

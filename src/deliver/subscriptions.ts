@@ -39,10 +39,7 @@ export class Subscriptions {
     return endpoints.matching(event)
   }
 
-  /**
-   * `refresh` reads the list again. Calls during a read share the next read, which starts after the changes they know
-   * of.
-   */
+  /** `refresh` reads the list again. Calls during a read share the next one, which starts after their changes. */
   refresh(): Promise<void> {
     this.#queuedRead ??= this.#reading.then(() => {
       this.#queuedRead = undefined

@@ -64,10 +64,7 @@ export function createRetentionTask(store: Store, policy: RetentionPolicy): Main
 const GONE_AFTER = 7 * 24 * HOUR
 const UNROUTED_PAGE = 500
 
-/**
- * `dropUnroutedOfGoneFlows` drops old unrouted events of flows that are gone, at the same age as dead letters; otherwise they would keep
- * their event for ever. It handles one page and returns the cursor of the next.
- */
+/** Drops old unrouted events of gone flows, which would keep their event for ever. Returns the next cursor. */
 async function dropUnroutedOfGoneFlows(
   store: Store,
   now: Millis,
@@ -192,10 +189,7 @@ const CHECK_EVERY = 5 * SECOND
 const UNSERVED_AFTER = 60 * SECOND
 const UNROUTED_CHECKED = 100
 
-/**
- * `createAgeAlertTask` alerts about flows whose first lane is late and about unserved flows that hold events. It emits each alert once, and
- * once more when a late flow has caught up.
- */
+/** `createAgeAlertTask` alerts once about a late or unserved flow that holds events, and when a flow caught up. */
 export function createAgeAlertTask({ store, lateAfter, emit, servedAt }: AgeAlertDependencies): MaintenanceTask {
   const late = new Set<string>()
   const unservedSince = new Map<string, Millis>()

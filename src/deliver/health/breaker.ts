@@ -38,10 +38,7 @@ export type Admission =
   /** Undefined: until a person enables the endpoint. */
   | { readonly kind: 'wait'; readonly until: Millis | undefined }
 
-/**
- * `admit` is called before each POST. On `go` the caller must store the returned breaker; if that write fails, it has
- * lost the race.
- */
+/** `admit` is called before each POST. On `go` the caller must store the breaker, or it has lost the race. */
 export function admit(breaker: Breaker, run: string, now: Millis): Admission {
   switch (breaker.kind) {
     case 'closed':

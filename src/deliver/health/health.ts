@@ -1,14 +1,10 @@
-// `computeHealth` computes the health of an endpoint from its breaker, its last day and its waiting batches. It is
-// pure.
+// `computeHealth` computes the health of an endpoint from its breaker, its last day and its waiting batches. Pure.
 import type { Millis } from '../../clock.ts'
 import type { Breaker } from './breaker.ts'
 import { isOwnFailure, sumLastDay, type PostHistory, type PostAttempt } from './history.ts'
 
 export interface EndpointHealth {
-  /**
-   * `down`: no batch gets through. `degraded`: the endpoint or Sluice fails now, or too many batches were given up
-   * within a day.
-   */
+  /** `down`: no batch gets through. `degraded`: something fails now, or too many batches were given up within a day. */
   readonly status: 'up' | 'degraded' | 'down'
   /** Empty if the status is `up`. */
   readonly why: string

@@ -66,10 +66,7 @@ const MAX_ATTEMPTS = 50
 const MAX_TEXT = 1_000
 const MAX_PURGED = 200
 
-/**
- * `cleanText` shortens a text and removes terminal control sequences, because the text is shown to people and written
- * often.
- */
+/** `cleanText` shortens a text that people see, and removes terminal control sequences. */
 export function cleanText(text: string): string {
   return text.slice(0, MAX_TEXT).replaceAll(/[\p{Cc}\p{Cs}]/gu, ' ')
 }
@@ -114,10 +111,7 @@ function withoutPurged(attempts: readonly PostAttempt[], purged: readonly string
   )
 }
 
-/**
- * Sluice's own failure recurs every few seconds until it is fixed and would displace all other attempts. Only the
- * last one of each run is kept.
- */
+/** Sluice's own failure recurs until it is fixed and would displace all other attempts, so each run keeps one. */
 function withoutRepeatedFailures(attempts: readonly PostAttempt[]): readonly PostAttempt[] {
   const ours = new Map(attempts.filter(isOwnFailure).map((attempt) => [attempt.run, attempt]))
   return ours.size === 0

@@ -2,10 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { SluiceError } from '../../errors.ts'
 
-/**
- * Each range is rejected up to its exact edges, because addresses that a network reserves for itself never belong to
- * a subscriber.
- */
+/** Each range is rejected as a whole: addresses that a network reserves never belong to a subscriber. */
 const FORBIDDEN_V4: readonly string[] = [
   '0.0.0.0/8', // "this" network; 0.0.0.0 is the own machine on most systems
   '10.0.0.0/8',
@@ -60,10 +57,7 @@ export interface GuardRules {
   readonly denied?: BlockList
 }
 
-/**
- * `isForbidden` also rejects a text that is no address, and an address with a zone, which has a meaning on one link
- * only.
- */
+/** `isForbidden` also rejects a text that is no address, and an address with a zone, which only one link knows. */
 export function isForbidden(address: string, { allowLoopback = false, denied }: GuardRules = {}): boolean {
   const family = isIP(address)
   if (family === 0 || address.includes('%')) return true
@@ -89,10 +83,7 @@ const LOCALHOST = /^(?:.+\.)?localhost$/
 const INTERNAL_NAMES =
   /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|lan|corp|home|private|home\.arpa|onion)$/
 
-/**
- * `checkUrl` parses the URL first, which turns decimal, octal, hexadecimal, short and full-width addresses into
- * normal ones.
- */
+/** `checkUrl` parses the URL first, which turns octal, hexadecimal, short and full-width addresses into normal ones. */
 export function checkUrl(text: string, rules: GuardRules = {}): UrlCheck {
   if (text.length > URL_LENGTH_MAX) return forbidden(`It is longer than ${URL_LENGTH_MAX} characters.`)
   if (AMBIGUOUS_CHARACTERS.test(text)) return forbidden('It has a space, a backslash or an invisible character.')

@@ -59,9 +59,7 @@ export function isHeaderText(value: string): boolean {
   return VALUE.test(value)
 }
 
-/**
- * `mergeHeaders` writes names in lower case. The last of several equal names wins, so Sluice's own headers come last.
- */
+/** `mergeHeaders` writes names in lower case. The last of equal names wins, so Sluice's own headers come last. */
 export function mergeHeaders(...all: readonly HeaderMap[]): Record<string, string> {
   const together: Record<string, string> = {}
   for (const headers of all) {

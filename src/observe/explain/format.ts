@@ -1,5 +1,4 @@
-// Formats numbers and untrusted texts for people: durations with units, counts with nouns, keys that cannot fake
-// output.
+// Formats numbers and untrusted texts for people: durations, counts with nouns, keys that cannot fake output.
 import type { Millis } from '../../clock.ts'
 
 const SECOND = 1_000
@@ -34,10 +33,7 @@ function roundToTenths(value: number): number {
 const MAX_KEY = 80
 export const MAX_TEXT = 200
 
-/**
- * JSON leaves these characters as they are, but a terminal or browser acts on them: controls, line ends, direction
- * marks.
- */
+/** JSON leaves these characters, but terminals and browsers act on them: controls, line ends, direction marks. */
 const DECEPTIVE_CHARACTERS = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /** `toSafeJson` formats any value as JSON on one line. */

@@ -1,5 +1,4 @@
-// Describes obstacles outside the lane: its position in the queue, a pause, no permits, no process that serves the
-// flow.
+// Describes obstacles outside the lane: its position in the queue, a pause, no permits, no process for the flow.
 import type { ExplanationFacts } from './facts.ts'
 import { formatCount, quote, formatDuration, MAX_TEXT, formatRelativeTime } from './format.ts'
 

@@ -1,8 +1,6 @@
 // `classifyName` decides whether a name denotes a secret. Log fields and texts such as `stripeKey=…` share this rule.
 
-/**
- * `Secrecy` says how much of a value to hide: nothing, only texts (a token count is a number and stays), or everything.
- */
+/** `Secrecy` says how much to hide: nothing, only texts (a token count is a number and stays), or everything. */
 export type Secrecy = 'none' | 'texts' | 'whole'
 
 /** A cheap first check: most names do not match and need no further work. */

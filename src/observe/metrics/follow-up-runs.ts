@@ -1,5 +1,4 @@
-// Counts how often a lane ran again because events arrived during its run. A high count means that the window is too
-// short.
+// Counts how often a lane ran again because events arrived during its run: a high count means too short a window.
 import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { RunFacts } from '../stats/run-facts.ts'

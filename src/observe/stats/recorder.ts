@@ -18,9 +18,7 @@ export interface StatsRecorderDependencies {
 
 interface Block {
   readonly start: Millis
-  /**
-   * Each block has its own id: a block for the same minutes, after a restart or a clock step, must not overwrite it.
-   */
+  /** Unique: a block for the same minutes, after a restart or a clock step, must not overwrite this one. */
   readonly id: string
   readonly cells: Map<Millis, Bucket>
   rev: number
@@ -81,10 +79,7 @@ export class StatsRecorder {
     await this.flush()
   }
 
-  /**
-   * `fold` merges old documents of all processes and deletes the oldest. It is a maintenance task and returns when to
-   * run next.
-   */
+  /** `fold` is a maintenance task: it merges old documents of all processes and deletes the oldest. */
   readonly fold = async (): Promise<Millis> => ((await foldOld(await this.#deps.store())) ? FOLD_NEXT : FOLD_EVERY)
 
   #countReceived({ source, type, flows }: EventMap['event.received']): void {

@@ -25,9 +25,7 @@ export function parseTrace(names: TraceNames | undefined): TraceContext | undefi
   return isGood ? { traceparent, tracestate } : { traceparent }
 }
 
-/**
- * `withTrace` adds the trace under the names of the CloudEvents extension. Attributes that the event already has win.
- */
+/** `withTrace` adds the trace as attributes of the CloudEvents extension. Attributes that the event has win. */
 export function withTrace<E extends { readonly attributes?: TraceNames | undefined }>(event: E): E {
   const trace = traceContext.getStore()
   // An invalid event is returned unchanged: the publisher rejects it with the right error.

@@ -63,9 +63,7 @@ export class Traces {
     })
   }
 
-  /**
-   * `traceRun` calls the handler in a span of the first event's trace, with links to the traces of the other events.
-   */
+  /** `traceRun` calls the handler in a span of the first event's trace, with links to the traces of the others. */
   traceRun<Run extends TracedRun>(run: Run, handler: (run: Run) => unknown): unknown {
     if (this.#api === undefined) {
       const parent = firstTrace(run.events)
