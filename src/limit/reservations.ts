@@ -6,7 +6,6 @@ import type { Hint, Store } from '../store/contract/index.ts'
 import { CallBatcher } from './call-batcher.ts'
 import { invalidOption } from '../validate/options.ts'
 import { limitTitle } from './options.ts'
-import { Sleepers } from './sleepers.ts'
 
 /** The store counts whole milliseconds, so a slot may be almost one millisecond older than reported. */
 const ROUNDING: Millis = 1
@@ -49,6 +48,51 @@ interface SlotReturn {
 }
 
 type ReservationResult = Slot | DistantSlot | RefusedReservation
+
+interface SleepHandle {
+  /** Resolves when the wait is over, however it ended. */
+  readonly done: Promise<void>
+  readonly wake: () => void
+}
+
+interface Sleeper {
+  readonly limits: readonly string[]
+  readonly wake: () => void
+}
+
+/** `Sleepers` holds the calls that wait for the time of their slot. A changed limit and the end of the app wake them early. */
+class Sleepers {
+  readonly #clock: Clock
+  readonly #sleeping = new Set<Sleeper>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** `sleep` waits until the delay is over, the signal aborts, or any of the limits changes. */
+  sleep(delay: Millis, signal: AbortSignal | undefined, limits: readonly string[]): SleepHandle {
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    const wake = (): void => {
+      cancel()
+      signal?.removeEventListener('abort', wake)
+      this.#sleeping.delete(sleeper)
+      resolve()
+    }
+    const sleeper = { limits, wake }
+    const cancel = this.#clock.after(Math.max(0, delay), wake)
+    signal?.addEventListener('abort', wake, { once: true })
+    this.#sleeping.add(sleeper)
+    return { done: over, wake }
+  }
+
+  wakeLimit(limit: string): void {
+    for (const { limits, wake } of this.#sleeping) if (limits.includes(limit)) wake()
+  }
+
+  wakeAll(): void {
+    for (const { wake } of this.#sleeping) wake()
+  }
+}
 
 export class SlotReservations {
   /** The calls that wait for the time of their slot. */

@@ -6,7 +6,7 @@ import { assertKnownOptions } from '../../validate/options.ts'
 import type { Emitter, EventName } from '../emitter.ts'
 import { createFieldRedactor, type FieldRedactor, type LogFields } from './fields.ts'
 import { EVENT_LOG_LEVELS } from './levels.ts'
-import { createPrettyWriter } from './lines.ts'
+import { toSafeJson } from '../explain/format.ts'
 import { RepeatedRefusals } from './repeated-refusals.ts'
 import { redact } from './redact.ts'
 
@@ -35,7 +35,7 @@ export function assertLogOptions(log: LogOptions | false | undefined, where: str
       `log must be an object such as { level: 'debug' }, or false; got ${formatOption(log)}. Omit it for the default.`,
     )
   assertKnownOptions(log, ['level', 'format', 'destination', 'redact'], `${where}log.`)
-  const { level, format, destination, redact } = log
+  const { level, format, destination, redact: hidden } = log
   if (level !== undefined && !LEVELS.includes(level))
     refuse(`log.level must be one of ${LEVELS.join(', ')}; got ${formatOption(level)}.`)
   if (format !== undefined && !FORMATS.includes(format))
@@ -44,8 +44,8 @@ export function assertLogOptions(log: LogOptions | false | undefined, where: str
     refuse('log.destination must be a writable stream or a pino logger. Omit it for standard output.')
   if (format !== undefined && destination !== undefined && 'isLevelEnabled' in destination)
     refuse('log.format must be omitted if log.destination is a logger. Set the format in the logger.')
-  if (redact !== undefined && !isListOfNames(redact))
-    refuse(`log.redact must be a list of names such as ['email', 'user.name']; got ${formatOption(redact)}.`)
+  if (hidden !== undefined && !isListOfNames(hidden))
+    refuse(`log.redact must be a list of names such as ['email', 'user.name']; got ${formatOption(hidden)}.`)
 }
 
 function isWritable(destination: unknown): boolean {
@@ -54,8 +54,8 @@ function isWritable(destination: unknown): boolean {
   return typeof write === 'function' || (typeof isLevelEnabled === 'function' && typeof child === 'function')
 }
 
-function isListOfNames(redact: unknown): boolean {
-  return Array.isArray(redact) && redact.every((name) => typeof name === 'string' && name !== '')
+function isListOfNames(names: unknown): boolean {
+  return Array.isArray(names) && names.every((name) => typeof name === 'string' && name !== '')
 }
 
 function formatOption(value: unknown): string {
@@ -112,6 +112,38 @@ function createStream({ destination, format }: LogOptions): DestinationStream {
   const out = destination === undefined || isLogger(destination) ? process.stdout : destination
   const stream = { write: (line: string) => void out.write(line) }
   return format === 'pretty-lines' ? createPrettyWriter(stream) : stream
+}
+
+interface LineWriter {
+  write(line: string): unknown
+}
+
+/** `createPrettyWriter` takes the JSON that the logger writes and passes on readable lines. */
+function createPrettyWriter(out: LineWriter): LineWriter {
+  return { write: (entry) => out.write(`${formatEntry(JSON.parse(entry) as Entry)}\n`) }
+}
+
+type Entry = Readonly<Record<string, unknown>>
+
+const LEVEL_LABELS: Readonly<Record<string, string>> = {
+  10: 'TRACE',
+  20: 'DEBUG',
+  30: 'INFO ',
+  40: 'WARN ',
+  50: 'ERROR',
+  60: 'FATAL',
+}
+
+/** Names and texts that match cannot contain quotes, control characters or line ends, so they need no quoting. */
+const HARMLESS_NAME = /^[\w.-]+$/
+const HARMLESS_TEXT = /^[\w .,:;()'/-]+$/
+
+function formatEntry({ level, time, msg, ...fields }: Entry): string {
+  const named = Object.entries(fields).map(
+    ([name, value]) => ` ${HARMLESS_NAME.test(name) ? name : toSafeJson(name)}=${toSafeJson(value)}`,
+  )
+  const text = typeof msg === 'string' && HARMLESS_TEXT.test(msg) ? msg : toSafeJson(msg ?? '')
+  return `${new Date(Number(time)).toISOString()} ${LEVEL_LABELS[String(level)] ?? toSafeJson(level)} ${text}${named.join('')}`
 }
 
 export interface RunIdentity {
