@@ -144,7 +144,8 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
       await quiet.settled()
     },
     async restart() {
-      await app.start()
+      // A process that starts does more than call its store, and no time passes until it has started.
+      await clock.watch({ start: () => app.start() }).start()
       await quiet.settled()
     },
     async stop() {

@@ -1,0 +1,25 @@
+// Greets each person once, when they have stopped knocking.
+import { Sluice } from 'sluice'
+import { bearer } from 'sluice/sources'
+import type { Surroundings } from '../kit/example.ts'
+import { production } from '../kit/production.ts'
+
+export function build({ store, env, options, url }: Surroundings): Sluice {
+  const app = new Sluice({ store, ...options })
+  const mail = app.limit('mail', { rate: 5, per: '1s' })
+  app.source('door', bearer({ secret: env['DOOR_TOKEN'] ?? 'knock-knock' }))
+  app.flow('greet', {
+    on: 'door/knock',
+    key: (event) => (event.data as { name: string }).name,
+    debounce: { quiet: Number(env['QUIET_MS'] ?? 10_000), max: '1m' },
+    retry: ['1s', '2s'],
+    run: async ({ key, events, signal }) => {
+      const body = JSON.stringify({ to: key, text: `Hello ${key}, you knocked ${events.length} times.` })
+      const { ok, status } = await mail.fetch(`${url('mail')}/send`, { method: 'POST', body, signal })
+      if (!ok) throw new Error(`The mail service answered ${status}.`)
+    },
+  })
+  return app
+}
+
+export default build(production({ store: 'sqlite:hello.db', urls: { mail: 'https://mail.example' } }))
