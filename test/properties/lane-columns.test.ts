@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { NEVER } from '../../src/clock.ts'
 import { createLane, type Lane, type RunState } from '../../src/model/lane.ts'
-import { parseRareFields, serializeRareFields } from '../../src/store/core/lane-columns.ts'
+import { parseRareFields, serializeRareFields } from '../../src/store/sql/lane-columns.ts'
 
 const LANE = createLane({ id: 'l', flow: 'f', key: 'k', group: '', tenant: '' })
 const FRESH: RunState =

@@ -12,6 +12,11 @@ import type {
   CountCall,
   Doc,
   FindCall,
+  FindReply,
+  CountReply,
+  FlowStats,
+  Reply,
+  UnroutedRecord,
   DeadLetterRecord,
   UnroutedFlow,
   EventToStore,
@@ -93,11 +98,7 @@ export interface TicketRow {
   readonly limits: readonly (LimitParameters & { readonly name: string })[]
 }
 
-export interface PauseRow {
-  readonly reason: string
-  readonly by: string
-  readonly since: Millis
-}
+export type PauseRow = NonNullable<FlowStats['paused']>
 
 export interface ReadyQuery {
   readonly flow: string
@@ -272,33 +273,33 @@ export interface DocTable {
 
 export interface RecordQueries {
   find<K extends RecordKind>(call: FindCall<K>): RecordPage<K>
-  count(call: CountCall): { readonly count: number; readonly next: string | undefined }
+  count(call: CountCall): RecordCount
   get<K extends RecordKind>(kind: K, id: string): RecordTypes[K] | undefined
   stats(now: Millis): TableStats
 }
 
-export interface RecordPage<K extends RecordKind> {
-  readonly items: readonly RecordTypes[K][]
-  readonly next: string | undefined
+/** `ResolveEventIds` returns the ids of the events that still exist. */
+export type ResolveEventIds = (seqs: readonly number[]) => readonly string[]
+
+export function toRunRecord(row: RunRow, ids: ResolveEventIds): RunRecord {
+  return { ...row, events: ids(row.events) }
 }
 
-export interface TableStats {
-  readonly flows: readonly {
-    readonly flow: string
-    readonly lanes: number
-    readonly live: number
-    readonly due: Millis | undefined
-    readonly paused: PauseRow | undefined
-  }[]
-  readonly deadLetters: number
-  readonly unrouted: readonly {
-    readonly reason: UnroutedFlow['reason']
-    readonly count: number
-    readonly oldest: Millis
-  }[]
-  readonly limits: StatsReply['limits']
-  readonly bytes: number
+export function toDeadLetterRecord(row: DeadLetterRow, ids: ResolveEventIds): DeadLetterRecord {
+  const { order: _order, group: _group, placements, ...letter } = row
+  return { ...letter, events: ids(placements.map((place) => place.event)) }
 }
+
+export function toUnroutedRecord(row: UnroutedRow, ids: ResolveEventIds): UnroutedRecord {
+  const { id, flow, reason, error, since, tries } = row
+  return { id, flow, reason, error, since, tries, event: ids([row.event])[0] ?? '' }
+}
+
+export type RecordPage<K extends RecordKind> = Omit<FindReply<K>, keyof Reply>
+
+export type RecordCount = Omit<CountReply, keyof Reply>
+
+export type TableStats = Omit<StatsReply, keyof Reply | 'durable' | 'vacuum'>
 
 export interface Tables {
   /** A random name, set at creation. It makes run ids unique over all stores. */

@@ -1,26 +1,18 @@
 // `MemoryRecords` searches and counts records in memory. It lists everything newest first, filters it, and cuts it into pages.
 import { FAILING, HEALTHY, isLiveRun, SUSPECT, type Lane } from '../../model/lane.ts'
 import { NEVER, type Millis } from '../../clock.ts'
-import type {
-  CountCall,
-  EventRecord,
-  RecordFilter,
-  FindCall,
-  DeadLetterRecord,
-  UnroutedRecord,
-  RecordKind,
-  RecordTypes,
-  RunRecord,
-} from '../contract/index.ts'
+import type { CountCall, EventRecord, RecordFilter, FindCall, RecordKind, RecordTypes } from '../contract/index.ts'
 import { computeStretch } from '../../model/limit.ts'
-import type {
-  EventRow,
-  DeadLetterRow,
-  UnroutedRow,
-  RecordPage,
-  RecordQueries,
-  RunRow,
-  TableStats,
+import {
+  toDeadLetterRecord,
+  toRunRecord,
+  toUnroutedRecord,
+  type EventRow,
+  type RecordCount,
+  type RecordPage,
+  type RecordQueries,
+  type ResolveEventIds,
+  type TableStats,
 } from '../core/tables.ts'
 import { parseRunNumber } from '../core/commit-context.ts'
 import type { MemoryTables } from './store.ts'
@@ -37,14 +29,14 @@ export class MemoryRecords implements RecordQueries {
 
   constructor(tables: MemoryTables) {
     this.#tables = tables
+    const ids: ResolveEventIds = (seqs) => seqs.flatMap((seq) => tables.events.all.get(seq)?.id ?? [])
     this.#all = {
       events: () => [...tables.events.all.values()].map((event) => [event.seq, this.#toEventRecord(event)]),
       lanes: () => [...tables.lanes.all.values()].map((lane) => [lane.row, lane]),
       runs: () =>
-        tables.runs.findOldest(0, tables.runs.all.size).map((run) => [parseRunNumber(run.id), this.#toRunRecord(run)]),
-      dead: () =>
-        [...tables.deadLetters.all.values()].map((letter) => [letter.order, this.#toDeadLetterRecord(letter)]),
-      marks: () => [...tables.unrouted.all.values()].map((mark) => [mark.id, this.#toUnroutedRecord(mark)]),
+        tables.runs.findOldest(0, tables.runs.all.size).map((run) => [parseRunNumber(run.id), toRunRecord(run, ids)]),
+      dead: () => [...tables.deadLetters.all.values()].map((letter) => [letter.order, toDeadLetterRecord(letter, ids)]),
+      marks: () => [...tables.unrouted.all.values()].map((mark) => [mark.id, toUnroutedRecord(mark, ids)]),
       audit: () => tables.docs.audit.map((entry) => [entry.id, entry]),
     }
   }
@@ -61,7 +53,7 @@ export class MemoryRecords implements RecordQueries {
     return { items: shown.map(([, record]) => record), next }
   }
 
-  count({ kind, filter, cursor, atMost }: CountCall): { readonly count: number; readonly next: string | undefined } {
+  count({ kind, filter, cursor, atMost }: CountCall): RecordCount {
     const { items, next } = this.find({ kind, filter, cursor, n: atMost })
     return { count: items.length, next }
   }
@@ -105,30 +97,12 @@ export class MemoryRecords implements RecordQueries {
     }
   }
 
-  #getEventIds(seqs: readonly number[]): readonly string[] {
-    return seqs.flatMap((seq) => this.#tables.events.all.get(seq)?.id ?? [])
-  }
-
   #toEventRecord(row: EventRow): EventRecord {
     const { id, source, type, time, tenant, subject, attributes, arrived, lanes, skips } = row
     const marks = this.#tables.unrouted.findByEvent(row.seq).map(({ flow, reason, error }) => ({ flow, reason, error }))
     const duplicates = this.#tables.events.findReceipts(row.seq).length
     const facts = { size: row.body.length, purged: row.purgedHash !== '', duplicates }
     return { id, source, type, time, tenant, subject, attributes, arrived, lanes, unrouted: marks, skips, ...facts }
-  }
-
-  #toRunRecord(row: RunRow): RunRecord {
-    return { ...row, events: this.#getEventIds(row.events) }
-  }
-
-  #toDeadLetterRecord(row: DeadLetterRow): DeadLetterRecord {
-    const { order: _order, group: _group, placements: places, ...letter } = row
-    return { ...letter, events: this.#getEventIds(places.map((place) => place.event)) }
-  }
-
-  #toUnroutedRecord(row: UnroutedRow): UnroutedRecord {
-    const { id, flow, reason, error, since, tries } = row
-    return { id, flow, reason, error, since, tries, event: this.#tables.events.all.get(row.event)?.id ?? '' }
   }
 }
 

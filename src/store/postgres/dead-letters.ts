@@ -1,7 +1,6 @@
 // `PostgresDeadLetters` holds the dead letters of a transaction. The lock of a lane also guards its dead letters.
 import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { Attempt } from '../../model/lane.ts'
 import type { DeadLetterRow, DeadLetterTable } from '../core/tables.ts'
 import {
   buildDelete,
@@ -13,28 +12,10 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import { bytes, toByteaHex, number, numbers, text, escapeText, type Row, type Value } from './values.ts'
+import { DEAD_LETTER_COLUMNS, toDeadLetterRow } from '../sql/rows.ts'
+import { escapeText, postgresCells, toByteaHex, type Row, type Value } from './values.ts'
 
-const COLUMN_NAMES = [
-  'id',
-  'ord',
-  'lane',
-  'flow',
-  'key',
-  'tenant',
-  'grp',
-  'parent',
-  'state',
-  'reason',
-  'at',
-  'tries',
-  'lapses',
-  'blocks',
-  'places',
-  'attempts',
-]
-export const DEAD_LETTER_COLUMNS: string = COLUMN_NAMES.join(', ')
-const PUT_DEAD_LETTER = buildUpsert('letters', COLUMN_NAMES, ['id'])
+const PUT_DEAD_LETTER = buildUpsert('letters', DEAD_LETTER_COLUMNS, 'id')
 const SELECT_BY_ID = `select ${DEAD_LETTER_COLUMNS} from letters where id = any($1) order by ord`
 const SELECT_BY_LANE = `select ${DEAD_LETTER_COLUMNS} from letters where lane = any($1) order by ord`
 const EXPIRABLE = `select ${DEAD_LETTER_COLUMNS} from letters where at <= $1 and state = 'dead' and not blocks order by at limit $2`
@@ -103,7 +84,7 @@ export class PostgresDeadLetters implements DeadLetterTable, TransactionTable {
 
   #loadRows(rows: readonly Row[]): readonly string[] {
     return rows.map((row) => {
-      const letter = toDeadLetterRow(row)
+      const letter = toDeadLetterRow(postgresCells, row)
       this.#rows.load(letter.id, letter)
       return letter.id
     })
@@ -133,31 +114,5 @@ function toColumns(letter: DeadLetterRow): Readonly<Record<string, Value>> {
     blocks: letter.blocks,
     places: letter.placements.flatMap(({ pos, event, size }) => [pos, event, size]),
     attempts: JSON.stringify(letter.attempts),
-  }
-}
-
-export function toDeadLetterRow(row: Row): DeadLetterRow {
-  const places = numbers(row[14])
-  return {
-    id: text(row[0]),
-    order: number(row[1]),
-    lane: text(row[2]),
-    flow: text(row[3]),
-    key: Buffer.from(bytes(row[4])).toString(),
-    tenant: text(row[5]),
-    group: text(row[6]),
-    parent: text(row[7]),
-    state: text(row[8]) as DeadLetterRow['state'],
-    reason: text(row[9]),
-    at: number(row[10]),
-    tries: number(row[11]),
-    lapses: number(row[12]),
-    blocks: row[13] === true,
-    placements: Array.from({ length: places.length / 3 }, (_, at) => ({
-      pos: places[at * 3] ?? 0,
-      event: places[at * 3 + 1] ?? 0,
-      size: places[at * 3 + 2] ?? 0,
-    })),
-    attempts: JSON.parse(text(row[15])) as readonly Attempt[],
   }
 }

@@ -12,9 +12,11 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import { bytes, toByteaHex, number, text, escapeText, type Row } from './values.ts'
+import { AUDIT_COLUMNS, DOC_COLUMNS, toAuditRecord, toDoc } from '../sql/rows.ts'
+import { escapeText, postgresCells, toByteaHex } from './values.ts'
 
-const PUT_DOC = buildUpsert('docs', ['kind', 'id', 'rev', 'body'], ['kind', 'id'])
+const PUT_DOC = buildUpsert('docs', DOC_COLUMNS, 'kind, id')
+const ADD_AUDIT = buildUpsert('audit', AUDIT_COLUMNS, 'id')
 
 export class PostgresDocs implements DocTable, TransactionTable {
   readonly #locks: AdvisoryLocks
@@ -76,12 +78,12 @@ export class PostgresDocs implements DocTable, TransactionTable {
           )
         : undefined,
       this.#pages.load(async (kind, after, n) => {
-        const sql = 'select kind, id, rev, body from docs where kind = $1 and id > $2 order by id limit $3'
-        return (await db.query(sql, [escapeText(kind), escapeText(after), n])).map(toDoc)
+        const sql = `select ${DOC_COLUMNS} from docs where kind = $1 and id > $2 order by id limit $3`
+        return (await db.query(sql, [escapeText(kind), escapeText(after), n])).map((row) => toDoc(postgresCells, row))
       }),
       this.#lastAudit.load(async () => {
-        const [row] = await db.query('select id, at, who, what, chain from audit order by id desc limit 1')
-        return { record: row === undefined ? undefined : toAuditRecord(row) }
+        const [row] = await db.query(`select ${AUDIT_COLUMNS} from audit order by id desc limit 1`)
+        return { record: row === undefined ? undefined : toAuditRecord(postgresCells, row) }
       }),
     ])
   }
@@ -93,7 +95,7 @@ export class PostgresDocs implements DocTable, TransactionTable {
       names.map(([kind]) => escapeText(kind)),
       names.map(([, id]) => escapeText(id)),
     ])) {
-      const doc = toDoc(row)
+      const doc = toDoc(postgresCells, row)
       this.#docs.load(JSON.stringify([doc.kind, doc.id]), doc)
     }
   }
@@ -116,14 +118,4 @@ export class PostgresDocs implements DocTable, TransactionTable {
     })
     return [...removed, ...bindJson(PUT_DOC, rows), ...bindJson(ADD_AUDIT, added)]
   }
-}
-
-const ADD_AUDIT = buildUpsert('audit', ['id', 'at', 'who', 'what', 'chain'], ['id'])
-
-function toDoc(row: Row): Doc {
-  return { kind: text(row[0]), id: text(row[1]), rev: number(row[2]), body: bytes(row[3]) }
-}
-
-export function toAuditRecord(row: Row): AuditRecord {
-  return { id: number(row[0]), at: number(row[1]), who: text(row[2]), what: text(row[3]), chain: text(row[4]) }
 }

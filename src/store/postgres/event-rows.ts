@@ -1,14 +1,12 @@
 // Converts events to rows and back.
-import { parseSkips, serializeSkips } from '../../model/routing.ts'
-import type { Receipt } from '../contract/index.ts'
+import { serializeSkips } from '../../model/routing.ts'
 import type { EventRow, PlacedEvent } from '../core/tables.ts'
 import { buildInsert, defineRowType, bindRows, buildUpdate, type RowType, type RowValues } from './columns.ts'
 import type { Statement } from './row-cache.ts'
-import { bytes, number, text, texts, escapeText, type Row } from './values.ts'
+import { EVENT_COLUMNS } from '../sql/rows.ts'
+import { bytes, number, text, escapeText, type Row } from './values.ts'
 
-const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, skips, purged_hash, doomed,
-  request, body`
-export const SELECT_EVENTS: string = `select ${COLUMNS} from events`
+export const SELECT_EVENTS: string = `select ${EVENT_COLUMNS} from events`
 export const ADD_EVENTS: RowType = defineRowType('add_events', {
   seq: 'bigint',
   id: 'text',
@@ -106,32 +104,6 @@ function toInsertColumns(event: EventRow): RowValues {
 export function buildEventInserts(events: readonly EventRow[]): readonly Statement[] {
   const sorted = events.toSorted((one, other) => (one.identity < other.identity ? -1 : 1))
   return bindRows(ADD, ADD_EVENTS, sorted.map(toInsertColumns))
-}
-
-export function toEventRow(row: Row): EventRow {
-  return {
-    seq: number(row[0]),
-    id: text(row[1]),
-    identity: text(row[2]),
-    dedupeUntil: number(row[3]),
-    source: text(row[4]),
-    type: text(row[5]),
-    time: number(row[6]),
-    tenant: text(row[7]),
-    subject: text(row[8]),
-    attributes: text(row[9]),
-    arrived: number(row[10]),
-    lanes: texts(row[11]),
-    skips: parseSkips(String(row[12] ?? '')),
-    purgedHash: text(row[13]),
-    doomed: row[14] === true,
-    request: bytes(row[15]),
-    body: bytes(row[16]),
-  }
-}
-
-export function toReceipt(row: Row): Receipt {
-  return { at: number(row[0]), kind: text(row[1]) as Receipt['kind'], event: text(row[2]), bodyHash: text(row[3]) }
 }
 
 /** `from` is the index of the event's first column in the row. */

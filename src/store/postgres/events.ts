@@ -7,11 +7,9 @@ import { bindRows } from './columns.ts'
 import {
   buildEventInserts,
   toUpdateColumns,
-  toEventRow,
   SELECT_EVENTS,
   SELECT_PLACED_EVENTS,
   toPlacedEvent,
-  toReceipt,
   UPDATE_EVENTS,
   SET_EVENTS,
   getEventSize,
@@ -26,7 +24,8 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import { number, text, escapeText, type Row } from './values.ts'
+import { toEventRow, toReceipt } from '../sql/rows.ts'
+import { escapeText, number, postgresCells, text, type Row } from './values.ts'
 
 const LOCK = 'for update'
 const OWNERS = 'select identity, seq from events where identity = any($1)'
@@ -233,7 +232,7 @@ export class PostgresEvents implements EventTable, TransactionTable {
       }),
       this.#receiptQueries.load(async (event) => {
         const rows = await db.query('select at, kind, id, body_hash from receipts where event = $1 order by n', [event])
-        return rows.map(toReceipt)
+        return rows.map((row) => toReceipt(postgresCells, row))
       }),
     ])
   }
@@ -274,7 +273,7 @@ export class PostgresEvents implements EventTable, TransactionTable {
 
   #loadRows(rows: readonly Row[]): readonly number[] {
     return rows.map((row) => {
-      const event = toEventRow(row)
+      const event = toEventRow(postgresCells, row)
       this.#rows.load(String(event.seq), event)
       this.#ids.set(event.id, event.seq)
       return event.seq

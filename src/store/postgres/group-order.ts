@@ -37,8 +37,7 @@ export interface TransactionLanes {
 
 type GroupsToTake = readonly [groups: ClaimedGroups, asked: readonly GroupLanesQuery[]]
 
-const SERVED_COLUMNS = ['flow', 'grp', 'turn', 'at']
-const PUT = buildUpsert('served', SERVED_COLUMNS, ['flow', 'grp'])
+const PUT = buildUpsert('served', 'flow, grp, turn, at', 'flow, grp')
 const LONG_AGO = `select s.flow, s.grp, s.turn,
   exists (select 1 from lanes l where l.flow = s.flow and l.grp = s.grp and l.rings is not null)
   from served s where s.at <= $1 order by s.at limit $2`

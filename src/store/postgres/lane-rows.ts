@@ -1,7 +1,7 @@
 // Converts lanes to rows and back.
 import { NEVER } from '../../clock.ts'
 import { createLane, type Lane, type LaneHealth } from '../../model/lane.ts'
-import { getKeepUntil, getLeaseEnd, parseRareFields, serializeRareFields } from '../core/lane-columns.ts'
+import { getKeepUntil, getLeaseEnd, parseRareFields, serializeRareFields } from '../sql/lane-columns.ts'
 import { defineRowType, type ColumnTypes, type RowType, type RowValues } from './columns.ts'
 import { POSITION_COLUMNS, toPositionColumns, type IndexPosition } from './index-position.ts'
 import { bytes, millisOrNever, millisOrNull, number, text, escapeText, type Row } from './values.ts'

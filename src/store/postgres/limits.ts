@@ -1,7 +1,7 @@
 // `PostgresLimits` holds the limits of a transaction and their tickets. It locks a limit whether or not the limit has a row, so
 // callers that want a slot queue behind each other.
 import type { Millis } from '../../clock.ts'
-import { INITIAL_LIMIT_STATE, type LimitState, type SlotPage } from '../../model/limit.ts'
+import type { LimitState, SlotPage } from '../../model/limit.ts'
 import type { LimitTable, TicketRow } from '../core/tables.ts'
 import type { AdvisoryLocks } from './locks.ts'
 import {
@@ -14,19 +14,18 @@ import {
   type TransactionTable,
   type Statement,
 } from './row-cache.ts'
-import { number, text, escapeText, type Row } from './values.ts'
+import { parseLimitState, TICKET_COLUMNS, toTicketRow } from '../sql/rows.ts'
+import { escapeText, number, postgresCells, text, type Row } from './values.ts'
 
-const TICKET = ['ticket', 'ord', 'at', 'used', 'limits']
-const TICKETS = TICKET.join(', ')
-const PUT_TICKET = buildUpsert('tickets', TICKET, ['ticket'])
-const PUT_WAIT = buildUpsert('waits', ['name', 'ord', 'at', 'ticket'], ['name', 'ord'])
-const PUT_LIMIT = buildUpsert('limits', ['name', 'idle_at', 'state'], ['name'])
-const PUT_PAGE = buildUpsert('limit_pages', ['name', 'n', 'upto', 'page'], ['name', 'n'])
-const TICKETS_BY_NAME = `select ${TICKETS} from tickets where ticket = any($1)`
-const UNUSED = `select ${TICKET.map((column) => `t.${column}`).join(', ')} from waits w join tickets t on t.ticket = w.ticket
+const PUT_TICKET = buildUpsert('tickets', TICKET_COLUMNS, 'ticket')
+const PUT_WAIT = buildUpsert('waits', 'name, ord, at, ticket', 'name, ord')
+const PUT_LIMIT = buildUpsert('limits', 'name, idle_at, state', 'name')
+const PUT_PAGE = buildUpsert('limit_pages', 'name, n, upto, page', 'name, n')
+const TICKETS_BY_NAME = `select ${TICKET_COLUMNS} from tickets where ticket = any($1)`
+const UNUSED = `select t.ticket, t.ord, t.at, t.used, t.limits from waits w join tickets t on t.ticket = w.ticket
   where w.name = $1 order by w.ord`
 const PAGES = 'select n, page from limit_pages where name = $1 and n > $2 and n <= $3'
-const BEFORE = `select ${TICKETS} from tickets where at <= $1 order by at limit $2 for update skip locked`
+const BEFORE = `select ${TICKET_COLUMNS} from tickets where at <= $1 order by at limit $2 for update skip locked`
 
 export class PostgresLimits implements LimitTable, TransactionTable {
   readonly #locks: AdvisoryLocks
@@ -168,7 +167,7 @@ export class PostgresLimits implements LimitTable, TransactionTable {
     for (const [name, state] of await db.query('select name, state from limits where name = any($1)', [
       names.map(escapeText),
     ])) {
-      this.#limits.load(text(name), { ...INITIAL_LIMIT_STATE, ...(JSON.parse(String(state)) as LimitState) })
+      this.#limits.load(text(name), parseLimitState(String(state)))
     }
   }
 
@@ -187,7 +186,7 @@ export class PostgresLimits implements LimitTable, TransactionTable {
 
   #loadRows(rows: readonly Row[]): readonly string[] {
     return rows.map((row) => {
-      const ticket = toTicketRow(row)
+      const ticket = toTicketRow(postgresCells, row)
       this.#tickets.load(ticket.ticket, ticket)
       return ticket.ticket
     })
@@ -263,14 +262,4 @@ function toWaitColumns(
     at: row.at,
     ticket: escapeText(row.ticket),
   }))
-}
-
-function toTicketRow(row: Row): TicketRow {
-  return {
-    ticket: text(row[0]),
-    order: number(row[1]),
-    at: number(row[2]),
-    used: row[3] === true,
-    limits: JSON.parse(String(row[4])) as TicketRow['limits'],
-  }
 }

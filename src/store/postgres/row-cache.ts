@@ -161,14 +161,11 @@ export class QueryCache<Q extends readonly unknown[], A> {
 }
 
 /** `buildUpsert` builds a statement that reads rows from one JSON array and writes the named columns. */
-export function buildUpsert(table: string, columns: readonly string[], keys: readonly string[]): string {
-  const others = columns.filter((column) => !keys.includes(column))
-  const then =
-    others.length === 0
-      ? 'nothing'
-      : `update set ${others.map((column) => `${column} = excluded.${column}`).join(', ')}`
-  return `insert into ${table} (${columns.join(', ')}) select ${columns.join(', ')} from json_populate_recordset(null::${table}, $1)
-    on conflict (${keys.join(', ')}) do ${then}`
+export function buildUpsert(table: string, columns: string, keys: string): string {
+  const others = columns.split(', ').filter((column) => !keys.split(', ').includes(column))
+  const sets = others.map((column) => `${column} = excluded.${column}`)
+  return `insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, $1)
+    on conflict (${keys}) do ${sets.length === 0 ? 'nothing' : `update set ${sets.join(', ')}`}`
 }
 
 /** `from` names a table and its column. */

@@ -1,11 +1,11 @@
 // `PostgresRuns` holds the finished runs of a transaction. A run is written once, when it has ended.
 import type { LaneId } from '../../model/identity.ts'
-import type { Attempt } from '../../model/lane.ts'
 import type { RunRow, RunTable } from '../core/tables.ts'
 import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
 import { buildInsert, unnestRows, defineRowType, bindRows, type RowType, type RowValues } from './columns.ts'
 import { buildDelete, RowCache, QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
-import { bytes, number, numbers, text, escapeText, type Row } from './values.ts'
+import { RUN_COLUMNS, toRunRow } from '../sql/rows.ts'
+import { escapeText, postgresCells } from './values.ts'
 
 export const ADD_RUNS: RowType = defineRowType('add_runs', {
   n: 'bigint',
@@ -23,8 +23,6 @@ export const ADD_RUNS: RowType = defineRowType('add_runs', {
   events: 'bigint[]',
   attempts: 'text',
 })
-const RUN = Object.keys(ADD_RUNS.columns)
-export const RUN_COLUMNS: string = RUN.join(', ')
 const ADD_RUN = buildInsert('runs', ADD_RUNS)
 /** `ADD_PLAIN_RUNS` has the columns that differ between plain runs; most runs are plain. */
 export const ADD_PLAIN_RUNS: RowType = defineRowType('add_plain_runs', {
@@ -43,7 +41,8 @@ const ADD_PLAIN_RUN = `insert into runs (n, parent, lane, flow, key, tenant, kin
  * would cost as much as writing it.
  */
 const PUT_RUN = `${ADD_RUN}
-  on conflict (n) do update set ${RUN.slice(1)
+  on conflict (n) do update set ${Object.keys(ADD_RUNS.columns)
+    .slice(1)
     .map(
       (column) =>
         `${column} = ${column === 'started' ? 'least(runs.started, excluded.started)' : `excluded.${column}`}`,
@@ -100,7 +99,7 @@ export class PostgresRuns implements RunTable, TransactionTable {
   async load(db: Db): Promise<void> {
     await this.#queries.load(async (sql, values) =>
       (await db.query(sql, values)).map((row) => {
-        const run = toRunRow(row, this.#name)
+        const run = toRunRow(postgresCells, row, this.#name)
         this.#runs.load(run.id, run)
         return run.id
       }),
@@ -148,24 +147,5 @@ function toRunColumns(run: RunRow): RowValues {
     tries: run.tries,
     lapses: run.lapses,
     attempts: run.attempts.length === 0 ? null : JSON.stringify(run.attempts),
-  }
-}
-
-export function toRunRow(row: Row, store: string): RunRow {
-  return {
-    id: `${store}-${number(row[0]).toString(36)}`,
-    parent: text(row[1]),
-    lane: text(row[2]),
-    flow: text(row[3]),
-    key: Buffer.from(bytes(row[4])).toString(),
-    tenant: text(row[5]),
-    kind: text(row[6]) as RunRow['kind'],
-    reason: text(row[7]),
-    started: number(row[8]),
-    ended: number(row[9]),
-    tries: number(row[10]),
-    lapses: number(row[11]),
-    events: numbers(row[12]),
-    attempts: typeof row[13] === 'string' ? (JSON.parse(row[13]) as readonly Attempt[]) : [],
   }
 }

@@ -27,13 +27,13 @@ const PUT_PROCESS = `insert into processes (id, at, request, answer) values ($1,
 /** Every settle-and-claim call reads both tables, so one statement does. */
 const PROCESSES_AND_PAUSES = `select id, at, request, null, null from processes where id = any($1)
   union all select flow, since, null, reason, by from pauses where flow = any($2)`
-const PUT_PERMIT = buildUpsert('permits', ['name', 'process', 'n', 'until'], ['name', 'process'])
+const PUT_PERMIT = buildUpsert('permits', 'name, process, n, until', 'name, process')
 /** A process that is renewing a permit at this time keeps it: the delete skips locked rows. */
 const FORGET_PERMITS = `delete from permits where (name, process) in
   (select name, process from permits where until <= $1 for update skip locked)`
-const PUT_PAUSE = buildUpsert('pauses', ['flow', 'reason', 'by', 'since'], ['flow'])
-const PUT_PRESSURE = buildUpsert('pressure', ['flow', 'level', 'at', 'raised_at'], ['flow'])
-const PUT_REPLAY = buildUpsert('replays', ['replay', 'event', 'at'], ['replay', 'event'])
+const PUT_PAUSE = buildUpsert('pauses', 'flow, reason, by, since', 'flow')
+const PUT_PRESSURE = buildUpsert('pressure', 'flow, level, at, raised_at', 'flow')
+const PUT_REPLAY = buildUpsert('replays', 'replay, event, at', 'replay, event')
 
 export class PostgresSmallTables implements SmallTables, TransactionTable {
   readonly #locks: AdvisoryLocks

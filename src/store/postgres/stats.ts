@@ -1,9 +1,10 @@
 // `queryStats` reads the stats of the store. Its cost grows with the number of flows, not of lanes.
 import { NEVER, type Millis } from '../../clock.ts'
 import { FAILING, HEALTHY, SUSPECT, type LaneHealth } from '../../model/lane.ts'
-import { INITIAL_LIMIT_STATE, computeStretch, type LimitState } from '../../model/limit.ts'
+import { computeStretch } from '../../model/limit.ts'
 import type { UnroutedReason } from '../contract/index.ts'
 import type { TableStats } from '../core/tables.ts'
+import { parseLimitState } from '../sql/rows.ts'
 import type { Db } from './row-cache.ts'
 import { millisOrNever, number, text } from './values.ts'
 
@@ -85,7 +86,7 @@ export async function queryStats(db: Db, now: Millis): Promise<TableStats> {
       oldest: number(row[2]),
     })),
     limits: limits.map(([name, kept]) => {
-      const state = { ...INITIAL_LIMIT_STATE, ...(JSON.parse(String(kept)) as LimitState) }
+      const state = parseLimitState(String(kept))
       const { epoch, pausedUntil, last, promised } = state
       return {
         name: text(name),

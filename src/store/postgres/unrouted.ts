@@ -14,12 +14,11 @@ import {
   type Statement,
 } from './row-cache.ts'
 import { UNKNOWN_NOW } from './ready-lanes.ts'
-import { number, text, escapeText, type Row } from './values.ts'
+import { toUnroutedRow, UNROUTED_COLUMNS } from '../sql/rows.ts'
+import { escapeText, postgresCells, type Row } from './values.ts'
 
-const COLUMN_NAMES = ['id', 'event', 'flow', 'reason', 'error', 'since', 'due', 'tries', 'token']
-export const UNROUTED_COLUMNS: string = COLUMN_NAMES.join(', ')
 const SELECT_UNROUTED = `select ${UNROUTED_COLUMNS} from marks where`
-const PUT_UNROUTED = buildUpsert('marks', COLUMN_NAMES, ['id'])
+const PUT_UNROUTED = buildUpsert('marks', UNROUTED_COLUMNS, 'id')
 /**
  * Events of one outbox transaction are placed in their order: none is due while another of them is being placed. The subquery
  * has no outer references, so the server runs it once, not for each row.
@@ -98,7 +97,7 @@ export class PostgresUnrouted implements UnroutedTable, TransactionTable {
 
   #loadRows(rows: readonly Row[]): readonly number[] {
     return rows.map((row) => {
-      const unrouted = toUnroutedRow(row)
+      const unrouted = toUnroutedRow(postgresCells, row)
       this.#rows.load(String(unrouted.id), unrouted)
       return unrouted.id
     })
@@ -108,19 +107,5 @@ export class PostgresUnrouted implements UnroutedTable, TransactionTable {
     const { changedRows: kept, removedKeys: removed } = this.#rows
     const rows = kept.map((row) => ({ ...row, flow: escapeText(row.flow), error: escapeText(row.error) }))
     return [...buildDelete('marks where id', removed.map(Number)), ...bindJson(PUT_UNROUTED, rows)]
-  }
-}
-
-export function toUnroutedRow(row: Row): UnroutedRow {
-  return {
-    id: number(row[0]),
-    event: number(row[1]),
-    flow: text(row[2]),
-    reason: text(row[3]) as UnroutedRow['reason'],
-    error: text(row[4]),
-    since: number(row[5]),
-    due: number(row[6]),
-    tries: number(row[7]),
-    token: number(row[8]),
   }
 }

@@ -1,9 +1,10 @@
 // Converts values between JavaScript and PostgreSQL: texts that the server would reject, deadlines that never come, and bytes.
 import { NEVER, type Millis } from '../../clock.ts'
+import type { CellReader, SqlCell, SqlRow } from '../sql/rows.ts'
 
 /** `Value` is a value of a row. The driver reads whole numbers as numbers and bytes as bytes. */
-export type Value = string | number | boolean | null | Uint8Array | readonly (string | number)[]
-export type Row = readonly Value[]
+export type Value = SqlCell
+export type Row = SqlRow
 
 /**
  * `escapeText` replaces U+0000, which the type `text` does not accept. U+0001 is the escape character and is escaped itself, so
@@ -54,10 +55,28 @@ export function toByteaHex(of: Uint8Array): string {
   return `\\x${Buffer.from(of.buffer, of.byteOffset, of.byteLength).toString('hex')}`
 }
 
-export function numbers(value: Value | undefined): readonly number[] {
+function numbers(value: Value | undefined): readonly number[] {
   return Array.isArray(value) ? (value as readonly (string | number)[]).map(Number) : []
 }
 
 export function texts(value: Value | undefined): readonly string[] {
   return Array.isArray(value) ? (value as readonly (string | number)[]).map(String) : []
+}
+
+/** `postgresCells` reads keys stored as bytes, and placements stored as one array: pos, event and size of each. */
+export const postgresCells: CellReader = {
+  text,
+  number,
+  bytes,
+  key: (cell) => Buffer.from(bytes(cell)).toString(),
+  texts,
+  numbers,
+  placements: (cell) => {
+    const all = numbers(cell)
+    return Array.from({ length: all.length / 3 }, (_, at) => ({
+      pos: all[at * 3] ?? 0,
+      event: all[at * 3 + 1] ?? 0,
+      size: all[at * 3 + 2] ?? 0,
+    }))
+  },
 }

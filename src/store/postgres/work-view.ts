@@ -1,7 +1,7 @@
 // `ensureWorkView` creates the view `work`, which people and their tools query: one row for each event and lane, in the words
 // that other queues use. Its columns and words are those of the view in an SQLite file.
 import { hash } from 'node:crypto'
-import { ENDED_STATUS_SQL } from '../core/lane-columns.ts'
+import { ENDED_STATUS_SQL } from '../sql/lane-columns.ts'
 import type { Db } from './row-cache.ts'
 
 function toTimestampSql(millis: string): string {

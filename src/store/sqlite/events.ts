@@ -1,23 +1,22 @@
 // `SqliteEvents` stores events as rows, in the order of their arrival.
 import type { EventIdentity } from '../../model/identity.ts'
-import { parseSkips, serializeSkips } from '../../model/routing.ts'
+import { serializeSkips } from '../../model/routing.ts'
 import type { EventToStore, Receipt } from '../contract/index.ts'
 import type { EventArrival, EventRow, EventTable, PlacedEvent, PlacementRow } from '../core/tables.ts'
 import type { IdentityIndex } from './identities.ts'
-import { bytes, number, text, type Row, type Statements } from './statements.ts'
+import { EVENT_COLUMNS, toEventRow, toReceipt } from '../sql/rows.ts'
+import { bytes, number, sqliteCells, text, type Row, type Statements } from './statements.ts'
 
-const COLUMNS = `seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, skips,
-  purged_hash, doomed, request, body`
-const INSERT = `insert into events (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
-const BY_SEQ = `select ${COLUMNS} from events where seq = ?`
+const INSERT = `insert into events (${EVENT_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?)`
+const BY_SEQ = `select ${EVENT_COLUMNS} from events where seq = ?`
 const PLACED = 'seq, id, source, type, time, tenant, subject, attributes, arrived, body'
 const ONE_PLACED = `select ${PLACED} from events where seq = ?`
 const MANY_PLACED = `select ${PLACED} from events where seq in (select value from json_each(?))`
 const RANGE_PLACED = `select ${PLACED} from events where seq between ? and ?`
-const BY_ID = `select ${COLUMNS} from events where id = ?`
-const DOOMED = `select ${COLUMNS} from events where doomed = 1 and seq > ? order by seq limit ?`
-const OF_TENANT = `select ${COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
-const OLDEST = `select ${COLUMNS} from events where seq > ? order by seq limit ?`
+const BY_ID = `select ${EVENT_COLUMNS} from events where id = ?`
+const DOOMED = `select ${EVENT_COLUMNS} from events where doomed = 1 and seq > ? order by seq limit ?`
+const OF_TENANT = `select ${EVENT_COLUMNS} from events where tenant = ? and tenant <> '' and purged_hash = '' order by seq limit ?`
+const OLDEST = `select ${EVENT_COLUMNS} from events where seq > ? order by seq limit ?`
 const ARRIVALS = 'select seq, arrived from events where seq > ? order by seq limit ?'
 const WIPE = `update events set body = x'', request = x'', attributes = '', subject = '', purged_hash = ?, doomed = 0 where seq = ?`
 const RECEIPT = `insert into receipts (event, n, at, kind, id, body_hash)
@@ -114,11 +113,11 @@ export class SqliteEvents implements EventTable {
   }
 
   findDoomed(after: number, n: number): readonly EventRow[] {
-    return this.#sql.all(DOOMED, after, n).map(toEventRow)
+    return this.#sql.all(DOOMED, after, n).map(toRow)
   }
 
   findByTenant(tenant: string, n: number): readonly EventRow[] {
-    return this.#sql.all(OF_TENANT, tenant, n).map(toEventRow)
+    return this.#sql.all(OF_TENANT, tenant, n).map(toRow)
   }
 
   addReceipt(seq: number, receipt: Receipt): void {
@@ -127,16 +126,11 @@ export class SqliteEvents implements EventTable {
   }
 
   findReceipts(seq: number): readonly Receipt[] {
-    return this.#sql.all(RECEIPTS, seq).map((row) => ({
-      at: number(row[0]),
-      kind: text(row[1]) as Receipt['kind'],
-      event: text(row[2]),
-      bodyHash: text(row[3]),
-    }))
+    return this.#sql.all(RECEIPTS, seq).map((row) => toReceipt(sqliteCells, row))
   }
 
   findOldest(after: number, n: number): readonly EventRow[] {
-    return this.#sql.all(OLDEST, after, n).map(toEventRow)
+    return this.#sql.all(OLDEST, after, n).map(toRow)
   }
 
   findArrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
@@ -155,7 +149,7 @@ export class SqliteEvents implements EventTable {
   }
 
   #toRow(row: Row | undefined): EventRow | undefined {
-    return row === undefined ? undefined : toEventRow(row)
+    return row === undefined ? undefined : toRow(row)
   }
 }
 
@@ -174,25 +168,6 @@ function toPlacedEvent(row: Row): PlacedEvent {
   }
 }
 
-function toEventRow(row: Row): EventRow {
-  const lanes = text(row[11])
-  return {
-    seq: number(row[0]),
-    id: text(row[1]),
-    identity: row[2] === null ? '' : text(row[2]),
-    dedupeUntil: number(row[3]),
-    source: text(row[4]),
-    type: text(row[5]),
-    time: number(row[6]),
-    tenant: text(row[7]),
-    subject: text(row[8]),
-    attributes: text(row[9]),
-    arrived: number(row[10]),
-    lanes: lanes === '' ? [] : lanes.split(','),
-    skips: parseSkips(text(row[12])),
-    purgedHash: text(row[13]),
-    doomed: row[14] === 1,
-    request: bytes(row[15]),
-    body: bytes(row[16]),
-  }
+function toRow(row: Row): EventRow {
+  return toEventRow(sqliteCells, row)
 }

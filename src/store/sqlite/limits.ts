@@ -1,11 +1,10 @@
 // `SqliteLimits` stores limits and their tickets as rows. The row of a limit, which each call writes, holds its newest
 // slots; pages hold older ones.
 import type { Millis } from '../../clock.ts'
-import { INITIAL_LIMIT_STATE, type LimitState, type SlotPage } from '../../model/limit.ts'
+import type { LimitState, SlotPage } from '../../model/limit.ts'
 import type { LimitTable, TicketRow } from '../core/tables.ts'
-import { number, text, type Row, type Statements } from './statements.ts'
-
-const TICKET = 'ticket, ord, at, used, limits'
+import { parseLimitState, TICKET_COLUMNS, toTicketRow } from '../sql/rows.ts'
+import { number, sqliteCells, text, type Row, type Statements } from './statements.ts'
 
 export class SqliteLimits implements LimitTable {
   readonly #sql: Statements
@@ -16,7 +15,7 @@ export class SqliteLimits implements LimitTable {
 
   get(name: string): LimitState | undefined {
     const row = this.#sql.get('select state from limits where name = ?', name)
-    return row === undefined ? undefined : { ...INITIAL_LIMIT_STATE, ...(JSON.parse(text(row[0])) as LimitState) }
+    return row === undefined ? undefined : parseLimitState(text(row[0]))
   }
 
   put(name: string, state: LimitState): void {
@@ -44,13 +43,13 @@ export class SqliteLimits implements LimitTable {
   }
 
   getTicket(ticket: string): TicketRow | undefined {
-    return this.#sql.all(`select ${TICKET} from tickets where ticket = ?`, ticket).map(toTicketRow)[0]
+    return this.#sql.all(`select ${TICKET_COLUMNS} from tickets where ticket = ?`, ticket).map(toTicket)[0]
   }
 
   putTicket(row: TicketRow): void {
     const { ticket, order, at, used, limits } = row
     const values = [ticket, order, at, used ? 1 : 0, JSON.stringify(limits)] as const
-    this.#sql.run(`insert or replace into tickets (${TICKET}) values (?, ?, ?, ?, ?)`, ...values)
+    this.#sql.run(`insert or replace into tickets (${TICKET_COLUMNS}) values (?, ?, ?, ?, ?)`, ...values)
     if (used) this.#removeWaits(row)
     else {
       const waits = 'insert or replace into waits (name, ord, at, ticket) values (?, ?, ?, ?)'
@@ -59,7 +58,7 @@ export class SqliteLimits implements LimitTable {
   }
 
   removeTicket(ticket: string): void {
-    const gone = this.#sql.all(`delete from tickets where ticket = ? returning ${TICKET}`, ticket).map(toTicketRow)
+    const gone = this.#sql.all(`delete from tickets where ticket = ? returning ${TICKET_COLUMNS}`, ticket).map(toTicket)
     for (const row of gone) if (!row.used) this.#removeWaits(row)
   }
 
@@ -70,7 +69,7 @@ export class SqliteLimits implements LimitTable {
   findUnused(name: string, upto: Millis): readonly TicketRow[] {
     const columns = 't.ticket, t.ord, t.at, t.used, t.limits'
     const waiting = 'waits w join tickets t on t.ticket = w.ticket where w.name = ? and w.at <= ?'
-    return this.#sql.all(`select ${columns} from ${waiting} order by w.ord`, name, upto).map(toTicketRow)
+    return this.#sql.all(`select ${columns} from ${waiting} order by w.ord`, name, upto).map(toTicket)
   }
 
   findLastUnused(name: string): { readonly ticket: string; readonly at: Millis } | undefined {
@@ -81,16 +80,10 @@ export class SqliteLimits implements LimitTable {
   }
 
   findTicketsBefore(before: Millis, n: number): readonly TicketRow[] {
-    return this.#sql.all(`select ${TICKET} from tickets where at <= ? limit ?`, before, n).map(toTicketRow)
+    return this.#sql.all(`select ${TICKET_COLUMNS} from tickets where at <= ? limit ?`, before, n).map(toTicket)
   }
 }
 
-function toTicketRow(row: Row): TicketRow {
-  return {
-    ticket: text(row[0]),
-    order: number(row[1]),
-    at: number(row[2]),
-    used: row[3] === 1,
-    limits: JSON.parse(text(row[4])) as TicketRow['limits'],
-  }
+function toTicket(row: Row): TicketRow {
+  return toTicketRow(sqliteCells, row)
 }

@@ -1,27 +1,25 @@
 // This file stores finished runs, dead letters and unrouted events as rows.
 import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
-import type { Attempt } from '../../model/lane.ts'
-import type {
-  DeadLetterRow,
-  DeadLetterTable,
-  UnroutedRow,
-  UnroutedTable,
-  PlacementRow,
-  RunRow,
-  RunTable,
-} from '../core/tables.ts'
+import type { DeadLetterRow, DeadLetterTable, UnroutedRow, UnroutedTable, RunRow, RunTable } from '../core/tables.ts'
 import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
 import type { LaneRunIndex } from './lane-runs.ts'
-import { number, text, type Cell, type Row, type Statements } from './statements.ts'
+import {
+  DEAD_LETTER_COLUMNS,
+  RUN_COLUMNS,
+  toDeadLetterRow,
+  toRunRow,
+  toUnroutedRow,
+  UNROUTED_COLUMNS,
+} from '../sql/rows.ts'
+import { number, sqliteCells, text, type Row, type Statements } from './statements.ts'
 
-const RUN = 'n, parent, lane, flow, key, tenant, kind, reason, started, ended, tries, lapses, events, attempts'
-const PUT_RUN = `insert or replace into runs (${RUN})`
+const PUT_RUN = `insert or replace into runs (${RUN_COLUMNS})`
 const PUT_PLAIN_RUN = 'insert or replace into runs (n, lane, flow, key, started, ended, events)'
 const OF_LANE = `select run from (select run from lane_runs where lane = ? order by run desc limit ?)
   union select value from json_each(?)`
-const RUNS_OF_LANE = `select ${RUN} from runs where n in (${OF_LANE}) order by n desc limit ?`
-const OLDEST_RUNS = `select ${RUN} from runs where n > ? order by n limit ?`
+const RUNS_OF_LANE = `select ${RUN_COLUMNS} from runs where n in (${OF_LANE}) order by n desc limit ?`
+const OLDEST_RUNS = `select ${RUN_COLUMNS} from runs where n > ? order by n limit ?`
 
 export class SqliteRuns implements RunTable {
   readonly #sql: Statements
@@ -65,7 +63,7 @@ export class SqliteRuns implements RunTable {
 
   findByLane(lane: LaneId, n: number): readonly RunRow[] {
     const late = JSON.stringify(this.#laneRuns.findInMemory(lane))
-    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => toRunRow(row, this.#name))
+    return this.#sql.all(RUNS_OF_LANE, lane, n, late, n).map((row) => toRunRow(sqliteCells, row, this.#name))
   }
 
   remove(id: string): void {
@@ -75,37 +73,13 @@ export class SqliteRuns implements RunTable {
   }
 
   findOldest(after: number, n: number): readonly RunRow[] {
-    return this.#sql.all(OLDEST_RUNS, after, n).map((row) => toRunRow(row, this.#name))
+    return this.#sql.all(OLDEST_RUNS, after, n).map((row) => toRunRow(sqliteCells, row, this.#name))
   }
 }
 
-export const RUN_COLUMNS: string = RUN
-
-export function toRunRow(row: Row, store: string): RunRow {
-  const events = text(row[12])
-  return {
-    id: `${store}-${number(row[0]).toString(36)}`,
-    parent: text(row[1]),
-    lane: text(row[2]),
-    flow: text(row[3]),
-    key: text(row[4]),
-    tenant: text(row[5]),
-    kind: text(row[6]) as RunRow['kind'],
-    reason: text(row[7]),
-    started: number(row[8]),
-    ended: number(row[9]),
-    tries: number(row[10]),
-    lapses: number(row[11]),
-    events: events === '' ? [] : events.split(',').map(Number),
-    attempts: row[13] === null ? [] : (JSON.parse(text(row[13])) as Attempt[]),
-  }
-}
-
-const LETTER =
-  'id, ord, lane, flow, key, tenant, grp, parent, state, reason, at, tries, lapses, blocks, places, attempts'
-const PUT_LETTER = `insert or replace into letters (${LETTER}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const NEXT_QUEUED = `select ${LETTER} from letters where lane = ? and state = 'queued' order by ord limit 1`
-const EXPIRABLE = `select ${LETTER} from letters where at <= ? and state = 'dead' and blocks = 0 order by at limit ?`
+const PUT_LETTER = `insert or replace into letters (${DEAD_LETTER_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const NEXT_QUEUED = `select ${DEAD_LETTER_COLUMNS} from letters where lane = ? and state = 'queued' order by ord limit 1`
+const EXPIRABLE = `select ${DEAD_LETTER_COLUMNS} from letters where at <= ? and state = 'dead' and blocks = 0 order by at limit ?`
 
 export class SqliteDeadLetters implements DeadLetterTable {
   readonly #sql: Statements
@@ -115,7 +89,7 @@ export class SqliteDeadLetters implements DeadLetterTable {
   }
 
   get(id: string): DeadLetterRow | undefined {
-    return this.#sql.all(`select ${LETTER} from letters where id = ?`, id).map(toDeadLetterRow)[0]
+    return this.#sql.all(`select ${DEAD_LETTER_COLUMNS} from letters where id = ?`, id).map(toDeadLetter)[0]
   }
 
   put(letter: DeadLetterRow): void {
@@ -145,58 +119,36 @@ export class SqliteDeadLetters implements DeadLetterTable {
   }
 
   findByLane(lane: LaneId): readonly DeadLetterRow[] {
-    return this.#sql.all(`select ${LETTER} from letters where lane = ? order by ord`, lane).map(toDeadLetterRow)
+    return this.#sql
+      .all(`select ${DEAD_LETTER_COLUMNS} from letters where lane = ? order by ord`, lane)
+      .map(toDeadLetter)
   }
 
   findEventSeqs(lane: LaneId): readonly number[] {
     return this.#sql
       .all('select places from letters where lane = ?', lane)
-      .flatMap(([places]) => parsePlacements(places).map((place) => place.event))
+      .flatMap(([places]) => sqliteCells.placements(places).map((place) => place.event))
   }
 
   findNextQueued(lane: LaneId): DeadLetterRow | undefined {
-    return this.#sql.all(NEXT_QUEUED, lane).map(toDeadLetterRow)[0]
+    return this.#sql.all(NEXT_QUEUED, lane).map(toDeadLetter)[0]
   }
 
   findExpirable(before: Millis, n: number): readonly DeadLetterRow[] {
-    return this.#sql.all(EXPIRABLE, before, n).map(toDeadLetterRow)
+    return this.#sql.all(EXPIRABLE, before, n).map(toDeadLetter)
   }
 }
 
-export const DEAD_LETTER_COLUMNS: string = LETTER
-
-function parsePlacements(cell: Cell | undefined): readonly PlacementRow[] {
-  return JSON.parse(text(cell)) as PlacementRow[]
+function toDeadLetter(row: Row): DeadLetterRow {
+  return toDeadLetterRow(sqliteCells, row)
 }
 
-export function toDeadLetterRow(row: Row): DeadLetterRow {
-  return {
-    id: text(row[0]),
-    order: number(row[1]),
-    lane: text(row[2]),
-    flow: text(row[3]),
-    key: text(row[4]),
-    tenant: text(row[5]),
-    group: text(row[6]),
-    parent: text(row[7]),
-    state: text(row[8]) as DeadLetterRow['state'],
-    reason: text(row[9]),
-    at: number(row[10]),
-    tries: number(row[11]),
-    lapses: number(row[12]),
-    blocks: row[13] === 1,
-    placements: parsePlacements(row[14]),
-    attempts: JSON.parse(text(row[15])) as Attempt[],
-  }
-}
-
-const MARK = 'id, event, flow, reason, error, since, due, tries, token'
-const PUT_MARK = `insert or replace into marks (${MARK}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const PUT_MARK = `insert or replace into marks (${UNROUTED_COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 /** These queries jump from flow to flow in the index. Unrouted events that this process cannot place may be many and
     are not read. */
 const FIRST_MARKED = 'select flow from marks indexed by marks_due order by flow limit 1'
 const NEXT_MARKED = 'select flow from marks indexed by marks_due where flow > ? order by flow limit 1'
-const DUE_MARKS = `select ${MARK} from marks where flow = ? and reason = ? and due <= ? order by due, id limit ?`
+const DUE_MARKS = `select ${UNROUTED_COLUMNS} from marks where flow = ? and reason = ? and due <= ? order by due, id limit ?`
 
 export class SqliteUnrouted implements UnroutedTable {
   readonly #sql: Statements
@@ -206,7 +158,7 @@ export class SqliteUnrouted implements UnroutedTable {
   }
 
   get(id: number): UnroutedRow | undefined {
-    return this.#sql.all(`select ${MARK} from marks where id = ?`, id).map(toUnroutedRow)[0]
+    return this.#sql.all(`select ${UNROUTED_COLUMNS} from marks where id = ?`, id).map(toUnrouted)[0]
   }
 
   put(mark: UnroutedRow): void {
@@ -223,28 +175,16 @@ export class SqliteUnrouted implements UnroutedTable {
     for (let at = this.#sql.get(FIRST_MARKED); at !== undefined; at = this.#sql.get(NEXT_MARKED, text(at[0]))) {
       const flow = text(at[0])
       if (flow !== '' && !flows.includes(flow)) continue
-      for (const reason of reasons) found.push(...this.#sql.all(DUE_MARKS, flow, reason, now, n).map(toUnroutedRow))
+      for (const reason of reasons) found.push(...this.#sql.all(DUE_MARKS, flow, reason, now, n).map(toUnrouted))
     }
     return found.toSorted((one, other) => one.due - other.due || one.id - other.id).slice(0, n)
   }
 
   findByEvent(event: number): readonly UnroutedRow[] {
-    return this.#sql.all(`select ${MARK} from marks where event = ? order by id`, event).map(toUnroutedRow)
+    return this.#sql.all(`select ${UNROUTED_COLUMNS} from marks where event = ? order by id`, event).map(toUnrouted)
   }
 }
 
-export const UNROUTED_COLUMNS: string = MARK
-
-export function toUnroutedRow(row: Row): UnroutedRow {
-  return {
-    id: number(row[0]),
-    event: number(row[1]),
-    flow: text(row[2]),
-    reason: text(row[3]) as UnroutedRow['reason'],
-    error: text(row[4]),
-    since: number(row[5]),
-    due: number(row[6]),
-    tries: number(row[7]),
-    token: number(row[8]),
-  }
+function toUnrouted(row: Row): UnroutedRow {
+  return toUnroutedRow(sqliteCells, row)
 }

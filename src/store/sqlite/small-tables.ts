@@ -3,7 +3,8 @@ import type { Millis } from '../../clock.ts'
 import type { Pressure } from '../../model/place.ts'
 import type { AuditRecord, Doc } from '../contract/index.ts'
 import type { DocTable, PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
-import { bytes, number, text, type Row, type Statements } from './statements.ts'
+import { AUDIT_COLUMNS, DOC_COLUMNS, toAuditRecord, toDoc } from '../sql/rows.ts'
+import { number, sqliteCells, text, type Statements } from './statements.ts'
 
 export class SqliteSmallTables implements SmallTables {
   readonly #sql: Statements
@@ -104,11 +105,13 @@ export class SqliteDocs implements DocTable {
   }
 
   get(kind: string, id: string): Doc | undefined {
-    return this.#sql.all('select kind, id, rev, body from docs where kind = ? and id = ?', kind, id).map(toDoc)[0]
+    return this.#sql
+      .all(`select ${DOC_COLUMNS} from docs where kind = ? and id = ?`, kind, id)
+      .map((row) => toDoc(sqliteCells, row))[0]
   }
 
   put({ kind, id, rev, body }: Doc): void {
-    this.#sql.run('insert or replace into docs (kind, id, rev, body) values (?, ?, ?, ?)', kind, id, rev, body)
+    this.#sql.run(`insert or replace into docs (${DOC_COLUMNS}) values (?, ?, ?, ?)`, kind, id, rev, body)
   }
 
   remove(kind: string, id: string): void {
@@ -116,23 +119,17 @@ export class SqliteDocs implements DocTable {
   }
 
   page(kind: string, after: string, n: number): readonly Doc[] {
-    const page = 'select kind, id, rev, body from docs where kind = ? and id > ? order by id limit ?'
-    return this.#sql.all(page, kind, after, n).map(toDoc)
+    const page = `select ${DOC_COLUMNS} from docs where kind = ? and id > ? order by id limit ?`
+    return this.#sql.all(page, kind, after, n).map((row) => toDoc(sqliteCells, row))
   }
 
   lastAudit(): AuditRecord | undefined {
-    return this.#sql.all('select id, at, who, what, chain from audit order by id desc limit 1').map(toAuditRecord)[0]
+    return this.#sql
+      .all(`select ${AUDIT_COLUMNS} from audit order by id desc limit 1`)
+      .map((row) => toAuditRecord(sqliteCells, row))[0]
   }
 
   addAudit({ id, at, who, what, chain }: AuditRecord): void {
-    this.#sql.run('insert into audit (id, at, who, what, chain) values (?, ?, ?, ?, ?)', id, at, who, what, chain)
+    this.#sql.run(`insert into audit (${AUDIT_COLUMNS}) values (?, ?, ?, ?, ?)`, id, at, who, what, chain)
   }
-}
-
-function toDoc(row: Row): Doc {
-  return { kind: text(row[0]), id: text(row[1]), rev: number(row[2]), body: bytes(row[3]) }
-}
-
-export function toAuditRecord(row: Row): AuditRecord {
-  return { id: number(row[0]), at: number(row[1]), who: text(row[2]), what: text(row[3]), chain: text(row[4]) }
 }

@@ -3,6 +3,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { NEVER, type Millis } from '../../clock.ts'
 import { SluiceError, type ErrorCode } from '../../errors.ts'
+import type { PlacementRow } from '../core/tables.ts'
+import type { CellReader, SqlCell } from '../sql/rows.ts'
 
 export type Cell = string | number | null | Uint8Array
 export type Row = readonly Cell[]
@@ -129,16 +131,31 @@ function isUniqueViolation(error: unknown): boolean {
   return code === SQLITE_CONSTRAINT_UNIQUE || code === SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-export function text(cell: Cell | undefined): string {
+export function text(cell: SqlCell | undefined): string {
   return cell as string
 }
 
-export function number(cell: Cell | undefined): number {
+export function number(cell: SqlCell | undefined): number {
   return cell as number
 }
 
-export function bytes(cell: Cell | undefined): Uint8Array {
+export function bytes(cell: SqlCell | undefined): Uint8Array {
   return cell as Uint8Array
+}
+
+/** `sqliteCells` reads lists that are stored as texts: numbers and lane ids joined by commas, placements as JSON. */
+export const sqliteCells: CellReader = {
+  text,
+  number,
+  bytes,
+  key: text,
+  texts: splitList,
+  numbers: (cell) => splitList(cell).map(Number),
+  placements: (cell) => JSON.parse(text(cell)) as readonly PlacementRow[],
+}
+
+function splitList(cell: SqlCell | undefined): readonly string[] {
+  return cell === '' ? [] : text(cell).split(',')
 }
 
 /** A NULL deadline means never. */

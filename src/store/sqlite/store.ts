@@ -178,9 +178,8 @@ class SqliteTables implements Tables {
     this.limits = new SqliteLimits(sql)
     this.small = new SqliteSmallTables(sql)
     this.docs = new SqliteDocs(sql)
-    // A read-only store has no memory that follows the writes.
     const laneRuns = readOnly ? undefined : this.#laneRuns
-    this.records = new SqliteRecords(sql, { events: this.events, lanes: this.lanes, laneRuns, store: this.name })
+    this.records = new SqliteRecords(sql, { lanes: this.lanes, laneRuns, store: this.name })
   }
 
   readonly draw = (): number => {

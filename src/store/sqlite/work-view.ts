@@ -2,7 +2,7 @@
 // queues use too. It includes what the rows of lanes do not have yet, so that a reader beside the process sees the true
 // state.
 import type { DatabaseSync } from 'node:sqlite'
-import { ENDED_STATUS_SQL } from '../core/lane-columns.ts'
+import { ENDED_STATUS_SQL } from '../sql/lane-columns.ts'
 
 /** Formats as SQLite writes dates, so that a query can compare with `datetime('now', '-24 hours')`. */
 function formatDateSql(millis: string): string {
