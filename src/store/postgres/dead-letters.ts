@@ -3,14 +3,16 @@ import type { Millis } from '../../clock.ts'
 import type { LaneId } from '../../model/identity.ts'
 import type { DeadLetterRow, DeadLetterTable } from '../core/tables.ts'
 import {
-  buildDelete,
-  RowCache,
-  QueryCache,
-  buildUpsert,
   bindJson,
+  buildDelete,
+  buildUpsert,
+  CachedTable,
+  each,
+  QueryCache,
+  RowCache,
   type Db,
-  type TransactionTable,
   type Statement,
+  type TransactionCache,
 } from './row-cache.ts'
 import { DEAD_LETTER_COLUMNS, toDeadLetterRow } from '../sql/rows.ts'
 import { escapeText, postgresCells, toByteaHex, type Row, type Value } from './values.ts'
@@ -20,12 +22,17 @@ const SELECT_BY_ID = `select ${DEAD_LETTER_COLUMNS} from letters where id = any(
 const SELECT_BY_LANE = `select ${DEAD_LETTER_COLUMNS} from letters where lane = any($1) order by ord`
 const EXPIRABLE = `select ${DEAD_LETTER_COLUMNS} from letters where at <= $1 and state = 'dead' and not blocks order by at limit $2`
 
-export class PostgresDeadLetters implements DeadLetterTable, TransactionTable {
-  readonly #rows = new RowCache<DeadLetterRow>()
+export class PostgresDeadLetters extends CachedTable implements DeadLetterTable {
+  readonly #rows = new RowCache<DeadLetterRow>(async (db, ids) => toEntries(await db.query(SELECT_BY_ID, [ids])))
   /** The lanes whose dead letters are all loaded. */
-  readonly #lanes = new Set<LaneId>()
-  readonly #missingLanes = new Set<LaneId>()
-  readonly #queries = new QueryCache<[sql: string, values: readonly (string | number)[]], readonly string[]>()
+  readonly #ofLanes = new QueryCache<[lane: LaneId], true>(async (db, lanes) => {
+    this.#rows.addLoaded(toEntries(await db.query(SELECT_BY_LANE, [lanes.flat()])))
+    return lanes.map(() => true)
+  })
+  readonly #expirable = new QueryCache(
+    each(async (db, at: Millis, n: number) => this.#rows.addLoaded(toEntries(await db.query(EXPIRABLE, [at, n])))),
+  )
+  protected readonly caches: readonly TransactionCache[] = [this.#rows, this.#ofLanes, this.#expirable]
 
   get(id: string): DeadLetterRow | undefined {
     return this.#rows.get(id)
@@ -40,7 +47,7 @@ export class PostgresDeadLetters implements DeadLetterTable, TransactionTable {
   }
 
   findByLane(lane: LaneId): readonly DeadLetterRow[] {
-    if (!this.#lanes.has(lane)) this.#missingLanes.add(lane)
+    this.#ofLanes.get(lane)
     return [...this.#rows.values()].filter((row) => row.lane === lane)
   }
 
@@ -54,40 +61,17 @@ export class PostgresDeadLetters implements DeadLetterTable, TransactionTable {
   }
 
   findExpirable(at: Millis, n: number): readonly DeadLetterRow[] {
-    const ids = this.#queries.get(EXPIRABLE, [at, n]) ?? []
+    const ids = this.#expirable.get(at, n) ?? []
     return ids.flatMap((id) => this.#rows.get(id) ?? []).filter((letter) => letter.state === 'dead' && !letter.blocks)
   }
 
-  resetPass(): void {
-    this.#rows.resetPass()
-    this.#missingLanes.clear()
-    this.#queries.resetPass()
-  }
-
-  get hasMisses(): boolean {
-    return this.#rows.hasMisses || this.#missingLanes.size > 0 || this.#queries.hasMisses
-  }
-
-  async load(db: Db): Promise<void> {
-    // The lock of its lane guards a dead letter, and the lane is known only after the dead letter was read. So each load reads
-    // the dead letters again, behind the lock.
-    const ids = [...new Set([...this.#rows.takeMisses(), ...(db.readOnly ? [] : this.#rows.storedKeys)])].toSorted()
-    const lanes = [...this.#missingLanes]
-    for (const id of ids) this.#rows.load(id, undefined)
-    for (const lane of lanes) this.#lanes.add(lane)
-    await Promise.all([
-      ids.length > 0 ? db.query(SELECT_BY_ID, [ids]).then((rows) => this.#loadRows(rows)) : undefined,
-      lanes.length > 0 ? db.query(SELECT_BY_LANE, [lanes]).then((rows) => this.#loadRows(rows)) : undefined,
-      this.#queries.load(async (sql, values) => this.#loadRows(await db.query(sql, values))),
-    ])
-  }
-
-  #loadRows(rows: readonly Row[]): readonly string[] {
-    return rows.map((row) => {
-      const letter = toDeadLetterRow(postgresCells, row)
-      this.#rows.load(letter.id, letter)
-      return letter.id
-    })
+  /**
+   * The lock of its lane guards a dead letter, and the lane is known only after the dead letter was read. So each load reads the
+   * dead letters again, behind the lock.
+   */
+  override load(db: Db): Promise<unknown> {
+    if (!db.readOnly) this.#rows.reload()
+    return super.load(db)
   }
 
   buildWrites(): readonly Statement[] {
@@ -115,4 +99,8 @@ function toColumns(letter: DeadLetterRow): Readonly<Record<string, Value>> {
     places: letter.placements.flatMap(({ pos, event, size }) => [pos, event, size]),
     attempts: JSON.stringify(letter.attempts),
   }
+}
+
+function toEntries(rows: readonly Row[]): readonly (readonly [id: string, letter: DeadLetterRow])[] {
+  return rows.map((row) => toDeadLetterRow(postgresCells, row)).map((letter) => [letter.id, letter])
 }

@@ -16,18 +16,22 @@ import {
   WIPE_EVENTS,
 } from './event-rows.ts'
 import {
-  buildDelete,
-  RowCache,
-  QueryCache,
   bindJson,
+  buildDelete,
+  CachedTable,
+  each,
+  QueryCache,
+  RowCache,
   type Db,
-  type TransactionTable,
   type Statement,
+  type TransactionCache,
 } from './row-cache.ts'
 import { toEventRow, toReceipt } from '../sql/rows.ts'
 import { escapeText, number, postgresCells, text, type Row } from './values.ts'
 
 const LOCK = 'for update'
+const lockOf = (db: Db): string => (db.readOnly ? '' : LOCK)
+const RECEIPTS = 'select at, kind, id, body_hash from receipts where event = $1 order by n'
 const OWNERS = 'select identity, seq from events where identity = any($1)'
 const ADD_RECEIPTS = `insert into receipts (event, n, at, kind, id, body_hash)
   select event, n, at, kind, id, body_hash from json_populate_recordset(null::receipts, $1)`
@@ -38,29 +42,62 @@ const WITH_BYTES = `select seq from events where seq = any($1) and purged_hash =
 const ARRIVALS = 'select seq, arrived from events where seq > $1 order by seq limit $2'
 const GROW = 'update stored_bytes set bytes = bytes + $1 where stripe = pg_backend_pid() % 16'
 
-export class PostgresEvents implements EventTable, TransactionTable {
+export class PostgresEvents extends CachedTable implements EventTable {
   readonly #draw: () => number
   readonly #assumeNew: boolean
-  readonly #rows = new RowCache<EventRow>()
-  readonly #ids = new Map<string, number>()
-  /** The stored event of each identity; 0 for none. */
-  readonly #owners = new Map<EventIdentity, number>()
-  readonly #placed = new Map<number, PlacedEvent | undefined>()
-  /** The owners as the rules have left them. */
-  readonly #changedOwners = new Map<EventIdentity, number>()
-  readonly #changedIds = new Map<string, number>()
-  readonly #receipts: { readonly event: number; readonly n: number; readonly receipt: Receipt }[] = []
-  readonly #missingIdentities = new Set<EventIdentity>()
-  readonly #missingIds = new Set<string>()
-  readonly #missingPlaced = new Set<number>()
-  readonly #queries = new QueryCache<[sql: string, values: readonly (string | number)[]], readonly number[]>()
-  readonly #receiptQueries = new QueryCache<[event: number], readonly Receipt[]>()
+  /** The event of each identity, and of each id; 0 for none. */
+  readonly #owners = new RowCache<number>(async (db, identities) => {
+    const found = new Map(
+      (await db.query(OWNERS, [identities])).map(([identity, seq]) => [text(identity), number(seq)]),
+    )
+    return identities.map((identity) => [identity, found.get(identity) ?? 0])
+  })
+  readonly #holders = new RowCache<number>(async (db, ids) => {
+    for (const id of ids) this.#holders.setLoaded(id, 0)
+    const sql = `${SELECT_EVENTS} where id = any($1) order by seq ${lockOf(db)}`
+    this.#addRows(await db.query(sql, [ids.map(escapeText)]))
+    return []
+  })
+  readonly #rows = new RowCache<EventRow>(async (db, seqs) => {
+    this.#addRows(await db.query(`${SELECT_EVENTS} where seq = any($1) order by seq ${lockOf(db)}`, [seqs.map(Number)]))
+    return []
+  })
+  readonly #lists = new QueryCache(
+    each(async (db, sql: string, values: readonly (string | number)[]) => this.#addRows(await db.query(sql, values))),
+  )
+  readonly #placed = new RowCache<PlacedEvent>(async (db, seqs) => {
+    const rows = await db.query(SELECT_PLACED_EVENTS, [seqs.map(Number)])
+    return rows.map((row) => toPlacedEvent(row)).map((event) => [String(event.seq), event])
+  })
   /** Whether each event still has its bytes; the query does not read the bytes. */
-  readonly #bodyQueries = new QueryCache<[event: number], boolean>()
-  readonly #arrivalQueries = new QueryCache<[after: number, n: number], readonly Pick<EventRow, 'seq' | 'arrived'>[]>()
+  readonly #hasBody = new QueryCache<[seq: number], boolean>(async (db, events) => {
+    const found = new Set((await db.query(WITH_BYTES, [events.flat()])).map((row) => number(row[0])))
+    return events.map(([seq]) => found.has(seq))
+  })
+  readonly #arrivals = new QueryCache(
+    each(async (db, after: number, n: number) => {
+      const rows = await db.query(ARRIVALS, [after, n])
+      return rows.map((row) => ({ seq: number(row[0]), arrived: number(row[1]) }))
+    }),
+  )
+  readonly #storedReceipts = new QueryCache(
+    each(async (db, event: number) => (await db.query(RECEIPTS, [event])).map((row) => toReceipt(postgresCells, row))),
+  )
+  protected readonly caches: readonly TransactionCache[] = [
+    this.#owners,
+    this.#holders,
+    this.#rows,
+    this.#lists,
+    this.#placed,
+    this.#hasBody,
+    this.#arrivals,
+    this.#storedReceipts,
+  ]
+  readonly #receipts: { readonly event: number; readonly n: number; readonly receipt: Receipt }[] = []
 
   /** `areNew` skips the check for known events; if one is known, the transaction fails. */
   constructor(draw: () => number, areNew: boolean) {
+    super()
     this.#draw = draw
     this.#assumeNew = areNew
   }
@@ -74,26 +111,18 @@ export class PostgresEvents implements EventTable, TransactionTable {
     const { id, identity, source, type, time, tenant, subject, attributes, request, body } = event
     const facts = { id, identity, source, type, time, tenant, subject, attributes, request, body }
     this.#rows.put(String(seq), { ...facts, ...arrival, seq, purgedHash: '', doomed: false })
-    this.#changedOwners.set(identity, seq)
-    this.#changedIds.set(id, seq)
+    this.#owners.put(identity, seq)
+    this.#holders.put(id, seq)
     return seq
   }
 
-  /** `findOwner` returns 0 if no event has the identity, and undefined if that is not known yet. */
+  /** `#findOwner` returns 0 if no event has the identity, and undefined if that is not known yet. */
   #findOwner(identity: EventIdentity): number | undefined {
-    const owner = this.#changedOwners.get(identity) ?? this.#owners.get(identity) ?? this.#assumedOwner
-    if (owner === undefined) this.#missingIdentities.add(identity)
-    return owner
-  }
-
-  get #assumedOwner(): 0 | undefined {
-    return this.#assumeNew ? 0 : undefined
+    return this.#assumeNew ? (this.#owners.peek(identity) ?? 0) : this.#owners.get(identity)
   }
 
   #findHolder(id: string): number | undefined {
-    const known = this.#changedIds.get(id) ?? this.#ids.get(id) ?? this.#assumedOwner
-    if (known === undefined) this.#missingIds.add(id)
-    return known
+    return this.#assumeNew ? (this.#holders.peek(id) ?? 0) : this.#holders.get(id)
   }
 
   findById(id: string): EventRow | undefined {
@@ -112,7 +141,7 @@ export class PostgresEvents implements EventTable, TransactionTable {
     const changed = this.#rows.changes.get(String(seq))
     if (changed !== undefined) return changed.purgedHash === ''
     if (this.#rows.changes.has(String(seq))) return false
-    return this.#bodyQueries.get(seq) ?? false
+    return this.#hasBody.get(seq) ?? false
   }
 
   findPlaced(places: readonly PlacementRow[]): readonly PlacedEvent[] {
@@ -120,22 +149,21 @@ export class PostgresEvents implements EventTable, TransactionTable {
   }
 
   #findPlacedEvent(seq: number): PlacedEvent | undefined {
-    const changed = this.#rows.changes.get(String(seq))
+    const key = String(seq)
+    const changed = this.#rows.changes.get(key)
     if (changed !== undefined) return changed.purgedHash === '' ? changed : undefined
-    if (this.#rows.changes.has(String(seq))) return undefined
-    if (!this.#placed.has(seq)) this.#missingPlaced.add(seq)
-    return this.#placed.get(seq)
+    return this.#rows.changes.has(key) ? undefined : this.#placed.get(key)
   }
 
   /** `addPlaced` stores an event that was loaded together with its lane. */
   addPlaced(event: PlacedEvent): void {
-    this.#placed.set(event.seq, event)
+    this.#placed.setLoaded(String(event.seq), event)
   }
 
   forgetIdentity(seq: number): void {
     const event = this.findBySeq(seq)
     if (event === undefined) return
-    this.#changedOwners.set(event.identity, 0)
+    this.#owners.put(event.identity, 0)
     this.#rows.put(String(seq), { ...event, identity: '' })
   }
 
@@ -172,11 +200,11 @@ export class PostgresEvents implements EventTable, TransactionTable {
   }
 
   findArrivals(after: number, n: number): readonly Pick<EventRow, 'seq' | 'arrived'>[] {
-    return this.#arrivalQueries.get(after, n) ?? []
+    return this.#arrivals.get(after, n) ?? []
   }
 
   #readList(sql: string, values: readonly (string | number)[]): readonly EventRow[] {
-    return (this.#queries.get(sql, values) ?? []).flatMap((seq) => this.findBySeq(seq) ?? [])
+    return (this.#lists.get(sql, values) ?? []).flatMap((seq) => this.findBySeq(seq) ?? [])
   }
 
   addReceipt(event: number, receipt: Receipt): void {
@@ -184,98 +212,27 @@ export class PostgresEvents implements EventTable, TransactionTable {
   }
 
   findReceipts(seq: number): readonly Receipt[] {
-    return this.#receiptQueries.get(seq) ?? []
+    return this.#storedReceipts.get(seq) ?? []
   }
 
   remove(seq: number): void {
     const event = this.findBySeq(seq)
     if (event === undefined) return
     this.#rows.remove(String(seq))
-    if (event.identity !== '' && this.#findOwner(event.identity) === seq) this.#changedOwners.set(event.identity, 0)
-    this.#changedIds.set(event.id, 0)
+    if (event.identity !== '' && this.#findOwner(event.identity) === seq) this.#owners.put(event.identity, 0)
+    this.#holders.put(event.id, 0)
   }
 
-  resetPass(): void {
-    this.#rows.resetPass()
-    this.#changedOwners.clear()
-    this.#changedIds.clear()
+  override resetPass(): void {
+    super.resetPass()
     this.#receipts.length = 0
-    for (const lacks of [this.#missingIdentities, this.#missingIds, this.#missingPlaced]) lacks.clear()
-    this.#queries.resetPass()
-    this.#receiptQueries.resetPass()
-    this.#bodyQueries.resetPass()
-    this.#arrivalQueries.resetPass()
   }
 
-  get hasMisses(): boolean {
-    const sets = [this.#missingIdentities, this.#missingIds, this.#missingPlaced]
-    const questions = [this.#rows, this.#queries, this.#receiptQueries, this.#bodyQueries, this.#arrivalQueries]
-    return questions.some(({ hasMisses: isLacking }) => isLacking) || sets.some((set) => set.size > 0)
-  }
-
-  async load(db: Db): Promise<void> {
-    const lock = db.readOnly ? '' : LOCK
-    await Promise.all([
-      this.#loadOwners(db),
-      this.#loadIds(db, lock),
-      this.#loadSeqs(db, lock),
-      this.#queries.load(async (sql, values) => this.#loadRows(await db.query(sql, values))),
-      this.#loadPlaced(db),
-      this.#bodyQueries.loadBatch(async (events) => {
-        const found = await db.query(WITH_BYTES, [events.map(([seq]) => seq)])
-        const seqs = new Set(found.map((row) => number(row[0])))
-        return events.map(([seq]) => seqs.has(seq))
-      }),
-      this.#arrivalQueries.load(async (after, n) => {
-        const rows = await db.query(ARRIVALS, [after, n])
-        return rows.map((row) => ({ seq: number(row[0]), arrived: number(row[1]) }))
-      }),
-      this.#receiptQueries.load(async (event) => {
-        const rows = await db.query('select at, kind, id, body_hash from receipts where event = $1 order by n', [event])
-        return rows.map((row) => toReceipt(postgresCells, row))
-      }),
-    ])
-  }
-
-  async #loadOwners(db: Db): Promise<void> {
-    const identities = [...this.#missingIdentities]
-    this.#missingIdentities.clear()
-    if (identities.length === 0) return
-    for (const identity of identities) this.#owners.set(identity, 0)
-    for (const [identity, seq] of await db.query(OWNERS, [identities])) this.#owners.set(text(identity), number(seq))
-  }
-
-  async #loadIds(db: Db, lock: string): Promise<void> {
-    const ids = [...this.#missingIds]
-    this.#missingIds.clear()
-    if (ids.length === 0) return
-    for (const id of ids) this.#ids.set(id, 0)
-    this.#loadRows(await db.query(`${SELECT_EVENTS} where id = any($1) order by seq ${lock}`, [ids.map(escapeText)]))
-  }
-
-  async #loadSeqs(db: Db, lock: string): Promise<void> {
-    const seqs = this.#rows.takeMisses()
-    if (seqs.length === 0) return
-    for (const seq of seqs) this.#rows.load(seq, undefined)
-    this.#loadRows(await db.query(`${SELECT_EVENTS} where seq = any($1) order by seq ${lock}`, [seqs.map(Number)]))
-  }
-
-  async #loadPlaced(db: Db): Promise<void> {
-    const wanted = [...this.#missingPlaced]
-    this.#missingPlaced.clear()
-    if (wanted.length === 0) return
-    for (const seq of wanted) this.#placed.set(seq, undefined)
-    for (const row of await db.query(SELECT_PLACED_EVENTS, [wanted])) {
-      const event = toPlacedEvent(row)
-      this.#placed.set(event.seq, event)
-    }
-  }
-
-  #loadRows(rows: readonly Row[]): readonly number[] {
+  #addRows(rows: readonly Row[]): readonly number[] {
     return rows.map((row) => {
       const event = toEventRow(postgresCells, row)
-      this.#rows.load(String(event.seq), event)
-      this.#ids.set(event.id, event.seq)
+      this.#rows.setLoaded(String(event.seq), event)
+      this.#holders.setLoaded(event.id, event.seq)
       return event.seq
     })
   }

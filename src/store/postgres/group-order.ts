@@ -15,7 +15,7 @@ import {
   type GroupLanesQuery,
 } from './group-queries.ts'
 import type { AdvisoryLocks } from './locks.ts'
-import { RowCache, QueryCache, buildUpsert, bindJson, type Db, type Statement } from './row-cache.ts'
+import { RowCache, QueryCache, buildUpsert, bindJson, each, type Db, type Statement } from './row-cache.ts'
 import { UNKNOWN_NOW } from './ready-lanes.ts'
 import { number, text, escapeText, type Row } from './values.ts'
 
@@ -38,6 +38,7 @@ export interface TransactionLanes {
 type GroupsToTake = readonly [groups: ClaimedGroups, asked: readonly GroupLanesQuery[]]
 
 const PUT = buildUpsert('served', 'flow, grp, turn, at', 'flow, grp')
+const SERVED = 'select turn, at from served where flow = $1 and grp = $2'
 const LONG_AGO = `select s.flow, s.grp, s.turn,
   exists (select 1 from lanes l where l.flow = s.flow and l.grp = s.grp and l.rings is not null)
   from served s where s.at <= $1 order by s.at limit $2`
@@ -45,12 +46,26 @@ const LONG_AGO = `select s.flow, s.grp, s.turn,
 export class PostgresGroupOrder {
   readonly #lanes: TransactionLanes
   readonly #locks: AdvisoryLocks
-  readonly #served = new RowCache<ServedGroup>()
+  readonly #served = new RowCache<ServedGroup>(async (db, names) =>
+    Promise.all(
+      names.map(async (name) => {
+        const [flow, group] = parseGroupKey(name)
+        const [row] = await db.query(SERVED, [escapeText(flow), escapeText(group)])
+        const served = row === undefined ? undefined : { flow, group, turn: number(row[0]), at: number(row[1]) }
+        return [name, served] as const
+      }),
+    ),
+  )
   readonly #claims = new Map<string, ClaimedGroups>()
-  readonly #longUnserved = new QueryCache<
-    [before: Millis, n: number],
-    readonly { readonly row: ServedGroup; readonly waits: boolean }[]
-  >()
+  readonly #longUnserved = new QueryCache(
+    each(async (db, before: Millis, n: number) =>
+      (await db.query(LONG_AGO, [before, n])).map((row) => {
+        const found = { flow: text(row[0]), group: text(row[1]), turn: number(row[2]), at: before }
+        this.#served.setLoaded(groupKey(found.flow, found.group), found)
+        return { row: found, waits: row[3] === true }
+      }),
+    ),
+  )
   /** Whether groups are locked. From then on, this transaction waits for no other group. */
   #hasLocked = false
 
@@ -120,20 +135,8 @@ export class PostgresGroupOrder {
         toTake.filter(([, asked]) => asked.length > 0),
         mayWait,
       ),
-      this.#longUnserved.load(async (before, n) =>
-        (await db.query(LONG_AGO, [before, n])).map((row) => {
-          const found = { flow: text(row[0]), group: text(row[1]), turn: number(row[2]), at: before }
-          this.#served.load(groupKey(found.flow, found.group), found)
-          return { row: found, waits: row[3] === true }
-        }),
-      ),
-      ...this.#served.takeMisses().map(async (name) => {
-        const [flow, group] = parseGroupKey(name)
-        const sql = 'select turn, at from served where flow = $1 and grp = $2'
-        const [row] = await db.query(sql, [escapeText(flow), escapeText(group)])
-        const served = row === undefined ? undefined : { flow, group, turn: number(row[0]), at: number(row[1]) }
-        this.#served.load(name, served)
-      }),
+      this.#longUnserved.load(db),
+      this.#served.load(db),
     ])
   }
 
@@ -149,7 +152,8 @@ export class PostgresGroupOrder {
     claim.addHeads(heads, most)
     for (const { group, turn } of heads) {
       const name = groupKey(flow, group)
-      if (!this.#served.isLoaded(name)) this.#served.load(name, turn === 0 ? undefined : { flow, group, turn, at: 0 })
+      if (!this.#served.isLoaded(name))
+        this.#served.setLoaded(name, turn === 0 ? undefined : { flow, group, turn, at: 0 })
     }
   }
 

@@ -10,7 +10,16 @@ import { compareById, buildLaneWrites, type LaneWrite } from './lane-writes.ts'
 import type { ScanStarts } from './scan-start.ts'
 import type { AdvisoryLocks } from './locks.ts'
 import type { DeferredIndexMoves } from './deferred-index-moves.ts'
-import { buildDelete, RowCache, QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import {
+  buildDelete,
+  each,
+  RowCache,
+  QueryCache,
+  type Db,
+  type TransactionCache,
+  type TransactionTable,
+  type Statement,
+} from './row-cache.ts'
 import {
   queryFronts,
   queryHeads,
@@ -70,9 +79,17 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   readonly #lanes = new RowCache<Lane>()
   readonly #positions = new IndexPositions()
   readonly #ready = new ReadyLanes()
-  readonly #heads = new QueryCache<HeadQuery, LineHead>()
-  readonly #stale = new QueryCache<[now: Millis, n: number], readonly LaneId[]>()
-  readonly #overTenantLimit = new QueryCache<[flow: string, most: number], readonly LaneId[]>()
+  readonly #heads = new QueryCache<HeadQuery, LineHead>((db, queries) => this.#findHeads(db, queries))
+  readonly #stale = new QueryCache(
+    each(async (db, now: Millis, n: number) => this.#load(await db.query(STALE, [now, n]))),
+  )
+  readonly #overTenantLimit = new QueryCache(
+    each(async (db, flow: string, most: number) => {
+      const crowded = await db.query(CROWDED, [escapeText(flow), most])
+      const found = crowded.map(([tenant, count]) => db.query(OLDEST, [escapeText(flow), tenant, number(count) - most]))
+      return (await Promise.all(found)).flatMap((rows) => this.#load(rows))
+    }),
+  )
   readonly #groupOrder: PostgresGroupOrder
   readonly #newRuns = new Set<LaneId>()
   #isLocking = false
@@ -135,7 +152,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   /** An optimistic append takes a lane that is not in the cache for new. */
   #usePosition(id: LaneId, position: IndexPosition | undefined): void {
-    this.#lanes.load(id, position?.lane)
+    this.#lanes.setLoaded(id, position?.lane)
     if (position !== undefined) this.#positions.set(position)
   }
 
@@ -222,7 +239,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     return this.#lanes.hasMisses || this.#queries.some((queries) => queries.hasMisses) || this.#groupOrder.hasMisses
   }
 
-  get #queries(): readonly Pick<QueryCache<[], unknown>, 'resetPass' | 'hasMisses'>[] {
+  get #queries(): readonly Pick<TransactionCache, 'resetPass' | 'hasMisses'>[] {
     return [this.#ready, this.#heads, this.#stale, this.#overTenantLimit]
   }
 
@@ -235,7 +252,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     // A transaction that holds lanes and needs more is outside the common lock order, so it must not wait long.
     const held = this.#lanes.storedKeys
     this.lockedIds = [...held, ...ids]
-    for (const id of ids) this.#lanes.load(id, undefined)
+    for (const id of ids) this.#lanes.setLoaded(id, undefined)
     if (db.readOnly) this.#load(await db.query(BY_ID, [ids]))
     else if (held.length === 0) await this.#lock(db, LOCKED, ids)
     else if (!this.#isRetry) await this.#lock(db, NOWAIT, ids)
@@ -266,18 +283,12 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   async load(db: Db, isAlone: boolean = true): Promise<void> {
     await Promise.all([
       // The heads query must run before the requested ready lanes count as loaded.
-      this.#heads.loadBatch((queries) => this.#findHeads(db, queries)),
+      this.#heads.load(db),
       this.#ready.load((queries) => this.#findReady(db, queries)),
       // The live runs of a group can be counted once the lanes are loaded that this transaction may settle.
       this.#isLocking ? undefined : this.#groupOrder.load(db, isAlone),
-      this.#stale.load(async (now, n) => this.#load(await db.query(STALE, [now, n]))),
-      this.#overTenantLimit.load(async (flow, most) => {
-        const crowded = await db.query(CROWDED, [escapeText(flow), most])
-        const found = crowded.map(([tenant, count]) =>
-          db.query(OLDEST, [escapeText(flow), tenant, number(count) - most]),
-        )
-        return (await Promise.all(found)).flatMap((rows) => this.#load(rows))
-      }),
+      this.#stale.load(db),
+      this.#overTenantLimit.load(db),
     ])
   }
 
@@ -322,7 +333,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   #load(rows: readonly Row[]): readonly LaneId[] {
     return rows.map((row) => {
       const lane = toPositionedLane(row)
-      this.#lanes.load(lane.id, lane)
+      this.#lanes.setLoaded(lane.id, lane)
       this.#positions.load(lane, row)
       return lane.id
     })

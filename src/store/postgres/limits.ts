@@ -5,14 +5,16 @@ import type { LimitState, SlotPage } from '../../model/limit.ts'
 import type { LimitTable, TicketRow } from '../core/tables.ts'
 import type { AdvisoryLocks } from './locks.ts'
 import {
-  buildDelete,
-  RowCache,
-  QueryCache,
-  buildUpsert,
   bindJson,
+  buildDelete,
+  buildUpsert,
+  CachedTable,
+  each,
+  QueryCache,
+  RowCache,
   type Db,
-  type TransactionTable,
   type Statement,
+  type TransactionCache,
 } from './row-cache.ts'
 import { parseLimitState, TICKET_COLUMNS, toTicketRow } from '../sql/rows.ts'
 import { escapeText, number, postgresCells, text, type Row } from './values.ts'
@@ -27,15 +29,32 @@ const UNUSED = `select t.ticket, t.ord, t.at, t.used, t.limits from waits w join
 const PAGES = 'select n, page from limit_pages where name = $1 and n > $2 and n <= $3'
 const BEFORE = `select ${TICKET_COLUMNS} from tickets where at <= $1 order by at limit $2 for update skip locked`
 
-export class PostgresLimits implements LimitTable, TransactionTable {
+export class PostgresLimits extends CachedTable implements LimitTable {
   readonly #locks: AdvisoryLocks
-  readonly #limits = new RowCache<LimitState>()
-  readonly #pages = new RowCache<SlotPage>()
-  readonly #tickets = new RowCache<TicketRow>()
+  readonly #limits = new RowCache<LimitState>(async (db, names) => {
+    const rows = await db.query('select name, state from limits where name = any($1)', [names.map(escapeText)])
+    return rows.map(([name, state]) => [text(name), parseLimitState(String(state))])
+  })
+  readonly #pages = new RowCache<SlotPage>(async (db, keys) =>
+    (await Promise.all(keys.map((key) => this.#loadPages(db, key)))).flat(),
+  )
+  readonly #tickets = new RowCache<TicketRow>(async (db, tickets) =>
+    toEntries(await db.query(TICKETS_BY_NAME, [tickets.map(escapeText)])),
+  )
   /** The limits whose waiting tickets are all loaded. */
-  readonly #waits = new Set<string>()
-  readonly #missingWaits = new Set<string>()
-  readonly #beforeQueries = new QueryCache<[at: Millis, n: number], readonly string[]>()
+  readonly #waits = new QueryCache(
+    each(async (db, name: string) => this.#tickets.addLoaded(toEntries(await db.query(UNUSED, [escapeText(name)])))),
+  )
+  readonly #before = new QueryCache(
+    each(async (db, at: Millis, n: number) => this.#tickets.addLoaded(toEntries(await db.query(BEFORE, [at, n])))),
+  )
+  protected readonly caches: readonly TransactionCache[] = [
+    this.#limits,
+    this.#pages,
+    this.#tickets,
+    this.#waits,
+    this.#before,
+  ]
   readonly #removedPages = new Map<string, Millis>()
   /** The unused tickets of each limit, as the rules have left them. Built when first needed. */
   #unused: Map<string, Map<string, TicketRow>> | undefined
@@ -44,6 +63,7 @@ export class PostgresLimits implements LimitTable, TransactionTable {
   #idleBefore: Millis | undefined
 
   constructor(locks: AdvisoryLocks) {
+    super()
     this.#locks = locks
   }
 
@@ -57,11 +77,11 @@ export class PostgresLimits implements LimitTable, TransactionTable {
   }
 
   getPage(name: string, n: number): SlotPage | undefined {
-    return this.#pages.get(JSON.stringify([name, n]))
+    return this.#pages.get(pageKey(name, n))
   }
 
   putPage(name: string, n: number, page: SlotPage): void {
-    this.#pages.put(JSON.stringify([name, n]), page)
+    this.#pages.put(pageKey(name, n), page)
   }
 
   removePagesBefore(name: string, before: Millis): void {
@@ -106,7 +126,7 @@ export class PostgresLimits implements LimitTable, TransactionTable {
   }
 
   #findWaiting(name: string): readonly TicketRow[] {
-    if (!this.#waits.has(name)) this.#missingWaits.add(name)
+    this.#waits.get(name)
     if (this.#unused === undefined) {
       this.#unused = new Map()
       for (const row of this.#tickets.values()) this.#addWait(row)
@@ -128,68 +148,29 @@ export class PostgresLimits implements LimitTable, TransactionTable {
   }
 
   findTicketsBefore(at: Millis, n: number): readonly TicketRow[] {
-    return (this.#beforeQueries.get(at, n) ?? []).flatMap((ticket) => this.#tickets.get(ticket) ?? [])
+    return (this.#before.get(at, n) ?? []).flatMap((ticket) => this.#tickets.get(ticket) ?? [])
   }
 
-  resetPass(): void {
-    for (const rows of [this.#limits, this.#pages, this.#tickets, this.#beforeQueries]) rows.resetPass()
-    this.#missingWaits.clear()
+  override resetPass(): void {
+    super.resetPass()
     this.#removedPages.clear()
     this.#unused = undefined
     this.#idleBefore = undefined
   }
 
-  get hasMisses(): boolean {
-    const caches = [this.#limits, this.#pages, this.#tickets, this.#beforeQueries]
-    return caches.some((cache) => cache.hasMisses) || this.#missingWaits.size > 0
-  }
-
-  async load(db: Db): Promise<void> {
-    const names = this.#limits.takeMisses()
-    const tickets = this.#tickets.takeMisses()
-    const waits = [...this.#missingWaits]
-    for (const name of names) this.#limits.load(name, undefined)
-    for (const ticket of tickets) this.#tickets.load(ticket, undefined)
-    for (const name of waits) this.#waits.add(name)
-    this.#missingWaits.clear()
-    await Promise.all([
-      names.length > 0 ? this.#loadLimits(db, names) : undefined,
-      ...this.#pages.takeMisses().map((key) => this.#loadPage(db, key)),
-      tickets.length > 0
-        ? db.query(TICKETS_BY_NAME, [tickets.map(escapeText)]).then((rows) => this.#loadRows(rows))
-        : undefined,
-      ...waits.map((name) => db.query(UNUSED, [escapeText(name)]).then((rows) => this.#loadRows(rows))),
-      this.#beforeQueries.load(async (at, n) => this.#loadRows(await db.query(BEFORE, [at, n]))),
-    ])
-  }
-
-  async #loadLimits(db: Db, names: readonly string[]): Promise<void> {
-    for (const [name, state] of await db.query('select name, state from limits where name = any($1)', [
-      names.map(escapeText),
-    ])) {
-      this.#limits.load(text(name), parseLimitState(String(state)))
-    }
-  }
-
   /**
-   * `loadPage` also loads the pages before, twice as many with each load. Most calls need one page, but calls that need many
+   * `#loadPages` also loads the pages before, twice as many with each load. Most calls need one page, but calls that need many
    * must not load them one by one.
    */
-  async #loadPage(db: Db, key: string): Promise<void> {
-    const [name, n] = JSON.parse(key) as [string, number]
+  async #loadPages(db: Db, key: string): Promise<readonly (readonly [string, SlotPage | undefined])[]> {
+    const [name, n] = parsePageKey(key)
     const most = this.#pagesAtOnce.get(name) ?? 1
     this.#pagesAtOnce.set(name, 2 * most)
-    for (let page = n; page > n - most; page--) this.#pages.load(JSON.stringify([name, page]), undefined)
-    for (const [page, slots] of await db.query(PAGES, [escapeText(name), n - most, n]))
-      this.#pages.load(JSON.stringify([name, number(page)]), JSON.parse(String(slots)) as SlotPage)
-  }
-
-  #loadRows(rows: readonly Row[]): readonly string[] {
-    return rows.map((row) => {
-      const ticket = toTicketRow(postgresCells, row)
-      this.#tickets.load(ticket.ticket, ticket)
-      return ticket.ticket
-    })
+    const found = await db.query(PAGES, [escapeText(name), n - most, n])
+    return [
+      ...Array.from({ length: most }, (_, at) => [pageKey(name, n - at), undefined] as const),
+      ...found.map(([page, slots]) => [pageKey(name, number(page)), JSON.parse(String(slots)) as SlotPage] as const),
+    ]
   }
 
   buildWrites(): readonly Statement[] {
@@ -199,7 +180,7 @@ export class PostgresLimits implements LimitTable, TransactionTable {
         : [{ name: escapeText(name), idle_at: Math.ceil(state.idleAt), state: JSON.stringify(state) }],
     )
     const pages = [...this.#pages.changes].flatMap(([key, page]) => {
-      const [name, n] = JSON.parse(key) as [string, number]
+      const [name, n] = parsePageKey(key)
       return page === undefined
         ? []
         : [{ name: escapeText(name), n, upto: page.slots.at(-1)?.at ?? 0, page: JSON.stringify(page) }]
@@ -262,4 +243,16 @@ function toWaitColumns(
     at: row.at,
     ticket: escapeText(row.ticket),
   }))
+}
+
+function toEntries(rows: readonly Row[]): readonly (readonly [ticket: string, row: TicketRow])[] {
+  return rows.map((row) => toTicketRow(postgresCells, row)).map((row) => [row.ticket, row])
+}
+
+function pageKey(name: string, n: number): string {
+  return JSON.stringify([name, n])
+}
+
+function parsePageKey(key: string): readonly [name: string, n: number] {
+  return JSON.parse(key) as [string, number]
 }

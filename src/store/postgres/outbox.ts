@@ -6,7 +6,7 @@ import type { UnroutedFlow, EventToStore } from '../contract/index.ts'
 import type { OutboxTable } from '../core/tables.ts'
 import { MAX_BYTES_PER_READ } from './event-rows.ts'
 import type { AdvisoryLocks } from './locks.ts'
-import { QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import { CachedTable, each, QueryCache, type Statement, type TransactionCache } from './row-cache.ts'
 import { bytes, number, text, texts, type Row } from './values.ts'
 
 interface OutboxRow {
@@ -46,13 +46,15 @@ const REFUSE = `update outbox o set refused = r.because from unnest($1::xid8[], 
 const DELETE = `delete from outbox o using unnest($1::xid8[], $2::bigint[]) as t (tx, n) where o.tx = t.tx and o.n = t.n`
 const NO_BYTES = new Uint8Array()
 
-export class PostgresOutbox implements OutboxTable, TransactionTable {
+export class PostgresOutbox extends CachedTable implements OutboxTable {
   readonly #locks: AdvisoryLocks
-  readonly #first = new QueryCache<[n: number], readonly OutboxRow[]>()
+  readonly #first = new QueryCache(each(async (db, n: number) => (await db.query(FIRST, [n])).map(toOutboxRow)))
+  protected readonly caches: readonly TransactionCache[] = [this.#first]
   #taken: readonly OutboxRow[] = []
   readonly #refused = new Map<EventToStore, string>()
 
   constructor(locks: AdvisoryLocks) {
+    super()
     this.#locks = locks
   }
 
@@ -66,18 +68,10 @@ export class PostgresOutbox implements OutboxTable, TransactionTable {
     this.#refused.set(event, because)
   }
 
-  resetPass(): void {
-    this.#first.resetPass()
+  override resetPass(): void {
+    super.resetPass()
     this.#taken = []
     this.#refused.clear()
-  }
-
-  get hasMisses(): boolean {
-    return this.#first.hasMisses
-  }
-
-  async load(db: Db): Promise<void> {
-    await this.#first.load(async (n) => (await db.query(FIRST, [n])).map(toOutboxRow))
   }
 
   buildWrites(): readonly Statement[] {

@@ -4,14 +4,10 @@ import type { CountCall, FindCall, RecordKind, RecordTypes } from '../contract/i
 import type { RecordCount, RecordPage, RecordQueries, TableStats } from '../core/tables.ts'
 import { RecordSearch, type SqlDialect, type SqlQuery, type SqlSearch } from '../sql/record-search.ts'
 import { LANE_COLUMNS, toLane } from './lane-rows.ts'
-import { QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import { CachedTable, each, QueryCache, type Db, type Statement, type TransactionCache } from './row-cache.ts'
 import { UNKNOWN_NOW } from './ready-lanes.ts'
 import { queryStats } from './stats.ts'
 import { escapeText, postgresCells } from './values.ts'
-
-interface FoundRecord {
-  readonly found: unknown
-}
 
 const createDialect = (store: string): SqlDialect => ({
   cells: postgresCells,
@@ -30,52 +26,37 @@ const createDialect = (store: string): SqlDialect => ({
 
 const NO_STATS: TableStats = { flows: [], deadLetters: 0, unrouted: [], limits: [], bytes: 0 }
 
-export class PostgresRecords implements RecordQueries, TransactionTable {
+export class PostgresRecords extends CachedTable implements RecordQueries {
   readonly #search: RecordSearch
-  readonly #found = new QueryCache<[call: FindCall<RecordKind>], FoundRecord>()
-  readonly #counted = new QueryCache<[call: CountCall], RecordCount>()
-  readonly #got = new QueryCache<[kind: RecordKind, id: string], FoundRecord>()
-  readonly #stats = new QueryCache<[now: Millis], TableStats>()
+  readonly #pages = new QueryCache(
+    each(async (db, call: FindCall<RecordKind>) => ({ found: await runSearch(db, this.#search.find(call)) })),
+  )
+  readonly #counts = new QueryCache(each((db, call: CountCall) => runSearch(db, this.#search.count(call))))
+  readonly #records = new QueryCache(
+    each(async (db, kind: RecordKind, id: string) => ({ found: await runSearch(db, this.#search.get(kind, id)) })),
+  )
+  readonly #stats = new QueryCache(each((db, now: Millis) => queryStats(db, now)))
+  protected readonly caches: readonly TransactionCache[] = [this.#pages, this.#counts, this.#records, this.#stats]
 
   constructor(store: string) {
+    super()
     this.#search = new RecordSearch(createDialect(store))
   }
 
   find<K extends RecordKind>(call: FindCall<K>): RecordPage<K> {
-    return (this.#found.get(call)?.found ?? { items: [], next: undefined }) as RecordPage<K>
+    return (this.#pages.get(call)?.found ?? { items: [], next: undefined }) as RecordPage<K>
   }
 
   count(call: CountCall): RecordCount {
-    return this.#counted.get(call) ?? { count: 0, next: undefined }
+    return this.#counts.get(call) ?? { count: 0, next: undefined }
   }
 
   get<K extends RecordKind>(kind: K, id: string): RecordTypes[K] | undefined {
-    return this.#got.get(kind, id)?.found as RecordTypes[K] | undefined
+    return this.#records.get(kind, id)?.found as RecordTypes[K] | undefined
   }
 
   stats(now: Millis): TableStats {
     return (now === UNKNOWN_NOW ? undefined : this.#stats.get(now)) ?? NO_STATS
-  }
-
-  resetPass(): void {
-    for (const queries of this.#queries) queries.resetPass()
-  }
-
-  get #queries(): readonly Pick<QueryCache<[], unknown>, 'resetPass' | 'hasMisses'>[] {
-    return [this.#found, this.#counted, this.#got, this.#stats]
-  }
-
-  get hasMisses(): boolean {
-    return this.#queries.some((queries) => queries.hasMisses)
-  }
-
-  async load(db: Db): Promise<void> {
-    await Promise.all([
-      this.#found.load(async (call) => ({ found: await runSearch(db, this.#search.find(call)) })),
-      this.#counted.load((call) => runSearch(db, this.#search.count(call))),
-      this.#got.load(async (kind, id) => ({ found: await runSearch(db, this.#search.get(kind, id)) })),
-      this.#stats.load((now) => queryStats(db, now)),
-    ])
   }
 
   buildWrites(): readonly Statement[] {

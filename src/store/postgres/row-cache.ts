@@ -13,13 +13,17 @@ export interface Db {
 /** `Statement` is a statement to send. */
 export type Statement = readonly [sql: string, values: readonly unknown[]]
 
-/** `TransactionTable` is one or more tables, as the rules see them in one transaction. */
-export interface TransactionTable {
+/** `TransactionCache` is what a transaction has read so far, and what it has yet to load. */
+export interface TransactionCache {
   /** `resetPass` discards what the rules changed and keeps what was loaded. */
   resetPass(): void
   readonly hasMisses: boolean
   /** `load` sends all its queries at once; the server executes them in that order. */
   load(db: Db): Promise<unknown>
+}
+
+/** `TransactionTable` is one or more tables, as the rules see them in one transaction. */
+export interface TransactionTable extends TransactionCache {
   /**
    * `buildWrites` returns the changes of the last pass, in the order in which they are made. A fault here occurs before
    * anything is sent.
@@ -27,17 +31,49 @@ export interface TransactionTable {
   buildWrites(): readonly Statement[]
 }
 
+/** `CachedTable` loads its caches in their order. */
+export abstract class CachedTable implements TransactionTable {
+  protected abstract readonly caches: readonly TransactionCache[]
+
+  resetPass(): void {
+    for (const cache of this.caches) cache.resetPass()
+  }
+
+  get hasMisses(): boolean {
+    return this.caches.some((cache) => cache.hasMisses)
+  }
+
+  load(db: Db): Promise<unknown> {
+    return Promise.all(this.caches.map((cache) => cache.load(db)))
+  }
+
+  abstract buildWrites(): readonly Statement[]
+}
+
+type CacheEntry<T> = readonly [key: string, row: T | undefined]
+
 /** `RowCache` holds rows by key, and what the rules did to them. */
-export class RowCache<T> {
+export class RowCache<T> implements TransactionCache {
   readonly #loaded = new Map<string, T | undefined>()
   readonly #changed = new Map<string, T | undefined>()
+  readonly #select: ((db: Db, keys: readonly string[]) => Promise<Iterable<CacheEntry<T>>>) | undefined
   #misses = new Set<string>()
+
+  /** `select` reads the rows of some keys. Without it, the table loads the rows itself. */
+  constructor(select?: (db: Db, keys: readonly string[]) => Promise<Iterable<CacheEntry<T>>>) {
+    this.#select = select
+  }
 
   /** `get` returns undefined if the row does not exist, or is not loaded yet. */
   get(key: string): T | undefined {
     if (this.#changed.has(key)) return this.#changed.get(key)
     if (!this.#loaded.has(key)) this.#misses.add(key)
     return this.#loaded.get(key)
+  }
+
+  /** `peek` returns the row if it is known, without a miss. */
+  peek(key: string): T | undefined {
+    return this.#changed.get(key) ?? this.#loaded.get(key)
   }
 
   /** `isLoaded` returns whether the stored state of the key is known, even if the rules changed the row. */
@@ -76,9 +112,29 @@ export class RowCache<T> {
     return keys
   }
 
-  /** `load` stores a loaded row; undefined if the key has no row. */
-  load(key: string, row: T | undefined): void {
+  /** `setLoaded` stores a loaded row; undefined if the key has no row. */
+  setLoaded(key: string, row: T | undefined): void {
     this.#loaded.set(key, row)
+  }
+
+  /** `addLoaded` stores loaded rows and returns their keys. */
+  addLoaded(rows: readonly CacheEntry<T>[]): readonly string[] {
+    return rows.map(([key, row]) => {
+      this.#loaded.set(key, row)
+      return key
+    })
+  }
+
+  /** `reload` makes the next load read the stored rows again. */
+  reload(): void {
+    for (const key of this.storedKeys) this.#misses.add(key)
+  }
+
+  async load(db: Db): Promise<void> {
+    if (this.#select === undefined || this.#misses.size === 0) return
+    const keys = this.takeMisses()
+    for (const key of keys) this.#loaded.set(key, undefined)
+    for (const [key, row] of await this.#select(db, keys)) this.#loaded.set(key, row)
   }
 
   /** `loadedKeys` includes keys without a row, which another transaction may have inserted since. */
@@ -89,11 +145,6 @@ export class RowCache<T> {
   /** `storedKeys` returns the keys of the rows that the server has, even if the rules changed them. */
   get storedKeys(): readonly string[] {
     return [...this.#loaded].flatMap(([key, row]) => (row === undefined ? [] : [key]))
-  }
-
-  /** `storedRows` returns the rows as the server has them. */
-  get storedRows(): readonly T[] {
-    return [...this.#loaded.values()].filter((row) => row !== undefined)
   }
 
   /** `values` returns every known row, as the rules have left it. */
@@ -120,9 +171,15 @@ export class RowCache<T> {
 }
 
 /** `QueryCache` holds query results. Each query is sent once, and its result serves all later passes. */
-export class QueryCache<Q extends readonly unknown[], A> {
+export class QueryCache<Q extends readonly unknown[], A> implements TransactionCache {
   readonly #results = new Map<string, A>()
   readonly #misses = new Map<string, Q>()
+  readonly #run: (db: Db, queries: readonly Q[]) => Promise<readonly A[]>
+
+  /** `run` returns the results of all queries, in their order. */
+  constructor(run: (db: Db, queries: readonly Q[]) => Promise<readonly A[]>) {
+    this.#run = run
+  }
 
   /** `get` returns undefined if the result is not loaded yet. */
   get(...query: Q): A | undefined {
@@ -130,12 +187,6 @@ export class QueryCache<Q extends readonly unknown[], A> {
     const result = this.#results.get(name)
     if (result === undefined) this.#misses.set(name, query)
     return result
-  }
-
-  /** `prime` stores a result that came with another query. The first result stands. */
-  prime(query: Q, result: A): void {
-    const name = JSON.stringify(query)
-    if (!this.#results.has(name)) this.#results.set(name, result)
   }
 
   get hasMisses(): boolean {
@@ -146,18 +197,23 @@ export class QueryCache<Q extends readonly unknown[], A> {
     this.#misses.clear()
   }
 
-  async load(run: (...query: Q) => Promise<A>): Promise<void> {
-    await this.loadBatch((queries) => Promise.all(queries.map((query) => run(...query))))
-  }
-
-  /** `loadBatch` loads all missing results with one statement. */
-  async loadBatch(run: (queries: readonly Q[]) => Promise<readonly A[]>): Promise<void> {
+  async load(db: Db): Promise<void> {
     const queries = [...this.#misses]
     this.#misses.clear()
     if (queries.length === 0) return
-    const results = await run(queries.map(([, query]) => query))
+    const results = await this.#run(
+      db,
+      queries.map(([, query]) => query),
+    )
     for (const [at, [name]] of queries.entries()) this.#results.set(name, results[at] as A)
   }
+}
+
+/** `each` runs queries one by one, in one round trip. */
+export function each<Q extends readonly unknown[], A>(
+  run: (db: Db, ...query: Q) => Promise<A>,
+): (db: Db, queries: readonly Q[]) => Promise<readonly A[]> {
+  return (db, queries) => Promise.all(queries.map((query) => run(db, ...query)))
 }
 
 /** `buildUpsert` builds a statement that reads rows from one JSON array and writes the named columns. */

@@ -3,7 +3,15 @@ import type { LaneId } from '../../model/identity.ts'
 import type { RunRow, RunTable } from '../core/tables.ts'
 import { isPlainRun, parseRunNumber } from '../core/commit-context.ts'
 import { buildInsert, unnestRows, defineRowType, bindRows, type RowType, type RowValues } from './columns.ts'
-import { buildDelete, RowCache, QueryCache, type Db, type TransactionTable, type Statement } from './row-cache.ts'
+import {
+  buildDelete,
+  CachedTable,
+  each,
+  QueryCache,
+  RowCache,
+  type Statement,
+  type TransactionCache,
+} from './row-cache.ts'
 import { RUN_COLUMNS, toRunRow } from '../sql/rows.ts'
 import { escapeText, postgresCells } from './values.ts'
 
@@ -51,14 +59,21 @@ const PUT_RUN = `${ADD_RUN}
 const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2`
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
 
-export class PostgresRuns implements RunTable, TransactionTable {
+export class PostgresRuns extends CachedTable implements RunTable {
   readonly #name: string
   readonly #runs = new RowCache<RunRow>()
   readonly #firstRecords = new Set<string>()
-  readonly #queries = new QueryCache<[sql: string, values: readonly (string | number)[]], readonly string[]>()
+  readonly #lists = new QueryCache(
+    each(async (db, sql: string, values: readonly (string | number)[]) => {
+      const runs = (await db.query(sql, values)).map((row) => toRunRow(postgresCells, row, this.#name))
+      return this.#runs.addLoaded(runs.map((run) => [run.id, run]))
+    }),
+  )
+  protected readonly caches: readonly TransactionCache[] = [this.#runs, this.#lists]
 
   /** `name` is the name of the store, the prefix of its run ids. */
   constructor(name: string) {
+    super()
     this.#name = name
   }
 
@@ -83,27 +98,12 @@ export class PostgresRuns implements RunTable, TransactionTable {
   }
 
   #readList(sql: string, values: readonly (string | number)[]): readonly RunRow[] {
-    return (this.#queries.get(sql, values) ?? []).flatMap((id) => this.#runs.get(id) ?? [])
+    return (this.#lists.get(sql, values) ?? []).flatMap((id) => this.#runs.get(id) ?? [])
   }
 
-  resetPass(): void {
-    this.#runs.resetPass()
+  override resetPass(): void {
+    super.resetPass()
     this.#firstRecords.clear()
-    this.#queries.resetPass()
-  }
-
-  get hasMisses(): boolean {
-    return this.#queries.hasMisses
-  }
-
-  async load(db: Db): Promise<void> {
-    await this.#queries.load(async (sql, values) =>
-      (await db.query(sql, values)).map((row) => {
-        const run = toRunRow(postgresCells, row, this.#name)
-        this.#runs.load(run.id, run)
-        return run.id
-      }),
-    )
   }
 
   buildWrites(): readonly Statement[] {

@@ -5,13 +5,15 @@ import type { Pressure } from '../../model/place.ts'
 import type { PauseRow, ProcessRow, SmallTables } from '../core/tables.ts'
 import type { AdvisoryLocks } from './locks.ts'
 import {
-  buildDelete,
-  RowCache,
-  buildUpsert,
   bindJson,
+  buildDelete,
+  buildUpsert,
+  CachedTable,
+  QueryCache,
+  RowCache,
   type Db,
-  type TransactionTable,
   type Statement,
+  type TransactionCache,
 } from './row-cache.ts'
 import { number, text, escapeText, type Row } from './values.ts'
 
@@ -27,29 +29,64 @@ const PUT_PROCESS = `insert into processes (id, at, request, answer) values ($1,
 /** Every settle-and-claim call reads both tables, so one statement does. */
 const PROCESSES_AND_PAUSES = `select id, at, request, null, null from processes where id = any($1)
   union all select flow, since, null, reason, by from pauses where flow = any($2)`
+const ANSWERS = 'select id, answer from processes where id = any($1)'
+const PERMITS = 'select name, process, n, until from permits where name = any($1)'
 const PUT_PERMIT = buildUpsert('permits', 'name, process, n, until', 'name, process')
 /** A process that is renewing a permit at this time keeps it: the delete skips locked rows. */
 const FORGET_PERMITS = `delete from permits where (name, process) in
   (select name, process from permits where until <= $1 for update skip locked)`
 const PUT_PAUSE = buildUpsert('pauses', 'flow, reason, by, since', 'flow')
+const PRESSURE = 'select flow, level, at, raised_at from pressure where flow = any($1)'
 const PUT_PRESSURE = buildUpsert('pressure', 'flow, level, at, raised_at', 'flow')
+const REPLAYS = `select r.replay, r.event, r.at from replays r join unnest($1::text[], $2::bigint[]) as w (replay, event)
+  on r.replay = w.replay and r.event = w.event`
 const PUT_REPLAY = buildUpsert('replays', 'replay, event, at', 'replay, event')
 
-export class PostgresSmallTables implements SmallTables, TransactionTable {
+export class PostgresSmallTables extends CachedTable implements SmallTables {
   readonly #locks: AdvisoryLocks
   readonly #processes = new RowCache<ProcessRow>()
-  readonly #answers = new RowCache<string>()
+  readonly #answers = new RowCache<string>(async (db, ids) => {
+    const rows = await db.query(ANSWERS, [ids.map(escapeText)])
+    return rows.map(([id, answer]) => [text(id), String(answer)])
+  })
   readonly #permits = new RowCache<PermitRow>()
-  readonly #permitNames = new Set<string>()
-  readonly #missingPermitNames = new Set<string>()
+  /** The names whose permits are all loaded. */
+  readonly #permitNames = new QueryCache<[name: string], true>(async (db, names) => {
+    const rows = await db.query(PERMITS, [names.map(([name]) => escapeText(name))])
+    const permits = rows.map((row) => ({
+      name: text(row[0]),
+      process: text(row[1]),
+      n: number(row[2]),
+      until: number(row[3]),
+    }))
+    this.#permits.addLoaded(permits.map((permit) => [permitKey(permit.name, permit.process), permit]))
+    return names.map(() => true)
+  })
   readonly #pauses = new RowCache<PauseRow>()
-  readonly #pressure = new RowCache<Pressure>()
-  readonly #replays = new RowCache<Millis>()
+  readonly #pressure = new RowCache<Pressure>(async (db, flows) => {
+    const rows = await db.query(PRESSURE, [flows.map(escapeText)])
+    return rows.map((row) => [text(row[0]), { level: number(row[1]), at: number(row[2]), raisedAt: number(row[3]) }])
+  })
+  readonly #replays = new RowCache<Millis>(async (db, keys) => {
+    const replays = keys.map(parseReplayKey)
+    const rows = await db.query(REPLAYS, [replays.map(([name]) => escapeText(name)), replays.map(([, event]) => event)])
+    return rows.map((row) => [replayKey(text(row[0]), number(row[1])), number(row[2])])
+  })
+  protected readonly caches: readonly TransactionCache[] = [
+    this.#processes,
+    this.#pauses,
+    this.#answers,
+    this.#pressure,
+    this.#permits,
+    this.#permitNames,
+    this.#replays,
+  ]
   #processesBefore: Millis | undefined
   #permitsBefore: Millis | undefined
   #replaysBefore: Millis | undefined
 
   constructor(locks: AdvisoryLocks) {
+    super()
     this.#locks = locks
   }
 
@@ -69,16 +106,16 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
 
   findPermits(name: string): readonly PermitRow[] {
     this.#locks.require(`permits/${name}`)
-    if (!this.#permitNames.has(name)) this.#missingPermitNames.add(name)
+    this.#permitNames.get(name)
     return [...this.#permits.values()].filter((permit) => permit.name === name)
   }
 
   putPermit(name: string, process: string, { n, until }: { readonly n: number; readonly until: Millis }): void {
-    this.#permits.put(JSON.stringify([name, process]), { name, process, n, until })
+    this.#permits.put(permitKey(name, process), { name, process, n, until })
   }
 
   removePermit(name: string, process: string): void {
-    const key = JSON.stringify([name, process])
+    const key = permitKey(name, process)
     if (this.#permits.isLoaded(key)) this.#permits.remove(key)
   }
 
@@ -106,7 +143,7 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
 
   /** The event's row is already locked, so two replays of the same event run one after the other. */
   markReplayed(replay: string, event: number, now: Millis): boolean {
-    const key = JSON.stringify([replay, event])
+    const key = replayKey(replay, event)
     if (this.#replays.get(key) !== undefined) return true
     this.#replays.put(key, now)
     return false
@@ -116,59 +153,27 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
     this.#replaysBefore = before
   }
 
-  resetPass(): void {
-    for (const rows of this.#caches) rows.resetPass()
-    this.#missingPermitNames.clear()
+  override resetPass(): void {
+    super.resetPass()
     this.#processesBefore = undefined
     this.#permitsBefore = undefined
     this.#replaysBefore = undefined
   }
 
-  get #caches(): readonly Pick<RowCache<unknown>, 'resetPass' | 'hasMisses'>[] {
-    return [this.#processes, this.#answers, this.#permits, this.#pauses, this.#pressure, this.#replays]
-  }
-
-  get hasMisses(): boolean {
-    return this.#caches.some((rows) => rows.hasMisses) || this.#missingPermitNames.size > 0
-  }
-
-  async load(db: Db): Promise<void> {
-    const one = async <T>(rows: RowCache<T>, sql: string, read: (row: Row) => T): Promise<void> => {
-      const keys = rows.takeMisses()
-      if (keys.length === 0) return
-      for (const key of keys) rows.load(key, undefined)
-      for (const row of await db.query(sql, [keys.map(escapeText)])) rows.load(text(row[0]), read(row))
-    }
-    await Promise.all([
-      this.#loadProcessesAndPauses(db),
-      one(this.#answers, 'select id, answer from processes where id = any($1)', (row) => String(row[1])),
-      one(this.#pressure, 'select flow, level, at, raised_at from pressure where flow = any($1)', (row) => ({
-        level: number(row[1]),
-        at: number(row[2]),
-        raisedAt: number(row[3]),
-      })),
-      this.#loadPermits(db),
-      ...this.#replays.takeMisses().map(async (key) => {
-        const [replay, event] = JSON.parse(key) as [string, number]
-        const [row] = await db.query('select at from replays where replay = $1 and event = $2', [
-          escapeText(replay),
-          event,
-        ])
-        this.#replays.load(key, row === undefined ? undefined : number(row[0]))
-      }),
-    ])
+  override load(db: Db): Promise<unknown> {
+    return Promise.all([this.#loadProcessesAndPauses(db), super.load(db)])
   }
 
   async #loadProcessesAndPauses(db: Db): Promise<void> {
     const processes = this.#processes.takeMisses()
     const pauses = this.#pauses.takeMisses()
     if (processes.length === 0 && pauses.length === 0) return
-    for (const id of processes) this.#processes.load(id, undefined)
-    for (const flow of pauses) this.#pauses.load(flow, undefined)
+    for (const id of processes) this.#processes.setLoaded(id, undefined)
+    for (const flow of pauses) this.#pauses.setLoaded(flow, undefined)
     for (const row of await db.query(PROCESSES_AND_PAUSES, [processes.map(escapeText), pauses.map(escapeText)])) {
       const [name, since, request, reason, by] = row
-      if (request !== null) this.#processes.load(text(name), this.#toProcessRow(row))
-      else this.#pauses.load(text(name), { reason: text(reason), by: text(by), since: number(since) })
+      if (request !== null) this.#processes.setLoaded(text(name), this.#toProcessRow(row))
+      else this.#pauses.setLoaded(text(name), { reason: text(reason), by: text(by), since: number(since) })
     }
   }
 
@@ -185,18 +190,6 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
         return answers.get(text(row[0])) ?? ''
       },
     }
-  }
-
-  async #loadPermits(db: Db): Promise<void> {
-    const names = [...this.#missingPermitNames]
-    if (names.length === 0) return
-    for (const row of await db.query('select name, process, n, until from permits where name = any($1)', [
-      names.map(escapeText),
-    ])) {
-      const permit = { name: text(row[0]), process: text(row[1]), n: number(row[2]), until: number(row[3]) }
-      this.#permits.load(JSON.stringify([permit.name, permit.process]), permit)
-    }
-    for (const name of names) this.#permitNames.add(name)
   }
 
   buildWrites(): readonly Statement[] {
@@ -217,7 +210,7 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
       row === undefined ? [] : [{ flow: escapeText(flow), level: row.level, at: row.at, raised_at: row.raisedAt }],
     )
     const replays = [...this.#replays.changes].flatMap(([key, at]) => {
-      const [replay, event] = JSON.parse(key) as [string, number]
+      const [replay, event] = parseReplayKey(key)
       return at === undefined ? [] : [{ replay: escapeText(replay), event, at }]
     })
     const givenBack = this.#permits.removedKeys.map((key): Statement => {
@@ -241,4 +234,16 @@ export class PostgresSmallTables implements SmallTables, TransactionTable {
 
 function buildDeleteUpTo(sql: string, before: Millis | undefined): readonly Statement[] {
   return before === undefined ? [] : [[sql, [before]]]
+}
+
+function permitKey(name: string, process: string): string {
+  return JSON.stringify([name, process])
+}
+
+function replayKey(replay: string, event: number): string {
+  return JSON.stringify([replay, event])
+}
+
+function parseReplayKey(key: string): readonly [replay: string, event: number] {
+  return JSON.parse(key) as [string, number]
 }
