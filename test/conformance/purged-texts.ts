@@ -4,7 +4,7 @@ import { laneId } from '../../src/model/identity.ts'
 import type { Attempt } from '../../src/model/lane.ts'
 import type { PurgeCall } from '../../src/store/contract/index.ts'
 import type { ConformanceStage, Suite } from './stage.ts'
-import { done, retry } from './builders.ts'
+import { DAY, done, retry, SECOND } from './builders.ts'
 
 const QUOTE = 'the handler quotes'
 
@@ -20,6 +20,13 @@ async function texts(t: ConformanceStage): Promise<readonly string[]> {
   const under = lanes.flatMap(({ run }) => run?.attempts.map(({ error }) => error) ?? [])
   return [...ended, ...under].filter((text) => text.includes(QUOTE))
 }
+
+/** The names of all events in run records. */
+async function recorded(t: ConformanceStage): Promise<readonly string[]> {
+  return (await t.findAll('runs')).flatMap(({ events }) => t.names(events)).toSorted()
+}
+
+const LANE_Y: PurgeCall['what'] = { kind: 'lanes', ids: [laneId('flow', 'y')] }
 
 async function purged(t: ConformanceStage, what: PurgeCall['what'] | string): Promise<void> {
   await t.store.purge({ what: typeof what === 'string' ? { kind: 'event', id: t.id(what) } : what, n: 1_000 })
@@ -58,6 +65,39 @@ export const purgedTexts: Suite = (rule) => {
       assert.deepEqual(await texts(t), [])
     })
   }
+
+  rule('L15 by lane: a body that goes at once takes the errors in lanes that ended before along', async (t) => {
+    await t.append('a', { keys: ['x', 'y'] })
+    await t.append('b', { key: 'x' })
+    for (const run of await t.claim()) await t.settleOk(run, retry(0), quoting('a'))
+    await t.drain()
+    await purged(t, LANE_Y)
+    assert.deepEqual([await texts(t), await recorded(t)], [[], ['b']])
+  })
+
+  rule('L15 by lane: a body that another lane needs takes the errors there along when it goes', async (t) => {
+    await t.append('a', { keys: ['x', 'y'] })
+    await t.append('b', { key: 'x' })
+    await purged(t, LANE_Y)
+    await t.settleOk(await t.claimOne(), retry(0), quoting('a'))
+    await t.drain()
+    assert.deepEqual([await texts(t), await recorded(t)], [[`${QUOTE} a`], ['a', 'b']])
+    await t.maintain()
+    assert.deepEqual([await texts(t), await recorded(t)], [[], ['b']])
+  })
+
+  rule('L15 L23 by event: the errors of an event whose body is gone by age go', async (t) => {
+    await t.append('a', { dedupe: 'x', dedupeFor: DAY })
+    await t.settleOk(await t.claimOne(), retry(0), quoting('a'))
+    await t.drain()
+    t.clock.advance(SECOND)
+    await t.maintain({ events: { '': SECOND }, runs: { '': DAY } })
+    assert.deepEqual([await texts(t), await recorded(t)], [[`${QUOTE} a`], ['a']])
+    const reply = await t.store.purge({ what: { kind: 'event', id: t.id('a') }, n: 1 })
+    assert.deepEqual([reply.events, reply.runs, reply.more], [0, 1, false])
+    assert.deepEqual([await texts(t), await recorded(t)], [[], []])
+    assert.equal((await t.append('again', { dedupe: 'x', body: 'a' })).kind, 'duplicate')
+  })
 
   rule('L15 by event: the errors of a live run go, and its settlement leaves none', async (t) => {
     await t.appendEach(['a', 'b'])

@@ -13,7 +13,7 @@ import {
   INITIAL_CURSOR,
   type ScanCursor,
 } from './expire-events.ts'
-import { createNeedCheck, wipeEvent } from './purge.ts'
+import { createNeedCheck, purgeEvents } from './purge.ts'
 import { removeDeadLetter } from './steer.ts'
 import type { RunRow } from './tables.ts'
 import { parseRunNumber, type CommitContext } from './commit-context.ts'
@@ -139,7 +139,7 @@ function wipeDoomedEvents(work: CommitContext, from: number): { readonly gone: n
   const page = work.tables.events.findDoomed(from, BATCH_SIZE)
   const isNeeded = createNeedCheck(work)
   const free = page.filter((event) => !isNeeded(event))
-  for (const event of free) wipeEvent(work, event)
+  purgeEvents(work, free)
   return { gone: free.length, after: page.length < BATCH_SIZE ? 0 : (page.at(-1)?.seq ?? 0) }
 }
 

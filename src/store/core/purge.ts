@@ -23,48 +23,58 @@ const PURGE_END = { whileRunning: 'window', keep: 0 } as const
 export function purge(work: CommitContext, call: PurgeCall): PurgeResult {
   const { what } = call
   const { found, emptyRuns, more } = findPurgeScope(work, call)
-  const purgedLanes = what.kind === 'lanes' ? new Set(what.ids) : undefined
-  const counts = { events: found.length, deadLetters: 0, runs: emptyRuns }
-  // Thousands of events may be in one lane, so each lane is processed once for all of them.
-  for (const [lane, its] of Map.groupBy(listLaneRemovals(found, purgedLanes), (one) => one.lane)) {
+  const only = what.kind === 'lanes' ? new Set(what.ids) : undefined
+  const isNeeded = createNeedCheck(work)
+  // While another lane needs the body, the event leaves only the purged lanes.
+  const needed = new Set(only && found.filter((event) => isNeeded(filterLanes(event, (lane) => !only.has(lane)))))
+  const removals = found.map((event) =>
+    needed.has(event) ? filterLanes(event, (lane) => only?.has(lane) === true) : event,
+  )
+  const events = found.filter(hasBytes).length
+  const removed = removeFromLanes(work, removals)
+  for (const event of found) {
+    if (needed.has(event)) work.tables.events.doom(event.seq)
+    else wipeEvent(work, event)
+  }
+  work.addFeedEntry({ kind: 'purged', flow: '', id: what.kind, detail: String(events) })
+  return { events, deadLetters: removed.deadLetters, runs: emptyRuns + removed.runs, more }
+}
+
+/** `purgeEvents` removes events that no lane needs any more: their bytes, their run records, and texts that may quote them. */
+export function purgeEvents(work: CommitContext, events: readonly EventRow[]): void {
+  removeFromLanes(work, events)
+  for (const event of events) wipeEvent(work, event)
+}
+
+/** Removes the events from these lanes. Thousands of them may be in one lane, so each lane is processed once for all. */
+function removeFromLanes(work: CommitContext, events: readonly EventLanes[]): { deadLetters: number; runs: number } {
+  const counts = { deadLetters: 0, runs: 0 }
+  const removals = events.flatMap(({ seq, lanes }) => lanes.map((lane) => ({ lane, seq })))
+  for (const [lane, its] of Map.groupBy(removals, (one) => one.lane)) {
     const seqs = new Set(its.map(({ seq }) => seq))
     forgetTexts(work, lane, seqs)
     counts.deadLetters += removeFromDeadLetters(work, lane, seqs)
     removeFromLane(work, lane, seqs)
     counts.runs += removeFromRunRecords(work, lane, seqs)
   }
-  const isNeeded = createNeedCheck(work)
-  for (const event of found) {
-    // If another lane still needs the body, the body is removed when that lane has ended with the event.
-    if (purgedLanes !== undefined && isNeeded(excludeLanes(event, purgedLanes))) work.tables.events.doom(event.seq)
-    else wipeEvent(work, event)
-  }
-  work.addFeedEntry({ kind: 'purged', flow: '', id: what.kind, detail: String(counts.events) })
-  return { ...counts, more }
+  return counts
 }
 
-/** Lists which event leaves which lane. With `only`, other lanes are left out. */
-function listLaneRemovals(found: readonly EventRow[], only: ReadonlySet<LaneId> | undefined): readonly LaneRemoval[] {
-  return found.flatMap(({ seq, lanes }) =>
-    lanes.flatMap((lane) => (only === undefined || only.has(lane) ? { lane, seq } : [])),
-  )
+type EventLanes = Pick<EventRow, 'seq' | 'lanes'>
+
+function filterLanes({ seq, lanes }: EventRow, isKept: (lane: LaneId) => boolean): EventLanes {
+  return { seq, lanes: lanes.filter(isKept) }
 }
 
-interface LaneRemoval {
-  readonly lane: LaneId
-  readonly seq: number
-}
-
-/** Leaves out the lanes that have ended with the event. */
-function excludeLanes({ seq, lanes }: EventRow, ended: ReadonlySet<LaneId>): Pick<EventRow, 'seq' | 'lanes'> {
-  return { seq, lanes: lanes.filter((lane) => !ended.has(lane)) }
+function hasBytes({ purgedHash }: EventRow): boolean {
+  return purgedHash === ''
 }
 
 /**
  * `createNeedCheck` returns a check whether some lane has not ended with an event yet. It reads the dead letters of a lane once,
  * so none may change while the check is in use.
  */
-export function createNeedCheck(work: CommitContext): (event: Pick<EventRow, 'seq' | 'lanes'>) => boolean {
+export function createNeedCheck(work: CommitContext): (event: EventLanes) => boolean {
   const { lanes, deadLetters, placements, unrouted } = work.tables
   const dead = new Map<LaneId, ReadonlySet<number>>()
   const isDead = (id: LaneId, seq: number): boolean => {
@@ -81,6 +91,7 @@ export function createNeedCheck(work: CommitContext): (event: Pick<EventRow, 'se
 
 /** `wipeEvent` removes the bytes of an event. The identity stays known, with the hash of the body (L10). */
 export function wipeEvent(work: CommitContext, event: EventRow): void {
+  if (!hasBytes(event)) return
   for (const entry of work.tables.unrouted.findByEvent(event.seq)) work.tables.unrouted.remove(entry.id)
   work.tables.events.wipe(event.seq, hashBody(event.body))
 }
@@ -204,19 +215,20 @@ interface PurgeScope {
 }
 
 function findPurgeScope(work: CommitContext, { what, n }: PurgeCall): PurgeScope {
-  return what.kind === 'lanes' ? findEventsInLanes(work, what.ids, n) : findWholeEvents(work, what, n)
-}
-
-function findWholeEvents(
-  work: CommitContext,
-  what: Exclude<PurgeCall['what'], { kind: 'lanes' }>,
-  n: number,
-): PurgeScope {
   const { events } = work.tables
-  const event = what.kind === 'event' ? events.findById(what.id) : undefined
-  const one = event === undefined || event.purgedHash !== '' ? [] : [event]
-  const found = what.kind === 'tenant' ? events.findByTenant(what.tenant, n) : one
-  return { found, emptyRuns: 0, more: found.length === n }
+  switch (what.kind) {
+    case 'lanes':
+      return findEventsInLanes(work, what.ids, n)
+    case 'tenant': {
+      const found = events.findByTenant(what.tenant, n)
+      return { found, emptyRuns: 0, more: found.length === n }
+    }
+    case 'event': {
+      // Retention may have removed the bytes; the records of the runs have an age of their own.
+      const event = events.findById(what.id)
+      return { found: event === undefined ? [] : [event], emptyRuns: 0, more: false }
+    }
+  }
 }
 
 /** Finds events that wait, run, are dead or are done in these lanes. */
