@@ -85,6 +85,20 @@ export const races: Suite = (rule) => {
     assert.equal(new Set(leased.map((each) => each.id)).size, 10)
   })
 
+  rule('L15 events of one run purged at the same time are all gone from its record', async (t) => {
+    const stores = await callers(t)
+    for (let round = 0; round < 5; round++) {
+      const names = Array.from({ length: 4 }, (_, n) => `e${round} ${n}`)
+      await t.appendEach(names)
+      await t.settleOk(await t.claimOne())
+      const calls = names.map(async (name, n) =>
+        (n % 2 === 0 ? stores[0] : stores[1]).purge({ what: { kind: 'event', id: t.id(name) }, n: 10 }),
+      )
+      await Promise.all(calls)
+      assert.deepEqual(await t.findAll('runs'), [])
+    }
+  })
+
   rule('a document written by two at the same revision is written by one', async (t) => {
     const stores = await callers(t)
     const calls = stores.map(async (store, n) => {

@@ -56,7 +56,8 @@ const PUT_RUN = `${ADD_RUN}
         `${column} = ${column === 'started' ? 'least(runs.started, excluded.started)' : `excluded.${column}`}`,
     )
     .join(', ')}`
-const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2`
+/** Only a purge reads these, to rewrite them. Two purges may meet in the records of an idle lane, which has no row to lock. */
+const OF_LANE = `select ${RUN_COLUMNS} from runs where lane = $1 and $2 > 0 order by n desc limit $2 for update`
 const OLDEST = `select ${RUN_COLUMNS} from runs where n > $1 order by n limit $2`
 
 export class PostgresRuns extends CachedTable implements RunTable {
