@@ -32,6 +32,8 @@ export interface TortureOptions {
   readonly crashes: number
   /** Remaining work that does not change for this long is stuck. */
   readonly stuckAfter?: number
+  /** Whether everything has happened that the test is about. If not, another round follows. */
+  readonly isEnough?: (soFar: SoFar) => boolean
   /** Changes the tables before the remaining work must end. */
   readonly meddle?: (at: Meddling) => Promise<void>
 }
@@ -43,18 +45,23 @@ interface Meddling {
   readonly client: pg.Client
 }
 
-export interface Tortured {
+/** What has happened when no work is left. */
+export interface SoFar {
   readonly ledger: Ledger
-  /** The tables when no work is left. */
   readonly tables: Tables
-  /** The tables when all retention has passed: the remaining rows stay forever. */
-  readonly remains: Tables
-  /** The dead letters that an operator sees. */
-  readonly listed: readonly string[]
   /** How many backends were terminated. */
   readonly terminated: number
 }
 
+export interface Tortured extends SoFar {
+  /** The tables when all retention has passed: the remaining rows stay forever. */
+  readonly remains: Tables
+  /** The dead letters that an operator sees. */
+  readonly listed: readonly string[]
+}
+
+/** One round shows everything nine times in ten. */
+const MAX_ROUNDS = 20
 const STORES = 4
 const WORKERS = 8
 const CONNECTIONS = 6
@@ -82,9 +89,11 @@ interface Worker {
 export async function torture(options: TortureOptions): Promise<Tortured> {
   const cluster = await Cluster.open(options)
   try {
-    await cluster.work()
-    const drained = await cluster.drain()
-    return await cluster.look(drained)
+    for (let round = 0; ; round++) {
+      await cluster.work(round)
+      const drained = await cluster.drain(round)
+      if (round === MAX_ROUNDS || (await cluster.hasEnough())) return await cluster.look(drained)
+    }
   } finally {
     await cluster.close()
   }
@@ -153,25 +162,30 @@ class Cluster {
     return app
   }
 
-  async work(): Promise<void> {
-    const { seed, batches, acts, url } = this.#options
+  /** No name of a process or a publisher may be used twice. */
+  async work(round: number): Promise<void> {
+    const { batches, acts, url } = this.#options
     const { ledger } = this.#scene
+    this.#scene.isCalm = false
+    const seed = this.#seedOf(round)
+    const suffix = round === 0 ? '' : `.${round}.`
     const by = (name: string, at: number): Parameters<typeof publishOn>[0] => {
-      return { app: this.#other(name, this.#stores[at % STORES] as Store), name, ledger, seed, batches }
+      const app = this.#other(`${name}${suffix}`, this.#stores[at % STORES] as Store)
+      return { app, name: `${name}${suffix}`, ledger, seed, batches }
     }
     await Promise.all([
       ...['p', 'q', 'r', 's'].map((name, at) => publishOn(by(name, at))),
       publishInTransactions({ ...by('t', 1), url }),
-      operate({ app: this.#other('operator', this.#stores[2] as Store), ledger, seed, acts }),
-      this.#terminate(),
-      this.#stall(),
-      this.#crash(),
+      operate({ app: this.#other(`operator${suffix}`, this.#stores[2] as Store), ledger, seed, acts }),
+      this.#terminate(seed),
+      this.#stall(seed),
+      this.#crash(seed),
     ])
   }
 
   /** Terminates a backend in any state: listening, idle in its pool, or in the middle of a transaction. */
-  async #terminate(): Promise<void> {
-    const chance = new Chance(seedOf(`${this.#options.seed} backends`))
+  async #terminate(seed: number): Promise<void> {
+    const chance = new Chance(seedOf(`${seed} backends`))
     for (let n = 0; n < this.#options.terminated; n++) {
       await setTimeout(chance.next() * LONGEST_BETWEEN_MS)
       const sql = 'select pid from pg_stat_activity where application_name = $1 order by pid'
@@ -183,16 +197,16 @@ class Cluster {
     }
   }
 
-  async #stall(): Promise<void> {
-    const chance = new Chance(seedOf(`${this.#options.seed} stalls`))
+  async #stall(seed: number): Promise<void> {
+    const chance = new Chance(seedOf(`${seed} stalls`))
     for (let n = 0; n < this.#options.stalls; n++) {
       await setTimeout(chance.next() * LONGEST_BETWEEN_MS)
       await this.#workers[chance.below(this.#workers.length)]?.watched.standStill(STALL_MS)
     }
   }
 
-  async #crash(): Promise<void> {
-    const chance = new Chance(seedOf(`${this.#options.seed} crashes`))
+  async #crash(seed: number): Promise<void> {
+    const chance = new Chance(seedOf(`${seed} crashes`))
     for (let n = 0; n < this.#options.crashes; n++) {
       await setTimeout(LEASE * chance.next())
       const [worker] = this.#workers.splice(chance.below(this.#workers.length), 1)
@@ -203,10 +217,23 @@ class Cluster {
     }
   }
 
+  /** A different plan for each round. */
+  #seedOf(round: number): number {
+    const { seed } = this.#options
+    return round === 0 ? seed : seedOf(`${seed} round ${round}`)
+  }
+
+  async hasEnough(): Promise<boolean> {
+    const { isEnough = () => true, schema } = this.#options
+    if (this.#scene.ledger.wrong.length > 0) return true
+    const tables = await readAll(this.#client, schema)
+    return isEnough({ ledger: this.#scene.ledger, tables, terminated: this.#terminated })
+  }
+
   /** All remaining work must succeed, except dead letters that block no lane. Returns these. */
-  async drain(): Promise<readonly string[]> {
+  async drain(round: number): Promise<readonly string[]> {
     this.#scene.isCalm = true
-    const operator = this.#other('drain', this.#stores[3] as Store)
+    const operator = this.#other(`drain.${round}`, this.#stores[3] as Store)
     await this.#options.meddle?.({ app: operator, ledger: this.#scene.ledger, client: this.#client })
     let [last, since] = ['', Date.now()]
     for (;;) {
@@ -226,7 +253,7 @@ class Cluster {
   /** Describes the remaining work; empty if no work remains. Any change of the text shows progress. */
   async #left(): Promise<string> {
     const { rows } = await this.#client.query<{ what: string }>(
-      `select concat_ws(' ', 'lane', flow, convert_from(key, 'UTF8'), waiting, due, lease, rest, rev) as what from lanes where keep_until is null
+      `select concat_ws(' ', 'lane', flow, convert_from(key, 'UTF8'), waiting, due, lease, rest, rev) as what from lanes
       union all select concat_ws(' ', 'mark', reason, flow, tries) from marks
       union all select concat_ws(' ', 'outbox', id, refused) from outbox`,
     )
@@ -234,6 +261,8 @@ class Cluster {
   }
 
   async #help(operator: Sluice): Promise<void> {
+    // Maintenance deletes the lanes that only remember their last run.
+    await upkept(this.#stores[3] as Store)
     for (const { flow } of await operator.admin.flows.list()) await operator.admin.flows.resume(flow, 'operator')
     const { items } = await operator.admin.lanes.list({}, '', 1_000)
     for (const { flow, key, hold, window, waiting } of items) {
