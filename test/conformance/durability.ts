@@ -16,6 +16,13 @@ import {
   SECOND,
 } from './builders.ts'
 
+/** For a store that nothing can reopen. */
+export const inMemory: Suite = (rule) => {
+  rule('the store reports that it is not durable', async (t) => {
+    assert.equal((await t.store.stats()).durable.isDurable, false)
+  })
+}
+
 export const durability: Suite = (rule) => {
   rule('durable: the store reports that it is durable', async (t) => {
     assert.equal((await t.store.stats()).durable.isDurable, true)

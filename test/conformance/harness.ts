@@ -14,10 +14,7 @@ type Test = () => Promise<void>
 /** The part of vitest, node:test and similar runners that the suite uses. */
 export interface Runner {
   describe(name: string, fill: () => void): unknown
-  readonly it: {
-    (name: string, test: Test): unknown
-    skip(name: string, test: Test): unknown
-  }
+  readonly it: (name: string, test: Test) => unknown
 }
 
 export interface Harness {
@@ -27,10 +24,8 @@ export interface Harness {
   fresh(clock: Clock): Promise<Store> | Store
   /** Runs only these suites: for a second way to open a store that passes all of them. */
   readonly only?: readonly string[]
-  /** Closes the store and opens its data again, as after a restart or a crash. Without it, the durability tests do not run. */
+  /** Closes the store and opens its data again, as after a restart or a crash. Without it, the store must say that it is not durable. */
   reopen?(store: Store, clock: Clock): Promise<Store>
   /** Another client of the same data: a second connection. Without it, a second process shares the store object. */
   second?(store: Store): Promise<Store>
-  /** Suites from which this store is excused, each with the reason that the report shows. */
-  readonly skip?: Readonly<Record<string, string>>
 }
