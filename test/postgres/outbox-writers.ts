@@ -134,9 +134,8 @@ const LONGEST_WAIT = 60_000
 
 /** Waits until everything ran, or nothing has run for a long time. */
 async function allRan(isDone: () => boolean, onRun: (next: () => void) => void): Promise<void> {
-  const ends = performance.now() + LONGEST_WAIT
-  while (!isDone() && performance.now() < ends) {
-    const ranOne = new Promise<void>((resolve) => onRun(resolve))
-    await Promise.race([ranOne, sleep(LONGEST_WAIT, undefined, { ref: false })])
+  for (let isStill = false; !isDone() && !isStill;) {
+    const ranOne = new Promise<boolean>((resolve) => onRun(() => resolve(false)))
+    isStill = await Promise.race([ranOne, sleep(LONGEST_WAIT, true, { ref: false })])
   }
 }
