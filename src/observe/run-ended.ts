@@ -18,32 +18,32 @@ export interface RunEnd {
 
 type EndingName = 'done' | 'dropped' | 'snoozed' | 'deferred' | 'retry' | 'dead' | 'cancelled' | 'partial'
 
-export function emitRunEnd({ lease, payload: told, settled, verdict, ms, counts, emit }: RunEnd): void {
-  const ended = { ...told, ms }
+export function emitRunEnd({ lease, payload, settled, verdict, ms, counts, emit }: RunEnd): void {
+  const ended = { ...payload, ms }
   if (settled !== 'ok') {
     const why = settled === 'purged' ? 'Its events were purged.' : 'Its lease ended before the store heard of its end.'
     return emit('run.lost', { ...ended, why })
   }
   const { outcome } = verdict
   const error = verdict.error ?? ''
-  const tell = <E extends EndingName>(how: E, what: EventMap[`run.${E}`]): void =>
+  const emitEnding = <E extends EndingName>(how: E, what: EventMap[`run.${E}`]): void =>
     emitWithFacts(emit, `run.${how}`, what, { lease, outcome })
   switch (outcome.kind) {
     case 'done':
-      return tell('done', { ...ended, counts })
+      return emitEnding('done', { ...ended, counts })
     case 'dropped':
-      return tell('dropped', { ...ended, reason: outcome.reason })
+      return emitEnding('dropped', { ...ended, reason: outcome.reason })
     case 'snoozed':
-      return tell('snoozed', { ...ended, after: outcome.after })
+      return emitEnding('snoozed', { ...ended, after: outcome.after })
     case 'released':
-      return tell('deferred', { ...ended, after: outcome.after, why: verdict.why ?? '' })
+      return emitEnding('deferred', { ...ended, after: outcome.after, why: verdict.why ?? '' })
     case 'retry':
-      return tell('retry', { ...ended, error, after: outcome.after })
+      return emitEnding('retry', { ...ended, error, after: outcome.after })
     case 'dead':
-      return tell('dead', { ...ended, error })
+      return emitEnding('dead', { ...ended, error })
     case 'cancelled':
-      return tell('cancelled', ended)
+      return emitEnding('cancelled', ended)
     case 'partial':
-      return tell('partial', { ...ended, error, failed: outcome.retry.length + outcome.dead.length })
+      return emitEnding('partial', { ...ended, error, failed: outcome.retry.length + outcome.dead.length })
   }
 }

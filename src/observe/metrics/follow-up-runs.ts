@@ -12,9 +12,9 @@ export class FollowUpRuns {
   #recentlyEnded = new Map<LaneId, Millis>()
   #endedEarlier = new Map<LaneId, Millis>()
 
-  constructor(now: () => Millis, told: (flow: string) => void) {
+  constructor(now: () => Millis, onFollowUp: (flow: string) => void) {
     this.#now = now
-    this.#onFollowUp = told
+    this.#onFollowUp = onFollowUp
   }
 
   recordStart({ lane, flow, tries, lapses, rank, isDeadLetter: letter, events }: RunFacts['lease']): void {

@@ -117,42 +117,42 @@ export class Metrics {
   }
 
   async #refresh(): Promise<void> {
-    const { countRefused: refusals, maxBytes, diskUsed, now, clock } = this.#deps
+    const { countRefused, maxBytes, diskUsed, now, clock } = this.#deps
     const used = await diskUsed?.()
-    const looked = this.#storeMetrics
-    for (const series of Object.values(looked)) series.clear()
-    for (const { source, reason, count } of refusals?.() ?? []) looked.refusedRequests.add(count, source, reason)
-    if (maxBytes !== undefined && maxBytes < Number.MAX_SAFE_INTEGER) looked.maxBytes.add(maxBytes)
-    if (used !== undefined) looked.diskUsed.add(used)
-    looked.clockOffset.add((now() - clock.now()) / 1_000)
+    const current = this.#storeMetrics
+    for (const series of Object.values(current)) series.clear()
+    for (const { source, reason, count } of countRefused?.() ?? []) current.refusedRequests.add(count, source, reason)
+    if (maxBytes !== undefined && maxBytes < Number.MAX_SAFE_INTEGER) current.maxBytes.add(maxBytes)
+    if (used !== undefined) current.diskUsed.add(used)
+    current.clockOffset.add((now() - clock.now()) / 1_000)
     try {
       const store = await this.#deps.store()
       this.#setStats(await store.stats())
       this.#setDepths(await this.#readDepths(store))
-      looked.up.add(1)
+      current.up.add(1)
     } catch {
       // The counters of this process are still reported when the store is unavailable.
-      looked.up.add(0)
+      current.up.add(0)
     }
   }
 
-  #setStats({ flows, deadLetters: letters, unrouted: marks, limits, bytes, vacuum: hygiene, now }: StatsReply): void {
-    const looked = this.#storeMetrics
+  #setStats({ flows, deadLetters, unrouted, limits, bytes, vacuum, now }: StatsReply): void {
+    const current = this.#storeMetrics
     for (const { flow, due = Infinity, paused } of flows) {
-      looked.oldest.setMax(Math.max(0, now - due) / 1_000, flow)
-      looked.paused.setMax(paused === undefined ? 0 : 1, flow)
+      current.oldest.setMax(Math.max(0, now - due) / 1_000, flow)
+      current.paused.setMax(paused === undefined ? 0 : 1, flow)
     }
-    looked.deadLetters.add(letters)
-    for (const { reason, count } of marks) looked.unroutedEvents.add(count, reason)
+    current.deadLetters.add(deadLetters)
+    for (const { reason, count } of unrouted) current.unroutedEvents.add(count, reason)
     for (const [limit, its] of Map.groupBy(limits, ({ name }) => limitLabel(name))) {
       const paused = Math.max(0, ...its.map(({ pausedUntil }) => pausedUntil - now))
-      looked.limitPaused.setMax(paused / 1_000, limit)
-      looked.limitBusy.setMax(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
+      current.limitPaused.setMax(paused / 1_000, limit)
+      current.limitBusy.setMax(Math.max(paused, ...its.map(({ last }) => last - now)) / 1_000, limit)
     }
-    looked.bytes.add(bytes)
-    if (hygiene === undefined) return
-    for (const [table, count] of Object.entries(hygiene.deadRows)) looked.deadRows.add(count, table)
-    looked.oldestSnapshot.add((hygiene.oldestSnapshot?.age ?? 0) / 1_000)
+    current.bytes.add(bytes)
+    if (vacuum === undefined) return
+    for (const [table, count] of Object.entries(vacuum.deadRows)) current.deadRows.add(count, table)
+    current.oldestSnapshot.add((vacuum.oldestSnapshot?.age ?? 0) / 1_000)
   }
 
   #setDepths({ flows }: Depths): void {
