@@ -3,8 +3,7 @@ import type { Event } from '../model/event.ts'
 import type { Flow } from '../model/flow.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { ANNOUNCE_EVERY, type FlowRegistry } from '../flow/registry.ts'
-import { placeUnrouted, type UnroutedPlacement } from '../publish/late-routes.ts'
-import type { RouteTable } from '../publish/route.ts'
+import { placeUnrouted, type RouteTable, type UnroutedPlacement } from '../publish/route.ts'
 import type { Store, OutboxEvent } from '../store/contract/index.ts'
 import {
   createAgeAlertTask,
@@ -15,7 +14,7 @@ import {
   type RetentionSettings,
 } from '../maintain/tasks.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
-import { emitSkips, emitUntaken } from '../publish/untaken.ts'
+import { emitSkips, emitUntaken } from '../publish/publisher.ts'
 
 export interface MaintenanceDependencies extends RouteTable {
   readonly store: Store

@@ -4,7 +4,6 @@ import { Worker, type WorkerDependencies } from './worker.ts'
 import { createMaintenance, type MaintenanceDependencies } from './maintenance.ts'
 import type { Settings } from './options.ts'
 import { Ticker, type Schedule } from '../publish/cron.ts'
-import { readLastTick, writeLastTick } from '../publish/last-tick.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import { describeLag, LoopLag } from '../maintain/loop-lag.ts'
 import { withMinInterval, MaintenanceScheduler, type MaintenanceTask } from '../maintain/maintenance.ts'
@@ -40,8 +39,7 @@ export class Runtime {
       clock,
       now: () => storeClock.now(),
       publish: (event) => publisher.publish([event]),
-      readLastTick: (name) => readLastTick(store, name),
-      writeLastTick: (name, tick) => writeLastTick(store, name, tick),
+      store,
     })
     const onStall = (ms: Millis): void =>
       emit('alert.raised', { alert: 'loop-lag', text: describeLag(ms, this.worker.runsWithin(ms + LAG_WINDOW)) })

@@ -11,7 +11,7 @@ import { runAttempt, type AttemptResult, type AttemptDependencies } from '../run
 import { Heartbeat, leaseMargin } from '../run/heartbeat.ts'
 import { LingeringHandlers } from '../run/lingering.ts'
 import { LiveRun } from '../run/live-run.ts'
-import { clearDeferral } from '../run/stored-state.ts'
+import { clearDeferral } from '../run/live-run.ts'
 import type { RunLog } from '../observe/log/log.ts'
 import type { StoreClock } from '../dispatch/store-clock.ts'
 import type { SettledListener } from '../dispatch/settlements.ts'

@@ -4,14 +4,6 @@ import type { Millis } from '../clock.ts'
 import type { FlowEvent } from './flow-event.ts'
 import type { WindowParameters } from './place.ts'
 
-/** `FlowRouting` holds the user's functions that route an event. Each may throw (L2a). */
-interface FlowRouting {
-  matches(event: FlowEvent): boolean
-  /** Undefined: the flow has no `key`, and each event is a lane of its own. */
-  readonly selectKeys: ((event: FlowEvent) => unknown) | undefined
-  computeWindow(event: FlowEvent, level: number): WindowParameters
-}
-
 export interface FailedAttempt {
   /** The number of failures so far, including this one. */
   readonly failures: number
@@ -23,8 +15,13 @@ export interface FailedAttempt {
   readonly requestedDelay?: Millis | undefined
 }
 
-export interface Flow extends FlowRouting {
+export interface Flow {
   readonly name: string
+  /** The three functions of the user that route an event. Each may throw (L2a). */
+  matches(event: FlowEvent): boolean
+  /** Undefined: the flow has no `key`, and each event is a lane of its own. */
+  readonly selectKeys: ((event: FlowEvent) => unknown) | undefined
+  computeWindow(event: FlowEvent, level: number): WindowParameters
   /** The globs of the flow's events, which other processes use for routing; undefined for a predicate. */
   readonly globs: readonly string[] | undefined
   /** The flow is a delivery. It gets a received event only if one of its globs names the event's source. */

@@ -50,28 +50,36 @@ export type LaneTransition =
 
 type TargetStates = Readonly<Partial<Record<LaneState, readonly LaneState[]>>>
 
-const STATES_AFTER_RUN: readonly LaneState[] = ['idle', 'waiting', 'ready', 'held']
+const AFTER_RUN: readonly LaneState[] = ['idle', 'waiting', 'ready', 'held']
+const NOT_LIVE: readonly LaneState[] = ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked']
+
+const UNCHANGED: Readonly<Record<LaneState, readonly LaneState[]>> = {
+  idle: ['idle'],
+  waiting: ['waiting'],
+  ready: ['ready'],
+  running: ['running'],
+  lapsed: ['lapsed'],
+  retrying: ['retrying'],
+  snoozed: ['snoozed'],
+  blocked: ['blocked'],
+  held: ['held'],
+}
+
+/** `unchangedBut` leaves every state as it is, except for the given ones. */
+function unchangedBut(changes: TargetStates): TargetStates {
+  return { ...UNCHANGED, ...changes }
+}
 
 export const LANE_TRANSITIONS: Readonly<Record<LaneTransition, TargetStates>> = {
-  place: {
-    idle: ['waiting', 'ready'],
-    waiting: ['waiting', 'ready'],
-    ready: ['ready'],
-    running: ['running'],
-    lapsed: ['lapsed'],
-    retrying: ['retrying'],
-    snoozed: ['snoozed'],
-    blocked: ['blocked'],
-    held: ['held'],
-  },
+  place: unchangedBut({ idle: ['waiting', 'ready'], waiting: ['waiting', 'ready'] }),
   claim: { ready: ['running'], lapsed: ['running'], retrying: ['running'], snoozed: ['running'] },
   /** The fourth lapse. */
   crash: { lapsed: ['idle', 'waiting', 'ready', 'blocked'] },
-  done: { running: [...STATES_AFTER_RUN, 'blocked'] },
+  done: { running: [...AFTER_RUN, 'blocked'] },
   retry: { running: ['retrying', 'held'] },
   snoozed: { running: ['snoozed', 'held'] },
   cancelled: { running: ['waiting', 'ready', 'snoozed', 'held'] },
-  dead: { running: [...STATES_AFTER_RUN, 'blocked'] },
+  dead: { running: [...AFTER_RUN, 'blocked'] },
   'run-now': {
     waiting: ['ready'],
     ready: ['ready'],
@@ -80,54 +88,13 @@ export const LANE_TRANSITIONS: Readonly<Record<LaneTransition, TargetStates>> = 
     blocked: ['blocked'],
     held: ['held'],
   },
-  hold: {
-    idle: ['held'],
-    waiting: ['held'],
-    ready: ['held'],
-    running: ['running'],
-    lapsed: ['held'],
-    retrying: ['held'],
-    snoozed: ['held'],
-    blocked: ['held'],
-    held: ['held'],
-  },
+  hold: { ...Object.fromEntries(NOT_LIVE.map((state) => [state, ['held']])), running: ['running'], held: ['held'] },
   /** Also for an expired hold, which changes nothing. */
-  unhold: {
-    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked'],
-    idle: ['idle'],
-    waiting: ['waiting'],
-    ready: ['ready'],
-    running: ['running'],
-    lapsed: ['lapsed'],
-    retrying: ['retrying'],
-    snoozed: ['snoozed'],
-    blocked: ['blocked'],
-  },
-  'retry-letter': {
-    idle: ['ready'],
-    waiting: ['ready'],
-    ready: ['ready'],
-    running: ['running'],
-    lapsed: ['lapsed'],
-    retrying: ['retrying'],
-    snoozed: ['snoozed'],
-    blocked: ['ready'],
-    held: ['held'],
-  },
-  'drop-letter': {
-    idle: ['idle'],
-    waiting: ['waiting'],
+  unhold: unchangedBut({ held: NOT_LIVE }),
+  'retry-letter': unchangedBut({ idle: ['ready'], waiting: ['ready'], blocked: ['ready'] }),
+  'drop-letter': unchangedBut({
     ready: ['idle', 'waiting', 'ready', 'blocked'],
-    running: ['running'],
-    lapsed: ['lapsed'],
-    retrying: ['retrying'],
-    snoozed: ['snoozed'],
     blocked: ['idle', 'waiting', 'ready', 'blocked'],
-    held: ['held'],
-  },
-  time: {
-    waiting: ['ready'],
-    running: ['lapsed', 'held'],
-    held: ['idle', 'waiting', 'ready', 'lapsed', 'retrying', 'snoozed', 'blocked'],
-  },
+  }),
+  time: { waiting: ['ready'], running: ['lapsed', 'held'], held: NOT_LIVE },
 }

@@ -102,13 +102,7 @@ export interface Lane {
   readonly line: LaneHealth
 }
 
-export interface LaneIdentity {
-  readonly id: LaneId
-  readonly flow: string
-  readonly key: string
-  readonly tenant: string
-  readonly group: string
-}
+export type LaneIdentity = Pick<Lane, 'id' | 'flow' | 'key' | 'tenant' | 'group'>
 
 export function createLane(name: LaneIdentity): Lane {
   return {

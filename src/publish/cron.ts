@@ -5,7 +5,9 @@ import type { Clock, Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import type { Doc, Store } from '../store/contract/index.ts'
+import { changeDoc, type DocChange } from '../store/documents.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 
 export const EVERY_SOURCE = 'sluice.every'
 
@@ -20,13 +22,11 @@ export interface Schedule {
 const DURATION = /^\d+(\.\d+)?(ms|s|m|h|d)$/
 const MIN_INTERVAL = 100
 
-const EVERY_OPTIONS: ReadonlySet<string> = new Set(['timeZone'])
-
 /** `parseTimeZone` returns the time zone in a schedule's options, if they have one. */
 export function parseTimeZone(name: string, options: { readonly timeZone?: string }): string | undefined {
   if (typeof options !== 'object' || options === null)
     throw invalid(name, "must have an object as options, e.g. { timeZone: 'Europe/Berlin' }.")
-  assertKnownOptions(options, EVERY_OPTIONS, `every(${JSON.stringify(name)}): `)
+  assertKnownOptions(options, ['timeZone'], `every(${JSON.stringify(name)}): `)
   return options.timeZone
 }
 
@@ -93,7 +93,7 @@ function parseCron(name: string, when: string, timeZone: string): Cron {
 }
 
 function invalid(name: string, what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `every(${JSON.stringify(name)}) ${what}`)
+  return invalidOption(`every(${JSON.stringify(name)}) ${what}`)
 }
 
 function createTickEvent(name: string, tick: Millis): EventInput {
@@ -104,9 +104,8 @@ export interface TickerDependencies {
   readonly clock: Clock
   readonly now: () => Millis
   readonly publish: (event: EventInput) => Promise<readonly Pick<PublishResult, 'kind'>[]>
-  /** Returns since when the schedule is known: earlier ticks are not made up for. */
-  readonly readLastTick: (name: string) => Promise<Millis>
-  readonly writeLastTick: (name: string, tick: Millis) => Promise<void>
+  /** Keeps the last tick of each schedule. Ticks missed since then are made up for, earlier ones are not. */
+  readonly store: Pick<Store, 'readDocs' | 'writeDocs'>
 }
 
 /** The first and the longest delay before an unstored tick is tried again. */
@@ -130,7 +129,7 @@ export class Ticker {
   async start(schedules: readonly Schedule[]): Promise<void> {
     try {
       for (const one of schedules) {
-        const missed = one.lastBefore(this.#deps.now(), await this.#deps.readLastTick(one.name))
+        const missed = one.lastBefore(this.#deps.now(), await readLastTick(this.#deps.store, one.name))
         if (missed !== undefined) await this.#publish(one.name, missed)
         this.#arm(one)
       }
@@ -160,7 +159,7 @@ export class Ticker {
   async #publish(name: string, tick: Millis): Promise<void> {
     const published = await this.#deps.publish(createTickEvent(name, tick))
     if (published.some(({ kind }) => kind === 'refused')) throw new Error(`The tick of ${name} was refused.`)
-    await this.#deps.writeLastTick(name, tick)
+    await writeLastTick(this.#deps.store, name, tick)
   }
 
   /** `#tick` retries until the tick is stored: the next one may be a day or a year away. */
@@ -176,4 +175,34 @@ export class Ticker {
     }
     this.#arm(one)
   }
+}
+
+const KIND = 'every'
+
+type TickStore = TickerDependencies['store']
+
+/** `readLastTick` returns the last published tick. For a new schedule, it stores and returns the present time. */
+function readLastTick(store: TickStore, name: string): Promise<Millis> {
+  return changeDoc(store, tickDoc(name), (doc, now) =>
+    doc === undefined ? { body: toTickBody(now), result: now } : { result: parseTick(doc) },
+  )
+}
+
+function writeLastTick(store: TickStore, name: string, tick: Millis): Promise<void> {
+  return changeDoc(store, tickDoc(name), (doc) => {
+    const isKnown = doc !== undefined && parseTick(doc) >= tick
+    return { ...(!isKnown && { body: toTickBody(tick) }), result: undefined }
+  })
+}
+
+function tickDoc(name: string): DocChange {
+  return { kind: KIND, id: name, title: `the last tick of ${name}` }
+}
+
+function toTickBody(tick: Millis): Buffer {
+  return Buffer.from(String(tick))
+}
+
+function parseTick(doc: Doc): Millis {
+  return Number(Buffer.from(doc.body).toString())
 }

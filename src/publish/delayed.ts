@@ -26,7 +26,7 @@ interface DelayedData {
 const TARGET_FLOWS = Symbol('to')
 
 interface AddressedInput extends EventInput {
-  readonly [TARGET_FLOWS]?: readonly string[]
+  readonly [TARGET_FLOWS]?: readonly string[] | undefined
 }
 
 /** The body waits as base64, which is a third longer, in an event that has its own bound. */
@@ -56,16 +56,13 @@ export function unwrapDelayed(event: FlowEvent): EventInput {
   const { body64, event: fields, to } = event.data as DelayedData
   // Events wrapped by an earlier version have no subject.
   const { id = event.subject } = fields
-  const named = {
+  const addressed: AddressedInput = {
     time: event.time,
     ...fields,
-    ...(id !== undefined && { id }),
+    id,
     dedupeId: fields.dedupeId ?? id ?? event.id,
-  }
-  const addressed: AddressedInput = {
-    ...named,
     body: Buffer.from(body64, 'base64'),
-    ...(to !== undefined && { [TARGET_FLOWS]: to }),
+    [TARGET_FLOWS]: to,
   }
   return addressed
 }

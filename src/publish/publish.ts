@@ -4,10 +4,9 @@ import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import { parseTargetFlows, assertSourceNotReserved } from './reserved-sources.ts'
 import { writeToOutbox, type Transaction } from './outbox.ts'
 import type { Publisher } from './publisher.ts'
-import type { Routes } from './route.ts'
+import { assertSourceNotReserved, parseTargetFlows, type Routes } from './route.ts'
 
 export interface PublishOptions {
   /** The earliest time of publication. */
@@ -18,8 +17,6 @@ export interface PublishOptions {
       store. */
   readonly tx?: Transaction
 }
-
-const PUBLISH_OPTIONS: ReadonlySet<string> = new Set<keyof PublishOptions>(['at', 'to', 'tx'])
 
 export interface PublishDependencies {
   readonly publisher: Publisher
@@ -42,7 +39,7 @@ export async function publishEvents(
   given: readonly EventInput[],
   options: PublishOptions,
 ): Promise<readonly PublishResult[]> {
-  assertKnownOptions(options, PUBLISH_OPTIONS, 'publish: ')
+  assertKnownOptions(options, ['at', 'to', 'tx'], 'publish: ')
   const { at, to, tx } = options
   assertSourceNotReserved(given)
   const { publisher, now, dedupeFor, outbox } = parts

@@ -1,15 +1,14 @@
 // `Publisher` creates, routes and stores the events that code publishes, and returns the result of each (L2, L10, L18).
 import type { Millis } from '../clock.ts'
-import type { EventInput, PublishResult } from '../model/event.ts'
+import type { Event, EventInput, PublishResult } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
+import { NO_SKIPS, formatSkip, NO_FLOW_MATCHES, type RoutingResult, type Skip } from '../model/routing.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { AppendResult, UnstoredPublish, EventToStore, Placement, Store } from '../store/contract/index.ts'
 import { targetFlowsOf, wrapDelayed } from './delayed.ts'
-import { assertSourceNotReserved } from './reserved-sources.ts'
 import { Intake } from './intake.ts'
 import { createEvent, type RoutableEvent } from '../model/new-event.ts'
-import { route, type Routes, type RouteTable } from './route.ts'
-import { emitUntaken } from './untaken.ts'
+import { assertSourceNotReserved, isReservedSource, route, type Routes, type RouteTable } from './route.ts'
 
 export interface PublisherDependencies extends RouteTable {
   readonly store: () => Promise<Store>
@@ -157,4 +156,31 @@ function routeAddressed(addressed: AddressedEvent, routes: Routes): EventToStore
   if (addressed.to === undefined) return routeEvent(addressed, routes, undefined)
   const { to, ...event } = addressed
   return routeEvent(event, routes, to)
+}
+
+/** The source of Sluice's own events (alerts, endpoints). Usually no flow matches them, so no `event.unwanted` is
+    emitted for them. */
+const ENGINE_SOURCE = 'sluice'
+
+type Named = Pick<Event, 'id' | 'source' | 'type'>
+
+/** `emitUntaken` emits `event.skipped` for each flow that found no key in the event, and `event.unwanted` if no flow
+    matches it. */
+export function emitUntaken(
+  event: Named,
+  { lanes, unrouted: marks, skips = NO_SKIPS }: Omit<RoutingResult, 'skips'> & Partial<Pick<RoutingResult, 'skips'>>,
+  emit: AnyListener,
+): void {
+  emitSkips(event, skips, emit)
+  const { id, source, type } = event
+  const isWanted = lanes.length + marks.length + skips.length > 0
+  if (!isWanted && source !== ENGINE_SOURCE && !isReservedSource({ source }))
+    emit('event.unwanted', { event: id, source, type, text: NO_FLOW_MATCHES })
+}
+
+/** `emitSkips` emits `event.skipped` for each skip. */
+export function emitSkips({ id, source, type }: Named, skips: readonly Skip[], emit: AnyListener): void {
+  for (const skip of skips) {
+    emit('event.skipped', { event: id, source, type, flow: skip.flow, text: formatSkip(skip) })
+  }
 }

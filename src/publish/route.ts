@@ -1,12 +1,14 @@
 // `route` decides where an event goes: for each matching flow, a placement in each of its lanes, or a record of why not
 // yet (L2, L2a, L11).
-import { OWN_SOURCES } from '../model/event.ts'
+import type { Millis } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { OWN_SOURCES, type EventInput } from '../model/event.ts'
 import { findKeyFault, laneId, keylessLaneId } from '../model/identity.ts'
-import type { FlowEvent } from '../model/flow-event.ts'
+import { FlowEvent } from '../model/flow-event.ts'
 import { NOT_SERVED_HERE, type Flow } from '../model/flow.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { NO_SKIPS, type Skip } from '../model/routing.ts'
-import type { UnroutedFlow, Placement } from '../store/contract/index.ts'
+import type { LeasedUnroutedEvent, PlaceItem, Placement, UnroutedFlow } from '../store/contract/index.ts'
 
 export interface Routes {
   readonly flows: readonly Flow[]
@@ -66,7 +68,7 @@ export function route(event: FlowEvent, routes: Routes, to?: ReadonlySet<string>
 }
 
 /** `createNoKeySkip` returns the skip of a flow that found no key in an event. */
-export function createNoKeySkip({ name }: Pick<Flow, 'name'>): Skip {
+function createNoKeySkip({ name }: Pick<Flow, 'name'>): Skip {
   return { flow: name, reason: 'no-key' }
 }
 
@@ -109,7 +111,7 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
 }
 
 /** The prefix of an error thrown by `on`: whether the flow matches is unknown, so `on` is called again later. */
-export const ON_THREW = 'on threw'
+const ON_THREW = 'on threw'
 
 function keyFailed(flow: Flow, error: string): FlowRoute {
   return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: error.slice(0, 2_000) } }
@@ -152,4 +154,70 @@ function parseKeys(found: unknown): readonly string[] {
 
 function describeKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+/** `assertSourceNotReserved` rejects the engine's own sources: such an event would reach only internal flows. */
+export function assertSourceNotReserved(events: readonly EventInput[]): void {
+  const ours = events.find((one) => typeof one?.source === 'string' && isReservedSource(one))
+  if (ours === undefined) return
+  throw new SluiceError(
+    'EVENT_INVALID',
+    `source must not begin with '${OWN_SOURCES}': ${ours.source}; nothing was stored.`,
+  )
+}
+
+/** `parseTargetFlows` returns the flows that `to` names, and rejects unknown and internal ones. */
+export function parseTargetFlows(to: unknown, { flows, foreign }: Routes): ReadonlySet<string> {
+  const names: readonly unknown[] = Array.isArray(to) ? to : [to]
+  if (names.length === 0) {
+    throw new SluiceError('EVENT_INVALID', 'to must not be an empty list. Name a flow, or omit to. Nothing was stored.')
+  }
+  const known = new Set([...flows.filter((flow) => !flow.isInternal), ...foreign].map(({ name }) => name))
+  const named = new Set<string>()
+  for (const name of names) {
+    if (typeof name !== 'string' || !known.has(name)) {
+      throw new SluiceError(
+        'EVENT_INVALID',
+        `to must name existing flows; got ${JSON.stringify(name)}. Nothing was stored.`,
+      )
+    }
+    named.add(name)
+  }
+  return named
+}
+
+const RETRY_AFTER: Millis = 60_000
+
+/** `UnroutedPlacement` is the result for one unrouted event. */
+export type UnroutedPlacement = Required<Extract<PlaceItem, { readonly kind: 'mark' }>>
+
+/** `placeUnrouted` places an event that could not be routed when it arrived, or keeps it unrouted (L2, L2a). */
+export function placeUnrouted(mark: LeasedUnroutedEvent, routes: Routes): UnroutedPlacement {
+  const { id, token, flow: name, reason, error } = mark
+  const event = new FlowEvent(mark.event)
+  const confidential = event.encrypted
+  // The event was not routed at all: the process that stored it had old routes.
+  if (name === '') {
+    const { places, marks, skips } = route(event, routes)
+    return {
+      kind: 'mark',
+      id,
+      token,
+      placements: places,
+      unrouted: marks.map((one) => ({ ...one, after: 0 })),
+      skips,
+      confidential,
+    }
+  }
+  // An event can address internal flows only if the engine published it.
+  const flow = routes.flows.find((one) => one.name === name && one.isInternal === isReservedSource(event))
+  const left = reason === 'outbox' ? ({ reason: 'unknown-flow', error: NOT_SERVED_HERE } as const) : { reason, error }
+  const unserved = { kind: 'mark', mark: { flow: name, ...left } } as const
+  // The flow is known to want the event, unless its `on` threw or no process could call it.
+  const isWanted = reason === 'unknown-flow' ? error === NOT_SERVED_HERE : !error.startsWith(ON_THREW)
+  const routed = flow === undefined ? unserved : placementsIn(flow, event, routes, isWanted)
+  const places = routed.kind === 'places' ? routed.places : []
+  const marks = routed.kind === 'mark' ? [{ ...routed.mark, after: RETRY_AFTER }] : []
+  const skips = routed.kind === 'skipped' && flow !== undefined ? [createNoKeySkip(flow)] : NO_SKIPS
+  return { kind: 'mark', id, token, placements: places, unrouted: marks, skips, confidential }
 }

@@ -1,9 +1,6 @@
 // `readBoundedBody` bounds how much of a request is read, and how long a body may become when decompressed (R4).
-import type { Duplex } from 'node:stream'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import type { ReserveBytes } from './body-budget.ts'
-import { windowFault } from './brotli-window.ts'
-import { DecoderPool } from './decoder-pool.ts'
+import { DecoderPool, SMALLER_WINDOW, unpack, UNPACKERS, windowFault } from './decompression.ts'
 import type { Problem } from './problem.ts'
 
 /** `ReadBody` reads the body. It stops as soon as the body is longer than `most` or there is no room for it. */
@@ -22,16 +19,6 @@ export interface BodyResources {
   readonly reserve?: ReserveBytes
   readonly decoders?: DecoderPool
 }
-
-type Unpacker = (options: { readonly chunkSize: number }) => Duplex
-
-const UNPACKERS: ReadonlyMap<string, Unpacker> = new Map<string, Unpacker>([
-  ['gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-])
-const SMALLER_WINDOW = 'Compress with a window of at most 4 MB (lgwin 22), or raise maxBody of the source.'
-const CHUNK = 64 * 1024
 
 export async function readBoundedBody(
   headers: Readonly<Record<string, string>>,
@@ -65,31 +52,6 @@ export async function readBoundedBody(
       what: `The body is not valid ${encoding}.`,
       fix: 'Check how the sender compresses the body.',
     }
-  }
-}
-
-/** `unpack` reserves memory as output arrives: the decompressed length is not known beforehand. */
-async function unpack(
-  unpacker: Unpacker,
-  packed: Uint8Array,
-  most: number,
-  reserve: ReserveBytes,
-): Promise<Uint8Array | ReadFailure> {
-  const chunks: Buffer[] = []
-  let length = 0
-  const unpacking = unpacker({ chunkSize: CHUNK })
-  unpacking.end(packed)
-  try {
-    for await (const chunk of unpacking as AsyncIterable<Buffer>) {
-      length += chunk.length
-      if (length > most) return 'too-large'
-      if (!reserve(chunk.length)) return 'no-room'
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks, length)
-  } finally {
-    // `destroy` frees the memory of the decoder before the next one starts, not only at the next garbage collection.
-    unpacking.destroy()
   }
 }
 

@@ -1,28 +1,9 @@
 // A `Problem` is the response to bad input, for programs and people: RFC 9457, with a stable code and a fix (R5).
 import type { Millis } from '../clock.ts'
-import type { RefusalCode, SourceResponse } from './source.ts'
+import type { SourceResponse } from './source.ts'
 
-/** `ProblemCode` lists all faults, including those found before or after the source checks the request. */
-export type ProblemCode =
-  | RefusalCode
-  | 'SOURCE_UNKNOWN'
-  | 'BODY_TOO_LARGE'
-  | 'TOO_MANY_EVENTS'
-  | 'BODY_CUT_OFF'
-  | 'ENCODING_NOT_ALLOWED'
-  | 'ENCODING_BROKEN'
-  | 'TOO_MANY_REQUESTS'
-  | 'BUSY'
-  | 'STORE_FAILED'
-  | 'EVENT_INVALID'
-  | 'APP_STOPPED'
-  | 'REQUEST_BROKEN'
-  | 'PATH_AMBIGUOUS'
-  | 'REQUEST_TOO_SLOW'
-  | 'HEADERS_TOO_LARGE'
-  | 'ROUTE_FAILED'
-
-export const STATUS: Readonly<Record<ProblemCode, number>> = {
+/** All faults, including those found before or after the source checks the request. */
+const STATUSES = {
   SIGNATURE_MISSING: 401,
   SIGNATURE_WRONG: 401,
   TIMESTAMP_MISSING: 401,
@@ -52,7 +33,11 @@ export const STATUS: Readonly<Record<ProblemCode, number>> = {
   REQUEST_TOO_SLOW: 408,
   HEADERS_TOO_LARGE: 431,
   ROUTE_FAILED: 500,
-}
+} as const
+
+export type ProblemCode = keyof typeof STATUSES
+
+export const STATUS: Readonly<Record<ProblemCode, number>> = STATUSES
 
 export interface Problem {
   readonly code: ProblemCode

@@ -3,7 +3,8 @@
 // most at this rate and this size.
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
 import type { Keyring, EncryptedDocs } from '../crypto/keyring.ts'
-import type { Store, WriteDocsCall } from '../store/contract/index.ts'
+import type { Doc, Store } from '../store/contract/index.ts'
+import { changeDoc, readDoc } from '../store/documents.ts'
 import { MAX_KEPT, NO_SOURCE, type RefusedRequest, type RefusedRequests } from './refused-requests.ts'
 
 export interface RefusedDocsDependencies {
@@ -21,17 +22,11 @@ const KIND = 'refused'
 const ID_OF_NO_SOURCE = '(none)'
 const WRITE_EVERY: Millis = 5_000
 const STOP_WITHIN: Millis = 2_000
-const TRIES = 5
 const DOC_BYTES = 64_000
 const HEADER_BYTES = 2_000
 const PATH_LENGTH = 500
 /** Clocks differ a little. A request further ahead was written by a wrong clock, and would stay first for ever. */
 const MAX_CLOCK_AHEAD: Millis = 60_000
-
-interface StoredRefusals {
-  readonly rev: number
-  readonly requests: readonly RefusedRequest[]
-}
 
 export class RefusedDocs {
   readonly #deps: RefusedDocsDependencies
@@ -49,7 +44,8 @@ export class RefusedDocs {
   async list(source: string): Promise<readonly RefusedRequest[]> {
     const own = this.#deps.refusedRequests.list(source)
     try {
-      return mergeRequests(own, (await this.#read(await this.#deps.store(), source)).requests)
+      const { doc, now } = await readDoc(await this.#deps.store(), KIND, toDocId(source))
+      return mergeRequests(own, this.#parseRequests(doc, source, now))
     } catch {
       return own
     }
@@ -98,38 +94,30 @@ export class RefusedDocs {
   /** `#writeSource` never rejects: a failed write is tried again next time. */
   async #writeSource(source: string): Promise<boolean> {
     try {
-      const store = await this.#deps.store()
-      for (let tries = 0; tries < TRIES; tries++) {
-        const { rev, requests } = await this.#read(store, source)
-        const write = this.#toWrite(source, rev, mergeRequests(this.#deps.refusedRequests.list(source), requests))
-        const { kind } = await store.writeDocs({ writes: [write], raiseRoutes: false, audit: undefined })
-        if (kind === 'written') return true
-      }
-      return false
+      const change = { kind: KIND, id: toDocId(source), title: `the refused requests of source ${source}` }
+      await changeDoc(await this.#deps.store(), change, (doc, now) => {
+        const requests = mergeRequests(this.#deps.refusedRequests.list(source), this.#parseRequests(doc, source, now))
+        return { body: this.#toBody(source, requests), result: undefined }
+      })
+      return true
     } catch {
       return false
     }
   }
 
-  #toWrite(source: string, ifRev: number, requests: readonly RefusedRequest[]): WriteDocsCall['writes'][number] {
+  #toBody(source: string, requests: readonly RefusedRequest[]): Uint8Array {
     const text = Buffer.from(serializeBounded(requests))
-    const body = this.#deps.isEncrypted(source) ? this.#deps.keyring.encrypt(text, refusedPurpose(source)) : text
-    return { kind: KIND, id: toDocId(source), ifRev, body }
+    return this.#deps.isEncrypted(source) ? this.#deps.keyring.encrypt(text, refusedPurpose(source)) : text
   }
 
-  async #read(store: Store, source: string): Promise<StoredRefusals> {
-    const { docs, now } = await store.readDocs({ kind: KIND, ids: [toDocId(source)], after: '', n: 1 })
-    const [doc] = docs
-    if (doc === undefined) return { rev: 0, requests: [] }
-    const requests = this.#parseRequests(doc.body, source).filter(({ at }) => at <= now + MAX_CLOCK_AHEAD)
-    return { rev: doc.rev, requests }
-  }
-
-  #parseRequests(body: Uint8Array, source: string): readonly RefusedRequest[] {
+  #parseRequests(doc: Doc | undefined, source: string, now: Millis): readonly RefusedRequest[] {
+    if (doc === undefined) return []
+    const { body } = doc
     try {
       const bytes =
         body[0] === LIST_START ? Buffer.from(body) : this.#deps.keyring.decrypt(body, refusedPurpose(source))
-      return JSON.parse(bytes.toString()) as readonly RefusedRequest[]
+      const requests = JSON.parse(bytes.toString()) as readonly RefusedRequest[]
+      return requests.filter(({ at }) => at <= now + MAX_CLOCK_AHEAD)
     } catch {
       // The document was encrypted with a key that is gone. Nobody can read it any more, so the next write replaces it.
       return []

@@ -62,14 +62,7 @@ export class RefusedRequests {
   }
 }
 
-export interface RefusedInput {
-  readonly at: Millis
-  readonly request: string
-  readonly source: string
-  readonly method: string
-  readonly path: string
-  readonly address: string
-  readonly headers: Readonly<Record<string, string>>
+type RefusedInput = Omit<RefusedRequest, 'code' | 'what' | 'fix' | 'bytes' | 'excerpt'> & {
   readonly body: Uint8Array | undefined
 }
 

@@ -2,10 +2,9 @@
 // source accepts requests.
 import type { Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { BODY_BYTES_MAX } from '../model/event.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { Source, SourceResponse } from './source.ts'
 
 export interface SourceOptions {
@@ -25,16 +24,6 @@ export interface SourceOptions {
   /** Whether payload and request are encrypted in the store, with the key of the app. */
   readonly encrypt?: boolean
 }
-
-const KNOWN: ReadonlySet<string> = new Set<keyof SourceOptions>([
-  'path',
-  'suffixes',
-  'maxBody',
-  'dedupe',
-  'rate',
-  'compressed',
-  'encrypt',
-])
 
 export interface DeclaredSource {
   readonly name: string
@@ -62,8 +51,9 @@ const RESERVED_NAME = 'sluice'
 export const RESERVED_PATHS: RegExp = /^\/(?:v1\/.*|openapi\.json|metrics|healthz|readyz)$/
 
 export function createDeclaredSource(name: string, source: Source, options: SourceOptions): DeclaredSource {
+  const where = `source ${JSON.stringify(name)}: `
   const refuse = (what: string): never => {
-    throw new SluiceError('CONFIG_INVALID', `source ${JSON.stringify(name)}: ${what}`)
+    throw invalidOption(where + what)
   }
   if (typeof name !== 'string' || !NAME.test(name)) refuse('name must be 1 to 64 letters, digits, - or _.')
   if (name.toLowerCase() === RESERVED_NAME)
@@ -79,7 +69,7 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   }
   const fault = responseFault(source.answer)
   if (fault !== undefined) refuse(`answer: ${fault}`)
-  assertKnownOptions(options, KNOWN, `source ${JSON.stringify(name)}: `)
+  assertKnownOptions(options, ['path', 'suffixes', 'maxBody', 'dedupe', 'rate', 'compressed', 'encrypt'], where)
   const path = options.path ?? `/in/${name}`
   if (!/^\/(?:[^\s?#*]*|[^\s?#*]*\/\*)$/.test(path))
     refuse(`path must begin with /, have no space, ?, # or *, and may end in /*; got ${JSON.stringify(path)}.`)
@@ -100,9 +90,7 @@ export function createDeclaredSource(name: string, source: Source, options: Sour
   const per = options.rate === undefined ? 0 : parseDuration(options.rate.per, `source ${name}.rate.per`)
   if (options.rate !== undefined && !(options.rate.rate > 0 && per > 0))
     refuse('rate.rate and rate.per must be above 0.')
-  const maxEvents = source.maxEvents ?? MAX_EVENTS
-  if (!Number.isSafeInteger(maxEvents) || maxEvents < 1)
-    refuse(`maxEvents must be a whole number from 1; got ${maxEvents}.`)
+  const maxEvents = assertWholeNumber(source.maxEvents ?? MAX_EVENTS, 1, `${where}maxEvents`)
   const dedupeFor = parseDuration(options.dedupe ?? source.dedupeFor ?? DEFAULTS.dedupe, `source ${name}.dedupe`)
   // A request signed ahead of time by the tolerance stays valid for as long again after that time.
   const replayable = 2 * (source.tolerance ?? 0)

@@ -1,7 +1,8 @@
 // `SourceSecrets` stores the secret that a source gets by handshake, encrypted, so that all processes verify with it.
 import type { Clock, Millis } from '../clock.ts'
 import type { Keyring, EncryptedDocs } from '../crypto/keyring.ts'
-import type { Doc, Store } from '../store/contract/index.ts'
+import type { Store } from '../store/contract/index.ts'
+import { changeDoc, readDoc } from '../store/documents.ts'
 import type { DeclaredSource } from './source-options.ts'
 
 const KIND = 'source-secret'
@@ -44,7 +45,7 @@ export class SourceSecrets {
     if (known !== undefined && clock.monotonic() < known.until) return known.secrets
     const before = this.#forgetCount
     const until = clock.monotonic() + CACHE_FOR
-    const doc = await readDoc(await this.#deps.store(), name)
+    const { doc } = await readDoc(await this.#deps.store(), KIND, name)
     this.#cache.delete(name)
     if (doc === undefined) return []
     const secrets = [keyring.decrypt(doc.body, sourceSecretPurpose(name)).toString()]
@@ -64,7 +65,7 @@ export class SourceSecrets {
   /** `reveal` shows the owner the secret that came by handshake. Undefined if none has come. */
   async reveal(name: string, by: string): Promise<string | undefined> {
     const store = await this.#deps.store()
-    const doc = await readDoc(store, name)
+    const { doc } = await readDoc(store, KIND, name)
     if (doc === undefined) return undefined
     const secret = this.#deps.keyring.decrypt(doc.body, sourceSecretPurpose(name)).toString()
     // The audit entry is written first: no one sees the secret without an entry.
@@ -77,22 +78,15 @@ export class SourceSecrets {
   async forget(name: string, by: string): Promise<'forgotten' | 'none'> {
     const store = await this.#deps.store()
     const audit = { who: by, what: `forget secret of source ${name}` }
-    for (;;) {
-      const doc = await readDoc(store, name)
-      const writes = [{ kind: KIND, id: name, ifRev: doc?.rev ?? 0, body: undefined }]
-      const isGone =
-        doc === undefined || (await store.writeDocs({ writes, raiseRoutes: false, audit })).kind === 'written'
-      // Another process was faster, and a new secret may have come since.
-      if (!isGone) continue
-      this.#forgetCount++
-      this.#cache.delete(name)
-      return doc === undefined ? 'none' : 'forgotten'
-    }
+    const change = { kind: KIND, id: name, title: `the secret of source ${name}`, audit }
+    const result = await changeDoc(store, change, (doc) => ({
+      body: undefined,
+      result: doc === undefined ? ('none' as const) : ('forgotten' as const),
+    }))
+    this.#forgetCount++
+    this.#cache.delete(name)
+    return result
   }
-}
-
-async function readDoc(store: Store, name: string): Promise<Doc | undefined> {
-  return (await store.readDocs({ kind: KIND, ids: [name], after: '', n: 1 })).docs[0]
 }
 
 function sourceSecretPurpose(source: string): string {

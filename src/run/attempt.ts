@@ -3,12 +3,11 @@ import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import { isEncrypted, type EventInput } from '../model/event.ts'
 import { runContext } from '../limit/run-context.ts'
-import type { UnstoredPublish, LeasedRun, EventToStore, Settlement } from '../store/contract/index.ts'
-import { serializeRunState, clearDeferral } from './stored-state.ts'
+import type { UnstoredPublish, EventToStore, Settlement } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log/log.ts'
 import { HandledRun, type HandlerOutput, type OutputCollector } from './run.ts'
-import { decideVerdict, type VerdictContext, type CommitState, type HandlerResult, type Verdict } from './verdict.ts'
+import { decideVerdict, type EndedAttempt, type HandlerResult, type Verdict } from './verdict.ts'
 
 /** `AttemptPublication` is the events that an attempt publishes, with their placements. */
 interface AttemptPublication {
@@ -90,7 +89,9 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
   }
   const ended: HandlerResult = first === 'timed-out' ? { kind: 'timed-out' } : first
   output.isClosed = true
-  const { verdict, publish } = judgeAttempt(ended, new EndedAttempt(live, flow, output, deps))
+  const { snoozeLimit, random } = deps
+  const at = { live, flow, now: deps.storeTime(), snoozeLimit, random, published: output.published.length }
+  const { verdict, publish } = judgeAttempt(ended, at, output, deps)
   // A handler that timed out may still work; the aborted signal ends its calls.
   if (first !== 'timed-out') live.markEnded(verdict.publishes ? 'done' : 'undone')
   const ms = clock.monotonic() - live.startedAt
@@ -105,108 +106,35 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
     keep: flow.rememberFor(run.events),
     ...(lease.events.some(({ attributes }) => isEncrypted(attributes)) && { confidential: true }),
   }
-  const stillRuns = first === 'timed-out' ? handler : undefined
   const { onSettled, routesEpoch } = publish
-  return {
-    kind: 'ended',
-    settle,
-    verdict,
-    ms,
-    counts: output.counts,
-    onSettled,
-    routesEpoch,
-    handler: stillRuns,
-  }
+  const lingering = first === 'timed-out' ? handler : undefined
+  return { kind: 'ended', settle, verdict, ms, counts: output.counts, onSettled, routesEpoch, handler: lingering }
 }
 
-interface JudgedAttempt {
-  readonly verdict: Verdict
-  readonly publish: AttemptPublication
-}
-
-function judgeAttempt(ended: HandlerResult, context: EndedAttempt): JudgedAttempt {
-  const verdict = decideSafely(ended, context)
-  if (!verdict.publishes) return { verdict, publish: NO_PUBLICATION }
+function judgeAttempt(
+  ended: HandlerResult,
+  at: EndedAttempt,
+  { published }: HandlerOutput,
+  deps: AttemptDependencies,
+): { readonly verdict: Verdict; readonly publish: AttemptPublication } {
+  const verdict = decideSafely(ended, at)
+  if (!verdict.publishes || published.length === 0) return { verdict, publish: NO_PUBLICATION }
   try {
-    return { verdict, publish: context.preparePublication() }
+    const { lease, storedState } = at.live
+    return { verdict, publish: deps.preparePublication(published, lease.runId, storedState.published) }
   } catch (error) {
     // An invalid published event is a failure of the handler.
-    return { verdict: decideVerdict({ kind: 'threw', error }, context), publish: NO_PUBLICATION }
+    return { verdict: decideVerdict({ kind: 'threw', error }, at), publish: NO_PUBLICATION }
   }
 }
 
 /** The thrown value may itself throw when it is read. */
-function decideSafely(ended: HandlerResult, context: EndedAttempt): Verdict {
+function decideSafely(ended: HandlerResult, at: EndedAttempt): Verdict {
   try {
-    return decideVerdict(ended, context)
+    return decideVerdict(ended, at)
   } catch {
-    return decideVerdict(
-      { kind: 'threw', error: new Error('The handler ended with a value that cannot be read.') },
-      context,
-    )
-  }
-}
-
-class EndedAttempt implements VerdictContext {
-  readonly flow: Flow
-  readonly now: Millis
-  readonly #live: LiveRun
-  readonly #output: HandlerOutput
-  readonly #deps: AttemptDependencies
-
-  constructor(live: LiveRun, flow: Flow, output: HandlerOutput, deps: AttemptDependencies) {
-    this.flow = flow
-    this.now = deps.storeTime()
-    this.#live = live
-    this.#output = output
-    this.#deps = deps
-  }
-
-  get lease(): LeasedRun {
-    return this.#live.lease
-  }
-
-  get abortCause(): LiveRun['abortCause'] {
-    return this.#live.abortCause
-  }
-
-  get commit(): CommitState {
-    return this.#live.commit
-  }
-
-  get snoozeLimit(): Millis {
-    return this.#deps.snoozeLimit
-  }
-
-  get mayBeDeferred(): boolean {
-    return this.#live.mayBeDeferred()
-  }
-
-  random(): number {
-    return this.#deps.random()
-  }
-
-  toSnoozedState(state: unknown): string {
-    return serializeRunState({ published: this.#live.storedState.published + this.#output.published.length, state })
-  }
-
-  toReleasedState(): string {
-    return clearDeferral(this.lease.stateBase64)
-  }
-
-  toDeferredState(limit: string): string {
-    return serializeRunState({
-      ...this.#live.storedState,
-      putOffBy: limit,
-      ...(this.#live.hasCalled ? { midway: true } : {}),
-    })
-  }
-
-  preparePublication(): AttemptPublication {
-    const { published } = this.#output
-    return published.length === 0
-      ? NO_PUBLICATION
-      : this.#deps.preparePublication(published, this.lease.runId, this.#live.storedState.published)
+    const error = new Error('The handler ended with a value that cannot be read.')
+    return decideVerdict({ kind: 'threw', error }, at)
   }
 }
 

@@ -3,8 +3,12 @@
 import type { Clock, Millis } from '../clock.ts'
 import type { RunContext, SlotWait, RunStatus } from '../limit/run-context.ts'
 import type { LeasedRun } from '../store/contract/index.ts'
-import { parseRunState, type StoredRunState } from './stored-state.ts'
-import type { AbortCause, CommitState } from './verdict.ts'
+
+/** `AbortCause` is why a run's signal aborted. */
+export type AbortCause = 'timeout' | 'cancel' | 'stop' | 'lost' | 'purged'
+
+/** `unanswered` means that the store has not answered the commit, or that the call failed. */
+export type CommitState = 'not-called' | 'unanswered' | 'ok' | 'cancelled'
 
 /** A cause replaces one of lower weight. */
 const CAUSE_WEIGHTS: Readonly<Record<AbortCause, number>> = { lost: 4, purged: 3, timeout: 2, cancel: 1, stop: 0 }
@@ -110,4 +114,34 @@ const ABORT_TEXTS: Readonly<Record<AbortCause, string>> = {
   stop: 'The process stops.',
   lost: 'The run lost its lease.',
   purged: 'The events of the run were purged.',
+}
+
+/** `StoredRunState` is what the store keeps with a run between attempts: the handler's state and how many events it has published. */
+export interface StoredRunState {
+  readonly published: number
+  readonly state: unknown
+  /** The limit whose slot was too far away. Only `explain` reads it. */
+  readonly putOffBy?: string
+  /** Whether the run was deferred after it had made calls. It must not repeat them for ever without progress (M6). */
+  readonly midway?: boolean
+}
+
+const STATE_BYTES_MAX = 262_144
+
+function parseRunState(state64: string): StoredRunState {
+  if (state64 === '') return { published: 0, state: undefined }
+  return JSON.parse(Buffer.from(state64, 'base64').toString()) as StoredRunState
+}
+
+export function serializeRunState({ published, state, ...ours }: StoredRunState): string {
+  const text = JSON.stringify({ published, state })
+  if (text.length > STATE_BYTES_MAX)
+    throw new RangeError(`snooze.state must have at most ${STATE_BYTES_MAX} characters as JSON; got ${text.length}.`)
+  return Buffer.from(JSON.stringify({ published, state, ...ours })).toString('base64')
+}
+
+/** `clearDeferral` removes the deferral of a run that has started again. */
+export function clearDeferral(state64: string): string {
+  const { putOffBy, ...kept } = parseRunState(state64)
+  return putOffBy === undefined ? state64 : serializeRunState(kept)
 }

@@ -4,14 +4,8 @@ import { parseDuration, type Duration } from '../model/duration.ts'
 import type { Flow } from '../model/flow.ts'
 import type { RunOutcome } from '../model/settle.ts'
 import { RateLimitDeferred } from '../limit/run-context.ts'
-import type { LeasedRun } from '../store/contract/index.ts'
-import { isEnding, PermanentError, type Ending } from '../model/endings.ts'
-
-/** `AbortCause` is why a run's signal aborted. */
-export type AbortCause = 'timeout' | 'cancel' | 'stop' | 'lost' | 'purged'
-
-/** `unanswered` means that the store has not answered the commit, or that the call failed. */
-export type CommitState = 'not-called' | 'unanswered' | 'ok' | 'cancelled'
+import { isEnding, PermanentError, type Ending, type FailedEvent } from '../model/endings.ts'
+import { clearDeferral, serializeRunState, type LiveRun } from './live-run.ts'
 
 export type HandlerResult =
   | { readonly kind: 'returned'; readonly value: unknown }
@@ -19,24 +13,17 @@ export type HandlerResult =
   /** The handler did not return before its timeout. */
   | { readonly kind: 'timed-out' }
 
-export interface VerdictContext {
+/** `EndedAttempt` is what the verdict depends on besides how the handler ended. */
+export interface EndedAttempt {
+  readonly live: LiveRun
   readonly flow: Flow
-  readonly lease: LeasedRun
-  readonly abortCause: AbortCause | undefined
-  readonly commit: CommitState
   /** The store's time. */
   readonly now: Millis
   readonly snoozeLimit: Millis
   /** In [0, 1). */
   readonly random: () => number
-  /** Returns the stored state of a snoozed run, which contains the handler's state. */
-  readonly toSnoozedState: (state: unknown) => string
-  /** Returns the unchanged stored state. */
-  readonly toReleasedState: () => string
-  /** Returns the stored state with the limit that deferred the run. */
-  readonly toDeferredState: (limit: string) => string
-  /** False if the run was deferred after a call before, so that another deferral would repeat its calls without progress. */
-  readonly mayBeDeferred: boolean
+  /** How many events the handler published. */
+  readonly published: number
 }
 
 export interface Verdict {
@@ -51,19 +38,19 @@ export interface Verdict {
 
 const MAX_ERROR_LENGTH = 4_000
 
-export function decideVerdict(ended: HandlerResult, at: VerdictContext): Verdict {
+export function decideVerdict(ended: HandlerResult, at: EndedAttempt): Verdict {
   if (ended.kind === 'timed-out') return failedVerdict(`It took longer than its timeout of ${at.flow.timeout} ms.`, at)
   if (ended.kind === 'threw') return decideByError(ended.error, at)
   // After `commit` returned `cancelled`, a newer run takes the events, and the result of the handler does not count (L6c).
-  if (at.commit === 'cancelled') return endedVerdict({ kind: 'cancelled' }, false)
+  if (at.live.commit === 'cancelled') return endedVerdict({ kind: 'cancelled' }, false)
   const verdict = decideByValue(ended.value, at)
-  if (at.commit === 'unanswered' && verdict.publishes) return decideByError(new Error(COMMIT_FAILED), at)
+  if (at.live.commit === 'unanswered' && verdict.publishes) return decideByError(new Error(COMMIT_FAILED), at)
   return verdict
 }
 
 const COMMIT_FAILED = 'run.commit() failed, and the handler returned all the same. Let its error through.'
 
-function decideByValue(value: unknown, at: VerdictContext): Verdict {
+function decideByValue(value: unknown, at: EndedAttempt): Verdict {
   if (value === undefined) return endedVerdict({ kind: 'done' })
   if (!isEnding(value)) {
     return failedVerdict(
@@ -79,34 +66,32 @@ function decideByValue(value: unknown, at: VerdictContext): Verdict {
   }
 }
 
-function decideByEnding(ending: Ending, at: VerdictContext): Verdict {
+function decideByEnding(ending: Ending, at: EndedAttempt): Verdict {
   switch (ending.kind) {
     case 'done':
       return endedVerdict({ kind: 'done' })
     case 'drop':
       return endedVerdict({ kind: 'dropped', reason: assertReason(ending.reason, 'drop') })
     case 'snoozed': {
-      const since = at.lease.snoozedSince === 0 ? at.now : at.lease.snoozedSince
+      const since = at.live.lease.snoozedSince === 0 ? at.now : at.live.lease.snoozedSince
       const after = parseDuration(ending.after, 'snooze.after')
       if (at.now + after - since > at.snoozeLimit)
         return failedVerdict(`It says again for more than ${at.snoozeLimit} ms in all.`, at)
-      return endedVerdict({ kind: 'snoozed', after, state64: at.toSnoozedState(ending.state) })
+      const published = at.live.storedState.published + at.published
+      return endedVerdict({ kind: 'snoozed', after, state64: serializeRunState({ published, state: ending.state }) })
     }
     case 'retry':
       return failedVerdict(assertReason(ending.reason, 'retry'), at, parseDuration(ending.after, 'retry.after'))
     case 'partial':
       return decidePartial(ending.failed, at)
     case 'given-back':
-      return releasedVerdict(parseDuration(ending.after, 'after'), at.toReleasedState(), ending.why)
+      return releasedVerdict(parseDuration(ending.after, 'after'), clearDeferral(at.live.lease.stateBase64), ending.why)
   }
 }
 
-function decidePartial(
-  list: readonly { id: string; reason: string; permanent?: boolean }[],
-  at: VerdictContext,
-): Verdict {
+function decidePartial(list: readonly FailedEvent[], at: EndedAttempt): Verdict {
   if (list.length === 0) return endedVerdict({ kind: 'done' })
-  const known = new Set(at.lease.events.map((event) => event.id))
+  const known = new Set(at.live.lease.events.map((event) => event.id))
   const strange = list.find(({ id }) => !known.has(id))
   if (strange !== undefined)
     return failedVerdict(`partial names ${JSON.stringify(strange.id)}, which is no event of this run.`, at)
@@ -123,17 +108,24 @@ function decidePartial(
   }
 }
 
-function decideByError(error: unknown, at: VerdictContext): Verdict {
-  if (at.abortCause === 'timeout') return decideVerdict({ kind: 'timed-out' }, at)
-  if (at.abortCause === 'cancel' && at.commit !== 'ok') return endedVerdict({ kind: 'cancelled' }, false)
-  if (at.abortCause === 'stop') return releasedVerdict(0, at.toReleasedState(), 'Its process stops.')
+function decideByError(error: unknown, at: EndedAttempt): Verdict {
+  if (at.live.abortCause === 'timeout') return decideVerdict({ kind: 'timed-out' }, at)
+  if (at.live.abortCause === 'cancel' && at.live.commit !== 'ok') return endedVerdict({ kind: 'cancelled' }, false)
+  if (at.live.abortCause === 'stop')
+    return releasedVerdict(0, clearDeferral(at.live.lease.stateBase64), 'Its process stops.')
   const putOff = findDeferral(error)
   if (putOff !== undefined) {
-    if (at.mayBeDeferred) return releasedVerdict(putOff.after, at.toDeferredState(putOff.limit), putOff.message)
+    if (at.live.mayBeDeferred())
+      return releasedVerdict(putOff.after, deferredState(at.live, putOff.limit), putOff.message)
     return failedVerdict(`It had made calls, and was put off by limit ${putOff.limit} once more.`, at, putOff.after)
   }
   if (error instanceof PermanentError) return deadVerdict(describeError(error), at)
   return failedVerdict(describeError(error), at, readRetryAfter(error))
+}
+
+/** `deferredState` is the stored state with the limit that deferred the run. */
+function deferredState({ storedState, hasCalled }: LiveRun, limit: string): string {
+  return serializeRunState({ ...storedState, putOffBy: limit, ...(hasCalled && { midway: true }) })
 }
 
 const CAUSES_MAX = 10
@@ -148,19 +140,19 @@ function findDeferral(error: unknown): RateLimitDeferred | undefined {
   return undefined
 }
 
-function nextDelay(at: VerdictContext, asked: Millis): Millis | undefined {
-  const { tries, failingSince } = at.lease
+function nextDelay(at: EndedAttempt, asked: Millis): Millis | undefined {
+  const { tries, failingSince } = at.live.lease
   const elapsed = failingSince === 0 ? 0 : at.now - failingSince
   return at.flow.retryDelay({ failures: tries + 1, elapsed, random: at.random(), requestedDelay: asked })
 }
 
-function failedVerdict(error: string, at: VerdictContext, asked: Millis = 0): Verdict {
+function failedVerdict(error: string, at: EndedAttempt, asked: Millis = 0): Verdict {
   const after = nextDelay(at, asked)
   if (after === undefined) return deadVerdict(error, at)
   return { outcome: { kind: 'retry', after }, error: truncate(error), publishes: false }
 }
 
-function deadVerdict(error: string, at: VerdictContext): Verdict {
+function deadVerdict(error: string, at: EndedAttempt): Verdict {
   const reason = truncate(error)
   return { outcome: { kind: 'dead', reason, block: at.flow.onDead === 'block' }, error: reason, publishes: false }
 }

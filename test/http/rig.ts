@@ -10,7 +10,7 @@ import { serve, type ListenOptions, type ServerBounds } from '../../src/http/ser
 import { BodyMemory } from '../../src/receive/body-budget.ts'
 import { createDeclaredSource } from '../../src/receive/source-options.ts'
 import { Intake } from '../../src/publish/intake.ts'
-import { DecoderPool } from '../../src/receive/decoder-pool.ts'
+import { DecoderPool } from '../../src/receive/decompression.ts'
 import { Receiver } from '../../src/receive/receiver.ts'
 import { RefusedRequests } from '../../src/receive/refused-requests.ts'
 import { github } from '../../src/sources/github.ts'

@@ -1,7 +1,7 @@
 // What code that a run calls may know about it: whether its lease is still live (M4), and whether it may be deferred (M6).
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import { serializeRunState } from '../../src/run/stored-state.ts'
+import { serializeRunState } from '../../src/run/live-run.ts'
 import { LiveRun } from '../../src/run/live-run.ts'
 import type { LeasedRun } from '../../src/store/contract/index.ts'
 

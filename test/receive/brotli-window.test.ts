@@ -2,7 +2,7 @@
 import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { readBoundedBody } from '../../src/receive/body.ts'
-import { readBrotliWindow } from '../../src/receive/brotli-window.ts'
+import { readBrotliWindow } from '../../src/receive/decompression.ts'
 
 const MEGABYTE = 1024 * 1024
 

@@ -2,7 +2,7 @@
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { readBoundedBody } from '../../src/receive/body.ts'
-import { DecoderPool } from '../../src/receive/decoder-pool.ts'
+import { DecoderPool } from '../../src/receive/decompression.ts'
 import { onTheWire, served, until, Wire } from '../http/rig.ts'
 
 const MEGABYTE = 1024 * 1024
