@@ -27,7 +27,7 @@ const layers = {
   deliver: [...base, ...nouns],
   maintain: [...base, 'model', 'store', 'observe'],
   admin: [...base, ...nouns, 'receive', 'publish', 'run', 'deliver', 'maintain'],
-  http: [...base, 'model', 'observe', 'receive', 'sources', 'crypto', 'store', 'validate'],
+  http: [...base, 'model', 'observe', 'receive', 'crypto', 'store', 'validate'],
   api: [...base, ...nouns, ...stages, 'admin', 'http'],
   app: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api'],
   cli: [...base, ...nouns, ...stages, 'sources', 'admin', 'http', 'api', 'app'],

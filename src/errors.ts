@@ -109,3 +109,8 @@ export class SluiceError extends Error {
     this.fix = fix
   }
 }
+
+/** `messageOf` returns the message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

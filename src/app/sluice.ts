@@ -31,7 +31,7 @@ import { createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts
 import { Publisher } from '../publish/publisher.ts'
 import { publishEvents, type PublishOptions } from '../publish/publish.ts'
 import type { Routes } from '../publish/route.ts'
-import { RoutingTime } from '../publish/routing-time.ts'
+import { RoutingTime } from '../publish/route.ts'
 import type { Source } from '../receive/source.ts'
 import type { SourceOptions } from '../receive/source-options.ts'
 import { Receiving, type ListeningApp } from './receiving.ts'

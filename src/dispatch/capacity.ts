@@ -32,9 +32,7 @@ export class RunCapacity {
     return [...this.#flows.slice(first), ...this.#flows.slice(0, first)]
   }
 
-  /**
-   * `take` returns false if the run must be released, because one claim returned more suspects than a process may run.
-   */
+  /** `take` returns false if the run must be released: one claim returned more suspects than a process may run. */
   take(lease: LeasedRun): boolean {
     this.#count(lease, 1)
     return lease.lapses < SUSPECT_LAPSES || this.#suspects <= MAX_SUSPECTS

@@ -6,10 +6,7 @@ interface FlowDeadline {
   due: Millis | undefined
   /** Whether something changed since the last call to the store. */
   changed: boolean
-  /**
-   * The flow was due but returned no run: it is paused, bounded, or its lanes were claimed by others. The loop asks again at this
-   * time, or when something changes.
-   */
+  /** The flow was due but returned no run, e.g. because it is paused. The loop asks again then, or after a change. */
   stuckUntil: Millis
 }
 
@@ -21,21 +18,18 @@ export class Deadlines {
   }
 
   markChanged(flow: string): void {
-    const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { changed: true, stuckUntil: 0 })
+    this.#update(flow, { changed: true, stuckUntil: 0 })
   }
 
   /** `setDue` stores a deadline that was read without a claim. A stuck flow may be claimed again. */
   setDue(flow: string, due: Millis | undefined): void {
-    const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { due, stuckUntil: 0 })
+    this.#update(flow, { due, stuckUntil: 0 })
   }
 
   /** `recordReply` stores the deadline after a claim. `inVain` means that the claim returned no run. */
   recordReply(flow: string, due: Millis | undefined, inVain: boolean, now: Millis): void {
-    const state = this.#flows.get(flow)
-    const stuck = inVain && due !== undefined && due <= now
-    if (state !== undefined) Object.assign(state, { due, stuckUntil: stuck ? NEVER : 0 })
+    const isStuck = inVain && due !== undefined && due <= now
+    this.#update(flow, { due, stuckUntil: isStuck ? NEVER : 0 })
   }
 
   hasPassed(flow: string, now: Millis): boolean {
@@ -45,8 +39,7 @@ export class Deadlines {
 
   /** `markStuck` postpones claims of the flow until `until` or until something changes. */
   markStuck(flow: string, until: Millis): void {
-    const state = this.#flows.get(flow)
-    if (state !== undefined) Object.assign(state, { changed: false, stuckUntil: until })
+    this.#update(flow, { changed: false, stuckUntil: until })
   }
 
   isStuck(flow: string): boolean {
@@ -54,8 +47,7 @@ export class Deadlines {
   }
 
   markAsked(flow: string): void {
-    const state = this.#flows.get(flow)
-    if (state !== undefined) state.changed = false
+    this.#update(flow, { changed: false })
   }
 
   isChanged(flow: string): boolean {
@@ -73,6 +65,11 @@ export class Deadlines {
   next(flows: readonly string[]): Millis | undefined {
     const next = Math.min(...flows.map((flow) => nextAskAt(this.#flows.get(flow))))
     return next < NEVER ? next : undefined
+  }
+
+  #update(flow: string, change: Partial<FlowDeadline>): void {
+    const state = this.#flows.get(flow)
+    if (state !== undefined) Object.assign(state, change)
   }
 }
 

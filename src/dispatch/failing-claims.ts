@@ -3,7 +3,7 @@
 import { SluiceError } from '../errors.ts'
 import type { ClaimRequest } from '../store/contract/index.ts'
 
-/** With these codes nothing of the call was written, so its deps may be sent again in other calls. */
+/** With these codes nothing of the call was written, so its parts may be sent again in other calls. */
 const NOTHING_WRITTEN: ReadonlySet<string> = new Set(['STORE_FAILED', 'STORE_DAMAGED'])
 
 /** `isRefusal` returns whether the error means that the store wrote nothing of the call. */

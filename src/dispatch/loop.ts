@@ -1,4 +1,5 @@
 // The loop of a process settles ended runs, claims due lanes, and sleeps until the next deadline or a wake-up (L5).
+import { messageOf } from '../errors.ts'
 import { EventLoopTurn, type Clock, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type {
@@ -346,7 +347,7 @@ export class DispatchLoop {
         onStoreError(undefined)
         return { reply, sent }
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
+        const message = messageOf(error)
         const isSame = isRefusal(error) && (message === this.#lastError || isKnown)
         this.#lastError = message
         if (isKnown && isSame) return undefined

@@ -49,10 +49,7 @@ interface Star {
 
 const SLASH = 47
 
-/**
- * Untrusted users choose globs and the matched names. Compiling takes time linear in the glob, and matching takes time linear in the text
- * times the number of stars.
- */
+/** Strangers choose globs and names, so compiling is linear in the glob, and matching linear in text × stars. */
 export function globMatcher(glob: string): TextMatcher {
   const [before = '', star, after = '', ...more] = glob.split(/(\*+)/)
   if (star === undefined) return (text) => text === glob

@@ -4,6 +4,7 @@ import type { FlowEvent } from '../model/flow-event.ts'
 import { createMatcher } from './globs.ts'
 import type { Flow } from '../model/flow.ts'
 import type { Doc, Reply, Store } from '../store/contract/index.ts'
+import { changeDoc, parseDoc, toDocBody, type DocDecision } from '../store/documents.ts'
 
 const KIND = 'flow'
 const PAGE = 500
@@ -105,22 +106,14 @@ export class FlowRegistry {
   async retire(name: string, by: string): Promise<'ok' | 'missing' | 'running'> {
     const { store, flows } = this.#deps
     if (flows().some((flow) => flow.name === name)) return 'running'
-    for (let tries = 0; tries < WRITE_TRIES; tries++) {
-      const { docs, now } = await this.#read()
-      const doc = docs.get(name)
-      if (doc === undefined) return 'missing'
-      if (now - parseFlowDoc(doc).servedAt < RECENTLY) return 'running'
-      const writes = [{ kind: KIND, id: name, ifRev: doc.rev, body: undefined }]
-      const reply = await store.writeDocs({
-        writes,
-        raiseRoutes: true,
-        audit: { who: by, what: `retire flow ${name}` },
-      })
-      if (reply.kind === 'conflict') continue
-      await this.#read()
-      return 'ok'
-    }
-    return 'running'
+    const audit = { who: by, what: `retire flow ${name}` }
+    const change = { kind: KIND, id: name, title: `flow ${name}`, raiseRoutes: true, audit }
+    const result = await changeDoc(store, change, (doc, now): DocDecision<'ok' | 'missing' | 'running'> => {
+      if (doc === undefined) return { result: 'missing' }
+      return now - parseFlowDoc(doc).servedAt < RECENTLY ? { result: 'running' } : { body: undefined, result: 'ok' }
+    })
+    await this.#read()
+    return result
   }
 
   /** Called when another process has changed the routes. */
@@ -186,7 +179,7 @@ export class FlowRegistry {
       const written: FlowDoc = serves
         ? { ...known, by: process, servedAt: now }
         : { ...known, by, servedAt, declaredAt: now }
-      return { kind: KIND, id: flow.name, ifRev: doc?.rev ?? 0, body: Buffer.from(JSON.stringify(written)) }
+      return { kind: KIND, id: flow.name, ifRev: doc?.rev ?? 0, body: toDocBody(written) }
     })
     if (writes.length === 0) return true
     const reply = await store.writeDocs({ writes, raiseRoutes: changes, audit: undefined })
@@ -215,5 +208,5 @@ function lastSeen({ servedAt, declaredAt = 0 }: FlowDoc): Millis {
 }
 
 function parseFlowDoc(doc: Doc): FlowDoc {
-  return JSON.parse(Buffer.from(doc.body).toString()) as FlowDoc
+  return parseDoc(doc) as FlowDoc
 }

@@ -1,7 +1,7 @@
 // `trustedProxies` decides whose forwarded headers are trusted and whose connections are not bounded, with one rule for
 // both.
 import { SluiceError } from '../errors.ts'
-import { createAddressTest } from '../sources/address-list.ts'
+import { createAddressTest } from '../validate/addresses.ts'
 
 /** `IsTrusted` gets undefined for a closed connection. */
 export type IsTrusted = (address: string | undefined) => boolean

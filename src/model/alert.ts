@@ -4,10 +4,7 @@ import type { Millis } from '../clock.ts'
 import type { Duration } from './duration.ts'
 import type { SnapshotHolder } from './vacuum-stats.ts'
 
-/**
- * `AlertStats` is what a condition can read. Values cover the last 24 hours where nothing else is noted; `undefined` means no data
- * yet.
- */
+/** `AlertStats` is what a condition can read, by default over the last 24 hours. `undefined` means no data yet. */
 export interface AlertStats {
   readonly now: Millis
   readonly deadLetters: number

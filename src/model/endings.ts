@@ -27,10 +27,7 @@ export type Ending = Branded &
 /** `done` ends the run, as if the handler had returned nothing. */
 export const done: Ending = { [ENDING]: true, kind: 'done' }
 
-/**
- * `snooze` moves the run to the tail of the queue with the same events. It uses no attempt. `run.state` holds `state` the next
- * time.
- */
+/** `snooze` moves the run to the tail of the queue. It uses no attempt. `run.state` holds `state` the next time. */
 export function snooze(options: { readonly after?: Duration; readonly state?: unknown } = {}): Ending {
   return { [ENDING]: true, kind: 'snoozed', after: options.after ?? 0, state: options.state }
 }
@@ -55,10 +52,7 @@ export function partial(options: { readonly failed: readonly FailedEvent[] }): E
   return { [ENDING]: true, kind: 'partial', failed: options.failed }
 }
 
-/**
- * `defer` ends an attempt that has not begun. It uses no attempt, and unlike `snooze` has no time limit. Only the engine's own
- * flows use it.
- */
+/** `defer` is a `snooze` without a time limit, for an attempt that has not begun. Only the engine's own flows use it. */
 export function defer(options: { readonly after: Duration; readonly why: string }): Ending {
   return { [ENDING]: true, kind: 'given-back', ...options }
 }

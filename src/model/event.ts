@@ -49,10 +49,7 @@ export interface PublishResult {
 /** `OWN_SOURCES` is the prefix of the source of each event that the engine publishes to itself. No other flow gets these. */
 export const OWN_SOURCES = 'sluice.'
 
-/**
- * `BODY_BYTES_MAX` bounds a body, because stores hold a few bodies in memory at a time. Larger data belongs elsewhere, with its
- * location in the event.
- */
+/** `BODY_BYTES_MAX` bounds a body, because stores hold a few in memory at a time. Larger data belongs elsewhere. */
 export const BODY_BYTES_MAX: number = 100 * 1024 * 1024
 export const ATTRIBUTES_BYTES_MAX: number = 16 * 1024 * 1024
 

@@ -39,10 +39,7 @@ export function keylessLaneId(flow: string, eventId: string): LaneId {
 
 const STARTS_WITH_TIME = /^[0-9a-z]{10}/
 
-/**
- * `computeIdentity` returns what makes two arrivals the same event (L10). It includes the tenant, so no tenant can suppress
- * another's events.
- */
+/** `computeIdentity` identifies an event (L10). It includes the tenant, so no tenant can suppress another's events. */
 export function computeIdentity(source: string, tenant: string, dedupeId: string): EventIdentity {
   return hashParts([source, tenant, dedupeId])
 }

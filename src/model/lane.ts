@@ -32,10 +32,7 @@ export interface RunState {
   readonly letter: boolean
   readonly events: number
   readonly bytes: number
-  /**
-   * The earliest arrival + max of its events and of the events that `take` passed over for it. After this time nothing cancels the
-   * run.
-   */
+  /** The earliest arrival + max of its events and of those that `take` passed over. After it, nothing cancels the run. */
   readonly cap: Millis
   readonly started: Millis
   readonly tries: number

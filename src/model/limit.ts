@@ -70,10 +70,7 @@ const RETRY_DURING_PAUSE = MINUTE
 /** A caller comes at most this long after its promised time: a process without wake-ups polls once a second. */
 const PROMISE_GRACE = 1_000
 
-/**
- * `computeSlack` returns how old a slot may be when it is used. The window is longer than `per` by the same time, so the rate still
- * holds.
- */
+/** `computeSlack` returns how old a slot may be when it is used. The window is longer than `per` by as much. */
 export function computeSlack(per: Millis): Millis {
   return Math.min(100, per / 10)
 }
@@ -149,10 +146,7 @@ export function takeSlot(state: LimitState, numbers: LimitParameters, at: Millis
   return { ...state, slots: appendSlot(kept, numbers, at), pages, last: at, promised, idleAt }
 }
 
-/**
- * Removes slots that no longer matter: those before the horizon, and those before the newest `rate` slots that can no longer be
- * returned.
- */
+/** Removes slots before the horizon, and those before the newest `rate` slots that can no longer be returned. */
 function pruneSlots(state: LimitState, numbers: LimitParameters, now: Millis): readonly SlotEntry[] {
   const { slots } = state
   const outOfReach = computeHorizon(state, numbers, now)
@@ -222,10 +216,7 @@ function computeSlotSpacing(state: LimitState, numbers: LimitParameters, at: Mil
   return (numbers.cost * computeWindowLength(numbers, computeStretch(state, at))) / numbers.rate
 }
 
-/**
- * Returns whether a slot was free for so long that the promised caller would have taken it. That caller does not come, so it must
- * not delay others.
- */
+/** Returns whether a slot was free for so long that the promised caller does not come. It must not delay others. */
 function isPromiseMissed(state: LimitState, numbers: LimitParameters, now: Millis): boolean {
   if (state.promised <= now) return false
   return now - findEarliestSlot(state, numbers, 0) > Math.max(PROMISE_GRACE, computeSlotSpacing(state, numbers, now))

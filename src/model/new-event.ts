@@ -1,6 +1,6 @@
 // `createEvent` turns published input into an event: with an id, bytes, and an identity for deduplication (L10).
 import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
+import { messageOf, SluiceError } from '../errors.ts'
 import {
   MAX_JSON_DEPTH,
   isTooDeep,
@@ -38,10 +38,7 @@ export interface NewEventContext {
   readonly dedupeFor: Millis
 }
 
-/**
- * `createEvent` rejects everything that a store would reject. After a delayed publish or a settlement, the publisher could no
- * longer learn of the error.
- */
+/** `createEvent` rejects everything that a store would reject, while the publisher can still learn of the error. */
 export function createEvent(input: EventInput, { now, dedupeFor }: NewEventContext): RoutableEvent {
   if (typeof input !== 'object' || input === null) throw invalidEvent('event', 'an object with a type')
   const { type, source = 'app', tenant = '', subject = '', id = newEventId(now), dedupeId = id } = input
@@ -120,7 +117,7 @@ function toJsonText(value: unknown, field: string): string {
     const text: unknown = JSON.stringify(value)
     if (typeof text === 'string') return text
   } catch (error) {
-    throw invalidEvent(field, `something JSON can hold (${error instanceof Error ? error.message : String(error)})`)
+    throw invalidEvent(field, `something JSON can hold (${messageOf(error)})`)
   }
   throw invalidEvent(field, 'something JSON can hold')
 }

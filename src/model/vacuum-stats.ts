@@ -8,10 +8,7 @@ export interface VacuumStats {
   readonly oldestSnapshot: SnapshotHolder | undefined
 }
 
-/**
- * `SnapshotHolder` has an open snapshot. Meanwhile the server removes no row that existed when it began, and every search must pass
- * over such rows.
- */
+/** `SnapshotHolder` has an open snapshot. Meanwhile the server removes no row that existed when it began. */
 export interface SnapshotHolder {
   readonly kind: 'session' | 'prepared' | 'slot'
   /** The process id of a session on the server; the name of a prepared transaction or a slot. */

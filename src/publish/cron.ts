@@ -2,7 +2,7 @@
 // is stored.
 import { Cron } from 'croner'
 import type { Clock, Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
+import { messageOf, SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import type { Doc, Store } from '../store/contract/index.ts'
@@ -87,7 +87,7 @@ function parseCron(name: string, when: string, timeZone: string): Cron {
     cron.nextRun(new Date(0))
     return cron
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw invalid(name, `must be a duration or a cron expression; got ${JSON.stringify(when)}: ${reason}.`)
   }
 }

@@ -1,5 +1,6 @@
 // `Intake` is the buffer before the store. Events that arrive in the same turn of the event loop share a commit; when
-// the buffer is full, it rejects events at once (R2, R4).
+// the buffer is full, it rejects events at once (R2, R4). A store may gather further: SQLite also puts settlements into
+// the same disk sync. The receiver gathers requests before this, so that each step runs while its code is cached.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { SluiceError, type ErrorCode } from '../errors.ts'
 import type { RoutableEvent } from '../model/new-event.ts'

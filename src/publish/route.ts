@@ -1,13 +1,14 @@
 // `route` decides where an event goes: for each matching flow, a placement in each of its lanes, or a record of why not
 // yet (L2, L2a, L11).
-import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
+import type { Clock, Millis } from '../clock.ts'
+import { messageOf, SluiceError } from '../errors.ts'
 import { OWN_SOURCES, type EventInput } from '../model/event.ts'
 import { findKeyFault, laneId, keylessLaneId } from '../model/identity.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { NOT_SERVED_HERE, type Flow } from '../model/flow.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { NO_SKIPS, type Skip } from '../model/routing.ts'
+import type { AnyListener } from '../observe/emitter.ts'
 import type { LeasedUnroutedEvent, PlaceItem, Placement, UnroutedFlow } from '../store/contract/index.ts'
 
 export interface Routes {
@@ -93,7 +94,7 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
   try {
     if (!named && !flow.matches(event)) return { kind: 'unwanted' }
   } catch (error) {
-    return keyFailed(flow, `${ON_THREW}: ${textOf(error)}`)
+    return keyFailed(flow, `${ON_THREW}: ${messageOf(error)}`)
   }
   try {
     const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
@@ -106,7 +107,7 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
     if (keys.length === 0) return { kind: 'skipped' }
     return { kind: 'places', places: keys.map((key) => createPlacement(laneId(flow.name, key), key, common, window)) }
   } catch (error) {
-    return keyFailed(flow, textOf(error))
+    return keyFailed(flow, messageOf(error))
   }
 }
 
@@ -115,10 +116,6 @@ const ON_THREW = 'on threw'
 
 function keyFailed(flow: Flow, error: string): FlowRoute {
   return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: error.slice(0, 2_000) } }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Lanes without a tenant form their own group. */
@@ -195,19 +192,11 @@ export type UnroutedPlacement = Required<Extract<PlaceItem, { readonly kind: 'ma
 export function placeUnrouted(mark: LeasedUnroutedEvent, routes: Routes): UnroutedPlacement {
   const { id, token, flow: name, reason, error } = mark
   const event = new FlowEvent(mark.event)
-  const confidential = event.encrypted
+  const placed = { kind: 'mark', id, token, confidential: event.encrypted } as const
   // The event was not routed at all: the process that stored it had old routes.
   if (name === '') {
     const { places, marks, skips } = route(event, routes)
-    return {
-      kind: 'mark',
-      id,
-      token,
-      placements: places,
-      unrouted: marks.map((one) => ({ ...one, after: 0 })),
-      skips,
-      confidential,
-    }
+    return { ...placed, placements: places, unrouted: marks.map((one) => ({ ...one, after: 0 })), skips }
   }
   // An event can address internal flows only if the engine published it.
   const flow = routes.flows.find((one) => one.name === name && one.isInternal === isReservedSource(event))
@@ -219,5 +208,36 @@ export function placeUnrouted(mark: LeasedUnroutedEvent, routes: Routes): Unrout
   const places = routed.kind === 'places' ? routed.places : []
   const marks = routed.kind === 'mark' ? [{ ...routed.mark, after: RETRY_AFTER }] : []
   const skips = routed.kind === 'skipped' && flow !== undefined ? [createNoKeySkip(flow)] : NO_SKIPS
-  return { kind: 'mark', id, token, placements: places, unrouted: marks, skips, confidential }
+  return { ...placed, placements: places, unrouted: marks, skips }
+}
+
+/** The bound on `on`, `key` and `window` together, which run while a sender waits (L2a). */
+const MAX_ROUTING_TIME: Millis = 50
+
+/** `RoutingTime` measures the functions of each flow, and raises one alert for each flow that takes longer. */
+export class RoutingTime {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #emit: AnyListener
+  readonly #alerted = new Set<string>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>, emit: AnyListener) {
+    this.#clock = clock
+    this.#emit = emit
+  }
+
+  readonly measure = <T>(flow: string, call: () => T): T => {
+    const began = this.#clock.monotonic()
+    try {
+      return call()
+    } finally {
+      this.#check(flow, this.#clock.monotonic() - began)
+    }
+  }
+
+  #check(flow: string, took: Millis): void {
+    if (took <= MAX_ROUTING_TIME || this.#alerted.has(flow)) return
+    this.#alerted.add(flow)
+    const text = `on, key and window of ${flow} took ${Math.round(took)} ms for one event; at most ${MAX_ROUTING_TIME} ms are allowed. They must not look anything up.`
+    this.#emit('alert.raised', { alert: `slow-routing:${flow}`, text })
+  }
 }

@@ -143,25 +143,24 @@ export class Receiver {
     if (source === undefined) return unknownSource(head)
     const unknownSuffix = findUnknownSuffix(source, head.url.pathname)
     if (unknownSuffix !== undefined) return unknownSuffix
-    const { verify } = source.source
-    const unread = verify === 'none' ? this.#checkSourceRate(source) : undefined
-    if (unread !== undefined) return unread
+    const { verify, handshake, methods = POST } = source.source
+    const tooManyUnverified = verify === 'none' ? this.#checkSourceRate(source) : undefined
+    if (tooManyUnverified !== undefined) return tooManyUnverified
     const body = await readBoundedBody(head.headers, read, source, { reserve, decoders: this.#decoders })
     if ('code' in body) return body
     await this.#eventLoopTurn.waitForEnd()
     const request: ReceivedRequest = { ...head, body }
-    const { handshake } = source.source
-    const greeted = handshake?.verified === false ? await this.#handleHandshake(source, request, handshake) : undefined
-    if (greeted !== undefined) return greeted
-    const methods = source.source.methods ?? POST
+    const reply = handshake?.verified === false ? await this.#handleHandshake(source, request, handshake) : undefined
+    if (reply !== undefined) return reply
     if (!methods.includes(head.method)) return methodNotAllowed(methods)
-    const unproven = verify === 'none' ? undefined : await this.#verify(source, request, verify)
-    if (unproven !== undefined) return unproven
-    // Only verified requests count toward the rate of the source. Otherwise strangers could keep the true sender out.
-    const proven = verify === 'none' ? undefined : this.#checkSourceRate(source)
-    if (proven !== undefined) return proven
-    const answered = handshake?.verified === true ? await this.#handleHandshake(source, request, handshake) : undefined
-    if (answered !== undefined) return answered
+    if (verify !== 'none') {
+      // Only verified requests count toward the rate of the source. Otherwise strangers could keep the true sender out.
+      const problem = (await this.#verify(source, request, verify)) ?? this.#checkSourceRate(source)
+      if (problem !== undefined) return problem
+    }
+    const signedReply =
+      handshake?.verified === true ? await this.#handleHandshake(source, request, handshake) : undefined
+    if (signedReply !== undefined) return signedReply
     const events = tryRead(() => source.source.events(request))
     if ('code' in events) return events
     if (events.length > source.maxEvents) return tooManyEvents(events.length, source)

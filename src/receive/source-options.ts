@@ -1,6 +1,7 @@
 // `createDeclaredSource` merges the options of the app with the defaults of the scheme, and checks them before the
 // source accepts requests.
 import type { Millis } from '../clock.ts'
+import { messageOf } from '../errors.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { BODY_BYTES_MAX } from '../model/event.ts'
@@ -135,6 +136,6 @@ function responseFault(answer: SourceResponse | undefined): string | undefined {
     void new Headers(headers)
     return undefined
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
 }

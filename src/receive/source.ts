@@ -87,19 +87,19 @@ export interface Source {
       without events. */
   readonly events: ParseEvents
   /** How long an identity is remembered: longer for schemes that do not sign a timestamp (L10). */
-  readonly dedupeFor?: Duration
+  readonly dedupeFor?: Duration | undefined
   /** How far a signed time may be in the past or future: for twice that long, the same request can be sent again. */
-  readonly tolerance?: Millis
+  readonly tolerance?: Millis | undefined
   readonly maxBody?: number
   /** The most events in one request. The default is 10,000. */
   readonly maxEvents?: number
   /** Builds a test request (`sluice send`) as the provider would send it, or returns why it cannot. */
-  readonly sign?: SignRequest
+  readonly sign?: SignRequest | undefined
   /** The default is 'POST'. */
   readonly methods?: readonly string[]
   /** The response to an accepted request. It must be 2xx, because senders repeat anything else. The default is 202
       with the event ids. */
-  readonly answer?: SourceResponse
+  readonly answer?: SourceResponse | undefined
 }
 
 /** `SignOptions` describe a test request. */

@@ -72,7 +72,7 @@ export class Heartbeat {
   }
 
   async #beat(): Promise<void> {
-    // The next beat is set first, because the store may never result this one. Leases expire all the same.
+    // The next beat is set first, because the store may never answer this one. Leases expire all the same.
     this.#beatTimer = this.#deps.clock.after(this.#deps.every, () => void this.#beat())
     this.#watch()
     try {

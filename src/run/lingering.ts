@@ -35,10 +35,7 @@ export class LingeringHandlers {
     return this.#deferrals.has(lane)
   }
 
-  /**
-   * `deferLane` returns how long to defer the lane; other processes may run it meanwhile. The second deferral raises an alert, because the
-   * handler may never return.
-   */
+  /** `deferLane` returns how long to defer the lane. The second time raises an alert: the handler may never return. */
   deferLane({ lane, flow, key }: LeasedRun): Millis {
     const times = this.#deferrals.get(lane) ?? 0
     this.#deferrals.set(lane, times + 1)

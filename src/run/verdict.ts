@@ -76,7 +76,7 @@ function decideByEnding(ending: Ending, at: EndedAttempt): Verdict {
       const since = at.live.lease.snoozedSince === 0 ? at.now : at.live.lease.snoozedSince
       const after = parseDuration(ending.after, 'snooze.after')
       if (at.now + after - since > at.snoozeLimit)
-        return failedVerdict(`It says again for more than ${at.snoozeLimit} ms in all.`, at)
+        return failedVerdict(`It snoozed for more than ${at.snoozeLimit} ms in total.`, at)
       const published = at.live.storedState.published + at.published
       return endedVerdict({ kind: 'snoozed', after, state64: serializeRunState({ published, state: ending.state }) })
     }

@@ -67,13 +67,8 @@ function parseProof(options: CloudEventsOptions): SourceProof {
     throw invalidOption("cloudEvents: verify must be a source such as hmac({ … }), or 'none'.")
   }
   const { secrets, dedupeFor, tolerance, sign } = verify
-  return {
-    secrets,
-    verify: verify.verify,
-    ...(dedupeFor !== undefined && { dedupeFor }),
-    ...(tolerance !== undefined && { tolerance }),
-    ...(sign !== undefined && { sign: (asked) => sign(toBinaryEvent(asked)) }),
-  }
+  const signEvent: SourceProof['sign'] = sign && ((asked) => sign(toBinaryEvent(asked)))
+  return { secrets, verify: verify.verify, dedupeFor, tolerance, sign: signEvent }
 }
 
 /** `toBinaryEvent` adds an example of the binary mode, with the attributes in headers. */

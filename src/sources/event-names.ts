@@ -2,6 +2,7 @@
 // or a function.
 import { hash } from 'node:crypto'
 import type { Millis } from '../clock.ts'
+import { messageOf } from '../errors.ts'
 import type {
   ParsedEvents,
   ReceivedRequest,
@@ -61,8 +62,8 @@ export function createNamedSource(
     scheme,
     dedupeFor: '30d',
     events: createNamedEventParser(scheme, naming),
+    answer,
     ...proof,
-    ...(answer !== undefined && { answer }),
   }
 }
 
@@ -95,7 +96,7 @@ export function createNamedEventParser(
       const names = findNames(find, { headers: request.headers, data: readable.data })
       return 'code' in names ? names : [{ ...names, body: readable.body }]
     } catch (error) {
-      const what = error instanceof Error ? error.message : String(error)
+      const what = messageOf(error)
       return notUnderstood(`A function that names the event threw: ${what}`, 'Correct the function.')
     }
   }

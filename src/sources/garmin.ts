@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { SignRequest, ParseEvents, Refusal, Source, SourceEvent } from '../receive/source.ts'
-import { createAddressTest } from './address-list.ts'
+import { createAddressTest } from '../validate/addresses.ts'
 import { credentialsFault, parseHeaderSecrets } from './credentials.ts'
 import { parseUnixSeconds } from './event-names.ts'
 import {

@@ -82,7 +82,7 @@ export function hmac(options: HmacOptions): Source {
   return createNamedSource('hmac', naming, {
     secrets: parseSecrets('hmac', options.secret),
     dedupeFor: timestamp === undefined ? '30d' : '7d',
-    ...(timestamp !== undefined && { tolerance }),
+    tolerance: timestamp === undefined ? undefined : tolerance,
     verify: (request, { now, secrets }) => {
       const given = request.headers[header]
       if (given === undefined) return missingSignature(header)

@@ -1,6 +1,6 @@
 // This file defines what a generic HMAC covers: a pattern such as '{timestamp}.{body}', or a function where a pattern
 // is not enough.
-import { SluiceError } from '../errors.ts'
+import { messageOf, SluiceError } from '../errors.ts'
 import { invalidOption } from '../validate/options.ts'
 import type { ReceivedRequest, Refusal } from '../receive/source.ts'
 import { refusal } from './signature.ts'
@@ -50,7 +50,7 @@ function callContentFunction(
     const content = signed(request)
     return typeof content === 'string' || content instanceof Uint8Array ? [content] : [...content]
   } catch (error) {
-    const what = error instanceof Error ? error.message : String(error)
+    const what = messageOf(error)
     return refusal('SIGNATURE_WRONG', `The function signed threw: ${what}`, 'Correct the function.')
   }
 }

@@ -48,7 +48,7 @@ export function strava(options: StravaOptions): Source {
     scheme: 'strava',
     secrets: isSignedToo ? parseSecrets('strava', options.secret) : [subscription],
     dedupeFor: isSignedToo ? '7d' : '30d',
-    ...(isSignedToo && { tolerance: TOLERANCE }),
+    tolerance: isSignedToo ? TOLERANCE : undefined,
     handshake: createHubHandshake(verifyTokens, (challenge) => ({
       status: 200,
       headers: { 'content-type': 'application/json', 'x-content-type-options': 'nosniff' },

@@ -1,6 +1,6 @@
 // `createAddressTest` tests whether an address may send: single addresses and networks, IPv4 and IPv6.
 import { BlockList, isIP } from 'node:net'
-import { invalidOption } from '../validate/options.ts'
+import { invalidOption } from './options.ts'
 
 type AddressTest = (address: string) => boolean
 
