@@ -1,6 +1,6 @@
 // The app that the demo shows, as anybody would write it: each user is a lane, and every API call is under one shared limit.
 import { Sluice, type Clock, type Store } from 'sluice'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../kit/chance.ts'
 import { standardWebhooks } from 'sluice/sources'
 import { API, FLOW, LEASE, RETRY, TASKS } from './flow.ts'
 import type { Tell } from './life.ts'

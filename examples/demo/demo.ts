@@ -2,7 +2,7 @@
 import type { Clock, Millis, Sluice, Store } from 'sluice'
 import { rankingApp } from './app.ts'
 import { deadSince, lanesOf, waitingIn, type Lanes } from './census.ts'
-import { chance } from './chance.ts'
+import { chance } from '../kit/chance.ts'
 import type { Facts } from './checks.ts'
 import { USERS } from './flow.ts'
 import { Ledger } from './ledger.ts'

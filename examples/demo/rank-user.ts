@@ -1,6 +1,6 @@
 // What a run does: a few calls to an API that is simulated and now and then fails, as the real one does.
 import { retry, type Clock, type Ending, type Limit, type Run } from 'sluice'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../kit/chance.ts'
 import { POISON } from './flow.ts'
 import type { Tell } from './life.ts'
 import { sleep } from './sleep.ts'

@@ -1,7 +1,7 @@
 // Simulated people who edit their tasks in bursts. Each edit is a signed webhook, answered before the next one is made.
 import { randomUUID } from 'node:crypto'
 import type { Clock } from 'sluice'
-import { chance } from './chance.ts'
+import { chance } from '../kit/chance.ts'
 import { USERS } from './flow.ts'
 import { sleep } from './sleep.ts'
 import { taskEdited, type Webhook } from './webhooks.ts'

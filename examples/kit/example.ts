@@ -2,6 +2,7 @@
 import type { Clock, Sluice, SluiceOptions } from 'sluice'
 import type { Handler } from './http.ts'
 import type { Page } from './live-page.ts'
+import type { ServeOptions } from './serve.ts'
 import type { Stage } from './stage.ts'
 import type { StandIn } from './stand-in.ts'
 
@@ -38,6 +39,8 @@ export interface Example<World> {
   readonly page?: (stage: Stage<World>) => Page
   /** What --serve prints, e.g. a command to try. */
   readonly hints?: (stage: Stage<World>) => readonly string[]
+  /** Returns what serves on the real services, if the environment has the credentials. It runs instead of everything else. */
+  readonly real?: (env: Env) => ((options: Omit<ServeOptions, 'store'>) => Promise<void>) | undefined
   /** Options of the command line that set variables: `{ 'dry-run': { DRY_RUN: '1' } }`. */
   readonly flags?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }

@@ -45,13 +45,19 @@ async function run<World>(example: Example<World>, args: readonly string[]): Pro
     return 0
   }
   const env = { ...example.env, ...process.env, ...Object.assign({}, ...set.map((flag) => example.flags?.[flag])) }
+  const port = Number(values.port ?? process.env['PORT'] ?? PORT)
+  const real = example.real?.(env)
+  if (real !== undefined) {
+    await real({ env, port, write })
+    return 0
+  }
   const place = await openPlace(
     values.store ?? (values.serve ? env['SLUICE_STORE'] : undefined) ?? example.store ?? 'sqlite',
   )
   try {
     const { store } = place
     if (!values.serve) return (await play(example, { store, write, only: values.only ?? '' })) ? 0 : 1
-    await serve(example, { store, env, port: Number(values.port ?? process.env['PORT'] ?? PORT), write })
+    await serve(example, { store, env, port, write })
     return 0
   } finally {
     await place.close()

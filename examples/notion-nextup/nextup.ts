@@ -8,7 +8,6 @@ import { rankUser } from './domain/rank-user.ts'
 import { changesOf, pageToRead, TASK_CHANGED, userOfChange, usersOfAction } from './domain/webhooks.ts'
 import type { ClientSettings, Settings } from './settings.ts'
 
-const RETRY = ['250ms', '1s', '2s'] as const
 const CALLS_PER_TURN = 30
 /** Longer than the pauses that Notion asks for, of which those of a workspace exceed a minute. */
 const TIMEOUT = '10m'
@@ -41,7 +40,7 @@ export function nextUp(settings: Settings, options: Omit<SluiceOptions, 'store'>
     window: { quiet: debounce.page },
     whileRunning: 'requeue',
     concurrency: 1,
-    retry: RETRY,
+    retry: settings.backoff,
     timeout: TIMEOUT,
     run: async (run) => {
       const changes = changesOf(await readPage(client, run.key), audience)
@@ -57,7 +56,7 @@ export function nextUp(settings: Settings, options: Omit<SluiceOptions, 'store'>
     window: { quiet: { from: debounce.from, to: debounce.to }, max: '5m' },
     whileRunning: 'requeue',
     concurrency: 1,
-    retry: RETRY,
+    retry: settings.backoff,
     timeout: TIMEOUT,
     run: (run) => rankUser(run, { ...settings, notion: client, dataSource, callsPerTurn: CALLS_PER_TURN }),
   })

@@ -19,11 +19,15 @@ export interface Settings extends ClientSettings {
   /** Of the integration's webhooks; undefined: it comes by handshake, and is kept under SLUICE_ENCRYPTION_KEY. */
   readonly verificationToken: string | undefined
   readonly debounce: Debounce
+  /** The waits before each further attempt, from BACKOFF_INITIAL_MS up to BACKOFF_MAX_MS. */
+  readonly backoff: readonly Duration[]
   readonly ranking: Ranking
   readonly calendarOf: (user: string) => Calendar
   /** Demo mode: only this person. */
   readonly only: string | undefined
   readonly dryRun: boolean
+  /** Whether the app logs, and tells the lives of its users. */
+  readonly isLogging: boolean
   readonly now: () => number
 }
 
@@ -48,6 +52,11 @@ const DEBOUNCE_MS = 10_000
 const DEBOUNCE_MS_MOST = 60_000
 const PAGE_MS = 5_000
 const RPS = 3
+const BACKOFF_INITIAL_MS = 250
+const BACKOFF_MAX_MS = 2_000
+const BACKOFF_RETRIES = 3
+/** 250 ms, 1 s, 2 s: each wait is four times as long, up to the longest. */
+const BACKOFF_FACTOR = 4
 
 export function settingsFrom(env: Environment): Settings {
   const debounce = whole(env, 'DEBOUNCE_MS') ?? DEBOUNCE_MS
@@ -66,12 +75,14 @@ export function settingsFrom(env: Environment): Settings {
       to: Math.max(debounce, DEBOUNCE_MS_MOST),
       page: whole(env, 'PAGE_DEBOUNCE_MS') ?? PAGE_MS,
     },
+    backoff: backoff(env),
     rate: whole(env, 'GLOBAL_RPS') ?? RPS,
     burst: whole(env, 'TOKEN_BUCKET_CAPACITY'),
     ranking: rankingOf(said(env, 'RANKING') ?? 'importance'),
     calendarOf: calendars(env),
     only: said(env, 'DEMO_USER'),
-    dryRun: env['DRY_RUN'] === '1' || env['DRY_RUN'] === 'true',
+    dryRun: isOn(env, 'DRY_RUN', false),
+    isLogging: isOn(env, 'ENABLE_LOGGING', true),
     now: Date.now,
   }
 }
@@ -93,6 +104,22 @@ function whole(env: Environment, name: string): number | undefined {
   if (text === undefined) return undefined
   if (/^[1-9]\d*$/.test(text)) return Number(text)
   throw invalid(`${name} is ${JSON.stringify(text)}; it is a whole number from 1.`)
+}
+
+function backoff(env: Environment): readonly Duration[] {
+  const initial = whole(env, 'BACKOFF_INITIAL_MS') ?? BACKOFF_INITIAL_MS
+  const longest = whole(env, 'BACKOFF_MAX_MS') ?? Math.max(initial, BACKOFF_MAX_MS)
+  if (longest < initial) throw invalid(`BACKOFF_MAX_MS is ${longest}; it is at least BACKOFF_INITIAL_MS, ${initial}.`)
+  const retries = said(env, 'BACKOFF_RETRIES') === '0' ? 0 : (whole(env, 'BACKOFF_RETRIES') ?? BACKOFF_RETRIES)
+  return Array.from({ length: retries }, (_, n) => Math.min(longest, initial * BACKOFF_FACTOR ** n))
+}
+
+function isOn(env: Environment, name: string, otherwise: boolean): boolean {
+  const text = said(env, name)?.toLowerCase()
+  if (text === undefined) return otherwise
+  if (['1', 'true', 'yes', 'on'].includes(text)) return true
+  if (['0', 'false', 'no', 'off'].includes(text)) return false
+  throw invalid(`${name} is ${JSON.stringify(text)}; it is 1 or 0.`)
 }
 
 function rankingOf(name: string): Ranking {

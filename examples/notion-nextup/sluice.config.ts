@@ -2,4 +2,6 @@
 import { nextUp } from './nextup.ts'
 import { settingsFrom } from './settings.ts'
 
-export default nextUp(settingsFrom(process.env), { log: { level: 'debug', format: 'pretty-lines' } })
+const settings = settingsFrom(process.env)
+
+export default nextUp(settings, { log: settings.isLogging && { level: 'debug', format: 'pretty-lines' } })

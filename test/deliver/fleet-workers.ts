@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Chance } from '../../examples/demo/chance.ts'
+import type { Chance } from '../../examples/kit/chance.ts'
 import { workerName, type FleetStore } from './fleet-app.ts'
 import type { FromWorker, ToWorker } from './fleet-worker.ts'
 

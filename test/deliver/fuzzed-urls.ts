@@ -1,5 +1,5 @@
 // Random URLs from a seed that all mean this machine, or an address close to it.
-import { chance, type Chance } from '../../examples/demo/chance.ts'
+import { chance, type Chance } from '../../examples/kit/chance.ts'
 import { ELSEWHERE, OWN_MACHINE } from './forbidden.ts'
 
 const DOTS = ['.', '.', '.', '.', '。', '．', '｡', '%2e', '%2E']

@@ -1,7 +1,7 @@
 // The demo's limit holds at the caller too: a slot whose confirmation came late is not used.
 import { expect, it } from 'vitest'
 import { CallMeter } from '../call-meter.ts'
-import { chance } from '../chance.ts'
+import { chance } from '../../kit/chance.ts'
 import { API } from '../flow.ts'
 import { openStore, Sluice, type Limit, type Store } from 'sluice'
 import { VirtualClock } from 'sluice/testing'

@@ -46,14 +46,3 @@ export function bursts(notion: NotionStandIn, options: BurstOptions): readonly E
   }
   return edits.toSorted((one, other) => one.at - other.at)
 }
-
-/** Mulberry32: 32 bits of state are plenty here. */
-export function chanceOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}

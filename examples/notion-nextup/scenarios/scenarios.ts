@@ -4,16 +4,12 @@ import { globalFigures } from '../figures.ts'
 import type { StoredPage, User } from '../stand-in/page.ts'
 import { closest, mostInASecond } from '../stand-in/rate.ts'
 import { inversions, jain, meanResponses, overlaps } from './judge.ts'
-import { nameOf, sleep, type Stage } from './stage.ts'
-
-export interface Check {
-  readonly says: string
-  readonly held: boolean
-}
+import type { Check } from '../../kit/stage.ts'
+import { nameOf, type NextUpStage as Stage } from './stage.ts'
 
 export interface Scenario {
   readonly title: string
-  play(stage: Stage): Promise<readonly Check[]>
+  readonly play: (stage: Stage) => Promise<readonly Check[]>
 }
 
 const person = (name: string): User => ({ id: `user-${name}`, name })
@@ -55,7 +51,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const from = stage.turns.length
       for (const importance of [0, 9, 0, 9, 0]) {
         await stage.edit(page, { importance }, ada)
-        await sleep(300)
+        await stage.sleep(300)
       }
       await stage.still()
       const runs = served(stage, from).length
@@ -76,10 +72,10 @@ export const SCENARIOS: readonly Scenario[] = [
       const from = stage.turns.length
       await stage.press(adas)
       stage.tell('ada', 'presses the button')
-      await sleep(600)
+      await stage.sleep(600)
       await stage.press(bens)
       stage.tell('ben', 'presses the button')
-      await sleep(600)
+      await stage.sleep(600)
       await stage.press(adas)
       stage.tell('ada', 'presses the button again')
       await stage.still()
@@ -97,10 +93,10 @@ export const SCENARIOS: readonly Scenario[] = [
       const from = stage.turns.length
       await stage.press(firstOf(pages))
       stage.tell('cleo', 'has 12 tasks that were never ranked, and presses the button')
-      await sleep(500)
+      await stage.sleep(500)
       await stage.press(bens)
       stage.tell('ben', 'presses the button')
-      await sleep(2_500)
+      await stage.sleep(2_500)
       await stage.press(firstOf(pages))
       stage.tell('cleo', 'presses it again, while she is being ranked')
       await stage.still()
@@ -115,7 +111,7 @@ export const SCENARIOS: readonly Scenario[] = [
       const shared = stage.notion.add({ name: 'a task of two', assignees: [ada, dan], importance: 1 })
       const before = await globalFigures(stage.app)
       const from = stage.turns.length
-      stage.tellsIntegration = true
+      stage.world.tellsIntegration = true
       stage.tell('notion', 'tells the integration of every change, by webhooks that have only ids')
       await stage.press(stage.notion.add({ name: 'a task of nobody' }))
       stage.tell('nobody', 'is assigned to a task')
@@ -124,7 +120,7 @@ export const SCENARIOS: readonly Scenario[] = [
       stage.notion.edit(page.id, { importance: 60 }, ada)
       stage.tell('ada', 'edits one of hers')
       await stage.still()
-      stage.tellsIntegration = false
+      stage.world.tellsIntegration = false
       const after = await globalFigures(stage.app)
       const grown = (name: string): number => (after.get(name) ?? 0) - (before.get(name) ?? 0)
       const [nobodys, own] = [grown('skipped: nobody assigned'), grown('skipped: our own writes, and pages elsewhere')]
@@ -178,7 +174,7 @@ export const SCENARIOS: readonly Scenario[] = [
       await Promise.all(
         pages.map(async ([page], n) => {
           for (let burst = 0; burst < 3; burst++) {
-            await sleep(300 * n)
+            await stage.sleep(300 * n)
             const [user] = [users[n]]
             if (page !== undefined && user !== undefined)
               await stage.edit(page, { importance: burst * 2 + (n % 2) }, user)
@@ -223,10 +219,9 @@ export const SCENARIOS: readonly Scenario[] = [
     async play(stage) {
       const adas = await rankedTasks(stage, ada, 2)
       await stage.edit(adas, { importance: 0 }, ada)
+      let wrong = 0
       stage.tell('operator', 'stops the app, with an edit in its window')
-      await stage.stopApp()
-      const wrong = stage.unranked().length
-      await stage.startApp()
+      await stage.restart(() => (wrong = stage.unranked().length))
       stage.tell('operator', 'has started it again')
       await stage.still()
       return [
@@ -251,7 +246,7 @@ export function overall(stage: Stage): readonly Check[] {
     {
       says: `${times.length} calls, ${most} in any second at most: ${RATE + 1} take at least ${apart} ms`,
       // The stand-in lives in the same process: while that stood still, it saw nothing come.
-      held: apart + stage.lag.most >= SECOND,
+      held: apart + stage.world.lag.most >= SECOND,
     },
     { says: `${overlaps(stage.turns)} users ranked twice at once`, held: overlaps(stage.turns) === 0 },
   ]

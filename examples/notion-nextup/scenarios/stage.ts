@@ -1,94 +1,69 @@
-// Where scenarios are played: the stand-in over real HTTP, the app on a store of its own behind a real port, people who edit,
-// and somebody who writes down what happens.
-import { systemClock, type EventMap, type Millis, type Sluice } from 'sluice'
+// `NextUpStage` adds what NextUp's scenarios need to the stage of the kit: people who edit, and who was served when.
+import type { EventMap, EventName, Millis } from 'sluice'
+import type { Tell } from '../../kit/example.ts'
+import type { Lag } from '../../kit/lag.ts'
+import type { Stage } from '../../kit/stage.ts'
 import { globalFigures } from '../figures.ts'
-import { lifeLog } from '../life-log.ts'
-import { nextUp } from '../nextup.ts'
 import type { Settings } from '../settings.ts'
-import { Lag } from '../stand-in/lag.ts'
-import { NotionStandIn } from '../stand-in/notion.ts'
+import type { NotionStandIn } from '../stand-in/notion.ts'
 import type { StoredPage, TaskInput, User } from '../stand-in/page.ts'
-import { serveStandIn } from '../stand-in/server.ts'
 import { standInSettings } from '../stand-in/settings.ts'
-import { actionWebhook, deliverTo, integrationWebhook, type Deliver } from '../stand-in/webhooks.ts'
+import { actionWebhook, integrationWebhook, type Webhook } from '../stand-in/webhooks.ts'
 import { unranked, type Turn } from './judge.ts'
 
 const FLOWS = ['rank-user', 'read-page'] as const
-/** Short enough that windows close while one looks on. */
-const DEBOUNCE: Settings['debounce'] = { from: '2s', to: '12s', page: '1s' }
-const LATENCY = [60, 180] as const
 
-export type Tell = (who: string, what: string) => void
-
-export class Stage {
-  readonly notion: NotionStandIn = new NotionStandIn({ clock: systemClock, latency: LATENCY })
-  readonly lag: Lag = new Lag()
-  /** Of `rank-user`, in the order in which they began. */
-  readonly turns: Turn[] = []
-  /** Of all apps that were stopped: each counts from its own start. */
-  readonly figures: Map<string, number> = new Map()
-  readonly tell: Tell
+export interface World {
+  readonly notion: NotionStandIn
+  readonly lag: Lag
+  /** Of all processes of the app: each counts from its own start. */
+  readonly figures: Map<string, number>
   /** Whether Notion also tells the integration, of every change. */
-  tellsIntegration = false
-  readonly #store: string
-  #settings: Settings = standInSettings('')
-  #app: Sluice | undefined
-  #deliver: Deliver = async () => 0
-  #closeNotion: () => Promise<void> = async () => {}
-  readonly #began = new Map<string, Turn>()
+  tellsIntegration: boolean
+}
+
+const stages = new WeakMap<Stage<World>, NextUpStage>()
+
+/** The same for the same stage. */
+export function nextUpStage(stage: Stage<World>): NextUpStage {
+  const known = stages.get(stage) ?? new NextUpStage(stage)
+  stages.set(stage, known)
+  return known
+}
+
+export class NextUpStage {
+  readonly world: World
+  readonly #stage: Stage<World>
+  readonly #settings: Settings = standInSettings('')
   readonly #sending = new Set<Promise<unknown>>()
 
-  constructor(store: string, tell: Tell) {
-    this.#store = store
-    this.tell = tell
-  }
-
-  get app(): Sluice {
-    if (this.#app === undefined) throw new Error('The stage is not open.')
-    return this.#app
-  }
-
-  async open(): Promise<void> {
-    const server = await serveStandIn(this.notion)
-    this.#closeNotion = () => server.close()
-    this.#settings = { ...standInSettings(server.url), store: this.#store, debounce: DEBOUNCE }
+  constructor(stage: Stage<World>) {
+    this.#stage = stage
+    this.world = stage.world
     this.notion.onChange((change) => {
-      if (this.tellsIntegration) this.#send(() => this.#deliver(integrationWebhook(change)))
+      if (this.world.tellsIntegration) this.#send(() => this.#deliver(integrationWebhook(change)))
     })
-    await this.startApp()
   }
 
-  async startApp(): Promise<void> {
-    const app = nextUp(this.#settings, { log: false, shutdownTimeout: '5s', lease: '6s', heartbeat: '2s' })
-    this.#app = app
-    lifeLog(app, ({ what, user, more }) => {
-      // That is what the next line says as well.
-      if (what !== 'enqueued') this.tell(nameOf(user), `${what}: ${more}`)
-    })
-    this.#watch(app)
-    await app.start()
-    const { url } = await app.listen({ port: 0, host: '127.0.0.1' })
-    this.#deliver = deliverTo(url)
+  get app(): Stage<World>['app'] {
+    return this.#stage.app
   }
 
-  /** What Notion tells meanwhile finds nobody, as with any app that is down. */
-  async stopApp(): Promise<void> {
-    this.#deliver = async () => 503
-    for (const [name, value] of await globalFigures(this.app))
-      this.figures.set(name, (this.figures.get(name) ?? 0) + value)
-    await this.app.stop()
+  get notion(): NotionStandIn {
+    return this.world.notion
   }
 
-  async close(): Promise<void> {
-    await Promise.allSettled(this.#sending)
-    await this.stopApp()
-    await this.#closeNotion()
-    this.lag.stop()
+  get tell(): Tell {
+    return this.#stage.tell
   }
 
-  /** Nobody has any task. */
-  clear(): void {
-    for (const { id } of this.notion.pages.values()) this.notion.trash(id)
+  /** Of `rank-user`, in the order in which they began. */
+  get turns(): readonly Turn[] {
+    return turnsIn((name) => this.#stage.emitted(name))
+  }
+
+  sleep(ms: Millis): Promise<void> {
+    return this.#stage.sleep(ms)
   }
 
   /** Somebody edits in Notion, and an automation sends the page. */
@@ -106,19 +81,32 @@ export class Stage {
 
   /** Until nothing waits, nothing runs and nobody is being told anything. */
   async still(within: Millis = 60_000): Promise<void> {
-    const until = systemClock.monotonic() + within
-    for (;;) {
+    do {
       await Promise.allSettled(this.#sending)
-      const lanes = await Promise.all(FLOWS.map((flow) => this.app.admin.lanes.list({ flow })))
-      if (lanes.every(({ items }) => items.length === 0) && this.#sending.size === 0) return
-      if (systemClock.monotonic() > until) throw new Error(`Something still waits after ${within / 1_000} s.`)
-      await sleep(100)
-    }
+      await this.#stage.idle({ flows: FLOWS, within })
+    } while (this.#sending.size > 0)
+  }
+
+  async restart(whileDown: () => void): Promise<void> {
+    await this.keepFigures()
+    await this.#stage.restart(async () => whileDown())
+  }
+
+  /** Adds up what the app has counted since it was started. */
+  async keepFigures(): Promise<void> {
+    const { figures } = this.world
+    for (const [name, value] of await globalFigures(this.app)) figures.set(name, (figures.get(name) ?? 0) + value)
   }
 
   /** Whose tasks do not stand as they should. */
   unranked(): readonly string[] {
-    return unranked(this.notion.pages.values(), systemClock.now(), this.#settings.calendarOf)
+    return unranked(this.notion.pages.values(), this.#stage.clock.now(), this.#settings.calendarOf)
+  }
+
+  async #deliver({ path, headers, body }: Webhook): Promise<number> {
+    const response = await this.#stage.send(path, { method: 'POST', headers, body })
+    await response.body?.cancel()
+    return response.status
   }
 
   #send(call: () => Promise<unknown>): void {
@@ -126,28 +114,19 @@ export class Stage {
     this.#sending.add(sending)
     void sending.finally(() => this.#sending.delete(sending))
   }
-
-  #watch(app: Sluice): void {
-    app.on('run.claimed', ({ flow, key, run, due, late }) => {
-      if (flow !== 'rank-user') return
-      const turn = { user: key, due, began: due + late, ended: Infinity }
-      this.#began.set(run, turn)
-      this.turns.push(turn)
-    })
-    const ended = ({ run }: EventMap['run.done' | 'run.snoozed' | 'run.deferred' | 'run.retry' | 'run.dead']): void => {
-      const at = this.turns.indexOf(this.#began.get(run) ?? NOBODY)
-      const turn = this.turns[at]
-      if (turn !== undefined) this.turns[at] = { ...turn, ended: systemClock.now() }
-    }
-    for (const name of ['run.done', 'run.snoozed', 'run.deferred', 'run.retry', 'run.dead'] as const)
-      app.on(name, ended)
-  }
 }
 
-const NOBODY: Turn = { user: '', due: 0, began: 0, ended: 0 }
+const ENDINGS = ['run.done', 'run.snoozed', 'run.deferred', 'run.retry', 'run.dead'] as const
 
-export function sleep(ms: Millis): Promise<void> {
-  return new Promise((resolve) => void systemClock.after(ms, resolve))
+/** By what the app has emitted. */
+export function turnsIn(emitted: <N extends EventName>(name: N) => readonly EventMap[N][]): readonly Turn[] {
+  const lasted = new Map<string, Millis>()
+  for (const name of ENDINGS) for (const { run, attempt, ms } of emitted(name)) lasted.set(`${run} ${attempt}`, ms)
+  return emitted('run.claimed').flatMap(({ flow, key: user, run, attempt, due, late }) => {
+    if (flow !== 'rank-user') return []
+    const began = due + late
+    return [{ user, due, began, ended: began + (lasted.get(`${run} ${attempt}`) ?? Infinity) }]
+  })
 }
 
 /** People of the scenarios are called as their ids say. */

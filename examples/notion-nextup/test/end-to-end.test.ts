@@ -7,12 +7,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from 'sluice'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { play } from '../scenarios/play.ts'
-import { SCENARIOS, type Scenario } from '../scenarios/scenarios.ts'
+import type { Scenario } from '../../kit/example.ts'
+import { serveHandler, type Served as Server } from '../../kit/http.ts'
+import { Lag } from '../../kit/lag.ts'
+import { play } from '../../kit/play.ts'
+import { nextUpExample } from '../example.ts'
+import type { World } from '../scenarios/stage.ts'
 import { DATA_SOURCE, NotionStandIn, TOKEN } from '../stand-in/notion.ts'
-import { Lag } from '../stand-in/lag.ts'
 import { closest } from '../stand-in/rate.ts'
-import { serveStandIn, type StandInServer } from '../stand-in/server.ts'
 import {
   ACTION_SECRET,
   actionWebhook,
@@ -26,7 +28,7 @@ const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 const [ada, ben, cleo] = [person('ada'), person('ben'), person('cleo')]
 
 let notion: NotionStandIn
-let server: StandInServer
+let server: Server
 let folder: string
 let lag: Lag
 let child: ChildProcess | undefined
@@ -35,7 +37,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-nextup-'))
   lag = new Lag()
   notion = new NotionStandIn({ clock: systemClock, latency: [20, 60] })
-  server = await serveStandIn(notion)
+  server = await serveHandler(notion.fetch)
 })
 
 afterEach(async () => {
@@ -117,23 +119,26 @@ describe('the webhook server', () => {
   })
 })
 
-describe('the scenarios', () => {
-  const held: Scenario = { title: 'holds', play: async () => [{ says: 'fine', held: true }] }
-  const failing: Scenario = { title: 'does not', play: async () => [{ says: 'not fine', held: false }] }
-  const breaking: Scenario = {
-    title: 'breaks off',
-    play: () => {
-      throw new Error('in the middle')
-    },
-  }
+type One = Scenario<World>
+const held: One = async (stage) => stage.check('fine', true)
+const failing: One = async (stage) => stage.check('not fine', false)
+const breaking: One = async () => {
+  throw new Error('in the middle')
+}
 
+describe('the scenarios', () => {
   it('are told, and one that fails or breaks off is seen', async () => {
     const lines: string[] = []
-    const store = `sqlite:${join(folder, 'play.db')}`
-    expect(await play(store, (line) => lines.push(line), [...SCENARIOS.slice(0, 1), held])).toBe(true)
+    const played = (scenarios: Readonly<Record<string, One>>): Promise<boolean> =>
+      play(
+        { ...nextUpExample, scenarios },
+        { store: `sqlite:${join(folder, 'play.db')}`, write: (line) => lines.push(line) },
+      )
+    const [first] = Object.entries(nextUpExample.scenarios)
+    expect(await played({ ...Object.fromEntries(first === undefined ? [] : [first]), holds: held })).toBe(true)
     expect(lines.join('\n')).toMatch(/s {2}ada +edits .*\n(.*\n)+.*ok +5 edits, 1 run\n/)
-    expect(await play(store, (line) => lines.push(line), [held, failing])).toBe(false)
-    expect(await play(store, (line) => lines.push(line), [breaking, held])).toBe(false)
+    expect(await played({ holds: held, fails: failing })).toBe(false)
+    expect(await played({ 'breaks off': breaking, holds: held })).toBe(false)
     expect(lines.join('\n')).toMatch(/FAILED in the middle\n\n2\. holds/)
   })
 })

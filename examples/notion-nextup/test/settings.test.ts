@@ -11,6 +11,8 @@ describe('settings', () => {
   it('are those of the design unless said', () => {
     expect(of()).toMatchObject({
       debounce: { from: 10_000, to: 60_000, page: 5_000 },
+      backoff: [250, 1_000, 2_000],
+      isLogging: true,
       rate: 3,
       burst: undefined,
       ranking: byImportance,
@@ -43,7 +45,26 @@ describe('settings', () => {
     expect(of({ DEBOUNCE_MS: '90000' }).debounce.to).toBe(90_000)
   })
 
+  it('the backoff grows fourfold from its first wait to its longest, as often as it may', () => {
+    expect(of({ BACKOFF_INITIAL_MS: '100', BACKOFF_MAX_MS: '5000', BACKOFF_RETRIES: '5' }).backoff).toEqual([
+      100, 400, 1_600, 5_000, 5_000,
+    ])
+    expect(of({ BACKOFF_RETRIES: '0' }).backoff).toEqual([])
+    expect(of({ BACKOFF_INITIAL_MS: '3000' }).backoff).toEqual([3_000, 3_000, 3_000])
+  })
+
+  it.each(['0', 'false', 'NO'])('ENABLE_LOGGING=%s switches the log off', (text) => {
+    expect(of({ ENABLE_LOGGING: text }).isLogging).toBe(false)
+    expect(of({ ENABLE_LOGGING: '1' }).isLogging).toBe(true)
+  })
+
   it.each([
+    [{ BACKOFF_RETRIES: '-1' }, 'BACKOFF_RETRIES is "-1"; it is a whole number from 1.'],
+    [
+      { BACKOFF_INITIAL_MS: '500', BACKOFF_MAX_MS: '100' },
+      'BACKOFF_MAX_MS is 100; it is at least BACKOFF_INITIAL_MS, 500.',
+    ],
+    [{ ENABLE_LOGGING: 'maybe' }, 'ENABLE_LOGGING is "maybe"; it is 1 or 0.'],
     [{ DEBOUNCE_MS: '10s' }, 'DEBOUNCE_MS is "10s"; it is a whole number from 1.'],
     [{ GLOBAL_RPS: '0' }, 'GLOBAL_RPS is "0"; it is a whole number from 1.'],
     [{ RANKING: 'luck' }, 'RANKING is "luck"; it is one of importance, weighted.'],

@@ -4,7 +4,7 @@ import { VirtualClock } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { DATA_SOURCE, NotionStandIn, TOKEN } from '../stand-in/notion.ts'
 import { closest, mostInASecond } from '../stand-in/rate.ts'
-import { serveStandIn } from '../stand-in/server.ts'
+import { serveHandler } from '../../kit/http.ts'
 import { person } from './virtual.ts'
 
 /** As `fetch`, for a client in the same process. */
@@ -122,7 +122,7 @@ describe('the stand-in', () => {
   it('takes its time, by its clock, over real HTTP too', async () => {
     const clock = new VirtualClock()
     const notion = new NotionStandIn({ clock, latency: [100, 100] })
-    const server = await serveStandIn(notion)
+    const server = await serveHandler(notion.fetch)
     try {
       const client = new Client({ auth: TOKEN, baseUrl: server.url, retry: false })
       let answered = false

@@ -1,32 +1,19 @@
 // Two hundred users edit in random bursts, for ten minutes of virtual time on SQLite: everybody's last edit counts, nobody runs
 // twice at once or out of turn, and Notion is never called more than three times in a second.
 import { expect, it } from 'vitest'
-import { bursts, chanceOf } from '../scenarios/bursts.ts'
-import { inversions, jain, meanResponses, overlaps, unranked, type Turn } from '../scenarios/judge.ts'
+import { chance as chanceOf } from '../../kit/chance.ts'
+import { bursts } from '../scenarios/bursts.ts'
+import { inversions, jain, meanResponses, overlaps, unranked } from '../scenarios/judge.ts'
+import { turnsIn } from '../scenarios/stage.ts'
 import { mostInASecond } from '../stand-in/rate.ts'
 import { standInSettings } from '../stand-in/settings.ts'
-import { START, virtual, type Virtual } from './virtual.ts'
+import { START, virtual } from './virtual.ts'
 
 const MINUTE = 60_000
 const SEED = 20_260_105
 
-/** By what the engine has told. */
-function turnsOf(v: Virtual): readonly Turn[] {
-  const turns: { user: string; run: string; due: number; began: number; ended: number }[] = []
-  for (const { name, what } of v.t.emitted) {
-    if (!('run' in what) || what.flow !== 'rank-user') continue
-    if (name === 'run.claimed' && 'due' in what) {
-      turns.push({ user: what.key, run: what.run, due: what.due, began: what.due + what.late, ended: Infinity })
-    } else if ('ms' in what) {
-      const turn = turns.findLast(({ run }) => run === what.run)
-      if (turn !== undefined) turn.ended = turn.began + what.ms
-    }
-  }
-  return turns
-}
-
 it('two hundred users, ten virtual minutes, SQLite', async () => {
-  const chance = chanceOf(SEED)
+  const chance = chanceOf(SEED).unit
   const v = await virtual({ store: 'sqlite::memory:', standIn: { latency: [60, 180], chance } })
   try {
     const edits = bursts(v.notion, { users: 200, tasksEach: 3, within: 5 * MINUTE, mostBursts: 3, chance })
@@ -38,7 +25,7 @@ it('two hundred users, ten virtual minutes, SQLite', async () => {
     }
     await v.advance(10 * MINUTE - v.t.elapsed)
 
-    const turns = turnsOf(v)
+    const turns = turnsIn((name) => v.told(name))
     const waiting = await v.t.app.admin.lanes.list({ flow: 'rank-user' })
     const fair = jain(meanResponses(turns))
     const retried = v.told('run.retry').length + v.told('run.snoozed').length + v.told('run.deferred').length

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { Lag } from '../../../examples/notion-nextup/stand-in/lag.ts'
+import { Lag } from '../../../examples/kit/lag.ts'
 
 interface Noted {
   /** The times of arrival, in ms. */

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Sluice, systemClock } from 'sluice'
-import { bursts, chanceOf } from '../../../examples/notion-nextup/scenarios/bursts.ts'
+import { chance as chanceOf } from '../../../examples/kit/chance.ts'
+import { serveHandler } from '../../../examples/kit/http.ts'
+import { bursts } from '../../../examples/notion-nextup/scenarios/bursts.ts'
 import { inversions, jain, meanResponses, overlaps, unranked } from '../../../examples/notion-nextup/scenarios/judge.ts'
-import { sleep } from '../../../examples/notion-nextup/scenarios/stage.ts'
 import { NotionStandIn } from '../../../examples/notion-nextup/stand-in/notion.ts'
 import { closest, mostInASecond } from '../../../examples/notion-nextup/stand-in/rate.ts'
-import { serveStandIn } from '../../../examples/notion-nextup/stand-in/server.ts'
 import { standInSettings } from '../../../examples/notion-nextup/stand-in/settings.ts'
 import {
   actionWebhook,
@@ -81,9 +81,9 @@ const RESTART_AFTER = 1_000
 
 export async function stress(options: StressOptions): Promise<StressFigure> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-nextup-'))
-  const chance = chanceOf(options.seed)
+  const chance = chanceOf(options.seed).unit
   const notion = new NotionStandIn({ clock: systemClock, latency: [60, 180], chance, rate: RATE, window: WINDOW })
-  const server = await serveStandIn(notion)
+  const server = await serveHandler(notion.fetch)
   const door = await doorman(server.url)
   const crew = new Crew({ store: options.store, notion: door.url, folder, numbers: options.numbers })
   const onlooker = new Sluice({ store: options.store, log: false })
@@ -133,7 +133,7 @@ export async function stress(options: StressOptions): Promise<StressFigure> {
 /** All users edit at their times, while processes are killed and replaced. Returns the number of edits. */
 async function edited(options: StressOptions, notion: NotionStandIn, crew: Crew): Promise<number> {
   const { users, ms, mostBursts, progress = () => {} } = options
-  const chance = chanceOf(options.seed + 1)
+  const chance = chanceOf(options.seed + 1).unit
   const edits = bursts(notion, { users, tasksEach: TASKS_EACH, within: ms, mostBursts, chance })
   const began = systemClock.monotonic()
   const until = (at: number): Promise<void> => sleep(Math.max(0, at - (systemClock.monotonic() - began)))
@@ -195,4 +195,8 @@ async function drained(onlooker: Sluice, { drain, progress = () => {} }: StressO
     }
     await sleep(250)
   }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.after(ms, resolve))
 }

@@ -3,7 +3,7 @@
 import { openSync, writeSync } from 'node:fs'
 import { Sluice, type EventMap } from 'sluice'
 import { nextUp, notionClient } from '../../../examples/notion-nextup/nextup.ts'
-import { Lag } from '../../../examples/notion-nextup/stand-in/lag.ts'
+import { Lag } from '../../../examples/kit/lag.ts'
 import { standInSettings } from '../../../examples/notion-nextup/stand-in/settings.ts'
 
 export interface WorkerNumbers {

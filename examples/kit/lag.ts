@@ -1,4 +1,4 @@
-// How punctual this process is. A call that arrives while the event loop stands still is seen late, and so seems closer to the
+// `Lag` measures how punctual this process is. A call that arrives while the event loop stands still is seen late, and so seems closer to the
 // next one than it was.
 import { systemClock, type Millis } from 'sluice'
 

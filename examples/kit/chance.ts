@@ -2,14 +2,14 @@
 
 export interface Chance {
   /** In [0, 1). */
-  unit(): number
+  readonly unit: () => number
   /** A whole number, both ends included. */
-  between(least: number, most: number): number
+  readonly between: (least: number, most: number) => number
   /** True in this share of cases. */
-  hits(share: number): boolean
+  readonly hits: (share: number) => boolean
 }
 
-/** Mulberry32: 32 bits of state are plenty for a demo. */
+/** Mulberry32: 32 bits of state are plenty for an example. */
 export function chance(seed: number): Chance {
   let state = seed >>> 0
   const unit = (): number => {
