@@ -112,21 +112,10 @@ export interface RunRecord {
   readonly attempts: readonly Attempt[]
 }
 
-export interface DeadLetterRecord {
-  readonly id: string
-  readonly parent: string
-  readonly lane: LaneId
-  readonly flow: string
-  readonly key: string
-  readonly tenant: string
+export interface DeadLetterRecord extends Omit<RunRecord, 'kind' | 'started' | 'ended'> {
   readonly state: 'dead' | 'queued' | 'running'
-  readonly reason: string
   readonly at: Millis
-  readonly tries: number
-  readonly lapses: number
   readonly blocks: boolean
-  readonly events: readonly string[]
-  readonly attempts: readonly Attempt[]
 }
 
 export interface UnroutedRecord {

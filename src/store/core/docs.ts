@@ -1,14 +1,11 @@
 // `writeDocs` stores documents with revisions, and the audit entry in the same commit (L18).
 import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../contract/records.ts'
-import type { WriteDocsCall } from '../contract/index.ts'
+import type { WriteDocsCall, WriteDocsReply } from '../contract/index.ts'
 import type { CommitContext } from './commit-context.ts'
-
-export type WriteDocsResult =
-  | { readonly kind: 'written'; readonly revs: readonly number[] }
-  | { readonly kind: 'conflict'; readonly at: number; readonly rev: number }
+import type { ReplyBody } from './tables.ts'
 
 /** `writeDocs` writes all documents or none. */
-export function writeDocs(work: CommitContext, call: WriteDocsCall): WriteDocsResult {
+export function writeDocs(work: CommitContext, call: WriteDocsCall): ReplyBody<WriteDocsReply> {
   const { docs } = work.tables
   for (const [at, write] of call.writes.entries()) {
     const rev = docs.get(write.kind, write.id)?.rev ?? 0

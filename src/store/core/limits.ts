@@ -21,8 +21,15 @@ import {
   type LimitParameters,
 } from '../../model/limit.ts'
 import { computePressureLevel, NO_PRESSURE, raisePressure } from '../../model/place.ts'
-import type { LeasePermitsCall, UpdatePressureCall, RegulateCall, Reservation, ReserveCall } from '../contract/index.ts'
-import type { TicketRow } from './tables.ts'
+import type {
+  LeasePermitsCall,
+  UpdatePressureCall,
+  RegulateCall,
+  RegulateReply,
+  Reservation,
+  ReserveCall,
+} from '../contract/index.ts'
+import type { ReplyBody, TicketRow } from './tables.ts'
 import type { CommitContext } from './commit-context.ts'
 
 type ReserveRequest = ReserveCall['requests'][number]
@@ -102,13 +109,7 @@ function giveSlot(
   return { ticket: wanted.ticket, order: wanted.order, at, used: false, limits: wanted.limits }
 }
 
-export interface RegulateResult {
-  readonly epoch: number
-  readonly pausedFor: number
-  readonly released: boolean
-}
-
-export function regulate(work: CommitContext, call: RegulateCall): RegulateResult {
+export function regulate(work: CommitContext, call: RegulateCall): ReplyBody<RegulateReply> {
   const { act, name } = call
   let released = false
   switch (act.kind) {

@@ -4,23 +4,16 @@ import { isLiveRun, type Lane, type Rank, type RunState } from '../../model/lane
 import type { LaneId } from '../../model/identity.ts'
 import { kinOf, withoutTexts, withdrawEvents } from '../../model/steer.ts'
 import { endRun } from '../../model/settle.ts'
-import type { PurgeCall } from '../contract/index.ts'
+import type { PurgeCall, PurgeReply } from '../contract/index.ts'
 import { hashBody } from './append.ts'
 import { restoreDeadLetter, recordRun } from './settle.ts'
 import { removeDeadLetter } from './steer.ts'
-import type { EventRow, DeadLetterRow, PlacementRow } from './tables.ts'
+import type { EventRow, DeadLetterRow, PlacementRow, ReplyBody } from './tables.ts'
 import type { CommitContext } from './commit-context.ts'
-
-export interface PurgeResult {
-  readonly events: number
-  readonly deadLetters: number
-  readonly runs: number
-  readonly more: boolean
-}
 
 const PURGE_END = { whileRunning: 'window', keep: 0 } as const
 
-export function purge(work: CommitContext, call: PurgeCall): PurgeResult {
+export function purge(work: CommitContext, call: PurgeCall): ReplyBody<PurgeReply> {
   const { what } = call
   const { found, emptyRuns, more } = findPurgeScope(work, call)
   const only = what.kind === 'lanes' ? new Set(what.ids) : undefined

@@ -20,19 +20,14 @@ import type {
   LeasedRun,
   SettleResult,
   SettleAndClaimCall,
+  SettleAndClaimReply,
 } from '../contract/index.ts'
 import { BodyBudget, toClaimedRun, toLeasedRuns, type ClaimedRun } from './leases.ts'
 import { moveToDeadLetters, endPurgedRun, recordRun, settleRun } from './settle.ts'
-import type { PlacementRow } from './tables.ts'
+import type { PlacementRow, ReplyBody } from './tables.ts'
 import type { CommitContext } from './commit-context.ts'
 
-export interface SettleAndClaimResult {
-  readonly settled: readonly SettleResult[]
-  readonly unstored: readonly UnstoredPublish[]
-  readonly claimed: readonly LeasedRun[]
-  readonly crashed: readonly { readonly lane: string; readonly run: string }[]
-  readonly nextDeadlines: readonly FlowDeadline[]
-}
+type SettleAndClaimResult = ReplyBody<SettleAndClaimReply>
 
 interface StoredAnswer {
   readonly settled: readonly SettleResult[]

@@ -100,7 +100,7 @@ function takeRunPlacements(work: CommitContext, lane: Lane, run: RunState): read
 }
 
 interface RunEnding {
-  readonly call: Pick<Settlement, 'whileRunning' | 'keep'>
+  readonly call: RunEndOptions
   readonly kind: RunRecord['kind']
   readonly reason: string
 }
@@ -148,7 +148,7 @@ export function recordRun(work: CommitContext, lane: Lane, run: RunSummary, what
 }
 
 interface DeadLetterDetails {
-  readonly call: Pick<Settlement, 'whileRunning' | 'keep'>
+  readonly call: RunEndOptions
   readonly reason: string
   readonly block: boolean
 }

@@ -3,49 +3,8 @@
 import type { Clock, Millis } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import { isCursor } from '../contract/records.ts'
-import type {
-  AppendCall,
-  AppendReply,
-  ReadBodiesReply,
-  CountCall,
-  CountReply,
-  ReadFeedReply,
-  FindCall,
-  FindReply,
-  GetReply,
-  Hint,
-  LeasePermitsCall,
-  LeasePermitsReply,
-  PlaceCall,
-  PlaceReply,
-  UpdatePressureCall,
-  UpdatePressureReply,
-  PurgeCall,
-  PurgeReply,
-  ReadDocsCall,
-  ReadDocsReply,
-  RecordKind,
-  RegulateCall,
-  RegulateReply,
-  RenewCall,
-  RenewReply,
-  Reply,
-  ReserveCall,
-  ReserveReply,
-  StatsReply,
-  SteerCall,
-  SteerReply,
-  Store,
-  SettleAndClaimCall,
-  SettleAndClaimReply,
-  ClaimUnroutedCall,
-  ClaimUnroutedReply,
-  MaintainCall,
-  MaintainReply,
-  WriteDocsCall,
-  WriteDocsReply,
-  FeedEntry,
-} from '../contract/index.ts'
+import type * as contract from '../contract/index.ts'
+import type { FeedEntry, Hint, RecordKind, Reply, StatsReply, Store } from '../contract/index.ts'
 import { appendEvents } from './append.ts'
 import { writeDocs } from './docs.ts'
 import { renewLeases } from './leases.ts'
@@ -99,7 +58,7 @@ export class TableStore implements Store {
     this.#clock = parts.clock
   }
 
-  append(call: AppendCall): Promise<AppendReply> {
+  append(call: contract.AppendCall): Promise<contract.AppendReply> {
     return this.#write((work) => {
       // Only arriving events are rejected. Stored events must still run, because their completion is how the store gets room.
       const bytes = call.events.reduce((sum, event) => sum + event.body.length + event.request.length, 0)
@@ -108,47 +67,47 @@ export class TableStore implements Store {
     }, 'arrivals')
   }
 
-  claimUnrouted(call: ClaimUnroutedCall): Promise<ClaimUnroutedReply> {
+  claimUnrouted(call: contract.ClaimUnroutedCall): Promise<contract.ClaimUnroutedReply> {
     return this.#write((work) => claimUnrouted(work, call))
   }
 
-  place(call: PlaceCall): Promise<PlaceReply> {
+  place(call: contract.PlaceCall): Promise<contract.PlaceReply> {
     return this.#write((work) => ({ results: placeItems(work, call) }))
   }
 
-  settleAndClaim(call: SettleAndClaimCall): Promise<SettleAndClaimReply> {
+  settleAndClaim(call: contract.SettleAndClaimCall): Promise<contract.SettleAndClaimReply> {
     return this.#write((work) => settleAndClaim(work, call))
   }
 
-  renew(call: RenewCall): Promise<RenewReply> {
+  renew(call: contract.RenewCall): Promise<contract.RenewReply> {
     return this.#write((work) => ({ results: renewLeases(work, call) }))
   }
 
-  leasePermits(call: LeasePermitsCall): Promise<LeasePermitsReply> {
+  leasePermits(call: contract.LeasePermitsCall): Promise<contract.LeasePermitsReply> {
     return this.#write((work) => ({ granted: leasePermits(work, call) }))
   }
 
-  steer(call: SteerCall): Promise<SteerReply> {
+  steer(call: contract.SteerCall): Promise<contract.SteerReply> {
     return this.#write((work) => ({ results: steer(work, call) }))
   }
 
-  purge(call: PurgeCall): Promise<PurgeReply> {
+  purge(call: contract.PurgeCall): Promise<contract.PurgeReply> {
     return this.#write((work) => purge(work, call))
   }
 
-  reserve(call: ReserveCall): Promise<ReserveReply> {
+  reserve(call: contract.ReserveCall): Promise<contract.ReserveReply> {
     return this.#write((work) => ({ results: reserve(work, call) }))
   }
 
-  regulate(call: RegulateCall): Promise<RegulateReply> {
+  regulate(call: contract.RegulateCall): Promise<contract.RegulateReply> {
     return this.#write((work) => regulate(work, call))
   }
 
-  updatePressure(call: UpdatePressureCall): Promise<UpdatePressureReply> {
+  updatePressure(call: contract.UpdatePressureCall): Promise<contract.UpdatePressureReply> {
     return this.#write((work) => ({ levels: updatePressure(work, call) }))
   }
 
-  async maintain(call: MaintainCall): Promise<MaintainReply> {
+  async maintain(call: contract.MaintainCall): Promise<contract.MaintainReply> {
     const ends = this.#clock.monotonic() + call.budget
     const did = { events: 0, runs: 0, deadLetters: 0, lanes: 0 }
     for (;;) {
@@ -174,7 +133,7 @@ export class TableStore implements Store {
     await this.#committer.close()
   }
 
-  readDocs(call: ReadDocsCall): Promise<ReadDocsReply> {
+  readDocs(call: contract.ReadDocsCall): Promise<contract.ReadDocsReply> {
     return this.#read((tables) => {
       if (call.ids !== undefined) {
         return { docs: call.ids.flatMap((id) => tables.docs.get(call.kind, id) ?? []), next: undefined }
@@ -184,20 +143,20 @@ export class TableStore implements Store {
     }, 'none')
   }
 
-  writeDocs(call: WriteDocsCall): Promise<WriteDocsReply> {
+  writeDocs(call: contract.WriteDocsCall): Promise<contract.WriteDocsReply> {
     return this.#write((work) => writeDocs(work, call))
   }
 
-  find<K extends RecordKind>(call: FindCall<K>): Promise<FindReply<K>> {
+  find<K extends RecordKind>(call: contract.FindCall<K>): Promise<contract.FindReply<K>> {
     if (!isCursor(call.cursor)) return Promise.reject(wrongCursor())
     return this.#read((tables) => tables.records.find(call))
   }
 
-  get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<GetReply<K>> {
+  get<K extends RecordKind>(call: { readonly kind: K; readonly id: string }): Promise<contract.GetReply<K>> {
     return this.#read((tables) => ({ item: tables.records.get(call.kind, call.id) }))
   }
 
-  count(call: CountCall): Promise<CountReply> {
+  count(call: contract.CountCall): Promise<contract.CountReply> {
     if (!isCursor(call.cursor)) return Promise.reject(wrongCursor())
     return this.#read((tables) => tables.records.count(call))
   }
@@ -207,7 +166,7 @@ export class TableStore implements Store {
     return this.#read((tables, now) => ({ ...tables.records.stats(now), durable }), 'first of a line')
   }
 
-  readBodies(call: { readonly events: readonly string[] }): Promise<ReadBodiesReply> {
+  readBodies(call: { readonly events: readonly string[] }): Promise<contract.ReadBodiesReply> {
     return this.#read(
       (tables) => ({
         bodies: call.events.map((id) => {
@@ -220,7 +179,7 @@ export class TableStore implements Store {
   }
 
   /** `readFeed` is called several times a second by live views, so it must not force a store to flush deferred writes. */
-  async readFeed(call: { readonly after: number; readonly n: number }): Promise<ReadFeedReply> {
+  async readFeed(call: { readonly after: number; readonly n: number }): Promise<contract.ReadFeedReply> {
     const { activityFeed: onlookers } = this.#committer
     if (onlookers !== undefined) this.#feed.add(await onlookers.readOthers())
     return { ...(await this.#committer.readClockAndEpoch()), ...this.#feed.readAfter(call.after, call.n) }

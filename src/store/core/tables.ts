@@ -295,11 +295,14 @@ export function toUnroutedRecord(row: UnroutedRow, ids: ResolveEventIds): Unrout
   return { id, flow, reason, error, since, tries, event: ids([row.event])[0] ?? '' }
 }
 
-export type RecordPage<K extends RecordKind> = Omit<FindReply<K>, keyof Reply>
+/** `ReplyBody` is a reply without the time and the epoch, which `TableStore` adds to each reply. */
+export type ReplyBody<R> = R extends Reply ? Omit<R, keyof Reply> : never
 
-export type RecordCount = Omit<CountReply, keyof Reply>
+export type RecordPage<K extends RecordKind> = ReplyBody<FindReply<K>>
 
-export type TableStats = Omit<StatsReply, keyof Reply | 'durable' | 'vacuum'>
+export type RecordCount = ReplyBody<CountReply>
+
+export type TableStats = Omit<ReplyBody<StatsReply>, 'durable' | 'vacuum'>
 
 export interface Tables {
   /** A random name, set at creation. It makes run ids unique over all stores. */

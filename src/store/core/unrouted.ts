@@ -7,15 +7,14 @@ import type {
   PlaceCall,
   PlaceItem,
   PlaceReply,
-  Reply,
   ClaimUnroutedCall,
   ClaimUnroutedReply,
 } from '../contract/index.ts'
 import { addUnrouted, appendFromOutbox, removeDuplicateLanes, placeInLane, addEventFeedEntry } from './append.ts'
-import type { EventRow } from './tables.ts'
+import type { EventRow, ReplyBody } from './tables.ts'
 import { LaneSession, type CommitContext } from './commit-context.ts'
 
-export function claimUnrouted(work: CommitContext, call: ClaimUnroutedCall): Omit<ClaimUnroutedReply, keyof Reply> {
+export function claimUnrouted(work: CommitContext, call: ClaimUnroutedCall): ReplyBody<ClaimUnroutedReply> {
   const { outbox } = work.tables
   const { flows, elsewhere } = call
   const isKnown = (flow: string): boolean =>

@@ -7,6 +7,7 @@ import type {
   EventArrival,
   EventRow,
   EventTable,
+  GroupQuery,
   LaneTable,
   DeadLetterRow,
   DeadLetterTable,
@@ -15,6 +16,7 @@ import type {
   PlacedEvent,
   PlacementRow,
   PlacementTable,
+  ReadyQuery,
   RunRow,
   RunTable,
   WaitingPlacement,
@@ -41,20 +43,14 @@ export class MemoryLanes implements LaneTable {
     this.all.delete(lane.id)
   }
 
-  findReady({ flow, line, now, n }: Parameters<LaneTable['findReady']>[0]): readonly Lane[] {
+  findReady({ flow, line, now, n }: ReadyQuery): readonly Lane[] {
     return [...this.#findPassed(flow, now)]
       .filter((lane) => lane.line === line)
       .toSorted(compareByDeadline)
       .slice(0, n)
   }
 
-  findGroupHeads({
-    flow,
-    lines,
-    now,
-    maxPerGroup: perGroup,
-    n,
-  }: Parameters<LaneTable['findGroupHeads']>[0]): readonly Lane[] {
+  findGroupHeads({ flow, lines, now, maxPerGroup: perGroup, n }: GroupQuery): readonly Lane[] {
     const live = this.#countLive(flow, now)
     const heads = new Map<string, Lane>()
     for (const lane of this.#findPassed(flow, now)) {

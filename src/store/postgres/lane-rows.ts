@@ -82,34 +82,14 @@ export function hasSameName(lane: Lane, stored: Lane | undefined): boolean {
   )
 }
 
-type PushedField = 'tail' | 'waiting' | 'bytes' | 'window' | 'due' | 'ticket'
-const UNPUSHED_FIELDS: Readonly<Record<Exclude<keyof Lane, PushedField>, true>> = {
-  row: true,
-  id: true,
-  flow: true,
-  key: true,
-  tenant: true,
-  group: true,
-  cap: true,
-  left: true,
-  replays: true,
-  replayDue: true,
-  passed: true,
-  letters: true,
-  letterDue: true,
-  blocks: true,
-  hold: true,
-  ended: true,
-  keepUntil: true,
-  run: true,
-  line: true,
-}
-const UNPUSHED_FIELD_NAMES = Object.keys(UNPUSHED_FIELDS) as readonly (keyof typeof UNPUSHED_FIELDS)[]
+const PUSHED_FIELDS: readonly (keyof Lane)[] = ['tail', 'waiting', 'bytes', 'window', 'due', 'ticket']
+const ANY_LANE = createLane({ id: '', flow: '', key: '', tenant: '', group: '' })
+const UNPUSHED_FIELDS = (Object.keys(ANY_LANE) as (keyof Lane)[]).filter((name) => !PUSHED_FIELDS.includes(name))
 
 /** `isDeadlinePush` returns, for a lane that keeps its position, whether only the pushed columns change. */
 export function isDeadlinePush({ lane, inlinePlacement: inRow }: IndexPosition, before: IndexPosition): boolean {
   const others = before.lane.waiting > 0 && lane.waiting > 0 && inRow === before.inlinePlacement
-  return others && UNPUSHED_FIELD_NAMES.every((name) => lane[name] === before.lane[name])
+  return others && UNPUSHED_FIELDS.every((name) => lane[name] === before.lane[name])
 }
 
 export function toPushColumns({ lane, rev }: IndexPosition, before: IndexPosition): RowValues {

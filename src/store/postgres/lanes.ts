@@ -100,43 +100,22 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   #lockFirst: readonly LaneId[]
   /** Whether this is a retry because others held lanes that the transaction needed. */
   readonly #isRetry: boolean
-  readonly #scanStarts: ScanStarts
-  readonly #deferredMoves: DeferredIndexMoves
-
-  readonly #cache: OptimisticCache
-  readonly #isOptimistic: boolean
-  readonly #getInlinePlacement: PostgresLanesDependencies['getInlinePlacement']
-  readonly #addPlacedEvent: PostgresLanesDependencies['addPlacedEvent']
+  readonly #dependencies: PostgresLanesDependencies
   /** The lane writes that were built last. */
   #lastWrites: readonly LaneWrite[] = []
 
-  constructor({
-    now,
-    lockFirst,
-    scanStarts,
-    deferredMoves,
-    cache,
-    isOptimistic,
-    getInlinePlacement,
-    addPlacedEvent,
-    locks,
-  }: PostgresLanesDependencies) {
-    this.#now = now
-    this.#getInlinePlacement = getInlinePlacement
-    this.#addPlacedEvent = addPlacedEvent
-    this.#lockFirst = lockFirst
-    this.#isRetry = lockFirst.length > 0
-    this.#scanStarts = scanStarts
-    this.#deferredMoves = deferredMoves
-    this.#cache = cache
-    this.#isOptimistic = isOptimistic
+  constructor(dependencies: PostgresLanesDependencies) {
+    this.#dependencies = dependencies
+    this.#now = dependencies.now
+    this.#lockFirst = dependencies.lockFirst
+    this.#isRetry = dependencies.lockFirst.length > 0
     const transactionLanes = {
       all: () => this.#lanes.values(),
       has: (id: LaneId) => this.#lanes.stored(id) !== undefined,
       storedIds: () => this.#lanes.storedKeys,
       load: (rows: readonly Row[]) => this.#loadFound(rows),
     }
-    this.#groupOrder = new PostgresGroupOrder(transactionLanes, locks)
+    this.#groupOrder = new PostgresGroupOrder(transactionLanes, dependencies.locks)
   }
 
   /** `getPosition` returns the lane's stored position, if the server has the same lane row. */
@@ -146,7 +125,8 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   }
 
   get(id: LaneId): Lane | undefined {
-    if (this.#isOptimistic && !this.#lanes.isLoaded(id)) this.#usePosition(id, this.#cache.getLane(id))
+    if (this.#dependencies.isOptimistic && !this.#lanes.isLoaded(id))
+      this.#usePosition(id, this.#dependencies.cache.getLane(id))
     return this.#lanes.get(id)
   }
 
@@ -193,7 +173,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
 
   findNextDeadline(flow: string, lines: readonly LaneHealth[]): Millis | undefined {
     // If as many lanes are ready as the claim wants, the caller will not use the deadline.
-    if (this.#deferredMoves.hasMoreReady(flow) && this.#ready.isRequested(flow)) return undefined
+    if (this.#dependencies.deferredMoves.hasMoreReady(flow) && this.#ready.isRequested(flow)) return undefined
     const own = [...this.#lanes.values()].filter((lane) => lane.flow === flow && lines.includes(lane.line))
     const known = own.reduce((least, lane) => Math.min(least, lane.due), NEVER)
     const due = Math.min(known, ...lines.map((line) => this.#findHead(flow, line)))
@@ -262,7 +242,7 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   async #lock(db: Db, sql: string, ids: readonly LaneId[]): Promise<void> {
     const cached = new Map<number, IndexPosition>()
     for (const id of ids) {
-      const position = this.#cache.getLane(id)
+      const position = this.#dependencies.cache.getLane(id)
       if (position !== undefined) cached.set(position.rev, position)
     }
     const others: Row[] = []
@@ -299,9 +279,9 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     const [found] = await Promise.all([queryReadyLanes(db, asked, options), this.#recordFronts(db, asked)])
     return asked.map(({ flow, line, most }, n) => {
       const { lanes, events } = found[n] ?? { lanes: [], events: [] }
-      for (const event of events) this.#addPlacedEvent(event)
+      for (const event of events) this.#dependencies.addPlacedEvent(event)
       const rings = this.#loadFound(lanes).flatMap((id) => this.#positions.get(id)?.indexKey ?? [])
-      if (line === HEALTHY) this.#deferredMoves.recordScan(flow, rings.length === most)
+      if (line === HEALTHY) this.#dependencies.deferredMoves.recordScan(flow, rings.length === most)
       // The rows have the order of the index, although one may have moved while the query waited for it.
       return { last: rings.at(-1), isAll: rings.length < most }
     })
@@ -320,14 +300,15 @@ export class PostgresLanes implements LaneTable, TransactionTable {
   #toLineScans<L extends LineKey>(lines: readonly L[], most: (line: L) => number): readonly LineScan[] {
     return lines.map((one) => {
       const { flow, line } = one
-      return { flow, line, from: this.#scanStarts.getStart(flow, line), most: most(one) }
+      return { flow, line, from: this.#dependencies.scanStarts.getStart(flow, line), most: most(one) }
     })
   }
 
   async #recordFronts(db: Db, asked: readonly LineScan[]): Promise<void> {
-    if (!this.#scanStarts.isActive || asked.length === 0) return
+    if (!this.#dependencies.scanStarts.isActive || asked.length === 0) return
     const fronts = await queryFronts(db, asked)
-    for (const [n, { flow, line, from }] of asked.entries()) this.#scanStarts.recordFront(flow, line, from, fronts[n])
+    for (const [n, { flow, line, from }] of asked.entries())
+      this.#dependencies.scanStarts.recordFront(flow, line, from, fronts[n])
   }
 
   #load(rows: readonly Row[]): readonly LaneId[] {
@@ -350,11 +331,11 @@ export class PostgresLanes implements LaneTable, TransactionTable {
     const { changedRows: kept, removedKeys: removed } = this.#lanes
     const sorted = kept.toSorted(compareById)
     const writes = sorted.map((lane) =>
-      this.#positions.planWrite(lane, this.#getInlinePlacement(lane), this.#newRuns.has(lane.id)),
+      this.#positions.planWrite(lane, this.#dependencies.getInlinePlacement(lane), this.#newRuns.has(lane.id)),
     )
-    this.#scanStarts.lowerFor(writes.map(({ position }) => ({ ...position.lane, ...position.indexKey })))
+    this.#dependencies.scanStarts.lowerFor(writes.map(({ position }) => ({ ...position.lane, ...position.indexKey })))
     this.#lastWrites = writes
-    const passed = this.#ready.hasScanned ? this.#deferredMoves.takeOverdue() : []
+    const passed = this.#ready.hasScanned ? this.#dependencies.deferredMoves.takeOverdue() : []
     return [
       ...buildDelete('lanes where id', removed),
       ...buildLaneWrites(writes),
@@ -368,21 +349,21 @@ export class PostgresLanes implements LaneTable, TransactionTable {
    * rejects later appends.
    */
   updateCache(): void {
-    const cache = this.#cache
+    const cache = this.#dependencies.cache
     for (const { position, keepsPosition: stays, beginsRun: begins } of this.#lastWrites) {
       cache.setLane(position)
       const { id } = position.lane
-      if (begins) this.#deferredMoves.defer(id)
-      else if (!stays) this.#deferredMoves.remove(id)
+      if (begins) this.#dependencies.deferredMoves.defer(id)
+      else if (!stays) this.#dependencies.deferredMoves.remove(id)
     }
     for (const id of this.#lanes.removedKeys) {
       cache.removeLane(id)
-      this.#deferredMoves.remove(id)
+      this.#dependencies.deferredMoves.remove(id)
     }
   }
 
   evictFromCache(): void {
-    for (const { position } of this.#lastWrites) this.#cache.removeLane(position.lane.id)
+    for (const { position } of this.#lastWrites) this.#dependencies.cache.removeLane(position.lane.id)
   }
 }
 

@@ -29,15 +29,6 @@ const NOW = 'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
 /** Sets the time of the transaction; later statements of the transaction read it. */
 const SET_NOW = `select routes, set_config('sluice.at', (${NOW})::text, true)::bigint from meta`
 
-interface TransactionTables extends Tables {
-  resetPass(): void
-  readonly hasMisses: boolean
-  load(db: Db): Promise<void>
-  buildWrites(): readonly Statement[]
-  /** The time of the transaction; undefined before the first load. */
-  readonly now: Millis | undefined
-}
-
 export interface PostgresTablesDependencies {
   readonly name: string
   readonly lockNamespace: string
@@ -56,7 +47,7 @@ export interface PostgresTablesDependencies {
   readonly isOptimistic: boolean
 }
 
-export class PostgresTables implements TransactionTables {
+export class PostgresTables implements Tables {
   readonly name: string
   readonly draw: () => number
   readonly lanes: PostgresLanes
@@ -147,6 +138,7 @@ export class PostgresTables implements TransactionTables {
     return (this.#records ??= new PostgresRecords(this.name))
   }
 
+  /** The time of the transaction; undefined before the first load. */
   get now(): Millis | undefined {
     return this.#now
   }

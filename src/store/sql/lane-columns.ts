@@ -1,4 +1,4 @@
-// What the SQLite and PostgreSQL stores write in the same way: the rare fields of a lane, and the words of the view `work`.
+// The rare fields of a lane, which both SQL stores write as JSON into one column.
 import { NEVER, type Millis } from '../../clock.ts'
 import type { Lane, RunState } from '../../model/lane.ts'
 
@@ -116,11 +116,3 @@ export function getKeepUntil({ run, waiting, replays, letters, blocks, keepUntil
   const isBare = run === undefined && waiting === 0 && replays === 0 && letters === 0 && blocks === 0
   return isBare ? Math.max(keepUntil, hold?.until ?? 0) : NEVER
 }
-
-/** `ENDED_STATUS_SQL` is for a `case` expression. `d` is the dead letter of the event, `u` the record of the run that ended it. */
-export const ENDED_STATUS_SQL: string = `when d.state = 'dead' then 'dead_letter'
-      when d.state = 'queued' then 'pending'
-      when d.state is not null then d.state
-      when u.kind in ('done', 'partial') then 'completed'
-      when u.kind = 'dead' then 'dead_letter'
-      when u.kind is not null then u.kind`

@@ -9,6 +9,11 @@ const MIGRATIONS: readonly string[] = ['0001.sql'].map((step) =>
   readFileSync(new URL(`migrations/${step}`, import.meta.url), 'utf8'),
 )
 
+/** The file begins with a comment; SQLite stores the statement behind it. */
+const WORK_VIEW = readFileSync(new URL('work-view.sql', import.meta.url), 'utf8')
+  .replace(/^(?:--.*\n)+/, '')
+  .trim()
+
 /** The application id "slce" marks the file as a Sluice database, so that a foreign database is never changed. */
 const APPLICATION_ID = 0x73_6c_63_65
 
@@ -49,4 +54,12 @@ export function checkSchema(db: DatabaseSync, file: string): number {
     )
   }
   return version
+}
+
+/** `ensureWorkView` creates the view, also in a file of an older release, and replaces an older version of the view. */
+export function ensureWorkView(db: DatabaseSync): void {
+  const found = db.prepare(`select sql from sqlite_schema where type = 'view' and name = 'work'`).get()?.['sql']
+  // SQLite stores the text with its first words in capitals.
+  if (found === WORK_VIEW.replace('create view', 'CREATE VIEW')) return
+  db.exec(`begin immediate; drop view if exists work; ${WORK_VIEW}; commit`)
 }

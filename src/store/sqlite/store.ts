@@ -18,9 +18,8 @@ import { SqlitePlacements } from './placements.ts'
 import { SqliteRecords } from './records.ts'
 import { SqliteDeadLetters, SqliteUnrouted, SqliteRuns } from './runs.ts'
 import { FileIdentityCheck, FileLock, makeOurs, FileOwner } from './file-lock.ts'
-import { checkSchema, migrate } from './schema.ts'
+import { checkSchema, ensureWorkView, migrate } from './schema.ts'
 import { SqliteDocs, SqliteSmallTables } from './small-tables.ts'
-import { ensureWorkView } from './work-view.ts'
 
 export interface SqliteOptions {
   /** A path, or `:memory:`. */
