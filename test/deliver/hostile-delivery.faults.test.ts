@@ -108,7 +108,9 @@ test('each hostile response costs one attempt and ends by its status, and all of
   const attackers = await Promise.all(Object.values(ATTACKS).map(({ attack }) => attacker(attack)))
   const urlOf = (at: number): string =>
     `${names[at]?.startsWith('TLS') === true ? 'https' : 'http'}://127.0.0.1:${attackers[at]?.port}/`
-  const urls = names.flatMap((_, at) => Array.from({ length: EACH }, () => urlOf(at)))
+  const urls = Object.values(ATTACKS).flatMap(({ end }, at) =>
+    Array.from({ length: EACH }, () => `${end} ${urlOf(at)}`),
+  )
   const { grown, ends, kept } = await reported([`http://127.0.0.1:${friendly.port}/`, ...urls])
   const expected = Object.values(ATTACKS).flatMap(({ end }) =>
     Array.from({ length: EACH }, () => ({ status: end, attempts: 1 })),
