@@ -105,6 +105,12 @@ describe('documents', () => {
     expect(await read('docs/testing.md')).toContain(await quoted('examples/test-your-flow.test.ts'))
   })
 
+  it('the template of examples/kit/README.md is the files of examples/hello, which are run by a test', async () => {
+    const text = await read('examples/kit/README.md')
+    for (const one of ['sluice.config.ts', 'main.ts', 'test/scenarios.test.ts'])
+      expect(text).toContain(await quoted(`examples/hello/${one}`))
+  })
+
   it('the examples of docs/postgres.md are the files, which a test runs', async () => {
     const text = await read('docs/postgres.md')
     for (const one of ['outbox.sql', 'outbox-kysely.ts', 'outbox-drizzle.ts', 'outbox-pg.ts']) {

@@ -135,6 +135,18 @@ describe('faults', () => {
       expect(v.ranked.at(-1)).toMatchObject({ ending: 'done', events: [{}] })
     }))
 
+  it('transient: BACKOFF_ settings say how often, and after how long', () =>
+    on({ env: { BACKOFF_INITIAL_MS: '500', BACKOFF_MAX_MS: '1500', BACKOFF_RETRIES: '2' } }, async (v) => {
+      v.notion.refuse(500, { times: 3 })
+      await v.send(actionWebhook(one(add(v, 2, ada))))
+      await v.advance(30_000)
+      expect(v.ranked.map(({ at, ending }) => [at, ending])).toEqual([
+        [10_000, 'retry'],
+        [10_500, 'retry'],
+        [12_000, 'dead'],
+      ])
+    }))
+
   it('transient, while a page is read: the same, and the client tries nothing by itself', () =>
     on({}, async (v) => {
       tellIntegration(v)
