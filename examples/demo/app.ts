@@ -24,7 +24,7 @@ interface RankingApp {
 const EVERYBODY = { rate: 100_000, per: '1m' } as const
 
 export function rankingApp({ store, clock, luck, tell }: AppParts): RankingApp {
-  // No shutdownTimeout: whoever stops the demo wants to see the summary now.
+  // Without a shutdownTimeout, the demo ends at once, and the user sees the summary.
   const app = new Sluice({
     store,
     clock,

@@ -15,7 +15,7 @@ export interface UsersParts {
   readonly seed: number
 }
 
-/** Until the signal: everybody edits, each by an own chance, so that nobody's pace depends on another's. */
+/** Until the signal: each user edits at random times of her own, so that no user's rate depends on another's. */
 export async function simulateUsers(parts: UsersParts, stop: AbortSignal): Promise<void> {
   await Promise.all(USERS.map((user, at) => bursts(parts, { user, seed: parts.seed * 1_000 + at }, stop)))
 }

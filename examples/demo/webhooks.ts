@@ -24,7 +24,7 @@ export function taskEdited(user: string, id: string, now: Millis): Webhook {
   return { body, headers }
 }
 
-/** For whoever wants to send one by hand: good for five minutes. */
+/** For a user who sends a webhook by hand: the signature is valid for five minutes. */
 export function asCommand(url: string, { body, headers }: Webhook): string {
   const given = Object.entries(headers).map(([name, value]) => `  -H '${name}: ${value}' \\`)
   return [`curl -i ${url} \\`, ...given, `  -d '${body}'`].join('\n')

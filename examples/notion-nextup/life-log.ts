@@ -1,5 +1,5 @@
-// The life of a user in the words of the design: enqueued, dequeued, started, finished, requeued, skipped. All of it is told
-// by the engine; this only gives it other names.
+// The life of a user in the words of the design: enqueued, dequeued, started, finished, requeued, skipped. The engine emits
+// all of these; this module only gives them other names.
 import type { EventMap, EventName, Millis, Sluice } from 'sluice'
 
 export interface LifeLine {
@@ -21,7 +21,7 @@ const LINES: Lines = {
       more: flow === FLOW ? `nobody is assigned (${source})` : 'our own write, or no task',
     },
   ],
-  // A lane is in the line from its deadline on; nobody looks at it before its turn.
+  // A lane is in the order of ready lanes from its deadline on; no timer fires before it is claimed.
   'lane.due': ({ key, late }) => [
     { what: 'enqueued', user: key, more: `${seconds(late)} ago` },
     { what: 'dequeued', user: key, more: `waited ${seconds(late)}` },

@@ -1,5 +1,5 @@
-// Notion NextUp: every user's tasks ranked after each edit. Users are served first come first served, one at a time, each once
-// it has been still; all calls to Notion are under one limit, whoever makes them.
+// Notion NextUp: ranks every user's tasks after each edit. Users are served one at a time, first ready first served, each once
+// their edits have paused. All calls to Notion are under one limit.
 import { Client, LogLevel } from '@notionhq/client'
 import { Sluice, type SluiceOptions } from 'sluice'
 import { notion, notionAction } from 'sluice/sources'

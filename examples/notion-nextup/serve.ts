@@ -34,7 +34,7 @@ export async function serveReal({ env, port, write }: Omit<ServeOptions, 'store'
   await app.stop()
 }
 
-/** Secrets that nobody has said, so that a first look needs two variables and not four. */
+/** Generated secrets, so that a first trial needs two variables instead of four. */
 function madeUp(env: ServeOptions['env']): Readonly<Record<string, string>> {
   const made: Record<string, string> = {}
   if ((env['NOTION_ACTION_SECRET'] ?? '') === '') made['NOTION_ACTION_SECRET'] = randomBytes(18).toString('base64url')

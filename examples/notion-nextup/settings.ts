@@ -1,4 +1,4 @@
-// What the environment says about the app, checked: a slip of the pen is told by name, before anything is started.
+// Reads and checks the environment of the app: a typo is reported by name before anything starts.
 import { SluiceError, type Duration } from 'sluice'
 import type { Calendar, Day } from './domain/business-days.ts'
 import { RANKINGS, type Ranking } from './domain/ranking.ts'
@@ -87,7 +87,7 @@ export function settingsFrom(env: Environment): Settings {
   }
 }
 
-/** A variable that is empty is none. */
+/** An empty variable counts as absent. */
 function said(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim() ?? ''
   return value === '' ? undefined : value

@@ -22,7 +22,7 @@ describe.each(STORES)('access on %s', (store) => {
     ['passed on via', { headers: { via: '1.1 proxy' } }, [401, 'KEY_MISSING']],
     ['by a name that was made to point here', { headers: { host: 'evil.example:8787' } }, [401, 'KEY_MISSING']],
     ['by a name that begins alike', { headers: { host: 'localhost.evil.example' } }, [401, 'KEY_MISSING']],
-    ['with a key that nobody has', { key: `slk_000000000000_${'a'.repeat(43)}` }, [401, 'KEY_INVALID']],
+    ['with an unknown key', { key: `slk_000000000000_${'a'.repeat(43)}` }, [401, 'KEY_INVALID']],
     ['with nonsense for a key', { headers: { authorization: 'Basic YTpi' } }, [401, 'KEY_INVALID']],
     ['by a page of another site', { headers: { 'sec-fetch-site': 'cross-site' } }, [403, 'CROSS_SITE']],
     ['by a page of another origin', { headers: { origin: 'https://evil.example' } }, [403, 'CROSS_SITE']],

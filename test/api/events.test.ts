@@ -215,10 +215,10 @@ describe.each(STORES)('events on %s', (store) => {
   })
 
   test.each([
-    ['a flow that is none', '/v1/events/one/replay', { into: ['nothing'] }, 400],
+    ['an unknown flow', '/v1/events/one/replay', { into: ['nothing'] }, 400],
     ['one of the engine’s own flows', '/v1/events/one/replay', { into: ['sluice.replay'] }, 400],
     ['no flow', '/v1/events/one/replay', { into: [] }, 400],
-    ['an event that is none', '/v1/events/two/replay', {}, 404],
+    ['an unknown event', '/v1/events/two/replay', {}, 404],
   ])('refuses to replay into or of %s', async (_what, path, body, status) => {
     const r = await opened()
     await r.t.send({ ...ping('ada'), id: 'one' })

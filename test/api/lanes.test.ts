@@ -201,7 +201,7 @@ describe.each(STORES)('lanes on %s', (store) => {
   })
 
   test.each(['short', 'x'.repeat(41), 'a b c d e f g h i j k l m', '..%2F..%2Fkeys%2Fabcdefghij'])(
-    'an id is no path: %s',
+    'an invalid id in the path gets a 400 or 404: %s',
     async (id) => {
       const r = await opened()
       expect((await r.get(`/v1/lanes/${id}`)).status).toBe(400)

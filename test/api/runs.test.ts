@@ -66,7 +66,7 @@ describe.each(STORES)('runs on %s', (store) => {
   })
 
   test.each(['key=ada', 'flow=f&key=a&lane=aaaaaaaaaaaaaaaaaaaaaa', 'lane=a', 'from=never', 'kind=done'])(
-    'refuses %s',
+    'the list rejects %s',
     async (query) => {
       const r = await rig(store, () => {})
       expect((await r.get(`/v1/runs?${query}`)).status).toBe(400)

@@ -32,7 +32,7 @@ test('the server requires a key from everybody, also locally and before a key ex
 })
 
 test.each([{ open: true }, { open: 'everybody' }, { opne: 'loopback' }, 'loopback'])(
-  'admin: %j is refused',
+  'admin: %j is rejected',
   (admin) => {
     expect(() => appOf({ admin: admin as never })).toThrow(/CONFIG_INVALID.*admin/)
   },
@@ -55,7 +55,7 @@ test.each([
   ['1.0', '127.0.0.1', 401],
   ['1.1', '127.0.0.1', 200],
   ['1.1', 'hooks.example.com', 401],
-])('a call by HTTP/%s to %s, as a proxy passes it on that nobody told anything: %i', async (version, host, status) => {
+])('a call by HTTP/%s to %s, as from an unlisted proxy, gets %i', async (version, host, status) => {
   const { url } = await appOf().listen({ port: 0 })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   onTestFinished(() => void socket.destroy())
@@ -63,7 +63,7 @@ test.each([
   expect(Buffer.concat(await socket.toArray()).toString()).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
 })
 
-test('behind a listed proxy a key is needed, whoever calls', async () => {
+test('behind a listed proxy, every call needs a key', async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0, trustProxy: ['127.0.0.1'] })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
@@ -72,7 +72,7 @@ test('behind a listed proxy a key is needed, whoever calls', async () => {
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
 
-test('mounted in a framework a key is needed: who calls is what the framework says', async () => {
+test('mounted in a framework, every call needs a key, because only the framework knows the caller', async () => {
   const app = appOf()
   const ask = (headers = {}): Promise<Response> =>
     app.fetch(new Request('http://localhost/v1/flows', { headers }), { address: '127.0.0.1' })
@@ -81,7 +81,7 @@ test('mounted in a framework a key is needed: who calls is what the framework sa
   expect((await ask({ authorization: `Bearer ${secret}` })).status).toBe(200)
 })
 
-test('a wrong key is told and counted, and never which it was', async () => {
+test('a wrong key is reported and counted, but never shown', async () => {
   const app = appOf()
   const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
   const { url } = await app.listen({ port: 0 })
@@ -91,7 +91,7 @@ test('a wrong key is told and counted, and never which it was', async () => {
   expect(await app.admin.metrics()).toMatch(/^sluice_keys_refused_total 1$/m)
 })
 
-test('a call that fails in a way that nobody foresaw: the caller is sent to the log, and there it is', async () => {
+test('an unexpected failure refers the caller to the log, which contains it', async () => {
   const lines: string[] = []
   const app = new Sluice({
     store: 'memory:',
@@ -124,7 +124,7 @@ test('a body that is too long is refused, and the server goes on', async () => {
   expect(await statusOf(`${url}/v1/flows`)).toBe(200)
 })
 
-test('what is refused before anybody looked what it is for is a problem as the document has them, without a fix', async () => {
+test('a request that is rejected before routing gets a documented problem, without a fix', async () => {
   const { url } = await appOf().listen({ port: 0 })
   const answer = await fetch(`${url}/v1/flows`, { headers: { 'x-long': 'x'.repeat(20_000) } })
   const told = (await answer.json()) as Readonly<Record<string, unknown>>
@@ -144,7 +144,7 @@ test.each(['sluice', 'Sluice'])('no source can be called %s: its senders could r
   expect(() => appOf().source(name, unverified({ verify: 'none' }))).toThrow('reserved for events of Sluice itself')
 })
 
-test('the stream tells over HTTP what happens, to who may read, and ends with the app', async () => {
+test('the stream over HTTP sends changes to keys that may read, and ends with the app', async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0 })
   await app.start()
@@ -198,7 +198,7 @@ test('a key that is revoked, and the machine itself from the first key on, hear 
   await readUntil(ada as Reader, 'event: event')
 })
 
-test('a run that dies is told as a dead letter', async () => {
+test('a run that dies is sent as a dead letter', async () => {
   const app = appOf()
   app.flow('fails', { on: 'bad', key: () => 'ada', retry: [], run: () => Promise.reject(new Error('no luck')) })
   const { url } = await app.listen({ port: 0 })
@@ -213,7 +213,7 @@ test('a run that dies is told as a dead letter', async () => {
   expect(text).toMatch(/"kind":"event".*"source":"app"/)
 })
 
-test('a reader of the stream who goes away is forgotten', async () => {
+test('a reader of the stream that disconnects leaves nothing in memory', async () => {
   const app = appOf()
   const { url } = await app.listen({ port: 0 })
   for (let n = 0; n < 130; n++) {

@@ -167,7 +167,7 @@ describe('sluice start', () => {
 
   it.each<readonly [string, Readonly<Record<string, string>>, readonly string[], number, RegExp]>([
     [
-      'its listen is none',
+      'its listen is invalid',
       { 'sluice.config.ts': served('8787') },
       ['start'],
       1,
@@ -175,7 +175,7 @@ describe('sluice start', () => {
     ],
     ['its listen has a mistake', { 'sluice.config.ts': served('{ prot: 0 }') }, ['start'], 1, /CONFIG_INVALID.*prot/],
     [
-      'the proxy is none',
+      'the proxy is invalid',
       { 'sluice.config.ts': served('{ port: 0 }') },
       ['start', '--trust-proxy=mine'],
       1,
@@ -204,14 +204,14 @@ describe('sluice start', () => {
       /CONFIG_INVALID[^]*my own[^]*Correct the file/,
     ],
     [
-      'the port is none',
+      'the port is invalid',
       { 'sluice.config.ts': configured('x') },
       ['start', '--port=http'],
       2,
       /--port must be a number; got "http"/,
     ],
-    ['the command is none', {}, ['begin'], 2, /sluice <command>/],
-    ['the option is none', {}, ['start', '--prot=1'], 2, /--prot/],
+    ['the command is unknown', {}, ['begin'], 2, /sluice <command>/],
+    ['the option is unknown', {}, ['start', '--prot=1'], 2, /--prot/],
     ['there is too much', {}, ['start', 'now'], 2, /now is too much/],
   ])('says so and ends when %s', async (_, files, args, code, text) => {
     const program = new Program(folderWith(files), args)

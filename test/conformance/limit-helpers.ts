@@ -33,7 +33,7 @@ async function assertTooFar(
   const answer = assertSingle(
     (await t.store.reserve({ requests: [{ ...createReserveRequest(ticket, limits), maxWait: 10 }] })).results,
   )
-  assert.ok(answer.kind === 'far', `${ticket} is put off`)
+  assert.ok(answer.kind === 'far', `${ticket} is deferred`)
   return answer
 }
 

@@ -185,7 +185,7 @@ export const pauses: Suite = (rule) => {
     const moved = await waits()
     assert.deepEqual(moved, [100, ...Array.from({ length: 9 }, () => 60 * SECOND + 100)])
     const again = await t.store.regulate({ name: 'api', act })
-    assert.equal(again.epoch, epoch, 'what is known already changes nothing')
+    assert.equal(again.epoch, epoch, 'a known count changes nothing')
     assert.deepEqual(await waits(), moved)
   })
 

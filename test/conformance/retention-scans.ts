@@ -67,7 +67,7 @@ export const retentionScans: Suite = (rule) => {
       const reply = await t.store.maintain({ policy, budget: 0 })
       runs += reply.counts.runs
       more = reply.more
-      assert.ok(pieces < 30, 'upkeep finds no end')
+      assert.ok(pieces < 30, 'maintenance never ends')
     }
     assert.equal(runs, 2_800)
   })

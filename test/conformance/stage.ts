@@ -167,7 +167,7 @@ export class ConformanceStage {
 
   /** Claims the one run that is ready after this long, and not a millisecond before. */
   async claimOneAfter(delay: Millis, words: ClaimOverrides = {}): Promise<LeasedRun> {
-    assert.ok(delay > 0, 'what is due at once is asked for with next')
+    assert.ok(delay > 0, 'for an event that is due at once, use next')
     this.clock.advance(delay - 1)
     await this.assertNothingReady(words)
     this.clock.advance(1)
@@ -244,7 +244,7 @@ export class ConformanceStage {
   async maintain(policy: Partial<RetentionPolicy> = {}): Promise<MaintainReply['counts']> {
     let sum = { events: 0, runs: 0, deadLetters: 0, lanes: 0 }
     for (let more = true, calls = 0; more; calls++) {
-      assert.ok(calls < 1_000, 'upkeep comes to an end')
+      assert.ok(calls < 1_000, 'maintenance must end')
       const reply = await this.store.maintain({ budget: 1_000, policy: createRetentionPolicy(policy) })
       const { counts: did } = reply
       more = reply.more

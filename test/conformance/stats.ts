@@ -129,7 +129,7 @@ export const stats: Suite = (rule) => {
       more = page.changes.length > 0
       after = page.next
     }
-    assert.ok(skipped || seen === 3_000, `${seen} of 3,000 changes were read, and none was said to be skipped`)
+    assert.ok(skipped || seen === 3_000, `${seen} of 3,000 changes were read, and none was reported as skipped`)
   })
 
   rule('hints: a lane is opened by an event when it has none, waiting or running', async (t) => {

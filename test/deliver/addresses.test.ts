@@ -62,7 +62,7 @@ test.each(EDGES)('%s | %s to %s | %s, mapped and by NAT64', (before, first, last
 })
 
 test.each(['', 'example.com', '8.8.8', '8.8.8.8.', ' 8.8.8.8', '2606:4700::1111%eth0', '[2606:4700::1111]'])(
-  '%j is no address, and forbidden',
+  '%j is not an address, and is rejected',
   (text) => expect(isForbidden(text)).toBe(true),
 )
 

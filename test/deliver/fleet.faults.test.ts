@@ -15,7 +15,7 @@ function sailed(options: Pick<FleetOptions, 'events' | 'kills' | 'meddle'>): Pro
 }
 
 test(
-  'everybody got what they asked for, in order, once where they were heard; or a dead letter says why not',
+  'every endpoint got its events in order, once if it responded, or a dead letter has the reason',
   { timeout: 60_000 },
   async () => {
     const { complaints, counts } = await sailed({ events: 2_000, kills: 2 })

@@ -128,7 +128,7 @@ describe('the handshake of CloudEvents', () => {
   const settings = { proof: 'cloudevents', origin: 'hooks.example.com' } as const
 
   it.each(['hooks.example.com', 'Hooks.Example.com', '*'])(
-    'lets us in by %s, whatever its status, and is named with each batch',
+    'allows deliveries through %s, with any status, and is named in each batch',
     async (allowed) => {
       const to = await subscriber(leave({ 'webhook-allowed-origin': allowed }))
       const { endpoint, send } = await asking(settings)

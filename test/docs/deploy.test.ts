@@ -51,7 +51,7 @@ const SECRETS = [
 const FOLDERS = ['', 'config/', 'data/', 'certs/', 'packages/app/deep/er/'] as const
 
 test.each(SECRETS.flatMap((name) => FOLDERS.map((folder) => folder + name)))(
-  'the container does not take along %s',
+  'the image does not contain %s',
   (path) => {
     expect(isKeptOut(read('docs/operate/deploy/.dockerignore'), path)).toBe(true)
   },

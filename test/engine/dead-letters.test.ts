@@ -65,7 +65,7 @@ describe.each(STORES)('L9 dead letters on %s', (store) => {
 
   // Regression: a filter with a key but no flow, or with a misspelt field, applied to all dead letters.
   test.each([[{ key: 'a' }], [{ flwo: 'f' }], [5], [null]])(
-    'L9 drop(%j) is refused, and drops nothing',
+    'L9 drop(%j) is rejected, and drops nothing',
     async (filter) => {
       const t = await play(store, (app) =>
         app.flow('f', {

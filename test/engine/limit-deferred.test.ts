@@ -75,7 +75,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
   })
 
   test.each(['1h', Infinity] as const)(
-    'M3 M6 a pause of %s that is ended is over within a minute for the runs it put off',
+    'M3 M6 when a pause of %s is ended, deferred runs continue within a minute',
     async (duration) => {
       const paused: Limit[] = []
       const { t, calls } = await timed(store, three, (limit, { key }) => {

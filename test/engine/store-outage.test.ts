@@ -193,7 +193,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
   })
 
   test.each(['rejects', 'silent'] as const)(
-    'L1 a lease that cannot be renewed: aborted before it ends (%s)',
+    'L1 a run whose lease cannot be renewed is aborted before the lease ends (%s)',
     async (is) => {
       const aborted: number[] = []
       const t = await Trouble.begin(store, (app) =>

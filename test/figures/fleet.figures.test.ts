@@ -8,7 +8,7 @@ const MOST = 1.5
 const TRIES = 2
 
 it(
-  'p99 of healthy endpoints beside failing ones is at most 1.5 times that without any',
+  'the p99 of healthy endpoints beside failing ones is at most 1.5 times the p99 without them',
   { timeout: 120_000 },
   async () => {
     const seen: PairsReport[] = []

@@ -12,7 +12,7 @@ const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
 }
 
 test.each(Object.entries(LOADS))(
-  'a %s load under a limit of 3 a second and a stall of 2 s: never more than 3 in a second, and not many fewer',
+  'a %s load with a stall of 2 s never exceeds a limit of 3 per second, and uses most of it',
   async (_, demand) => {
     const figure = await inFolder((folder) => underLimit({ demand, ms: 5_900, stalls: [1_700], stall: 2_000, folder }))
     expect(figure).toMatchObject({ failed: 0 })

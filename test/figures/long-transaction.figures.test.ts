@@ -12,7 +12,7 @@ const LEAST_MILLIS = 5
 const NOTICED = 11_000
 
 test(
-  'beside a transaction that is held open, 400 runs a second go on, and a claim takes at most twice as long',
+  'beside an open transaction, 400 runs per second continue, and a claim takes at most twice as long',
   { timeout: 60_000 },
   async () => {
     const server = await startServer({ version: 18 })

@@ -87,7 +87,7 @@ describe('a target', () => {
   })
 
   it.each(["?a='x&t=10:30", '?a="b"', '?', '?x=%zz'])(
-    'with %s is what Twilio signed, letter by letter',
+    'with %s has exactly the URL that Twilio signed',
     async (query) => {
       const { port } = await listening({}, (app) => app.source('twilio', twilio({ secret: 'token' })))
       const [body, address] = ['CallSid=CA1', `http://Hooks.test:${port}/in/twilio${query}`]

@@ -100,7 +100,7 @@ describe.each(['Express', 'Hono', 'Next.js', 'node:http'])('inside %s', (name) =
 
 describe.each(['Express', 'node:http'])('a path that a proxy reads differently, inside %s', (name) => {
   it.each(['/in/..\\openapi.json', '/in/..\\v1\\keys', '/in/..%5Cmetrics\\..\\..\\metrics'])(
-    'is refused: %s',
+    'is rejected: %s',
     async (target) => {
       const wire = new Wire(ports[name] ?? 0)
       await wire.write(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`).answers()

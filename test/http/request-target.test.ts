@@ -61,7 +61,7 @@ describe.each(SERVERS)('%s', (_, options) => {
   })
 
   it.each(['/healthz', '/readyz', '/metrics', '/openapi.json', '/v1/keys', '/v1/stream', '/in/github'])(
-    'answers %s at no other spelling',
+    'serves %s at no other spelling',
     async (path) => {
       const { port } = await listening(options)
       for (const target of [`/in/..\\..${path}`, `/in/..${path}`, `/x/%2e%2e${path}`]) {
@@ -82,17 +82,14 @@ describe.each(SERVERS)('%s', (_, options) => {
 })
 
 describe('app.fetch', () => {
-  it.each([...ELSEWHERE, ...NO_TARGETS])(
-    'refuses the target %s that it is handed over, and calls nothing',
-    async (target) => {
-      const called: string[] = []
-      const { app } = await listening({}, (one) => declared(one, called))
-      const request = new Request(new URL(target, 'http://hooks.test'), { method: 'POST' })
-      const response = await app.fetch(request, { target })
-      expect(await problemOf(response)).toMatchObject({ status: 400, code: 'PATH_AMBIGUOUS' })
-      expect([called, (await app.admin.sources.refused(''))[0]?.code]).toEqual([[], 'PATH_AMBIGUOUS'])
-    },
-  )
+  it.each([...ELSEWHERE, ...NO_TARGETS])('rejects the target %s, and calls nothing', async (target) => {
+    const called: string[] = []
+    const { app } = await listening({}, (one) => declared(one, called))
+    const request = new Request(new URL(target, 'http://hooks.test'), { method: 'POST' })
+    const response = await app.fetch(request, { target })
+    expect(await problemOf(response)).toMatchObject({ status: 400, code: 'PATH_AMBIGUOUS' })
+    expect([called, (await app.admin.sources.refused(''))[0]?.code]).toEqual([[], 'PATH_AMBIGUOUS'])
+  })
 
   it.each(PLAIN)('accepts the target %s unchanged', async (target) => {
     const { app } = await listening({}, (one) => declared(one, []))

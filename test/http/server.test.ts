@@ -217,7 +217,7 @@ describe('headers', () => {
   })
 
   it.each(['no http at all\r\n\r\n', '\x16\x03\x01\x02\x00\x01', 'GET / HTTP/1.1\r\nhost: a\r\nhost\r\n\r\n'])(
-    'that are none, as %j, are answered 400',
+    'that are invalid, like %j, get a 400',
     async (nonsense) => {
       const { port, url, app } = await listening()
       const wire = new Wire(port).write(nonsense)

@@ -10,24 +10,24 @@ const SEED = '20261115'
 /** Seeds for bugs that take long to be found with the default one: each starts near a history that shows the bug. */
 const SEEDS: Readonly<Record<string, string>> = {
   'placing an unrouted event needs no token': '16',
-  'what was published twice is told as stored': '21',
-  'cancelled after the commit': '14',
+  'a duplicate published event is reported as stored': '21',
+  'a run can be cancelled after its commit': '14',
   'a purge in steps loses its way': '3',
   'a purged run ends in its own way': '16',
   'a slot that was moved counts as used': '23',
-  'places that moved to the table are not counted': '12',
-  'runs that had begun are forgotten in a crash': '3',
+  'placements that moved to the table are not counted': '12',
+  'new runs are forgotten in a crash': '3',
   'a list counts after its lane was written': '7',
   'a run that took a part comes back with all': '7',
-  'a group that is full is full for good': '8',
+  'a full group stays full': '8',
   'groups have one turn in a claim, and no second round': '2',
   'an event is a conflict with itself': '2',
-  'what is left over opens its window again when the clock is set back': '33',
-  'a second hand retry queues again': '1',
+  'events left over get a window again when the clock is set back': '33',
+  'a second manual retry queues again': '1',
   'every event leads': '1',
   'an early alarm is taken for the deadline': '1',
-  'a lane that was pulled forward is only listed': '1',
-  'who comes to stand among those that have begun is passed over': '52',
+  'a lane whose deadline moved earlier is only listed': '1',
+  'a lane that gets a position among new runs is passed over': '52',
 }
 
 type Hunted = keyof typeof HISTORIES

@@ -57,7 +57,7 @@ export const MUTANTS: readonly Mutant[] = [
     '',
   ),
   mutant(
-    'an event that is retried by hand waits for a start',
+    'an unrouted event that is retried by hand waits for a start',
     'store/core/steer.ts',
     `reason === 'key-failed' ? 'routes-old' : reason`,
     'reason',
@@ -70,13 +70,13 @@ export const MUTANTS: readonly Mutant[] = [
     'if (call.routes < 0) return',
   ),
   mutant(
-    'what was published twice is told as stored',
+    'a duplicate published event is reported as stored',
     TURN,
     "result.kind === 'stored' ||",
     "result.kind === 'duplicate' || result.kind === 'stored' ||",
   ),
   mutant(
-    'what a retried attempt published is stored as new',
+    'an event that a retried attempt published is stored as new',
     ENDING,
     'appendPublished(work, call.publish, routes)',
     '[]',
@@ -136,12 +136,17 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // L6
   mutant(
-    'what came during a run is not armed',
+    'events that arrived during a run get no deadline',
     SETTLE,
     'atOnce ? now : Math.max(lane.window, now)',
     'atOnce ? now : NEVER',
   ),
-  mutant('what came during a run keeps its old deadline', SETTLE, 'Math.max(lane.window, now),', 'lane.window,'),
+  mutant(
+    'events that arrived during a run keep their old deadline',
+    SETTLE,
+    'Math.max(lane.window, now),',
+    'lane.window,',
+  ),
   mutant(
     'requeue waits for the window',
     SETTLE,
@@ -150,16 +155,16 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   // L6c
   mutant('an event voids the run it cancels', PLACE, '{ ...run, cancel, full }', '{ ...run, cancel, full, token: 0 }'),
-  mutant('cancelled past the cap', PLACE, ' && run.cap > now', ''),
+  mutant('a run can be cancelled after its cap', PLACE, ' && run.cap > now', ''),
   mutant(
     'a run has the cap of all that waited',
     CLAIM,
     'rows.reduce((least, row) => Math.min(least, row.cap), NEVER)',
     'lane.cap',
   ),
-  mutant('the last of many has waited for itself alone', CLAIM, "return take === 'all' ? rows", 'return true ? rows'),
+  mutant('take last has only the cap of its own event', CLAIM, "return take === 'all' ? rows", 'return true ? rows'),
   mutant('a cancelled run that fills the window waits for it', SETTLE, ' || run.full', ''),
-  mutant('cancelled after the commit', PLACE, ' && !run.committed', ''),
+  mutant('a run can be cancelled after its commit', PLACE, ' && !run.committed', ''),
   mutant('a run that failed is dissolved', PLACE, ' && run.first', ''),
   mutant(
     'a dissolved run gets a deadline in the past',
@@ -174,8 +179,8 @@ export const MUTANTS: readonly Mutant[] = [
     'work.tables.placements.takeUpTo(lane, run.rank, run.upto)',
     'work.tables.placements.takeUpTo(lane, run.rank, lane.tail)',
   ),
-  mutant('what is left over waits for a new window', SETTLE, 'const atOnce = lane.left || ', 'const atOnce = '),
-  mutant('a run takes all that waits', CLAIM, 'taken >= caps.maxEvents || bytes > caps.maxBytes', 'false'),
+  mutant('events left over wait for a new window', SETTLE, 'const atOnce = lane.left || ', 'const atOnce = '),
+  mutant('a run takes all waiting events', CLAIM, 'taken >= caps.maxEvents || bytes > caps.maxBytes', 'false'),
   mutant(
     'the last is the first',
     TURN,
@@ -221,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant('a blocked lane goes on', LANE, 'if (lane.blocks > 0) return NEVER', ''),
   mutant(
-    'a second hand retry queues again',
+    'a second manual retry queues again',
     'store/core/steer.ts',
     "if (deadLetter.state !== 'dead') return 'already'",
     "if (deadLetter.state === 'running') return 'already'",
@@ -243,11 +248,11 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant('a lapse costs nothing, ever', CLAIM, 'lapsed.lapses >= LAPSES_MAX', 'lapsed.lapses >= 1e9'),
   mutant('a repeated claim claims again', TURN, 'call.request <= last.request', 'call.request < last.request'),
-  mutant('suspects stand with the others', LANE, 'if (lapses >= 2) return SUSPECT', ''),
+  mutant('suspects are not separate from other lanes', LANE, 'if (lapses >= 2) return SUSPECT', ''),
   // L14, L15, L16, L20, L24
   mutant('a hold is not kept', LANE, 'lane.hold === undefined ? natural', 'true ? natural'),
   mutant('a paused flow is served', TURN, 'if (work.tables.small.getPause(claim.flow) !== undefined) return []', ''),
-  mutant('a purge leaves the errors that may quote what is purged', PURGE, 'forgetTexts(work, lane, seqs)', ''),
+  mutant('a purge leaves errors that may quote a purged event', PURGE, 'forgetTexts(work, lane, seqs)', ''),
   mutant(
     'a purge ends the live run',
     'store/core/purge.ts',
@@ -275,7 +280,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant('failing lanes have no slots of their own', LANE, 'return run.failed ? FAILING : HEALTHY', 'return HEALTHY'),
   // Bugs that the simulation itself once found
   mutant(
-    'what is left over opens its window again when the clock is set back',
+    'events left over get a window again when the clock is set back',
     SETTLE,
     'lane.left ? Math.min(lane.cap, now) : lane.cap',
     'lane.cap',
@@ -310,7 +315,7 @@ export const MUTANTS: readonly Mutant[] = [
     'numbers.per * stretch',
   ),
   inLimits(
-    'a pause stops nobody who has a slot',
+    'a pause does not affect granted slots',
     LIMITS,
     'table.putTicket(giveSlot(work, limits, row))',
     'table.putTicket(row)',
@@ -323,17 +328,17 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   inLimits('an old slot is used', LIMITS, 'known === undefined || isTicketExpired(known, work)', 'known === undefined'),
   inLimits(
-    'what was used is forgotten with what is given back',
+    'used slots are forgotten with returned ones',
     LIMIT,
     'if (slot.at < now - computeSlack(numbers.per)) held += slot.count',
     'held += slot.count',
   ),
   inLimits('any slot can be given back', LIMITS, 'if (!newest) return false', ''),
-  inLimits('what others used holds up nobody', LIMITS, 'if (cost > 0) changeLimit(', 'if (false) changeLimit('),
-  inLimits('what is still to come counts as seen by the other side', LIMIT, ' && slot.at <= upto)', ')'),
-  inLimits('a bucket does not hear what others used', LIMIT, 'if (used <= 0) return 0', 'return 0'),
+  inLimits('calls that the API counted delay no call', LIMITS, 'if (cost > 0) changeLimit(', 'if (false) changeLimit('),
+  inLimits('future slots count as seen by the API', LIMIT, ' && slot.at <= upto)', ')'),
+  inLimits('a bucket ignores calls that the API counted', LIMIT, 'if (used <= 0) return 0', 'return 0'),
   // Bugs that only a file can have
-  inSqlite('a place is read without its cap', 'placements.ts', 'cap: Number(cap) }', 'cap: 0 }'),
+  inSqlite('a placement is read without its cap', 'placements.ts', 'cap: Number(cap) }', 'cap: 0 }'),
   inSqlite(
     'numbers repeat after a crash',
     'store.ts',
@@ -347,12 +352,12 @@ export const MUTANTS: readonly Mutant[] = [
     'void [name, n]',
   ),
   inSqlite(
-    'places that moved to the table are not counted',
+    'placements that moved to the table are not counted',
     'placements.ts',
     'inTable: here.inTable + here.count, count: 0',
     'count: 0',
   ),
-  inSqlite('runs that had begun are forgotten in a crash', 'new-runs.ts', "if (list === '') return []", 'return []'),
+  inSqlite('new runs are forgotten in a crash', 'new-runs.ts', "if (list === '') return []", 'return []'),
   inSqlite(
     'lanes that were pushed back are forgotten in a crash',
     'deferred-lane-writes.ts',
@@ -365,7 +370,12 @@ export const MUTANTS: readonly Mutant[] = [
     'return lane !== undefined\n  }',
     'return false\n  }',
   ),
-  inSqlite('a lane that was pulled forward is only listed', 'deferred-lane-writes.ts', 'lane.due >= alarm && ', ''),
+  inSqlite(
+    'a lane whose deadline moved earlier is only listed',
+    'deferred-lane-writes.ts',
+    'lane.due >= alarm && ',
+    '',
+  ),
   inSqlite(
     'a list counts after its lane was written',
     'deferred-lane-writes.ts',
@@ -378,13 +388,8 @@ export const MUTANTS: readonly Mutant[] = [
     'first?.since ?? this.#next',
     'this.#next',
   ),
-  inSqlite('a group with something ready is not noticed', 'group-order.ts', 'due <= groups.upTo ?', 'due < 0 ?'),
-  inSqlite(
-    'a group that is full is full for good',
-    'group-order.ts',
-    '>= perGroup) {',
-    '>= perGroup) {\n        line.leave(group)',
-  ),
+  inSqlite('a group with a ready lane is not noticed', 'group-order.ts', 'due <= groups.upTo ?', 'due < 0 ?'),
+  inSqlite('a full group stays full', 'group-order.ts', '>= perGroup) {', '>= perGroup) {\n        line.leave(group)'),
   inSqlite(
     'a group keeps its place after its turn',
     'group-order.ts',
@@ -397,7 +402,7 @@ export const MUTANTS: readonly Mutant[] = [
     'of aside) line.putBack(position)',
     'of aside) line.delete(position.group)',
   ),
-  inSqlite('a lease that is only listed wakes nobody', 'lanes.ts', ', this.#newRuns.findFirstLeaseEnd(flow)', ''),
+  inSqlite('a lease that is only listed wakes no process', 'lanes.ts', ', this.#newRuns.findFirstLeaseEnd(flow)', ''),
   inSqlite('a lease that is only listed is never over', 'new-runs.ts', ' || until <= now', ''),
   inSqlite(
     'a run that took a part comes back with all',
@@ -406,7 +411,7 @@ export const MUTANTS: readonly Mutant[] = [
     'this.#placements.first(lane, 0, lane.waiting)',
   ),
   inSqlite(
-    'who comes to stand among those that have begun is passed over',
+    'a lane that gets a position among new runs is passed over',
     'lanes.ts',
     'if (lane.due <= (this.#newRunsUpTo.get(lane.flow) ?? 0)) this.#newRunsUpTo.delete(lane.flow)',
     '',

@@ -26,9 +26,9 @@ const FAULTS: readonly (readonly [string, () => unknown])[] = [
   ['throws', () => expect.fail('mine')],
   ['is async and rejects', async () => expect.fail('mine')],
   ['rejects later', () => turn().then(() => expect.fail('mine'))],
-  ['answers what only looks like a promise', () => ({ [THEN]: (_ok: unknown, bad: () => void) => bad() })],
-  ['answers what cannot be asked', () => Object.defineProperty({}, THEN, { get: () => expect.fail('mine') })],
-  ['rejects with nothing', () => Promise.reject(undefined)],
+  ['returns a thenable that rejects', () => ({ [THEN]: (_ok: unknown, bad: () => void) => bad() })],
+  ['returns an object whose then throws', () => Object.defineProperty({}, THEN, { get: () => expect.fail('mine') })],
+  ['rejects with undefined', () => Promise.reject(undefined)],
 ]
 
 function alertsOf(emitter: Emitter): EventMap['alert.raised'][] {

@@ -68,7 +68,7 @@ class Reader {
 }
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
-  test('what another process does is seen here, once, and what this one does too', async () => {
+  test('a watcher sees what another process and its own process do, once each', async () => {
     const { here, there } = await scene(url)
     const [reader, other] = [new Reader(here), new Reader(there)]
     await reader.look()
@@ -99,7 +99,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(reader.skipped).toBe(false)
   })
 
-  test('a server that crashed has lost what was shown, and counts from one again: what comes after is seen', async () => {
+  test('after a crash, the server has lost its feed and counts from one again, and the watcher sees what follows', async () => {
     const { here, there, rows, client } = await scene(url)
     const reader = new Reader(here)
     let sent = 0
@@ -115,7 +115,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(new Set(await reader.look()).size).toBe(reader.seen.filter(({ kind }) => kind === 'event').length)
   })
 
-  test('while nobody looks on nothing is written; of too much some is left out, and said to be', async () => {
+  test('without a watcher nothing is written; when there is too much, entries are omitted and counted', async () => {
     const { here, there, rows, client } = await scene(url)
     await there.append(eventsOf(0, 50))
     await here.append(eventsOf(50, 50))

@@ -17,7 +17,7 @@ async function ordinary(reserve: CounterReserve, db: Db): Promise<TransactionCou
   return numbers
 }
 
-test('what an earlier one gives back is not used after what a later one gave', async () => {
+test('a number that an earlier transaction returns is not used after one that a later transaction returned', async () => {
   const [reserve, db] = [new CounterReserve(), counting(1_000)]
   const earlier = await ordinary(reserve, db)
   const later = await ordinary(reserve, db)
@@ -29,7 +29,7 @@ test('what an earlier one gives back is not used after what a later one gave', a
   expect(guess.draw()).toBe(2_002)
 })
 
-test('nor after what was fetched along with it', async () => {
+test('neither is it used after numbers that were fetched together with it', async () => {
   const [reserve, db] = [new CounterReserve(), counting(1_000)]
   const guess = new TransactionCounter(reserve, true)
   // The reserve is empty; from now on it is refilled.
@@ -40,7 +40,7 @@ test('nor after what was fetched along with it', async () => {
   expect(guess.draw()).toBe(2_001)
 })
 
-test('what one gives back is used before what was fetched later', async () => {
+test('a returned number is used before numbers that were fetched later', async () => {
   const [reserve, db] = [new CounterReserve(), counting(1_000)]
   const guess = new TransactionCounter(reserve, true)
   guess.draw()
@@ -50,7 +50,7 @@ test('what one gives back is used before what was fetched later', async () => {
   expect([guess.draw(), guess.draw()]).toEqual([1_001, 1_002])
 })
 
-test('what is drawn after more was locked is greater than what others drew before that', async () => {
+test('a number that is drawn after more locks is greater than what others drew before', async () => {
   const db = counting(1_000)
   const numbers = await ordinary(new CounterReserve(), db)
   expect(numbers.draw()).toBe(1_000)
@@ -62,7 +62,7 @@ test('what is drawn after more was locked is greater than what others drew befor
   expect(numbers.draw()).toBeGreaterThan(theirs)
 })
 
-test('there are as many as are wanted, however often more is loaded', async () => {
+test('there are as many numbers as needed, however often more rows are loaded', async () => {
   const db = counting(1_000)
   const numbers = await ordinary(new CounterReserve(), db)
   const draw = (): readonly number[] => Array.from({ length: 2_500 }, () => numbers.draw())

@@ -64,7 +64,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     return Number(rows[0]?.n)
   }
 
-  it('others pass it by and serve who comes after it', async () => {
+  it('other processes skip the claimed lane and serve the next one', async () => {
     await send('pass', ['a', 'b', 'c', 'd'])
     expect(keysOf(await turn(here, 'pass', 2))).toEqual(['a', 'b'])
     expect(await early('pass')).toBe(2)
@@ -74,7 +74,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(rest).toMatchObject({ claimed: [], nextDeadlines: [{ flow: 'pass', due: clock.now() + LEASE }] })
   })
 
-  it('it is found when its lease is over, by whoever looks, and the figures count it until then', async () => {
+  it('any process finds the lane when its lease is over, and stats count it as running until then', async () => {
     await send('lapse', ['a', 'b'])
     await turn(here, 'lapse', 1)
     expect(await figures('lapse')).toMatchObject({ live: 1, due: clock.now() })
@@ -87,7 +87,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(keysOf(await turn(there, 'lapse', 5))).toEqual(['a', 'b'])
   })
 
-  it('one that runs for long is put at the end of its lease, and counts as running there too', async () => {
+  it('a lane with a long run moves to the end of its lease, and counts as running there too', async () => {
     await send('long', ['long'])
     const { claimed } = await turn(here, 'long', 1)
     expect(await early('long')).toBe(1)
@@ -103,7 +103,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect({ settled, heads }).toEqual({ settled: ['ok'], heads: [{ flow: 'long', due: undefined }] })
   })
 
-  it('five hundred that run do not hide one that comes due behind them', async () => {
+  it('five hundred running lanes do not hide one that becomes due behind them', async () => {
     const many = Array.from({ length: 500 }, (_, n) => `run ${n}`)
     await send('many', many)
     expect((await turn(here, 'many', 500)).claimed).toHaveLength(500)
@@ -117,7 +117,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(keysOf(await turn(there, 'many', 3))).toEqual(['late'])
   })
 
-  it('what arrives while it runs is served after it', async () => {
+  it('an event that arrives during the run is served after it', async () => {
     await send('again', ['k'])
     const first = await turn(here, 'again', 1)
     const second = createEventToStore('second', { flow: 'again', key: 'k', quiet: 0 }, clock.now())
@@ -127,7 +127,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(next).toMatchObject({ settled: ['ok'], claimed: [{ key: 'k', events: [{ id: second.id }] }] })
   })
 
-  it('its lease is heard of beside lanes that were pushed back, and stand as early', async () => {
+  it('the end of the lease is found among debounced lanes that are as early in the index', async () => {
     await send('beside', ['x'])
     await turn(here, 'beside', 1)
     const lapse = clock.now() + LEASE
@@ -138,7 +138,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect({ claimed, heads }).toEqual({ claimed: [], heads: [{ flow: 'beside', due: lapse }] })
   })
 
-  it('a run that is to go on later than its lease stands where it belongs', async () => {
+  it('a lane whose run is extended beyond its lease moves to its correct position', async () => {
     await send('later', ['x', 'a', 'b'])
     const { claimed } = await turn(here, 'later', 3)
     const lapse = clock.now() + LEASE
@@ -153,7 +153,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect((await turn(there, 'later', 1)).nextDeadlines).toEqual([{ flow: 'later', due: lapse }])
   })
 
-  it('one that is renewed is put at the end of its lease, and the figures know of that', async () => {
+  it('a lane with a renewed lease moves to the end of the lease, and stats include it', async () => {
     await send('renewed', ['a', 'b', 'c'])
     const { claimed } = await turn(here, 'renewed', 3)
     // After a retry, the position of a lane is stored with its lease.
@@ -182,7 +182,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(await figures('renewed')).toMatchObject({ live: 3, due: clock.now() + 1 })
   })
 
-  it('one that is claimed again and again hides no other that runs for long', async () => {
+  it('a lane that is claimed again and again hides no other with a long run', async () => {
     await send('hot', ['hot'])
     let { claimed } = await turn(here, 'hot', 1)
     await send(
@@ -198,7 +198,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     expect(await early('hot')).toBe(1)
   })
 
-  it('no index has to know of a claim, nor of a push: whatever column of one of them changes makes both dear', async () => {
+  it('no index covers a column that a claim or a later deadline changes', async () => {
     const { rows } = await onlooker.query<{ attname: string }>(
       `select distinct a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid
        where i.indrelid = 'lanes'::regclass and (a.attnum = any(i.indkey)

@@ -8,19 +8,22 @@ function failed(code: string): Error {
 
 describe('errors of PostgreSQL', () => {
   // EPIPE and EBADF have five letters, like the server's SQLSTATEs have five characters.
-  it.each(['EPIPE', 'EBADF', 'ECONNRESET', 'ETIMEDOUT', '57P01', '08006'])('%s: the server was not reached', (code) => {
-    expect(toSluiceError(failed(code)).code).toBe('STORE_UNREACHABLE')
-    expect(isServerRejection(failed(code))).toBe(false)
-  })
-
-  it.each(['22P02', '23505', '42703', '55P03', 'P0001', 'SL001', 'XX000'])('%s: the server refused it', (code) => {
-    expect(isServerRejection(failed(code))).toBe(true)
-  })
-
-  it.each(['42P05', '26000'])(
-    '%s: a statement that was prepared in another session says that a pooler is in the way',
+  it.each(['EPIPE', 'EBADF', 'ECONNRESET', 'ETIMEDOUT', '57P01', '08006'])(
+    '%s means that the server was not reached',
     (code) => {
-      expect(toSluiceError(failed(code)).code).toBe('STORE_POOLER_UNSUPPORTED')
+      expect(toSluiceError(failed(code)).code).toBe('STORE_UNREACHABLE')
+      expect(isServerRejection(failed(code))).toBe(false)
     },
   )
+
+  it.each(['22P02', '23505', '42703', '55P03', 'P0001', 'SL001', 'XX000'])(
+    '%s means that the server rejected the call',
+    (code) => {
+      expect(isServerRejection(failed(code))).toBe(true)
+    },
+  )
+
+  it.each(['42P05', '26000'])('%s: a statement that was prepared in another session reveals a pooler', (code) => {
+    expect(toSluiceError(failed(code)).code).toBe('STORE_POOLER_UNSUPPORTED')
+  })
 })

@@ -19,7 +19,7 @@ export default app
 let made = 0
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
-  test('explain knows of a worker on another port; keys are made beside it', async () => {
+  test('explain knows a worker on another port, and keys are created beside it', async () => {
     const schema = `explain_${process.pid}_${made++}`
     const folder = folderWith({
       'sluice.config.ts': config(`${url}${url.includes('?') ? '&' : '?'}schema=${schema}`),

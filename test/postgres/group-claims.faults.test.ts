@@ -10,7 +10,7 @@ const BOUND = 2
 const ROUNDS = 100
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
-  it('four processes that claim at the same moment never bring a group above its bound', async () => {
+  it('four processes that claim at the same moment never exceed the bound of a group', async () => {
     const schema = `group_faults_${process.pid}`
     const stores = await Promise.all(
       Array.from({ length: 4 }, () => openPostgresStore({ url, schema, connections: 3, acceptLoss: true })),

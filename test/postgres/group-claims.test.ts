@@ -55,7 +55,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     }
   }
 
-  it('a claim of a group waits for another one that has not committed yet, and keeps the bound', async () => {
+  it('a claim of a group waits for another one that has not committed, and respects the bound', async () => {
     await send('flow', { a0: 'a', a1: 'a', a2: 'a' })
     const letGo = await stalled({ maxPerGroup: 2, maxRuns: 1 })
     const second = turn(theirs, 'second', { maxPerGroup: 2, maxRuns: 3 })
@@ -64,7 +64,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(keysOf(await second)).toEqual(['a1'])
   })
 
-  it('lanes without a group are bounded in the same way', async () => {
+  it('lanes without a group have the same bound', async () => {
     await send('flow', { x: '', y: '' })
     const letGo = await stalled({ maxPerGroup: 1 })
     const second = turn(theirs, 'second', { maxPerGroup: 1 })
@@ -86,7 +86,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(keysOf(await letGo())).toEqual(['a0'])
   })
 
-  it('two claims without a bound take different lanes of one group at the same moment', async () => {
+  it('two simultaneous claims without a bound take different lanes of one group', async () => {
     await send('flow', { a0: 'a', a1: 'a', a2: 'a' })
     const letGo = await stalled({ maxPerGroup: NEVER })
     const second = turn(theirs, 'second', { maxPerGroup: NEVER })
@@ -94,7 +94,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(keysOf(await second)).toEqual(['a1'])
   })
 
-  it('claims that name the same groups and flows in another order do not wait for each other in a circle', async () => {
+  it('claims that name the same groups and flows in different orders do not deadlock', async () => {
     for (const flow of ['one', 'two']) await send(flow, { [`${flow} a`]: 'a', [`${flow} b`]: 'b' })
     const claims = ['one', 'two'].map((flow) => ({ flow, maxPerGroup: 1, maxRuns: 2 }))
     const letGo = await stalled(...claims)

@@ -49,7 +49,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     return Number(rows[0]?.n)
   }
 
-  it('a lane that is pushed back 300 times is updated in place', async () => {
+  it('a lane whose deadline moves later 300 times is updated in place', async () => {
     for (let n = 0; n < 300; n++) {
       clock.advance(10)
       await send('hot', ['k'])
@@ -67,7 +67,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(await count('select rings - due as n from lanes where flow = $1', ['hot'])).toBeLessThan(-2_000)
   })
 
-  it('however many were pushed back, those whose time it is run, first ready first', async () => {
+  it('among many lanes with later deadlines, those that are due run, first ready first', async () => {
     const many = Array.from({ length: 700 }, (_, n) => `pushed ${n}`)
     await send('order', many)
     clock.advance(1_000)
@@ -93,7 +93,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(rest).toEqual([...many.slice(3), 'one'])
   })
 
-  it('one that was pushed back behind another comes after it, though both are found and there is one slot', async () => {
+  it('a lane that moved behind another one runs after it, although both are found and there is one slot', async () => {
     await send('behind', ['a'])
     clock.advance(100)
     await send('behind', ['b'])
@@ -104,7 +104,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(order.map(({ claimed }) => claimed.map(({ key }) => key))).toEqual([['b'], ['a'], []])
   })
 
-  it('one that another process has put right is not put back by who does not know that', async () => {
+  it('a lane that another process moved to its correct position is not moved back by a process with an old cache', async () => {
     const other = await openPostgresStore({ url, schema, clock, connections: 2, acceptLoss: true })
     await send('right', ['k'])
     clock.advance(100)
@@ -122,7 +122,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(await count(rings.replace('rings', 'due'), ['right'])).toBe(clock.now() + QUIET)
   })
 
-  it('the next deadline is told as it is, and a little early only behind a great many', async () => {
+  it('the next deadline is exact, and a little early only behind very many lanes', async () => {
     await send('heads', ['a', 'b'])
     clock.advance(100)
     await send('heads', ['c'])

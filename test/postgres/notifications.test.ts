@@ -47,7 +47,7 @@ async function scene(url: string): Promise<Scene> {
 }
 
 describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
-  test('where nobody may listen no session is left behind, however often it is tried', async () => {
+  test('if LISTEN is not allowed, no session is left behind, however often it is tried', async () => {
     const { address, sessions, hints } = await scene(tcpUrl)
     let connected = 0
     const ours = hints(async () => {
@@ -64,7 +64,7 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     await expect.poll(sessions).toBe(0)
   })
 
-  test('a connection that has fallen silent is replaced, and can be closed', async () => {
+  test('a connection that no longer responds is replaced, and can be closed', async () => {
     const { address, hints } = await scene(tcpUrl)
     const proxy = await silentProxy(address)
     opened.push(proxy)
@@ -87,7 +87,7 @@ describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
     await ours.close()
   })
 
-  test('what waits to be told while the server takes nothing has a bound', async () => {
+  test('notifications that wait while the server accepts nothing are bounded', async () => {
     const { address, client, hints } = await scene(tcpUrl)
     let connection: pg.Client | undefined
     const ours = hints(async () => (connection = await connectListener(address)), systemClock)

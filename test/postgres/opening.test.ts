@@ -21,7 +21,7 @@ afterEach(async () => {
 const schema = (): string => `opening_${process.pid}_${made++}`
 
 describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }) => {
-  test('ten processes that start at once make one schema', async () => {
+  test('ten processes that start at once create one schema', async () => {
     const name = schema()
     const stores = await Promise.all(
       Array.from({ length: 10 }, () => openPostgresStore({ url, schema: name, connections: 1, acceptLoss: true })),
@@ -32,7 +32,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     )
   })
 
-  test('a server that acknowledges what a crash takes back is refused, with the fix', async () => {
+  test('a server whose acknowledged commits do not survive a crash is rejected, with the fix', async () => {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     const { rows } = await client.query<{ fsync: string }>('show fsync')
@@ -46,7 +46,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     } else opened.push(await forgetful)
   })
 
-  test('a server that does not wait for its commits is refused by the name of the setting', async () => {
+  test('a server that does not wait for its commits is rejected with the name of the setting', async () => {
     const options = encodeURIComponent('-c synchronous_commit=off')
     const address = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
     await expect(openPostgresStore({ url: address, schema: schema() })).rejects.toMatchObject({
@@ -61,7 +61,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     { server: 'local', acceptLoss: false, has: 'local session' },
     { server: 'off', acceptLoss: true, has: 'off client' },
   ])(
-    '$server ($acceptLoss): a commit is waited for, whatever the server is told later, unless loss is accepted',
+    '$server ($acceptLoss): commits are synchronous, even if the server setting changes later, unless loss is accepted',
     async (told) => {
       const options = encodeURIComponent(`-c synchronous_commit=${told.server}`)
       const address = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
@@ -88,7 +88,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     })
   })
 
-  test('a role that may not make the schema is told to be given the right, or to connect as another', async () => {
+  test('the error for a role without the right to create the schema names the right, or another role', async () => {
     const role = `${schema()}_plain`
     const client = new pg.Client({ connectionString: url })
     await client.connect()
@@ -104,7 +104,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     })
   })
 
-  test('a schema of a newer release is left alone', async () => {
+  test('a schema of a newer release stays unchanged', async () => {
     const name = schema()
     await (await openPostgresStore({ url, schema: name, acceptLoss: true })).close()
     const client = new pg.Client({ connectionString: url })
@@ -116,7 +116,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     })
   })
 
-  test('a migration is waited for, however long another process takes for it', async () => {
+  test('a process waits for a migration, however long another process takes for it', async () => {
     const name = schema()
     const other = new pg.Client({ connectionString: url })
     await other.connect()
@@ -135,7 +135,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
 
   // The pooler of the test can log in to our server.
   test.skipIf(server === 'PostgreSQL of DATABASE_URL')(
-    'a pooler that gives each transaction another session is refused, before anything is made',
+    'a pooler in transaction mode is rejected before anything is created',
     async () => {
       const name = schema()
       const pooler = await transactionPooler(tcpUrl)
@@ -155,7 +155,7 @@ describe.each(inject('postgresServers'))('$name', ({ name: server, url, tcpUrl }
     },
   )
 
-  test('types of rows that a release lacks are made, and those of another release stay', async () => {
+  test('row types that a release lacks are created, and those of another release stay', async () => {
     const name = schema()
     await (await openPostgresStore({ url, schema: name, acceptLoss: true })).close()
     const client = new pg.Client({ connectionString: url })

@@ -52,7 +52,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     return reply.claimed
   }
 
-  it('an arrival in a lane that the process knows looks at no row, and is sent as one', async () => {
+  it('an append to a cached lane reads no row, and takes one round trip', async () => {
     await acquaint(ours, 'k')
     const statements = await statementsOf(() => send(ours, ['third'], 'k'))
     expect(statements[0]).toBe('begin')
@@ -64,14 +64,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(ours))).toEqual(['k first', 'k second', 'third', 'fourth'])
   })
 
-  it('two processes in turns into one lane: each event once, in the order in which they came', async () => {
+  it('two processes that append to one lane in turns store each event once, in the order of arrival', async () => {
     const names = Array.from({ length: 20 }, (_, n) => `event ${n}`)
     for (const [n, name] of names.entries())
       expect(await send(n % 2 === 0 ? ours : theirs, [name], 'k')).toEqual(['stored'])
     expect(namesIn(await runs(theirs))).toEqual(names)
   })
 
-  it('a lane that another process emptied and made anew is not taken for the old one', async () => {
+  it('a lane that another process emptied and created again is not mistaken for the old one', async () => {
     await acquaint(ours, 'k')
     const claimed = await runs(theirs)
     expect(await runs(theirs, claimed)).toEqual([])
@@ -82,7 +82,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(ours))).toEqual(['new, theirs', 'new again, theirs', 'new, ours'])
   })
 
-  it('a run that another process began is not taken back by an arrival', async () => {
+  it('an append does not undo a run that another process has started', async () => {
     await acquaint(ours, 'k')
     const claimed = await runs(theirs)
     await send(ours, ['during the run'], 'k')
@@ -90,7 +90,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(namesIn(await runs(theirs, claimed))).toEqual(['during the run'])
   })
 
-  it('an arrival that only joins others writes what waits, and another process finds all that it changed', async () => {
+  it('an append to waiting events writes only these, and another process finds all changes', async () => {
     const MINUTE = 60_000
     const lane = laneId('flow', 'k')
     const window = (quiet: number, max: number): EventToStore =>
@@ -108,7 +108,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect((item?.due ?? 0) - systemClock.now()).toBeLessThanOrEqual(90 * MINUTE)
   })
 
-  it('an event that another process has stored is a duplicate here, and the rest of the batch is stored', async () => {
+  it('an event that another process has stored is a duplicate, and the rest of the batch is stored', async () => {
     await acquaint(ours, 'k')
     const same = event('same', 'k')
     expect(await append(theirs, [same])).toEqual(['stored'])
@@ -117,7 +117,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(await append(ours, [same])).toEqual(['repeated'])
   })
 
-  it('what cannot be written is not written in part, guessed or not, and the process goes on', async () => {
+  it('an append that cannot be written is not written in part, optimistic or not, and the process continues', async () => {
     await acquaint(ours, 'known')
     for (const key of ['known', 'unknown']) {
       const broken = { ...event('broken', key), body: 'no bytes' as unknown as Uint8Array }
@@ -134,14 +134,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(names).toEqual(['known first', 'known second', 'next', 'next', 'theirs', 'theirs'])
   })
 
-  it('routes that another process has raised are obeyed', async () => {
+  it('routes that another process has changed are respected', async () => {
     await acquaint(ours, 'k')
     await theirs.writeDocs({ writes: [], raiseRoutes: true, audit: undefined })
     expect(await send(ours, ['by old routes'], 'k')).toEqual(['routes-old'])
     expect(namesIn(await runs(ours))).toEqual(['k first', 'k second'])
   })
 
-  it('one that was decided on another that was refused is refused too, whatever came between them', async () => {
+  it('an append that depends on a rejected one is rejected too, whatever was written in between', async () => {
     const [first = '', second = ''] = ['k', 'l'].toSorted((one, other) =>
       laneId('flow', one) < laneId('flow', other) ? -1 : 1,
     )
@@ -169,7 +169,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     )
   })
 
-  it('after a connection was lost nothing is believed: the server may have forgotten numbers that it gave', async () => {
+  it('after a lost connection the cache is empty, because the server may have forgotten numbers that it issued', async () => {
     const address = `${url}${url.includes('?') ? '&' : '?'}application_name=${schema}`
     const lost = await openPostgresStore({ url: address, schema, connections: 3, acceptLoss: true })
     onTestFinished(() => lost.close())
@@ -188,7 +188,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(asks.some((sql) => sql.includes('from lanes where id = any'))).toBe(true)
   })
 
-  it('many that are sent without waiting, by both at once: all are stored, once', async () => {
+  it('many simultaneous appends of two processes are all stored, once', async () => {
     await Promise.all([acquaint(ours, 'k'), acquaint(theirs, 'k')])
     const all = await Promise.all(
       Array.from({ length: 60 }, (_, n) =>

@@ -81,7 +81,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     return { schema, store, tx: await client() }
   }
 
-  test('D7 is published by the commit, in the order of the transaction, and vanishes with a rollback', async () => {
+  test('D7 an event is published by the commit, in the order of the transaction, and vanishes with a rollback', async () => {
     const { schema, ran, until, store } = await stage()
     const [one, other] = [await client(), await client()]
     await one.query('begin')
@@ -97,7 +97,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran).toEqual(Array.from({ length: 20 }, (_, n) => `all order.paid ${n}`))
   })
 
-  test('D7 a transaction that stays open blocks neither its own key nor anybody else', async () => {
+  test('D7 an open transaction blocks neither its own key nor others', async () => {
     const { schema, app, ran, until } = await stage()
     const open = await client()
     await open.query('begin')
@@ -135,7 +135,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran.at(-1)).toBe('all order.paid 5')
   })
 
-  test('D7 app.publish with tx takes as many as without, and the transaction goes on', async () => {
+  test('D7 app.publish with tx accepts as many events as without, and the transaction continues', async () => {
     const { app, schema } = await stage()
     const tx = await client()
     await tx.query('begin')
@@ -147,7 +147,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await tx.query('rollback')
   })
 
-  test('D7 control characters come out as they went in, by either door', async () => {
+  test('D7 control characters are stored unchanged, by SQL and by app.publish', async () => {
     const { app, schema, store, ran, until } = await stage()
     const tx = await client()
     const [zero, one] = ['a\0b', 'a\u00010b\u00011']
@@ -173,7 +173,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     }
   })
 
-  test('D7 L10 an event that is known is not run twice, through whichever door it comes', async () => {
+  test('D7 L10 a known event does not run twice, by whichever way it comes', async () => {
     const { schema, app, ran, until } = await stage()
     const tx = await client()
     for (let n = 0; n < 3; n++) await tx.query(`select ${schema}.publish('order.paid', '{"n": 1}', dedupe_id => 'x')`)
@@ -186,7 +186,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran).toEqual(['all order.paid 1', 'all order.paid 2'])
   })
 
-  test('D7 L10 duplicates and conflicts are told, though whoever published them is gone', async () => {
+  test('D7 L10 duplicates and conflicts are emitted, even if their publisher is gone', async () => {
     const { schema, app } = await stage()
     const told: string[] = []
     const both = new Promise<void>((resolve) => {
@@ -201,7 +201,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(told.toSorted()).toEqual(['conflict of first', 'duplicate of first'])
   })
 
-  test('D7 what the bounds allow is stored, up to the last character and the last moment', async () => {
+  test('D7 events at the bounds are stored, up to the longest text and the latest time', async () => {
     const { schema, ran, until } = await stage()
     const tx = await client()
     await tx.query(`select ${schema}.publish('order.paid', id => repeat('😀', 128), dedupe_for => '100000000 years')`)
@@ -210,7 +210,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran.toSorted()).toEqual(['all order.kept ', 'all order.paid '])
   })
 
-  test('D7 however much is committed at once, it is taken in and given out a few megabytes at a time', async () => {
+  test('D7 a large commit is processed in steps of a few megabytes', async () => {
     const { schema, store, tx } = await bare()
     for (const megabytes of [9, 3, 3, 3, 3, 3])
       await tx.query(`select ${schema}.publish('x', body => convert_to(repeat('z', $1), 'UTF8'))`, [
@@ -236,7 +236,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect([taken.length, taken.filter(({ type }) => type === 'small').length]).toEqual([500, 2])
   })
 
-  test('D7 L17 a large transaction is placed in its order, and no more of it is taken in than can be placed soon', async () => {
+  test('D7 L17 a large transaction is placed in order, and no more of it is read than can be placed soon', async () => {
     const { schema, store, tx } = await bare()
     await tx.query(`select ${schema}.publish('bulk', subject => n::text) from generate_series(0, 1999) n`)
     const given: string[] = []
@@ -259,7 +259,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(given.at(-1)).toBe('took 500, gave 500 to 999')
   })
 
-  test('D7 what is committed and cannot be stored is not lost: it is told, and waits in the outbox to be put right', async () => {
+  test('D7 a committed event that cannot be stored is not lost: it is reported, and waits in the outbox for a fix', async () => {
     const { schema, app, ran, until } = await stage()
     const told = new Promise((resolve) => void app.on('event.refused', resolve))
     const tx = await client()
@@ -279,7 +279,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ran.at(-1)).toBe('all order.odd 1')
   })
 
-  test('D7 to: only the flows that were named', async () => {
+  test('D7 to: only the named flows get the event', async () => {
     const { schema, app, ran, until } = await stage()
     const tx = await client()
     await tx.query(`select ${schema}.publish('order.paid', to_flows => array['asked'])`)
@@ -289,7 +289,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect.poll(() => ran.toSorted()).toEqual(['all order.seen ', 'asked order.paid', 'asked order.sent'])
   })
 
-  test('D7 L19 to a flow that nobody has: kept, told, and placed once somebody serves it', async () => {
+  test('D7 L19 an event for an unknown flow is kept, reported, and placed once a process serves the flow', async () => {
     const NOW = Date.UTC(2026, 0, 1)
     const at = await atWork({ url, now: NOW, declare: (app) => app.flow('f', { on: 'f', run: () => {} }) })
     const told: string[] = []
@@ -317,7 +317,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect.poll(() => ran.toSorted()).toEqual(['away', 'nope'])
   })
 
-  test("D7 the engine's own flows are not to be had", async () => {
+  test('D7 internal flows are rejected', async () => {
     const ticks: string[] = []
     const declare = (app: Sluice): unknown => app.every('tick', '30d', () => void ticks.push('tick'))
     const at = await atWork({ url, now: Date.UTC(2026, 0, 1), declare })
@@ -327,14 +327,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(ticks).toEqual([])
   })
 
-  test('D7 of many writers nothing is missing, twice, undone or out of order', async () => {
+  test('D7 events of many writers are all there, once, committed and in order', async () => {
     const schema = `outbox_${process.pid}_${made++}`
     const figure = await outboxWriters({ url, schema, writers: 12, events: 1_500, random: randomFrom(7) })
     const { missing, twice, undone, disordered } = figure
     expect({ missing, twice, undone, disordered }).toEqual({ missing: 0, twice: 0, undone: 0, disordered: 0 })
   })
 
-  test('bad input gets an error that names the field, and the transaction can go on from a savepoint', async () => {
+  test('an invalid event gets an error that names the field, and the transaction can continue from a savepoint', async () => {
     const { schema, app } = await stage()
     const tx = await client()
     const wrong = [

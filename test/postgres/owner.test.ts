@@ -24,7 +24,7 @@ const HIDDEN = [
 ]
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
-  test('every table has row security, and of every table it is said whether readers read it', async () => {
+  test('every table has row security, and for every table it is declared whether readers may read it', async () => {
     const { admin } = await readerScene(url)
     const { rows } = await admin.query<{ name: string; isSecured: boolean; isRead: boolean; isForced: boolean }>(
       `select c.relname as name, c.relrowsecurity as "isSecured", c.relforcerowsecurity as "isForced",
@@ -36,7 +36,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(rows.filter(({ isRead }) => !isRead).map(({ name }) => name)).toEqual(HIDDEN)
   })
 
-  test('an app works whose role is no more than the owner of a schema that was made for it', async () => {
+  test('an app works with a role that only owns its schema', async () => {
     const { store } = await readerScene(url)
     const ran = Promise.withResolvers<unknown>()
     const app = new Sluice({ store, log: false })
@@ -47,7 +47,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await app.stop()
   })
 
-  test('nobody but the owner, or a member of it, opens the store', async () => {
+  test('only the owner, or a member of it, opens the store', async () => {
     const { admin, schema, owner, role, open, as } = await readerScene(url)
     const other = await role('other')
     // Grants everything that can be granted.
@@ -63,7 +63,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect((await (await open(other)).stats()).routes).toBe(1)
   })
 
-  test('what a later release brings is read by those who read before, and by nobody else', async () => {
+  test('objects of a later release are readable for existing readers, and for nobody else', async () => {
     const { admin, schema, owner, role, open, as } = await readerScene(url)
     const [bi, other] = [await role('bi'), await role('other')]
     await admin.query(`select grant_reader('${bi}', 't1'); grant usage on schema ${schema} to ${other}`)
@@ -83,7 +83,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect((await as(other))('select * from news')).rejects.toMatchObject({ code: '42501' })
   })
 
-  test('ten processes that start at once, while readers are granted, leave all of them reading', async () => {
+  test('ten processes that start at once while readers are granted leave all of them readers', async () => {
     const { admin, schema, store, owner, role, open, as } = await readerScene(url)
     await fill(store)
     const roles: string[] = []

@@ -7,7 +7,7 @@ import { createRetentionPolicy } from '../conformance/builders.ts'
 
 const HOUR = 3_600_000
 
-test.each(inject('postgresServers'))('$name: permits of killed processes are removed', async ({ url }) => {
+test.each(inject('postgresServers'))('L20 $name: permits of killed processes are removed', async ({ url }) => {
   const schema = `permits_${process.pid}`
   const clock = new VirtualClock()
   const store = await openPostgresStore({ url, schema, clock, connections: 2, acceptLoss: true })

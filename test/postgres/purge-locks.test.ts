@@ -53,7 +53,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await holder.query(HOLD, [laneId('flow', key)])
   }
 
-  it('a purge that comes upon another held lane each time waits for all of them', async () => {
+  it('a purge that meets another held lane each time waits for all of them', async () => {
     const [looker, ...holders] = clients as [pg.Client, pg.Client, pg.Client]
     let [holder, next] = holders
     const isFree = (): Promise<boolean> =>

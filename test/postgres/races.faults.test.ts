@@ -7,7 +7,7 @@ const SEED = Number(process.env['SEED'] ?? 20_261_115)
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
   it(
-    'six writers and three workers on forty hot keys: nothing lost, twice or stranded, no deadlock',
+    'six writers and three workers on forty hot keys lose, repeat and strand nothing, without a deadlock',
     { timeout: 400_000 },
     async () => {
       const figure = await race({ url, batches: BATCHES, seed: SEED })

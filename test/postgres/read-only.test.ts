@@ -59,7 +59,7 @@ async function noted(store: Store, id: string): Promise<string> {
 }
 
 describe.each(inject('postgresServers'))('$name', ({ tcpUrl }) => {
-  test('sessions of a server that took no writes are not kept, and nobody is told to look at a file', async () => {
+  test('sessions of a read-only server are not kept, and no error mentions a file', async () => {
     const { store, demote, promote } = await scene(tcpUrl)
     // Waits until appends are optimistic.
     for (const name of ['a', 'b', 'c']) expect(await sent(store, name)).toEqual(['stored'])

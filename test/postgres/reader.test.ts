@@ -20,7 +20,7 @@ const wordsOf = (tenant: string): readonly unknown[] => [
 ]
 
 describe.each(inject('postgresServers'))('$name', ({ url }) => {
-  test('a role for one tenant sees its rows, in the view and the tables, and cannot name another', async () => {
+  test('a role for one tenant sees its rows, in the view and the tables, and cannot choose another tenant', async () => {
     const { store, admin, role, as } = await readerScene(url)
     await fill(store)
     const bi = await role('bi')
@@ -41,7 +41,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect([await ask('select * from limits'), await ask('select * from pauses')]).toEqual([[], []])
   })
 
-  test('as the document says', async () => {
+  test('the role can be created as the document says', async () => {
     const { store, schema, admin, role, as } = await readerScene(url)
     await fill(store)
     const [ops, portal] = [await role('ops'), await role('portal')]
@@ -66,7 +66,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await admin.query(`drop role ${bi}`)
   })
 
-  test('of places only its own, also where they are in the table', async () => {
+  test('the role sees only its own placements, also those in the table', async () => {
     const { store, admin, role, as } = await readerScene(url)
     for (const tenant of ['t1', 't2']) {
       const events = [1, 2, 3].map((n) =>
@@ -82,7 +82,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect((await admin.query('select count(*)::int as n from places')).rows).toEqual([{ n: 4 }])
   })
 
-  test('a role for none sees the tenant that its session names, and nothing while it names none', async () => {
+  test('a role without a tenant sees the tenant that its session sets, and nothing without one', async () => {
     const { store, admin, role, as } = await readerScene(url)
     await fill(store)
     const app = await role('app')
@@ -98,7 +98,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect([await seen(), await ask('select id from events')]).toEqual([[], []])
   })
 
-  test('every tenant, for who was told so; for the owner, always', async () => {
+  test('a role for all tenants, and the owner, see every tenant', async () => {
     const { store, admin, owner, role, as } = await readerScene(url)
     await fill(store)
     const all = await role('all')
@@ -112,7 +112,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(rowsOf(await (await as(all))(WORDS))).toEqual(wordsOf('t1'))
   })
 
-  test('a lane that two tenants share belongs to the one that opened it: the other is told nothing of it', async () => {
+  test('a lane that two tenants share belongs to the tenant that opened it, and the other sees nothing of it', async () => {
     const { store, admin, role, as } = await readerScene(url)
     const events = ['t1', 't2'].map((tenant) =>
       createEventToStore(
@@ -136,7 +136,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect(await keys(roles[1] ?? '')).toEqual([{ event: 't2', key: 't2' }])
   })
 
-  test('changes nothing, calls nothing, and reads no other table', async () => {
+  test('a reader changes nothing, calls nothing, and reads no other table', async () => {
     const { store, admin, role, as } = await readerScene(url)
     await fill(store)
     const all = await role('all')
@@ -180,7 +180,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     expect((await admin.query(`select count(*)::int as n from outbox`)).rows).toEqual([{ n: 0 }])
   })
 
-  test('says on the channel of the processes what it likes, and none of them minds', async () => {
+  test('notifications of a reader on the channel of the processes have no effect', async () => {
     const { schema, admin, owner, role, as, open } = await readerScene(url)
     const bi = await role('bi')
     await admin.query(`select grant_reader('${bi}', 't1')`)
@@ -200,7 +200,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     stop()
   })
 
-  test('is not deceived, and leaks nothing: temporary tables, functions of its own, all that was granted by mistake', async () => {
+  test('a reader with temporary tables, functions of its own and mistaken grants sees no more', async () => {
     const { store, admin, schema, role, as } = await readerScene(url)
     await fill(store)
     const bi = await role('bi')
@@ -229,7 +229,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect(ask(`select * from ${schema}.events`)).rejects.toMatchObject(DENIED)
   })
 
-  test('whoever is a member reads the same; of two, both; nobody else', async () => {
+  test('a member of one reader role sees the same, a member of two sees both, and nobody else sees anything', async () => {
     const { store, admin, schema, role, as } = await readerScene(url)
     await fill(store)
     const [one, two, ana] = [await role('one'), await role('two'), await role('ana')]
@@ -245,7 +245,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     ])
   })
 
-  test('revoked, it reads nothing; one that publishes still does, and reads nothing either', async () => {
+  test('a revoked role reads nothing; a role that publishes still does, and reads nothing either', async () => {
     const { admin, schema, role, as } = await readerScene(url)
     const bi = await role('bi')
     await admin.query(`grant usage on schema ${schema} to ${bi}; grant insert on outbox to ${bi}`)
@@ -271,7 +271,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await expect((await as(other))(`select * from ${schema}.work`)).rejects.toMatchObject(DENIED)
   })
 
-  test('a grant that would mean nothing is refused, with a code and a hint', async () => {
+  test('a grant without an effect is rejected, with a code and a hint', async () => {
     const { admin, owner, role } = await readerScene(url)
     const [bi, high] = [await role('bi'), await role('high')]
     const grant = (args: string): Promise<unknown> => admin.query(`select grant_reader(${args})`)

@@ -54,7 +54,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     return turned
   }
 
-  it('an event joins a lane that is due, while it is looked for: it is claimed with both', async () => {
+  it('an event that joins a due lane during the scan is claimed with it', async () => {
     await send('k', 0)
     const { claimed } = await turnAround(() => send('k', 0))
     expect(claimed.map(({ events }) => events.length)).toEqual([2])

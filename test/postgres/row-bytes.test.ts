@@ -51,7 +51,7 @@ describe.each(inject('postgresServers'))('$name', ({ url, name }) => {
     await onlooker.end()
   })
 
-  it('the server reads what was written', async () => {
+  it('the server reads the same values that were written', async () => {
     const pool = await connect({ url, schema, acceptLoss: true, size: 1 })
     const client = await pool.connect()
     const db = new Connection(client, false)

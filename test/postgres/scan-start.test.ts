@@ -13,7 +13,7 @@ async function at(age: number): Promise<ScanStarts> {
   return floors
 }
 
-describe('where a look begins', () => {
+describe('a scan starts', () => {
   it('at the front, unless a snapshot is old', async ({ expect }) => {
     expect((await at(4_000)).getStart('f', 0)).toBe(0)
     expect((await at(6_000)).getStart('f', 0)).toBe(99_000)
@@ -21,7 +21,7 @@ describe('where a look begins', () => {
     expect((await at(6_000)).getStart('g', 0)).toBe(0)
   })
 
-  it('at the first lane, never later than 1 s ago, and at the front again after 5 s', async ({ expect }) => {
+  it('at the first lane, at most 1 s in the past, and at the front again after 5 s', async ({ expect }) => {
     const floors = await at(6_000)
     floors.recordFront('f', 0, 99_000, 50_000)
     expect(floors.getStart('f', 0)).toBe(50_000)
@@ -32,7 +32,7 @@ describe('where a look begins', () => {
     expect(floors.getStart('f', 0)).toBe(0)
   })
 
-  it('at a lane that this process has let go, once it is earlier', async ({ expect }) => {
+  it('at a lane that this process has released, if it is earlier', async ({ expect }) => {
     const floors = await at(6_000)
     floors.lowerFor([{ ...LANE, due: 80_000 }])
     expect(floors.getStart('f', 0)).toBe(80_000)

@@ -18,7 +18,7 @@ async function ask<Row>(url: string, sql: string): Promise<readonly Row[]> {
 }
 
 describe.each(inject('postgresServers'))('$name', ({ name, url, tcpUrl }) => {
-  test.each([url, tcpUrl])('answers through each way with its version', async (way) => {
+  test.each([url, tcpUrl])('responds through each address with its version', async (way) => {
     const [row] = await ask<{ readonly server_version_num: string }>(way, 'show server_version_num')
     const major = Math.floor(Number(row?.server_version_num) / 10_000)
     expect(major).toBeGreaterThanOrEqual(15)
@@ -27,7 +27,7 @@ describe.each(inject('postgresServers'))('$name', ({ name, url, tcpUrl }) => {
 })
 
 describe.each(OWN)('PostgreSQL %i of one test', (version) => {
-  test('has after a kill and a restart what was committed, and leaves nothing when it is stopped', async () => {
+  test('has committed data after a kill and a restart, and leaves nothing behind when it is stopped', async () => {
     const server = await startServer({ version })
     onTestFinished(() => server.stop())
     await ask(server.url, 'create table kept (n int)')

@@ -44,7 +44,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     await Promise.all([store.close(), client.end()])
   })
 
-  it('no row of a letter is read for them', async () => {
+  it('stats read no rows of dead letters', async () => {
     await client.query(MANY_LETTERS)
     await client.query('vacuum analyze letters')
     const texts = await asked('letters', async () => {

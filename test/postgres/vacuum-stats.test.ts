@@ -72,7 +72,7 @@ async function oldest(store: Store, clock: VirtualClock): Promise<SnapshotHolder
 }
 
 describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
-  test('the oldest open snapshot is told with its age and who has it, until it ends', async () => {
+  test('the oldest open snapshot is reported with its age and its owner, until it ends', async () => {
     const url = await database(server)
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -87,7 +87,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect((await oldest(store, clock))?.name).not.toBe(pid)
   })
 
-  test('a transaction that wrote is told too; one that has neither written nor kept a view holds nothing back', async () => {
+  test('a transaction that wrote is reported too; one that neither wrote nor holds a snapshot is not', async () => {
     const url = await database(server)
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -99,7 +99,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect((await oldest(store, clock))?.application).toBe('report')
   })
 
-  test('a transaction in another database holds nothing of ours', async () => {
+  test('a transaction in another database does not hold back this one', async () => {
     const [url, other] = [await database(server), await database(server)]
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -107,7 +107,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect((await oldest(store, clock))?.application).not.toBe('report')
   })
 
-  test('a vacuum that takes long holds nothing back', async () => {
+  test('a long vacuum holds nothing back', async () => {
     const url = await database(server)
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -124,7 +124,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     await over
   })
 
-  test('a role that may not see the sessions of others says at least how long it has seen one', async () => {
+  test('a role that may not see other sessions reports at least how long a snapshot has been open', async () => {
     const url = await database(server)
     const admin = await connect(url)
     const clock = new VirtualClock()
@@ -152,7 +152,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect((await oldest(store, clock))?.age).toBeLessThan(10_000)
   })
 
-  test('where the server does not let us look, figures go without', async () => {
+  test('without permission to read the statistics, the other stats still work', async () => {
     const url = await database(server)
     const admin = await connect(url)
     await admin.query('revoke select on pg_catalog.pg_prepared_xacts from public')
@@ -162,7 +162,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(stats.vacuum).toBeUndefined()
   })
 
-  test('dead rows are told by table, and the server is asked no more often than every ten seconds', async () => {
+  test('dead rows are reported by table, and read at most every ten seconds', async () => {
     const url = await database(server)
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -190,7 +190,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
     expect(tables.filter((name) => name.startsWith('parted'))).toEqual(['parted'])
   })
 
-  test('the metrics have both; the alert is raised while the transaction is open, and cleared when it is over', async () => {
+  test('the metrics contain both; the alert is raised while the transaction is open, and cleared afterwards', async () => {
     const url = await database(server)
     const clock = new VirtualClock()
     const store = await open(url, clock)
@@ -223,7 +223,7 @@ describe.each(inject('postgresServers'))('$name', ({ url: server }) => {
   })
 })
 
-test('a prepared transaction and a standby behind its slot are told like sessions', async () => {
+test('a prepared transaction and a standby with a slot are reported like sessions', async () => {
   const settings = { max_prepared_transactions: '2', fsync: 'off' }
   const own = await startServer({ version: 18, settings })
   ends.push(() => own.stop())
@@ -249,7 +249,7 @@ test('a prepared transaction and a standby behind its slot are told like session
   expect(await oldest(store, clock)).toMatchObject({ kind: 'slot', name: 'copy', age: 10_000, isMinimumAge: true })
 })
 
-test('the text of each kind says what ends it', () => {
+test('the text for each kind says how to end it', () => {
   const holder = { kind: 'session', name: '7', application: '', user: '', state: '', age: 31_400 } as const
   expect(describeSnapshotHolder({ ...holder, isMinimumAge: true })).toMatch(
     /^Session 7 has had a transaction open for at least 31 s: .*pg_terminate_backend\(7\)\.$/,

@@ -38,7 +38,7 @@ const written = (value: unknown): unknown =>
   value instanceof Date ? value.toISOString().replace('T', ' ').replace('Z', '') : value
 
 describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => {
-  it.each([1, 2])('says the same as in a file, history %i', async (n) => {
+  it.each([1, 2])('shows the same as in a file, history %i', async (n) => {
     const file = await onFile()
     const server = await atWork({ url, now: START, declare })
     const steps = stepsOf(randomFrom(SEED + n), STEPS)

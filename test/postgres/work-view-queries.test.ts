@@ -76,14 +76,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       expect(await ask(letters)).toMatchObject([{ source: 'garmin', event_type: 'dead', dead_letter_count: '2' }])
     })
 
-    it('what came more than a day ago is not counted', async () => {
+    it('events from more than a day ago are not counted', async () => {
       const { ask } = await known(url, Date.now() - 25 * HOUR)
       expect([await ask(latency), await ask(failures)]).toEqual([[], []])
       expect(await ask(letters)).toHaveLength(1)
     })
   })
 
-  it('100,000 events are counted, deep queues and all; one of them is found by an index', async () => {
+  it('100,000 events are counted, with deep queues; a single event is found by an index', async () => {
     const { db } = await fresh()
     // 60,000 done events, each in its own lane; 20,000 dead ones, one by one in the same lane; 20,000 waiting in one lane.
     await db.query(`
@@ -133,14 +133,14 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       expect([text, mark]).toEqual([made.text, made.mark])
     })
 
-    it('one that has it is not written to', async () => {
+    it('one that has the view is not written to', async () => {
       const { db, open } = await fresh()
       const before = (await db.query(MARKED)).rows
       await open()
       expect((await db.query(MARKED)).rows).toEqual(before)
     })
 
-    it('of ten that start at once one makes it', async () => {
+    it('of ten processes that start at once, one creates the view', async () => {
       const { db, open } = await fresh()
       await db.query(`comment on view work is 'of another release'`)
       await Promise.all(Array.from({ length: 10 }, open))
@@ -150,7 +150,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       expect(made.mark).not.toBe('of another release')
     })
 
-    it('what others made of the view stays, and so does who may read it', async () => {
+    it('objects that depend on the view stay, and so do its grants', async () => {
       const { db, open } = await fresh()
       await db.query(`create view ours as select status, count(*) from work group by status; grant select on work to public;
         comment on view work is 'of another release'`)
@@ -161,7 +161,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       ])
     })
 
-    it('somebody who reads it keeps nobody from starting; it is made when he is done', async () => {
+    it('a session that reads the view does not delay a start; the view is created when it is done', async () => {
       const { db, schema, open } = await fresh()
       const reader = await client(schema)
       await db.query(`comment on view work is 'of another release'`)

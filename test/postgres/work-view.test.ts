@@ -9,7 +9,7 @@ const START = Date.UTC(2026, 0, 10, 12)
 describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => {
   const scene = (declare: (app: Sluice) => unknown): Promise<AtWork> => atWork({ url, now: START, declare })
 
-  it('has a row for each event and flow, with the word for where it is', async () => {
+  it('has a row for each event and flow, with its state', async () => {
     const running = Promise.withResolvers<void>()
     const t = await scene((app) => everyWord(app, running.promise))
     await t.send({ type: 'last', id: 'first-of-two' })
@@ -46,7 +46,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     expect(await t.ask(`select status from work where event = 'an-runs'`)).toEqual([{ status: 'completed' }])
   })
 
-  it('names the event, and says when it came, ended and is tried again, as moments of the server', async () => {
+  it('names the event, and the times of its arrival, its end and its next attempt, as server times', async () => {
     const t = await scene((app) =>
       app
         .flow('slow', { on: 'slow', key: () => 'a, "key"', window: { quiet: '90s' }, run: () => {} })
@@ -78,7 +78,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('can be read whatever keys and errors are made of', async () => {
+  it('can be read with any keys and errors', async () => {
     // U+0000, its escape character, an unpaired surrogate, and a text that only looks like an escape.
     const odd = 'a\0b\u0001c\u001b[1m \\u0000 \ud83d'
     const t = await scene((app) =>
@@ -145,7 +145,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('tells the events of a run apart from those behind it, however many wait', async () => {
+  it('separates the events of a run from those behind it, however many wait', async () => {
     const t = await scene((app) =>
       app.flow('big', { on: 'x', key: () => 'k', window: { quiet: '1s', maxEvents: 70 }, retry: ['5h'], run: fails }),
     )
@@ -159,7 +159,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('of a run that was cancelled the events wait again; of a part that was accepted the rest goes on', async () => {
+  it('shows events of a cancelled run as waiting again, and the rest of a partial run as continuing', async () => {
     const t = await scene(typingAndParts)
     const rows = async (type: string): Promise<unknown> =>
       (await t.ask(`select event, status, attempts from work where event_type = '${type}' order by event`)).map(
@@ -197,7 +197,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('shows nothing of a purged event but that it was there', async () => {
+  it('shows of a purged event only that it existed', async () => {
     const t = await scene((app) =>
       app
         .flow('waits', { on: 'x', key: (event) => event.subject, window: { quiet: '1h' }, run: () => {} })
@@ -226,7 +226,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('what died twice, the second time in a replay, is there once', async () => {
+  it('shows an event that died twice, the second time in a replay, once', async () => {
     const t = await scene((app) => app.flow('dead', { on: 'x', key: () => 'k', retry: [], run: fails }))
     await t.send({ type: 'x', id: 'one' })
     await t.app.admin.replays.start({ type: 'x' })
@@ -237,7 +237,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     ])
   })
 
-  it('a replay changes no row, but for where it brings an event for the first time', async () => {
+  it('does not change with a replay, unless the event enters a lane for the first time', async () => {
     const running = Promise.withResolvers<void>()
     let isNew = false
     const t = await scene((app) =>

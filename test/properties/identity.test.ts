@@ -179,7 +179,7 @@ describe('bodies', () => {
   })
 
   it.each(['[]', '{}', 'null', 'false', '0', '""', '[[]]', '{"":{}}', '"\\u0000"', '"\u{1f600}"'])(
-    '%s stays what it is',
+    '%s is returned unchanged',
     (json) => {
       expect(JSON.stringify(parseData(bytes(json)))).toBe(JSON.stringify(JSON.parse(json)))
     },

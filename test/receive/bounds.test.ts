@@ -191,7 +191,7 @@ describe('a compressed body', () => {
   })
 
   it.each(['gzip, gzip', 'gzip,br', 'zstd', 'compress', '', 'constructor', '__proto__', 'toString', 'hasOwnProperty'])(
-    'of the encoding %j is refused unread',
+    'with the encoding %j is rejected unread',
     async (encoding) => {
       const headers = { 'content-encoding': encoding }
       expect(await codeOf(readBoundedBody(headers, mustNotRead, PACKED))).toBe('ENCODING_NOT_ALLOWED')

@@ -73,7 +73,7 @@ describe('the error of a handler', () => {
       },
     ],
     ['partial', (run) => partial({ failed: [{ id: run.events[0]?.id ?? '', reason: quoting(run), permanent: true }] })],
-  ])('of a %s run is unreadable in the file, and shown in its record and its dead letter', async (_, run) => {
+  ])('of a %s run is encrypted in the file, and shown in its record and its dead letter', async (_, run) => {
     const { store, bytes } = kept()
     const app = declared(store, { run })
     const over = Promise.withResolvers<void>()

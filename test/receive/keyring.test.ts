@@ -97,7 +97,7 @@ describe('an encrypted text', () => {
   })
 
   it.each(['', 'short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64'), OLD.toString('hex')])(
-    'is not made with the key %j',
+    'rejects the key %j',
     (key) => expect(codeOf(() => new Keyring([key]))).toBe('CONFIG_INVALID'),
   )
 

@@ -144,7 +144,7 @@ describe('an app', () => {
     expect([(await app.fetch(refused as Request)).status, refused?.bodyUsed]).toEqual([429, false])
   })
 
-  it('takes all senders for one where nobody says who they are', async () => {
+  it('counts all senders as one if their addresses are unknown', async () => {
     const { app } = await opened(withGithub, { addressRate: { rate: 1, per: '1m' } })
     expect((await app.fetch(githubHook('{}'))).status).toBe(202)
     expect((await app.fetch(githubHook('{}', { delivery: 'd2' }))).status).toBe(429)

@@ -39,7 +39,7 @@ export async function drain(world: World): Promise<void> {
 
 async function drainMarks(world: World): Promise<void> {
   for (let steps = 0; world.model.marks.length > 0; steps++) {
-    demand(steps < 100, `I10: ${world.model.marks.length} marks are still there`)
+    demand(steps < 100, `I10: ${world.model.marks.length} unrouted events are still there`)
     world.clock.advance(LEASE)
     const before = world.marks.length
     await take(unroutedStep(world, { kind: 'unrouted', n: 100, fewer: false }))

@@ -29,37 +29,34 @@ function outcomeOf(headers: Readonly<Record<string, string>>, body: string): Out
 }
 
 describe('cloudEvents', () => {
-  test.each([HTTP.binary, HTTP.structured])(
-    'what the CloudEvents package sends is read as it was meant: %#',
-    (send) => {
-      const { headers, body } = send(
-        new CloudEvent({
-          ...EVENT,
-          time: '2026-01-15T12:00:00.250Z',
-          subject: 'order-7',
-          workspace: 'acme',
-          data: { total: 12, name: 'Zoë 🦊' },
-        }),
-      )
-      const plain = Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
-      )
-      const request = requestOf({ headers: { ...plain, authorization: `Bearer ${TOKEN}` }, body: String(body) })
-      const { outcome, events } = receive(source, request, TOKEN)
-      expect(outcome).toBe('accepted')
-      expect(events).toMatchObject([
-        {
-          type: 'order.created',
-          dedupeId: '/shop 1',
-          subject: 'order-7',
-          tenant: 'acme',
-          time: Date.UTC(2026, 0, 15, 12, 0, 0, 250),
-          attributes: { workspace: 'acme', cesource: '/shop', ceid: '1' },
-        },
-      ])
-      expect(JSON.parse(bodyOf(events[0]))).toEqual({ total: 12, name: 'Zoë 🦊' })
-    },
-  )
+  test.each([HTTP.binary, HTTP.structured])('an event of the CloudEvents package is read correctly: %#', (send) => {
+    const { headers, body } = send(
+      new CloudEvent({
+        ...EVENT,
+        time: '2026-01-15T12:00:00.250Z',
+        subject: 'order-7',
+        workspace: 'acme',
+        data: { total: 12, name: 'Zoë 🦊' },
+      }),
+    )
+    const plain = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
+    )
+    const request = requestOf({ headers: { ...plain, authorization: `Bearer ${TOKEN}` }, body: String(body) })
+    const { outcome, events } = receive(source, request, TOKEN)
+    expect(outcome).toBe('accepted')
+    expect(events).toMatchObject([
+      {
+        type: 'order.created',
+        dedupeId: '/shop 1',
+        subject: 'order-7',
+        tenant: 'acme',
+        time: Date.UTC(2026, 0, 15, 12, 0, 0, 250),
+        attributes: { workspace: 'acme', cesource: '/shop', ceid: '1' },
+      },
+    ])
+    expect(JSON.parse(bodyOf(events[0]))).toEqual({ total: 12, name: 'Zoë 🦊' })
+  })
 
   test('binary data of the CloudEvents package has the same bytes', () => {
     const bytes = Uint8Array.from([0, 255, 1, 128, 10])
@@ -143,7 +140,7 @@ describe('cloudEvents', () => {
     ['text of another kind is itself', { data: '<a/>', datacontenttype: 'text/xml' }, '<a/>'],
     ['JSON of another kind stays', { data: { a: 1 }, datacontenttype: 'text/xml' }, '{"a":1}'],
     ['Base64', { data_base64: 'aGk=' }, 'hi'],
-    ['null Base64 is none', { data_base64: null, data: 1 }, '1'],
+    ['null Base64 is absent', { data_base64: null, data: 1 }, '1'],
   ])('structured: %s', (_, more, body) => {
     expect(bodyOf(structured({ ...EVENT, ...more }))).toBe(body)
   })
@@ -162,7 +159,7 @@ describe('cloudEvents', () => {
 
   test.each([
     ['both kinds of data', { data: 1, data_base64: 'aGk=' }],
-    ['Base64 that is none', { data_base64: 'a' }],
+    ['invalid Base64', { data_base64: 'a' }],
     ['Base64 that is no text', { data_base64: 7 }],
     ['an attribute that is an object', { extra: {} }],
     ['a name with capitals', { Extra: '1' }],

@@ -19,7 +19,7 @@ function eventOf(body: string): SourceEvent {
 
 describe('notion', () => {
   test.each([text, `${text}\n`, '{"type":"page.created","id":"1","workspace_name":"Zoë 🦊"}'])(
-    'what Notion’s package signs is accepted, and it verifies what we hold for signed: %#',
+    'the source accepts what Notion’s package signs, and the package verifies what the source accepts: %#',
     async (body) => {
       const signature = await signWebhookPayload({ body, verificationToken: TOKEN })
       const request = requestOf({ body, headers: { 'x-notion-signature': signature } })

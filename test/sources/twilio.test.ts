@@ -76,7 +76,7 @@ describe('the source accepts what the package signs', () => {
     ['?a={b}|c', ''],
     ['?x=%zz', ''],
     ['', '/"{a}"'],
-  ])('the address letter by letter, with %s at its end', (query, more) => {
+  ])('the exact URL, with %s at its end', (query, more) => {
     const called = `https://Hooks.example.com/in/twilio${more}${query}`
     const request = { ...byVendor({ url: called, signedUrl: called }), calledUrl: called }
     expect(validateRequest(SECRET, request.headers[HEADER] ?? '', called, { Body: 'hi' })).toBe(true)

@@ -91,7 +91,7 @@ export class Checker {
       for (const event of events) {
         const at = place(event, id)
         const ended = this.#ledger.done.has(at) || this.#ledger.dead.has(at)
-        if (seen.has(at)) this.#complaints.add('wrong', `${at} stands twice in its lane`)
+        if (seen.has(at)) this.#complaints.add('wrong', `${at} is twice in its lane`)
         else if (ended) this.#complaints.add('repeatedAfterDone', `${at} waits after its end`)
         else if (!this.#ledger.open.has(at)) this.#complaints.add('wrong', `${at} came from nowhere`)
         seen.add(at)

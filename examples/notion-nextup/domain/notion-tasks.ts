@@ -1,4 +1,4 @@
-// A user's tasks, read from Notion and written back. Whoever calls decides how many calls there may be.
+// Reads a user's tasks from Notion and writes them back. The caller decides how many calls there may be.
 import { APIErrorCode, isNotionClientError, type Client } from '@notionhq/client'
 import { PermanentError } from 'sluice'
 import type { Write } from './plan.ts'
@@ -13,7 +13,7 @@ export interface Loaded {
   readonly calls: number
 }
 
-/** Open tasks, and done ones that still stand in line. The database sorts them out: nothing is read to be thrown away. */
+/** Open tasks, and done ones that still have a rank. The database filters them, so that no task is read in vain. */
 function tasksOf(user: string): NonNullable<Parameters<Client['dataSources']['query']>[0]['filter']> {
   const open = { property: PROPERTIES.status, status: { does_not_equal: DONE } }
   const ranked = { property: PROPERTIES.rank, number: { is_not_empty: true as const } }
@@ -74,7 +74,7 @@ const PERMANENT: ReadonlySet<string> = new Set([
   APIErrorCode.ValidationError,
 ])
 
-/** What asking again cannot mend is said so; all else goes on as it is, the limit's own errors above all. */
+/** Errors that a retry cannot fix become permanent; all others pass unchanged, in particular those of the limit. */
 function judged(error: unknown): unknown {
   if (!isNotionClientError(error) || !PERMANENT.has(error.code)) return error
   return new PermanentError(`Notion: ${error.code}: ${error.message}`, { cause: error })

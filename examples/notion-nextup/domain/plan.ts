@@ -1,4 +1,4 @@
-// What has to be written so that a user's tasks are ranked: only tasks whose values differ, and of these only what differs.
+// The writes that are necessary to rank a user's tasks: only tasks whose values differ, and only the values that differ.
 import type { Calendar, Day } from './business-days.ts'
 import { project } from './projection.ts'
 import type { Ranking } from './ranking.ts'

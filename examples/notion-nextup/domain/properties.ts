@@ -13,7 +13,7 @@ export const PROPERTIES = {
   projected: 'Projected Completion',
 } as const
 
-/** Tasks of this status wait for nobody. */
+/** Tasks of this status are done, and have no rank. */
 export const DONE = 'Done'
 
 export interface Person {

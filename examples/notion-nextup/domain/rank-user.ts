@@ -1,5 +1,5 @@
-// One turn of a user: reads the tasks, works out what is wrong with their ranks and dates, and writes that. Whoever has more
-// to write than fits into a turn goes to the end of the line with the rest.
+// One run of a user: reads the tasks, computes which ranks and dates are wrong, and writes those. If there are more
+// writes than fit into a run, the user goes behind all other ready users with the rest.
 import type { Client } from '@notionhq/client'
 import { snooze, PermanentError, type Ending, type Run } from 'sluice'
 import { today, type Calendar } from './business-days.ts'
@@ -19,7 +19,7 @@ export interface RankParts {
   readonly callsPerTurn: number
 }
 
-/** Kept between two turns. What was planned is written as planned: an edit since then has the user run once more. */
+/** Kept between two runs. The plan is written as it is; an edit that came later causes another run of the user. */
 interface Rest {
   readonly writes: readonly Write[]
   /** There were more than are worth keeping: look again when these are written. */

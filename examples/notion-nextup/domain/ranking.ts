@@ -1,4 +1,4 @@
-// In which order a user's tasks are to be done. Modes are functions of one shape: whoever ranks need not know which it is.
+// The order in which a user should do tasks. Modes are functions with one signature, so the caller need not know the mode.
 import { daysBetween, type Day } from './business-days.ts'
 import type { Task } from './task.ts'
 

@@ -12,12 +12,12 @@ export interface Task {
   readonly created: string
   readonly started: Day | undefined
   readonly due: Day | undefined
-  /** As they stand in Notion. */
+  /** The values that are in Notion now. */
   readonly rank: number | undefined
   readonly projected: Day | undefined
 }
 
-/** What nobody has estimated is taken for a day's work. */
+/** A task without an estimate counts as a day's work. */
 const UNESTIMATED = 1
 
 export function taskOf(page: Page): Task {

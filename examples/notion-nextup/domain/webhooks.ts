@@ -29,7 +29,7 @@ interface IntegrationEvent {
   readonly data?: { readonly parent?: Readonly<Record<string, unknown>> }
 }
 
-/** Of the integration: the page, unless it is none of our tasks, or nobody but ourselves wrote to it. */
+/** The page of an integration's webhook, unless it is not one of our tasks, or only this app wrote to it. */
 export function pageToRead(event: FlowEvent, audience: Audience): string | undefined {
   const { authors = [], data } = event.data as IntegrationEvent
   const isOwn = authors.length > 0 && authors.every(({ id }) => sameId(id, audience.bot))

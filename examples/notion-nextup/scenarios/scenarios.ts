@@ -36,7 +36,7 @@ function served(stage: Stage, from: number): readonly string[] {
   return stage.turns.slice(from).map(({ user }) => nameOf(user))
 }
 
-/** Counts what is told while something goes on. */
+/** Counts the events with these names from now on. */
 function counting(stage: Stage, ...names: readonly EventName[]): () => number {
   let told = 0
   for (const name of names) stage.app.on(name, () => told++)
@@ -237,7 +237,7 @@ export const SCENARIOS: readonly Scenario[] = [
 const RATE = 3
 const SECOND = 1_000
 
-/** Of the whole time, whatever was played. */
+/** Counts over the whole time, for all scenarios. */
 export function overall(stage: Stage): readonly Check[] {
   const times = stage.notion.calls.map(({ at }) => at)
   const apart = Math.round(closest(times, RATE))

@@ -1,4 +1,4 @@
-// The filters of a query, as far as tasks need them. What is not known is refused as Notion refuses it, never ignored.
+// The filters of a query, as far as tasks need them. Unknown filters are rejected as Notion rejects them, never ignored.
 import { emptyOf, SCHEMA, type PropertyType, type StoredPage } from './page.ts'
 import { invalid } from './refusal.ts'
 

@@ -10,7 +10,7 @@ import { invalid, notFound, Refusal, REFUSALS } from './refusal.ts'
 export interface StandInOptions {
   readonly clock: Clock
   readonly rate?: number
-  /** In which so many are taken: a second unless said. One that may be late itself must not punish others for that. */
+  /** The period of the rate; default a second. A stand-in that is late itself can use a shorter one. */
   readonly window?: Millis
   /** How long an answer takes, between these two. */
   readonly latency?: readonly [Millis, Millis]
@@ -65,7 +65,7 @@ export class NotionStandIn {
     this.rate = new Rate(options.rate ?? 3, options.window)
   }
 
-  /** Somebody makes a task. Nobody is told, as of what was there before. */
+  /** Creates a task. No webhook is sent, as for tasks that existed before. */
   add(task: TaskInput): StoredPage {
     const n = ++this.#made
     const id = `00000000-0000-4000-8000-${n.toString(16).padStart(12, '0')}`
@@ -94,13 +94,13 @@ export class NotionStandIn {
     this.#refusals.push({ status, retryAfter: how.retryAfter, path: how.path, left: how.times ?? 1 })
   }
 
-  /** For whoever is in the same process. */
+  /** A `fetch` for clients in the same process. */
   readonly fetch = async (request: Request): Promise<Response> => {
     const came = this.came(request.method, new URL(request.url).pathname)
     return this.answer(came, request.headers, await request.text())
   }
 
-  /** A call is here: from now on it counts, whatever becomes of it. */
+  /** A call has arrived: from now on it counts, whatever its result. */
   came(method: string, path: string): Call {
     const call: Call = { at: this.#options.clock.monotonic(), method, path: path.split('?')[0] ?? '', status: 0 }
     this.calls.push(call)

@@ -1,4 +1,4 @@
-// How many calls Notion takes: so many in any second. Who comes too often is told when to come back, and seen to obey.
+// The rate that Notion accepts: a number of calls in any second. A caller above it gets a 429 with Retry-After, which must be respected.
 import type { Millis } from 'sluice'
 import { Refusal } from './refusal.ts'
 

@@ -23,7 +23,7 @@ export function notFound(what: string): Refusal {
   return new Refusal(404, 'object_not_found', message)
 }
 
-/** What Notion answers when it is told to: by status. */
+/** The rejection that a test requests, by status. */
 export const REFUSALS: Readonly<Record<number, string>> = {
   400: 'validation_error',
   401: 'unauthorized',

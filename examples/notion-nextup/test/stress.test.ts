@@ -1,4 +1,4 @@
-// Two hundred users edit in random bursts, for ten minutes of virtual time on SQLite: everybody's last edit counts, nobody runs
+// Two hundred users edit in random bursts, for ten minutes of virtual time on SQLite: every user's last edit counts, no user runs
 // twice at once or out of turn, and Notion is never called more than three times in a second.
 import { expect, it } from 'vitest'
 import { chance as chanceOf } from '../../kit/chance.ts'

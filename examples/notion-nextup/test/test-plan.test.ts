@@ -1,5 +1,5 @@
 // The test plan of the design, line by line, on the virtual clock: debounce, first come first served, reruns, the limit,
-// refusals and events that are about nobody.
+// refusals, and events without an assignee.
 import { describe, expect, it } from 'vitest'
 import { mostInASecond } from '../stand-in/rate.ts'
 import { actionWebhook } from '../stand-in/webhooks.ts'

@@ -12,7 +12,7 @@ export const START = Date.UTC(2026, 0, 5, 9)
 const ADDRESS = 'https://notion.stand-in'
 
 export interface VirtualOptions {
-  /** When it begins: a Monday at nine, in UTC, unless said. */
+  /** The start; default a Monday at nine, in UTC. */
   readonly start?: Millis
   readonly env?: Readonly<Record<string, string>>
   readonly store?: string
@@ -74,7 +74,7 @@ export function person(name: string): User {
   return { id: `user-${name}`, name }
 }
 
-/** What stands in Notion: rank and projected day of a page. */
+/** The values in Notion: rank and projected day of a page. */
 export function rankOf(page: StoredPage): readonly [unknown, unknown] {
   const projected = page.values.get('Projected Completion') as { start: string } | null | undefined
   return [page.values.get('Queue Rank') ?? null, projected?.start ?? null]

@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('four workers and two receivers on one PostgreSQL', () => {
   it(
-    '40 kill -9, 10 stops past the lease, 3 deaths of the server, 25 answers cut off: nothing lost, nothing twice',
+    '40 kills, 10 stops beyond the lease, 3 server crashes and 25 lost replies lose and repeat nothing',
     { timeout: 400_000 },
     async () => {
       const { counts, complaints } = await storm({

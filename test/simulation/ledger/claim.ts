@@ -84,15 +84,15 @@ function begun(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimR
 function fromLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
   const name = laneName(lane.id)
   const known = lane.letters.get(lease.runId) ?? lane.letters.get(`rest of ${lease.parent}`)
-  demand(known !== undefined && known.queued, `L9: a letter of ${name} runs that nobody queued`)
+  demand(known !== undefined && known.queued, `L9: a dead letter of ${name} runs that was not queued`)
   if (!lane.letters.has(lease.runId)) {
     lane.letters.delete(`rest of ${lease.parent}`)
     lane.letters.set(lease.runId, known)
   }
   known.queued = false
   const events = lease.events.map((event) => event.id).join()
-  demand(events === idsOf(known.items), `I21: the letter of ${name} runs with ${events}`)
-  demand(lease.tries === 0 && lease.lapses === 0, `L9: a letter queued by hand starts with ${lease.tries} tries`)
+  demand(events === idsOf(known.items), `I21: the dead letter of ${name} runs with ${events}`)
+  demand(lease.tries === 0 && lease.lapses === 0, `L9: a dead letter queued by hand starts with ${lease.tries} tries`)
   return known.items
 }
 
@@ -100,7 +100,10 @@ function fromLetter(lane: LedgerLane, lease: LeasedRun): readonly Placement[] {
 function fromLine(ledger: Ledger, lane: LedgerLane, lease: LeasedRun, claim: ClaimRequest): readonly Placement[] {
   const name = laneName(lane.id)
   demand(!ledger.runIds.has(lease.runId), `I21: ${name} begins a run under the old id ${lease.runId}`)
-  demand(![...lane.letters.values()].some((letter) => letter.blocks), `L9: ${name} runs although a letter blocks it`)
+  demand(
+    ![...lane.letters.values()].some((letter) => letter.blocks),
+    `L9: ${name} runs although a dead letter blocks it`,
+  )
   const line = waitingIn(lane, lease.rank).toSorted((a, b) => a.order - b.order)
   const n = lease.events.length
   const front = claim.take === 'last' ? line.slice(-1) : line.slice(0, n)

@@ -40,7 +40,7 @@ export function granted(
     ledger.permits.set(name, holders)
     holders.delete(seen.call.process)
     const others = [...holders.values()].filter((one) => one.ends > seen.now).reduce((sum, one) => sum + one.n, 0)
-    demand(n <= want, `I11: ${n} permits for one who wants ${want}`)
+    demand(n <= want, `I11: ${n} permits for a process that wants ${want}`)
     demand(others + n <= max, `I11: ${others} and ${n} permits of ${max} are out`)
     if (others === 0) demand(n === Math.min(want, max), `I11: ${n} permits granted though all ${max} are free`)
     holders.set(seen.call.process, { n, ends: addDelay(seen.now, seen.call.lease) })

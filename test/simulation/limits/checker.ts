@@ -74,7 +74,7 @@ export function checkOrder(ticket: Ticket, others: readonly Ticket[]): void {
     const several = other.limits.length + ticket.limits.length > 2
     if (several && ticket.pausesSeen > 0) continue
     const [first, second] = other.order < ticket.order ? [other, ticket] : [ticket, other]
-    demand(first.slot <= second.slot, `M2: ${second.name} is before ${first.name}, who came first`)
+    demand(first.slot <= second.slot, `M2: ${second.name} is before ${first.name}, which came first`)
   }
 }
 

@@ -165,7 +165,7 @@ export class LimitWorld {
     demand(answer.kind === 'granted', 'M2: a reservation that was granted is refused')
     if (!late && !paused) {
       const expected = Math.max(0, ticket.slot - now)
-      demand(answer.wait === expected, `M2: ${ticket.name} was told ${expected} and now ${answer.wait}`)
+      demand(answer.wait === expected, `M2: ${ticket.name} got ${expected} and now ${answer.wait}`)
     }
     // Its slot was moved, and the caller is in time for it, although it does not know its slot.
     if (paused && answer.wait === 0) ticket.orderUnknown = true

@@ -37,7 +37,7 @@ function remember(world: World, event: EventToStore, result: AppendResult | unde
   if (result === undefined) return
   world.reach(`append: ${result.kind}`)
   if (result.kind === 'stored') world.events.push(event)
-  if (result.kind === 'stored' && event.unrouted.length > 0) world.reach('append: with a mark')
+  if (result.kind === 'stored' && event.unrouted.length > 0) world.reach('append: unrouted')
 }
 
 export function appendStep(world: World, command: Of<'append'>): Issued {

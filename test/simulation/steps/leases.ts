@@ -78,8 +78,8 @@ function reachOf(world: World, { lane, run, fresh }: Granted): void {
   world.reach(fresh ? 'run: new' : 'run: back')
   const liveIsDue = lane.waiting.some((spot) => spot.rank === 0) && lane.window <= world.model.now
   if (run.rank === 1) world.reach(liveIsDue && fresh ? 'run: replay, its ninth turn' : 'run: replay')
-  if (run.letter !== undefined) world.reach('run: letter by hand')
-  if (run.letter?.blocks === true) world.reach('run: letter that blocks its lane')
+  if (run.letter !== undefined) world.reach('run: dead letter by hand')
+  if (run.letter?.blocks === true) world.reach('run: dead letter that blocks its lane')
   if (run.lapses > 0) world.reach(`run: lapsed ${run.lapses}`)
   if (run.parent !== '') world.reach('run: rest of a partial')
   if (fresh && run.left.length > 0) world.reach('run: leaves some over')

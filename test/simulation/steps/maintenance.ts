@@ -54,7 +54,7 @@ export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
     flows: command.fewer ? flows.slice(0, 1) : flows,
   }
   return {
-    label: `lease ${command.n} marks of ${call.flows.join(', ')}`,
+    label: `lease ${command.n} unrouted events of ${call.flows.join(', ')}`,
     send: () => world.store.claimUnrouted(call),
     check(reply) {
       const { unrouted: marks } = reply as ClaimUnroutedReply
@@ -71,8 +71,8 @@ export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
       predicted.forEach((mark, n) => {
         const leased = marks[n]
         if (leased === undefined) return
-        demand(mark.id === undefined || mark.id === leased.id, 'a mark keeps its id')
-        demand(leased.token > world.ledger.lastToken, 'tokens of marks never repeat')
+        demand(mark.id === undefined || mark.id === leased.id, 'an unrouted event keeps its id')
+        demand(leased.token > world.ledger.lastToken, 'tokens of unrouted events never repeat')
         world.ledger.lastToken = leased.token
         mark.id = leased.id
         mark.token = leased.token
@@ -106,7 +106,7 @@ export function placeMark(world: World, command: Of<'place-mark'>): Issued | und
   const flow = world.flows.find((one) => one.name === mark.flow) ?? world.flow(0)
   const key = keyFor(world, mark.event.tenant, command.key)
   const rest = { flow: mark.flow, reason: 'key-failed' as const, error: `still ${mark.id}`, after: 100 }
-  return issuePlace(world, `place the mark of ${mark.event.id.slice(-3)} in ${flow.name}/k${key}`, {
+  return issuePlace(world, `place the unrouted event ${mark.event.id.slice(-3)} in ${flow.name}/k${key}`, {
     routes: world.model.routes,
     items: [
       {
@@ -171,7 +171,7 @@ export function upkeepStep(world: World, command: Of<'upkeep'>): Issued {
   const age = command.keepNothing ? 0 : NEVER
   const policy = { events: { '': age }, runs: { '': age }, deadLetters: NEVER, bytes: NEVER, lanesPerTenant: {} }
   return {
-    label: `upkeep, ${command.keepNothing ? 'nothing finished is kept' : 'everything is kept'}`,
+    label: `maintenance, ${command.keepNothing ? 'nothing finished is kept' : 'everything is kept'}`,
     send: () => world.store.maintain({ budget: 1000, policy }),
     check(reply) {
       world.checkReply(reply as MaintainReply)

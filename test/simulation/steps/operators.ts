@@ -59,7 +59,7 @@ export async function learnLetters(world: World): Promise<void> {
     const found = items.find(
       (item) => !world.runIds.has(item.id) && item.events.join() === events && item.parent === letter.parent,
     )
-    demand(found !== undefined, `the dead letter of ${events} is nowhere to be found`)
+    demand(found !== undefined, `the dead letter of ${events} is missing`)
     letter.id = found.id
     namedLetter(world.ledger, { lane: letter.lane, parent: letter.parent, id: found.id, events })
     const run = world.model.lanes.get(letter.lane)?.run
@@ -177,13 +177,13 @@ export function inspect(world: World): Issued {
         return { ...letter, events, ...(isCleared && { reason: PURGED_TEXT }) }
       })
       const silent = letters.find((one) => one.reason !== 'crashed' && one.attempts.length === 0)
-      demand(silent === undefined, 'L9: a dead letter does not say how its attempts ended')
+      demand(silent === undefined, 'L9: a dead letter lacks the ends of its attempts')
       const shown = (all: readonly Omit<(typeof letters)[number], 'attempts'>[]): string[] =>
         all
           .map((one) => JSON.stringify([one.id, one.state, one.reason, one.tries, one.lapses, one.blocks, one.events]))
           .toSorted()
       expectSame('dead letters', shown(ours.map((one) => ({ ...one, id: one.id ?? '' }))), shown(letters))
-      expectSame('the count of letters', ours.length, stats.deadLetters)
+      expectSame('the count of dead letters', ours.length, stats.deadLetters)
       for (const { name } of world.flows) {
         const paused = stats.flows.find((one) => one.flow === name)?.paused !== undefined
         if (stats.flows.some((one) => one.flow === name))
