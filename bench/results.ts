@@ -65,7 +65,7 @@ export interface Ingest {
   readonly bench: 'ingest'
   readonly rates: readonly { readonly side: string; readonly perSecond: Spread }[]
   readonly ratios: readonly (Ratio & { readonly side: string })[]
-  /** The target for the same store; undefined if there is none. */
+  /** The target for the same store, if one exists. */
   readonly floor: Floor | undefined
   /** Latency of responses in milliseconds, at a part of the maximum rate. */
   readonly calm: {

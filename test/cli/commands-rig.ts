@@ -17,7 +17,7 @@ export const COMPILED: string = fileURLToPath(new URL('../../node_modules/.cache
 /** A port on which nothing listens: without a named server, the commands open the app itself. */
 const NOBODY = { PORT: '9' }
 
-/** An app with flows in all states, on a file beside it. Its failing runs succeed once there is a file named mended. */
+/** An app with flows in all states, on a file beside it. Its failing runs succeed once there is a file named `fixed`. */
 export const APP = `
 import { existsSync } from 'node:fs'
 import { Sluice, alerts } from '${new URL('index.ts', SRC).href}'
@@ -32,7 +32,7 @@ app.source('github', github({ secret: 'github-secret-0123456789' }))
 app.flow('does', { on: 'shop/order', key: keyOf, run: () => {} })
 app.flow('waits', { on: 'shop/late', key: keyOf, window: { quiet: '1h' }, run: () => {} })
 app.flow('fails', { on: 'shop/bad', key: keyOf, retry: [], run: () => {
-  if (!existsSync('mended')) throw new Error('no luck today')
+  if (!existsSync('fixed')) throw new Error('no luck today')
 } })
 export default app
 `

@@ -147,7 +147,7 @@ describe('commands that ask the running server', () => {
     expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringMatching(/dropped for good.*--yes/)])
     expect((await server.sluice('dead', 'drop', ada, '--yes')).code).toBe(0)
     expect((await server.sluice('dead', 'drop', ada, '--yes')).code).toBe(3)
-    writeFileSync(join(server.folder, 'mended'), '')
+    writeFileSync(join(server.folder, 'fixed'), '')
     const asked = await server.sluice('dead', 'retry', '--flow=fails')
     expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('2 dead letters')])
     const retried = await server.sluice('dead', 'retry', '--flow=fails', '--key=bob', '--yes')

@@ -158,7 +158,7 @@ describe.each(['memory:', 'sqlite::memory:'])('a day of an operator on %s', (sto
 
 const SRC = new URL('../../src/', import.meta.url)
 
-/** The app of the seed as a program of its own. Its database is up once there is a file named mended. */
+/** The app of the seed as a program of its own. Its database is up once there is a file named `fixed`. */
 const CONFIG = `
 import { existsSync } from 'node:fs'
 import { alerts, Sluice } from '${new URL('index.ts', SRC).href}'
@@ -169,7 +169,7 @@ const after = (delay, call) => systemClock.after(delay === 10_000 ? 500 : delay,
 const app = new Sluice({ store: 'sqlite:app.db', poll: '50ms', log: false, admin: { open: 'loopback' }, clock: { ...systemClock, after } })
 app.source('garmin', garmin({ clientId: 'garmin-client-0123456789' }))
 app.flow('${FLOW}', { on: 'garmin/*', key: (event) => event.subject, retry: [], run: () => {
-  if (!existsSync('mended')) throw new Error('The database refuses connections.')
+  if (!existsSync('fixed')) throw new Error('The database refuses connections.')
 } })
 app.alert('dead-letters', { when: alerts.deadLetters({ above: 10 }) })
 export default app
@@ -213,7 +213,7 @@ test('the same works beside sluice start on a file, watched live, until somebody
   expect(await desk.says('explain', FLOW, 'user-7')).toMatch(/ended as dead .* it has 1 dead letter\b/)
 
   // The fault is fixed. The operator counts the dead letters and retries them, those of one person first.
-  writeFileSync(join(folder, 'mended'), '')
+  writeFileSync(join(folder, 'fixed'), '')
   expect(await desk.says('dead', 'count')).toBe('12 dead letters.\n')
   expect(await desk.says('dead', 'retry', `--flow=${FLOW}`, '--key=user-7', '--yes')).toBe('retried 1 dead letter.\n')
   await ended('done', 1)

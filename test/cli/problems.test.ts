@@ -52,11 +52,11 @@ describe('a problem without a fix', () => {
 /** A Linux device to which nothing can be written. */
 const FULL = '/dev/full'
 
-/** An app whose runs fail until there is a file named mended. */
+/** An app whose runs fail until there is a file named `fixed`. */
 const LONG = APP.replace(
   'export default app',
   `app.flow('long', { on: 'shop/long', key: keyOf, run: async () => {
-  while (!existsSync('mended')) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (!existsSync('fixed')) await new Promise((resolve) => setTimeout(resolve, 20))
 } })
 export default app`,
 )
@@ -74,7 +74,7 @@ describe('an action that was not done is not reported as a success', () => {
       server.sluice('lanes', 'drop', 'long', 'ada', '--yes'),
       server.sluice('lanes', 'run-now', 'long', 'ada', '--json'),
     ])
-    writeFileSync(join(folder, 'mended'), '')
+    writeFileSync(join(folder, 'fixed'), '')
     expect([dropped.code, dropped.stdout]).toEqual([1, 'Not done: a run is under way.\n'])
     expect([hurried.code, hurried.json]).toEqual([1, { result: 'running' }])
   })
@@ -101,11 +101,11 @@ describe('an action that was not done is not reported as a success', () => {
   })
 
   it('if some events of a replay failed', async () => {
-    const strict = `const keyOf = (event) => { if (existsSync('mended')) throw new Error('no such user'); return`
+    const strict = `const keyOf = (event) => { if (existsSync('fixed')) throw new Error('no such user'); return`
     const folder = folderWith({ 'sluice.config.ts': APP.replace(/const keyOf = .* =>(.*)/, `${strict}$1 }`) })
     const server = await serve(folder)
     await server.publish('order', 'ada')
-    writeFileSync(join(folder, 'mended'), '')
+    writeFileSync(join(folder, 'fixed'), '')
     const ran = await server.sluice('replay', 'start', '--all', '--yes')
     expect([ran.code, ran.stdout]).toEqual([
       1,

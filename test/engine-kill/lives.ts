@@ -1,4 +1,4 @@
-// Kills the working process again and again while its successor stands by. At the end, everything that is left must run.
+// Kills the working process again and again while its successor waits. At the end, everything that is left must run.
 // `npm run test:faults` does it 30 times, `npm run prove -- kill-engine` a thousand times.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 // Alerts that an app declares: raised once when the condition holds for long enough, cleared once when it is over, by one process.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type AlertStats } from '../../src/index.ts'
-import { ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
+import { ping, play, sendNow, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 interface Told {
   readonly alert: string
@@ -67,7 +67,7 @@ describe.each(STORES)('alerts on %s', (store) => {
       ['alert.cleared', 'odd'],
       ['alert.raised', 'odd'],
     ])
-    expect(told(t, 'event.received').filter(({ type }) => type.startsWith('alert.'))).toHaveLength(3)
+    expect(emittedEvents(t, 'event.received').filter(({ type }) => type.startsWith('alert.'))).toHaveLength(3)
   })
 
   test('notify is a run like any other, and is retried when it fails', async () => {
@@ -144,7 +144,7 @@ describe.each(STORES)('alerts on %s', (store) => {
       ['alert.cleared', 'broken:odd'],
       ['alert.cleared', 'odd'],
     ])
-    expect(told(t, 'alert.raised').at(1)?.text).toContain('no such figure')
+    expect(emittedEvents(t, 'alert.raised').at(1)?.text).toContain('no such figure')
   })
 
   test('the text describes the present state, also when the condition held before', async () => {

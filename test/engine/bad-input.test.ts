@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
 import { Sluice, SluiceError, type EventInput, type FlowOptions, type LimitOptions, type Run } from '../../src/index.ts'
-import { play, soon, STORES, told } from './scene.ts'
+import { play, soon, STORES, emittedEvents } from './scene.ts'
 
 function refusal(call: () => unknown): SluiceError {
   try {
@@ -284,7 +284,7 @@ describe.each(STORES)('bad input: events on %s', (store) => {
     expect((error as SluiceError).message).toContain(field)
     await soon(t)
     expect(t.runs).toEqual([])
-    expect(told(t, 'event.received')).toEqual([])
+    expect(emittedEvents(t, 'event.received')).toEqual([])
   })
 
   test('an invalid `at` is rejected', async () => {

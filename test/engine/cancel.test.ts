@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { snooze, done, drop, partial, retry, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
+import { Gate, numbersOf, ping, play, sendNow, soon, STORES, emittedEvents, userOf } from './scene.ts'
 
 type Handler = (run: Run) => Promise<void | Ending>
 
@@ -37,7 +37,7 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     gate.open('u')
     await soon(t)
     expect(t.runs[1]).toMatchObject({ ending: 'done' })
-    expect(told(t, 'run.cancelled')).toHaveLength(1)
+    expect(emittedEvents(t, 'run.cancelled')).toHaveLength(1)
   })
 
   test('L6c cancelling uses no attempt, however often it happens', async () => {
@@ -101,12 +101,12 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     gate.open('u')
     await soon(t)
     expect(t.runs).toMatchObject([{ ending: 'cancelled', error: undefined }])
-    expect(told(t, 'run.cancelled')).toHaveLength(1)
+    expect(emittedEvents(t, 'run.cancelled')).toHaveLength(1)
     await t.advance('2s')
     gate.open('u')
     await soon(t)
     expect(t.runs[1]).toMatchObject({ ending: 'done', attempt: 1, events: [{ n: 1 }, { n: 2 }] })
-    expect(told(t, 'event.received').map(({ type }) => type)).toEqual(['ping', 'ping'])
+    expect(emittedEvents(t, 'event.received').map(({ type }) => type)).toEqual(['ping', 'ping'])
   })
 
   test.each([

@@ -1,7 +1,19 @@
 // L12: a process that dies only delays its runs, unless they make it die again and again.
 import { describe, expect, test } from 'vitest'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, soon, START, told, userOf, type Declare, type More } from './scene.ts'
+import {
+  Gate,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  soon,
+  START,
+  emittedEvents,
+  userOf,
+  type Declare,
+  type More,
+} from './scene.ts'
 import { ownFile } from '../temporary-folder.ts'
 
 function hanging(gate: Gate, more: More = {}): Declare {
@@ -74,7 +86,7 @@ describe.each(['memory:', 'sqlite::memory:', 'a file'])('L12 crash on %s', (name
     expect(t.runs).toHaveLength(4)
     const { items } = await t.app.admin.deadLetters.list()
     expect(items).toMatchObject([{ key: 'poison', reason: 'crashed', lapses: 4, tries: 0, id: t.runs[0]?.id }])
-    expect(told(t, 'run.dead')).toMatchObject([{ key: 'poison', run: t.runs[0]?.id }])
+    expect(emittedEvents(t, 'run.dead')).toMatchObject([{ key: 'poison', run: t.runs[0]?.id }])
     await sendNow(t, ping('poison', 2))
     expect(numbersOf(t).at(-1)).toEqual([2])
   })

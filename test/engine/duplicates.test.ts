@@ -1,7 +1,7 @@
 // L10: the same identity with the same bytes is a duplicate, with other bytes a conflict. Tenants and sources are separate.
 import { describe, expect, test } from 'vitest'
 import type { EventInput } from '../../src/index.ts'
-import { numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import { numbersOf, ping, play, sendNow, soon, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
 
@@ -17,7 +17,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     expect(first).toMatchObject({ kind: 'stored', of: undefined })
     expect(second).toMatchObject({ kind: 'duplicate', of: first?.id })
     expect(numbersOf(t)).toEqual([[1]])
-    expect(told(t, 'event.duplicate')).toMatchObject([{ of: first?.id, source: 'app', type: 'ping' }])
+    expect(emittedEvents(t, 'event.duplicate')).toMatchObject([{ of: first?.id, source: 'app', type: 'ping' }])
   })
 
   test('L10 the same identity with other bytes is a conflict: it is not stored, and is emitted', async () => {
@@ -26,7 +26,7 @@ describe.each(STORES)('L10 duplicates on %s', (store) => {
     const [second] = await sendNow(t, named('a', 2))
     expect(second).toMatchObject({ kind: 'conflict', of: first?.id })
     expect(numbersOf(t)).toEqual([[1]])
-    expect(told(t, 'event.conflict')).toHaveLength(1)
+    expect(emittedEvents(t, 'event.conflict')).toHaveLength(1)
   })
 
   test('L10 duplicates are found inside one batch', async () => {

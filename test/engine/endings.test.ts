@@ -12,7 +12,7 @@ import {
   type Run,
 } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, Shared, STORES, told, userOf } from './scene.ts'
+import { Gate, numbersOf, ping, play, sendNow, Shared, STORES, emittedEvents, userOf } from './scene.ts'
 
 type Handler = (run: Run) => unknown
 
@@ -39,7 +39,7 @@ describe.each(STORES)('endings on %s', (store) => {
     await sendNow(t, ping('u'))
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ ending: 'done' }])
-    expect(told(t, 'run.done')).toMatchObject([{ flow: 'f', key: 'u', attempt: 1, events: 1, counts: {} }])
+    expect(emittedEvents(t, 'run.done')).toMatchObject([{ flow: 'f', key: 'u', attempt: 1, events: 1, counts: {} }])
   })
 
   test('done: run.done contains the counts of run.count', async () => {
@@ -49,7 +49,7 @@ describe.each(STORES)('endings on %s', (store) => {
       run.count('pages')
     })
     await sendNow(t, ping('u'))
-    expect(told(t, 'run.done')).toMatchObject([{ counts: { rows: 4, pages: 1 } }])
+    expect(emittedEvents(t, 'run.done')).toMatchObject([{ counts: { rows: 4, pages: 1 } }])
   })
 
   test('snooze keeps the state and the events and uses no attempt; new events wait', async () => {
@@ -146,7 +146,7 @@ describe.each(STORES)('endings on %s', (store) => {
     await sendNow(t, ping('u'))
     await t.advance('1h')
     expect(t.runs).toMatchObject([{ ending: 'dropped' }])
-    expect(told(t, 'run.dropped')).toMatchObject([{ reason: 'not ours' }])
+    expect(emittedEvents(t, 'run.dropped')).toMatchObject([{ reason: 'not ours' }])
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
@@ -254,23 +254,23 @@ describe.each(STORES)('timeouts on %s', (store) => {
     await sendNow(t, [ping('u', 1), ping('other', 1)])
     await t.advance('60s')
     expect(t.runs.filter((run) => run.key === 'u')).toHaveLength(1)
-    expect(told(t, 'alert.raised')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
+    expect(emittedEvents(t, 'alert.raised')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
     await t.advance('1d')
     // Each deferral is longer than the one before; the warning comes once.
-    expect(told(t, 'run.snoozed').length).toBeLessThan(2 * 300)
-    expect(told(t, 'alert.raised')).toHaveLength(2)
+    expect(emittedEvents(t, 'run.snoozed').length).toBeLessThan(2 * 300)
+    expect(emittedEvents(t, 'alert.raised')).toHaveLength(2)
     expect((await t.explain('f', 'u')).text).toMatch(/; an earlier handler of it has not returned in this process\.$/)
     gate.open('u')
     gate.open('u')
     await t.advance('10ms')
-    expect(told(t, 'alert.cleared')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
+    expect(emittedEvents(t, 'alert.cleared')).toMatchObject([{ alert: 'hangs:f/u' }, { alert: 'hangs:f/other' }])
     expect(t.runs.filter((run) => run.key === 'u')).toMatchObject([
       { ending: 'retry' },
       { ending: 'running', attempt: 2 },
     ])
   })
 
-  // Regression: it started a timer that nobody awaited, and that kept the process alive.
+  // Regression: an unawaited timer kept the process alive.
   test('run.extend does nothing after the timeout', async () => {
     const shared = await Shared.open(store)
     const gate = new Gate()

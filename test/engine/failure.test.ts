@@ -1,7 +1,7 @@
 // L8: what a failed run keeps, when it runs again, and that it delays no other lane.
 import { describe, expect, test } from 'vitest'
 import type { FlowOptions, Run } from '../../src/index.ts'
-import { numbersOf, ping, play, sendNow, STORES, told, userOf, type Declare } from './scene.ts'
+import { numbersOf, ping, play, sendNow, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 function retrying(retry: FlowOptions<Run>['retry'], more: Partial<FlowOptions<Run>> = {}): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, ...(retry && { retry }), ...more, run: () => {} })
@@ -81,7 +81,7 @@ describe.each(STORES)('L8 failure on %s', (store) => {
     await t.advance('3d')
     const at = t.runs.map((run) => run.at)
     expect(at.slice(1).map((one, n) => one - (at[n] ?? 0))).toEqual([30_000, 1_000, 86_400_000])
-    expect(told(t, 'run.retry').map((one) => one.after)).toEqual([30_000, 1_000, 86_400_000])
+    expect(emittedEvents(t, 'run.retry').map((one) => one.after)).toEqual([30_000, 1_000, 86_400_000])
   })
 
   test("L8 retryAfter of an error may be a duration such as '2m'", async () => {

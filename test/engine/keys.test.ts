@@ -1,6 +1,6 @@
 // L11 and L2: what counts as a key, and events in many lanes.
 import { describe, expect, test } from 'vitest'
-import { keysOf, play, sendNow, soon, STORES, told, type Declare } from './scene.ts'
+import { keysOf, play, sendNow, soon, STORES, emittedEvents, type Declare } from './scene.ts'
 
 /** The data of the event is what the key function returns. */
 const flow: Declare = (app) =>
@@ -20,8 +20,8 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     const t = await play(store, flow)
     expect(await sendNow(t, keyed(key))).toMatchObject([{ kind: 'stored' }])
     expect(t.runs).toEqual([])
-    expect(told(t, 'event.skipped')).toMatchObject([{ flow: 'f', type: 'k' }])
-    expect(told(t, 'event.unrouted')).toEqual([])
+    expect(emittedEvents(t, 'event.skipped')).toMatchObject([{ flow: 'f', type: 'k' }])
+    expect(emittedEvents(t, 'event.unrouted')).toEqual([])
     expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
   })
 
@@ -29,7 +29,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     const t = await play(store, flow)
     await sendNow(t, keyed(''))
     expect(t.runs).toMatchObject([{ key: '', ending: 'done' }])
-    expect(told(t, 'event.skipped')).toEqual([])
+    expect(emittedEvents(t, 'event.skipped')).toEqual([])
   })
 
   test('L11 an event with several keys has a placement in each lane, and each ends on its own', async () => {
@@ -72,7 +72,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     const t = await play(store, flow)
     expect(await sendNow(t, keyed(key))).toMatchObject([{ kind: 'stored' }])
     expect(t.runs).toEqual([])
-    expect(told(t, 'event.unrouted')).toMatchObject([{ flow: 'f', reason: 'key-failed' }])
+    expect(emittedEvents(t, 'event.unrouted')).toMatchObject([{ flow: 'f', reason: 'key-failed' }])
     const { items } = await t.app.admin.deadLetters.list({ kind: 'unrouted' })
     expect(items).toMatchObject([{ kind: 'unrouted', flow: 'f', reason: 'key-failed' }])
   })
@@ -96,7 +96,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
     const t = await play(store, flow)
     const keys = Array.from({ length: 150 }, (_, n) => `k${n}`)
     expect(await t.send(keyed(keys))).toMatchObject([{ kind: 'stored' }])
-    expect(told(t, 'event.unrouted')).toMatchObject([{ reason: 'fan-out' }])
+    expect(emittedEvents(t, 'event.unrouted')).toMatchObject([{ reason: 'fan-out' }])
     await t.advance('1s')
     expect(keysOf(t).toSorted()).toEqual(keys.toSorted())
     expect((await t.app.admin.deadLetters.list({ kind: 'unrouted' })).items).toEqual([])
@@ -107,7 +107,7 @@ describe.each(STORES)('L11 keys on %s', (store) => {
   test('L2 an event with exactly 100 lanes is placed at once', async () => {
     const t = await play(store, flow)
     await t.send(keyed(Array.from({ length: 100 }, (_, n) => `k${n}`)))
-    expect(told(t, 'event.unrouted')).toEqual([])
+    expect(emittedEvents(t, 'event.unrouted')).toEqual([])
     await soon(t)
     expect(t.runs).toHaveLength(100)
   })

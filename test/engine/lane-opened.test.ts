@@ -1,6 +1,6 @@
 // A lane opens with its first event, whether code or a run published it.
 import { describe, expect, test } from 'vitest'
-import { ping, play, sendNow, STORES, told, userOf } from './scene.ts'
+import { ping, play, sendNow, STORES, emittedEvents, userOf } from './scene.ts'
 
 describe.each(STORES)('lane.opened on %s', (store) => {
   test('is emitted when an event enters a lane without events, published by code or by a run', async () => {
@@ -10,7 +10,7 @@ describe.each(STORES)('lane.opened on %s', (store) => {
     })
     await sendNow(t, [ping('u', 1), ping('u', 2)])
     await sendNow(t, ping('u', 3))
-    const opened = told(t, 'lane.opened')
+    const opened = emittedEvents(t, 'lane.opened')
     expect(opened).toEqual([
       { flow: 'f', key: 'u' },
       { flow: 'g', key: 'v' },

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { snooze, retry, type Ending, type Limit, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { calling, timed } from './limit-scene.ts'
-import { Gate, ping, play, sendNow, Shared, STORES, told, userOf } from './scene.ts'
+import { Gate, ping, play, sendNow, Shared, STORES, emittedEvents, userOf } from './scene.ts'
 
 const three = { rate: 3, per: '1m' } as const
 
@@ -71,7 +71,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     await t.advance('2h')
     expect(calls.map(([key]) => key).toSorted()).toEqual(['a', 'b', 'c', 'u'])
     expect(t.runs.every(({ attempt }) => attempt === 1)).toBe(true)
-    expect(told(t, 'run.retry')).toEqual([])
+    expect(emittedEvents(t, 'run.retry')).toEqual([])
   })
 
   test.each(['1h', Infinity] as const)(
@@ -155,7 +155,7 @@ describe.each(STORES)('M6 runs that need more calls than fit on %s', (store) => 
     await sendNow(t, ping('u'))
     await t.advance('2m')
     expect(t.runs.at(-1)).toMatchObject({ key: 'u', ending: 'done' })
-    expect(told(t, 'run.deferred').at(-1)?.why).toContain('api')
+    expect(emittedEvents(t, 'run.deferred').at(-1)?.why).toContain('api')
   })
 })
 
@@ -168,7 +168,7 @@ describe.each(STORES)('M6 what is reported of a deferred run on %s', (store) => 
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
     expect((await t.explain('f', 'u')).text).toContain('put off by limit "api and slow"')
-    expect(told(t, 'run.deferred')[0]?.why).toContain('slot of api and slow')
+    expect(emittedEvents(t, 'run.deferred')[0]?.why).toContain('slot of api and slow')
   })
 
   test('L13 a run that stop gave back later no longer counts as deferred', async () => {
@@ -237,7 +237,7 @@ describe.each(STORES)('M4 calls after the end of a run on %s', (store) => {
     })
     await sendNow(t, [ping('a'), ping('b')])
     await t.advance('1h')
-    expect(told(t, 'run.done').length).toBeGreaterThanOrEqual(ended)
+    expect(emittedEvents(t, 'run.done').length).toBeGreaterThanOrEqual(ended)
     gate.open('a')
     gate.open('b')
     await t.advance('2m')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { snooze, done, type Ending, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { calling, most, timed, users } from './limit-scene.ts'
-import { ping, play, sendNow, soon, STORES, told, userOf } from './scene.ts'
+import { ping, play, sendNow, soon, STORES, emittedEvents, userOf } from './scene.ts'
 
 describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
   test('M5 a cost counts as that many calls, and is rejected above the rate', async () => {
@@ -46,7 +46,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     await t.advance('2s')
     expect(calls.map(([key]) => key)).toEqual(['first', 'second'])
     expect(t.runs[2]).toMatchObject({ key: 'second', attempt: 1, ending: 'done', id: t.runs[1]?.id })
-    expect(told(t, 'run.retry')).toEqual([])
+    expect(emittedEvents(t, 'run.retry')).toEqual([])
   })
 
   test('M6 the time of a deferral does not count towards the 24 h of snoozes', async () => {
@@ -64,7 +64,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     await sendNow(t, ping('first'))
     await sendNow(t, ping('second'))
     await t.advance('3d')
-    expect(told(t, 'run.retry')).toEqual([])
+    expect(emittedEvents(t, 'run.retry')).toEqual([])
     expect(ended).toBe(2)
   })
 
@@ -120,7 +120,7 @@ describe.each(STORES)('M5 M6 M7 costs and waits on %s', (store) => {
     const { t } = await timed(store, { rate: 1, per: '60s' })
     await sendNow(t, ping('first'))
     await sendNow(t, ping('u'))
-    expect(told(t, 'run.deferred')[0]?.why).toContain('api')
+    expect(emittedEvents(t, 'run.deferred')[0]?.why).toContain('api')
     expect((await t.explain('f', 'u')).text).toContain('"api"')
   })
 })

@@ -1,7 +1,7 @@
 // The pace of a flow: a key that sends too much is slowed down in its lane; nothing is rejected, and no other key is delayed (M6).
 import { describe, expect, test } from 'vitest'
 import { Sluice, type Limit, type Run } from '../../src/index.ts'
-import { ping, play, sendNow, soon, STORES, told, userOf, type Datum } from './scene.ts'
+import { ping, play, sendNow, soon, STORES, emittedEvents, userOf, type Datum } from './scene.ts'
 
 const senderOf = ({ events }: Run): string => userOf(events[0] ?? { data: {} }) ?? ''
 
@@ -20,7 +20,7 @@ describe.each(STORES)('pace on %s', (store) => {
       expect(moments.filter((one) => one >= at && one < at + 60_000).length).toBeLessThanOrEqual(2)
     expect(moments.at(-1)).toBeLessThan(200_000)
     expect(done.find(({ events: [data] }) => (data as Datum).user === 'calm')?.at).toBeLessThan(10)
-    expect(told(t, 'event.refused')).toEqual([])
+    expect(emittedEvents(t, 'event.refused')).toEqual([])
     expect((await t.app.admin.deadLetters.list()).items).toEqual([])
   })
 
@@ -32,7 +32,7 @@ describe.each(STORES)('pace on %s', (store) => {
     await sendNow(t, [ping('a', 1), ping('a', 2), ping('b', 3), ping('c', 4)])
     await t.advance('10s')
     expect(t.runs.map(({ events }) => events.length)).toEqual([2, 1, 1])
-    expect(told(t, 'run.done')).toHaveLength(3)
+    expect(emittedEvents(t, 'run.done')).toHaveLength(3)
   })
 
   test('a paced run waits in its lane: it uses no attempt, others run, and explain names the limit', async () => {
@@ -67,7 +67,7 @@ describe.each(STORES)('pace on %s', (store) => {
     const t = await play(store, (app) => app.flow('f', { on: 'ping', retry: [], pace: pace as never, run: () => {} }))
     await sendNow(t, ping('a', 1))
     await t.advance('1m')
-    expect(told(t, 'run.dead').map((what) => what.error)).toEqual([expect.stringContaining(error)])
+    expect(emittedEvents(t, 'run.dead').map((what) => what.error)).toEqual([expect.stringContaining(error)])
   })
 })
 

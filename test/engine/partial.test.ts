@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { partial, type Ending, type FlowOptions, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { numbersOf, ping, play, sendNow, STORES, told, userOf } from './scene.ts'
+import { numbersOf, ping, play, sendNow, STORES, emittedEvents, userOf } from './scene.ts'
 
 function partly(
   store: string,
@@ -33,7 +33,7 @@ describe.each(STORES)('partial on %s', (store) => {
     expect(t.runs).toMatchObject([{ ending: 'partial' }, { ending: 'done', attempt: 2 }])
     expect(t.runs[1]?.id).not.toBe(t.runs[0]?.id)
     expect((t.runs[1]?.at ?? 0) - (t.runs[0]?.at ?? 0)).toBe(1_000)
-    expect(told(t, 'run.partial')).toMatchObject([{ failed: 1, error: 'no' }])
+    expect(emittedEvents(t, 'run.partial')).toMatchObject([{ failed: 1, error: 'no' }])
   })
 
   test('partial: permanently failed events are a dead letter at once, and the others run again', async () => {

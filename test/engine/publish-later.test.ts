@@ -1,7 +1,7 @@
 // publish with `at` and `to`: which flows get the event, which id it has, and which flows `to` rejects.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { ping, play, sendNow, Shared, START, STORES, told, userOf, type Declare } from './scene.ts'
+import { ping, play, sendNow, Shared, START, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 const MINUTE = 60_000
 
@@ -27,7 +27,7 @@ describe.each(STORES)('publish at and to on %s', (store) => {
     const t = await play(store, two)
     const sent = t.send(ping('u', 1), { at: START + MINUTE, to: 'nobody' })
     await expect(sent).rejects.toMatchObject({ code: 'EVENT_INVALID' })
-    expect(told(t, 'event.received')).toEqual([])
+    expect(emittedEvents(t, 'event.received')).toEqual([])
   })
 
   test('at with to: for a flow that is gone by then, the event stays unrouted', async () => {
@@ -84,7 +84,7 @@ describe.each(STORES)('publish to internal flows, on %s', (store) => {
       code: 'EVENT_INVALID',
       message: expect.stringContaining('to '),
     })
-    expect(told(t, 'event.received')).toEqual([])
+    expect(emittedEvents(t, 'event.received')).toEqual([])
   })
 
   test('to: the schedule of another process is rejected too', async () => {

@@ -1,6 +1,6 @@
 // publish with `at` and `to`: later, and only to some flows.
 import { describe, expect, test } from 'vitest'
-import { numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+import { numbersOf, ping, play, sendNow, soon, START, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 import { ownFile } from '../temporary-folder.ts'
 
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, run: () => {} })
@@ -86,7 +86,7 @@ describe.each(STORES)('publish at on %s', (store) => {
     await expect(sent).rejects.toMatchObject({ code: 'EVENT_INVALID', message: expect.stringContaining(field) })
     await t.advance('5s')
     expect(t.runs).toEqual([])
-    expect(told(t, 'event.received')).toEqual([])
+    expect(emittedEvents(t, 'event.received')).toEqual([])
   })
 
   test('at: the longest possible ids and a Date are accepted', async () => {
@@ -134,7 +134,7 @@ describe.each(STORES)('publish to on %s', (store) => {
   test('to: an unknown flow is rejected, and nothing is stored', async () => {
     const t = await play(store, two)
     await expect(t.send(ping('u', 1), { to: 'nobody' })).rejects.toMatchObject({ code: 'EVENT_INVALID' })
-    expect(told(t, 'event.received')).toEqual([])
+    expect(emittedEvents(t, 'event.received')).toEqual([])
     expect(numbersOf(t)).toEqual([])
   })
 })

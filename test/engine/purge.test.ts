@@ -2,7 +2,19 @@
 import { describe, expect, test } from 'vitest'
 import type { PurgeTarget } from '../../src/admin/purge.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, numbersOf, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+import {
+  Gate,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  soon,
+  START,
+  STORES,
+  emittedEvents,
+  userOf,
+  type Declare,
+} from './scene.ts'
 
 const windowed: Declare = (app) =>
   app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, retry: [], run: () => {} })
@@ -94,8 +106,8 @@ describe.each(STORES)('L15 purge on %s', (store) => {
     expect(t.runs).toHaveLength(1)
     gate.open()
     await soon(t)
-    expect(told(t, 'run.lost')).toMatchObject([{ why: 'Its events were purged.' }])
-    expect(told(t, 'event.received').map(({ type }) => type)).toEqual(['ping', 'ping'])
+    expect(emittedEvents(t, 'run.lost')).toMatchObject([{ why: 'Its events were purged.' }])
+    expect(emittedEvents(t, 'event.received').map(({ type }) => type)).toEqual(['ping', 'ping'])
     expect(t.runs[1]).toMatchObject({ ending: 'running', events: [{ n: 2 }] })
     gate.open()
   })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Run } from '../../src/index.ts'
 import { ran, shown, simple } from './replay-scene.ts'
-import { Gate, ping, play, sendNow, soon, START, STORES, told, userOf, type Declare } from './scene.ts'
+import { Gate, ping, play, sendNow, soon, START, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 const windowed: Declare = (app) =>
   app.flow('f', { on: 'ping', key: userOf, window: { quiet: '1m' }, retry: [], run: () => {} })
@@ -18,9 +18,9 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     await soon(t)
     expect(ran(t).slice(2)).toEqual([[1, 2], [3]])
     expect(await shown(t, id)).toMatchObject({ state: 'done', found: 3, looked: 3, placed: 3, skipped: 0 })
-    expect(told(t, 'event.duplicate')).toEqual([])
-    expect(told(t, 'replay.started')).toEqual([{ replay: id, found: 3 }])
-    expect(told(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
+    expect(emittedEvents(t, 'event.duplicate')).toEqual([])
+    expect(emittedEvents(t, 'replay.started')).toEqual([{ replay: id, found: 3 }])
+    expect(emittedEvents(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
   })
 
   test('L16 the replayed event has the id, type and time of the original', async () => {
@@ -74,7 +74,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     await Promise.all([1, 2, 3].map(() => t.app.admin.replays.start({}, { id: 'r' })))
     await t.advance('1m')
     expect(ran(t)).toEqual([[1], [1]])
-    expect(told(t, 'replay.started')).toHaveLength(1)
+    expect(emittedEvents(t, 'replay.started')).toHaveLength(1)
   })
 
   test('L16 of two simultaneous starts of different replays under one id, one is rejected', async () => {
@@ -130,7 +130,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(await shown(t, 'r')).toMatchObject({ state: 'cancelled', placed: 8, ended: START + 1_504 })
     expect(await t.app.admin.replays.cancel('r')).toBe('already')
     expect(await t.app.admin.replays.cancel('nobody')).toBe('missing')
-    expect(told(t, 'replay.cancelled')).toEqual([{ replay: 'r', placed: 8 }])
+    expect(emittedEvents(t, 'replay.cancelled')).toEqual([{ replay: 'r', placed: 8 }])
   })
 
   test('L16 by source, type, tenant, time, lane or one event', async () => {

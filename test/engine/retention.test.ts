@@ -9,7 +9,7 @@ import {
   type Store,
 } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
-import { Gate, ping, play, sendNow, Shared, STORES, told, userOf, type Declare, type More } from './scene.ts'
+import { Gate, ping, play, sendNow, Shared, STORES, emittedEvents, userOf, type Declare, type More } from './scene.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -248,7 +248,7 @@ describe.each(STORES)('L23 unfinished data is kept, after years and with nothing
     await later(t, 3640 * DAY)
     expect(t.runs.filter(({ flow }) => flow === 'f')).toEqual([])
     await later(t, 20 * DAY)
-    expect(told(t, 'run.done').filter(({ flow }) => flow === 'f')).toHaveLength(1)
+    expect(emittedEvents(t, 'run.done').filter(({ flow }) => flow === 'f')).toHaveLength(1)
   })
 })
 

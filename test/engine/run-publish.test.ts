@@ -1,7 +1,7 @@
 // L2b: events that a handler publishes are stored once with a successful ending, and otherwise not at all.
 import { describe, expect, test } from 'vitest'
 import { snooze, drop, partial, type Run, type Ending } from '../../src/index.ts'
-import { Gate, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import { Gate, ping, play, sendNow, soon, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
@@ -53,7 +53,7 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
       ['retry', 'Error: not yet'],
       ['done', undefined],
     ])
-    expect(told(t, 'run.done')).toMatchObject([{ counts: { constructor: 1 } }])
+    expect(emittedEvents(t, 'run.done')).toMatchObject([{ counts: { constructor: 1 } }])
     expect(() => kept?.publish(pong(1))).toThrow(/CONFLICT.*the run is over/)
   })
 
@@ -114,11 +114,11 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
       chain((run) => run.publish({ ...pong(run.key === 'other' ? 2 : 1), dedupeId: 'one' })),
     )
     for (const user of ['first', 'same', 'other']) await sendNow(t, ping(user))
-    const stored = told(t, 'event.received').filter(({ type }) => type === 'pong')
+    const stored = emittedEvents(t, 'event.received').filter(({ type }) => type === 'pong')
     expect(stored).toHaveLength(1)
     const of = stored[0]?.event
-    expect(told(t, 'event.duplicate')).toMatchObject([{ type: 'pong', of }])
-    expect(told(t, 'event.conflict')).toMatchObject([{ type: 'pong', of }])
+    expect(emittedEvents(t, 'event.duplicate')).toMatchObject([{ type: 'pong', of }])
+    expect(emittedEvents(t, 'event.conflict')).toMatchObject([{ type: 'pong', of }])
   })
 
   test('L2b drop and partial publish too', async () => {

@@ -14,7 +14,7 @@ import {
 import { IdleTracker } from '../../src/testing/idle-tracker.ts'
 import { testApp, VirtualClock, type TestApp } from '../../src/testing/index.ts'
 
-/** Each test of a rule runs on each of these stores. */
+/** The stores on which each test of a rule runs. */
 export const STORES = ['memory:', 'sqlite::memory:'] as const
 
 export type Declare = (app: Sluice) => unknown
@@ -107,7 +107,7 @@ export function numbersOf(t: TestApp): readonly (readonly unknown[])[] {
   return t.runs.map((run) => run.events.map((data) => (data as Datum).n))
 }
 
-export function told<N extends EventName>(t: TestApp, name: N): readonly EventMap[N][] {
+export function emittedEvents<N extends EventName>(t: TestApp, name: N): readonly EventMap[N][] {
   return t.emitted.filter((one) => one.name === name).map((one) => one.what as EventMap[N])
 }
 

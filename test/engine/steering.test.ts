@@ -1,7 +1,19 @@
 // L14: paused flows and held lanes wait, while events arrive, windows end and live runs continue.
 import { describe, expect, test } from 'vitest'
 import { Sluice } from '../../src/index.ts'
-import { Gate, keysOf, numbersOf, ping, play, sendNow, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import {
+  Gate,
+  keysOf,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  soon,
+  STORES,
+  emittedEvents,
+  userOf,
+  type Declare,
+} from './scene.ts'
 
 const WHY = { reason: 'maintenance', by: 'ana' }
 const flow: Declare = (app) => app.flow('f', { on: 'ping', key: userOf, window: { quiet: '10s' }, run: () => {} })
@@ -10,7 +22,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
   test('L14 an unknown flow cannot be paused', async () => {
     const t = await play(store, flow)
     expect(await t.app.admin.flows.pause('nobody', WHY)).toBe('missing')
-    expect(told(t, 'flow.paused')).toEqual([])
+    expect(emittedEvents(t, 'flow.paused')).toEqual([])
   })
 
   test('a flow that is declared while the app starts is rejected, because it would get events and never run', async () => {
@@ -35,8 +47,8 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     expect(await t.app.admin.flows.resume('f', 'ana')).toBe('ok')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1, 2]])
-    expect(told(t, 'flow.paused')).toEqual([{ flow: 'f', ...WHY }])
-    expect(told(t, 'flow.resumed')).toEqual([{ flow: 'f', by: 'ana' }])
+    expect(emittedEvents(t, 'flow.paused')).toEqual([{ flow: 'f', ...WHY }])
+    expect(emittedEvents(t, 'flow.resumed')).toEqual([{ flow: 'f', by: 'ana' }])
   })
 
   test('L14 a live run finishes', async () => {
@@ -71,7 +83,7 @@ describe.each(STORES)('L14 pause and hold on %s', (store) => {
     await t.send(ping('b', 1))
     await t.advance('1h')
     expect(keysOf(t)).toEqual(['b'])
-    expect(told(t, 'lane.held')).toEqual([{ flow: 'f', key: 'a', ...WHY }])
+    expect(emittedEvents(t, 'lane.held')).toEqual([{ flow: 'f', key: 'a', ...WHY }])
     expect(await t.app.admin.lanes.unhold('f', 'a')).toBe('ok')
     await soon(t)
     expect(keysOf(t)).toEqual(['b', 'a'])

@@ -307,7 +307,7 @@ describe.each(STORES)('a store that fails for a while on %s', (store) => {
     expect(t.of('run.lost').length).toBeGreaterThan(0)
   })
 
-  // Regression: a busy process never checked for it, and an expiring lease wakes nobody.
+  // Regression: a busy process never checked for it, and an expiring lease wakes no process.
   test('a busy process also checks for lanes that no longer progress', async () => {
     const shared = await Shared.open(store)
     const mood: Mood = { is: 'fine', asked: 0 }

@@ -1,7 +1,19 @@
 // L2a: on, key and window are called once. If one throws, the event becomes unrouted, is listed, and is retried.
 import { describe, expect, test } from 'vitest'
 import { Sluice, type FlowOptions, type Run, type Store } from '../../src/index.ts'
-import { keysOf, numbersOf, ping, play, sendNow, Shared, soon, STORES, told, userOf, type Declare } from './scene.ts'
+import {
+  keysOf,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  Shared,
+  soon,
+  STORES,
+  emittedEvents,
+  userOf,
+  type Declare,
+} from './scene.ts'
 import { ownFile } from '../temporary-folder.ts'
 
 /** Throws while it is broken. */
@@ -38,7 +50,7 @@ describe.each(STORES)('L2a routed once on %s', (store) => {
       expect(letter?.kind === 'unrouted' && letter.error).toContain('cannot read it')
       const shown = await t.app.admin.deadLetters.show(letter?.id ?? '')
       expect(shown?.contents.map((event) => event.data)).toEqual([{ user: 'u', n: 1 }])
-      expect(told(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
+      expect(emittedEvents(t, 'event.unrouted')[0]?.error).toContain('cannot read it')
     },
   )
 

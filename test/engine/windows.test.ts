@@ -11,7 +11,7 @@ import {
   SOON,
   soon,
   STORES,
-  told,
+  emittedEvents,
   userOf,
   type Declare,
 } from './scene.ts'
@@ -174,7 +174,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     await t.send(ping('u', 1))
     await t.advance('1m')
     expect(t.runs).toEqual([])
-    const [unrouted] = told(t, 'event.unrouted')
+    const [unrouted] = emittedEvents(t, 'event.unrouted')
     expect(unrouted).toMatchObject({ flow: 'f', reason: 'key-failed' })
     expect(unrouted?.error).toContain(named)
   })
@@ -184,7 +184,7 @@ describe.each(STORES)('L3 windows on %s', (store) => {
       app.flow('f', { on: 'ping', window: () => ({ quiet: '1s', leading: true }), run: () => {} }),
     )
     await t.send(ping('u', 1))
-    expect(told(t, 'event.unrouted')[0]?.error).toContain('leading')
+    expect(emittedEvents(t, 'event.unrouted')[0]?.error).toContain('leading')
   })
 
   test('L3 the smallest max of all waiting events counts, whatever windows the others have', async () => {

@@ -5,7 +5,7 @@ export interface ListLoad {
   readonly store: string
   readonly events: number
   readonly lanes: number
-  /** The number of events that run a thousand at a time, of those of them that die, and of those that run alone. */
+  /** How many events run a thousand at a time, how many of them die, and how many events run alone. */
   readonly runs: number
   readonly dead: number
   readonly alone: number

@@ -1,4 +1,4 @@
-// Kills a receiving server again and again while its successor stands by; then checks that every webhook that got
+// Kills a receiving server again and again while its successor waits; then checks that every webhook that got
 // a 2xx is stored. `npm run test:faults` does it 20 times, `npm run prove -- kill-ingest` a thousand times.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -10,7 +10,7 @@ import type { Explanation } from '../../src/observe/explain/explain.ts'
 import type { ConformanceStage } from '../conformance/stage.ts'
 import { snoozed, deadAndBlocking, dead, done, dropped, released, retry } from '../conformance/builders.ts'
 import type { LaneAction, LeasedRun } from '../../src/store/contract/index.ts'
-import { stageOn, told } from './scene.ts'
+import { stageOn, explanationOf } from './scene.ts'
 
 const KEYS = ['a', 'b', 'c', 'd'] as const
 const LEASE = 100
@@ -182,7 +182,7 @@ it('explain is right after every step of a random history, for every lane', asyn
         sayings = []
         for (const name of KEYS) {
           const lane = all.find((one) => one.id === laneId('flow', name))
-          const said = await told(t, {}, name)
+          const said = await explanationOf(t, {}, name)
           met.add(said.state)
           check(said, lane, all, t.clock.now())
           sayings.push(said)

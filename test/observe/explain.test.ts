@@ -4,7 +4,7 @@ import { keylessLaneId } from '../../src/model/identity.ts'
 import type { WindowParameters } from '../../src/model/place.ts'
 import { explain } from '../../src/observe/explain/explain.ts'
 import { snoozed, dead, SECOND } from '../conformance/builders.ts'
-import { partsOf, STORES, stageOn, told } from './scene.ts'
+import { partsOf, STORES, stageOn, explanationOf } from './scene.ts'
 
 function windowOf(_event: unknown, level: number): WindowParameters {
   return { quiet: 10_000 + 40_000 * level, max: 60_000, maxEvents: 1, maxBytes: 1, jitter: 0, leading: false }
@@ -13,7 +13,7 @@ function windowOf(_event: unknown, level: number): WindowParameters {
 describe.each(STORES)('explain on %s', (name) => {
   it('empty: which events the flow takes', async () => {
     const t = await stageOn(name)
-    const said = await told(t)
+    const said = await explanationOf(t)
     expect(said).toMatchObject({ flow: 'flow', key: 'k', state: 'empty', facts: { waiting: 0, served: true, dead: 0 } })
     expect(said.text).toBe(
       'Lane "k" of flow "flow" is empty: an event with this key that matches "shop/order.*" opens it.',
@@ -26,7 +26,7 @@ describe.each(STORES)('explain on %s', (name) => {
     const run = await t.claimOne()
     await t.settleOk(run, dead)
     t.clock.advance(180_000)
-    const said = await told(t)
+    const said = await explanationOf(t)
     expect(said.facts).toMatchObject({ lastRun: run.runId, lastRunKind: 'dead', dead: 1 })
     expect(said.text).toContain(`"${run.runId}", ended as dead 3 minutes ago, and it has 1 dead letter, and an event`)
   })
@@ -51,23 +51,25 @@ describe.each(STORES)('explain on %s', (name) => {
     t.clock.advance(2_800)
     await t.append('b', { quiet: 10 * SECOND, max: 60 * SECOND })
     t.clock.advance(2_800)
-    const said = await told(t)
+    const said = await explanationOf(t)
     expect(said.state).toBe('waiting')
     expect(said.facts).toMatchObject({ deadline: start + 12_800, in: 7_200, waiting: 2, latest: start + 60_000 })
     expect(said.text).toBe(
       'Lane "k" of flow "flow" waits for its window with 2 events: due in 7.2 s, at the latest in 54.4 s should more events come.',
     )
-    expect((await told(t, { isServed: () => false })).text).toMatch(/; no process serves this flow\.$/)
+    expect((await explanationOf(t, { isServed: () => false })).text).toMatch(/; no process serves this flow\.$/)
   })
 
   it('waiting: a window that no event moves, and one without an end', async () => {
     const t = await stageOn(name)
     await t.append('a', { every: 60 * SECOND })
-    expect((await told(t)).text).toContain('with 1 event: due in 1 minute, whatever else comes.')
+    expect((await explanationOf(t)).text).toContain('with 1 event: due in 1 minute, whatever else comes.')
     await t.append('b', { key: 'b', quiet: 5_000, max: Infinity })
-    expect((await told(t, {}, 'b')).text).toContain('due in 5 s, with no latest moment should more events come.')
+    expect((await explanationOf(t, {}, 'b')).text).toContain(
+      'due in 5 s, with no latest moment should more events come.',
+    )
     await t.append('c', { key: 'c', quiet: Infinity, max: Infinity })
-    const endless = await told(t, {}, 'c')
+    const endless = await explanationOf(t, {}, 'c')
     expect(endless).toMatchObject({ state: 'idle', facts: { waiting: 1, deadline: undefined } })
     expect(endless.text).toContain('has 1 event and no deadline: only a full batch or a person ends its window.')
   })
@@ -76,13 +78,15 @@ describe.each(STORES)('explain on %s', (name) => {
     const t = await stageOn(name)
     for (const key of ['a', 'b', 'c']) await t.append(key, { key, group: key === 'c' ? 'other' : 'one' })
     const one = { flow: { concurrency: 1 } }
-    expect((await told(t, one, 'b')).facts.full).toBe(false)
+    expect((await explanationOf(t, one, 'b')).facts.full).toBe(false)
     const [run] = await t.claim({ maxRuns: 1 })
-    expect((await told(t, one, 'b')).text).toMatch(/first in the line; the one permit of the flow is taken\.$/)
-    expect((await told(t, {}, 'b')).facts.full).toBe(false)
+    expect((await explanationOf(t, one, 'b')).text).toMatch(/first in the line; the one permit of the flow is taken\.$/)
+    expect((await explanationOf(t, {}, 'b')).facts.full).toBe(false)
     const shared = { flow: { concurrency: 1, share: 'tenant' } } as const
-    expect((await told(t, shared, 'b')).text).toContain('; the one permit that a group may have of the flow is taken.')
-    expect((await told(t, shared, 'c')).facts.full).toBe(false)
+    expect((await explanationOf(t, shared, 'b')).text).toContain(
+      '; the one permit that a group may have of the flow is taken.',
+    )
+    expect((await explanationOf(t, shared, 'c')).facts.full).toBe(false)
     expect(run?.key).toBe('a')
   })
 
@@ -90,7 +94,7 @@ describe.each(STORES)('explain on %s', (name) => {
     const t = await stageOn(name)
     await t.append('a')
     await t.settleOk(await t.claimOne(), snoozed(5_000))
-    expect((await told(t, { hasLingeringHandler: () => true })).text).toMatch(
+    expect((await explanationOf(t, { hasLingeringHandler: () => true })).text).toMatch(
       /; an earlier handler of it has not returned in this process\.$/,
     )
   })
@@ -99,26 +103,26 @@ describe.each(STORES)('explain on %s', (name) => {
     const t = await stageOn(name)
     await t.append('a', { quiet: 10 * SECOND })
     await t.store.updatePressure({ flows: [{ flow: 'flow', raise: true }] })
-    const said = await told(t, { flow: { adaptiveBaseQuiet: 10_000, computeWindow: windowOf } })
+    const said = await explanationOf(t, { flow: { adaptiveBaseQuiet: 10_000, computeWindow: windowOf } })
     expect(said.facts).toMatchObject({ pressure: 0.25, quiet: 20_000 })
     expect(said.text).toContain(', under a pressure of 0.25, which makes its quiet 20 s now.')
     const thrown = { adaptiveBaseQuiet: 10_000, computeWindow: (): never => expect.fail('no such event') }
-    expect((await told(t, { flow: thrown })).facts).toMatchObject({ pressure: 0.25, quiet: undefined })
+    expect((await explanationOf(t, { flow: thrown })).facts).toMatchObject({ pressure: 0.25, quiet: undefined })
   })
 
   it('ready: its position, and why it is not claimed', async () => {
     const t = await stageOn(name)
     for (const key of ['a', 'b', 'c']) await t.append(key, { key })
     t.clock.advance(3_200)
-    const said = await told(t, {}, 'c')
+    const said = await explanationOf(t, {}, 'c')
     expect(said).toMatchObject({ state: 'ready', facts: { in: -3_200, position: 3, ahead: 2, aheadExact: true } })
     expect(said.text).toBe('Lane "c" of flow "flow" has been ready for 3.2 s with 1 event, number 3 in the line.')
-    expect((await told(t, { isProcessFull: () => true }, 'a')).text).toMatch(
+    expect((await explanationOf(t, { isProcessFull: () => true }, 'a')).text).toMatch(
       /first in the line; this process already has the maximum number of runs\.$/,
     )
     await t.pause()
     t.clock.advance(60_000)
-    const paused = await told(t, { isServed: () => false }, 'a')
+    const paused = await explanationOf(t, { isServed: () => false }, 'a')
     expect(paused.facts).toMatchObject({ pausedBy: 'ada', pauseReason: 'deploy', served: false })
     expect(paused.text).toMatch(
       /; the flow was paused by "ada" 1 minute ago because of "deploy"; no process serves this flow\.$/,
@@ -130,7 +134,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('a', { key: 'a', group: 'x' })
     await t.append('b', { key: 'b', group: 'y' })
     await t.append('c', { key: 'c', group: 'y' })
-    const said = await told(t, { flow: { share: 'tenant' } }, 'c')
+    const said = await explanationOf(t, { flow: { share: 'tenant' } }, 'c')
     expect(said.facts).toMatchObject({ position: 2, group: 'y' })
     expect(said.text).toContain('number 2 in the line of its group "y", groups taking turns.')
   })
@@ -142,15 +146,15 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.settleOk(run, dead)
     await t.append('b')
     await t.steerDeadLetter(run.runId, 'retry')
-    const said = await told(t)
+    const said = await explanationOf(t)
     expect(said).toMatchObject({ state: 'ready', facts: { queued: 1, queuedLetter: run.runId, waiting: 1 } })
     expect(said.text).toContain(`with 1 dead letter queued by hand (first "${run.runId}"), 1 event, first in the line.`)
     const event = t.event('c', { key: 'other' })
     await t.appendEvents(event)
     const items = [{ kind: 'replay', replay: 'r1', event: event.id, placements: t.event('x').placements }] as const
     await t.store.place({ routes: t.routes, items })
-    expect((await told(t)).facts).toMatchObject({ replays: 1 })
-    expect((await told(t)).text).toContain(', 1 event, 1 replay, first in the line')
+    expect((await explanationOf(t)).facts).toMatchObject({ replays: 1 })
+    expect((await explanationOf(t)).text).toContain(', 1 event, 1 replay, first in the line')
   })
 
   it('idle: what the store remembers of the lane', async () => {
@@ -158,7 +162,7 @@ describe.each(STORES)('explain on %s', (name) => {
     await t.append('a')
     await t.settleOk(await t.claimOne(), undefined, { keep: 10_000 })
     t.clock.advance(3_000)
-    const said = await told(t)
+    const said = await explanationOf(t)
     expect(said).toMatchObject({ state: 'idle', facts: { keptUntil: t.clock.now() + 7_000 } })
     expect(said.text).toBe(
       'Lane "k" of flow "flow" has nothing to do: its last run ended 3 s ago, which it remembers for 7 s more.',
@@ -168,7 +172,7 @@ describe.each(STORES)('explain on %s', (name) => {
   it('if too many lanes are ready to count, the position is a minimum', async () => {
     const t = await stageOn(name)
     await t.appendEvents(...Array.from({ length: 2_600 }, (_, n) => t.event(`e${n}`, { key: `${n}` })))
-    const said = await told(t, {}, '2599')
+    const said = await explanationOf(t, {}, '2599')
     expect(said.facts).toMatchObject({ aheadExact: false, ahead: 1_999, position: 2_000 })
     expect(said.text).toContain(', with at least 1999 lanes ahead in the line.')
   })
@@ -179,8 +183,8 @@ describe.each(STORES)('explain on %s', (name) => {
     const [own] = event.placements
     if (own === undefined) expect.fail('it has a place')
     await t.appendEvents({ ...event, placements: [{ ...own, key: event.id, lane: keylessLaneId('flow', event.id) }] })
-    expect((await told(t, { flow: { selectKeys: undefined } }, event.id)).state).toBe('ready')
-    expect((await told(t, { flows: new Map() }, event.id)).facts.laneState).toBe('ready')
-    expect((await told(t, { flow: { selectKeys: undefined } }, 'gone')).text).toContain('is a lane of its own')
+    expect((await explanationOf(t, { flow: { selectKeys: undefined } }, event.id)).state).toBe('ready')
+    expect((await explanationOf(t, { flows: new Map() }, event.id)).facts.laneState).toBe('ready')
+    expect((await explanationOf(t, { flow: { selectKeys: undefined } }, 'gone')).text).toContain('is a lane of its own')
   })
 })

@@ -1,4 +1,4 @@
-// The log of a lane's life: levels, contents, what is left out, and one line per entry whatever the texts contain.
+// The log of a lane's life: levels, contents, what is left out, and one line per entry for any texts.
 import { pino } from 'pino'
 import { describe, expect, it } from 'vitest'
 import { Emitter, type EventMap, type EventName } from '../../src/observe/emitter.ts'

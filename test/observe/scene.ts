@@ -71,6 +71,6 @@ export function partsOf(store: Store, { flow, ...words }: PartWords = {}): Expla
   }
 }
 
-export async function told(stage: ConformanceStage, words: PartWords = {}, key = 'k'): Promise<Explanation> {
+export async function explanationOf(stage: ConformanceStage, words: PartWords = {}, key = 'k'): Promise<Explanation> {
   return explain(partsOf(stage.store, words), 'flow', key)
 }

@@ -15,7 +15,7 @@ const LEAST_SHARE = 0.85
 const LOADS: Readonly<Record<string, LimitLoad['demand']>> = {
   /** All of these find a slot within the limit's `maxWait`. */
   saturating: { waiting: 20 },
-  /** Few of these find one: the others are deferred and run later (M6). */
+  /** Few calls find a slot: the others are deferred and run later (M6). */
   flooded: { burst: 1, every: 10 },
   bursty: { burst: 12, every: 5_000 },
 }

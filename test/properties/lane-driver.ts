@@ -124,7 +124,7 @@ export class LaneDriver implements TransitionContext {
     else this.replays = rest
   }
 
-  /** The holder of the live token settles the run; nobody else gets here. */
+  /** The holder of the live token settles the run; no other token gets here. */
   settle(how: Ending, end: RunEndOptions): boolean {
     const { run: notes, lane } = this
     const ending = how.kind === 'obey' ? ({ kind: lane.run?.cancel === true ? 'cancelled' : 'done' } as const) : how

@@ -1,4 +1,4 @@
-// Times are whole milliseconds, whatever a test advances: stores keep nothing else.
+// Times are whole milliseconds, even if a test advances by fractions, because stores keep only whole ones.
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 

@@ -148,7 +148,7 @@ describe('app.fetch', () => {
     expect((await app.admin.sources.refused('open')).map(({ code }) => code)).toEqual(Array(3).fill('BODY_CUT_OFF'))
     expect(await eventsIn(store)).toEqual([])
     expect([await send(7, '{"a":1}'), await send(0, null)]).toEqual([202, 202])
-    // A web request with this method cannot have a body, whatever the framework received.
+    // A web request with this method cannot have a body, even if the framework received one.
     const bare = new Request('http://hooks.test/in/open', { headers: { 'content-length': '7' } })
     expect((await app.fetch(bare)).status).toBe(405)
   })

@@ -1,4 +1,4 @@
-// A source with `encrypt`: whoever has only the store can read neither payload nor request, while handlers get what was sent.
+// A source with `encrypt`: the store alone reveals neither payload nor request, while handlers get what was sent.
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A source whose secret comes by handshake is pending until then. Afterwards all processes know the secret, and nobody else (R3).
+// A source whose secret comes by handshake is pending until then. Afterwards all processes know the secret, and no one else (R3).
 import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

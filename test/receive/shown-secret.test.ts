@@ -1,4 +1,4 @@
-// R3: an operator can see the secret that came by handshake, because whoever sends the first handshake sets it.
+// R3: an operator can see the secret that came by handshake, because the first handshake sets it, even a stranger's.
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openStore, type Store } from '../../src/index.ts'
 import type { Receiving } from '../../src/app/receiving.ts'

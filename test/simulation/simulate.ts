@@ -43,7 +43,7 @@ export interface SimulationReport {
   readonly ms: number
   /** How often each kind of case was reached. */
   readonly reached: ReadonlyMap<string, number>
-  /** The same for the same seed, whatever run ids the store draws. */
+  /** The same for the same seed, for any run ids that the store draws. */
   readonly trace: string
 }
 

@@ -9,7 +9,7 @@ const LETTERS = 200
 const ONE_AT_A_TIME = createClaimRequest({ flow: 'f', maxRuns: 1, maxEvents: 1 })
 const POLICY = { events: { '': 0 }, runs: {}, deadLetters: Infinity, bytes: Infinity, lanesPerTenant: {} }
 
-/** Each of these dies alone, in one lane. */
+/** The number of events, each of which dies alone, in one lane. */
 async function letters(store: Store): Promise<void> {
   const place = { flow: 'f', key: 'k', quiet: 0, max: 0 }
   await send(store, ...Array.from({ length: LETTERS }, (_, n) => event(`e${n}`, place)))

@@ -13,7 +13,7 @@ export interface Loaded {
   readonly calls: number
 }
 
-/** Open tasks, and done ones that still have a rank. The database filters them, so that no task is read in vain. */
+/** Open tasks, and done ones that still have a rank. The database filters them, so that no unnecessary task is read. */
 function tasksOf(user: string): NonNullable<Parameters<Client['dataSources']['query']>[0]['filter']> {
   const open = { property: PROPERTIES.status, status: { does_not_equal: DONE } }
   const ranked = { property: PROPERTIES.rank, number: { is_not_empty: true as const } }

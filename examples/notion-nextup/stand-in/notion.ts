@@ -100,7 +100,7 @@ export class NotionStandIn {
     return this.answer(came, request.headers, await request.text())
   }
 
-  /** A call has arrived: from now on it counts, whatever its result. */
+  /** A call has arrived: from now on it counts, even if it is rejected. */
   came(method: string, path: string): Call {
     const call: Call = { at: this.#options.clock.monotonic(), method, path: path.split('?')[0] ?? '', status: 0 }
     this.calls.push(call)

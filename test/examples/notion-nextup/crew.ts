@@ -92,7 +92,7 @@ export class Crew {
     return true
   }
 
-  /** Kills a process, whatever it does. */
+  /** Kills a process, busy or idle. */
   async kill(slot: number): Promise<void> {
     for (const member of this.#living) if (member.slot === slot) await this.#end(slot, member.child)
   }

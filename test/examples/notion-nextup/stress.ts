@@ -158,7 +158,7 @@ async function edited(options: StressOptions, notion: NotionStandIn, crew: Crew)
     sending.push(delivered(crew, isTold ? integrationWebhook(change) : actionWebhook(page), chance))
   }
   await Promise.all([killing, ...sending])
-  // One process is killed a second time, whatever it does: mostly it waits, because its work was taken over.
+  // One process is killed a second time, busy or idle: mostly it waits, because its work was taken over.
   const [first = 0] = crew.killed
   await crew.kill(first)
   progress(`killed process ${first} for the second time`)

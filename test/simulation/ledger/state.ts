@@ -1,4 +1,4 @@
-// The ledger: what must be true of every store whatever the model says, derived from the replies alone. It follows each
+// The ledger: what must be true of every store, independently of the model, derived from the replies alone. It follows each
 // placement (one event in one lane) from its acknowledgement to its one end, and each lease by its token.
 import type { Millis } from '../../../src/clock.ts'
 import type { LaneId } from '../../../src/model/identity.ts'
@@ -14,7 +14,7 @@ export interface Placement {
   readonly rank: 0 | 1
   readonly order: number
   readonly arrival: Millis
-  /** By this time its window must have ended, whatever arrived later (I19). */
+  /** By this time its window must have ended, even if more events arrived (I19). */
   readonly cap: Millis
   readonly quietEnds: Millis
   state: PlacementState
