@@ -75,7 +75,7 @@ function outOfOrder({ sent }: Ledger, leases: readonly Lease[]): readonly string
   for (const { letter, events, run } of leases.toSorted((one, other) => one.token - other.token)) {
     for (const label of letter ? [] : events) {
       const known = sent.get(label)
-      if (known === undefined || seen.has(label)) continue
+      if (known === undefined || known.isPlacedAlone || seen.has(label)) continue
       seen.add(label)
       const { publisher, n } = known
       const before = last.get(publisher) ?? -1

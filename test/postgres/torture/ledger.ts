@@ -25,6 +25,8 @@ export interface Sent {
   readonly n: number
   /** The event is placed some time after it is stored. */
   readonly isPlacedLate: boolean
+  /** The event was placed by itself, at any time after the other events of its publisher. */
+  readonly isPlacedAlone: boolean
   readonly began: number
   /** When the event was known to be stored; undefined if that is unknown. */
   acked: number | undefined

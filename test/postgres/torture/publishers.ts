@@ -59,6 +59,7 @@ function sending(ledger: Ledger, { publisher, n, topic, inTransaction = false }:
     publisher,
     n,
     isPlacedLate: inTransaction || topic !== undefined,
+    isPlacedAlone: topic !== undefined,
     began: Date.now(),
     acked: undefined,
     rolledBack: false,
