@@ -17,6 +17,8 @@ export interface Witnessed {
   readonly end: 'taken' | 'cut-off' | 'refused'
   readonly has: readonly string[]
   readonly isSigned: boolean
+  /** When the connection closed, if no other POST came on it: its sender may have given up just before the response. */
+  readonly left?: number
   /** The worker that sent the POST. */
   readonly by: string
 }
@@ -78,7 +80,8 @@ function disordered({ wanted, posts }: Given): readonly string[] {
 
 /**
  * An event may come twice only under the same id, and only if its sender could not know better: the response was cut
- * off, or the sender was killed after this POST. A worker that sent another POST later had received the response.
+ * off, the sender gave up and left, or the sender was killed after this POST. A worker that sent another POST later had
+ * received the response.
  */
 function repeated({ posts, killed }: Given): readonly string[] {
   const lastBy = new Map(posts.map((post) => [post.by, post]))
@@ -89,7 +92,9 @@ function repeated({ posts, killed }: Given): readonly string[] {
       had.set(id, post)
       if (before === undefined) return []
       const isUnheard = killed.includes(before.by) && lastBy.get(before.by) === before
-      if (before.end !== 'cut-off' && !isUnheard) return [`${id} came twice, though its first answer was heard`]
+      const hasLeft = before.left !== undefined && before.left <= post.at
+      if (before.end !== 'cut-off' && !isUnheard && !hasLeft)
+        return [`${id} came twice, though its first answer was heard`]
       return before.batch === post.batch ? [] : [`${id} came twice, as ${before.batch} and as ${post.batch}`]
     }),
   )

@@ -3,6 +3,7 @@
 import { createHmac } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { Witnessed } from './fleet-check.ts'
 import { FLEET, isChokedOn, SECRET, type Behaviour } from './fleet-plan.ts'
@@ -101,6 +102,7 @@ interface Batch {
 }
 
 async function witness(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  open.get(request.socket)?.(undefined)
   const endpoint = Number(request.url?.slice(1))
   const body = await buffer(request)
   const at = Date.now()
@@ -115,8 +117,19 @@ async function witness(request: IncomingMessage, response: ServerResponse): Prom
   const post = { endpoint, batch, events: ids, at, until: Date.now(), ...end }
   const by = String(request.headers['user-agent'])
   const written: Written = { ...post, isSigned: isSigned(request, body), by, latency: at - oldest }
-  out.write(`${JSON.stringify(written)}\n`)
+  const { socket } = request
+  const write = (left: number | undefined): void => {
+    if (open.get(socket) !== write) return
+    open.delete(socket)
+    out.write(`${JSON.stringify({ ...written, ...(left !== undefined && { left }) })}\n`)
+  }
+  open.set(socket, write)
+  if (socket.destroyed) write(post.until)
+  else socket.once('close', () => write(Date.now()))
 }
+
+/** Of each open connection, writes the log entry of its last POST: until the next one, its sender may still leave. */
+const open = new Map<Socket, (left: number | undefined) => void>()
 
 const server = createServer((request, response) => {
   // A request of a killed worker that did not arrive completely does not count.
@@ -128,6 +141,8 @@ server.listen(0, '127.0.0.1', () => {
 })
 process.once('disconnect', () => process.exit())
 process.on('message', (what) => {
-  if (what === 'end') out.end(() => process.exit())
-  else isCalm = what === 'calm'
+  if (what === 'end') {
+    for (const write of open.values()) write(undefined)
+    out.end(() => process.exit())
+  } else isCalm = what === 'calm'
 })
