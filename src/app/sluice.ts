@@ -29,7 +29,7 @@ import { alertFlow, delayedFlow, everyFlow, replayFlow, createReplayStep } from 
 import { parseSettings, type Settings, type SluiceOptions } from './options.ts'
 import { createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts'
 import { Publisher } from '../publish/publisher.ts'
-import { publishEvents, type PublishOptions } from '../publish/publish.ts'
+import { prepareRunEvents, publishEvents, type PublishDependencies, type PublishOptions } from '../publish/publish.ts'
 import type { Routes } from '../publish/route.ts'
 import { RoutingTime } from '../publish/route.ts'
 import type { Source } from '../receive/source.ts'
@@ -212,11 +212,7 @@ export class Sluice {
     if (this.#stopping !== undefined) throw new SluiceError('APP_STOPPED', 'The app was stopped.')
     const list = Array.isArray(event) ? (event as readonly EventInput[]) : [event as EventInput]
     await this.#storeHandle.store()
-    const { dedupeFor } = this.#settings
-    const { toEndpoint } = this.#deliveries
-    const parts = { publisher: this.#publisher, routes: this.#routeTable.routes, now: () => this.#now(), toEndpoint }
-    const outbox = getOutboxSchema(this.#storeHandle.address)
-    return publishEvents({ ...parts, dedupeFor, outbox }, list.map(withTrace), options)
+    return publishEvents(this.#publishing, list.map(withTrace), options)
   }
 
   /** `explain` returns where the events of a key are and what they wait for, in one sentence. */
@@ -248,10 +244,7 @@ export class Sluice {
     return this
   }
 
-  /**
-   * `route` adds a page or an API of the app's own. `/alerts/:id` has the parameter `id`, and a path that ends with * matches all paths
-   * below it. With a `role`, callers need an API key that has it.
-   */
+  /** `route` adds a page or an API of the app's own. `/alerts/:id` has a parameter; a path that ends with * matches all below it. */
   route<Path extends string>(method: string, path: Path, handle: RouteHandler<Path>, options?: RouteOptions): this {
     this.#receiving.route(method, path, handle, options)
     return this
@@ -288,6 +281,7 @@ export class Sluice {
       store,
       registry: known,
       ...this.#routeTable,
+      preparePublication: (events, run, from) => prepareRunEvents(this.#publishing, events, run, from),
       clock: this.#clock,
       storeClock: this.#storeHandle.storeClock,
       flows: this.#flows,
@@ -371,6 +365,12 @@ export class Sluice {
       await (await this.#storeHandle.registry()).refresh()
       await this.#deliveries.refresh()
     },
+  }
+
+  get #publishing(): PublishDependencies {
+    const [{ routes }, { toEndpoint }, { dedupeFor }] = [this.#routeTable, this.#deliveries, this.#settings]
+    const outbox = getOutboxSchema(this.#storeHandle.address)
+    return { publisher: this.#publisher, routes, now: () => this.#now(), toEndpoint, dedupeFor, outbox }
   }
 
   readonly #publishReplayStep = (of: ReplayRecord): Promise<unknown> => this.#publisher.publish([createReplayStep(of)])

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { ChurnMap } from '../churn-map.ts'
 import { waitAtMost, type Clock, type Millis } from '../clock.ts'
-import type { Publisher } from '../publish/publisher.ts'
 import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { AnyListener, RunPayload } from '../observe/emitter.ts'
@@ -30,7 +29,7 @@ export interface WorkerDependencies {
   readonly emit: AnyListener
   readonly log: (run: RunPayload) => RunLog
   readonly routesEpoch: () => number
-  readonly publisher: Pick<Publisher, 'prepareForRun'>
+  readonly preparePublication: AttemptDependencies['preparePublication']
   readonly settings: Settings
 }
 
@@ -70,7 +69,7 @@ export class Worker {
   readonly #recentlyEnded: { readonly lease: LeasedRun; readonly at: Millis }[] = []
 
   constructor(deps: WorkerDependencies) {
-    const { store, clock, storeClock, emit, log, publisher, routesEpoch, settings } = deps
+    const { store, clock, storeClock, emit, log, preparePublication, routesEpoch, settings } = deps
     const { lease, heartbeat, process } = settings
     const flows = (this.#flows = [...deps.flows.values()])
     this.#deps = deps
@@ -101,7 +100,7 @@ export class Worker {
       log: (run) => log(toRunPayload(run.lease)),
       commit: (run) => this.#heartbeat.commit(run),
       readBodies: async (events) => (await store.readBodies({ events })).bodies,
-      preparePublication: (events, run, from) => publisher.prepareForRun(events, run, from),
+      preparePublication,
     }
     this.#loop = new DispatchLoop({
       store,
@@ -216,7 +215,7 @@ export class Worker {
     const overtaken = this.#runsByLane.get(lease.lane)
     overtaken?.abort('lost')
     if (overtaken !== undefined || this.#lingering.has(lease.lane))
-      return this.#deferRun(lease, flow, this.#lingering.deferLane(lease), STILL_RUNNING)
+      return this.#deferRun(lease, this.#lingering.deferLane(lease), STILL_RUNNING)
     const live = new LiveRun(lease, clock, until - leaseMargin(settings.lease))
     this.#heartbeat.add(live)
     this.#runsByLane.set(lease.lane, live)
@@ -231,8 +230,7 @@ export class Worker {
     this.#heartbeat.remove(live)
     this.#recentlyEnded.push({ lease: live.lease, at: this.#deps.clock.monotonic() })
     if (this.#recentlyEnded.length > MAX_ENDED_KEPT) this.#recentlyEnded.shift()
-    if (attempted === undefined)
-      return this.#deferRun(live.lease, flow, UNREADABLE_DELAY, 'Its events could not be read.')
+    if (attempted === undefined) return this.#deferRun(live.lease, UNREADABLE_DELAY, 'Its events could not be read.')
     if (attempted.handler !== undefined) this.#lingering.add(live.lease, attempted.handler)
     await this.#settleRun(live, attempted)
   }
@@ -270,14 +268,15 @@ export class Worker {
     this.#deps.store.steer(call).catch((error: unknown) => this.#onStoreError(error))
   }
 
-  #deferRun(lease: LeasedRun, flow: Flow, after: Millis, why: string): void {
+  #deferRun(lease: LeasedRun, after: Millis, why: string): void {
     const settle: Settlement = {
       lane: lease.lane,
       token: lease.token,
       outcome: { kind: 'released', after, state64: clearDeferral(lease.stateBase64) },
       attempt: undefined,
       publish: [],
-      whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
+      // The run keeps its lane, so nothing waits for its end yet.
+      whileRunning: 'window',
       keep: 0,
     }
     this.#loop.settle(lease, settle, (settled) => {

@@ -5,7 +5,7 @@ import { DEFAULTS } from '../defaults.ts'
 import { isPace, withPace, type Pace } from '../limit/pace.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import type { Flow } from '../model/flow.ts'
+import type { Flow, WhileRunning } from '../model/flow.ts'
 import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { backoff, delayWithRetryAfter, type RetryOptions } from './backoff.ts'
@@ -32,8 +32,15 @@ export interface FlowOptions<Run> extends WindowShorthands {
   readonly concurrency?: number
   /** The limit of which each run takes a slot before its handler is called, or a function that returns it. */
   readonly pace?: Pace<Run>
-  /** Whether events that arrive during a run wait for their window, only wait for its end, or cancel it. */
-  readonly whileRunning?: 'window' | 'requeue' | 'cancel'
+  /** The number of waiting events at which the lane is due at once, and the most that a run takes. Default: 1,000. */
+  readonly maxEvents?: number
+  /** The same in bytes. Default: 4 MB. */
+  readonly maxBytes?: number
+  /**
+   * Whether events that arrive during a run wait for their window, only wait for its end, or cancel it. A function decides per event: the
+   * arriving event whether it cancels, and the last event of the run whether those behind it wait for their window.
+   */
+  readonly whileRunning?: WhileRunning | ((event: FlowEvent) => WhileRunning)
   readonly retry?: RetryOptions
   /** Whether a lane continues after a dead letter or waits until it is resolved. */
   readonly onDead?: 'continue' | 'block'
@@ -51,6 +58,8 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
   'window',
   'debounce',
   'batch',
+  'maxEvents',
+  'maxBytes',
   'take',
   'share',
   'concurrency',
@@ -89,11 +98,11 @@ export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
   if (options.maxLanesPerTenant !== undefined && options.window === undefined) {
     refuse('maxLanesPerTenant bounds open windows, and the flow has none. Remove it, or add debounce, batch or window.')
   }
-  const { take = 'all', whileRunning = 'window', onDead = 'continue' } = options
+  const { take = 'all', onDead = 'continue' } = options
   const { timeout = DEFAULTS.timeout, keep = DEFAULTS.keepCompleted } = options
   const choices = {
     take: assertOneOf(take, ['all', 'first', 'last'], 'take', refuse),
-    whileRunning: assertOneOf(whileRunning, ['window', 'requeue', 'cancel'], 'whileRunning', refuse),
+    whileRunning: parseWhileRunning(options.whileRunning, refuse),
     onDead: assertOneOf(onDead, ['continue', 'block'], 'onDead', refuse),
     share: options.share === undefined ? undefined : assertOneOf(options.share, ['tenant'], 'share', refuse),
   }
@@ -124,9 +133,25 @@ export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
 
 type Refuse = (what: string) => never
 
+const WHILE_RUNNING = ['window', 'requeue', 'cancel'] as const
+const CAPS = ['maxEvents', 'maxBytes'] as const
+
+function rejectValue(what: string): never {
+  throw new TypeError(what)
+}
+
+function parseWhileRunning(given: FlowOptions<never>['whileRunning'] = 'window', refuse: Refuse): Flow['whileRunning'] {
+  if (typeof given !== 'function') {
+    const fixed = assertOneOf(given, WHILE_RUNNING, 'whileRunning', refuse)
+    return () => fixed
+  }
+  return (event) =>
+    assertOneOf(assertSynchronous(given(event), 'whileRunning'), WHILE_RUNNING, 'whileRunning', rejectValue)
+}
+
 /** Without `key`, no event joins another one's lane, so options about joining events are rejected. */
 function assertNoKeyOptions(options: FlowOptions<never>, refuse: Refuse): void {
-  const ignored = (['take', 'whileRunning', 'onDead'] as const).find((option) => options[option] !== undefined)
+  const ignored = (['take', 'whileRunning', 'onDead', ...CAPS] as const).find((option) => options[option] !== undefined)
   if (ignored !== undefined)
     refuse(`${ignored} has no effect without key, because each event has a lane of its own. Remove it, or add key.`)
   if (typeof options.window !== 'object' || options.window === null) return
@@ -140,7 +165,7 @@ function assertNoKeyOptions(options: FlowOptions<never>, refuse: Refuse): void {
 }
 
 /** Routing is synchronous (L2a), so a promise is an error. Its own rejection is ignored. */
-function assertSynchronous<T>(answer: T, option: 'on' | 'key' | 'window'): T {
+function assertSynchronous<T>(answer: T, option: 'on' | 'key' | 'window' | 'whileRunning'): T {
   if (typeof answer !== 'object' || answer === null) return answer
   const late = (Array.isArray(answer) ? (answer as readonly unknown[]) : [answer]).filter(isPromise)
   if (late.length === 0) return answer
@@ -171,23 +196,30 @@ function toSelection<Run>(name: string, { on }: FlowOptions<Run>, refuse: Refuse
 
 type FlowWindows = Pick<Flow, 'computeWindow' | 'maxEvents' | 'maxBytes' | 'rememberFor' | 'adaptiveBaseQuiet'>
 
-function toWindows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' | 'key'>): FlowWindows {
-  const { maxEvents, maxBytes } = DEFAULTS
-  const { window: options } = flowOptions
-  if (typeof options === 'function') {
+function toWindows(name: string, flowOptions: WindowedOptions): FlowWindows {
+  const { window, key } = flowOptions
+  const option = `${name}.window`
+  const caps = pickCaps(flowOptions)
+  if (typeof window === 'function') {
     const of = (event: FlowEvent, level: number): WindowParameters => {
-      const given = assertSynchronous(options(event), 'window')
-      assertNoFlowWindowOptions(given, `${name}.window`, flowOptions.key !== undefined)
-      return createEventWindow(given, `${name}.window`).numbers(level)
+      const given = assertSynchronous(window(event), 'window')
+      assertNoFlowWindowOptions(given, option, key !== undefined)
+      return createEventWindow({ ...given, ...caps }, option).numbers(level)
     }
+    const { maxEvents, maxBytes } = createWindow(caps, name).numbers(0)
     return { computeWindow: of, maxEvents, maxBytes, rememberFor: longestLeadingKeep(of), adaptiveBaseQuiet: undefined }
   }
-  const checked = createWindow(options, `${name}.window`)
+  if (window !== undefined && (typeof window !== 'object' || window === null))
+    throw invalidOption(`${option} must be an object like { quiet: '10s' }; got ${JSON.stringify(window)}.`)
+  const twice = CAPS.find((cap) => caps[cap] !== undefined && window?.[cap] !== undefined)
+  if (twice !== undefined) throw invalidOption(`${name} must have ${twice} once; got it in the window as well.`)
+  const options = { ...window, ...caps }
+  const checked = createWindow(options, option)
   const numbers = checked.numbers(0)
-  if (options?.jitter !== undefined && options.quiet === undefined) {
-    throw invalidOption(`${name}.window.jitter has no effect without quiet; remove it.`)
+  if (options.jitter !== undefined && options.quiet === undefined) {
+    throw invalidOption(`${option}.jitter has no effect without quiet; remove it.`)
   }
-  const adaptive = typeof options?.quiet === 'object'
+  const adaptive = typeof options.quiet === 'object'
   return {
     computeWindow: (_event, level) => checked.numbers(level),
     maxEvents: numbers.maxEvents,
@@ -197,14 +229,21 @@ function toWindows(name: string, flowOptions: Pick<FlowOptions<never>, 'window' 
   }
 }
 
+type WindowedOptions = Pick<FlowOptions<never>, 'window' | 'key' | (typeof CAPS)[number]>
+
+function pickCaps({ maxEvents, maxBytes }: WindowedOptions): Pick<WindowOptions, (typeof CAPS)[number]> {
+  return { ...(maxEvents !== undefined && { maxEvents }), ...(maxBytes !== undefined && { maxBytes }) }
+}
+
 /** `assertNoFlowWindowOptions` rejects options that hold for the whole flow and not for one event. */
 function assertNoFlowWindowOptions(given: WindowOptions | undefined, option: string, hasKey: boolean): void {
   const refuse = (name: string, why: string): never => {
     throw invalidOption(`${option} must not return ${name}: ${why}. Omit it, or use an object as window.`)
   }
   if (typeof given?.quiet === 'object') refuse('a range as quiet', 'the window of one event does not adapt')
-  for (const name of ['maxEvents', 'maxBytes'] as const) {
-    if (given?.[name] !== undefined) refuse(name, 'what a run takes is the same for all events of a flow')
+  for (const name of CAPS) {
+    if (given?.[name] !== undefined)
+      refuse(name, `what a run takes is the same for all events; set ${name} on the flow`)
   }
   if (given?.leading === true && !hasKey) refuse('leading', 'it has no effect without key')
   if (given?.jitter !== undefined && given.quiet === undefined) refuse('jitter', 'it has no effect without quiet')

@@ -37,6 +37,14 @@ export interface EventInput {
   readonly dedupeId?: string | undefined
 }
 
+/** `PublishTarget` says when an event is published, and to whom. */
+export interface PublishTarget {
+  /** The earliest time of publication. */
+  readonly at?: Date | Millis
+  /** Only these flows, or this one endpoint, whether or not they match the event. */
+  readonly to?: string | readonly string[]
+}
+
 /** `PublishResult` is the result for one event. Its ids are those of the events, even while a delayed event waits. */
 export interface PublishResult {
   readonly id: string

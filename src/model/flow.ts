@@ -4,6 +4,9 @@ import type { Millis } from '../clock.ts'
 import type { FlowEvent } from './flow-event.ts'
 import type { WindowParameters } from './place.ts'
 
+/** `WhileRunning` says what an event does that arrives while its lane runs (L6, L6c). */
+export type WhileRunning = 'window' | 'requeue' | 'cancel'
+
 export interface FailedAttempt {
   /** The number of failures so far, including this one. */
   readonly failures: number
@@ -33,7 +36,8 @@ export interface Flow {
   readonly take: 'all' | 'first' | 'last'
   readonly maxEvents: number
   readonly maxBytes: number
-  readonly whileRunning: 'window' | 'requeue' | 'cancel'
+  /** May throw, like the functions of `FlowRouting`. */
+  readonly whileRunning: (event: FlowEvent) => WhileRunning
   /** How long a lane remembers the end of its last run: the `quiet` of a `leading` window. */
   readonly rememberFor: (events: readonly FlowEvent[]) => Millis
   /** The engine declared the flow for itself. It gets events that no other flow gets. */

@@ -2,17 +2,13 @@
 // transaction.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { EventInput, PublishResult } from '../model/event.ts'
+import type { EventInput, PublishResult, PublishTarget } from '../model/event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { writeToOutbox, type Transaction } from './outbox.ts'
-import type { Publisher } from './publisher.ts'
+import type { Publisher, RunEvent, RunPublication } from './publisher.ts'
 import { assertSourceNotReserved, parseTargetFlows, type Routes } from './route.ts'
 
-export interface PublishOptions {
-  /** The earliest time of publication. */
-  readonly at?: Date | Millis
-  /** Only these flows, or this one endpoint, whether or not they match the event. */
-  readonly to?: string | readonly string[]
+export interface PublishOptions extends PublishTarget {
   /** A client of `pg` in your transaction: the events are published if and only if it commits. Needs a PostgreSQL
       store. */
   readonly tx?: Transaction
@@ -53,11 +49,48 @@ export async function publishEvents(
     return writeToOutbox(tx, events, { schema: outbox, to: flows, now: now(), dedupeFor })
   }
   if (at === undefined) return publisher.publish(events, flows)
-  return publisher.publishAt(events, at instanceof Date ? at.getTime() : at, flows)
+  return publisher.publishAt(events, toMillis(at), flows)
+}
+
+/** `PublishedByRun` is an event that a handler published, as it was given. */
+export interface PublishedByRun extends PublishTarget {
+  readonly input: EventInput
+}
+
+/**
+ * `prepareRunEvents` prepares the events of a handler for the commit that settles its run (L2b). It returns a promise only if an event
+ * has a target.
+ */
+export function prepareRunEvents(
+  parts: Pick<PublishDependencies, 'publisher' | 'routes' | 'toEndpoint'>,
+  published: readonly PublishedByRun[],
+  run: string,
+  from: number,
+): RunPublication | Promise<RunPublication> {
+  const { publisher } = parts
+  for (const one of published) assertKnownOptions(one, ['input', 'at', 'to'], 'run.publish: ')
+  const resolve = async ({ input, at, to }: PublishedByRun): Promise<RunEvent> => {
+    const { events, flows } = await resolveTargets(parts, [input], to)
+    return { input: events[0] ?? input, at: at === undefined ? undefined : toMillis(at), to: flows }
+  }
+  if (published.every(isUntargeted)) return publisher.prepareForRun(published.map(toUntargeted), run, from)
+  return Promise.all(published.map(resolve)).then((events) => publisher.prepareForRun(events, run, from))
+}
+
+function isUntargeted({ to, at }: PublishedByRun): boolean {
+  return to === undefined && at === undefined
+}
+
+function toUntargeted({ input }: PublishedByRun): RunEvent {
+  return { input }
+}
+
+function toMillis(at: Date | Millis): Millis {
+  return at instanceof Date ? at.getTime() : at
 }
 
 async function resolveTargets(
-  { routes, toEndpoint }: PublishDependencies,
+  { routes, toEndpoint }: Pick<PublishDependencies, 'routes' | 'toEndpoint'>,
   events: readonly EventInput[],
   to: PublishOptions['to'],
 ): Promise<{ readonly events: readonly EventInput[]; readonly flows: ReadonlySet<string> | undefined }> {

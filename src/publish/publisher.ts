@@ -17,6 +17,14 @@ export interface PublisherDependencies extends RouteTable {
   readonly emit: AnyListener
 }
 
+/** `RunEvent` is an event that a handler published, with its target flows and its time. */
+export interface RunEvent {
+  readonly input: EventInput
+  readonly at?: Millis | undefined
+  /** Undefined for every matching flow. */
+  readonly to?: ReadonlySet<string> | undefined
+}
+
 export interface RunPublication {
   readonly events: readonly EventToStore[]
   /** The epoch of the routes that were used. */
@@ -100,13 +108,14 @@ export class Publisher {
 
   /** `prepareForRun` prepares events that a settlement stores. Their dedupe ids derive from the run, so that a
       repeated attempt stores nothing twice (L2b). */
-  prepareForRun(inputs: readonly EventInput[], run: string, from: number): RunPublication {
-    assertSourceNotReserved(inputs)
+  prepareForRun(published: readonly RunEvent[], run: string, from: number): RunPublication {
+    assertSourceNotReserved(published.map(({ input }) => input))
     const naming = { now: this.#deps.now(), dedupeFor: this.#deps.dedupeFor }
     const [epoch, routes] = [this.#deps.routesEpoch(), this.#deps.routes()]
-    const routed = inputs.map((input, n) => {
-      const named = createEvent({ ...input, dedupeId: input.dedupeId ?? `${run}/${from + n}` }, naming)
-      return routeEvent(named, routes, targetFlowsOf(input))
+    const routed = published.map(({ input: given, at, to }, n) => {
+      const input = { ...given, dedupeId: given.dedupeId ?? `${run}/${from + n}` }
+      if (at === undefined) return routeEvent(createEvent(input, naming), routes, to ?? targetFlowsOf(input))
+      return routeEvent(createEvent(wrapDelayed(input, at, naming.now, to), naming), routes, undefined)
     })
     const onSettled: RunPublication['onSettled'] = (keptOut) => {
       const results = new Map(keptOut.map(({ publish, result }) => [publish, result]))

@@ -98,7 +98,7 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
   }
   try {
     const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
-    const common = { flow: flow.name, group, cancel: flow.whileRunning === 'cancel' }
+    const common = { flow: flow.name, group, cancel: flow.whileRunning(event) === 'cancel' }
     const window = flow.computeWindow(event, level)
     if (flow.selectKeys === undefined) {
       return { kind: 'places', places: [createPlacement(keylessLaneId(flow.name, event.id), event.id, common, window)] }

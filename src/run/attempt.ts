@@ -1,12 +1,13 @@
 // `runAttempt` makes one attempt of a run: it calls the handler with a timeout and a signal and returns the settlement.
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
-import { isEncrypted, type EventInput } from '../model/event.ts'
+import type { FlowEvent } from '../model/flow-event.ts'
+import { isEncrypted } from '../model/event.ts'
 import { runContext } from '../limit/run-context.ts'
 import type { UnstoredPublish, EventToStore, Settlement } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunLog } from '../observe/log/log.ts'
-import { HandledRun, type HandlerOutput, type OutputCollector } from './run.ts'
+import { HandledRun, type HandlerOutput, type OutputCollector, type PublishedEvent } from './run.ts'
 import { decideVerdict, type EndedAttempt, type HandlerResult, type Verdict } from './verdict.ts'
 
 /** `AttemptPublication` is the events that an attempt publishes, with their placements. */
@@ -29,7 +30,11 @@ export interface AttemptDependencies {
   readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
   readonly readBodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
   /** Routes the events and names them `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
-  readonly preparePublication: (events: readonly EventInput[], run: string, from: number) => AttemptPublication
+  readonly preparePublication: (
+    events: readonly PublishedEvent[],
+    run: string,
+    from: number,
+  ) => AttemptPublication | Promise<AttemptPublication>
 }
 
 export type AttemptResult =
@@ -91,7 +96,8 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
   output.isClosed = true
   const { snoozeLimit, random } = deps
   const at = { live, flow, now: deps.storeTime(), snoozeLimit, random, published: output.published.length }
-  const { verdict, publish } = judgeAttempt(ended, at, output, deps)
+  const judged = judgeAttempt(ended, at, output, deps)
+  const { verdict, publish } = judged instanceof Promise ? await judged : judged
   // A handler that timed out may still work; the aborted signal ends its calls.
   if (first !== 'timed-out') live.markEnded(verdict.publishes ? 'done' : 'undone')
   const ms = clock.monotonic() - live.startedAt
@@ -102,7 +108,7 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
     attempt:
       verdict.error === undefined ? undefined : { at: deps.storeTime(), ms: Math.round(ms), error: verdict.error },
     publish: publish.events,
-    whileRunning: flow.whileRunning === 'requeue' ? 'requeue' : 'window',
+    whileRunning: decideAfterRun(flow, run.events),
     keep: flow.rememberFor(run.events),
     ...(lease.events.some(({ attributes }) => isEncrypted(attributes)) && { confidential: true }),
   }
@@ -111,20 +117,42 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
   return { kind: 'ended', settle, verdict, ms, counts: output.counts, onSettled, routesEpoch, handler: lingering }
 }
 
+/** A flow may decide per event; the last event of the run then decides for those that wait behind it. */
+function decideAfterRun(flow: Flow, events: readonly FlowEvent[]): Settlement['whileRunning'] {
+  const last = events.at(-1)
+  try {
+    return last !== undefined && flow.whileRunning(last) === 'requeue' ? 'requeue' : 'window'
+  } catch {
+    return 'window'
+  }
+}
+
+interface JudgedAttempt {
+  readonly verdict: Verdict
+  readonly publish: AttemptPublication
+}
+
+/** `judgeAttempt` returns a promise only if a published event has a target that the store must look up. */
 function judgeAttempt(
   ended: HandlerResult,
   at: EndedAttempt,
   { published }: HandlerOutput,
   deps: AttemptDependencies,
-): { readonly verdict: Verdict; readonly publish: AttemptPublication } {
+): JudgedAttempt | Promise<JudgedAttempt> {
   const verdict = decideSafely(ended, at)
   if (!verdict.publishes || published.length === 0) return { verdict, publish: NO_PUBLICATION }
+  // An invalid published event is a failure of the handler.
+  const reject = (error: unknown): JudgedAttempt => ({
+    verdict: decideVerdict({ kind: 'threw', error }, at),
+    publish: NO_PUBLICATION,
+  })
   try {
     const { lease, storedState } = at.live
-    return { verdict, publish: deps.preparePublication(published, lease.runId, storedState.published) }
+    const prepared = deps.preparePublication(published, lease.runId, storedState.published)
+    if (!(prepared instanceof Promise)) return { verdict, publish: prepared }
+    return prepared.then((publish) => ({ verdict, publish }), reject)
   } catch (error) {
-    // An invalid published event is a failure of the handler.
-    return { verdict: decideVerdict({ kind: 'threw', error }, at), publish: NO_PUBLICATION }
+    return reject(error)
   }
 }
 

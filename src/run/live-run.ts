@@ -1,6 +1,6 @@
 // `LiveRun` is a run whose lease this process holds: its expiry on the monotonic clock, its signal, and why it was aborted. It is also
 // the `RunContext` of the code that its handler calls.
-import type { Clock, Millis } from '../clock.ts'
+import { NEVER, type Clock, type Millis } from '../clock.ts'
 import type { RunContext, SlotWait, RunStatus } from '../limit/run-context.ts'
 import type { LeasedRun } from '../store/contract/index.ts'
 
@@ -53,6 +53,22 @@ export class LiveRun implements RunContext {
 
   get signal(): AbortSignal {
     return this.#abort.signal
+  }
+
+  /** `sleep` resolves after the time on the app's clock. It rejects with the reason of the signal once that aborts. */
+  sleep(ms: Millis): Promise<void> {
+    if (this.signal.aborted) return Promise.reject(this.signal.reason as Error)
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const onAbort = (): void => {
+      cancel()
+      reject(this.signal.reason as Error)
+    }
+    this.signal.addEventListener('abort', onAbort, { once: true })
+    const cancel = this.#clock.after(Math.min(ms, NEVER), () => {
+      this.signal.removeEventListener('abort', onAbort)
+      resolve()
+    })
+    return promise
   }
 
   /** Resolves when the attempt stops waiting for the handler. */

@@ -1,7 +1,7 @@
 // `Run` is what a handler receives: the events of its run and the functions it may call while it works.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { EventInput } from '../model/event.ts'
+import type { EventInput, PublishTarget } from '../model/event.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import type { RunLog } from '../observe/log/log.ts'
@@ -25,17 +25,27 @@ export interface Run {
    * `commit` marks the run's point of no return, before a side effect that cannot be undone. After `ok`, no newer event cancels the run.
    * After `cancelled`, the run gives its events back, however the handler ends.
    */
-  commit(): Promise<'ok' | 'cancelled'>
-  /** `publish` stores the events in the commit that settles the run, and only if the attempt ends well. */
-  publish(event: EventInput | readonly EventInput[]): void
-  count(name: string, by?: number): void
+  readonly commit: () => Promise<'ok' | 'cancelled'>
+  /**
+   * `publish` stores the events in the commit that settles the run, and only if the attempt ends well. With `at` they are published then,
+   * and with `to` only to these flows or to one endpoint.
+   */
+  readonly publish: (event: EventInput | readonly EventInput[], target?: PublishTarget) => void
+  /** `sleep` resolves after the duration. It rejects as soon as the run's signal aborts, e.g. when a newer event cancels the run. */
+  readonly sleep: (duration: Duration) => Promise<void>
+  readonly count: (name: string, by?: number) => void
   /** `extend` restarts the timeout of the attempt with this duration. */
-  extend(by: Duration): void
+  readonly extend: (by: Duration) => void
+}
+
+/** `PublishedEvent` is an event that a handler published, with its target. */
+export interface PublishedEvent extends PublishTarget {
+  readonly input: EventInput
 }
 
 /** `HandlerOutput` is what a handler produced besides its ending. */
 export interface HandlerOutput {
-  readonly published: readonly EventInput[]
+  readonly published: readonly PublishedEvent[]
   readonly counts: Readonly<Record<string, number>>
 }
 
@@ -65,6 +75,7 @@ export class HandledRun implements Run {
   readonly log: RunLog
   readonly commit: Run['commit']
   readonly publish: Run['publish']
+  readonly sleep: Run['sleep']
   readonly count: Run['count']
   readonly extend: Run['extend']
 
@@ -85,17 +96,18 @@ export class HandledRun implements Run {
     this.log = log
     this.commit = commit
     // These are own properties, because handlers destructure their run.
-    this.publish = (event) => {
+    this.publish = (event, target) => {
       if (output.isClosed) throw publishedTooLate()
-      for (const one of isList(event) ? event : [event]) output.published.push(one)
+      for (const input of isList(event) ? event : [event]) output.published.push({ ...target, input })
     }
+    this.sleep = (duration) => live.sleep(parseDuration(duration, 'run.sleep'))
     this.count = (name, by = 1) => void (output.counts[name] = (output.counts[name] ?? 0) + by)
     this.extend = (by) => extend(parseDuration(by, 'run.extend'))
   }
 }
 
 export interface OutputCollector {
-  readonly published: EventInput[]
+  readonly published: PublishedEvent[]
   readonly counts: Record<string, number>
   /** After the attempt, no settlement would store further events. */
   isClosed: boolean

@@ -37,6 +37,9 @@ describe('bad input: flows', () => {
     ['every', { key, window: { quiet: '1s', every: '2s' } }],
     ['every', { key, window: { every: '2s', max: '5s' } }],
     ['maxEvents', { key, window: { quiet: '1s', maxEvents: 0 } }],
+    ['maxEvents', { key, maxEvents: 0 }],
+    ['maxBytes', { key, window: () => ({}), maxBytes: 0.5 }],
+    ['maxEvents', { key, maxEvents: 5, batch: { every: '1s', maxEvents: 5 } }],
     ['maxEvents', { key, window: { quiet: '1s', maxEvents: Number.NaN } }],
     ['maxBytes', { key, window: { quiet: '1s', maxBytes: 0 } }],
     ['jitter', { key, window: { quiet: '1s', jitter: 2 } }],
@@ -76,6 +79,8 @@ describe('bad input: flows', () => {
     ['onDead', { onDead: 'block' }],
     ['maxEvents', { window: { quiet: '1s', maxEvents: 5 } }],
     ['maxBytes', { window: { quiet: '1s', maxBytes: 5 } }],
+    ['maxEvents', { maxEvents: 5 }],
+    ['maxBytes', { maxBytes: 5 }],
     ['leading', { window: { quiet: '1s', leading: true } }],
   ])('%s would be ignored without key: %j', (option, options) => {
     const error = flowRefusal(options)

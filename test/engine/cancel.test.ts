@@ -1,6 +1,6 @@
 // L6c: a newer event cancels a run, unless the run has committed or its events have waited for long enough.
 import { describe, expect, test } from 'vitest'
-import { snooze, done, drop, partial, retry, type Ending, type Run } from '../../src/index.ts'
+import { snooze, done, drop, partial, retry, type Ending, type EventInput, type Run } from '../../src/index.ts'
 import type { TestApp } from '../../src/testing/index.ts'
 import { Gate, numbersOf, ping, play, sendNow, soon, STORES, emittedEvents, userOf } from './scene.ts'
 
@@ -17,6 +17,10 @@ function session(store: string, run: Handler, max = 60): Promise<TestApp> {
       run,
     }),
   )
+}
+
+function both(n: number): readonly EventInput[] {
+  return ['resets', 'waits'].map((tenant) => ({ ...ping(tenant, n), tenant }))
 }
 
 describe.each(STORES)('L6c cancel on %s', (store) => {
@@ -49,6 +53,32 @@ describe.each(STORES)('L6c cancel on %s', (store) => {
     }
     expect(t.runs.map((run) => run.attempt)).toEqual([1, 1, 1, 1, 1])
     expect(numbersOf(t).at(-1)).toEqual([0, 1, 2, 3, 4])
+  })
+
+  test('L6c whileRunning per event: only an event that says cancel cancels', async () => {
+    const gate = new Gate()
+    const t = await play(store, (app) =>
+      app.flow('f', {
+        on: 'ping',
+        key: userOf,
+        window: { quiet: '2s', max: '60s' },
+        whileRunning: ({ tenant }) => (tenant === 'resets' ? 'cancel' : 'window'),
+        run: ({ key, signal }) => gate.waitFor(key, signal),
+      }),
+    )
+    await t.send(both(1))
+    await t.advance('2s')
+    await sendNow(t, both(2))
+    expect(t.runs.map(({ key, ending }) => [key, ending])).toEqual([
+      ['resets', 'cancelled'],
+      ['waits', 'running'],
+    ])
+    gate.open('waits')
+    await t.advance('2s')
+    expect(t.runs.slice(2).map(({ key, events }) => [key, events.length])).toEqual([
+      ['resets', 2],
+      ['waits', 1],
+    ])
   })
 
   test('L6c after commit nothing cancels the run', async () => {

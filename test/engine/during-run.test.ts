@@ -1,10 +1,31 @@
 // L6 and L7: what happens to events that arrive while their lane runs, and how many events a run takes.
+import assert from 'node:assert'
 import { describe, expect, test } from 'vitest'
-import type { FlowOptions, Run } from '../../src/index.ts'
-import { Gate, keysOf, numbersOf, ping, play, sendNow, soon, STORES, userOf, type Declare } from './scene.ts'
+import type { FlowEvent, FlowOptions, Run } from '../../src/index.ts'
+import {
+  Gate,
+  keysOf,
+  numbersOf,
+  ping,
+  play,
+  sendNow,
+  soon,
+  STORES,
+  emittedEvents,
+  userOf,
+  type Declare,
+} from './scene.ts'
 
 function gated(gate: Gate, options: Partial<FlowOptions<Run>>): Declare {
   return (app) => app.flow('f', { on: 'ping', key: userOf, ...options, run: ({ key }) => gate.wait(key) })
+}
+
+function requeueIfFast({ tenant }: FlowEvent): 'requeue' | 'window' {
+  return tenant === 'fast' ? 'requeue' : 'window'
+}
+
+function from(tenant: string, n: number): ReturnType<typeof ping> & { readonly tenant: string } {
+  return { ...ping(tenant, n), tenant }
 }
 
 describe.each(STORES)('L6 events during a run on %s', (store) => {
@@ -45,6 +66,35 @@ describe.each(STORES)('L6 events during a run on %s', (store) => {
     gate.open('u')
     await soon(t)
     expect(numbersOf(t)).toEqual([[1], [2, 3]])
+  })
+
+  test('L6 whileRunning per event: the last event of the run decides what those behind it wait for', async () => {
+    const gate = new Gate()
+    const t = await play(store, gated(gate, { window: { quiet: '10s' }, whileRunning: requeueIfFast }))
+    await t.send([from('fast', 1), from('slow', 1)])
+    await t.advance('10s')
+    await t.send([from('fast', 2), from('slow', 2)])
+    await t.advance('1s')
+    gate.open('fast')
+    gate.open('slow')
+    await soon(t)
+    expect(keysOf(t)).toEqual(['fast', 'slow', 'fast'])
+    await t.advance('9s')
+    expect(keysOf(t)).toEqual(['fast', 'slow', 'fast', 'slow'])
+  })
+
+  test.each<[string, unknown]>([
+    ['throws', () => assert.fail('no settings')],
+    ['returns another value', () => 'later'],
+    ['returns a promise', async () => 'window'],
+  ])('L2a whileRunning that %s makes the event unrouted', async (_how, whileRunning) => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, whileRunning: whileRunning as never, run: () => {} }),
+    )
+    await t.send(ping('u'))
+    await t.advance('1m')
+    expect(t.runs).toEqual([])
+    expect(emittedEvents(t, 'event.unrouted')).toMatchObject([{ flow: 'f', reason: 'key-failed' }])
   })
 
   test("L6 with 'requeue', lanes that were ready before are served first", async () => {

@@ -27,7 +27,7 @@ it('the process lists its live runs, and none that is over', async () => {
     },
     log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
     routesEpoch: () => 1,
-    publisher: { prepareForRun: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }) },
+    preparePublication: () => ({ events: [], routesEpoch: 0, onSettled: () => {} }),
     settings: parseSettings({ store: 'memory:' }),
   })
   const events = Array.from({ length: RUNS }, (_, n) => ({

@@ -1,7 +1,7 @@
 // L2b: events that a handler publishes are stored once with a successful ending, and otherwise not at all.
 import { describe, expect, test } from 'vitest'
 import { snooze, drop, partial, type Run, type Ending } from '../../src/index.ts'
-import { Gate, ping, play, sendNow, soon, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
+import { Gate, ping, play, sendNow, soon, START, STORES, emittedEvents, userOf, type Declare } from './scene.ts'
 
 type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
@@ -10,6 +10,10 @@ function chain(run: Handler): Declare {
     app
       .flow('first', { on: 'ping', key: userOf, retry: ['1s', '1s'], run })
       .flow('second', { on: 'pong', run: () => {} })
+}
+
+function isTarget({ flow }: { readonly flow: string }): boolean {
+  return flow === 'second' || flow === 'third'
 }
 
 function pong(n: number): { readonly type: string; readonly data: unknown } {
@@ -55,6 +59,54 @@ describe.each(STORES)('L2b a handler’s events on %s', (store) => {
     ])
     expect(emittedEvents(t, 'run.done')).toMatchObject([{ counts: { constructor: 1 } }])
     expect(() => kept?.publish(pong(1))).toThrow(/CONFLICT.*the run is over/)
+  })
+
+  test('L2b run.publish with `at` and `to` is stored with the settlement too, once', async () => {
+    const t = await play(store, (app) =>
+      app
+        .flow('first', {
+          on: 'ping',
+          key: userOf,
+          retry: ['1s', '1s'],
+          run: (run) => {
+            run.publish(pong(1), { at: START + 60_000 })
+            run.publish(pong(2), { to: 'third' })
+            run.publish(pong(3), { to: ['second', 'third'], at: new Date(START + 30_000) })
+            if (run.attempt < 2) throw new Error('not yet')
+          },
+        })
+        .flow('second', { on: 'pong', run: () => {} })
+        .flow('third', { on: 'nothing', run: () => {} }),
+    )
+    await sendNow(t, ping('u'))
+    const ran = (): unknown[] => t.runs.filter(isTarget).map(({ flow, events }) => [flow, events])
+    expect(ran()).toEqual([])
+    await t.advance('2s')
+    expect(ran()).toEqual([['third', [{ n: 2 }]]])
+    await t.advance('27s')
+    expect(ran()).toHaveLength(1)
+    await t.advance('1s')
+    expect(ran().slice(1)).toEqual([
+      ['second', [{ n: 3 }]],
+      ['third', [{ n: 3 }]],
+    ])
+    await t.advance('30s')
+    expect(ran().slice(3)).toEqual([['second', [{ n: 1 }]]])
+  })
+
+  test.each<[string, object]>([
+    ['to must name existing flows', { to: 'nowhere' }],
+    ['at must be', { at: Number.NaN }],
+    ['tx is not an option', { tx: {} }],
+  ])('L2b run.publish with a wrong target fails the attempt: %s', async (text, target) => {
+    const t = await play(
+      store,
+      chain((run) => void (run.attempt === 1 && run.publish(pong(1), target))),
+    )
+    await sendNow(t, ping('u'))
+    await t.advance('1s')
+    expect(t.runs.map(({ ending }) => ending)).toEqual(['retry', 'done'])
+    expect(t.runs[0]?.error).toContain(text)
   })
 
   test('L2b a failed attempt publishes nothing, a repeated one nothing twice', async () => {

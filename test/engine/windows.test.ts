@@ -164,6 +164,37 @@ describe.each(STORES)('L3 windows on %s', (store) => {
     ])
   })
 
+  test('L3 the caps of a flow hold when its window is a function', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, window: () => ({ quiet: '10s' }), maxEvents: 2, run: () => {} }),
+    )
+    await t.send([ping('a', 1), ping('b', 1), ping('b', 2), ping('b', 3)])
+    await soon(t)
+    expect(numbersOf(t)).toEqual([[1, 2], [3]])
+    await t.advance('10s')
+    expect(numbersOf(t)).toEqual([[1, 2], [3], [1]])
+  })
+
+  test('L3 the caps of a flow in bytes hold when its window is a function', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, window: () => ({ every: '10s' }), maxBytes: 40, run: () => {} }),
+    )
+    await t.send([ping('a', 1), ping('a', 2)])
+    expect(t.runs).toEqual([])
+    await t.send(ping('a', 3))
+    await soon(t)
+    expect(numbersOf(t)).toEqual([[1, 2], [3]])
+  })
+
+  test('L3 the caps of a flow belong to any window', async () => {
+    const t = await play(store, (app) =>
+      app.flow('f', { on: 'ping', key: userOf, debounce: '10s', maxEvents: 2, run: () => {} }),
+    )
+    await t.send([ping('a', 1), ping('a', 2)])
+    await soon(t)
+    expect(numbersOf(t)).toEqual([[1, 2]])
+  })
+
   test.each<[string, WindowOptions]>([
     ['maxEvents', { quiet: '50ms', maxEvents: 10 }],
     ['maxBytes', { quiet: '50ms', maxBytes: 10 }],

@@ -40,7 +40,7 @@ function flowOf(words: Partial<Flow> = {}): Flow {
     take: 'all',
     maxEvents: 1_000,
     maxBytes: 4_000_000,
-    whileRunning: 'window',
+    whileRunning: () => 'window',
     rememberFor: () => 0,
     isInternal: false,
     isDelivery: false,
