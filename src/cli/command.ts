@@ -1,10 +1,12 @@
 // `Command` is a command as data: the usage, the completion, the docs and the program read the same declaration.
+import { once } from 'node:events'
+import { createInterface } from 'node:readline/promises'
 import type { Clock } from '../clock.ts'
 import type { ConnectOptions } from './find-client.ts'
 import type { ParsedArguments, Option, Options } from './arguments.ts'
 import type { ApiResult, ApiCall, ApiClient } from './api-client.ts'
 import { EXIT, type ExitCode } from './exit.ts'
-import { escapeText, type Output } from './output.ts'
+import { escapeText, type Column, type Output } from './output.ts'
 import { reportFailure, reportCliError } from './problem.ts'
 
 export interface Command {
@@ -80,18 +82,64 @@ export interface ListPage<T> {
   readonly next?: string
 }
 
-/** `callAndPrintPage` prints one page of a list and how to get the next. */
-export function callAndPrintPage(
-  scene: CommandContext,
-  call: ApiCall,
-  print: (items: never) => void,
-): Promise<ExitCode> {
-  return callAndPrint(scene, call, ({ items, next }: ListPage<unknown>) => {
-    print(items as never)
-    if (next !== undefined) scene.output.note(`More items: --cursor=${escapeText(next)}`)
-  })
+interface ListDeclaration<T> extends Omit<Command, 'run'> {
+  readonly path: string | ((scene: CommandContext) => string)
+  /** Default: the given text options, under their own names. */
+  readonly query?: (scene: CommandContext) => Readonly<Record<string, string>>
+  readonly columns: readonly Column<T>[]
+  /** The text for an empty list. */
+  readonly none: string
+}
+
+/** `listCommand` prints one page of a list and how to get the next. */
+export function listCommand<T>(declared: ListDeclaration<T>): Command {
+  const { path, query, columns, none, ...command } = declared
+  const texts = Object.keys(command.options ?? {})
+  return {
+    ...command,
+    run: (scene) => {
+      const call = {
+        method: 'GET',
+        path: typeof path === 'string' ? path : path(scene),
+        query: query?.(scene) ?? scene.args.texts(texts),
+      } as const
+      return callAndPrint(scene, call, ({ items, next }: ListPage<T>) => {
+        scene.output.table(columns, items, none)
+        if (next !== undefined) scene.output.note(`More items: --cursor=${escapeText(next)}`)
+      })
+    },
+  }
+}
+
+/** `callAndConfirm` is for calls whose result is only that they succeeded. */
+export function callAndConfirm(scene: CommandContext, call: ApiCall): Promise<ExitCode> {
+  return callAndPrint(scene, call, () => scene.output.print('Done.'))
 }
 
 export function reportMisuse({ output: out }: CommandContext, what: string): ExitCode {
   return reportCliError(out, 'USAGE_WRONG', what)
+}
+
+/**
+ * `confirmOrExit` asks before an action that cannot be undone. It returns undefined to go on, or the exit code. Without
+ * a terminal, only `--yes` confirms.
+ */
+export async function confirmOrExit(
+  { args: given, output: out }: CommandContext,
+  question: string,
+): Promise<ExitCode | undefined> {
+  if (given.has('yes')) return undefined
+  if (!process.stdin.isTTY) {
+    return reportCliError(out, 'YES_NEEDED', escapeText(question), 'There is no terminal to ask on: pass --yes.')
+  }
+  const asking = createInterface({ input: process.stdin, output: out.stderr })
+  try {
+    // Ctrl-C or Ctrl-D at the question means no.
+    const closed = once(asking, 'close').then(() => '')
+    const said = await Promise.race([asking.question(`${escapeText(question)} [y/N] `).catch(() => ''), closed])
+    if (/^y(?:es)?$/i.test(said.trim())) return undefined
+    return reportCliError(out, 'NOT_CONFIRMED', 'Nothing was done.')
+  } finally {
+    asking.close()
+  }
 }

@@ -4,7 +4,10 @@ import type { Millis } from '../clock.ts'
 import { toSafeJson } from '../observe/explain/format.ts'
 import { writeOutput } from './output-stream.ts'
 
-export interface Column<T> {
+/** A column shows one member under its own name, or what `cell` returns. */
+export type Column<T> = (keyof T & string) | ComputedColumn<T>
+
+interface ComputedColumn<T> {
   readonly title: string
   readonly cell: (row: T) => string | number | undefined
 }
@@ -58,8 +61,9 @@ export class Output {
     return styleText(style, text, { stream: this.#deps.stdout })
   }
 
-  table<T>(columns: readonly Column<T>[], rows: readonly T[], none: string): void {
+  table<T>(shown: readonly Column<T>[], rows: readonly T[], none: string): void {
     if (rows.length === 0) return this.note(none)
+    const columns = shown.map(toComputedColumn)
     const cells = rows.map((row) => columns.map(({ cell }) => this.#cell(cell(row))))
     const widths = columns.map(({ title }, at) => Math.max(title.length, ...cells.map((row) => (row[at] ?? '').length)))
     const lineOf = (texts: readonly string[]): string =>
@@ -83,6 +87,11 @@ export class Output {
     if (!this.#deps.stdout.isTTY || text.length <= CELL_MAX) return text
     return `${text.slice(0, CELL_MAX - 2)}..`
   }
+}
+
+function toComputedColumn<T>(column: Column<T>): ComputedColumn<T> {
+  if (typeof column !== 'string') return column
+  return { title: column, cell: (row) => row[column] as string | number | undefined }
 }
 
 /** `escapeText` spells out characters of untrusted text that move the cursor, ring the bell or reverse the text. */

@@ -1,15 +1,15 @@
-// Finds the command, parses its arguments, runs it and returns the exit code. Expected errors never throw.
+// Finds the command, parses its arguments, runs it and returns the exit code. Expected errors never throw. The help texts
+// come from the declarations of the commands.
 import { systemClock } from '../clock.ts'
 import { exitOnWriteError, writeOutput } from './output-stream.ts'
 import { findClient } from './find-client.ts'
-import { COMMON_OPTIONS, ParsedArguments } from './arguments.ts'
+import { COMMON_OPTIONS, ParsedArguments, type Options } from './arguments.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Command, CommandContext } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { Output } from './output.ts'
 import { reportError, reportCliError } from './problem.ts'
-import { formatCommands, formatOverview, formatUsage } from './usage.ts'
 
 export interface CommandResult {
   readonly exit: ExitCode
@@ -136,4 +136,37 @@ function lazyStopSignal(): () => AbortSignal {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => made.abort())
     return made.signal
   }
+}
+
+function formatOverview(commands: readonly Command[]): string {
+  const what =
+    'Commands use the running server if there is one. sluice <command> --help shows the options of a command.'
+  return `sluice <command> [options]\n\n${formatCommands(commands)}\n\nOptions of every command:\n\n${formatOptions(COMMON_OPTIONS)}\n\n${what}`
+}
+
+function formatCommands(commands: readonly Command[]): string {
+  return alignColumns(commands.map((command) => [formatHead(command), command.description] as const))
+}
+
+function formatUsage(command: Command): string {
+  const own = Object.keys(command.options ?? {}).length === 0 ? '' : `${formatOptions(command.options ?? {})}\n\n`
+  return `sluice ${formatHead(command)}\n\n  ${command.description}\n\n${own}${formatOptions(COMMON_OPTIONS)}`
+}
+
+function formatHead({ name: words, positionals: takes = [] }: Command): string {
+  return [words, ...takes].join(' ')
+}
+
+function formatOptions(options: Options): string {
+  return alignColumns(
+    Object.entries(options).map(([name, { type, placeholder: value = name.toUpperCase(), description: says }]) => [
+      type === 'boolean' ? `--${name}` : `--${name}=${value}`,
+      says,
+    ]),
+  )
+}
+
+function alignColumns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(0, ...rows.map(([left]) => left.length))
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join('\n')
 }

@@ -1,50 +1,36 @@
 // `sluice keys`, `sluice audit` and `sluice alerts`: who has access, who did what, and the state of alerts.
+import type { Alert } from '../../admin/alerts.ts'
+import type { AuditVerification } from '../../admin/audit.ts'
+import type { ApiKey, NewApiKey } from '../../admin/keys.ts'
+import type { AuditRecord } from '../../store/contract/index.ts'
 import { toPath } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
-  callApi,
-  reportMisuse,
-  PAGE_OPTIONS,
+  callAndConfirm,
   callAndPrint,
-  callAndPrintPage,
+  callApi,
+  confirmOrExit,
+  listCommand,
+  PAGE_OPTIONS,
+  reportMisuse,
   textOptions,
   YES_OPTION,
   type Command,
 } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
 import { EXIT } from '../exit.ts'
-import { formatCount, formatTime, type Column } from '../output.ts'
+import { formatCount, formatTime } from '../output.ts'
 import { byStore } from '../store-owner.ts'
 
-interface Key {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly made: number
-  readonly by: string
-}
-
-const KEYS: readonly Column<Key>[] = [
-  { title: 'id', cell: ({ id }) => id },
-  { title: 'name', cell: ({ name }) => name },
-  { title: 'role', cell: ({ role }) => role },
-  { title: 'made', cell: ({ made }) => formatTime(made) },
-  { title: 'by', cell: ({ by }) => by },
-]
+const keysList = listCommand<ApiKey>({
+  name: 'keys list',
+  description: 'list all API keys without their secrets',
+  path: '/v1/keys',
+  columns: ['id', 'name', 'role', { title: 'made', cell: ({ made }) => formatTime(made) }, 'by'],
+  none: 'There are no keys yet: sluice keys make <name> --role=operate makes the first.',
+})
 
 export const keys: readonly Command[] = [
-  {
-    name: 'keys list',
-    description: 'list all API keys without their secrets',
-    run: (scene) =>
-      callAndPrintPage(byStore(scene), { method: 'GET', path: '/v1/keys' }, (items: readonly Key[]) =>
-        scene.output.table(
-          KEYS,
-          items,
-          'There are no keys yet: sluice keys make <name> --role=operate makes the first.',
-        ),
-      ),
-  },
+  { ...keysList, run: (scene) => keysList.run(byStore(scene)) },
   {
     name: 'keys make',
     positionals: ['<name>'],
@@ -55,16 +41,12 @@ export const keys: readonly Command[] = [
       const role = scene.args.text('role')
       if (role === undefined) return reportMisuse(scene, '--role must be read or operate; the first key needs operate.')
       const body = { name, role }
-      return callAndPrint(
-        byStore(scene),
-        { method: 'POST', path: '/v1/keys', body },
-        (key: Key & { readonly secret: string }) => {
-          scene.output.print(key.secret)
-          scene.output.note(
-            `The key ${key.name} may ${key.role}. It is not shown again: SLUICE_KEY is where it is looked for.`,
-          )
-        },
-      )
+      return callAndPrint(byStore(scene), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
+        scene.output.print(key.secret)
+        scene.output.note(
+          `The key ${key.name} may ${key.role}. It is not shown again: SLUICE_KEY is where it is looked for.`,
+        )
+      })
     },
   },
   {
@@ -77,27 +59,10 @@ export const keys: readonly Command[] = [
       const no = await confirmOrExit(scene, `The key ${which} is revoked for good. Go on?`)
       if (no !== undefined) return no
       const call = { method: 'DELETE', path: toPath('v1/keys', which), body: {} } as const
-      return callAndPrint(byStore(scene), call, () => scene.output.print('Done.'))
+      return callAndConfirm(byStore(scene), call)
     },
   },
 ]
-
-interface AuditEntry {
-  readonly id: number
-  readonly at: number
-  readonly who: string
-  readonly what: string
-}
-
-const AUDIT: readonly Column<AuditEntry>[] = [
-  { title: 'at', cell: ({ at }) => formatTime(at) },
-  { title: 'who', cell: ({ who }) => who },
-  { title: 'what', cell: ({ what }) => what },
-]
-
-type AuditVerification =
-  | { readonly kind: 'whole'; readonly entries: number; readonly head?: { readonly chain: string } }
-  | { readonly kind: 'broken'; readonly why: 'changed' | 'cut' | 'unknown'; readonly at: number }
 
 const BREAK_TEXTS = {
   changed: (at: number) => `at entry ${at}: it, or one before it, was changed`,
@@ -106,17 +71,14 @@ const BREAK_TEXTS = {
 } as const
 
 export const audit: readonly Command[] = [
-  {
+  listCommand<AuditRecord>({
     name: 'audit list',
     description: 'list the audit log, newest first',
     options: { ...textOptions({ from: 'since then, as 2026-01-31T12:00:00Z', to: 'before then' }), ...PAGE_OPTIONS },
-    run: (scene) => {
-      const query = scene.args.texts(['from', 'to', 'limit', 'cursor'])
-      return callAndPrintPage(scene, { method: 'GET', path: '/v1/audit', query }, (items: readonly AuditEntry[]) =>
-        scene.output.table(AUDIT, items, 'Nobody has done anything.'),
-      )
-    },
-  },
+    path: '/v1/audit',
+    columns: [{ title: 'at', cell: ({ at }) => formatTime(at) }, 'who', 'what'],
+    none: 'Nobody has done anything.',
+  }),
   {
     name: 'audit verify',
     description: 'verify the audit log; exit code 1 if an entry was changed or is missing',
@@ -137,33 +99,21 @@ export const audit: readonly Command[] = [
   },
 ]
 
-interface Alert {
-  readonly name: string
-  readonly state: string
-  readonly since?: number
-  readonly text: string
-  /** The error that the alert's condition threw. */
-  readonly broken?: string
-}
-
-const ALERTS: readonly Column<Alert>[] = [
-  { title: 'alert', cell: ({ name }) => name },
-  { title: 'state', cell: ({ state, broken }) => (broken === undefined ? state : `${state}, broken`) },
-  { title: 'since', cell: ({ since }) => formatTime(since) },
-  {
-    title: 'what',
-    cell: ({ text, broken }) => (broken === undefined ? text : `${text} Its when throws: ${broken}`.trim()),
-  },
-]
-
-export const alerts: Command = {
+export const alerts: Command = listCommand<Alert>({
   name: 'alerts',
   description: 'list the declared alerts with their states',
-  run: (scene) =>
-    callAndPrintPage(scene, { method: 'GET', path: '/v1/alerts' }, (items: readonly Alert[]) =>
-      scene.output.table(ALERTS, items, 'The app declares no alerts.'),
-    ),
-}
+  path: '/v1/alerts',
+  columns: [
+    { title: 'alert', cell: ({ name }) => name },
+    { title: 'state', cell: ({ state, broken }) => (broken === undefined ? state : `${state}, broken`) },
+    { title: 'since', cell: ({ since }) => formatTime(since) },
+    {
+      title: 'what',
+      cell: ({ text, broken }) => (broken === undefined ? text : `${text} Its when throws: ${broken}`.trim()),
+    },
+  ],
+  none: 'The app declares no alerts.',
+})
 
 export const purge: Command = {
   name: 'purge',

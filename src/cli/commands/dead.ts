@@ -5,20 +5,20 @@ import { waitForDrain, writeOutput } from '../output-stream.ts'
 import { toPath } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
-  callApi,
-  reportMisuse,
-  PAGE_OPTIONS,
   callAndPrint,
-  callAndPrintPage,
+  callApi,
+  confirmOrExit,
+  listCommand,
+  PAGE_OPTIONS,
+  reportMisuse,
   textOptions,
   YES_OPTION,
   type Command,
   type ListPage,
   type CommandContext,
 } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { formatCount, formatDuration, formatTime, type Column } from '../output.ts'
+import { formatCount, formatDuration, formatTime } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { callAction } from './lanes.ts'
 
@@ -48,17 +48,6 @@ const FILTER = {
   unrouted: { type: 'boolean', description: 'unrouted events instead of dead letters' },
 } as const
 
-const COLUMNS: readonly Column<DeadLetter>[] = [
-  { title: 'id', cell: ({ id }) => id },
-  { title: 'flow', cell: ({ flow }) => flow },
-  { title: 'key', cell: ({ key }) => key },
-  { title: 'died', cell: ({ at }) => formatTime(at) },
-  { title: 'tries', cell: ({ tries }) => tries },
-  { title: 'events', cell: ({ events }) => events.length },
-  { title: 'state', cell: ({ state }) => state },
-  { title: 'why', cell: ({ reason, error, attempts }) => attempts?.at(-1)?.error ?? error ?? reason },
-]
-
 const COUNT = '/v1/dead-letters/count'
 
 function toFilter({ args: given }: CommandContext): Readonly<Record<string, string>> {
@@ -66,17 +55,24 @@ function toFilter({ args: given }: CommandContext): Readonly<Record<string, stri
   return { ...given.texts(['flow', 'key', 'tenant', 'from', 'to']), ...kind }
 }
 
-const listCommand: Command = {
+const list = listCommand<DeadLetter>({
   name: 'dead list',
   description: 'list dead letters, newest first',
   options: { ...FILTER, ...PAGE_OPTIONS },
-  run: (scene) => {
-    const query = { ...toFilter(scene), ...scene.args.texts(['limit', 'cursor']) }
-    return callAndPrintPage(scene, { method: 'GET', path: '/v1/dead-letters', query }, (items: readonly DeadLetter[]) =>
-      scene.output.table(COLUMNS, items, 'There are no dead letters.'),
-    )
-  },
-}
+  path: '/v1/dead-letters',
+  query: (scene) => ({ ...toFilter(scene), ...scene.args.texts(['limit', 'cursor']) }),
+  columns: [
+    'id',
+    'flow',
+    'key',
+    { title: 'died', cell: ({ at }) => formatTime(at) },
+    'tries',
+    { title: 'events', cell: ({ events }) => events.length },
+    'state',
+    { title: 'why', cell: ({ reason, error, attempts }) => attempts?.at(-1)?.error ?? error ?? reason },
+  ],
+  none: 'There are no dead letters.',
+})
 
 const countCommand: Command = {
   name: 'dead count',
@@ -241,4 +237,4 @@ async function exportPages(
   return undefined
 }
 
-export const dead: readonly Command[] = [listCommand, countCommand, showCommand, ...actionCommands, exportCommand]
+export const dead: readonly Command[] = [list, countCommand, showCommand, ...actionCommands, exportCommand]

@@ -1,5 +1,8 @@
-// `sluice doctor` and `sluice migrate`: check the set-up for risks of losing data, and apply the schema of the store.
+// `sluice doctor`, `sluice migrate` and `sluice backup`: check the set-up for risks of losing data, apply the schema of
+// the store, and copy it.
 import { DEFAULTS } from '../../defaults.ts'
+import { backupSqlite } from '../../store/sqlite/backup.ts'
+import { isServerAddress } from '../../store/open.ts'
 import { redirectStdout } from '../output-stream.ts'
 import { runChecks, type Check, type StoreStatus } from '../checks.ts'
 import { openLocalClient } from '../find-client.ts'
@@ -42,6 +45,22 @@ export const migrate: Command = {
     } finally {
       await own.close()
     }
+  },
+}
+
+/** `backup` copies the store's file while a process uses it. It needs no server: any reader may read the file. */
+export const backup: Command = {
+  name: 'backup',
+  positionals: ['<file>', '<copy>'],
+  description: 'copy a SQLite store while it is in use, with every event acknowledged before',
+  run: async (context) => {
+    const { args: given, output: out } = context
+    const [file = '', copy = ''] = given.words
+    if (isServerAddress(file)) return reportMisuse(context, 'backup copies the file of a SQLite store: give its path.')
+    const made = backupSqlite(file, copy)
+    if (out.asJson) out.printJson(made)
+    else out.print(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is intact.`)
+    return EXIT.done
   },
 }
 

@@ -1,17 +1,28 @@
 // `sluice endpoints`: actions on one endpoint, i.e. test, verify, enable, replay, and create a token.
-import { callApi, reportMisuse, callAndPrint, textOptions, YES_OPTION, type Command } from '../command.ts'
+import type { TestResult } from '../../deliver/test-event.ts'
+import { toPath } from '../api-client.ts'
+import {
+  callAndConfirm,
+  callAndPrint,
+  callApi,
+  confirmOrExit,
+  reportMisuse,
+  textOptions,
+  YES_OPTION,
+  type Command,
+  type CommandContext,
+} from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { confirmOrExit } from '../confirm.ts'
 import { formatCount, escapeText } from '../output.ts'
 import { reportFailure } from '../problem.ts'
-import { endpointPath } from './endpoints-paths.ts'
 
-interface TestResult {
-  readonly delivered: boolean
-  readonly status?: number
-  readonly ms: number
-  readonly answer?: string
-  readonly error: string
+export const ENDPOINTS_PATH = '/v1/webhooks/subscribers'
+
+/** `endpointPath` returns the path of the endpoint that the first argument names. */
+export function endpointPath({ args: given }: CommandContext, act?: string): string {
+  const [id = ''] = given.words
+  const path = toPath(ENDPOINTS_PATH.slice(1), id)
+  return act === undefined ? path : `${path}/${act}`
 }
 
 export const endpointActionCommands: readonly Command[] = [
@@ -101,9 +112,6 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints token revoke',
     positionals: ['<id>'],
     description: 'revoke the token of an endpoint',
-    run: (scene) =>
-      callAndPrint(scene, { method: 'DELETE', path: endpointPath(scene, 'token'), body: {} }, () =>
-        scene.output.print('Done.'),
-      ),
+    run: (scene) => callAndConfirm(scene, { method: 'DELETE', path: endpointPath(scene, 'token'), body: {} }),
   },
 ]

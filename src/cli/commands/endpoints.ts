@@ -1,41 +1,20 @@
 // `sluice endpoints`: the endpoints that deliveries post to.
+import type { DeliveryRecord } from '../../deliver/deliveries.ts'
+import type { CreatedEndpoint, EndpointWithHealth } from '../../deliver/endpoints.ts'
 import {
-  reportMisuse,
+  callAndConfirm,
   callAndPrint,
-  callAndPrintPage,
+  confirmOrExit,
+  listCommand,
+  reportMisuse,
   textOptions,
   YES_OPTION,
   type Command,
   type CommandContext,
 } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
-import { formatCount, escapeText, formatTime, type Column } from '../output.ts'
-import { endpointActionCommands } from './endpoint-actions.ts'
+import { formatCount, escapeText, formatTime, type Field } from '../output.ts'
+import { endpointActionCommands, endpointPath, ENDPOINTS_PATH } from './endpoint-actions.ts'
 import { ENDPOINT_OPTIONS, parseEndpointOptions, SECRET_FILE_OPTION, readSecret } from './endpoints-fields.ts'
-import { endpointPath, ENDPOINTS_PATH } from './endpoints-paths.ts'
-import { ENDPOINT_COLUMNS, toFields, type EndpointView } from './endpoint-output.ts'
-
-interface CreatedEndpoint extends EndpointView, Secret {
-  readonly proofError?: string
-}
-
-interface Delivery {
-  readonly delivery: string
-  readonly status: string
-  readonly events: number
-  readonly attemptCount: number
-  readonly createdAt: number
-  readonly lastError: string
-}
-
-const DELIVERIES: readonly Column<Delivery>[] = [
-  { title: 'at', cell: ({ createdAt }) => formatTime(createdAt) },
-  { title: 'delivery', cell: ({ delivery }) => delivery },
-  { title: 'status', cell: ({ status }) => status },
-  { title: 'events', cell: ({ events }) => String(events) },
-  { title: 'tries', cell: ({ attemptCount }) => String(attemptCount) },
-  { title: 'error', cell: ({ lastError }) => lastError },
-]
 
 interface Secret {
   readonly secret: string
@@ -49,20 +28,29 @@ function printSecret({ args: given, output: out }: CommandContext, { secret }: S
 }
 
 export const endpoints: readonly Command[] = [
-  {
+  listCommand<EndpointWithHealth>({
     name: 'endpoints list',
     description: 'list endpoints',
-    run: (scene) =>
-      callAndPrintPage(scene, { method: 'GET', path: ENDPOINTS_PATH }, (items: readonly EndpointView[]) =>
-        scene.output.table(ENDPOINT_COLUMNS, items, 'There are no endpoints.'),
-      ),
-  },
+    path: ENDPOINTS_PATH,
+    columns: [
+      'id',
+      'url',
+      { title: 'wants', cell: ({ eventFilter }) => eventFilter.join(' ') },
+      'tenant',
+      { title: 'is', cell: describeState },
+      { title: 'health', cell: ({ health }) => health.status },
+      { title: 'delivered', cell: ({ health }) => formatPercent(health.successRate) },
+      { title: 'last', cell: ({ lastSuccessfulDeliveryAt: at }) => (at === undefined ? '' : formatTime(at)) },
+      'name',
+    ],
+    none: 'There are no endpoints.',
+  }),
   {
     name: 'endpoints show',
     positionals: ['<id>'],
     description: 'show an endpoint and its health',
     run: (scene) =>
-      callAndPrint(scene, { method: 'GET', path: endpointPath(scene) }, (it: EndpointView) =>
+      callAndPrint(scene, { method: 'GET', path: endpointPath(scene) }, (it: EndpointWithHealth) =>
         scene.output.fields(toFields(it)),
       ),
   },
@@ -91,34 +79,31 @@ export const endpoints: readonly Command[] = [
       const [, url] = scene.args.words
       const body = { ...(url !== undefined && { url }), ...parseEndpointOptions(scene.args) }
       if (Object.keys(body).length === 0) return reportMisuse(scene, 'Name at least one option, or a new URL.')
-      return callAndPrint(scene, { method: 'PATCH', path: endpointPath(scene), body }, () =>
-        scene.output.print('Done.'),
-      )
+      return callAndConfirm(scene, { method: 'PATCH', path: endpointPath(scene), body })
     },
   },
-  {
+  listCommand<DeliveryRecord>({
     name: 'endpoints deliveries',
     positionals: ['<id>'],
     description: 'list the deliveries to an endpoint, in progress and ended',
     options: textOptions({ limit: 'maximum number of items, 1 to 1000; default 100' }),
-    run: (scene) => {
-      const query = scene.args.texts(['limit'])
-      return callAndPrintPage(
-        scene,
-        { method: 'GET', path: endpointPath(scene, 'deliveries'), query },
-        (items: readonly Delivery[]) => scene.output.table(DELIVERIES, items, 'Nothing was delivered to it yet.'),
-      )
-    },
-  },
+    path: (scene) => endpointPath(scene, 'deliveries'),
+    columns: [
+      { title: 'at', cell: ({ createdAt }) => formatTime(createdAt) },
+      'delivery',
+      'status',
+      'events',
+      { title: 'tries', cell: ({ attemptCount }) => attemptCount },
+      { title: 'error', cell: ({ lastError }) => lastError },
+    ],
+    none: 'Nothing was delivered to it yet.',
+  }),
   ...(['pause', 'resume'] as const).map((act): Command => ({
     name: `endpoints ${act}`,
     positionals: ['<id>'],
     description:
       act === 'pause' ? 'pause an endpoint: its events wait' : 'resume an endpoint: its waiting events are due at once',
-    run: (scene) =>
-      callAndPrint(scene, { method: 'POST', path: endpointPath(scene, act), body: {} }, () =>
-        scene.output.print('Done.'),
-      ),
+    run: (scene) => callAndConfirm(scene, { method: 'POST', path: endpointPath(scene, act), body: {} }),
   })),
   {
     name: 'endpoints rotate-secret',
@@ -166,3 +151,36 @@ export const endpoints: readonly Command[] = [
   },
   ...endpointActionCommands,
 ]
+
+function describeState({ active, proof }: EndpointWithHealth): string {
+  return proof === 'pending' ? 'unproven' : active ? 'active' : 'paused'
+}
+
+function toFields(it: EndpointWithHealth): readonly Field[] {
+  const { signing, rate, health } = it
+  return [
+    ['id', it.id],
+    ['url', it.url],
+    ['name', nonEmpty(it.name)],
+    ['description', nonEmpty(it.description)],
+    ['tenant', nonEmpty(it.tenant)],
+    ['wants', it.eventFilter.join(' ')],
+    ['is', describeState(it)],
+    ['signing', Object.values(signing).filter(Boolean).join(':')],
+    ['form', it.form],
+    ['headers', nonEmpty(it.headers.join(' '))],
+    ['rate', rate === null ? undefined : `${rate.rate} in ${rate.per}`],
+    ['added', formatTime(it.createdAt)],
+    ['health', `${health.status} ${health.why}`.trimEnd()],
+    ['delivered', nonEmpty(formatPercent(health.successRate))],
+    ['last', formatTime(it.lastSuccessfulDeliveryAt)],
+  ]
+}
+
+function nonEmpty(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function formatPercent(rate: number | undefined): string {
+  return rate === undefined ? '' : `${Math.floor(rate * 100)} %`
+}

@@ -1,36 +1,10 @@
 // `sluice flows` and `sluice limits`: their backlog and state, and how an operator pauses them.
+import type { LimitView } from '../../admin/limits.ts'
+import type { FlowStats } from '../../store/contract/index.ts'
 import { toPath } from '../api-client.ts'
-import { PAGE_OPTIONS, callAndPrint, callAndPrintPage, textOptions, type Command } from '../command.ts'
-import { formatTime, type Column } from '../output.ts'
+import { callAndConfirm, callAndPrint, listCommand, PAGE_OPTIONS, textOptions, type Command } from '../command.ts'
+import { formatTime } from '../output.ts'
 import { callAction } from './lanes.ts'
-
-interface Flow {
-  readonly flow: string
-  readonly lanes: number
-  readonly live: number
-  readonly due?: number
-  readonly paused?: { readonly reason: string; readonly by: string }
-}
-
-interface Limit {
-  readonly name: string
-  readonly declared: boolean
-  readonly pausedUntil?: number
-}
-
-const FLOW_COLUMNS: readonly Column<Flow>[] = [
-  { title: 'flow', cell: ({ flow }) => flow },
-  { title: 'lanes', cell: ({ lanes }) => lanes },
-  { title: 'running', cell: ({ live }) => live },
-  { title: 'next due', cell: ({ due }) => formatTime(due) },
-  { title: 'paused', cell: ({ paused }) => paused && `by ${paused.by}: ${paused.reason}` },
-]
-
-const LIMIT_COLUMNS: readonly Column<Limit>[] = [
-  { title: 'limit', cell: ({ name }) => name },
-  { title: 'declared', cell: ({ declared }) => (declared ? 'here' : 'elsewhere') },
-  { title: 'paused until', cell: ({ pausedUntil }) => pausedUntil && formatPauseEnd(pausedUntil) },
-]
 
 /** A pause beyond the last representable date ends only by hand. */
 function formatPauseEnd(pausedUntil: number): string {
@@ -40,14 +14,19 @@ function formatPauseEnd(pausedUntil: number): string {
 const REASON_OPTION = { reason: 'the reason, shown to other operators' } as const
 
 export const flows: readonly Command[] = [
-  {
+  listCommand<FlowStats>({
     name: 'flows list',
     description: 'list all flows with their backlog',
-    run: (scene) =>
-      callAndPrintPage(scene, { method: 'GET', path: '/v1/flows' }, (items: readonly Flow[]) =>
-        scene.output.table(FLOW_COLUMNS, items, 'There are no flows.'),
-      ),
-  },
+    path: '/v1/flows',
+    columns: [
+      'flow',
+      'lanes',
+      { title: 'running', cell: ({ live }) => live },
+      { title: 'next due', cell: ({ due }) => formatTime(due) },
+      { title: 'paused', cell: ({ paused }) => paused && `by ${paused.by}: ${paused.reason}` },
+    ],
+    none: 'There are no flows.',
+  }),
   {
     name: 'flows pause',
     positionals: ['<flow>'],
@@ -67,17 +46,18 @@ export const flows: readonly Command[] = [
 ]
 
 export const limits: readonly Command[] = [
-  {
+  listCommand<LimitView>({
     name: 'limits list',
     description: 'list limits, and which are paused',
     options: PAGE_OPTIONS,
-    run: (scene) => {
-      const query = scene.args.texts(['limit', 'cursor'])
-      return callAndPrintPage(scene, { method: 'GET', path: '/v1/limits', query }, (items: readonly Limit[]) =>
-        scene.output.table(LIMIT_COLUMNS, items, 'There are no limits.'),
-      )
-    },
-  },
+    path: '/v1/limits',
+    columns: [
+      { title: 'limit', cell: ({ name }) => name },
+      { title: 'declared', cell: ({ declared }) => (declared ? 'here' : 'elsewhere') },
+      { title: 'paused until', cell: ({ pausedUntil }) => pausedUntil && formatPauseEnd(pausedUntil) },
+    ],
+    none: 'There are no limits.',
+  }),
   {
     name: 'limits pause',
     positionals: ['<limit>'],
@@ -87,7 +67,7 @@ export const limits: readonly Command[] = [
       const [name = ''] = scene.args.words
       const body = { for: '10m', reason: 'by hand', ...scene.args.texts(['for', 'reason']) }
       const call = { method: 'POST', path: toPath('v1/limits', name, 'pause'), body } as const
-      return callAndPrint(scene, call, ({ pausedUntil = 0 }: Limit) =>
+      return callAndPrint(scene, call, ({ pausedUntil = 0 }: LimitView) =>
         scene.output.print(`Paused until ${formatPauseEnd(pausedUntil)}.`),
       )
     },
@@ -98,7 +78,7 @@ export const limits: readonly Command[] = [
     description: 'end the pause of a limit, and the reduced rate after it',
     run: (scene) => {
       const path = toPath('v1/limits', scene.args.words[0] ?? '', 'resume')
-      return callAndPrint(scene, { method: 'POST', path, body: {} }, () => scene.output.print('Done.'))
+      return callAndConfirm(scene, { method: 'POST', path, body: {} })
     },
   },
 ]

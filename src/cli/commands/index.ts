@@ -1,10 +1,9 @@
 // All commands, in the order of the help text.
 import type { Command } from '../command.ts'
 import { alerts, audit, keys, purge } from './access.ts'
-import { backup } from './backup.ts'
 import { completion } from './completion.ts'
 import { dead } from './dead.ts'
-import { doctor, migrate } from './doctor.ts'
+import { backup, doctor, migrate } from './doctor.ts'
 import { endpoints } from './endpoints.ts'
 import { events, runs } from './events.ts'
 import { flows, limits } from './flows.ts'

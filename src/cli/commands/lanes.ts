@@ -1,46 +1,23 @@
 // `sluice lanes` and `sluice explain`: the state of a key's lane, its explanation, and an operator's actions on it.
+import type { LaneView } from '../../admin/lane-view.ts'
+import type { StoredEventDetails } from '../../admin/stored-events.ts'
 import { toPath } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
-  callApi,
-  reportMisuse,
-  PAGE_OPTIONS,
   callAndPrint,
-  callAndPrintPage,
+  callApi,
+  confirmOrExit,
+  listCommand,
+  PAGE_OPTIONS,
+  reportMisuse,
   textOptions,
   YES_OPTION,
   type Command,
   type ListPage,
   type CommandContext,
 } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { escapeText, escapeLines, formatTime, type Column } from '../output.ts'
-import type { EventDetails } from './events.ts'
-
-interface Lane {
-  readonly id: string
-  readonly flow: string
-  readonly key: string
-  readonly tenant: string
-  readonly state: string
-  readonly due?: number
-  readonly waiting: number
-  readonly replays: number
-  readonly blocks: number
-  readonly hold?: { readonly reason: string; readonly by: string; readonly until?: number }
-  readonly run?: { readonly id: string; readonly state: string; readonly events: number; readonly tries: number }
-}
-
-const COLUMNS: readonly Column<Lane>[] = [
-  { title: 'id', cell: ({ id }) => id },
-  { title: 'flow', cell: ({ flow }) => flow },
-  { title: 'key', cell: ({ key }) => key },
-  { title: 'state', cell: ({ state }) => state },
-  { title: 'waiting', cell: ({ waiting }) => waiting },
-  { title: 'in run', cell: ({ run }) => run?.events },
-  { title: 'due', cell: ({ due }) => formatTime(due) },
-]
+import { escapeText, escapeLines, formatTime } from '../output.ts'
 
 const LANE_POSITIONALS = ['<id or flow>', '[key]'] as const
 
@@ -58,7 +35,7 @@ export const explain: Command = {
 
 /** Explains an event by its id: the lanes it entered, and the flows that did not take it. */
 function explainEvent(scene: CommandContext, id: string): Promise<ExitCode> {
-  return callAndPrint(scene, { method: 'GET', path: toPath('v1/events', id) }, (event: EventDetails) => {
+  return callAndPrint(scene, { method: 'GET', path: toPath('v1/events', id) }, (event: StoredEventDetails) => {
     const { output: out } = scene
     out.print(
       escapeText(`Event ${event.id} (${event.source}/${event.type}) arrived ${formatTime(event.arrived) ?? ''}.`),
@@ -73,20 +50,25 @@ function explainEvent(scene: CommandContext, id: string): Promise<ExitCode> {
   })
 }
 
-const listCommand: Command = {
+const list = listCommand<LaneView>({
   name: 'lanes list',
   description: 'list lanes that are not empty, newest first',
   options: {
     ...textOptions({ flow: 'of this flow', key: 'together with --flow', tenant: 'of this tenant' }),
     ...PAGE_OPTIONS,
   },
-  run: (scene) => {
-    const query = scene.args.texts(['flow', 'key', 'tenant', 'limit', 'cursor'])
-    return callAndPrintPage(scene, { method: 'GET', path: '/v1/lanes', query }, (lanes: readonly Lane[]) =>
-      scene.output.table(COLUMNS, lanes, 'No lane has anything in it.'),
-    )
-  },
-}
+  path: '/v1/lanes',
+  columns: [
+    'id',
+    'flow',
+    'key',
+    'state',
+    'waiting',
+    { title: 'in run', cell: ({ run }) => run?.events },
+    { title: 'due', cell: ({ due }) => formatTime(due) },
+  ],
+  none: 'No lane has anything in it.',
+})
 
 const showCommand: Command = {
   name: 'lanes show',
@@ -94,7 +76,7 @@ const showCommand: Command = {
   description: 'show one lane, by id or by flow and key',
   run: (scene) =>
     withLaneId(scene, (id) =>
-      callAndPrint(scene, { method: 'GET', path: toPath('v1/lanes', id) }, (lane: Lane) =>
+      callAndPrint(scene, { method: 'GET', path: toPath('v1/lanes', id) }, (lane: LaneView) =>
         scene.output.fields([
           ['id', lane.id],
           ['flow', lane.flow],
@@ -151,7 +133,7 @@ const holdCommand: Command = {
   },
 }
 
-export const lanes: readonly Command[] = [listCommand, showCommand, ...actionCommands, holdCommand]
+export const lanes: readonly Command[] = [list, showCommand, ...actionCommands, holdCommand]
 
 const RESULT_TEXTS = {
   ok: 'Done.',
@@ -180,7 +162,7 @@ async function withLaneId(scene: CommandContext, act: (id: string) => Promise<Ex
   }
   const answer = await callApi(scene, { method: 'GET', path: '/v1/lanes', query: { flow: first, key, limit: '1' } })
   if (answer.kind !== 'done') return reportFailure(scene.output, answer)
-  const lane = (answer.value as ListPage<Lane>).items[0]
+  const lane = (answer.value as ListPage<LaneView>).items[0]
   if (lane !== undefined) return act(lane.id)
   const detail = 'The lane is empty or never existed.'
   const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} shows which.` }

@@ -3,30 +3,20 @@ import type { Replay } from '../../admin/replays.ts'
 import { toPath } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
-  callApi,
-  reportMisuse,
   callAndPrint,
-  callAndPrintPage,
+  callApi,
+  confirmOrExit,
+  listCommand,
+  reportMisuse,
   textOptions,
   YES_OPTION,
   type Command,
   type CommandContext,
 } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { formatCount, formatTime, type Column, type Field } from '../output.ts'
+import { formatCount, formatTime, type Field } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { callAction } from './lanes.ts'
-
-const COLUMNS: readonly Column<Replay>[] = [
-  { title: 'id', cell: ({ id }) => id },
-  { title: 'state', cell: ({ state }) => state },
-  { title: 'started', cell: ({ started }) => formatTime(started) },
-  { title: 'found', cell: ({ found }) => found },
-  { title: 'looked at', cell: ({ looked }) => looked },
-  { title: 'placed', cell: ({ placed }) => placed },
-  { title: 'failed', cell: ({ failed }) => failed },
-]
 
 const FILTER = ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'event'] as const
 /** A replay places one page at a time, so a shorter interval would show nothing more. */
@@ -122,14 +112,21 @@ function printReplay({ output: out }: CommandContext, replay: Replay): void {
 
 export const replay: readonly Command[] = [
   startCommand,
-  {
+  listCommand<Replay>({
     name: 'replay list',
     description: 'list the last replays, newest first',
-    run: (scene) =>
-      callAndPrintPage(scene, { method: 'GET', path: '/v1/replays' }, (items: readonly Replay[]) =>
-        scene.output.table(COLUMNS, items, 'There was no replay.'),
-      ),
-  },
+    path: '/v1/replays',
+    columns: [
+      'id',
+      'state',
+      { title: 'started', cell: ({ started }) => formatTime(started) },
+      'found',
+      { title: 'looked at', cell: ({ looked }) => looked },
+      'placed',
+      'failed',
+    ],
+    none: 'There was no replay.',
+  }),
   {
     name: 'replay show',
     positionals: ['<id>'],

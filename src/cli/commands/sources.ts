@@ -1,56 +1,31 @@
 // `sluice sources`: the sources, the requests they refused, and the secret that came by handshake.
+import type { SourceView } from '../../admin/sources.ts'
+import type { RefusedRequest } from '../../receive/refused-requests.ts'
 import { toPath } from '../api-client.ts'
-import { callAndPrint, callAndPrintPage, YES_OPTION, type Command } from '../command.ts'
-import { confirmOrExit } from '../confirm.ts'
-import { escapeText, formatTime, type Column } from '../output.ts'
-
-interface Source {
-  readonly name: string
-  readonly scheme: string
-  readonly path: string
-}
-
-interface Refused {
-  readonly at: number
-  readonly code: string
-  readonly what: string
-  readonly fix: string
-  readonly address: string
-}
-
-const SOURCES: readonly Column<Source>[] = [
-  { title: 'source', cell: ({ name }) => name },
-  { title: 'scheme', cell: ({ scheme }) => scheme },
-  { title: 'path', cell: ({ path }) => path },
-]
-
-const REFUSED: readonly Column<Refused>[] = [
-  { title: 'at', cell: ({ at }) => formatTime(at) },
-  { title: 'from', cell: ({ address }) => address },
-  { title: 'code', cell: ({ code }) => code },
-  { title: 'what', cell: ({ what, fix }) => `${what} ${fix}` },
-]
+import { callAndPrint, confirmOrExit, listCommand, YES_OPTION, type Command } from '../command.ts'
+import { escapeText, formatTime } from '../output.ts'
 
 export const sources: readonly Command[] = [
-  {
+  listCommand<SourceView>({
     name: 'sources list',
     description: 'list sources and their paths',
-    run: (scene) =>
-      callAndPrintPage(scene, { method: 'GET', path: '/v1/sources' }, (items: readonly Source[]) =>
-        scene.output.table(SOURCES, items, 'The app has no sources.'),
-      ),
-  },
-  {
+    path: '/v1/sources',
+    columns: [{ title: 'source', cell: ({ name }) => name }, 'scheme', 'path'],
+    none: 'The app has no sources.',
+  }),
+  listCommand<RefusedRequest>({
     name: 'sources refused',
     positionals: ['<source>'],
     description: 'list the requests that a source refused, and why; - for those to no source',
-    run: (scene) => {
-      const path = toPath('v1/sources', scene.args.words[0] ?? '', 'refused')
-      return callAndPrintPage(scene, { method: 'GET', path }, (items: readonly Refused[]) =>
-        scene.output.table(REFUSED, items, 'Nothing was refused.'),
-      )
-    },
-  },
+    path: (scene) => toPath('v1/sources', scene.args.words[0] ?? '', 'refused'),
+    columns: [
+      { title: 'at', cell: ({ at }) => formatTime(at) },
+      { title: 'from', cell: ({ address }) => address },
+      'code',
+      { title: 'what', cell: ({ what, fix }) => `${what} ${fix}` },
+    ],
+    none: 'Nothing was refused.',
+  }),
   {
     name: 'sources secret',
     positionals: ['<source>'],

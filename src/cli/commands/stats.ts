@@ -1,40 +1,17 @@
 // `sluice stats`: events received, durations, failures and backlog over a window.
+import type { StatsResult } from '../../admin/stats.ts'
 import { callAndPrint, textOptions, type Command } from '../command.ts'
 import { formatDuration, formatTime, type Column } from '../output.ts'
 
-interface WindowStats {
-  readonly received: number
-  readonly receivedPerMinute: number
-  readonly done: number
-  readonly dead: number
-  readonly failing: number
-  readonly failureRate?: number
-  readonly meanMs?: number
-  readonly p95Ms?: number
-  readonly depth?: number
-  readonly oldest?: number
-}
-
-interface Group extends WindowStats {
-  readonly source?: string
-  readonly type?: string
-  readonly flow?: string
-}
-
-interface Stats {
-  readonly now: number
-  readonly from: number
-  readonly total: WindowStats
-  readonly groups: readonly Group[]
-}
+type Group = StatsResult['groups'][number]
 
 const COLUMNS: readonly Column<Group>[] = [
   { title: 'of', cell: ({ source, type, flow }) => flow ?? ([source, type].filter(Boolean).join('/') || 'all') },
-  { title: 'received', cell: ({ received }) => received },
+  'received',
   { title: 'rate', cell: ({ receivedPerMinute }) => formatRate(receivedPerMinute) },
-  { title: 'done', cell: ({ done }) => done },
-  { title: 'dead', cell: ({ dead }) => dead },
-  { title: 'failing', cell: ({ failing }) => failing },
+  'done',
+  'dead',
+  'failing',
   {
     title: 'failed',
     cell: ({ failureRate }) => (failureRate === undefined ? undefined : `${(failureRate * 100).toFixed(1)} %`),
@@ -58,9 +35,13 @@ export const stats: Command = {
   options: textOptions({ window: 'as 24h, which it is unless said', by: 'source, type, source,type or flow' }),
   run: (scene) => {
     const query = scene.args.texts(['window', 'by'])
-    return callAndPrint(scene, { method: 'GET', path: '/v1/stats', query }, ({ from, now, total, groups }: Stats) => {
-      scene.output.print(`From ${formatTime(from)} to ${formatTime(now)}`)
-      scene.output.table(COLUMNS, [...groups, total], '')
-    })
+    return callAndPrint(
+      scene,
+      { method: 'GET', path: '/v1/stats', query },
+      ({ from, now, total, groups }: StatsResult) => {
+        scene.output.print(`From ${formatTime(from)} to ${formatTime(now)}`)
+        scene.output.table<Group>(COLUMNS, [...groups, total], '')
+      },
+    )
   },
 }
