@@ -1,7 +1,6 @@
 // `app.admin`: everything that operators read and steer, also through the admin API and the command line.
-import { withArgumentChecks } from '../validate/arguments.ts'
+import { withArgumentChecks, type ArgumentShapes } from '../validate/arguments.ts'
 import type { FlowRegistry } from '../flow/registry.ts'
-import * as shapes from './argument-shapes.ts'
 import type { Alerts } from './alerts.ts'
 import { Audit } from './audit.ts'
 import { DeadLetters } from './dead-letters.ts'
@@ -12,23 +11,20 @@ import { Encryption } from './encryption.ts'
 import { purge, type PurgeSummary, type PurgeTarget } from './purge.ts'
 import { Replays, type ReplaysDependencies } from './replays.ts'
 import { Runs } from './runs.ts'
-import { Sources, type SourceAdminDependencies } from './sources.ts'
+import type { Sources } from './sources.ts'
 import type { StatsResult, StatsOptions } from './stats.ts'
 import { StoredEvents } from './stored-events.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { OWN_SOURCES } from '../model/event.ts'
 
 export interface AdminDependencies
-  extends Omit<OperatorDependencies, 'retireFlow'>, Pick<Admin, 'alerts' | 'stats' | 'metrics'> {
+  extends
+    Omit<OperatorDependencies, 'retireFlow'>,
+    Pick<Admin, 'alerts' | 'stats' | 'metrics' | 'sources'>,
+    Pick<ReplaysDependencies, 'publishStep'> {
   readonly registry: () => Promise<FlowRegistry>
   readonly keyring: Keyring
-  readonly publishReplayStep: ReplaysDependencies['publishStep']
   readonly limits: LimitAdminDependencies['declared']
-  readonly sources: Pick<SourceAdminDependencies, 'declared'> & {
-    readonly receiving: Pick<SourceAdminDependencies, 'refused' | 'forgetSecret' | 'secretOf'> & {
-      readonly declared: SourceAdminDependencies['declaredAs']
-    }
-  }
 }
 
 /** `Admin` is `app.admin`: everything that operators read and steer. */
@@ -53,50 +49,103 @@ export interface Admin {
 }
 
 export function createAdmin(dependencies: AdminDependencies): Admin {
-  const {
-    registry: known,
-    keyring,
-    publishReplayStep: replayStep,
-    limits,
+  const { registry, keyring, publishStep, limits, sources, alerts, stats, metrics, ...rest } = dependencies
+  const { store, emit } = rest
+  const deps: OperatorDependencies = { ...rest, retireFlow: async (flow, by) => (await registry()).retire(flow, by) }
+  const admin: Admin = {
+    deadLetters: new DeadLetters(deps),
+    lanes: new Lanes(deps),
+    flows: new Flows(deps),
+    replays: new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep }),
+    keys: new Keys(store),
+    encryption: new Encryption({ store, keyring }),
+    audit: new Audit(store),
+    events: new StoredEvents({ ...deps, reservedSourcePrefix: OWN_SOURCES }),
+    runs: new Runs(deps),
+    limits: new Limits({ store, declared: limits, emit }),
     sources,
-    alerts,
-    stats,
-    metrics,
-    ...rest
-  } = dependencies
-  const deps: OperatorDependencies = { ...rest, retireFlow: async (flow, by) => (await known()).retire(flow, by) }
-  const { store, emit } = deps
-  const { declared, receiving } = sources
-  const ofSources = new Sources({
-    declared,
-    declaredAs: (source) => receiving.declared(source),
-    refused: (source) => receiving.refused(source),
-    forgetSecret: (source, by) => receiving.forgetSecret(source, by),
-    secretOf: (source, by) => receiving.secretOf(source, by),
-  })
-  return {
-    deadLetters: withArgumentChecks(new DeadLetters(deps), 'admin.deadLetters', shapes.DEAD_LETTER_ARGUMENTS),
-    lanes: withArgumentChecks(new Lanes(deps), 'admin.lanes', shapes.LANE_ARGUMENTS),
-    flows: withArgumentChecks(new Flows(deps), 'admin.flows', shapes.FLOW_ARGUMENTS),
-    replays: withArgumentChecks(
-      new Replays({ ...deps, reservedSourcePrefix: OWN_SOURCES, publishStep: replayStep }),
-      'admin.replays',
-      shapes.REPLAY_ARGUMENTS,
-    ),
-    keys: withArgumentChecks(new Keys(store), 'admin.keys', shapes.KEY_ARGUMENTS),
-    encryption: withArgumentChecks(new Encryption({ store, keyring }), 'admin.encryption', shapes.ENCRYPTION_ARGUMENTS),
-    audit: withArgumentChecks(new Audit(store), 'admin.audit', shapes.AUDIT_ARGUMENTS),
-    events: withArgumentChecks(
-      new StoredEvents({ ...deps, reservedSourcePrefix: OWN_SOURCES }),
-      'admin.events',
-      shapes.STORED_EVENT_ARGUMENTS,
-    ),
-    runs: withArgumentChecks(new Runs(deps), 'admin.runs', shapes.RUN_ARGUMENTS),
-    limits: withArgumentChecks(new Limits({ store, declared: limits, emit }), 'admin.limits', shapes.LIMIT_ARGUMENTS),
-    sources: withArgumentChecks(ofSources, 'admin.sources', shapes.SOURCE_ARGUMENTS),
     alerts,
     purge: (what) => purge(deps, what),
     stats,
     metrics,
   }
+  for (const [name, shapes] of Object.entries<ArgumentShapes<object>>(ARGUMENTS)) {
+    withArgumentChecks<object>(admin[name as keyof Admin], `admin.${name}`, shapes)
+  }
+  return admin
+}
+
+/** The arguments that the members of `app.admin` take. */
+const page = { 'cursor?': 'text', 'n?': 'count' } as const
+const lane = { flow: 'text', key: 'text' } as const
+const laneFilter = { 'flow?': 'text', 'key?': 'text', 'tenant?': 'text' } as const
+const timeRange = { 'from?': 'millis', 'to?': 'millis' } as const
+const deadFilter = { 'kind?': ['run', 'unrouted'], ...laneFilter, ...timeRange } as const
+const dead = { 'filter?': deadFilter } as const
+const events = { 'source?': 'text', 'type?': 'text', ...laneFilter, ...timeRange } as const
+
+const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> } = {
+  deadLetters: {
+    list: { ...dead, ...page },
+    count: dead,
+    show: { id: 'text' },
+    retry: { which: 'textOrObject' },
+    drop: { which: 'textOrObject' },
+    exportPage: { ...dead, ...page },
+  },
+  lanes: {
+    get: lane,
+    list: { 'filter?': { 'flow?': 'text', 'tenant?': 'text' }, ...page },
+    search: { 'filter?': laneFilter, ...page },
+    show: { id: 'text' },
+    steer: { id: 'text', act: { kind: ['run-now', 'cancel', 'drop', 'unhold', 'hold'] } },
+    runNow: lane,
+    cancel: lane,
+    drop: lane,
+    // `hold` checks its fields itself, because it is called in more than one way.
+    hold: { ...lane, hold: 'object' },
+    unhold: lane,
+  },
+  flows: {
+    pause: { flow: 'text', why: { reason: 'text', by: 'text' } },
+    resume: { flow: 'text', 'by?': 'text' },
+    retire: { flow: 'text', 'by?': 'text' },
+  },
+  replays: {
+    // `start` and `count` check their filters themselves.
+    show: { id: 'text' },
+    cancel: { id: 'text' },
+  },
+  keys: {
+    make: { options: { 'by?': 'text' } },
+    revoke: { which: 'text', 'by?': 'text' },
+    authenticate: { secret: 'text' },
+  },
+  encryption: {
+    rotate: { 'options?': { 'after?': 'text', 'by?': 'text' } },
+  },
+  audit: {
+    write: { who: 'text', what: 'text' },
+    list: { 'filter?': timeRange, ...page },
+    verify: { 'known?': 'text' },
+  },
+  events: {
+    list: { 'filter?': events, ...page },
+    show: { id: 'text' },
+  },
+  runs: {
+    list: { 'filter?': { ...laneFilter, 'lane?': 'text', ...timeRange }, ...page },
+    show: { id: 'text' },
+  },
+  limits: {
+    list: page,
+    show: { name: 'text' },
+    pause: { name: 'text', how: { for: 'anything' } },
+    resume: { name: 'text' },
+  },
+  sources: {
+    refused: { source: 'text' },
+    secret: { source: 'text', 'by?': 'text' },
+    forgetSecret: { source: 'text', 'by?': 'text' },
+  },
 }

@@ -2,15 +2,12 @@
 // or missing entry is detected.
 import type { Millis } from '../clock.ts'
 import { AUDIT_HEAD, computeChainHash, parseAuditHead, type AuditHead } from '../store/contract/records.ts'
-import type { AuditRecord, FindReply, Store } from '../store/contract/index.ts'
-import type { Page } from './lanes.ts'
+import type { AuditRecord, Store } from '../store/contract/index.ts'
+import { findPages, type Page } from './pages.ts'
 
 /** Whether the chain is whole, or where it is broken. */
 export type AuditVerification =
-  /**
-   * `head` is the newest entry. An operator who stores its hash elsewhere can check later that it is still in the
-   * log.
-   */
+  /** `head` is the newest entry. With its hash stored elsewhere, a later check can tell that it is still in the log. */
   | { readonly kind: 'whole'; readonly entries: number; readonly head?: AuditHead }
   | { readonly kind: 'broken'; readonly why: AuditBreak; readonly at: number; readonly entries: number }
 
@@ -54,9 +51,8 @@ export class Audit {
     let before: AuditRecord | undefined
     let entries = 0
     const unseen = new Set([known, newest?.chain ?? ''])
-    for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page: FindReply<'audit'> = await store.find({ ...ALL_ENTRIES, cursor })
-      for (const entry of page.items) {
+    for await (const page of findPages(store, ALL_ENTRIES)) {
+      for (const entry of page) {
         entries++
         if (entry.chain !== computeChainHash(before?.chain ?? '', entry)) {
           return { kind: 'broken', why: 'changed', at: entry.id, entries }
@@ -64,7 +60,6 @@ export class Audit {
         unseen.delete(entry.chain)
         before = entry
       }
-      cursor = page.next
     }
     if (newest !== undefined && unseen.has(newest.chain)) {
       return { kind: 'broken', why: 'cut', at: (before?.id ?? 0) + 1, entries }

@@ -2,44 +2,26 @@
 // L9).
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import type { FlowEvent } from '../model/flow-event.ts'
-import type { Attempt } from '../model/lane.ts'
+import { FlowEvent } from '../model/flow-event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { RecordFilter, DeadLetterRecord, UnroutedRecord, Store } from '../store/contract/index.ts'
-import { countAll } from './count-all.ts'
-import type { OperatorDependencies, Page, SteerResult } from './lanes.ts'
-import { readDeadLetterEvents, toExportedEvent, type ExportedEvent } from './dead-letter-events.ts'
-import { resolveLaneId } from './lane-ids.ts'
-import { findPageByWeight } from './page-size.ts'
+import type { OperatorDependencies, SteerResult } from './lanes.ts'
+import { resolveLaneId } from './lane-view.ts'
+import { countAll, findPageByWeight, type Page } from './pages.ts'
 
+/**
+ * A dead run, or an event that could not be routed. The states `queued` and `running` mean that somebody has retried the
+ * dead letter; `blocks` means that the lane waits for it.
+ */
 export type DeadLetter =
-  | {
-      readonly kind: 'run'
-      readonly id: string
-      readonly flow: string
-      readonly key: string
-      readonly tenant: string
-      readonly reason: string
-      readonly at: Millis
-      /** `queued` and `running` mean that somebody has retried the dead letter. */
-      readonly state: DeadLetterRecord['state']
-      readonly tries: number
-      readonly lapses: number
-      /** The lane waits for this dead letter. */
-      readonly blocks: boolean
-      readonly attempts: readonly Attempt[]
-      readonly events: readonly string[]
-    }
-  | {
-      readonly kind: 'unrouted'
-      readonly id: string
-      readonly flow: string
-      readonly reason: UnroutedRecord['reason']
-      readonly error: string
-      readonly at: Millis
-      readonly tries: number
-      readonly events: readonly string[]
-    }
+  | ({ readonly kind: 'run' } & Omit<DeadLetterRecord, 'lane' | 'parent'>)
+  | ({ readonly kind: 'unrouted'; readonly id: string; readonly at: Millis; readonly events: readonly string[] } & Pick<
+      UnroutedRecord,
+      'flow' | 'reason' | 'error' | 'tries'
+    >)
+
+/** An event as JSON, with its original bytes in base64. */
+type ExportedEvent = Readonly<Record<string, unknown>> & { readonly body64: string }
 
 export type ExportedDeadLetter = DeadLetter & { readonly contents: readonly ExportedEvent[] }
 
@@ -53,7 +35,6 @@ export interface DeadLetterFilter {
   readonly to?: Millis
 }
 
-const FILTERS: ReadonlySet<string> = new Set<keyof DeadLetterFilter>(['kind', 'flow', 'key', 'tenant', 'from', 'to'])
 const UNROUTED_PREFIX = 'unrouted-'
 const PAGE = 200
 /** A dead letter may have a thousand events, so a page ends early at this many. */
@@ -180,7 +161,7 @@ export class DeadLetters {
     // A misread filter would act on every dead letter.
     if (typeof filter !== 'object' || filter === null)
       throw invalid('the filter must be an object, or the id of a dead letter.')
-    assertKnownOptions(filter, FILTERS, 'deadLetters: ')
+    assertKnownOptions(filter, ['kind', 'flow', 'key', 'tenant', 'from', 'to'], 'deadLetters: ')
     const { flow, key, tenant, from, to } = filter
     if (key !== undefined && flow === undefined) throw invalid('key must be used together with flow.')
     const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(this.#deps.flows, flow, key) } : {}
@@ -230,4 +211,15 @@ function fromDeadLetterRecord(letter: DeadLetterRecord): DeadLetter {
 function fromUnroutedRecord(mark: UnroutedRecord): DeadLetter {
   const { id, flow, reason, error, since, tries, event } = mark
   return { kind: 'unrouted', id: `${UNROUTED_PREFIX}${id}`, flow, reason, error, at: since, tries, events: [event] }
+}
+
+async function readDeadLetterEvents(store: Store, events: readonly string[]): Promise<readonly FlowEvent[]> {
+  const found = await Promise.all(events.map((id) => store.get({ kind: 'events', id })))
+  return found.flatMap(({ item }) => {
+    return item?.body === undefined ? [] : new FlowEvent({ ...item, body: item.body })
+  })
+}
+
+function toExportedEvent(event: FlowEvent): ExportedEvent {
+  return { ...event.toJSON(), body64: Buffer.from(event.body).toString('base64') }
 }

@@ -1,7 +1,8 @@
-// `toLaneView` formats a lane for people: its state, and times that are undefined instead of infinite.
+// How operators name and see a lane. They name a lane by flow and key; a store identifies it by one hash of both.
 import { NEVER, type Millis } from '../clock.ts'
-import type { LaneId } from '../model/identity.ts'
-import type { Attempt, HoldState, Lane, RunState } from '../model/lane.ts'
+import type { Flow } from '../model/flow.ts'
+import { keylessLaneId, laneId, type LaneId } from '../model/identity.ts'
+import type { HoldState, Lane, RunState } from '../model/lane.ts'
 import { getLaneState, type LaneState } from '../model/lane-states.ts'
 
 export interface LaneView {
@@ -23,28 +24,18 @@ export interface LaneView {
   readonly run: LaneRun | undefined
 }
 
-interface LaneHold {
-  readonly reason: string
-  readonly by: string
+interface LaneHold extends Pick<HoldState, 'reason' | 'by'> {
   /** Undefined: until somebody ends the hold. */
   readonly until: Millis | undefined
 }
 
-interface LaneRun {
-  readonly id: string
-  readonly state: RunState['state']
-  readonly started: Millis
-  /** When the lease expires, or the next attempt is due. */
-  readonly until: Millis
-  readonly events: number
-  readonly bytes: number
-  readonly tries: number
-  readonly lapses: number
-  /** Somebody has asked the run to cancel. */
-  readonly cancel: boolean
-  readonly attempts: readonly Attempt[]
-}
+/** `until` is when the lease expires, or the next attempt is due. */
+type LaneRun = Pick<
+  RunState,
+  'id' | 'state' | 'started' | 'until' | 'events' | 'bytes' | 'tries' | 'lapses' | 'cancel' | 'attempts'
+>
 
+/** `toLaneView` formats a lane for people: its state, and times that are undefined instead of infinite. */
 export function toLaneView(lane: Lane, now: Millis): LaneView {
   const { id, flow, key, tenant, waiting, bytes, replays, letters, blocks, hold, run } = lane
   return {
@@ -74,4 +65,21 @@ function toLaneRun({ id, state, started, until, events, bytes, tries, lapses, ca
 
 function finiteTime(at: Millis): Millis | undefined {
   return at === NEVER ? undefined : at
+}
+
+/** `resolveLaneId` returns the id of a lane. In a flow without `key`, the key of a lane is the id of its event. */
+export function resolveLaneId(flows: ReadonlyMap<string, Flow>, flow: string, key: string): LaneId {
+  const known = flows.get(flow)
+  return known !== undefined && known.selectKeys === undefined ? keylessLaneId(flow, key) : laneId(flow, key)
+}
+
+/**
+ * `possibleLaneIds` returns both possible ids if this app does not declare the flow, because it cannot know whether
+ * the flow has a `key`.
+ */
+export function possibleLaneIds(flows: ReadonlyMap<string, Flow>, flow: string, key: string): readonly LaneId[] {
+  // Both ids are equal for a key that does not start like an event id.
+  return flows.has(flow)
+    ? [resolveLaneId(flows, flow, key)]
+    : [...new Set([laneId(flow, key), keylessLaneId(flow, key)])]
 }

@@ -8,9 +8,9 @@ import { parseDuration, type Duration } from '../model/duration.ts'
 import { assertArguments } from '../validate/arguments.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
-import type { FindReply, FlowStats, LaneAction, PurgeCall, SteerReply, Store } from '../store/contract/index.ts'
-import { toLaneView, type LaneView } from './lane-view.ts'
-import { resolveLaneId, possibleLaneIds } from './lane-ids.ts'
+import type { FlowStats, LaneAction, PurgeCall, SteerReply, Store } from '../store/contract/index.ts'
+import { possibleLaneIds, resolveLaneId, toLaneView, type LaneView } from './lane-view.ts'
+import { findPages, type Page } from './pages.ts'
 
 export interface OperatorDependencies {
   readonly store: () => Promise<Store>
@@ -42,12 +42,6 @@ export interface HoldOptions {
   readonly by: string
 }
 
-export interface Page<T> {
-  readonly items: readonly T[]
-  /** The `cursor` of the next page; undefined after the last page. */
-  readonly next: string | undefined
-}
-
 export interface LaneFilter {
   readonly flow?: string
   /** Only together with `flow`. */
@@ -59,8 +53,6 @@ export interface LaneFilter {
 export type OperatorLaneAction =
   | { readonly kind: 'run-now' | 'cancel' | 'drop' | 'unhold' }
   | ({ readonly kind: 'hold' } & HoldOptions)
-
-const FILTERS: ReadonlySet<string> = new Set(['flow', 'tenant'])
 
 export class Lanes {
   readonly #deps: OperatorDependencies
@@ -79,7 +71,7 @@ export class Lanes {
     cursor = '',
     n = 100,
   ): Promise<Page<Lane>> {
-    assertKnownOptions(filter, FILTERS, 'lanes: ')
+    assertKnownOptions(filter, ['flow', 'tenant'], 'lanes: ')
     const store = await this.#deps.store()
     const { items, next } = await store.find({ kind: 'lanes', filter, cursor, n })
     return { items, next }
@@ -202,12 +194,9 @@ export class Flows {
 
   async #dropUnrouted(flow: string): Promise<void> {
     const store = await this.#deps.store()
-    let cursor: string | undefined = ''
-    while (cursor !== undefined) {
-      const page: FindReply<'marks'> = await store.find({ kind: 'marks', filter: { flow }, cursor, n: UNROUTED_BATCH })
-      const ids = page.items.map(({ id }) => id)
+    for await (const page of findPages(store, { kind: 'marks', filter: { flow }, n: UNROUTED_BATCH })) {
+      const ids = page.map(({ id }) => id)
       if (ids.length > 0) await store.steer({ what: 'marks', ids, act: 'drop' })
-      cursor = page.next
     }
   }
 

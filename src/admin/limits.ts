@@ -4,7 +4,7 @@ import type { Limit } from '../limit/limit.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { LimitStats, RegulateCall, Store } from '../store/contract/index.ts'
-import type { Page } from './lanes.ts'
+import type { Page } from './pages.ts'
 
 export interface LimitView {
   readonly name: string

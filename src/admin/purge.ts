@@ -3,9 +3,10 @@ import { SluiceError } from '../errors.ts'
 import { laneId } from '../model/identity.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { DELAYED } from '../publish/delayed.ts'
-import type { FindReply, PurgeCall, Store } from '../store/contract/index.ts'
+import type { PurgeCall, Store } from '../store/contract/index.ts'
 import type { OperatorDependencies } from './lanes.ts'
-import { resolveLaneId } from './lane-ids.ts'
+import { resolveLaneId } from './lane-view.ts'
+import { findPages } from './pages.ts'
 
 export type PurgeTarget =
   | { readonly flow: string; readonly key: string }
@@ -51,10 +52,8 @@ async function* withDelayedEvents(store: Store, call: StorePurgeTarget): AsyncIt
   if (call.kind === 'event') yield delayedLanesOf([call.id])
   const filters = call.kind === 'lanes' ? call.ids.map((lane) => ({ lane })) : []
   for (const filter of filters) {
-    for (let cursor: string | undefined = ''; cursor !== undefined;) {
-      const page: FindReply<'events'> = await store.find({ kind: 'events', filter, cursor, n: LOOKUP_PAGE })
-      if (page.items.length > 0) yield delayedLanesOf(page.items.map(({ id }) => id))
-      cursor = page.next
+    for await (const events of findPages(store, { kind: 'events', filter, n: LOOKUP_PAGE })) {
+      if (events.length > 0) yield delayedLanesOf(events.map(({ id }) => id))
     }
   }
   yield call

@@ -2,15 +2,15 @@
 // be cancelled (L16). A replay is a lane: each of its runs places one page and publishes the next step.
 import { randomUUID } from 'node:crypto'
 import { NEVER, type Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
+import type { SluiceError } from '../errors.ts'
 import { MIN_PER } from '../limit/options.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
 import { laneId } from '../model/identity.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { RecordFilter, Store } from '../store/contract/index.ts'
-import { countAll } from './count-all.ts'
 import type { OperatorDependencies } from './lanes.ts'
-import { resolveLaneId } from './lane-ids.ts'
+import { resolveLaneId } from './lane-view.ts'
+import { countAll } from './pages.ts'
 import { MAX_REPLAYS, readReplay, readReplays, writeReplay, type ReplayRecord } from './replay-record.ts'
 
 /** All given conditions must match. Times are arrival times. */
@@ -53,17 +53,6 @@ export interface ReplaysDependencies extends OperatorDependencies {
 
 export const REPLAY_FLOW = 'sluice.replay'
 
-const FILTERS: ReadonlySet<string> = new Set<keyof ReplayFilter>([
-  'source',
-  'type',
-  'tenant',
-  'flow',
-  'key',
-  'from',
-  'to',
-  'event',
-])
-const OPTIONS: ReadonlySet<string> = new Set<keyof ReplayOptions>(['id', 'into', 'rate', 'per'])
 const ID_LENGTH_MAX = 200
 const DEFAULT_RATE = 100
 
@@ -83,7 +72,7 @@ export class Replays {
 
   /** `start` returns once the replay is stored. The events are placed in the background. */
   async start(filter: ReplayFilter, options: ReplayOptions = {}): Promise<Replay> {
-    assertKnownOptions(options, OPTIONS, 'replays: ')
+    assertKnownOptions(options, ['id', 'into', 'rate', 'per'], 'replays: ')
     const wanted = this.#toStoreFilter(filter)
     const into = this.#targetFlows(options.into)
     const pace = parseRate(options)
@@ -179,7 +168,7 @@ export class Replays {
     // A misread filter would replay everything.
     if (typeof filter !== 'object' || filter === null)
       throw invalid('the filter must be an object. {} selects every event.')
-    assertKnownOptions(filter, FILTERS, 'replays: ')
+    assertKnownOptions(filter, ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'event'], 'replays: ')
     const { source, type, tenant, flow, key, event } = filter
     for (const [name, value] of Object.entries({ source, type, tenant, flow, key, event })) {
       if (value !== undefined && typeof value !== 'string') throw invalid(`${name} must be a string.`)
@@ -245,8 +234,7 @@ function toReplay(record: ReplayRecord): Replay {
 }
 
 function parseRate({ rate = DEFAULT_RATE, per = '1s' }: ReplayOptions): Pick<ReplayRecord, 'rate' | 'per'> {
-  if (!Number.isSafeInteger(rate) || rate < 1)
-    throw invalid(`rate must be a whole number of at least 1; got ${String(rate)}.`)
+  assertWholeNumber(rate, 1, 'replays: rate')
   const length = parseDuration(per, 'replays: per')
   if (length >= MIN_PER && length < NEVER) return { rate, per: length }
   throw invalid(`per must be at least '${MIN_PER}ms'; got ${length} ms.`)
@@ -267,5 +255,5 @@ function parseTime(time: Date | Millis | undefined, name: string): Millis | unde
 }
 
 function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', `replays: ${what}`)
+  return invalidOption(`replays: ${what}`)
 }

@@ -4,9 +4,9 @@ import { SluiceError } from '../errors.ts'
 import type { LaneId } from '../model/identity.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import type { RecordFilter, RunRecord, Store } from '../store/contract/index.ts'
-import type { OperatorDependencies, Page } from './lanes.ts'
-import { resolveLaneId } from './lane-ids.ts'
-import { findPageByWeight } from './page-size.ts'
+import type { OperatorDependencies } from './lanes.ts'
+import { resolveLaneId } from './lane-view.ts'
+import { findPageByWeight, type Page } from './pages.ts'
 
 /** All given conditions must match. Times are the end times of the runs. */
 export interface RunFilter {
@@ -21,8 +21,6 @@ export interface RunFilter {
 
 /** A run of an event. */
 export type EventRun = Pick<RunRecord, 'id' | 'lane' | 'flow' | 'key' | 'kind' | 'started' | 'ended'>
-
-const FILTERS: ReadonlySet<string> = new Set<keyof RunFilter>(['flow', 'key', 'lane', 'tenant', 'from', 'to'])
 
 /** The store looks up each event of a page. */
 const EVENTS_PER_PAGE = 5_000
@@ -49,7 +47,7 @@ export class Runs {
   }
 
   #toStoreFilter(filter: RunFilter): RecordFilter {
-    assertKnownOptions(filter, FILTERS, 'runs: ')
+    assertKnownOptions(filter, ['flow', 'key', 'lane', 'tenant', 'from', 'to'], 'runs: ')
     const { key, ...rest } = filter
     if (key === undefined) return rest
     if (rest.flow === undefined || rest.lane !== undefined) {

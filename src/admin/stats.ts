@@ -1,9 +1,8 @@
 // The stats of an app over a window: how many events arrived, how long they took, how many failed, and how many wait
 // now.
 import type { Millis } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import { Counts, CountsTable, type StoredBucket } from '../observe/stats/buckets.ts'
 import { readDepths, type Depth, type Depths } from '../observe/stats/depth.ts'
 import type { StatsRecorder } from '../observe/stats/recorder.ts'
@@ -73,14 +72,13 @@ export interface StatsDependencies {
 const MINUTE: Millis = 60_000
 const DAY: Millis = 86_400_000
 const LONGEST_WINDOW: Millis = 7 * DAY
-const KNOWN: ReadonlySet<string> = new Set<keyof StatsOptions>(['window', 'by'])
 const BY: ReadonlySet<string> = new Set<StatsBy>(['source', 'type', 'source,type', 'flow'])
 
 export async function readStats(deps: StatsDependencies, options: StatsOptions = {}): Promise<StatsResult> {
-  assertKnownOptions(options, KNOWN, 'stats: ')
+  assertKnownOptions(options, ['window', 'by'], 'stats: ')
   const { by } = options
   if (by !== undefined && !BY.has(by))
-    throw invalid(`stats.by must be ${[...BY].join(' or ')}; got ${JSON.stringify(by)}.`)
+    throw invalidOption(`stats.by must be ${[...BY].join(' or ')}; got ${JSON.stringify(by)}.`)
   const window = parseStatsWindow(options.window ?? '24h')
   const { now, buckets: cells, depths } = await collectStats(deps, window)
   const from = windowStart(cells, now - window)
@@ -139,7 +137,7 @@ const NO_WAITING_DEPTH: WaitingDepth = { waiting: 0, failing: 0, oldest: undefin
 function parseStatsWindow(window: Duration): Millis {
   const ms = parseDuration(window, 'stats.window')
   if (ms >= MINUTE && ms <= LONGEST_WINDOW) return ms
-  throw invalid(`stats.window must be from 1m to 7d; got ${JSON.stringify(window)}.`)
+  throw invalidOption(`stats.window must be from 1m to 7d; got ${JSON.stringify(window)}.`)
 }
 
 function toQueueStats({ waiting, failing, oldest }: WaitingDepth): QueueStats {
@@ -205,8 +203,4 @@ function toGroupNames(by: StatsBy, first: string, second: string): GroupNames {
 
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
-}
-
-function invalid(what: string): SluiceError {
-  return new SluiceError('CONFIG_INVALID', what)
 }

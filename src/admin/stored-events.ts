@@ -7,12 +7,11 @@ import { parseAttributes } from '../model/event.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { LaneState } from '../model/lane-states.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { EventRecord, RecordFilter, Receipt, Store, UnroutedReason } from '../store/contract/index.ts'
-import { parseStoredRequest, type StoredRequest } from './stored-request.ts'
+import type { EventRecord, RecordFilter, Receipt, Store } from '../store/contract/index.ts'
 import { formatRoutingNote, type Skip } from '../model/routing.ts'
-import { toLaneView } from './lane-view.ts'
-import type { OperatorDependencies, Page } from './lanes.ts'
-import { resolveLaneId } from './lane-ids.ts'
+import { resolveLaneId, toLaneView } from './lane-view.ts'
+import type { OperatorDependencies } from './lanes.ts'
+import type { Page } from './pages.ts'
 import { findRunsOfEvent, type EventRun } from './runs.ts'
 
 /** All given conditions must match. Times are arrival times. */
@@ -29,29 +28,34 @@ export interface EventFilter {
   readonly own?: boolean
 }
 
-export interface StoredEvent {
-  readonly id: string
-  readonly source: string
-  readonly type: string
-  readonly time: Millis
-  readonly arrived: Millis
-  readonly tenant: string
-  readonly subject: string
+/** The fields of a stored event. `unrouted` has the flows for which the event still lacks its placements. */
+type EventFields = Pick<
+  EventRecord,
+  'id' | 'source' | 'type' | 'time' | 'arrived' | 'tenant' | 'subject' | 'purged' | 'duplicates' | 'lanes' | 'unrouted'
+>
+
+export interface StoredEvent extends EventFields {
   /** The size of the body. */
   readonly bytes: number
-  /** An operator has removed the data. */
-  readonly purged: boolean
-  readonly duplicates: number
-  readonly lanes: readonly LaneId[]
   /** The flows that matched the event but had no key for it. */
   readonly skipped: readonly Skip[]
-  /** The flows for which the event still lacks its placements. */
-  readonly unrouted: readonly { readonly flow: string; readonly reason: UnroutedReason; readonly error: string }[]
   /**
-   * The same as a sentence, e.g. "skipped by sync-customer: no key" or "no flow wants this event"; '' if all flows
+   * `skipped` and `unrouted` as a sentence, e.g. "skipped by sync-customer: no key" or "no flow wants this event"; '' if all flows
    * took it.
    */
   readonly note: string
+}
+
+/** The stored HTTP request of an event, kept for audit. */
+interface StoredRequest {
+  readonly id: string
+  readonly method: string
+  /** The path and query, without secrets. */
+  readonly url: string
+  readonly address: string
+  readonly headers: Readonly<Record<string, string>>
+  /** The whole body, stored with the first of several events. */
+  readonly body64: string | undefined
 }
 
 interface EventLane {
@@ -78,17 +82,6 @@ export interface StoredEventsDependencies extends OperatorDependencies {
   /** The prefix of Sluice's own sources. */
   readonly reservedSourcePrefix: string
 }
-
-const FILTERS: ReadonlySet<string> = new Set<keyof EventFilter>([
-  'source',
-  'type',
-  'tenant',
-  'flow',
-  'key',
-  'from',
-  'to',
-  'own',
-])
 
 /** Whether an acknowledged event survives a crash, and why. */
 export interface StoreDurability {
@@ -138,7 +131,7 @@ export class StoredEvents {
   }
 
   #toStoreFilter(filter: EventFilter): RecordFilter {
-    assertKnownOptions(filter, FILTERS, 'stored: ')
+    assertKnownOptions(filter, ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'own'], 'stored: ')
     const { flow, key, own = false, ...rest } = filter
     if ((flow === undefined) !== (key === undefined)) {
       throw new SluiceError('CONFIG_INVALID', 'events: flow and key must be used together, to name a lane.')
@@ -150,23 +143,9 @@ export class StoredEvents {
 }
 
 function toStoredEvent(event: EventRecord): StoredEvent {
-  const {
-    id,
-    source,
-    type,
-    time,
-    arrived,
-    tenant,
-    subject,
-    size,
-    purged,
-    duplicates,
-    lanes,
-    skips,
-    unrouted: marks,
-  } = event
-  const facts = { id, source, type, time, arrived, tenant, subject, bytes: size, purged, duplicates, lanes }
-  return { ...facts, skipped: skips, unrouted: marks, note: purged ? '' : formatRoutingNote(event) }
+  const { id, source, type, time, arrived, tenant, subject, purged, duplicates, lanes, unrouted } = event
+  const facts = { id, source, type, time, arrived, tenant, subject, purged, duplicates, lanes, unrouted }
+  return { ...facts, bytes: event.size, skipped: event.skips, note: purged ? '' : formatRoutingNote(event) }
 }
 
 /** Bytes that are not valid UTF-8 text are returned in base64, because decoding would change them. */
@@ -189,4 +168,38 @@ function readEventLanes(store: Store, ids: readonly LaneId[]): Promise<readonly 
 function withLaneName(lane: EventLane, runs: readonly EventRun[]): EventLane {
   const run = runs.find((one) => one.lane === lane.id)
   return run === undefined ? lane : { ...lane, flow: run.flow, key: run.key }
+}
+
+/** Parses the request field by field, because another release may have written it. Undefined if none was stored. */
+function parseStoredRequest(bytes: Uint8Array | undefined): StoredRequest | undefined {
+  if (bytes === undefined || bytes.length === 0) return undefined
+  const kept = parseFields(bytes)
+  if (kept === undefined) return undefined
+  const body64 = kept['body64']
+  return {
+    id: toText(kept['id']),
+    method: toText(kept['method']),
+    url: toText(kept['url']),
+    address: toText(kept['address']),
+    headers: parseHeaders(kept['headers']),
+    body64: typeof body64 === 'string' ? body64 : undefined,
+  }
+}
+
+function parseFields(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString())
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function parseHeaders(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== 'object' || value === null) return {}
+  return Object.fromEntries(Object.entries(value).map(([name, text]) => [name, toText(text)]))
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }

@@ -10,14 +10,18 @@ export interface StreamDependencies {
   readonly clock: Clock
 }
 
-interface Reader {
+/** `Watcher` is the caller of a stream: the name of its key, and whether that key may still read. */
+export interface Watcher {
+  readonly name: string
+  readonly isStillAllowed: () => Promise<boolean>
+}
+
+interface Reader extends Watcher {
   readonly controller: ReadableStreamDefaultController<Uint8Array>
   /** The last position sent to this reader. */
   sentUpTo: number
   lastSentAt: Millis
-  readonly name: string
-  readonly isStillAllowed: () => Promise<boolean>
-  /** When that was last checked. */
+  /** When `isStillAllowed` was last checked. */
   checkedAt: Millis
 }
 
@@ -39,12 +43,6 @@ const HEADERS = {
 } as const
 
 const encoder = new TextEncoder()
-
-/** `Watcher` is the caller of a stream: the name of its key, and whether that key may still read. */
-export interface Watcher {
-  readonly name: string
-  readonly isStillAllowed: () => Promise<boolean>
-}
 
 /** `CHANGE_KINDS` are the event names of the stream. */
 export const CHANGE_KINDS = ['event', 'alert', 'claimed', 'settled', 'dead', 'steered', 'purged'] as const

@@ -9,13 +9,14 @@ import type { FetchContext } from '../http/web-fetch.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { Traces } from '../observe/trace/spans.ts'
 import { proveApiKey } from '../admin/keys.ts'
+import type { Sources } from '../admin/sources.ts'
 import { createDeclaredSource, type DeclaredSource, type SourceOptions } from '../receive/source-options.ts'
 import { DELAYED } from '../publish/delayed.ts'
 import { Intake } from '../publish/intake.ts'
 import type { Publisher } from '../publish/publisher.ts'
 import { Receiver } from '../receive/receiver.ts'
 import { RefusedDocs } from '../receive/refused-docs.ts'
-import { RefusedRequests, type RefusedRequest } from '../receive/refused-requests.ts'
+import { RefusedRequests } from '../receive/refused-requests.ts'
 import type { Source } from '../receive/source.ts'
 import { SourceSecrets } from '../receive/source-secrets.ts'
 import { Readiness } from './readiness.ts'
@@ -111,11 +112,6 @@ export class Receiving {
     return this.#receiver.sources.map(({ name, path, source }) => ({ name, path, scheme: source.scheme }))
   }
 
-  /** Returns the source with its secrets, for signing a test request. Never expose it to readers. */
-  declared(source: string): DeclaredSource | undefined {
-    return this.#receiver.sources.find(({ name }) => name === source)
-  }
-
   encrypts(source: string): boolean {
     // A delayed event contains its original source.
     return this.requires(source) || (source === DELAYED && this.requiresAny)
@@ -134,19 +130,16 @@ export class Receiving {
     return this.#refused.allCounts()
   }
 
-  refused(source: string): Promise<readonly RefusedRequest[]> {
-    return this.#refusedDocs.list(source)
-  }
-
-  /** Returns the secret that arrived by handshake, to compare with the provider's; undefined if none has arrived. */
-  async secretOf(source: string, by = ''): Promise<string | undefined> {
-    const { secrets } = this.#findSource(source, 'secret').source
-    return secrets === 'by-handshake' ? this.#secrets.reveal(source, by) : undefined
-  }
-
-  /** Removes the secret, so that the source waits for another handshake: here at once, in other processes within seconds. */
-  async forgetSecret(source: string, by = ''): Promise<'forgotten' | 'none'> {
-    return this.#secrets.forget(this.#findSource(source, 'forgetSecret').name, by)
+  /** `admin` is `app.admin.sources`. A forgotten secret is gone here at once, in other processes within seconds. */
+  readonly admin: Sources = {
+    list: () => this.sources,
+    declared: (source) => this.#receiver.sources.find(({ name }) => name === source),
+    refused: (source) => this.#refusedDocs.list(source),
+    secret: async (source, by = '') => {
+      const { secrets } = this.#findSource(source, 'secret').source
+      return secrets === 'by-handshake' ? this.#secrets.reveal(source, by) : undefined
+    },
+    forgetSecret: async (source, by = '') => this.#secrets.forget(this.#findSource(source, 'forgetSecret').name, by),
   }
 
   #findSource(source: string, act: string): DeclaredSource {

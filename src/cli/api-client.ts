@@ -23,6 +23,9 @@ export type ApiResult =
   | { readonly kind: 'problem'; readonly problem: ApiProblem; readonly retryAfter?: Millis }
   | UnreachableApi
 
+/** `FailedResult` is a call without a result. */
+export type FailedResult = Exclude<ApiResult, { readonly kind: 'done' }>
+
 /** Nothing responded, or something that is not Sluice, or a server other than the intended one. */
 export interface UnreachableApi {
   readonly kind: 'unreached'

@@ -1,7 +1,8 @@
 // The checks of `sluice doctor`: each looks at one part of the set-up and returns its state and the fix.
 import { SluiceError } from '../errors.ts'
+import type { StoreDurability } from '../admin/stored-events.ts'
 import type { ListenOptions } from '../http/server.ts'
-import type { ApiClient, UnreachableApi } from './api-client.ts'
+import type { ApiClient, FailedResult, UnreachableApi } from './api-client.ts'
 import { callApi, type CommandContext } from './command.ts'
 import { findConfigPath, loadConfig } from './config-file.ts'
 import { formatCount, formatDuration } from './output.ts'
@@ -13,13 +14,6 @@ export interface Check {
   readonly what: string
   /** The fix. */
   readonly fix?: string
-}
-
-export interface StoreStatus {
-  readonly durable: boolean
-  readonly because: string
-  readonly bytes: number
-  readonly now: number
 }
 
 /** A smaller offset may just be the round trip. */
@@ -103,7 +97,7 @@ interface Readiness {
 
 async function checkStore(scene: CommandContext): Promise<readonly Check[]> {
   const sent = scene.clock.now()
-  const answer = await readStoreStatus(scene)
+  const answer = await readStoreDurability(scene)
   const received = scene.clock.now()
   if ('name' in answer) return [answer]
   const safe: Check = answer.durable
@@ -125,13 +119,11 @@ async function checkStore(scene: CommandContext): Promise<readonly Check[]> {
   return [safe, clock]
 }
 
-async function readStoreStatus(scene: CommandContext): Promise<StoreStatus | Check> {
+async function readStoreDurability(scene: CommandContext): Promise<StoreDurability | Check> {
   try {
     const answer = await callApi(scene, { method: 'GET', path: '/v1/store' })
-    if (answer.kind === 'done') return answer.value as StoreStatus
-    const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
-    const fix = answer.kind === 'problem' ? answer.problem.fix : (answer.fix ?? 'Start it with sluice start.')
-    return { name: 'store', state: 'wrong', what, fix }
+    if (answer.kind === 'done') return answer.value as StoreDurability
+    return failedCheck('store', answer)
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
     return { name: 'store', state: 'wrong', what: error.message }
@@ -148,8 +140,15 @@ async function checkItems(
 ): Promise<Check> {
   const answer = await callApi(scene, { method: 'GET', path, query })
   if (answer.kind === 'done') return judge((answer.value as { readonly items: Items }).items)
-  const what = answer.kind === 'problem' ? `${answer.problem.code}: ${answer.problem.detail}` : answer.why
-  return { name: path, state: 'wrong', what, ...(answer.kind === 'problem' && { fix: answer.problem.fix }) }
+  return failedCheck(path, answer)
+}
+
+function failedCheck(name: string, answer: FailedResult): Check {
+  if (answer.kind === 'unreached') {
+    return { name, state: 'wrong', what: answer.why, fix: answer.fix ?? 'Start it with sluice start.' }
+  }
+  const { code, detail, fix } = answer.problem
+  return { name, state: 'wrong', what: `${code}: ${detail}`, fix }
 }
 
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|::1)$/

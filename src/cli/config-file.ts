@@ -5,17 +5,12 @@ import { pathToFileURL } from 'node:url'
 import { SluiceError } from '../errors.ts'
 import type { ListenOptions } from '../http/server.ts'
 import type { Sluice } from '../app/sluice.ts'
+import type { ConnectOptions } from './find-client.ts'
 
 const FILE_NAMES = ['sluice.config.ts', 'sluice.config.mts', 'sluice.config.js', 'sluice.config.mjs'] as const
 
 /** `hasConfig` is also true for a named file that does not exist, so that its absence is reported. */
-export function hasConfig({
-  folder,
-  config,
-}: {
-  readonly folder: string
-  readonly config: string | undefined
-}): boolean {
+export function hasConfig({ folder, config }: Pick<ConnectOptions, 'folder' | 'config'>): boolean {
   return config !== undefined || findExisting(folder, config) !== undefined
 }
 

@@ -1,6 +1,6 @@
 // Reports an error in one way: a line for people, the problem as JSON for programs, and the exit code.
 import { SluiceError, type ErrorCode } from '../errors.ts'
-import type { ApiResult, ApiProblem } from './api-client.ts'
+import type { ApiProblem, FailedResult } from './api-client.ts'
 import { EXIT, type ExitCode } from './exit.ts'
 import { escapeLines, type Output } from './output.ts'
 
@@ -20,7 +20,7 @@ export const CLI_ERROR_CODES: readonly string[] = Object.keys(CLI_ERRORS)
 const START_IT = 'Start the server with sluice start, or say where it is with --url.'
 
 /** `reportFailure` reports a call that returned no result. */
-export function reportFailure(out: Output, answer: Exclude<ApiResult, { readonly kind: 'done' }>): ExitCode {
+export function reportFailure(out: Output, answer: FailedResult): ExitCode {
   if (answer.kind === 'unreached') return reportCliError(out, 'UNREACHED', answer.why, answer.fix ?? START_IT)
   const { problem } = answer
   return reportProblem(

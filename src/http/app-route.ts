@@ -3,7 +3,7 @@ import { DEFAULTS } from '../defaults.ts'
 import { SluiceError } from '../errors.ts'
 import { RESERVED_PATHS } from '../receive/source-options.ts'
 import type { Problem } from '../receive/problem.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { FetchContext } from './web-fetch.ts'
 
 /** `PathParams` is an object with the parameters of a path: `/alerts/:id` has `id`. */
@@ -77,7 +77,7 @@ export function createAppRoute(
 }
 
 function refuse(what: string): never {
-  throw new SluiceError('CONFIG_INVALID', `route: ${what}`)
+  throw invalidOption(`route: ${what}`)
 }
 
 function createPathMatcher(path: string): AppRoute['match'] {

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { TOO_SLOW } from '../receive/body.ts'
 import { toProblemResponse, type Problem } from '../receive/problem.ts'
-import { abortBody } from './node-body.ts'
+import { abortBody } from './node-request.ts'
 import { withoutPort } from './trusted-proxies.ts'
 
 const TOO_LARGE: Problem = {

@@ -9,7 +9,7 @@ import type { SourceResponse } from '../receive/source.ts'
 import { PROOF_HEADER, CHALLENGE_HEADER, type ServerAddress } from '../crypto/key-proof.ts'
 import { STORE_ID_HEADER } from '../store/open.ts'
 import { BoundedRequest, routeBodyTooLarge, type AppRoute, type RouteRole } from './app-route.ts'
-import { targetFault } from './request-target.ts'
+import { targetFault } from './node-request.ts'
 import { toWebRequestHead, toWebResponse, createWebBodyReader, type FetchContext } from './web-fetch.ts'
 
 export interface RequestRouterDependencies {

@@ -3,7 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { SluiceError } from '../errors.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertKnownOptions, invalidOption } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import { toProblemResponse } from '../receive/problem.ts'
 import type { RequestHead } from '../receive/receiver.ts'
@@ -11,9 +11,7 @@ import type { SourceResponse } from '../receive/source.ts'
 import { rejectBrokenRequest, toRouteProblem } from './broken-request.ts'
 import { ConnectionLimiter, type ConnectionCounts } from './connections.ts'
 import { isStreamRequest, type RequestRouter } from './request-router.ts'
-import { createNodeBodyReader } from './node-body.ts'
-import { toRequestHead, toWebRequest } from './node-request.ts'
-import { targetFault } from './request-target.ts'
+import { createNodeBodyReader, targetFault, toRequestHead, toWebRequest } from './node-request.ts'
 import { addSourceShortcut } from './source-shortcut.ts'
 import { trustedProxies, type IsTrusted } from './trusted-proxies.ts'
 
@@ -56,13 +54,6 @@ const BOUNDS: ServerBounds = {
   maxConnections: 10_000,
 }
 
-const KNOWN: ReadonlySet<string> = new Set<keyof ListenOptions>([
-  'port',
-  'host',
-  'tls',
-  'trustProxy',
-  'connectionsPerAddress',
-])
 const PORT = 8787
 const HOST = '127.0.0.1'
 const HEADERS_MAX = 16 * 1024
@@ -74,7 +65,7 @@ export async function serve(
   bounds: ServerBounds = BOUNDS,
   emit: AnyListener = () => {},
 ): Promise<Listening> {
-  assertKnownOptions(options, KNOWN, 'listen: ')
+  assertKnownOptions(options, ['port', 'host', 'tls', 'trustProxy', 'connectionsPerAddress'], 'listen: ')
   const port = parsePort(options.port)
   const isTrusted = trustedProxies(options.trustProxy)
   const connections = new ConnectionLimiter({
@@ -140,31 +131,26 @@ function toSendWebResponse(response: Response): SendReply {
 }
 
 function fastifyOptions({ tls, trustProxy = [] }: ListenOptions, isTrusted: IsTrusted, bounds: ServerBounds): object {
-  const {
-    headersTimeout: headersWithin,
-    requestTimeout: requestWithin,
-    keepAliveTimeout: keptAliveFor,
-    checkInterval: lookedEvery,
-  } = bounds
+  const { headersTimeout, requestTimeout, keepAliveTimeout, checkInterval } = bounds
   const limits = {
     maxHeaderSize: HEADERS_MAX,
     // Of two authorization headers, Node keeps the first, and a proxy may have checked the other. Joined, neither
     // passes.
     joinDuplicateHeaders: true,
-    headersTimeout: headersWithin,
-    requestTimeout: requestWithin,
-    connectionsCheckingInterval: lookedEvery,
+    headersTimeout,
+    requestTimeout,
+    connectionsCheckingInterval: checkInterval,
   }
   return {
     // Without proxies, the check is off and costs nothing.
     trustProxy: trustProxy.length > 0 && isTrusted,
-    requestTimeout: requestWithin,
-    keepAliveTimeout: keptAliveFor,
+    requestTimeout,
+    keepAliveTimeout,
     forceCloseConnections: 'idle',
     // The app itself decides its responses while it stops.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    ...(tls === undefined ? { http: limits } : { https: { ...limits, handshakeTimeout: headersWithin, ...tls } }),
+    ...(tls === undefined ? { http: limits } : { https: { ...limits, handshakeTimeout: headersTimeout, ...tls } }),
   }
 }
 
@@ -212,11 +198,10 @@ function parsePort(given: number | undefined): number {
   // An empty variable counts as unset.
   const port = given ?? Number(process.env['PORT']?.trim() || PORT)
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port
-  throw new SluiceError('CONFIG_INVALID', `listen: port must be a whole number from 0 to 65535; got ${port}.`)
+  throw invalidOption(`listen: port must be a whole number from 0 to 65535; got ${port}.`)
 }
 
 function parseConnectionsPerAddress(given: number = CONNECTIONS_PER_ADDRESS): number {
   if (given === Infinity || (Number.isInteger(given) && given > 0)) return given
-  const what = `connectionsPerAddress must be a whole number from 1, or Infinity; got ${given}.`
-  throw new SluiceError('CONFIG_INVALID', `listen: ${what}`)
+  throw invalidOption(`listen: connectionsPerAddress must be a whole number from 1, or Infinity; got ${given}.`)
 }

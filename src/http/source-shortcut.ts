@@ -4,8 +4,7 @@ import { toProblemResponse } from '../receive/problem.ts'
 import type { SourceResponse } from '../receive/source.ts'
 import { toRouteProblem } from './broken-request.ts'
 import type { RequestRouter } from './request-router.ts'
-import { createNodeBodyReader } from './node-body.ts'
-import { toDirectRequestHead } from './node-request.ts'
+import { createNodeBodyReader, toDirectRequestHead } from './node-request.ts'
 import { STATUSES_WITHOUT_BODY } from './web-fetch.ts'
 
 export interface SourceShortcutDependencies {

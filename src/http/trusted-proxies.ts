@@ -1,7 +1,7 @@
 // `trustedProxies` decides whose forwarded headers are trusted and whose connections are not bounded, with one rule for
 // both.
-import { SluiceError } from '../errors.ts'
 import { createAddressTest } from '../validate/addresses.ts'
+import { invalidOption } from '../validate/options.ts'
 
 /** `IsTrusted` gets undefined for a closed connection. */
 export type IsTrusted = (address: string | undefined) => boolean
@@ -15,10 +15,7 @@ const NETWORKS: ReadonlyMap<string, readonly string[]> = new Map([
 
 export function trustedProxies(listed: readonly string[] = []): IsTrusted {
   if (!Array.isArray(listed)) {
-    throw new SluiceError(
-      'CONFIG_INVALID',
-      "listen: trustProxy must be a list of addresses and networks, e.g. ['10.0.0.0/8'].",
-    )
+    throw invalidOption("listen: trustProxy must be a list of addresses and networks, e.g. ['10.0.0.0/8'].")
   }
   // Here an empty list trusts no proxy; `createAddressTest` would reject it.
   if (listed.length === 0) return () => false

@@ -167,3 +167,17 @@ const NO_LISTENERS: readonly never[] = []
 function describeError(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : `The listener threw a ${typeof error}.`
 }
+
+/** `RUN_ENDINGS` are the ways in which an attempt ends; `run.<ending>` is emitted for each. */
+export const RUN_ENDINGS = [
+  'done',
+  'snoozed',
+  'deferred',
+  'retry',
+  'partial',
+  'cancelled',
+  'lost',
+  'dead',
+  'dropped',
+] as const
+export type RunEnding = (typeof RUN_ENDINGS)[number]

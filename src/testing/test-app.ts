@@ -4,7 +4,7 @@ import { parseDuration, type Duration } from '../model/duration.ts'
 import type { EventInput, PublishResult } from '../model/event.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
-import type { EventMap, EventName } from '../observe/emitter.ts'
+import { RUN_ENDINGS, type EventMap, type EventName, type RunEnding } from '../observe/emitter.ts'
 import type { Explanation } from '../observe/explain/explain.ts'
 import type { Run } from '../run/run.ts'
 import type { PublishOptions } from '../publish/publish.ts'
@@ -40,17 +40,7 @@ export interface TestRun {
   /** Milliseconds since the start of the test. */
   readonly at: Millis
   /** How the attempt ended; `running` until then. */
-  readonly ending:
-    | 'running'
-    | 'done'
-    | 'snoozed'
-    | 'deferred'
-    | 'retry'
-    | 'partial'
-    | 'cancelled'
-    | 'lost'
-    | 'dead'
-    | 'dropped'
+  readonly ending: 'running' | RunEnding
   readonly error: string | undefined
 }
 
@@ -85,10 +75,8 @@ const MIN_POLL_INTERVAL = 3_600_000
 const BOTH_TIMES =
   'testApp: now must be omitted with clock. The clock has the time; set it with new VirtualClock(time).'
 
-const KNOWN: ReadonlySet<string> = new Set<keyof TestOptions>(['store', 'now', 'clock', 'fetch'])
-
 export async function testApp(app: Sluice, options: TestOptions = {}): Promise<TestApp> {
-  assertKnownOptions(options, KNOWN, 'testApp: ')
+  assertKnownOptions(options, ['store', 'now', 'clock', 'fetch'], 'testApp: ')
   const { now, fetch } = options
   if (now !== undefined && options.clock !== undefined) throw new TypeError(BOTH_TIMES)
   const clock = options.clock ?? new VirtualClock(now instanceof Date ? now.getTime() : now)
@@ -155,12 +143,10 @@ export async function testApp(app: Sluice, options: TestOptions = {}): Promise<T
   }
 }
 
-const ENDINGS = ['done', 'snoozed', 'deferred', 'retry', 'partial', 'cancelled', 'lost', 'dead', 'dropped'] as const
-
 function recordRuns(app: Sluice, runs: TestRun[]): { name: EventName; what: EventMap[EventName] }[] {
   const emitted: { name: EventName; what: EventMap[EventName] }[] = []
   app.onAny((name, what) => void emitted.push({ name, what }))
-  for (const ending of ENDINGS) {
+  for (const ending of RUN_ENDINGS) {
     app.on(`run.${ending}`, (what) => {
       const at = runs.findLastIndex((run) => run.id === what.run && run.ending === 'running')
       const run = runs[at]

@@ -47,7 +47,8 @@ const FACES = { deadLetters, lanes, flows, replays, keys, encryption, audit, end
 const OWN: ReadonlySet<string> = new Set(['endpoints.findTarget', 'keys.onChange', 'keys.constructor'])
 
 function membersOf(face: object): readonly string[] {
-  return Object.getOwnPropertyNames(Object.getPrototypeOf(face)).filter(
+  const prototype: unknown = Object.getPrototypeOf(face)
+  return Object.getOwnPropertyNames(prototype === Object.prototype ? face : prototype).filter(
     (name) => name !== 'constructor' && typeof Reflect.get(face, name) === 'function',
   )
 }

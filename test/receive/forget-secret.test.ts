@@ -50,7 +50,7 @@ describe('a forgotten secret', () => {
     const receiving = withNotion()
     await shake(receiving, OLD)
     expect(await signed(receiving, OLD)).toBe(TAKEN)
-    expect(await receiving.forgetSecret('notion', 'ada')).toBe('forgotten')
+    expect(await receiving.admin.forgetSecret('notion', 'ada')).toBe('forgotten')
     expect(await signed(receiving, OLD)).toBe(PENDING)
     expect(await shake(receiving, NEW)).toBe(TAKEN)
     expect(await signed(receiving, NEW)).toBe(TAKEN)
@@ -85,7 +85,7 @@ describe('a forgotten secret', () => {
     isHeld = true
     const before = signed(receiving, OLD)
     await reached.promise
-    expect(await receiving.forgetSecret('notion')).toBe('forgotten')
+    expect(await receiving.admin.forgetSecret('notion')).toBe('forgotten')
     gate.resolve()
     // That request had arrived before.
     expect(await before).toBe(TAKEN)
@@ -96,7 +96,7 @@ describe('a forgotten secret', () => {
     const [one, other] = [withNotion(), withNotion()]
     await shake(one, OLD)
     expect(await signed(other, OLD)).toBe(TAKEN)
-    await one.forgetSecret('notion')
+    await one.admin.forgetSecret('notion')
     clock.advance(5_000)
     expect(await signed(other, OLD)).toBe(PENDING)
     await shake(one, NEW)
@@ -107,7 +107,7 @@ describe('a forgotten secret', () => {
     await shake(withNotion(), OLD)
     const receiving = withNotion(store, Buffer.alloc(32, 'w').toString('base64'))
     expect(await signed(receiving, OLD)).toBe('503 STORE_FAILED')
-    expect(await receiving.forgetSecret('notion')).toBe('forgotten')
+    expect(await receiving.admin.forgetSecret('notion')).toBe('forgotten')
     expect(await signed(receiving, OLD)).toBe(PENDING)
     await shake(receiving, NEW)
     expect(await signed(receiving, NEW)).toBe(TAKEN)
@@ -121,14 +121,14 @@ describe('a forgotten secret', () => {
         const isForgetting = isFirst && call.writes[0]?.body === undefined
         if (isForgetting) {
           isFirst = false
-          await other.forgetSecret('notion')
+          await other.admin.forgetSecret('notion')
           await shake(other, NEW)
         }
         return store.writeDocs(call)
       }),
     )
     await shake(receiving, OLD)
-    expect(await receiving.forgetSecret('notion')).toBe('forgotten')
+    expect(await receiving.admin.forgetSecret('notion')).toBe('forgotten')
     expect([await signed(receiving, OLD), await signed(receiving, NEW)]).toEqual([PENDING, PENDING])
   })
 
@@ -139,7 +139,7 @@ describe('a forgotten secret', () => {
     )
     await shake(receiving, OLD)
     isDown = true
-    await expect(receiving.forgetSecret('notion')).rejects.toThrow('down')
+    await expect(receiving.admin.forgetSecret('notion')).rejects.toThrow('down')
     expect(await signed(receiving, OLD)).toBe(TAKEN)
   })
 })
@@ -148,28 +148,28 @@ describe('a source', () => {
   it('without a secret reports that there is nothing to forget', async () => {
     const receiving = withNotion()
     receiving.source('github', github({ secret: SECRET }), {})
-    expect(await receiving.forgetSecret('notion')).toBe('none')
-    expect(await receiving.forgetSecret('github')).toBe('none')
+    expect(await receiving.admin.forgetSecret('notion')).toBe('none')
+    expect(await receiving.admin.forgetSecret('github')).toBe('none')
     await shake(receiving, OLD)
-    expect(await Promise.all([receiving.forgetSecret('notion'), receiving.forgetSecret('notion')])).toContain(
-      'forgotten',
-    )
-    expect(await receiving.forgetSecret('notion')).toBe('none')
+    expect(
+      await Promise.all([receiving.admin.forgetSecret('notion'), receiving.admin.forgetSecret('notion')]),
+    ).toContain('forgotten')
+    expect(await receiving.admin.forgetSecret('notion')).toBe('none')
   })
 
   it('that does not exist is an error that lists the existing ones', async () => {
-    await expect(withNotion().forgetSecret('notoin')).rejects.toMatchObject({
+    await expect(withNotion().admin.forgetSecret('notoin')).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('there is no source "notoin"') as unknown,
     })
-    await expect(receivingOn(store, { clock }).forgetSecret('x')).rejects.toThrow('there is none')
+    await expect(receivingOn(store, { clock }).admin.forgetSecret('x')).rejects.toThrow('there is none')
   })
 
   it('keeps the secrets of other sources', async () => {
     const receiving = withNotion()
     receiving.source('second', notion(), {})
     await shake(receiving, OLD)
-    expect(await receiving.forgetSecret('second')).toBe('none')
+    expect(await receiving.admin.forgetSecret('second')).toBe('none')
     expect(await signed(receiving, OLD)).toBe(TAKEN)
   })
 })

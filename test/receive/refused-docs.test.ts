@@ -53,7 +53,7 @@ describe('a refused request', () => {
     const first = onGithub(before)
     for (let n = 0; n < 60; n++) await forged(first, n)
     await first.fetch(new Request('http://hooks.test/in/made-up'), {})
-    const [known, lost] = [await first.refused('github'), await first.refused('')]
+    const [known, lost] = [await first.admin.refused('github'), await first.admin.refused('')]
     await first.stop()
     await before.close()
     const after = await openStore(address, { clock })
@@ -61,13 +61,13 @@ describe('a refused request', () => {
     onTestFinished(() => after.close())
     expect(known).toHaveLength(50)
     expect(known[0]).toMatchObject({ code: 'SIGNATURE_WRONG', excerpt: '{"n":59}' })
-    expect(await second.refused('github')).toEqual(known)
-    expect(await second.refused('')).toEqual(lost)
+    expect(await second.admin.refused('github')).toEqual(known)
+    expect(await second.admin.refused('')).toEqual(lost)
     expect(lost).toMatchObject([{ code: 'SOURCE_UNKNOWN', path: '/in/made-up' }])
-    expect(await second.refused('made-up')).toEqual([])
+    expect(await second.admin.refused('made-up')).toEqual([])
     await forged(second, 'new')
-    expect(excerpts(await second.refused('github')).slice(0, 2)).toEqual(['{"n":"new"}', '{"n":59}'])
-    expect(await second.refused('github')).toHaveLength(50)
+    expect(excerpts(await second.admin.refused('github')).slice(0, 2)).toEqual(['{"n":"new"}', '{"n":59}'])
+    expect(await second.admin.refused('github')).toHaveLength(50)
     await second.stop()
   })
 
@@ -90,7 +90,7 @@ describe('a refused request', () => {
     await forged(onGithub(written.store), 1)
     clock.advance(WRITE_EVERY)
     await written.reached(1)
-    expect(excerpts(await onGithub(written.store).refused('github'))).toEqual(['{"n":1}'])
+    expect(excerpts(await onGithub(written.store).admin.refused('github'))).toEqual(['{"n":1}'])
   })
 
   it('neither waits for the store nor fails with it; it is written when the store works again', async () => {
@@ -120,7 +120,7 @@ describe('a refused request', () => {
     const receiving = onGithub(store)
     await forged(receiving, 1)
     await store.close()
-    expect(excerpts(await receiving.refused('github'))).toEqual(['{"n":1}'])
+    expect(excerpts(await receiving.admin.refused('github'))).toEqual(['{"n":1}'])
     await receiving.stop()
   })
 
@@ -186,7 +186,7 @@ describe('two processes', () => {
     }
     await mine.stop()
     const newest = Array.from({ length: 50 }, (_, n) => `{"n":${79 - n}}`)
-    expect(excerpts(await onGithub(real).refused('github'))).toEqual(newest)
+    expect(excerpts(await onGithub(real).admin.refused('github'))).toEqual(newest)
   })
 
   it("list each other's entries", async () => {
@@ -196,7 +196,7 @@ describe('two processes', () => {
     clock.advance(10)
     await forged(other, 'its')
     await other.stop()
-    expect(excerpts(await one.refused('github'))).toEqual(['{"n":"its"}', '{"n":"mine"}'])
+    expect(excerpts(await one.admin.refused('github'))).toEqual(['{"n":"its"}', '{"n":"mine"}'])
   })
 
   it('are not silenced by a process whose clock was wrong', async () => {
@@ -208,9 +208,9 @@ describe('two processes', () => {
     clock.set(NOW)
     const receiving = onGithub(store)
     await forged(receiving, 'now')
-    expect(excerpts(await receiving.refused('github'))).toEqual(['{"n":"now"}'])
+    expect(excerpts(await receiving.admin.refused('github'))).toEqual(['{"n":"now"}'])
     await receiving.stop()
-    expect(excerpts(await onGithub(store).refused('github'))).toEqual(['{"n":"now"}'])
+    expect(excerpts(await onGithub(store).admin.refused('github'))).toEqual(['{"n":"now"}'])
   })
 })
 
@@ -245,7 +245,7 @@ describe('a stranger', () => {
     await receiving.stop()
     expect(written.docs).toHaveLength(2)
     expect(Math.max(...written.docs.map(({ bytes }) => bytes))).toBeLessThanOrEqual(64 * 1024)
-    const [newest, ...others] = await onGithub(written.store).refused('github')
+    const [newest, ...others] = await onGithub(written.store).admin.refused('github')
     expect(others.length).toBeGreaterThan(3)
     // A long header is omitted, so that there is room for the following ones.
     expect(newest?.headers['x-long']).toBeUndefined()
@@ -259,7 +259,7 @@ describe('a stranger', () => {
     const request = githubHook('{}', { secret: 'another' })
     await receiving.fetch(request, { address: 'x'.repeat(100_000) })
     await receiving.stop()
-    expect(excerpts(await onGithub(store).refused('github'))).toEqual(['{"n":"before"}'])
+    expect(excerpts(await onGithub(store).admin.refused('github'))).toEqual(['{"n":"before"}'])
   })
 })
 
@@ -285,7 +285,10 @@ describe('a stored entry', () => {
       await send(OLD, { body: '{}' }, 'kee'),
     ].map(({ status }) => status)
     expect(statuses).toEqual([400, 400, 413, 413, 405, 401, 404])
-    expect((await receiving.refused('key')).at(-1)).toMatchObject({ excerpt: 'no json', code: 'BODY_NOT_UNDERSTOOD' })
+    expect((await receiving.admin.refused('key')).at(-1)).toMatchObject({
+      excerpt: 'no json',
+      code: 'BODY_NOT_UNDERSTOOD',
+    })
     await receiving.stop()
     const kept = [(await docIn(store, 'key')).text, (await docIn(store, '(none)')).text].join()
     expect(kept).toContain(`"x-hook":"(${OLD.length} characters)"`)
@@ -315,16 +318,18 @@ describe('a stored entry', () => {
     const receiving = onGithub(store, { encrypt: true })
     await forged(receiving, 'for nobody else')
     await receiving.stop()
-    expect(excerpts(await onGithub(store, { encrypt: true }).refused('github'))).toEqual(['{"n":"for nobody else"}'])
+    expect(excerpts(await onGithub(store, { encrypt: true }).admin.refused('github'))).toEqual([
+      '{"n":"for nobody else"}',
+    ])
     // Also if the source is no longer declared with encrypt.
-    expect(await onGithub(store).refused('github')).toHaveLength(1)
+    expect(await onGithub(store).admin.refused('github')).toHaveLength(1)
     const key = Buffer.alloc(32, 'w').toString('base64')
     const stranger = receivingOn(store, { clock, key })
-    expect(await stranger.refused('github')).toEqual([])
+    expect(await stranger.admin.refused('github')).toEqual([])
     stranger.source('github', github({ secret: SECRET }), { encrypt: true })
     await forged(stranger, 'under another key')
     await stranger.stop()
-    expect(await receivingOn(store, { clock, key }).refused('github')).toHaveLength(1)
+    expect(await receivingOn(store, { clock, key }).admin.refused('github')).toHaveLength(1)
     await store.close()
     const files = Buffer.concat(readdirSync(folder).map((file) => readFileSync(join(folder, file))))
     expect(files.includes('refused')).toBe(true)

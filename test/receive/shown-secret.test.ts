@@ -37,10 +37,10 @@ async function audited(): Promise<readonly (readonly [string, string])[]> {
 describe('the secret of a source', () => {
   it('is shown once it has come, in any process, and each read is in the audit log', async () => {
     const receiving = withNotion()
-    expect(await receiving.secretOf('notion', 'ada')).toBeUndefined()
+    expect(await receiving.admin.secret('notion', 'ada')).toBeUndefined()
     expect(await shake(receiving, 'secret_real')).toBe(200)
-    expect(await receiving.secretOf('notion', 'ada')).toBe('secret_real')
-    expect(await withNotion().secretOf('notion', 'bo')).toBe('secret_real')
+    expect(await receiving.admin.secret('notion', 'ada')).toBe('secret_real')
+    expect(await withNotion().admin.secret('notion', 'bo')).toBe('secret_real')
     expect(await audited()).toEqual([
       ['bo', 'show secret of source notion'],
       ['ada', 'show secret of source notion'],
@@ -51,30 +51,30 @@ describe('the secret of a source', () => {
     const receiving = withNotion()
     await shake(receiving, 'of a stranger')
     expect(await shake(receiving, 'secret_real')).toBe(403)
-    expect(await receiving.secretOf('notion')).toBe('of a stranger')
-    await receiving.forgetSecret('notion')
-    expect(await receiving.secretOf('notion')).toBeUndefined()
+    expect(await receiving.admin.secret('notion')).toBe('of a stranger')
+    await receiving.admin.forgetSecret('notion')
+    expect(await receiving.admin.secret('notion')).toBeUndefined()
     await shake(receiving, 'secret_real')
-    expect(await receiving.secretOf('notion')).toBe('secret_real')
+    expect(await receiving.admin.secret('notion')).toBe('secret_real')
   })
 
   it('is not shown if the read cannot be recorded, or the key is missing', async () => {
     await shake(withNotion(), 'secret_real')
     const silent = withNotion(writingBy(store, () => Promise.reject(new Error('disk'))))
-    await expect(silent.secretOf('notion')).rejects.toThrow('disk')
+    await expect(silent.admin.secret('notion')).rejects.toThrow('disk')
     const another = withNotion(store, Buffer.alloc(32, 'another').toString('base64'))
-    await expect(another.secretOf('notion')).rejects.toMatchObject({ code: 'ENCRYPTION_KEY_UNKNOWN' })
+    await expect(another.admin.secret('notion')).rejects.toMatchObject({ code: 'ENCRYPTION_KEY_UNKNOWN' })
     expect(await audited()).toEqual([])
   })
 
   it('is not shown if it is configured, nor an older one from a handshake; an unknown source is rejected', async () => {
     const receiving = withNotion()
-    expect(await receiving.secretOf('github')).toBeUndefined()
+    expect(await receiving.admin.secret('github')).toBeUndefined()
     await shake(receiving, 'secret_of_before')
     const given = receivingOn(store, { clock, key: KEY })
     given.source('notion', notion({ secret: 'given' }), {})
-    expect(await given.secretOf('notion')).toBeUndefined()
-    await expect(receiving.secretOf('notoin')).rejects.toThrow(
+    expect(await given.admin.secret('notion')).toBeUndefined()
+    await expect(receiving.admin.secret('notoin')).rejects.toThrow(
       'secret: there is no source "notoin"; there are notion, github',
     )
   })

@@ -4,7 +4,8 @@ import { DEFAULTS } from '../../defaults.ts'
 import { backupSqlite } from '../../store/sqlite/backup.ts'
 import { isServerAddress } from '../../store/open.ts'
 import { redirectStdout } from '../output-stream.ts'
-import { runChecks, type Check, type StoreStatus } from '../checks.ts'
+import type { StoreDurability } from '../../admin/stored-events.ts'
+import { runChecks, type Check } from '../checks.ts'
 import { openLocalClient } from '../find-client.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
@@ -38,7 +39,7 @@ export const migrate: Command = {
     try {
       const answer = await own.call({ method: 'GET', path: '/v1/store' })
       if (answer.kind !== 'done') return reportFailure(out, answer)
-      const { bytes, because } = answer.value as StoreStatus
+      const { bytes, because } = answer.value as StoreDurability
       if (out.asJson) out.printJson(answer.value)
       else out.print(`The store is open and has the schema of this release: ${bytes} bytes, ${because}.`)
       return EXIT.done

@@ -7,7 +7,7 @@ import type { DeclaredSource } from '../../receive/source-options.ts'
 import type { Sluice } from '../../app/sluice.ts'
 import { redirectStdout } from '../output-stream.ts'
 import { findServer } from '../find-client.ts'
-import { toPath, type ApiResult } from '../api-client.ts'
+import { toPath, type FailedResult } from '../api-client.ts'
 import { reportMisuse, textOptions, type Command, type CommandContext } from '../command.ts'
 import { findConfigPath, loadConfig } from '../config-file.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
@@ -179,8 +179,6 @@ async function readSecret(
     'Wait for the handshake, or give another secret by --secret.',
   )
 }
-
-type FailedResult = Exclude<ApiResult, { readonly kind: 'done' }>
 
 function readData(given: string | undefined): Uint8Array | undefined {
   if (given === undefined) return undefined

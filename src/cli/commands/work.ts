@@ -2,6 +2,7 @@
 import type { Millis } from '../../clock.ts'
 import { assertProductionReady } from '../../app/production-checks.ts'
 import type { Sluice } from '../../app/sluice.ts'
+import { RUN_ENDINGS } from '../../observe/emitter.ts'
 import { redirectStdout } from '../output-stream.ts'
 import { findConfigPath, loadConfig } from '../config-file.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
@@ -12,18 +13,6 @@ import { DELIVERY_OPTIONS, parseOverrides } from './run-app.ts'
 const POLL_EVERY: Millis = 50
 /** Work that is due but not started for this long belongs to another app, or to no app. */
 const IDLE_TIMEOUT: Millis = 3_000
-/** Each of these events ends a started run. */
-const END_EVENTS = [
-  'run.done',
-  'run.snoozed',
-  'run.deferred',
-  'run.retry',
-  'run.partial',
-  'run.cancelled',
-  'run.lost',
-  'run.dead',
-  'run.dropped',
-] as const
 
 export const work: Command = {
   name: 'work',
@@ -70,12 +59,12 @@ class RunCounter {
       this.#live.add(run)
       this.#changes++
     })
-    for (const name of END_EVENTS) {
-      app.on(name, ({ run }) => {
+    for (const ending of RUN_ENDINGS) {
+      app.on(`run.${ending}`, ({ run }) => {
         if (!this.#live.delete(run)) return
         this.#changes++
         this.#runs++
-        if (name === 'run.retry' || name === 'run.dead') this.#failed++
+        if (ending === 'retry' || ending === 'dead') this.#failed++
       })
     }
   }
