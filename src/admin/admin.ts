@@ -1,5 +1,5 @@
 // `app.admin`: everything that operators read and steer, also through the admin API and the command line.
-import { withArgumentChecks, type ArgumentShapes } from '../validate/arguments.ts'
+import { withArgumentChecks, type ArgumentShapes } from '../validate/options.ts'
 import type { FlowRegistry } from '../flow/registry.ts'
 import type { Alerts } from './alerts.ts'
 import { Audit } from './audit.ts'

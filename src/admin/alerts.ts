@@ -11,10 +11,7 @@ import { ALERT_DOC, parseAlertRecord } from '../maintain/alerts.ts'
 export interface AlertOptions {
   /** Returns whether the alert is active. A returned text describes why and is passed to `notify`. */
   readonly when: (stats: AlertStats) => boolean | string
-  /**
-   * How long the condition must hold before the alert is raised, and must be over before it is cleared. Default: at
-   * once.
-   */
+  /** How long the condition must hold before the alert is raised, and be over before it is cleared. Default: 0. */
   readonly for?: Duration
 }
 

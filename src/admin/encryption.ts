@@ -50,10 +50,7 @@ export class Encryption {
     this.#deps = deps
   }
 
-  /**
-   * `state` counts the documents per key. With `older` 0 and nothing unreadable, all keys but the first can be
-   * removed.
-   */
+  /** `state` counts the documents per key. Once none is older or unreadable, only the first key is needed. */
   async state(): Promise<EncryptionState> {
     const store = await this.#deps.store()
     const state = { documents: 0, older: 0, unreadable: [] as string[] }

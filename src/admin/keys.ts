@@ -152,10 +152,7 @@ export class Keys {
   }
 }
 
-/**
- * `proveApiKey` proves to the caller that this store has the requested key, for the server at `at`, without revealing
- * the key. It returns undefined if the store does not have it.
- */
+/** `proveApiKey` proves that this store has the key, without revealing it; undefined if the store does not have it. */
 export async function proveApiKey(store: Store, asked: string, at: ServerAddress): Promise<string | undefined> {
   const question = parseKeyChallenge(asked)
   const kept = question === undefined ? undefined : await readApiKey(store, question.id)

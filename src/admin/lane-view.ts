@@ -73,10 +73,7 @@ export function resolveLaneId(flows: ReadonlyMap<string, Flow>, flow: string, ke
   return known !== undefined && known.selectKeys === undefined ? keylessLaneId(flow, key) : laneId(flow, key)
 }
 
-/**
- * `possibleLaneIds` returns both possible ids if this app does not declare the flow, because it cannot know whether
- * the flow has a `key`.
- */
+/** `possibleLaneIds` returns two ids for a flow of another app, which may or may not have a `key`. */
 export function possibleLaneIds(flows: ReadonlyMap<string, Flow>, flow: string, key: string): readonly LaneId[] {
   // Both ids are equal for a key that does not start like an event id.
   return flows.has(flow)

@@ -5,8 +5,7 @@ import type { LaneId } from '../model/identity.ts'
 import type { Lane } from '../model/lane.ts'
 import { SluiceError } from '../errors.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
-import { assertArguments } from '../validate/arguments.ts'
-import { assertKnownOptions } from '../validate/options.ts'
+import { assertArguments, assertKnownOptions } from '../validate/options.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { FlowStats, LaneAction, PurgeCall, SteerReply, Store } from '../store/contract/index.ts'
 import { possibleLaneIds, resolveLaneId, toLaneView, type LaneView } from './lane-view.ts'
@@ -183,9 +182,7 @@ export class Flows {
     return docs.length > 0 || (await store.stats()).flows.some((one) => one.flow === flow)
   }
 
-  /**
-   * `retire` is for a flow that will not come back. Sluice keeps no more events for it and drops its unrouted events.
-   */
+  /** `retire` is for a flow that will not come back: Sluice stores no more events for it and drops its unrouted ones. */
   async retire(flow: string, by = ''): Promise<RetireResult> {
     const retired = await this.#deps.retireFlow(flow, by)
     if (retired !== 'running') await this.#dropUnrouted(flow)

@@ -44,10 +44,7 @@ export async function purge(deps: OperatorDependencies, what: PurgeTarget): Prom
 
 type StorePurgeTarget = PurgeCall['what']
 
-/**
- * An event that was published with `at` has its data in a second event, in which it waits or waited. That one is
- * purged first.
- */
+/** An event that was published with `at` has its data in a second event, which is purged first. */
 async function* withDelayedEvents(store: Store, call: StorePurgeTarget): AsyncIterable<StorePurgeTarget> {
   if (call.kind === 'event') yield delayedLanesOf([call.id])
   const filters = call.kind === 'lanes' ? call.ids.map((lane) => ({ lane })) : []

@@ -37,9 +37,7 @@ export interface ReplayOptions {
   readonly per?: Duration
 }
 
-/**
- * `stuck` means that the replay failed too often. It is a dead letter of the flow `sluice.replay` and can be retried.
- */
+/** `stuck` means that the replay failed too often: it is a dead letter of the flow `sluice.replay`. */
 export interface Replay extends Omit<ReplayRecord, 'cursor' | 'step' | 'until' | 'state'> {
   readonly state: ReplayRecord['state'] | 'stuck'
 }
@@ -195,10 +193,7 @@ export class Replays {
   }
 }
 
-/**
- * `resumeReplays` publishes the step of each running replay, because a process may have died before it stored the
- * first one. Publishing a known step has no effect.
- */
+/** `resumeReplays` publishes the step of each running replay, which a process that died may not have stored. */
 export async function resumeReplays(store: Store, step: ReplaysDependencies['publishStep']): Promise<void> {
   for (const { record } of (await readReplays(store)).all) if (record.state === 'running') await step(record)
 }

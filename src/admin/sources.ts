@@ -13,10 +13,7 @@ export interface Sources {
   list(): readonly SourceView[]
   /** `declared` includes the secrets, because `sluice send` signs with them. The API never returns them. */
   declared(source: string): DeclaredSource | undefined
-  /**
-   * `refused` returns the latest refused requests of all processes, newest first. The source `''` has the requests to
-   * unknown sources.
-   */
+  /** `refused` returns the latest refused requests, newest first. The source `''` has those to unknown sources. */
   refused(source: string): Promise<readonly RefusedRequest[]>
   /** `secret` returns the secret from the handshake, so that an operator can compare it. The audit log records that. */
   secret(source: string, by?: string): Promise<string | undefined>

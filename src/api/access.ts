@@ -22,8 +22,6 @@ export interface AccessDependencies {
   readonly onRefused: (address: string) => void
 }
 
-export { LOOPBACK_ACTOR } from '../admin/keys.ts'
-
 /** The prefix of the caller's name when the caller has an endpoint's token and no key. */
 export const SUBSCRIBER_PREFIX = 'subscriber:'
 const CALL_RATE = { rate: 1_200, per: 60_000 }
@@ -42,8 +40,8 @@ export class Access {
   readonly #knownCredentials = new Set<string>()
   readonly #failures = new RequestRateLimiter(FAILURE_RATE.rate, FAILURE_RATE.per)
 
-  constructor(parts: AccessDependencies) {
-    this.#deps = parts
+  constructor(deps: AccessDependencies) {
+    this.#deps = deps
   }
 
   /** `check` returns the caller's name or throws the reason. `own` is the endpoint whose token is also accepted. */

@@ -65,13 +65,13 @@ export class Api implements AdminApi {
 
   constructor(
     app: ApiTarget,
-    { keys, isMetricsPublic: metricsAreOpen = false, isOpen = false, emit, ...parts }: ApiDependencies,
+    { keys, isMetricsPublic: metricsAreOpen = false, isOpen = false, emit, ...deps }: ApiDependencies,
   ) {
     this.#app = app
     this.#isMetricsPublic = metricsAreOpen
     this.#emit = emit
     const refused = (address: string): void => emit?.('key.refused', { address })
-    const monotonic = (): Millis => parts.clock.monotonic()
+    const monotonic = (): Millis => deps.clock.monotonic()
     this.#monotonic = monotonic
     const ownerOf = (token: string): Promise<string | undefined> => app.endpoints.findTokenOwner(token)
     this.#access = new Access({ keys, isOpen, findTokenOwner: ownerOf, monotonic, onRefused: refused })
@@ -80,7 +80,7 @@ export class Api implements AdminApi {
       registrations: new RegistrationLimiter('registrations', rate, monotonic),
       tests: new RegistrationLimiter('tests', rate, monotonic),
     }
-    this.#stream = new Stream(parts)
+    this.#stream = new Stream(deps)
     keys.onChange(() => this.#stream.recheckAccess())
   }
 

@@ -56,17 +56,15 @@ export class Stream {
   readonly #opening: string[] = []
   #cancel: (() => void) | undefined
 
-  constructor(parts: StreamDependencies) {
-    this.#deps = parts
+  constructor(deps: StreamDependencies) {
+    this.#deps = deps
   }
 
   get readers(): number {
     return this.#readers.size
   }
 
-  /**
-   * `open` starts a stream after `lastEventId`, the last event that the reader got; `''` starts with the next event.
-   */
+  /** `open` starts a stream after the event that the reader got last; `''` starts with the next event. */
   async open(lastEventId: string, watcher: Watcher): Promise<Response> {
     const names = [...Array.from(this.#readers, ({ name }) => name), ...this.#opening]
     if (names.length >= MAX_READERS) throw new TooManyRequestsError(`${MAX_READERS} are watching.`, RETRY_WHEN_FULL)

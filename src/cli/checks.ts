@@ -19,20 +19,20 @@ export interface Check {
 /** A smaller offset may just be the round trip. */
 const MAX_CLOCK_OFFSET = 2_000
 
-export async function runChecks(scene: CommandContext): Promise<readonly Check[]> {
-  const { config, exposure } = await checkConfiguration(scene)
-  const server = await checkServer(scene)
-  const store = await checkStore(scene)
+export async function runChecks(context: CommandContext): Promise<readonly Check[]> {
+  const { config, exposure } = await checkConfiguration(context)
+  const server = await checkServer(context)
+  const store = await checkStore(context)
   const checks = [config, server, ...store]
   // A store that cannot be opened answers no further checks.
   if (store.some(({ state }) => state === 'wrong')) return checks
   return [
     ...checks,
-    await checkKeys(scene, exposure),
-    await checkItems(scene, '/v1/sources', checkUnverifiedSources),
-    await checkItems(scene, '/v1/limits', checkLimits, { limit: '1000' }),
-    await checkItems(scene, '/v1/alerts', checkAlerts),
-    await checkAudit(scene),
+    await checkKeys(context, exposure),
+    await checkItems(context, '/v1/sources', checkUnverifiedSources),
+    await checkItems(context, '/v1/limits', checkLimits, { limit: '1000' }),
+    await checkItems(context, '/v1/alerts', checkAlerts),
+    await checkAudit(context),
   ]
 }
 
@@ -58,9 +58,9 @@ async function checkConfiguration({ target: where }: CommandContext): Promise<Co
   }
 }
 
-async function checkServer(scene: CommandContext): Promise<Check> {
+async function checkServer(context: CommandContext): Promise<Check> {
   const name = 'server'
-  const caller = await findApi(scene)
+  const caller = await findApi(context)
   if (caller?.kind === 'none') {
     const { why, fix } = (await caller.call({ method: 'GET', path: '/v1/store' })) as UnreachableApi
     return { name, state: 'wrong', what: why, ...(fix !== undefined && { fix }) }
@@ -95,10 +95,10 @@ interface Readiness {
   readonly why?: string
 }
 
-async function checkStore(scene: CommandContext): Promise<readonly Check[]> {
-  const sent = scene.clock.now()
-  const answer = await readStoreDurability(scene)
-  const received = scene.clock.now()
+async function checkStore(context: CommandContext): Promise<readonly Check[]> {
+  const sent = context.clock.now()
+  const answer = await readStoreDurability(context)
+  const received = context.clock.now()
   if ('name' in answer) return [answer]
   const safe: Check = answer.durable
     ? { name: 'store', state: 'ok', what: `Acknowledged events survive a crash: ${answer.because}.` }
@@ -119,9 +119,9 @@ async function checkStore(scene: CommandContext): Promise<readonly Check[]> {
   return [safe, clock]
 }
 
-async function readStoreDurability(scene: CommandContext): Promise<StoreDurability | Check> {
+async function readStoreDurability(context: CommandContext): Promise<StoreDurability | Check> {
   try {
-    const answer = await callApi(scene, { method: 'GET', path: '/v1/store' })
+    const answer = await callApi(context, { method: 'GET', path: '/v1/store' })
     if (answer.kind === 'done') return answer.value as StoreDurability
     return failedCheck('store', answer)
   } catch (error) {
@@ -133,12 +133,12 @@ async function readStoreDurability(scene: CommandContext): Promise<StoreDurabili
 type Items = readonly Readonly<Record<string, unknown>>[]
 
 async function checkItems(
-  scene: CommandContext,
+  context: CommandContext,
   path: string,
   judge: (items: Items) => Check,
   query: Readonly<Record<string, string>> = {},
 ): Promise<Check> {
-  const answer = await callApi(scene, { method: 'GET', path, query })
+  const answer = await callApi(context, { method: 'GET', path, query })
   if (answer.kind === 'done') return judge((answer.value as { readonly items: Items }).items)
   return failedCheck(path, answer)
 }
@@ -165,8 +165,8 @@ const WITHOUT_KEY: Readonly<Record<Exposure, string>> = {
     'There is no key yet: the admin API accepts calls from this machine, also those that a proxy on it forwards.',
 }
 
-function checkKeys(scene: CommandContext, exposure: Exposure): Promise<Check> {
-  return checkItems(scene, '/v1/keys', (items) => {
+function checkKeys(context: CommandContext, exposure: Exposure): Promise<Check> {
+  return checkItems(context, '/v1/keys', (items) => {
     if (items.length > 0) return { name: 'keys', state: 'ok', what: `${formatCount(items.length, 'API key')}.` }
     const state = exposure === 'proxies' ? 'wrong' : 'look'
     return {
@@ -210,8 +210,8 @@ function checkDeclared(name: string, howMany: number, why: string): Check {
   return { name, state: 'look', what: 'None are declared.', fix: `${why}.` }
 }
 
-async function checkAudit(scene: CommandContext): Promise<Check> {
-  const answer = await callApi(scene, { method: 'GET', path: '/v1/audit/verify' })
+async function checkAudit(context: CommandContext): Promise<Check> {
+  const answer = await callApi(context, { method: 'GET', path: '/v1/audit/verify' })
   if (answer.kind !== 'done') return { name: 'audit', state: 'look', what: 'The audit log could not be read.' }
   const { kind, entries } = answer.value as { readonly kind: string; readonly entries: number }
   if (kind === 'whole')

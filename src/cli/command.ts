@@ -18,7 +18,7 @@ export interface Command {
   readonly options?: Options
   /** The command runs the app until it is asked to stop. */
   readonly isLongRunning?: boolean
-  readonly run: (scene: CommandContext) => Promise<ExitCode>
+  readonly run: (context: CommandContext) => Promise<ExitCode>
 }
 
 export interface CommandContext {
@@ -61,18 +61,15 @@ export async function callApi({ connect: api, clock }: CommandContext, call: Api
 
 const MAX_CALLS = 20
 
-/**
- * `callAndPrint` calls the API, prints the result and returns the exit code. The caller knows the route's response
- * type.
- */
+/** `callAndPrint` calls the API and prints the result. The caller knows the route's response type. */
 export async function callAndPrint(
-  scene: CommandContext,
+  context: CommandContext,
   call: ApiCall,
   print: (value: never) => void,
 ): Promise<ExitCode> {
-  const answer = await callApi(scene, call)
-  if (answer.kind !== 'done') return reportFailure(scene.output, answer)
-  if (scene.output.asJson) scene.output.printJson(answer.value)
+  const answer = await callApi(context, call)
+  if (answer.kind !== 'done') return reportFailure(context.output, answer)
+  if (context.output.asJson) context.output.printJson(answer.value)
   else print(answer.value as never)
   return EXIT.done
 }
@@ -83,9 +80,9 @@ export interface ListPage<T> {
 }
 
 interface ListDeclaration<T> extends Omit<Command, 'run'> {
-  readonly path: string | ((scene: CommandContext) => string)
+  readonly path: string | ((context: CommandContext) => string)
   /** Default: the given text options, under their own names. */
-  readonly query?: (scene: CommandContext) => Readonly<Record<string, string>>
+  readonly query?: (context: CommandContext) => Readonly<Record<string, string>>
   readonly columns: readonly Column<T>[]
   /** The text for an empty list. */
   readonly none: string
@@ -97,33 +94,30 @@ export function listCommand<T>(declared: ListDeclaration<T>): Command {
   const texts = Object.keys(command.options ?? {})
   return {
     ...command,
-    run: (scene) => {
+    run: (context) => {
       const call = {
         method: 'GET',
-        path: typeof path === 'string' ? path : path(scene),
-        query: query?.(scene) ?? scene.args.texts(texts),
+        path: typeof path === 'string' ? path : path(context),
+        query: query?.(context) ?? context.args.texts(texts),
       } as const
-      return callAndPrint(scene, call, ({ items, next }: ListPage<T>) => {
-        scene.output.table(columns, items, none)
-        if (next !== undefined) scene.output.note(`More items: --cursor=${escapeText(next)}`)
+      return callAndPrint(context, call, ({ items, next }: ListPage<T>) => {
+        context.output.table(columns, items, none)
+        if (next !== undefined) context.output.note(`More items: --cursor=${escapeText(next)}`)
       })
     },
   }
 }
 
 /** `callAndConfirm` is for calls whose result is only that they succeeded. */
-export function callAndConfirm(scene: CommandContext, call: ApiCall): Promise<ExitCode> {
-  return callAndPrint(scene, call, () => scene.output.print('Done.'))
+export function callAndConfirm(context: CommandContext, call: ApiCall): Promise<ExitCode> {
+  return callAndPrint(context, call, () => context.output.print('Done.'))
 }
 
 export function reportMisuse({ output: out }: CommandContext, what: string): ExitCode {
   return reportCliError(out, 'USAGE_WRONG', what)
 }
 
-/**
- * `confirmOrExit` asks before an action that cannot be undone. It returns undefined to go on, or the exit code. Without
- * a terminal, only `--yes` confirms.
- */
+/** `confirmOrExit` asks first, unless `--yes` confirms. It returns undefined to go on, or the exit code. */
 export async function confirmOrExit(
   { args: given, output: out }: CommandContext,
   question: string,

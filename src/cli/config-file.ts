@@ -55,10 +55,7 @@ export async function loadConfig(file: string): Promise<LoadedConfig> {
   return { app, listen }
 }
 
-/**
- * Checks the shape: an app of another copy of this package is fine, and a command that only calls a server needs no app
- * class.
- */
+/** Checks the shape, because the app may come from another copy of this package. */
 function isApp(value: unknown): value is Sluice {
   return typeof value === 'object' && value !== null && 'listen' in value && 'start' in value && 'stop' in value
 }

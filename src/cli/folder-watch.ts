@@ -17,9 +17,9 @@ export class FolderWatcher {
   readonly #deps: FolderWatcherOptions
   readonly #watchers = new Map<string, FSWatcher>()
 
-  constructor(parts: FolderWatcherOptions) {
-    this.#deps = parts
-    this.#add(parts.folder, false)
+  constructor(deps: FolderWatcherOptions) {
+    this.#deps = deps
+    this.#add(deps.folder, false)
   }
 
   close(): void {

@@ -32,9 +32,9 @@ export class HttpApiClient implements ApiClient {
   readonly location: string
   readonly #deps: HttpApiClientOptions
 
-  constructor(parts: HttpApiClientOptions) {
-    this.#deps = parts
-    this.location = parts.url.replace(/\/+$/, '')
+  constructor(deps: HttpApiClientOptions) {
+    this.#deps = deps
+    this.location = deps.url.replace(/\/+$/, '')
   }
 
   async call({ method, path, query = {}, body }: ApiCall): Promise<ApiResult> {
@@ -124,9 +124,7 @@ export async function serverHasKey(url: string, clock: Clock, key: string): Prom
   return proved !== undefined && question.isProof(proved.proof, proved.at)
 }
 
-/**
- * Returns the proof and the address of the connection, or undefined. Only Node's own HTTP client reveals that address.
- */
+/** Returns the proof and the address of the connection, which only Node's own HTTP client reveals; or undefined. */
 function readServerProof(url: string, asked: string, signal: AbortSignal): Promise<ServerProof | undefined> {
   const { promise, resolve } = Promise.withResolvers<ServerProof | undefined>()
   const ask = url.startsWith('https:') ? https : http

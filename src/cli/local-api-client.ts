@@ -1,10 +1,9 @@
 // `LocalApiClient` calls the same routes on an app in this process. It needs no key: it can open the store anyway.
 import { userInfo } from 'node:os'
-import { LOOPBACK_ACTOR } from '../api/access.ts'
 import { Api } from '../api/api.ts'
 import { systemClock } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { Keys, type ApiKey } from '../admin/keys.ts'
+import { Keys, LOOPBACK_ACTOR, type ApiKey } from '../admin/keys.ts'
 import type { Sluice } from '../app/sluice.ts'
 import { parseRetryAfter, type ApiResult, type ApiCall, type ApiClient, type ApiProblem } from './api-client.ts'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The entry point of the command line. exit.ts lists the exit codes.
-import { exitAfterFlush } from './output-stream.ts'
+import { exitAfterFlush } from './output.ts'
 import { EXIT } from './exit.ts'
 import { runCommand } from './run-command.ts'
 

@@ -1,8 +1,46 @@
 // `Output` prints tables for people and JSON for programs. It escapes untrusted text that could control a terminal.
+import { once } from 'node:events'
 import { styleText } from 'node:util'
 import type { Millis } from '../clock.ts'
 import { toSafeJson } from '../observe/explain/format.ts'
-import { writeOutput } from './output-stream.ts'
+import { EXIT } from './exit.ts'
+
+// Standard output is for the result of the command. What the configured app logs or prints goes to standard error.
+const { stdout, stderr } = process
+const write = stdout.write.bind(stdout)
+
+export function writeOutput(text: string): void {
+  write(text, handleWriteError)
+}
+
+/** `waitForDrain` resolves when standard output can take more. */
+export async function waitForDrain(): Promise<void> {
+  if (stdout.writableNeedDrain) await once(stdout, 'drain')
+}
+
+export function exitOnWriteError(): void {
+  stdout.on('error', handleWriteError)
+}
+
+let isEnding = false
+
+/** A closed pipe, as in `sluice dead list | head`, is not a failure. Any other write error ends the program. */
+function handleWriteError(error?: NodeJS.ErrnoException | null): void {
+  if (error === undefined || error === null || isEnding) return
+  if (error.code === 'EPIPE') process.exit(EXIT.done)
+  isEnding = true
+  stderr.write(`The answer could not be written: ${error.message}\n`, () => process.exit(EXIT.failed))
+}
+
+/** `redirectStdout` sends everything that other code prints from now on to standard error. */
+export function redirectStdout(): void {
+  stdout.write = stderr.write.bind(stderr)
+}
+
+/** `exitAfterFlush` ends the process once everything is written. */
+export function exitAfterFlush(code: number): void {
+  write('', () => stderr.write('', () => process.exit(code)))
+}
 
 /** A column shows one member under its own name, or what `cell` returns. */
 export type Column<T> = (keyof T & string) | ComputedColumn<T>
@@ -33,10 +71,10 @@ export class Output {
   readonly stderr: NodeJS.WriteStream
   readonly #deps: OutputOptions
 
-  constructor(parts: OutputOptions) {
-    this.asJson = parts.asJson
-    this.stderr = parts.stderr
-    this.#deps = parts
+  constructor(deps: OutputOptions) {
+    this.asJson = deps.asJson
+    this.stderr = deps.stderr
+    this.#deps = deps
   }
 
   printJson(value: unknown): void {

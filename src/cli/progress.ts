@@ -24,9 +24,9 @@ export class Progress {
   #shownAt: Millis | undefined
   #done = 0
 
-  constructor(parts: ProgressOptions) {
-    this.#deps = parts
-    this.#startedAt = parts.clock.monotonic()
+  constructor(deps: ProgressOptions) {
+    this.#deps = deps
+    this.#startedAt = deps.clock.monotonic()
   }
 
   update(done: number): void {

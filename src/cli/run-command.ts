@@ -1,14 +1,13 @@
 // Finds the command, parses its arguments, runs it and returns the exit code. Expected errors never throw. The help texts
 // come from the declarations of the commands.
 import { systemClock } from '../clock.ts'
-import { exitOnWriteError, writeOutput } from './output-stream.ts'
 import { findClient } from './find-client.ts'
 import { COMMON_OPTIONS, ParsedArguments, type Options } from './arguments.ts'
 import type { ApiClient } from './api-client.ts'
 import type { Command, CommandContext } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { EXIT, type ExitCode } from './exit.ts'
-import { Output } from './output.ts'
+import { exitOnWriteError, writeOutput, Output } from './output.ts'
 import { reportError, reportCliError } from './problem.ts'
 
 export interface CommandResult {
@@ -107,7 +106,7 @@ async function execute(command: Command, given: ParsedArguments): Promise<ExitCo
     return found
   }
   const stop = lazyStopSignal()
-  const scene: CommandContext = {
+  const context: CommandContext = {
     args: given,
     output: out,
     target: where,
@@ -118,7 +117,7 @@ async function execute(command: Command, given: ParsedArguments): Promise<ExitCo
     connect: () => (caller ??= api()),
   }
   try {
-    return await command.run(scene)
+    return await command.run(context)
   } catch (error) {
     return reportError(out, error)
   } finally {

@@ -6,21 +6,21 @@ import type { ApiResult, ApiCall, ApiClient } from './api-client.ts'
 import type { CommandContext } from './command.ts'
 
 /** `byStore` returns a context that repeats a call on the store itself when the server rejects it for lack of a key. */
-export function byStore(scene: CommandContext): CommandContext {
+export function byStore(context: CommandContext): CommandContext {
   return {
-    args: scene.args,
-    output: scene.output,
-    target: scene.target,
-    clock: scene.clock,
+    args: context.args,
+    output: context.output,
+    target: context.target,
+    clock: context.clock,
     get signal() {
-      return scene.signal
+      return context.signal
     },
     connect: async () => {
-      const server = await scene.connect()
+      const server = await context.connect()
       return {
         kind: server.kind,
         location: server.location,
-        call: (call) => callEither(scene, server, call),
+        call: (call) => callEither(context, server, call),
         close: () => server.close(),
       }
     },

@@ -40,8 +40,8 @@ export class ConnectionLimiter {
   #closedIdle = 0
   #isFull = false
 
-  constructor(parts: ConnectionLimiterDependencies) {
-    this.#deps = parts
+  constructor(deps: ConnectionLimiterDependencies) {
+    this.#deps = deps
   }
 
   get counts(): ConnectionCounts {

@@ -64,7 +64,7 @@ const FALLBACK_ORIGIN = 'http://localhost'
 const FALLBACK_URL = new URL(FALLBACK_ORIGIN)
 
 /** `toRequestPath` returns the path and query. Some proxies write the whole URL where others write its path. */
-export function toRequestPath(target: string): string {
+function toRequestPath(target: string): string {
   if (target.startsWith('/')) return target
   const path = /^https?:\/\/[^/?#]*(.*)$/i.exec(target)?.[1]
   return path === undefined || !path.startsWith('/') ? `/${path ?? target}` : path

@@ -62,8 +62,8 @@ const HEALTH_PATHS = /^\/(?:healthz|readyz)$/
 export class RequestRouter {
   readonly #deps: RequestRouterDependencies
 
-  constructor(parts: RequestRouterDependencies) {
-    this.#deps = parts
+  constructor(deps: RequestRouterDependencies) {
+    this.#deps = deps
   }
 
   async fetch(request: Request, context: FetchContext = {}): Promise<Response> {

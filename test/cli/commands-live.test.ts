@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Progress } from '../../src/cli/progress.ts'
-import { serverEvents, type ServerEvent } from '../../src/cli/server-events.ts'
+import { serverEvents, type ServerEvent } from '../../src/cli/commands/tail.ts'
 import { VirtualClock } from '../../src/testing/index.ts'
 import { APP, folderWith, MAIN, Program, run, serve, type Ran } from './commands-rig.ts'
 

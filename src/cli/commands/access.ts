@@ -30,20 +30,21 @@ const keysList = listCommand<ApiKey>({
 })
 
 export const keys: readonly Command[] = [
-  { ...keysList, run: (scene) => keysList.run(byStore(scene)) },
+  { ...keysList, run: (context) => keysList.run(byStore(context)) },
   {
     name: 'keys make',
     positionals: ['<name>'],
     description: 'create an API key; its secret is shown once',
     options: textOptions({ role: 'read or operate; required' }),
-    run: async (scene) => {
-      const [name = ''] = scene.args.words
-      const role = scene.args.text('role')
-      if (role === undefined) return reportMisuse(scene, '--role must be read or operate; the first key needs operate.')
+    run: async (context) => {
+      const [name = ''] = context.args.words
+      const role = context.args.text('role')
+      if (role === undefined)
+        return reportMisuse(context, '--role must be read or operate; the first key needs operate.')
       const body = { name, role }
-      return callAndPrint(byStore(scene), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
-        scene.output.print(key.secret)
-        scene.output.note(
+      return callAndPrint(byStore(context), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
+        context.output.print(key.secret)
+        context.output.note(
           `The key ${key.name} may ${key.role}. It is not shown again: SLUICE_KEY is where it is looked for.`,
         )
       })
@@ -54,12 +55,12 @@ export const keys: readonly Command[] = [
     positionals: ['<id or name>'],
     description: 'revoke an API key',
     options: { yes: YES_OPTION },
-    run: async (scene) => {
-      const [which = ''] = scene.args.words
-      const no = await confirmOrExit(scene, `The key ${which} is revoked for good. Go on?`)
+    run: async (context) => {
+      const [which = ''] = context.args.words
+      const no = await confirmOrExit(context, `The key ${which} is revoked for good. Go on?`)
       if (no !== undefined) return no
       const call = { method: 'DELETE', path: toPath('v1/keys', which), body: {} } as const
-      return callAndConfirm(byStore(scene), call)
+      return callAndConfirm(byStore(context), call)
     },
   },
 ]
@@ -83,9 +84,9 @@ export const audit: readonly Command[] = [
     name: 'audit verify',
     description: 'verify the audit log; exit code 1 if an entry was changed or is missing',
     options: textOptions({ head: 'what an earlier one said to keep: it must still be in the log' }),
-    run: async (scene) => {
-      const { output: out, args: given } = scene
-      const answer = await callApi(scene, { method: 'GET', path: '/v1/audit/verify', query: given.texts(['head']) })
+    run: async (context) => {
+      const { output: out, args: given } = context
+      const answer = await callApi(context, { method: 'GET', path: '/v1/audit/verify', query: given.texts(['head']) })
       if (answer.kind !== 'done') return reportFailure(out, answer)
       const verified = answer.value as AuditVerification
       if (out.asJson) out.printJson(verified)
@@ -127,24 +128,24 @@ export const purge: Command = {
     }),
     yes: YES_OPTION,
   },
-  run: async (scene) => {
-    const body = scene.args.texts(['flow', 'key', 'tenant', 'event'])
+  run: async (context) => {
+    const body = context.args.texts(['flow', 'key', 'tenant', 'event'])
     const named = Object.keys(body).join('+')
     if (!['flow+key', 'tenant', 'event'].includes(named)) {
-      return reportMisuse(scene, 'Pass --flow and --key, or --tenant, or --event.')
+      return reportMisuse(context, 'Pass --flow and --key, or --tenant, or --event.')
     }
     const what = Object.entries(body).map(([name, value]) => `${name} ${JSON.stringify(value)}`)
-    const { location: where } = await scene.connect()
+    const { location: where } = await context.connect()
     const no = await confirmOrExit(
-      scene,
+      context,
       `Everything of ${what.join(' and ')} is removed for good from ${where}. Go on?`,
     )
     if (no !== undefined) return no
     return callAndPrint(
-      scene,
+      context,
       { method: 'POST', path: '/v1/purge', body },
       (removed: Readonly<Record<string, number>>) => {
-        scene.output.fields(Object.entries(removed))
+        context.output.fields(Object.entries(removed))
       },
     )
   },

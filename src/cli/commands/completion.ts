@@ -14,11 +14,11 @@ export function completion(commands: readonly Command[]): Command {
     name: 'completion',
     positionals: ['<bash|zsh|fish>'],
     description: 'print a completion script: source <(sluice completion bash)',
-    run: (scene) => {
-      const shell = SHELLS.find((name) => name === scene.args.words[0])
+    run: (context) => {
+      const shell = SHELLS.find((name) => name === context.args.words[0])
       if (shell === undefined)
-        return Promise.resolve(reportMisuse(scene, `The shell must be one of ${SHELLS.join(', ')}.`))
-      scene.output.print(SCRIPTS[shell](buildTree(commands)))
+        return Promise.resolve(reportMisuse(context, `The shell must be one of ${SHELLS.join(', ')}.`))
+      context.output.print(SCRIPTS[shell](buildTree(commands)))
       return Promise.resolve(EXIT.done)
     },
   }

@@ -1,7 +1,6 @@
 // `sluice dead`: dead letters and unrouted events, one by id or all of a filter, counted first.
 import { open } from 'node:fs/promises'
 import { toSafeJson } from '../../observe/explain/format.ts'
-import { waitForDrain, writeOutput } from '../output-stream.ts'
 import { toPath } from '../api-client.ts'
 import { reportFailure } from '../problem.ts'
 import {
@@ -18,7 +17,7 @@ import {
   type CommandContext,
 } from '../command.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { formatCount, formatDuration, formatTime } from '../output.ts'
+import { waitForDrain, writeOutput, formatCount, formatDuration, formatTime } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { callAction } from './lanes.ts'
 
@@ -60,7 +59,7 @@ const list = listCommand<DeadLetter>({
   description: 'list dead letters, newest first',
   options: { ...FILTER, ...PAGE_OPTIONS },
   path: '/v1/dead-letters',
-  query: (scene) => ({ ...toFilter(scene), ...scene.args.texts(['limit', 'cursor']) }),
+  query: (context) => ({ ...toFilter(context), ...context.args.texts(['limit', 'cursor']) }),
   columns: [
     'id',
     'flow',
@@ -78,10 +77,10 @@ const countCommand: Command = {
   name: 'dead count',
   description: 'count the dead letters of a filter, including retried ones that have not ended',
   options: FILTER,
-  run: (scene) => {
-    const call = { method: 'GET', path: COUNT, query: toFilter(scene) } as const
-    return callAndPrint(scene, call, ({ count: n }: { readonly count: number }) =>
-      scene.output.print(`${formatCount(n, 'dead letter')}.`),
+  run: (context) => {
+    const call = { method: 'GET', path: COUNT, query: toFilter(context) } as const
+    return callAndPrint(context, call, ({ count: n }: { readonly count: number }) =>
+      context.output.print(`${formatCount(n, 'dead letter')}.`),
     )
   },
 }
@@ -90,10 +89,10 @@ const showCommand: Command = {
   name: 'dead show',
   positionals: ['<id>'],
   description: 'show a dead letter with its attempts and events',
-  run: (scene) => {
-    const path = toPath('v1/dead-letters', scene.args.words[0] ?? '')
-    return callAndPrint(scene, { method: 'GET', path }, (letter: DeadLetter) => {
-      const { output: out } = scene
+  run: (context) => {
+    const path = toPath('v1/dead-letters', context.args.words[0] ?? '')
+    return callAndPrint(context, { method: 'GET', path }, (letter: DeadLetter) => {
+      const { output: out } = context
       out.fields([
         ['id', letter.id],
         ['flow', letter.flow],
@@ -119,39 +118,39 @@ const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act
   description:
     act === 'retry' ? 'retry one dead letter, or all of a filter' : 'drop one dead letter, or all of a filter',
   options: { ...FILTER, all: { type: 'boolean', description: 'all of them' }, yes: YES_OPTION },
-  run: async (scene) => {
-    const [id] = scene.args.words
-    const filter = toFilter(scene)
-    const isFiltered = Object.keys(filter).length > 0 || scene.args.has('all')
+  run: async (context) => {
+    const [id] = context.args.words
+    const filter = toFilter(context)
+    const isFiltered = Object.keys(filter).length > 0 || context.args.has('all')
     if ((id === undefined) !== isFiltered) {
-      return reportMisuse(scene, 'Pass either an id, or a filter such as --flow, or --all.')
+      return reportMisuse(context, 'Pass either an id, or a filter such as --flow, or --all.')
     }
-    if (id === undefined) return actOnAll(scene, act, filter)
-    const { location: where } = await scene.connect()
+    if (id === undefined) return actOnAll(context, act, filter)
+    const { location: where } = await context.connect()
     const question = `The dead letter ${id} of ${where} is dropped for good. Go on?`
-    const no = act === 'drop' ? await confirmOrExit(scene, question) : undefined
-    return no ?? callAction(scene, toPath('v1/dead-letters', id, act), {})
+    const no = act === 'drop' ? await confirmOrExit(context, question) : undefined
+    return no ?? callAction(context, toPath('v1/dead-letters', id, act), {})
   },
 }))
 
 async function actOnAll(
-  scene: CommandContext,
+  context: CommandContext,
   act: 'retry' | 'drop',
   filter: Readonly<Record<string, string>>,
 ): Promise<ExitCode> {
-  const { output: out } = scene
-  const counted = await countDeadLetters(scene, filter)
+  const { output: out } = context
+  const counted = await countDeadLetters(context, filter)
   if (counted.kind === 'exit') return counted.exit
   if (counted.count === 0 && !out.asJson) {
     out.print('There are none.')
     return EXIT.done
   }
-  const { location: where } = await scene.connect()
-  const no = await confirmOrExit(scene, `${formatCount(counted.count, 'dead letter')} of ${where}: ${act} them?`)
+  const { location: where } = await context.connect()
+  const no = await confirmOrExit(context, `${formatCount(counted.count, 'dead letter')} of ${where}: ${act} them?`)
   if (no !== undefined) return no
   const body = Object.keys(filter).length === 0 ? { all: true } : filter
   const call = { method: 'POST', path: `/v1/dead-letters/${act}`, body } as const
-  return callAndPrint(scene, call, ({ count: n }: { readonly count: number }) => {
+  return callAndPrint(context, call, ({ count: n }: { readonly count: number }) => {
     out.print(`${PAST_TENSE[act]} ${formatCount(n, 'dead letter')}.`)
   })
 }
@@ -160,9 +159,12 @@ type CountResult =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'exit'; readonly exit: ExitCode }
 
-async function countDeadLetters(scene: CommandContext, query: Readonly<Record<string, string>>): Promise<CountResult> {
-  const answer = await callApi(scene, { method: 'GET', path: COUNT, query })
-  if (answer.kind !== 'done') return { kind: 'exit', exit: reportFailure(scene.output, answer) }
+async function countDeadLetters(
+  context: CommandContext,
+  query: Readonly<Record<string, string>>,
+): Promise<CountResult> {
+  const answer = await callApi(context, { method: 'GET', path: COUNT, query })
+  if (answer.kind !== 'done') return { kind: 'exit', exit: reportFailure(context.output, answer) }
   return { kind: 'count', ...(answer.value as { readonly count: number }) }
 }
 
@@ -170,19 +172,19 @@ const exportCommand: Command = {
   name: 'dead export',
   description: 'export dead letters with their events and bodies as JSON lines',
   options: { ...FILTER, ...textOptions({ out: 'the file; standard output unless said' }) },
-  run: async (scene) => {
-    const filter = toFilter(scene)
-    const counted = await countDeadLetters(scene, filter)
+  run: async (context) => {
+    const filter = toFilter(context)
+    const counted = await countDeadLetters(context, filter)
     if (counted.kind === 'exit') return counted.exit
-    const file = scene.args.text('out')
+    const file = context.args.text('out')
     const sink = file === undefined ? STDOUT_SINK : await openFileSink(file)
     const progress = new Progress({
-      stream: scene.output.stderr,
-      clock: scene.clock,
+      stream: context.output.stderr,
+      clock: context.clock,
       what: 'exported',
       total: counted.count,
     })
-    const failed = await exportPages(scene, filter, async (lines, done) => {
+    const failed = await exportPages(context, filter, async (lines, done) => {
       await sink.write(lines)
       progress.update(done)
     })
@@ -220,15 +222,15 @@ async function openFileSink(file: string): Promise<ExportSink> {
 }
 
 async function exportPages(
-  scene: CommandContext,
+  context: CommandContext,
   filter: Readonly<Record<string, string>>,
   write: (lines: string, done: number) => Promise<void>,
 ): Promise<ExitCode | undefined> {
   let done = 0
   for (let cursor: string | undefined = ''; cursor !== undefined;) {
     const query = { ...filter, limit: '100', ...(cursor !== '' && { cursor }) }
-    const answer = await callApi(scene, { method: 'GET', path: '/v1/dead-letters/export', query })
-    if (answer.kind !== 'done') return reportFailure(scene.output, answer)
+    const answer = await callApi(context, { method: 'GET', path: '/v1/dead-letters/export', query })
+    if (answer.kind !== 'done') return reportFailure(context.output, answer)
     const page = answer.value as ListPage<unknown>
     done += page.items.length
     await write(page.items.map((item) => `${toSafeJson(item)}\n`).join(''), done)

@@ -3,13 +3,12 @@
 import { DEFAULTS } from '../../defaults.ts'
 import { backupSqlite } from '../../store/sqlite/backup.ts'
 import { isServerAddress } from '../../store/open.ts'
-import { redirectStdout } from '../output-stream.ts'
 import type { StoreDurability } from '../../admin/stored-events.ts'
 import { runChecks, type Check } from '../checks.ts'
 import { openLocalClient } from '../find-client.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { escapeText, type Field } from '../output.ts'
+import { redirectStdout, escapeText, type Field } from '../output.ts'
 import { reportFailure } from '../problem.ts'
 
 const STYLES = { ok: 'green', look: 'yellow', wrong: 'red' } as const
@@ -17,13 +16,13 @@ const STYLES = { ok: 'green', look: 'yellow', wrong: 'red' } as const
 export const doctor: Command = {
   name: 'doctor',
   description: 'check the set-up and print fixes; exit code 1 if anything is wrong',
-  run: async (scene) => {
-    const { output: out } = scene
+  run: async (context) => {
+    const { output: out } = context
     redirectStdout()
-    const checks = await runChecks(scene)
+    const checks = await runChecks(context)
     const isWrong = checks.some(({ state }) => state === 'wrong')
     if (out.asJson) out.printJson({ checks, defaults: DEFAULTS })
-    else printChecks(scene, checks)
+    else printChecks(context, checks)
     return isWrong ? EXIT.failed : EXIT.done
   },
 }
@@ -31,10 +30,10 @@ export const doctor: Command = {
 export const migrate: Command = {
   name: 'migrate',
   description: 'update the schema of the store; the server also does this when it starts',
-  run: async (scene) => {
-    const { args: given, output: out, target: where } = scene
+  run: async (context) => {
+    const { args: given, output: out, target: where } = context
     if (given.text('url') !== undefined)
-      return reportMisuse(scene, 'migrate opens the store itself and takes no --url.')
+      return reportMisuse(context, 'migrate opens the store itself and takes no --url.')
     const own = await openLocalClient(where)
     try {
       const answer = await own.call({ method: 'GET', path: '/v1/store' })

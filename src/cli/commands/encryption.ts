@@ -13,36 +13,36 @@ export const encryptionCommands: readonly Command[] = [
   {
     name: 'encryption show',
     description: 'count the encrypted documents by key',
-    run: (scene) =>
-      callAndPrint(scene, STATE_CALL, ({ key, documents, older, unreadable }: EncryptionState) => {
-        scene.output.fields([
+    run: (context) =>
+      callAndPrint(context, STATE_CALL, ({ key, documents, older, unreadable }: EncryptionState) => {
+        context.output.fields([
           ['key', key === '' ? 'none' : key],
           ['documents', documents],
           ['under an older key', older],
           ['unreadable', unreadable.length],
         ])
-        printUnreadable(scene, unreadable)
+        printUnreadable(context, unreadable)
       }),
   },
   {
     name: 'encryption rotate',
     description:
       'encrypt everything with the first key of SLUICE_ENCRYPTION_KEY; a second call continues an interrupted one',
-    run: async (scene) => {
-      const before = await callApi(scene, STATE_CALL)
-      if (before.kind !== 'done') return reportFailure(scene.output, before)
-      return rotateAll(scene, (before.value as EncryptionState).documents)
+    run: async (context) => {
+      const before = await callApi(context, STATE_CALL)
+      if (before.kind !== 'done') return reportFailure(context.output, before)
+      return rotateAll(context, (before.value as EncryptionState).documents)
     },
   },
 ]
 
-async function rotateAll(scene: CommandContext, total: number): Promise<ExitCode> {
-  const { output: out, clock, signal } = scene
+async function rotateAll(context: CommandContext, total: number): Promise<ExitCode> {
+  const { output: out, clock, signal } = context
   const progress = new Progress({ stream: out.stderr, clock, what: 'encryption rotate', total })
   const sum = { looked: 0, resealed: 0, unreadable: [] as string[] }
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
     const body = after === undefined ? {} : { after }
-    const result = await callApi(scene, { method: 'POST', path: '/v1/encryption/rotate', body })
+    const result = await callApi(context, { method: 'POST', path: '/v1/encryption/rotate', body })
     if (result.kind !== 'done') return reportFailure(out, result)
     const page = result.value as RotationPage
     sum.looked += page.looked
@@ -58,7 +58,7 @@ async function rotateAll(scene: CommandContext, total: number): Promise<ExitCode
   progress.end()
   if (out.asJson) out.printJson(sum)
   else out.print(`${formatCount(sum.resealed, 'document')} of ${sum.looked} encrypted again with the first key.`)
-  printUnreadable(scene, sum.unreadable)
+  printUnreadable(context, sum.unreadable)
   if (sum.unreadable.length > 0) return EXIT.failed
   if (!out.asJson) out.note('Once every process has this key first, remove the older keys.')
   return EXIT.done

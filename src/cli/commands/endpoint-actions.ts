@@ -30,16 +30,16 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints test',
     positionals: ['<id>'],
     description: 'send a signed test event to one endpoint; exit code 1 if it was not delivered',
-    run: async (scene) => {
-      const asked = await callApi(scene, { method: 'POST', path: endpointPath(scene, 'test'), body: {} })
-      if (asked.kind !== 'done') return reportFailure(scene.output, asked)
+    run: async (context) => {
+      const asked = await callApi(context, { method: 'POST', path: endpointPath(context, 'test'), body: {} })
+      if (asked.kind !== 'done') return reportFailure(context.output, asked)
       const { delivered, status, ms, answer = '', error } = asked.value as TestResult
-      if (scene.output.asJson) scene.output.printJson(asked.value)
+      if (context.output.asJson) context.output.printJson(asked.value)
       else
-        scene.output.print(
+        context.output.print(
           delivered ? `Delivered: ${status} after ${ms} ms.` : `Not delivered, after ${ms} ms: ${escapeText(error)}`,
         )
-      if (!scene.output.asJson && answer !== '') scene.output.note(escapeText(answer))
+      if (!context.output.asJson && answer !== '') context.output.note(escapeText(answer))
       return delivered ? EXIT.done : EXIT.failed
     },
   },
@@ -51,16 +51,16 @@ export const endpointActionCommands: readonly Command[] = [
       ...textOptions({ from: 'backlog: what waits is delivered; now: it is dropped, asks; required' }),
       yes: YES_OPTION,
     },
-    run: async (scene) => {
-      const from = scene.args.text('from')
+    run: async (context) => {
+      const from = context.args.text('from')
       if (from === undefined)
-        return reportMisuse(scene, 'Pass --from=backlog to deliver the waiting events, or --from=now to drop them.')
+        return reportMisuse(context, 'Pass --from=backlog to deliver the waiting events, or --from=now to drop them.')
       const no =
-        from === 'now' ? await confirmOrExit(scene, 'What waits for the endpoint is dropped. Go on?') : undefined
+        from === 'now' ? await confirmOrExit(context, 'What waits for the endpoint is dropped. Go on?') : undefined
       if (no !== undefined) return no
-      const call = { method: 'POST', path: endpointPath(scene, 'enable'), body: { from } } as const
-      return callAndPrint(scene, call, ({ dropped }: { readonly dropped: number }) =>
-        scene.output.print(from === 'now' ? `Done. ${formatCount(dropped, 'event')} dropped.` : 'Done.'),
+      const call = { method: 'POST', path: endpointPath(context, 'enable'), body: { from } } as const
+      return callAndPrint(context, call, ({ dropped }: { readonly dropped: number }) =>
+        context.output.print(from === 'now' ? `Done. ${formatCount(dropped, 'event')} dropped.` : 'Done.'),
       )
     },
   },
@@ -68,13 +68,13 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints prove',
     positionals: ['<id>'],
     description: 'ask an endpoint to prove its ownership; exit code 1 if it does not',
-    run: async (scene) => {
-      const asked = await callApi(scene, { method: 'POST', path: endpointPath(scene, 'prove'), body: {} })
-      if (asked.kind !== 'done') return reportFailure(scene.output, asked)
+    run: async (context) => {
+      const asked = await callApi(context, { method: 'POST', path: endpointPath(context, 'prove'), body: {} })
+      if (asked.kind !== 'done') return reportFailure(context.output, asked)
       const { proofError } = asked.value as { readonly proofError?: string }
-      if (scene.output.asJson) scene.output.printJson(asked.value)
+      if (context.output.asJson) context.output.printJson(asked.value)
       else
-        scene.output.print(
+        context.output.print(
           proofError === undefined
             ? 'The endpoint is proven.'
             : `The endpoint is not proven: ${escapeText(proofError)}`,
@@ -87,10 +87,14 @@ export const endpointActionCommands: readonly Command[] = [
     positionals: ['<id>'],
     description: 'retry the dead letters of an endpoint',
     options: textOptions({ letter: 'one dead letter; all unless said' }),
-    run: (scene) => {
-      const call = { method: 'POST', path: endpointPath(scene, 'replay'), body: scene.args.texts(['letter']) } as const
-      return callAndPrint(scene, call, ({ count }: { readonly count: number }) =>
-        scene.output.print(`${formatCount(count, 'batch', 'batches')} will be retried.`),
+    run: (context) => {
+      const call = {
+        method: 'POST',
+        path: endpointPath(context, 'replay'),
+        body: context.args.texts(['letter']),
+      } as const
+      return callAndPrint(context, call, ({ count }: { readonly count: number }) =>
+        context.output.print(`${formatCount(count, 'batch', 'batches')} will be retried.`),
       )
     },
   },
@@ -98,13 +102,13 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints token create',
     positionals: ['<id>'],
     description: 'create the token of an endpoint for its owner; shown once',
-    run: (scene) =>
+    run: (context) =>
       callAndPrint(
-        scene,
-        { method: 'POST', path: endpointPath(scene, 'token'), body: {} },
+        context,
+        { method: 'POST', path: endpointPath(context, 'token'), body: {} },
         ({ token }: { readonly token: string }) => {
-          scene.output.print(token)
-          scene.output.note('The token is not shown again. The old token has ended.')
+          context.output.print(token)
+          context.output.note('The token is not shown again. The old token has ended.')
         },
       ),
   },
@@ -112,6 +116,6 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints token revoke',
     positionals: ['<id>'],
     description: 'revoke the token of an endpoint',
-    run: (scene) => callAndConfirm(scene, { method: 'DELETE', path: endpointPath(scene, 'token'), body: {} }),
+    run: (context) => callAndConfirm(context, { method: 'DELETE', path: endpointPath(context, 'token'), body: {} }),
   },
 ]

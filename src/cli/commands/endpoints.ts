@@ -49,9 +49,9 @@ export const endpoints: readonly Command[] = [
     name: 'endpoints show',
     positionals: ['<id>'],
     description: 'show an endpoint and its health',
-    run: (scene) =>
-      callAndPrint(scene, { method: 'GET', path: endpointPath(scene) }, (it: EndpointWithHealth) =>
-        scene.output.fields(toFields(it)),
+    run: (context) =>
+      callAndPrint(context, { method: 'GET', path: endpointPath(context) }, (it: EndpointWithHealth) =>
+        context.output.fields(toFields(it)),
       ),
   },
   {
@@ -59,14 +59,14 @@ export const endpoints: readonly Command[] = [
     positionals: ['<url>'],
     description: 'register an endpoint; its generated secret is shown once',
     options: { ...ENDPOINT_OPTIONS, ...textOptions({ tenant: 'only events of this tenant reach it' }) },
-    run: (scene) => {
-      const [url = ''] = scene.args.words
-      const body = { url, ...scene.args.texts(['tenant']), ...parseEndpointOptions(scene.args) }
-      return callAndPrint(scene, { method: 'POST', path: ENDPOINTS_PATH, body }, (made: CreatedEndpoint) => {
-        scene.output.note(`The endpoint is ${made.id}.`)
-        printSecret(scene, made)
+    run: (context) => {
+      const [url = ''] = context.args.words
+      const body = { url, ...context.args.texts(['tenant']), ...parseEndpointOptions(context.args) }
+      return callAndPrint(context, { method: 'POST', path: ENDPOINTS_PATH, body }, (made: CreatedEndpoint) => {
+        context.output.note(`The endpoint is ${made.id}.`)
+        printSecret(context, made)
         if (made.proofError !== undefined)
-          scene.output.note(`The endpoint is not proven and gets nothing yet: ${escapeText(made.proofError)}`)
+          context.output.note(`The endpoint is not proven and gets nothing yet: ${escapeText(made.proofError)}`)
       })
     },
   },
@@ -75,11 +75,11 @@ export const endpoints: readonly Command[] = [
     positionals: ['<id>', '[url]'],
     description: 'change the given fields of an endpoint',
     options: ENDPOINT_OPTIONS,
-    run: async (scene) => {
-      const [, url] = scene.args.words
-      const body = { ...(url !== undefined && { url }), ...parseEndpointOptions(scene.args) }
-      if (Object.keys(body).length === 0) return reportMisuse(scene, 'Name at least one option, or a new URL.')
-      return callAndConfirm(scene, { method: 'PATCH', path: endpointPath(scene), body })
+    run: async (context) => {
+      const [, url] = context.args.words
+      const body = { ...(url !== undefined && { url }), ...parseEndpointOptions(context.args) }
+      if (Object.keys(body).length === 0) return reportMisuse(context, 'Name at least one option, or a new URL.')
+      return callAndConfirm(context, { method: 'PATCH', path: endpointPath(context), body })
     },
   },
   listCommand<DeliveryRecord>({
@@ -87,7 +87,7 @@ export const endpoints: readonly Command[] = [
     positionals: ['<id>'],
     description: 'list the deliveries to an endpoint, in progress and ended',
     options: textOptions({ limit: 'maximum number of items, 1 to 1000; default 100' }),
-    path: (scene) => endpointPath(scene, 'deliveries'),
+    path: (context) => endpointPath(context, 'deliveries'),
     columns: [
       { title: 'at', cell: ({ createdAt }) => formatTime(createdAt) },
       'delivery',
@@ -103,7 +103,7 @@ export const endpoints: readonly Command[] = [
     positionals: ['<id>'],
     description:
       act === 'pause' ? 'pause an endpoint: its events wait' : 'resume an endpoint: its waiting events are due at once',
-    run: (scene) => callAndConfirm(scene, { method: 'POST', path: endpointPath(scene, act), body: {} }),
+    run: (context) => callAndConfirm(context, { method: 'POST', path: endpointPath(context, act), body: {} }),
   })),
   {
     name: 'endpoints rotate-secret',
@@ -113,10 +113,10 @@ export const endpoints: readonly Command[] = [
       'secret-file': SECRET_FILE_OPTION,
       force: { type: 'boolean', description: 'end the old secret at once' },
     },
-    run: (scene) => {
-      const body = { ...readSecret(scene.args), ...(scene.args.has('force') && { force: true }) }
-      const call = { method: 'POST', path: endpointPath(scene, 'rotate-secret'), body } as const
-      return callAndPrint(scene, call, (made: Secret) => printSecret(scene, made))
+    run: (context) => {
+      const body = { ...readSecret(context.args), ...(context.args.has('force') && { force: true }) }
+      const call = { method: 'POST', path: endpointPath(context, 'rotate-secret'), body } as const
+      return callAndPrint(context, call, (made: Secret) => printSecret(context, made))
     },
   },
   {
@@ -124,29 +124,29 @@ export const endpoints: readonly Command[] = [
     positionals: ['<id>'],
     description: 'delete an endpoint and drop its waiting events',
     options: { yes: YES_OPTION },
-    run: async (scene) => {
+    run: async (context) => {
       const no = await confirmOrExit(
-        scene,
-        `The endpoint ${scene.args.words[0] ?? ''} is deleted, and its waiting events are dropped. Go on?`,
+        context,
+        `The endpoint ${context.args.words[0] ?? ''} is deleted, and its waiting events are dropped. Go on?`,
       )
       if (no !== undefined) return no
       return callAndPrint(
-        scene,
-        { method: 'DELETE', path: endpointPath(scene), body: {} },
+        context,
+        { method: 'DELETE', path: endpointPath(context), body: {} },
         ({ dropped }: { readonly dropped: number }) =>
-          scene.output.print(`Done. ${formatCount(dropped, 'event')} dropped.`),
+          context.output.print(`Done. ${formatCount(dropped, 'event')} dropped.`),
       )
     },
   },
   {
     name: 'endpoints trigger',
     description: 'end every open window of deliveries now',
-    run: (scene) =>
+    run: (context) =>
       callAndPrint(
-        scene,
+        context,
         { method: 'POST', path: '/v1/webhooks/trigger', body: {} },
         ({ triggered }: { readonly triggered: number }) =>
-          scene.output.print(`${formatCount(triggered, 'batch', 'batches')} due.`),
+          context.output.print(`${formatCount(triggered, 'batch', 'batches')} due.`),
       ),
   },
   ...endpointActionCommands,

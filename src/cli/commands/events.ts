@@ -31,10 +31,10 @@ export const events: readonly Command[] = [
     name: 'events show',
     positionals: ['<id>'],
     description: 'show an event with its body, request, lanes and runs',
-    run: (scene) => {
-      const path = toPath('v1/events', scene.args.words[0] ?? '')
-      return callAndPrint(scene, { method: 'GET', path }, (event: StoredEventDetails) =>
-        printEvent(scene.output, event),
+    run: (context) => {
+      const path = toPath('v1/events', context.args.words[0] ?? '')
+      return callAndPrint(context, { method: 'GET', path }, (event: StoredEventDetails) =>
+        printEvent(context.output, event),
       )
     },
   },
@@ -84,10 +84,10 @@ export const runs: readonly Command[] = [
     name: 'runs show',
     positionals: ['<id>'],
     description: 'show an ended run with its attempts',
-    run: (scene) => {
-      const path = toPath('v1/runs', scene.args.words[0] ?? '')
-      return callAndPrint(scene, { method: 'GET', path }, (run: RunRecord) => {
-        scene.output.fields([
+    run: (context) => {
+      const path = toPath('v1/runs', context.args.words[0] ?? '')
+      return callAndPrint(context, { method: 'GET', path }, (run: RunRecord) => {
+        context.output.fields([
           ['id', run.id],
           ['flow', run.flow],
           ['key', run.key],

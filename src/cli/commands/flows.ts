@@ -32,16 +32,18 @@ export const flows: readonly Command[] = [
     positionals: ['<flow>'],
     description: 'pause a flow: start no run; events still arrive and windows still end',
     options: textOptions(REASON_OPTION),
-    run: (scene) => {
-      const [flow = ''] = scene.args.words
-      return callAction(scene, toPath('v1/flows', flow, 'pause'), { reason: scene.args.text('reason') ?? 'by hand' })
+    run: (context) => {
+      const [flow = ''] = context.args.words
+      return callAction(context, toPath('v1/flows', flow, 'pause'), {
+        reason: context.args.text('reason') ?? 'by hand',
+      })
     },
   },
   {
     name: 'flows resume',
     positionals: ['<flow>'],
     description: 'resume a flow',
-    run: (scene) => callAction(scene, toPath('v1/flows', scene.args.words[0] ?? '', 'resume'), {}),
+    run: (context) => callAction(context, toPath('v1/flows', context.args.words[0] ?? '', 'resume'), {}),
   },
 ]
 
@@ -63,12 +65,12 @@ export const limits: readonly Command[] = [
     positionals: ['<limit>'],
     description: 'pause a limit in every process for this time',
     options: textOptions({ ...REASON_OPTION, for: 'how long, as 10m; 10m unless said' }),
-    run: (scene) => {
-      const [name = ''] = scene.args.words
-      const body = { for: '10m', reason: 'by hand', ...scene.args.texts(['for', 'reason']) }
+    run: (context) => {
+      const [name = ''] = context.args.words
+      const body = { for: '10m', reason: 'by hand', ...context.args.texts(['for', 'reason']) }
       const call = { method: 'POST', path: toPath('v1/limits', name, 'pause'), body } as const
-      return callAndPrint(scene, call, ({ pausedUntil = 0 }: LimitView) =>
-        scene.output.print(`Paused until ${formatPauseEnd(pausedUntil)}.`),
+      return callAndPrint(context, call, ({ pausedUntil = 0 }: LimitView) =>
+        context.output.print(`Paused until ${formatPauseEnd(pausedUntil)}.`),
       )
     },
   },
@@ -76,9 +78,9 @@ export const limits: readonly Command[] = [
     name: 'limits resume',
     positionals: ['<limit>'],
     description: 'end the pause of a limit, and the reduced rate after it',
-    run: (scene) => {
-      const path = toPath('v1/limits', scene.args.words[0] ?? '', 'resume')
-      return callAndConfirm(scene, { method: 'POST', path, body: {} })
+    run: (context) => {
+      const path = toPath('v1/limits', context.args.words[0] ?? '', 'resume')
+      return callAndConfirm(context, { method: 'POST', path, body: {} })
     },
   },
 ]

@@ -25,18 +25,18 @@ export const explain: Command = {
   name: 'explain',
   positionals: ['<flow or event>', '[key]'],
   description: 'explain where the events of a key are, or what happened to one event',
-  run: (scene) => {
-    const [flow = '', key] = scene.args.words
-    if (key === undefined) return explainEvent(scene, flow)
+  run: (context) => {
+    const [flow = '', key] = context.args.words
+    if (key === undefined) return explainEvent(context, flow)
     const call = { method: 'GET', path: '/v1/explain', query: { flow, key } } as const
-    return callAndPrint(scene, call, ({ text }: { readonly text: string }) => scene.output.print(escapeLines(text)))
+    return callAndPrint(context, call, ({ text }: { readonly text: string }) => context.output.print(escapeLines(text)))
   },
 }
 
 /** Explains an event by its id: the lanes it entered, and the flows that did not take it. */
-function explainEvent(scene: CommandContext, id: string): Promise<ExitCode> {
-  return callAndPrint(scene, { method: 'GET', path: toPath('v1/events', id) }, (event: StoredEventDetails) => {
-    const { output: out } = scene
+function explainEvent(context: CommandContext, id: string): Promise<ExitCode> {
+  return callAndPrint(context, { method: 'GET', path: toPath('v1/events', id) }, (event: StoredEventDetails) => {
+    const { output: out } = context
     out.print(
       escapeText(`Event ${event.id} (${event.source}/${event.type}) arrived ${formatTime(event.arrived) ?? ''}.`),
     )
@@ -74,10 +74,10 @@ const showCommand: Command = {
   name: 'lanes show',
   positionals: LANE_POSITIONALS,
   description: 'show one lane, by id or by flow and key',
-  run: (scene) =>
-    withLaneId(scene, (id) =>
-      callAndPrint(scene, { method: 'GET', path: toPath('v1/lanes', id) }, (lane: LaneView) =>
-        scene.output.fields([
+  run: (context) =>
+    withLaneId(context, (id) =>
+      callAndPrint(context, { method: 'GET', path: toPath('v1/lanes', id) }, (lane: LaneView) =>
+        context.output.fields([
           ['id', lane.id],
           ['flow', lane.flow],
           ['key', lane.key],
@@ -110,12 +110,12 @@ const actionCommands: readonly Command[] = (['run-now', 'cancel', 'drop', 'unhol
   positionals: LANE_POSITIONALS,
   description: ACTIONS[act].description,
   ...(ACTIONS[act].asks !== undefined && { options: { yes: YES_OPTION } }),
-  run: (scene) =>
-    withLaneId(scene, async (id) => {
+  run: (context) =>
+    withLaneId(context, async (id) => {
       const { asks } = ACTIONS[act]
-      const no = asks === undefined ? undefined : await confirmOrExit(scene, `${asks} Go on?`)
+      const no = asks === undefined ? undefined : await confirmOrExit(context, `${asks} Go on?`)
       if (no !== undefined) return no
-      return callAction(scene, toPath('v1/lanes', id, act), {})
+      return callAction(context, toPath('v1/lanes', id, act), {})
     }),
 }))
 
@@ -127,9 +127,9 @@ const holdCommand: Command = {
     reason: 'the reason, shown to other operators',
     for: 'how long, as 10m; until unhold unless said',
   }),
-  run: (scene) => {
-    const body = { reason: 'by hand', ...scene.args.texts(['reason', 'for']) }
-    return withLaneId(scene, (id) => callAction(scene, toPath('v1/lanes', id, 'hold'), body))
+  run: (context) => {
+    const body = { reason: 'by hand', ...context.args.texts(['reason', 'for']) }
+    return withLaneId(context, (id) => callAction(context, toPath('v1/lanes', id, 'hold'), body))
   },
 }
 
@@ -143,9 +143,9 @@ const RESULT_TEXTS = {
 } as const
 
 /** An action that a run prevents has failed, even though the API responds with 200. */
-export async function callAction(scene: CommandContext, path: string, body: object): Promise<ExitCode> {
-  const { output: out } = scene
-  const answer = await callApi(scene, { method: 'POST', path, body })
+export async function callAction(context: CommandContext, path: string, body: object): Promise<ExitCode> {
+  const { output: out } = context
+  const answer = await callApi(context, { method: 'POST', path, body })
   if (answer.kind !== 'done') return reportFailure(out, answer)
   const { result } = answer.value as { readonly result: keyof typeof RESULT_TEXTS }
   if (out.asJson) out.printJson(answer.value)
@@ -154,17 +154,17 @@ export async function callAction(scene: CommandContext, path: string, body: obje
 }
 
 /** People know flow and key; the API uses lane ids. */
-async function withLaneId(scene: CommandContext, act: (id: string) => Promise<ExitCode>): Promise<ExitCode> {
-  const [first = '', key] = scene.args.words
+async function withLaneId(context: CommandContext, act: (id: string) => Promise<ExitCode>): Promise<ExitCode> {
+  const [first = '', key] = context.args.words
   if (key === undefined) {
     if (/^[\w-]{20,40}$/.test(first)) return act(first)
-    return reportMisuse(scene, `The lane must be a flow and a key, or an id from sluice lanes; got ${first}.`)
+    return reportMisuse(context, `The lane must be a flow and a key, or an id from sluice lanes; got ${first}.`)
   }
-  const answer = await callApi(scene, { method: 'GET', path: '/v1/lanes', query: { flow: first, key, limit: '1' } })
-  if (answer.kind !== 'done') return reportFailure(scene.output, answer)
+  const answer = await callApi(context, { method: 'GET', path: '/v1/lanes', query: { flow: first, key, limit: '1' } })
+  if (answer.kind !== 'done') return reportFailure(context.output, answer)
   const lane = (answer.value as ListPage<LaneView>).items[0]
   if (lane !== undefined) return act(lane.id)
   const detail = 'The lane is empty or never existed.'
   const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} shows which.` }
-  return reportFailure(scene.output, { kind: 'problem', problem })
+  return reportFailure(context.output, { kind: 'problem', problem })
 }

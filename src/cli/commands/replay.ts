@@ -39,27 +39,27 @@ const startCommand: Command = {
     detach: { type: 'boolean', description: 'do not wait until it has ended' },
     yes: YES_OPTION,
   },
-  run: async (scene) => {
-    const { args: given, output: out } = scene
+  run: async (context) => {
+    const { args: given, output: out } = context
     const filter = given.texts(FILTER)
     if ((Object.keys(filter).length === 0) !== given.has('all')) {
-      return reportMisuse(scene, 'Pass a filter such as --source or --from, or --all for all stored events.')
+      return reportMisuse(context, 'Pass a filter such as --source or --from, or --all for all stored events.')
     }
-    const counted = await callApi(scene, { method: 'GET', path: '/v1/replays/count', query: filter })
+    const counted = await callApi(context, { method: 'GET', path: '/v1/replays/count', query: filter })
     if (counted.kind !== 'done') return reportFailure(out, counted)
     const { count } = counted.value as { readonly count: number }
-    const { kind, location: where } = await scene.connect()
-    const no = await confirmOrExit(scene, `${formatCount(count, 'event')} of ${where}: run them again?`)
+    const { kind, location: where } = await context.connect()
+    const no = await confirmOrExit(context, `${formatCount(count, 'event')} of ${where}: run them again?`)
     if (no !== undefined) return no
-    const begun = await callApi(scene, {
+    const begun = await callApi(context, {
       method: 'POST',
       path: '/v1/replays',
-      body: { filter, ...toReplayOptions(scene) },
+      body: { filter, ...toReplayOptions(context) },
     })
     if (begun.kind !== 'done') return reportFailure(out, begun)
     const replay = begun.value as Replay
-    if (kind === 'server' && !given.has('detach')) return watchReplay(scene, replay)
-    printReplay(scene, replay)
+    if (kind === 'server' && !given.has('detach')) return watchReplay(context, replay)
+    printReplay(context, replay)
     if (kind === 'own') out.note('The replay continues when the app runs.')
     return EXIT.done
   },
@@ -75,19 +75,19 @@ function toReplayOptions({ args: given }: CommandContext): object {
 }
 
 /** Watches until the replay ends. Interrupting the command does not cancel the replay. */
-async function watchReplay(scene: CommandContext, begun: Replay): Promise<ExitCode> {
-  const { output: out, clock, signal } = scene
+async function watchReplay(context: CommandContext, begun: Replay): Promise<ExitCode> {
+  const { output: out, clock, signal } = context
   const progress = new Progress({ stream: out.stderr, clock, what: 'replay', total: begun.found })
   let replay = begun
   while (replay.state === 'running' && !signal.aborted) {
     await new Promise<void>((resolve) => clock.after(POLL_EVERY, resolve))
-    const answer = await callApi(scene, { method: 'GET', path: toPath('v1/replays', begun.id) })
+    const answer = await callApi(context, { method: 'GET', path: toPath('v1/replays', begun.id) })
     if (answer.kind !== 'done') return reportFailure(out, answer)
     replay = answer.value as Replay
     progress.update(replay.looked)
   }
   progress.end()
-  printReplay(scene, replay)
+  printReplay(context, replay)
   if (replay.state === 'running') out.note(`The replay continues: sluice replay show ${replay.id}`)
   const isWell = replay.state === 'done' || replay.state === 'running'
   return isWell && replay.failed === 0 ? EXIT.done : EXIT.failed
@@ -131,15 +131,15 @@ export const replay: readonly Command[] = [
     name: 'replay show',
     positionals: ['<id>'],
     description: 'show the progress of a replay',
-    run: (scene) => {
-      const path = toPath('v1/replays', scene.args.words[0] ?? '')
-      return callAndPrint(scene, { method: 'GET', path }, (one: Replay) => printReplay(scene, one))
+    run: (context) => {
+      const path = toPath('v1/replays', context.args.words[0] ?? '')
+      return callAndPrint(context, { method: 'GET', path }, (one: Replay) => printReplay(context, one))
     },
   },
   {
     name: 'replay cancel',
     positionals: ['<id>'],
     description: 'cancel a replay; events it has placed still run',
-    run: (scene) => callAction(scene, toPath('v1/replays', scene.args.words[0] ?? '', 'cancel'), {}),
+    run: (context) => callAction(context, toPath('v1/replays', context.args.words[0] ?? '', 'cancel'), {}),
   },
 ]

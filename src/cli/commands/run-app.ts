@@ -42,9 +42,9 @@ export const start: Command = {
   description: 'run the app; options override the exported listen: { port, host, tls, trustProxy }',
   options: { ...LISTEN_OPTIONS, ...DELIVERY_OPTIONS },
   isLongRunning: true,
-  run: async (scene) => {
-    const { args: given, target: where, output: out } = scene
-    const wrong = checkPort(scene)
+  run: async (context) => {
+    const { args: given, target: where, output: out } = context
+    const wrong = checkPort(context)
     if (wrong !== undefined) return wrong
     // Loaded before the signal handlers are set, so that SIGTERM ends the process at once while the file loads.
     const app = await loadConfig(findConfigPath(where.folder, where.config))
@@ -59,9 +59,9 @@ export const dev: Command = {
   description: 'run the app, and restart it when a file changes',
   options: LISTEN_OPTIONS,
   isLongRunning: true,
-  run: async (scene) => {
-    const { args: given, target: where, output: out } = scene
-    const wrong = checkPort(scene)
+  run: async (context) => {
+    const { args: given, target: where, output: out } = context
+    const wrong = checkPort(context)
     if (wrong !== undefined) return wrong
     const proxies = given.all('trust-proxy').map((net) => `--trust-proxy=${net}`)
     const texts = Object.entries({
@@ -93,10 +93,10 @@ export const version: Command = {
 }
 
 /** `--port=$PORT` with an unset PORT must be rejected. An empty value must not mean "any free port". */
-function checkPort(scene: CommandContext): ExitCode | undefined {
-  const port = scene.args.text('port')
+function checkPort(context: CommandContext): ExitCode | undefined {
+  const port = context.args.text('port')
   if (port === undefined || /^\d+$/.test(port)) return undefined
-  return reportMisuse(scene, `--port must be a number; got ${JSON.stringify(port)}.`)
+  return reportMisuse(context, `--port must be a number; got ${JSON.stringify(port)}.`)
 }
 
 function parseListenOptions(given: ParsedArguments): ListenOptions {

@@ -5,13 +5,12 @@ import { SluiceError } from '../../errors.ts'
 import type { SignedRequest } from '../../receive/source.ts'
 import type { DeclaredSource } from '../../receive/source-options.ts'
 import type { Sluice } from '../../app/sluice.ts'
-import { redirectStdout } from '../output-stream.ts'
 import { findServer } from '../find-client.ts'
 import { toPath, type FailedResult } from '../api-client.ts'
 import { reportMisuse, textOptions, type Command, type CommandContext } from '../command.ts'
 import { findConfigPath, loadConfig } from '../config-file.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { formatCount, escapeText } from '../output.ts'
+import { redirectStdout, formatCount, escapeText } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { reportFailure } from '../problem.ts'
 import { errorReason, HttpApiClient } from '../http-api-client.ts'
@@ -33,12 +32,12 @@ export const send: Command = {
     count: 'how many, each with an id of its own; 1 unless said',
     secret: 'another one than the configuration has',
   }),
-  run: async (scene) => {
-    const { args: given, target: where, output: out } = scene
+  run: async (context) => {
+    const { args: given, target: where, output: out } = context
     const [name = ''] = given.words
     const count = Number(given.text('count') ?? 1)
     if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT)
-      return reportMisuse(scene, '--count must be a number from 1.')
+      return reportMisuse(context, '--count must be a number from 1.')
     redirectStdout()
     const { app } = await loadConfig(findConfigPath(where.folder, where.config))
     const declared = findSource(app, name)
@@ -54,11 +53,11 @@ export const send: Command = {
         type: given.text('type'),
         data,
         id: randomUUID(),
-        now: scene.clock.now(),
+        now: context.clock.now(),
         secret,
         url,
       }) ?? `Nobody here knows how ${declared.source.scheme} is signed.`
-    return sendAll(scene, { count, server, signed })
+    return sendAll(context, { count, server, signed })
   },
 }
 
@@ -73,23 +72,23 @@ interface SendOptions {
   readonly signed: () => SignedRequest | string
 }
 
-async function sendAll(scene: CommandContext, { count, server, signed }: SendOptions): Promise<ExitCode> {
-  const { output: out, clock } = scene
+async function sendAll(context: CommandContext, { count, server, signed }: SendOptions): Promise<ExitCode> {
+  const { output: out, clock } = context
   const progress = count === 1 ? undefined : new Progress({ stream: out.stderr, clock, what: 'sent', total: count })
   const byStatus = new Map<number, number>()
   let last: SendResponse | undefined
   for (let done = 1; done <= count; done++) {
     const request = signed()
-    if (typeof request === 'string') return reportMisuse(scene, request)
+    if (typeof request === 'string') return reportMisuse(context, request)
     const sent = await post(request)
     if (typeof sent === 'string') return reportFailure(out, { kind: 'unreached', why: sent })
     byStatus.set(sent.status, (byStatus.get(sent.status) ?? 0) + 1)
     progress?.update(done)
     last = sent
-    if (progress === undefined) printResponse(scene, sent, await readNotes(sent, server))
+    if (progress === undefined) printResponse(context, sent, await readNotes(sent, server))
   }
   progress?.end()
-  if (count > 1) printSummary(scene, byStatus, last === undefined ? [] : await readNotes(last, server))
+  if (count > 1) printSummary(context, byStatus, last === undefined ? [] : await readNotes(last, server))
   const refused = [...byStatus.keys()].filter((status) => status >= 300)
   if (refused.length === 0) return EXIT.done
   return refused.some((status) => status === 401 || status === 403) ? EXIT.refused : EXIT.failed

@@ -17,7 +17,7 @@ export const sources: readonly Command[] = [
     name: 'sources refused',
     positionals: ['<source>'],
     description: 'list the requests that a source refused, and why; - for those to no source',
-    path: (scene) => toPath('v1/sources', scene.args.words[0] ?? '', 'refused'),
+    path: (context) => toPath('v1/sources', context.args.words[0] ?? '', 'refused'),
     columns: [
       { title: 'at', cell: ({ at }) => formatTime(at) },
       { title: 'from', cell: ({ address }) => address },
@@ -30,10 +30,10 @@ export const sources: readonly Command[] = [
     name: 'sources secret',
     positionals: ['<source>'],
     description: 'print the secret that came by handshake, to compare with that of the provider',
-    run: (scene) => {
-      const path = toPath('v1/sources', scene.args.words[0] ?? '', 'show-secret')
-      return callAndPrint(scene, { method: 'POST', path, body: {} }, ({ secret }: { readonly secret?: string }) => {
-        scene.output.print(escapeText(secret ?? 'No secret has come by handshake.'))
+    run: (context) => {
+      const path = toPath('v1/sources', context.args.words[0] ?? '', 'show-secret')
+      return callAndPrint(context, { method: 'POST', path, body: {} }, ({ secret }: { readonly secret?: string }) => {
+        context.output.print(escapeText(secret ?? 'No secret has come by handshake.'))
       })
     },
   },
@@ -42,12 +42,12 @@ export const sources: readonly Command[] = [
     positionals: ['<source>'],
     description: 'forget the secret; the source waits for another handshake',
     options: { yes: YES_OPTION },
-    run: async (scene) => {
-      const [name = ''] = scene.args.words
-      const no = await confirmOrExit(scene, `${name} refuses everything until another handshake comes. Go on?`)
+    run: async (context) => {
+      const [name = ''] = context.args.words
+      const no = await confirmOrExit(context, `${name} refuses everything until another handshake comes. Go on?`)
       if (no !== undefined) return no
       const path = toPath('v1/sources', name, 'forget-secret')
-      return callAndPrint(scene, { method: 'POST', path, body: {} }, () => scene.output.print('Done.'))
+      return callAndPrint(context, { method: 'POST', path, body: {} }, () => context.output.print('Done.'))
     },
   },
 ]

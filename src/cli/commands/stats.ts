@@ -33,14 +33,14 @@ export const stats: Command = {
   name: 'stats',
   description: 'show stats: events received, durations, failures, backlog',
   options: textOptions({ window: 'as 24h, which it is unless said', by: 'source, type, source,type or flow' }),
-  run: (scene) => {
-    const query = scene.args.texts(['window', 'by'])
+  run: (context) => {
+    const query = context.args.texts(['window', 'by'])
     return callAndPrint(
-      scene,
+      context,
       { method: 'GET', path: '/v1/stats', query },
       ({ from, now, total, groups }: StatsResult) => {
-        scene.output.print(`From ${formatTime(from)} to ${formatTime(now)}`)
-        scene.output.table<Group>(COLUMNS, [...groups, total], '')
+        context.output.print(`From ${formatTime(from)} to ${formatTime(now)}`)
+        context.output.table<Group>(COLUMNS, [...groups, total], '')
       },
     )
   },

@@ -1,13 +1,11 @@
 // `sluice tail` prints what happens on the server, live, until it is interrupted.
 import type { Clock, Millis } from '../../clock.ts'
-import { waitForDrain } from '../output-stream.ts'
 import { findServer } from '../find-client.ts'
 import { textOptions, type Command, type CommandContext } from '../command.ts'
 import { EXIT, type ExitCode } from '../exit.ts'
-import { escapeText, formatTime } from '../output.ts'
+import { waitForDrain, escapeText, formatTime } from '../output.ts'
 import { reportFailure } from '../problem.ts'
 import { errorReason, HttpApiClient } from '../http-api-client.ts'
-import { serverEvents, type ServerEvent } from '../server-events.ts'
 
 interface Change {
   readonly at: number
@@ -24,26 +22,26 @@ export const tail: Command = {
   name: 'tail',
   description: 'print changes live: arrivals, runs, actions of operators',
   options: textOptions({ flow: 'of this flow' }),
-  run: async (scene) => {
-    const server = await findServer(scene.target)
-    if (!(server instanceof HttpApiClient)) return reportFailure(scene.output, server)
-    scene.output.printVerbose(`Asks ${server.location}`)
-    return follow(scene, server)
+  run: async (context) => {
+    const server = await findServer(context.target)
+    if (!(server instanceof HttpApiClient)) return reportFailure(context.output, server)
+    context.output.printVerbose(`Asks ${server.location}`)
+    return follow(context, server)
   },
 }
 
 /** Reconnects and resumes after a lost connection. Ends if the first connection fails or the server rejects it. */
-async function follow(scene: CommandContext, server: HttpApiClient): Promise<ExitCode> {
-  const { output: out, signal, clock } = scene
+async function follow(context: CommandContext, server: HttpApiClient): Promise<ExitCode> {
+  const { output: out, signal, clock } = context
   let last = ''
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     const opened = await openStream(server, last, signal)
     if (typeof opened !== 'string' && opened.ok) {
       if (!isFirst) out.note('Reconnected.')
-      last = await printEvents(scene, opened, last)
+      last = await printEvents(context, opened, last)
       if (!signal.aborted) out.note('The connection was lost; reconnecting.')
     } else if (isFirst || isRefusal(opened)) {
-      return signal.aborted ? EXIT.done : reportRefusal(scene, server, opened)
+      return signal.aborted ? EXIT.done : reportRefusal(context, server, opened)
     }
     if (!signal.aborted) await sleep(clock, RECONNECT_AFTER, signal)
   }
@@ -78,12 +76,12 @@ async function reportRefusal(
 }
 
 /** Returns the id of the last event. */
-async function printEvents(scene: CommandContext, response: Response, before: string): Promise<string> {
+async function printEvents(context: CommandContext, response: Response, before: string): Promise<string> {
   let last = before
   try {
     for await (const event of serverEvents(response.body)) {
       last = event.id === '' ? last : event.id
-      printEvent(scene, event)
+      printEvent(context, event)
       // Waits for slow readers of the output. The server then drops changes beyond its buffer and reports that.
       await waitForDrain()
     }
@@ -116,4 +114,36 @@ function sleep(clock: Clock, ms: Millis, signal: AbortSignal): Promise<void> {
     const cancel = clock.after(ms, end)
     signal.addEventListener('abort', end)
   })
+}
+
+export interface ServerEvent {
+  readonly id: string
+  readonly event: string
+  readonly data: string
+}
+
+/** `serverEvents` parses server-sent events from the bytes of a response, by the WHATWG standard. */
+export async function* serverEvents(body: ReadableStream<Uint8Array> | null): AsyncGenerator<ServerEvent> {
+  if (body === null) return
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(chunk, { stream: true })
+    const blocks = text.split('\n\n')
+    text = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const event = parseEvent(block)
+      if (event !== undefined) yield event
+    }
+  }
+}
+
+/** Returns undefined for a comment, which the server sends as a heartbeat. */
+function parseEvent(block: string): ServerEvent | undefined {
+  const fields = block.split('\n').map((line) => /^(\w+): ?(.*)$/.exec(line))
+  const valuesOf = (name: string): readonly string[] =>
+    fields.flatMap((field) => (field?.[1] === name ? (field[2] ?? '') : []))
+  const data = valuesOf('data')
+  if (data.length === 0) return undefined
+  return { id: valuesOf('id').at(-1) ?? '', event: valuesOf('event').at(-1) ?? 'message', data: data.join('\n') }
 }

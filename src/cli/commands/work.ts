@@ -3,11 +3,10 @@ import type { Millis } from '../../clock.ts'
 import { assertProductionReady } from '../../app/production-checks.ts'
 import type { Sluice } from '../../app/sluice.ts'
 import { RUN_ENDINGS } from '../../observe/emitter.ts'
-import { redirectStdout } from '../output-stream.ts'
 import { findConfigPath, loadConfig } from '../config-file.ts'
 import { reportMisuse, type Command, type CommandContext } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { formatCount, escapeText } from '../output.ts'
+import { redirectStdout, formatCount, escapeText } from '../output.ts'
 import { DELIVERY_OPTIONS, parseOverrides } from './run-app.ts'
 
 const POLL_EVERY: Millis = 50
@@ -22,10 +21,13 @@ export const work: Command = {
     fail: { type: 'boolean', description: 'exit with 1 if a run failed, even if it will be retried' },
     ...DELIVERY_OPTIONS,
   },
-  run: async (scene) => {
-    const { args: given, target: where, output: out } = scene
+  run: async (context) => {
+    const { args: given, target: where, output: out } = context
     if (!given.has('once'))
-      return reportMisuse(scene, 'work needs --once: it exits when nothing is due. To keep running, use sluice start.')
+      return reportMisuse(
+        context,
+        'work needs --once: it exits when nothing is due. To keep running, use sluice start.',
+      )
     // Handlers may print to standard output, unless a program reads the JSON result.
     if (out.asJson) redirectStdout()
     const { app } = await loadConfig(findConfigPath(where.folder, where.config))
@@ -34,8 +36,8 @@ export const work: Command = {
     try {
       assertProductionReady(app.productionSetup(), parseOverrides(given))
       await app.start()
-      const left = await waitUntilIdle(app, tally, scene)
-      isCutShort = scene.signal.aborted && left.length > 0
+      const left = await waitUntilIdle(app, tally, context)
+      isCutShort = context.signal.aborted && left.length > 0
       const why = isCutShort ? 'Stopped while these are due' : 'Due, but no flow here starts it'
       if (left.length > 0) out.note(`${why}: ${escapeText(left.join(', '))}`)
     } finally {

@@ -1,5 +1,5 @@
 // The headers of a request to a subscriber, and the headers that an endpoint may not set.
-import { isObject } from '../../validate/arguments.ts'
+import { isObject } from '../../validate/options.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 

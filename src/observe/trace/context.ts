@@ -1,7 +1,7 @@
 // The trace that the current code belongs to (W3C Trace Context). A request brings it, its events keep it, and a run
 // passes it on to the calls it makes and the events it publishes.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { isObject } from '../../validate/arguments.ts'
+import { isObject } from '../../validate/options.ts'
 
 export interface TraceContext {
   readonly traceparent: string
