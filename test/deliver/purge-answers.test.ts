@@ -1,5 +1,7 @@
 // L15: a response may echo the events of its batch, so a purge removes the responses too.
-import { describe, expect, it } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Sluice } from '../../src/index.ts'
 import type { Store } from '../../src/store/contract/index.ts'
 import { openStore } from '../../src/store/open.ts'
 import { delivery, subscriber, type Delivery } from './subscriber.ts'
@@ -76,8 +78,11 @@ describe('a purge', () => {
       await answering.promise
       return echoing(got)
     })
-    const scene = await delivery({ retry: ['1h'], window: { quiet: 0 } }, store)
-    const { app: operator } = await delivery({}, store)
+    const encryptionKey = randomBytes(32).toString('base64')
+    const scene = await delivery({ retry: ['1h'], window: { quiet: 0 } }, store, encryptionKey)
+    // The operator's process is not started, so that only the other one can claim the lane.
+    const operator = new Sluice({ store, log: false, encryptionKey }).delivery('versions', { on: 'version.*' })
+    onTestFinished(() => operator.stop())
     const { id } = await scene.endpoint({ url: to.url })
     await scene.send(['a'])
     await to.reached(0)
