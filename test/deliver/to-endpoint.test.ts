@@ -48,6 +48,41 @@ describe.each(['memory:', 'sqlite::memory:'])('on %s', (store) => {
     expect(to.got.map(({ ids }) => ids)).toEqual([['a']])
   })
 
+  it('run.publish reaches this endpoint, at once or with `at` later, and fails the attempt for an unknown one', async () => {
+    const app = new Sluice({ store: 'memory:', log: false, encryptionKey: Buffer.alloc(32, 1).toString('base64') })
+    let id = ''
+    app.delivery('versions', { on: 'version.*' })
+    app.flow('publisher', {
+      on: 'ping',
+      retry: ['1s'],
+      run: (run) => {
+        run.publish({ ...EVENT, id: 'now' }, { to: run.attempt === 1 ? 'ep_nothing' : id })
+        run.publish({ ...EVENT, id: 'later' }, { to: id, at: START + 60_000 })
+      },
+    })
+    const posted: string[] = []
+    const t = await testApp(app, {
+      store,
+      now: START,
+      fetch: async (request) => {
+        posted.push(`${request.url} ${/"id":"(\w+)"/.exec(await request.text())?.[1]}`)
+        return new Response()
+      },
+    })
+    onTestFinished(() => t.stop())
+    id = (await app.endpoints.create({ url: 'https://one.example/', eventFilter: ['nothing'] })).id
+    await app.endpoints.create({ url: 'https://other.example/', eventFilter: ['version.old'] })
+    await t.send({ type: 'ping' })
+    await t.advance('500ms')
+    expect(
+      t.runs.map(({ flow, ending, error }) => [flow, ending, error?.includes('neither a flow nor an endpoint')]),
+    ).toEqual([['publisher', 'retry', true]])
+    await t.advance('5s')
+    expect(posted).toEqual(['https://one.example/ now'])
+    await t.advance('60s')
+    expect(posted).toEqual(['https://one.example/ now', 'https://one.example/ later'])
+  })
+
   it('is posted by the delivery that takes its type, and with `at` later', async () => {
     const app = new Sluice({ store: 'memory:', log: false, encryptionKey: Buffer.alloc(32, 1).toString('base64') })
     const ran: string[] = []
