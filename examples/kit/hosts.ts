@@ -103,6 +103,8 @@ export class VirtualHost implements Host {
       return handler(request)
     }
     this.#t = await testApp(app, { store: this.#store, clock: this.clock, fetch: respond })
+    // The app loads its admin API at the first call, which takes real time. Virtual time must not pass meanwhile.
+    await this.send('/v1/flows')
   }
 
   url(): string {

@@ -30,7 +30,10 @@ export async function serveHandler(handler: Handler, port = 0): Promise<Served> 
 
 async function exchange(handler: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   try {
-    const { status, headers, body } = await handler(toRequest(incoming))
+    // A handler learns when its caller hangs up.
+    const gone = new AbortController()
+    outgoing.once('close', () => gone.abort())
+    const { status, headers, body } = await handler(toRequest(incoming, gone.signal))
     outgoing.writeHead(status, Object.fromEntries(headers))
     if (body === null) outgoing.end()
     else await pipeline(Readable.fromWeb(body), outgoing)
@@ -40,10 +43,10 @@ async function exchange(handler: Handler, incoming: IncomingMessage, outgoing: S
   }
 }
 
-function toRequest(incoming: IncomingMessage): Request {
+function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { method = 'GET', url = '/', headers } = incoming
   const hasBody = method !== 'GET' && method !== 'HEAD'
   const body = hasBody ? { body: Readable.toWeb(incoming) as ReadableStream<Uint8Array>, duplex: 'half' as const } : {}
-  const init = { method, headers: headers as Record<string, string>, ...body }
+  const init = { method, headers: headers as Record<string, string>, signal, ...body }
   return new Request(new URL(url, `http://${headers.host ?? 'localhost'}`), init)
 }

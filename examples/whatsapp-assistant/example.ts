@@ -1,0 +1,20 @@
+// The assistant as the kit plays, serves and tests it, on stand-ins for Meta, Twilio and the model.
+import type { Example } from '../kit/example.ts'
+import { build } from './assistant.ts'
+import { SEED } from './scenarios/seed.ts'
+import { WAYS_IN } from './scenarios/ways-in.ts'
+import { ENV, makeWorld, type World } from './world.ts'
+
+export const assistant: Example<World> = {
+  main: import.meta.resolve('./main.ts'),
+  build,
+  world: makeWorld,
+  env: ENV,
+  scenarios: { ...SEED, ...WAYS_IN },
+  narrate: (app, tell) => {
+    app.on('run.done', ({ flow, key, events }) => {
+      if (flow === 'answer') tell(key, `was answered, ${events} messages`)
+    })
+    app.on('run.cancelled', ({ key }) => tell(key, 'wrote again: the answer in the making is given up'))
+  },
+}

@@ -1,0 +1,88 @@
+// The two ways in: Meta and Twilio.
+import type { Scenario } from '../../kit/example.ts'
+import { META } from '../stand-in/meta.ts'
+import type { World } from '../world.ts'
+import { Chat } from './chat.ts'
+
+const meta: Scenario<World> = async (stage) => {
+  const chat = await Chat.open(stage)
+  const query = `hub.mode=subscribe&hub.challenge=4711&hub.verify_token=${META.verifyToken}`
+  const handshake = await stage.send(`/in/whatsapp?${query}`)
+  const challenge = await handshake.text()
+  chat.check('the handshake returns the challenge', handshake.status === 200 && challenge === '4711')
+  const forged = stage.world.meta.webhook(chat.line, [chat.message(chat.person('eve'), 'Hi')])
+  const { status } = await stage.send('/in/whatsapp', { ...forged, body: '{}' })
+  chat.check(`a forged webhook gets ${status}`, status === 401)
+
+  const [ada, ben] = [chat.person('ada'), chat.person('benjamin')]
+  const { phone: _, ...cleo } = chat.person('cleo')
+  const image = { type: 'image', image: { id: '815', mime_type: 'image/jpeg', caption: 'My receipt' } }
+  stage.tell('meta', 'sends one webhook with messages of three people')
+  await chat.post([
+    chat.message(ada, 'from Ada'),
+    chat.message(cleo, 'from Cleo, who hides her number'),
+    chat.message(ben, '', { content: image }),
+    chat.message(ada, 'again', { second: 3 }),
+    chat.message(ada, '', { content: { type: 'reaction', reaction: { emoji: '👍' } } }),
+  ])
+  await chat.idle()
+  chat.checkTexts('each person got one answer', chat.sent.map(({ to }) => to).toSorted(), [
+    ...[ada.phone, ben.phone].map(String).toSorted(),
+    cleo.userId,
+  ])
+  chat.checkTexts('the model got', chat.answered.toSorted(), [
+    'My receipt <image 815 image/jpeg>',
+    'from Ada\n[+3s] again',
+    'from Cleo, who hides her number',
+  ])
+
+  for (const state of ['sent', 'delivered', 'read']) {
+    const webhook = stage.world.meta.status(chat.line, { id: 'wamid.out0', status: state, to: ada.phone ?? '' })
+    await stage.send('/in/whatsapp', webhook)
+  }
+  await stage.idle({ flows: ['statuses'] })
+  const counted = stage
+    .emitted('run.done')
+    .filter(({ flow }) => flow === 'statuses')
+    .flatMap(({ counts }) => Object.keys(counts ?? {}))
+  chat.checkTexts('statuses are counted and answered by nobody', counted.toSorted(), [
+    'whatsapp status.delivered',
+    'whatsapp status.read',
+    'whatsapp status.sent',
+  ])
+  chat.check('three answers were sent', chat.sent.length === 3)
+}
+
+const twilio: Scenario<World> = async (stage) => {
+  const chat = await Chat.open(stage)
+  await chat.set({ wait_time_before_replying_ms: chat.ms(60), natural_delays_enabled: false }, `+${chat.line}`)
+  const From = 'whatsapp:+5511999998888'
+  const response = await chat.twilio({ From, Body: 'Oi', MessageSid: 'SM1' })
+  const twiml = await response.text()
+  chat.check(
+    `Twilio got ${twiml} at once`,
+    response.headers.get('content-type') === 'text/xml' && twiml === '<Response></Response>',
+  )
+  await chat.pass(5)
+  const media = { NumMedia: '1', MediaUrl0: 'https://api.twilio.com/m/1', MediaContentType0: 'image/png' }
+  await chat.twilio({ From, Body: 'Look', MessageSid: 'SM2', ...media })
+  stage.tell('twilio', 'sends the last message again')
+  await chat.twilio({ From, Body: 'Look', MessageSid: 'SM2', ...media })
+  const forged = await stage.send('/in/twilio', stage.world.twilio.webhook('https://elsewhere.example', { From }))
+  chat.check(`a forged webhook gets ${forged.status}`, forged.status === 401)
+  await chat.idle()
+  const seconds = stage.isVirtual ? 5 : 0
+  chat.checkTexts('the model got', chat.answered, [
+    `Oi\n[+${seconds}s] Look <media https://api.twilio.com/m/1 image/png>`,
+  ])
+  chat.checkTexts(
+    'one answer went out through Twilio, from the line that was written to',
+    chat.sent.map(({ line, to }) => `${line} ${to}`),
+    [`+${chat.line} +5511999998888`],
+  )
+}
+
+export const WAYS_IN: Readonly<Record<string, Scenario<World>>> = {
+  'In through Meta: batches, the handshake, hidden numbers, media, statuses': meta,
+  'In through Twilio: signed forms, TwiML at once, media': twilio,
+}
