@@ -36,7 +36,7 @@ import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
 export interface DeliveryOptions extends Pick<
   FlowOptions<Run>,
-  'on' | 'window' | 'debounce' | 'batch' | 'concurrency' | 'keep'
+  'on' | 'where' | 'window' | 'debounce' | 'batch' | 'concurrency' | 'keep'
 > {
   /** The exact delays between attempts. Default: 5 s, 30 s, 2 m, 5 m, then every 15 m up to 75 h in total, ±20 %. */
   readonly retry?: readonly Duration[]
@@ -57,6 +57,7 @@ export interface DeliveriesDependencies extends ReaderDependencies {
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
   'on',
+  'where',
   'window',
   'debounce',
   'batch',
@@ -273,7 +274,8 @@ export class Deliveries {
 /** A delivery takes received events only if a glob names their source. Its predicate sees published events only. */
 function createDeliveryMatcher(made: Flow): Flow['matches'] {
   if (made.globs === undefined) return (event) => !event.received && made.matches(event)
-  return createMatcher(made.globs, `${made.name}.on`, 'published')
+  const matchesName = createMatcher(made.globs, `${made.name}.on`, 'published')
+  return (event) => matchesName(event) && made.matches(event)
 }
 
 type OwnFailure = Extract<DeliveryResult, { kind: 'ours' | 'broken' }>

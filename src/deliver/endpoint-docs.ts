@@ -143,7 +143,7 @@ export function endpointNotFound(id: string): SluiceError {
 }
 
 /** For documents that an earlier version wrote. */
-const LEGACY_DEFAULTS = { rate: null, proof: 'none' } as const
+const LEGACY_DEFAULTS = { rate: null, where: null, proof: 'none' } as const
 
 function parseEndpoint(doc: Doc): EndpointDoc {
   return { ...LEGACY_DEFAULTS, ...(parseDoc(doc) as EndpointDoc) }

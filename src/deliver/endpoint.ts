@@ -7,6 +7,7 @@ import { parseLimitOptions } from '../limit/options.ts'
 import type { Duration } from '../model/duration.ts'
 import { assertKnownOptions } from '../validate/options.ts'
 import { createMatcher } from '../flow/globs.ts'
+import { createContentFilter, type ContentFilter } from '../flow/where.ts'
 import { checkUrl, URL_LENGTH_MAX, type GuardRules } from './http/addresses.ts'
 import { headersFault, mergeHeaders, type HeaderMap, type HeadersChange } from './http/headers.ts'
 import { mayReceive } from './endpoint-events.ts'
@@ -18,6 +19,8 @@ export interface EndpointFields {
   readonly url: string
   /** Globs over event types; by default all. A glob without a slash matches only events that the app published. */
   readonly eventFilter: readonly string[]
+  /** A filter over the content of the events that `eventFilter` matches. Null means all of them. */
+  readonly where: ContentFilter | null
   /** The endpoint receives only events of this tenant; `''` means events without a tenant. */
   readonly tenant: string
   readonly description: string
@@ -76,6 +79,7 @@ const FIELDS: ReadonlySet<string> = new Set<keyof NewEndpoint>([
   'name',
   'url',
   'eventFilter',
+  'where',
   'tenant',
   'description',
   'headers',
@@ -95,6 +99,7 @@ const PREVIOUS_SECRET = 'the previous secret, which stays active until its day i
 
 const DEFAULT_FIELDS: Omit<EndpointFields, 'url' | 'eventFilter'> = {
   name: '',
+  where: null,
   tenant: '',
   description: '',
   headers: {},
@@ -129,7 +134,8 @@ export function parseEndpointFields(given: NewEndpoint, secrets: readonly string
     if (fault !== undefined) throw invalid(at === 0 ? 'secret' : PREVIOUS_SECRET, `is invalid: ${fault}`)
   }
   if (fields.form !== 'standard' && fields.form !== 'events') throw invalid('form', `must be 'standard' or 'events'.`)
-  assertRate(fields.rate)
+  assertOption('rate', () => fields.rate !== null && parseLimitOptions('rate', fields.rate))
+  assertOption('where', () => fields.where !== null && createContentFilter(fields.where, 'where'))
   return { ...fields, headers: mergeHeaders(fields.headers) }
 }
 
@@ -164,23 +170,26 @@ function invalidFilter(rule: string, got: string): SluiceError {
   return new SluiceError('ENDPOINT_INVALID', text)
 }
 
-/** A rate must be valid as a limit. */
-function assertRate(rate: unknown): void {
-  if (rate === null) return
+/** `assertOption` checks a field as the option of a flow or a limit that it becomes. */
+function assertOption(field: string, parse: () => unknown): void {
   try {
-    parseLimitOptions('rate', rate as EndpointRate)
+    parse()
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
-    throw invalid('rate', `is invalid: ${error.message}`)
+    throw invalid(field, `is invalid: ${error.message.slice(`${error.code}: `.length, -error.fix.length).trimEnd()}`)
   }
 }
 
-/** An endpoint receives an event if its tenant and filter match, and the event is not about the endpoint itself. */
+/** An endpoint receives an event if its tenant and filters match, and the event is not about the endpoint itself. */
 export function createEventMatcher(
-  endpoint: Pick<Endpoint, 'id' | 'tenant' | 'eventFilter'>,
+  endpoint: Pick<Endpoint, 'id' | 'tenant' | 'eventFilter' | 'where'>,
 ): (event: FlowEvent) => boolean {
-  const wants = createMatcher(endpoint.eventFilter, 'eventFilter', 'published')
-  return (event) => (event.tenant ?? '') === endpoint.tenant && wants(event) && mayReceive(endpoint, event)
+  const { tenant, eventFilter, where } = endpoint
+  const wants = createMatcher(eventFilter, 'eventFilter', 'published')
+  const hasContent = where === null ? undefined : createContentFilter(where, 'where')
+  // The content comes last, because it has to be parsed.
+  return (event) =>
+    (event.tenant ?? '') === tenant && wants(event) && mayReceive(endpoint, event) && hasContent?.(event) !== false
 }
 
 function invalid(field: string, what: string): SluiceError {

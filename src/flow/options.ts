@@ -10,6 +10,7 @@ import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validat
 import type { WindowParameters } from '../model/place.ts'
 import { backoff, delayWithRetryAfter, type RetryOptions } from './backoff.ts'
 import { createMatcher } from './globs.ts'
+import { createContentFilter, type ContentFilter } from './where.ts'
 import { resolveWindow, createWindow, createEventWindow, type WindowOptions, type WindowShorthands } from './window.ts'
 
 type OptionalKey = string | null | undefined
@@ -20,6 +21,8 @@ type EventWindow = Omit<WindowOptions, 'quiet' | 'maxEvents' | 'maxBytes'> & { r
 export interface FlowOptions<Run> extends WindowShorthands {
   /** Globs over `source/type`, or a predicate. */
   readonly on: string | readonly string[] | ((event: FlowEvent) => boolean)
+  /** A filter over the content of the events that `on` matches. */
+  readonly where?: ContentFilter
   /** Returns the key of the lane; without a key the flow skips the event. Default: each event has a lane of its own. */
   readonly key?: (event: FlowEvent) => OptionalKey | readonly OptionalKey[]
   /** The general form of a window, or a function that returns the window of one event. */
@@ -54,6 +57,7 @@ export interface FlowOptions<Run> extends WindowShorthands {
 
 const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
   'on',
+  'where',
   'key',
   'window',
   'debounce',
@@ -187,7 +191,14 @@ function parseCount(value: number | undefined, option: string): number {
   return value === undefined ? Infinity : assertWholeNumber(value, 1, option)
 }
 
-function toSelection<Run>(name: string, { on }: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
+function toSelection<Run>(name: string, flow: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
+  const { matches, globs } = toNameSelection(name, flow, refuse)
+  if (flow.where === undefined) return { matches, globs }
+  const hasContent = createContentFilter(flow.where, `${name}.where`)
+  return { matches: (event) => matches(event) && hasContent(event), globs }
+}
+
+function toNameSelection<Run>(name: string, { on }: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
   if (typeof on === 'function') return { matches: (event) => assertSynchronous(on(event), 'on'), globs: undefined }
   const globs = typeof on === 'string' ? [on] : on
   if (!Array.isArray(globs)) refuse('on must be a glob, a list of globs or a function.')

@@ -22,6 +22,10 @@ test('an endpoint can be created, changed, paused, resumed, rotated and deleted'
   expect(items).toMatchObject([{ name: 'Ada', eventFilter: ['version.new', 'version.old'], active: true }])
   const id = items[0]?.id ?? ''
   expect((await sluice('list')).stdout).toContain(id)
+  expect((await sluice('update', id, '--where={"data.n":{"gt":1}}')).stdout).toBe('Done.\n')
+  expect((await sluice('show', id)).stdout).toContain('{"data.n":{"gt":1}}')
+  expect((await sluice('update', id, '--where={"data.n"')).stderr).toContain('where')
+  expect((await sluice('update', id, '--where=none')).stdout).toBe('Done.\n')
   expect((await sluice('deliveries', id)).stderr).toBe('Nothing was delivered to it yet.\n')
   expect((await sluice('pause', id)).stdout).toBe('Done.\n')
   expect((await sluice('list')).stdout).toContain('paused')

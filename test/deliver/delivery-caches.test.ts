@@ -29,6 +29,7 @@ function endpoint(id: string): Parameters<EndpointDocs['add']>[0] {
     id,
     name: '',
     url: 'https://example.com/',
+    where: null,
     eventFilter: ['**'],
     tenant: '',
     description: '',

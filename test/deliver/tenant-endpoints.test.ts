@@ -22,7 +22,7 @@ function endpoint(
   id: string,
   eventFilter: readonly string[],
 ): ConstructorParameters<typeof TenantEndpoints>[0][number] {
-  return { id, tenant: '', eventFilter, wants: createEventMatcher({ id, tenant: '', eventFilter }) }
+  return { id, tenant: '', eventFilter, wants: createEventMatcher({ id, tenant: '', eventFilter, where: null }) }
 }
 
 const word = fc.constantFrom('a', 'b', 'a.b', 'shop', 'sluice.endpoint', 'a/b')

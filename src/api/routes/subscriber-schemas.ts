@@ -22,10 +22,14 @@ const SIGNING = z.discriminatedUnion('kind', [
 const GLOBS =
   'Globs over `source/type`, or over the type where a glob has no slash. Only a glob with a slash matches what a source received.'
 
+const WHERE =
+  'A filter over the content: `{ "data.total": { "gte": 100 } }`, with `eq`, `ne`, `gt`, `gte`, `lt`, `lte`, `in`, `prefix`, `exists`, and `all`, `any`, `not`. Null means none.'
+
 const FIELDS = {
   name: z.string().max(1_024),
   url: z.string().max(URL_LENGTH_MAX).meta({ example: 'https://example.com/hook' }),
   eventFilter: z.array(z.string().max(256)).max(100).meta({ description: GLOBS }),
+  where: z.record(z.string(), z.unknown()).nullable().meta({ description: WHERE }),
   description: z.string().max(1_024),
   headers: z.record(z.string(), z.string()).meta({ description: 'Sent with each batch.' }),
   signing: SIGNING,

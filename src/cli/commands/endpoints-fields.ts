@@ -15,6 +15,7 @@ export const ENDPOINT_OPTIONS: Options = {
     name: 'for people',
     description: 'shown to people',
     types: 'what it wants, as order.*,invoice.paid; all unless said',
+    where: 'filter over the content, as JSON; none removes it',
     form: 'of the body: standard, or events for { events }; standard unless said',
     rate: 'so many POSTs at most; none takes that away',
     per: 'in so long, as 10s; 1s unless said',
@@ -35,12 +36,13 @@ export const ENDPOINT_OPTIONS: Options = {
 
 /** `parseEndpointOptions` returns the given fields under their API names. The API validates them. */
 export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<string, unknown>> {
-  const [types, signing] = [given.text('types'), given.text('signing')]
+  const [types, signing, where] = [given.text('types'), given.text('signing'), given.text('where')]
   const [rate, per] = [given.text('rate'), given.text('per')]
   const headers = given.all('header').flatMap((one) => (one.startsWith('@') ? readLines(one.slice(1)) : [one]))
   return {
     ...given.texts(['name', 'description', 'form']),
     ...(types !== undefined && { eventFilter: types.split(',') }),
+    ...(where !== undefined && { where: parseFilter(where) }),
     ...(signing !== undefined && { signing: parseSigning(signing) }),
     ...((rate ?? per) !== undefined && { rate: rate === 'none' ? null : { rate: Number(rate), per: per ?? '1s' } }),
     ...(headers.length > 0 && { headers: Object.fromEntries(headers.map(parseHeader)) }),
@@ -51,6 +53,16 @@ export function parseEndpointOptions(given: ParsedArguments): Readonly<Record<st
 export function readSecret(given: ParsedArguments): { readonly secret?: string } {
   const file = given.text('secret-file')
   return file === undefined ? {} : { secret: readText(file).replace(/\r?\n$/, '') }
+}
+
+/** The API rejects a text that is not JSON. */
+function parseFilter(text: string): unknown {
+  if (text === 'none') return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 /** A header name cannot contain a colon, so colons separate the parts; the prefix may contain more. */

@@ -165,6 +165,7 @@ function toFields(it: EndpointWithHealth): readonly Field[] {
     ['description', nonEmpty(it.description)],
     ['tenant', nonEmpty(it.tenant)],
     ['wants', it.eventFilter.join(' ')],
+    ['where', it.where === null ? undefined : JSON.stringify(it.where)],
     ['is', describeState(it)],
     ['signing', Object.values(signing).filter(Boolean).join(':')],
     ['form', it.form],
