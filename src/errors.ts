@@ -66,7 +66,7 @@ const CATALOGUE = {
   STORE_READ_ONLY: { status: 500, fix: 'Open the store without readOnly to write.' },
   NOT_FOUND: { status: 404, fix: 'Look for it in the list. Retention or an operator may have removed it.' },
   REQUEST_INVALID: { status: 400, fix: 'Correct the field that the message names.' },
-  KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys make` creates a key.' },
+  KEY_MISSING: { status: 401, fix: 'Send Authorization: Bearer <key>; `sluice keys create` creates a key.' },
   KEY_INVALID: { status: 401, fix: 'Use a key that `sluice keys` lists. A revoked key cannot be restored.' },
   ROLE_TOO_LOW: { status: 403, fix: 'Use a key with the role operate.' },
   TOKEN_NOT_ALLOWED: {

@@ -117,7 +117,7 @@ const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> 
     cancel: { id: 'text' },
   },
   keys: {
-    make: { options: { 'by?': 'text' } },
+    create: { options: { 'by?': 'text' } },
     revoke: { which: 'text', 'by?': 'text' },
     authenticate: { secret: 'text' },
   },

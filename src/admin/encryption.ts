@@ -21,8 +21,8 @@ export interface EncryptionState {
 }
 
 export interface RotationPage {
-  readonly looked: number
-  readonly resealed: number
+  readonly scanned: number
+  readonly reencrypted: number
   readonly unreadable: readonly string[]
   /** Where the next page starts; undefined after the last page. */
   readonly next: string | undefined
@@ -56,10 +56,10 @@ export class Encryption {
     const state = { documents: 0, older: 0, unreadable: [] as string[] }
     for (let cursor: RotationCursor | undefined = FIRST_CURSOR; cursor !== undefined;) {
       const page: DocumentPage = await readPage(store, cursor)
-      for (const looked of page.docs.map((doc) => this.#checkDocument(page.kind, doc))) {
+      for (const checked of page.docs.map((doc) => this.#checkDocument(page.kind, doc))) {
         state.documents++
-        if (looked.kind === 'older') state.older++
-        if (looked.kind === 'unreadable') state.unreadable.push(looked.name)
+        if (checked.kind === 'older') state.older++
+        if (checked.kind === 'unreadable') state.unreadable.push(checked.name)
       }
       cursor = page.next
     }
@@ -74,8 +74,8 @@ export class Encryption {
     const store = await this.#deps.store()
     for (let tries = 0; tries < MAX_WRITE_TRIES; tries++) {
       const page = await readPage(store, cursor)
-      const looked = page.docs.map((doc) => this.#checkDocument(page.kind, doc))
-      const writes = looked.flatMap((one, at) => {
+      const checked = page.docs.map((doc) => this.#checkDocument(page.kind, doc))
+      const writes = checked.flatMap((one, at) => {
         const doc = page.docs[at]
         return one.kind !== 'older' || doc === undefined
           ? []
@@ -86,9 +86,9 @@ export class Encryption {
       // A concurrent change goes first, so the page is read again.
       if (writes.length > 0 && (await store.writeDocs(call)).kind === 'conflict') continue
       return {
-        looked: page.docs.length,
-        resealed: writes.length,
-        unreadable: looked.flatMap((one) => (one.kind === 'unreadable' ? [one.name] : [])),
+        scanned: page.docs.length,
+        reencrypted: writes.length,
+        unreadable: checked.flatMap((one) => (one.kind === 'unreadable' ? [one.name] : [])),
         next: page.next === undefined ? undefined : `${page.next.at}:${page.next.after}`,
       }
     }

@@ -13,7 +13,7 @@ export interface ApiKey {
   /** The name of the key's user in the audit log. */
   readonly name: string
   readonly role: KeyRole
-  readonly made: Millis
+  readonly created: Millis
   readonly by: string
 }
 
@@ -57,7 +57,7 @@ export class Keys {
     this.#listeners.add(listener)
   }
 
-  async make(options: NewApiKeyOptions): Promise<NewApiKey> {
+  async create(options: NewApiKeyOptions): Promise<NewApiKey> {
     const { name, role, by = '' } = options
     if (typeof name !== 'string' || !NAME.test(name)) {
       throw invalid('name must have 1 to 100 letters, digits, spaces and . @ _ -, and start with a letter or digit.')
@@ -80,19 +80,19 @@ export class Keys {
     const random = randomBytes(32).toString('base64url')
     const secret = `${PREFIX}_${id}_${random}`
     const { now } = await store.readDocs({ kind: KIND, ids: [id], after: '', n: 1 })
-    const kept: StoredApiKey = { name, role, made: now, by, hash: hashKey(secret) }
+    const kept: StoredApiKey = { name, role, created: now, by, hash: hashKey(secret) }
     const writes = [
       { kind: KIND, id, ifRev: 0, body: Buffer.from(JSON.stringify(kept)) },
       { kind: NAME_KIND, id: name, ifRev: 0, body: Buffer.from(id) },
       ...(role === 'read' ? unchangedWrite(operator) : []),
     ]
-    const what = `made the key ${name} of the role ${role}`
+    const what = `created the key ${name} with the role ${role}`
     const reply = await store.writeDocs({ writes, raiseRoutes: false, audit: { who: by, what } })
     if (reply.kind === 'written') {
       this.#notifyListeners()
-      return { id, name, role, made: now, by, secret }
+      return { id, name, role, created: now, by, secret }
     }
-    if (reply.at > 1) return this.make(options)
+    if (reply.at > 1) return this.create(options)
     throw invalid(`the name ${JSON.stringify(name)} is taken. Choose another name.`)
   }
 

@@ -55,7 +55,7 @@ export async function runReplayPage(deps: ReplayPageDependencies, run: Run): Pro
     ...record,
     state: isLast ? 'done' : 'running',
     ended: isLast ? kept.now : undefined,
-    looked: record.looked + judged.length,
+    scanned: record.scanned + judged.length,
     placed: record.placed + results.length - gone,
     skipped: record.skipped + judged.filter(({ kind }) => kind === 'skipped').length,
     gone: record.gone + gone + judged.filter(({ kind }) => kind === 'gone').length,

@@ -15,7 +15,7 @@ export interface ReplayRecord {
   readonly ended: Millis | undefined
   /** The matching events, counted before the first one was placed. */
   readonly found: number
-  readonly looked: number
+  readonly scanned: number
   readonly placed: number
   /** Events that no flow takes, or that have no key. */
   readonly skipped: number

@@ -92,7 +92,7 @@ export class Replays {
       started: now,
       ended: undefined,
       found,
-      looked: 0,
+      scanned: 0,
       placed: 0,
       skipped: 0,
       gone: 0,

@@ -78,7 +78,7 @@ export function buildOpenApi(): object {
     security: [{ key: [] }],
     paths: { ...paths, '/v1/stream': { get: STREAM } },
     components: {
-      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys make` creates one.' } },
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: '`sluice keys create` creates one.' } },
       schemas: { Problem: PROBLEM, Change: CHANGE },
       responses: {
         Problem: {

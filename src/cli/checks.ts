@@ -1,4 +1,4 @@
-// The checks of `sluice doctor`: each looks at one part of the set-up and returns its state and the fix.
+// The checks of `sluice doctor`: each examines one part of the set-up and returns its state and the fix.
 import { SluiceError } from '../errors.ts'
 import type { StoreDurability } from '../admin/stored-events.ts'
 import type { ListenOptions } from '../http/server.ts'
@@ -24,7 +24,7 @@ export async function runChecks(context: CommandContext): Promise<readonly Check
   const server = await checkServer(context)
   const store = await checkStore(context)
   const checks = [config, server, ...store]
-  // A store that cannot be opened answers no further checks.
+  // The other checks read the store, so they are skipped if it cannot be opened.
   if (store.some(({ state }) => state === 'wrong')) return checks
   return [
     ...checks,
@@ -66,8 +66,8 @@ async function checkServer(context: CommandContext): Promise<Check> {
     return { name, state: 'wrong', what: why, ...(fix !== undefined && { fix }) }
   }
   if (caller?.kind !== 'server') {
-    const fix = 'sluice start starts one; --url names one elsewhere.'
-    return { name, state: 'look', what: 'No server responds.', fix }
+    const fix = 'Start one with sluice start, or pass --url if it runs elsewhere.'
+    return { name, state: 'look', what: 'No server is running.', fix }
   }
   try {
     const response = await fetch(`${caller.location}/readyz`)
@@ -76,7 +76,7 @@ async function checkServer(context: CommandContext): Promise<Check> {
     return { name, state: 'wrong', what: `${caller.location} is not ready: ${why}`, fix: 'See its log.' }
   } catch {
     const fix = 'Compare --url or SLUICE_URL with the address that sluice start prints.'
-    return { name, state: 'wrong', what: `${caller.location} does not respond as Sluice does.`, fix }
+    return { name, state: 'wrong', what: `${caller.location} responds, but it is not a Sluice server.`, fix }
   }
 }
 
@@ -106,14 +106,14 @@ async function checkStore(context: CommandContext): Promise<readonly Check[]> {
         name: 'store',
         state: 'wrong',
         what: `Acknowledged events do not survive a crash: ${answer.because}.`,
-        fix: "Give the app store: 'sqlite:sluice.db'.",
+        fix: "Set the option store of the app to 'sqlite:sluice.db'.",
       }
   const offset = Math.abs(answer.now - (sent + received) / 2)
   const isFar = offset > MAX_CLOCK_OFFSET
   const clock: Check = {
     name: 'clock',
     state: isFar ? 'wrong' : 'ok',
-    what: `The clock here is ${isFar ? '' : 'less than '}${formatDuration(isFar ? offset : MAX_CLOCK_OFFSET)} from that of the store.`,
+    what: `The clocks of this machine and of the store differ by ${isFar ? '' : 'less than '}${formatDuration(isFar ? offset : MAX_CLOCK_OFFSET)}.`,
     ...(isFar && { fix: 'Synchronize both clocks with NTP: wrong clocks make signed timestamps invalid.' }),
   }
   return [safe, clock]
@@ -162,7 +162,7 @@ const WITHOUT_KEY: Readonly<Record<Exposure, string>> = {
   nobody: 'There is no key yet: the admin API rejects every call.',
   'this machine': 'There is no key yet: the admin API accepts calls from this machine.',
   proxies:
-    'There is no key yet: the admin API accepts calls from this machine, also those that a proxy on it forwards.',
+    'There is no key yet: the admin API accepts calls from this machine, including calls that a proxy on this machine forwards.',
 }
 
 function checkKeys(context: CommandContext, exposure: Exposure): Promise<Check> {
@@ -173,22 +173,22 @@ function checkKeys(context: CommandContext, exposure: Exposure): Promise<Check> 
       name: 'keys',
       state,
       what: WITHOUT_KEY[exposure],
-      fix: 'sluice keys make <name> --role=operate creates one.',
+      fix: 'Create one with sluice keys create <name> --role=operate.',
     }
   })
 }
 
 function checkUnverifiedSources(items: Items): Check {
   const open = items.filter(({ scheme }) => scheme === 'none').map(({ name }) => String(name))
-  if (open.length === 0) return checkDeclared('sources', items.length, 'app.source declares a source')
-  const fix = 'Give each source a secret that its sender has.'
+  if (open.length === 0) return checkDeclared('sources', items.length, 'Declare a source with app.source')
+  const fix = 'Configure a secret for each source, and the same secret at its sender.'
   return { name: 'sources', state: 'look', what: `Anyone can send to ${open.join(', ')}.`, fix }
 }
 
 /** Limits per key, `<limit>/<key>`, are declared with their parent. */
 function checkLimits(items: Items): Check {
   const own = items.filter((limit) => limit['declared'] === true && !String(limit['name']).includes('/'))
-  return checkDeclared('limits', own.length, 'app.limit keeps calls under a rate')
+  return checkDeclared('limits', own.length, 'Declare a limit with app.limit to keep calls under a rate')
 }
 
 function checkAlerts(items: Items): Check {
@@ -196,13 +196,19 @@ function checkAlerts(items: Items): Check {
   const broken = items.filter((alert) => alert['broken'] !== undefined)
   if (broken.length > 0) {
     const what = broken.map((alert) => `${String(alert['name'])} throws: ${String(alert['broken'])}`).join(' ')
-    return { name, state: 'look', what, fix: 'Correct its when; until then it notifies nobody.' }
+    return {
+      name,
+      state: 'look',
+      what,
+      fix: 'Correct the function when of the alert; until then, the alert notifies nobody.',
+    }
   }
   const raised = items
     .filter(({ state }) => state === 'raised')
     .map((alert) => `${String(alert['name'])}: ${String(alert['text'])}`)
-  if (raised.length === 0) return checkDeclared(name, items.length, 'app.alert notifies people when something is wrong')
-  return { name, state: 'look', what: raised.join(' '), fix: 'sluice alerts, then sluice explain.' }
+  if (raised.length === 0)
+    return checkDeclared(name, items.length, 'Declare an alert with app.alert to be notified when something is wrong')
+  return { name, state: 'look', what: raised.join(' '), fix: 'Run sluice alerts, then sluice explain.' }
 }
 
 function checkDeclared(name: string, howMany: number, why: string): Check {
@@ -216,5 +222,5 @@ async function checkAudit(context: CommandContext): Promise<Check> {
   const { kind, entries } = answer.value as { readonly kind: string; readonly entries: number }
   if (kind === 'whole')
     return { name: 'audit', state: 'ok', what: `The chain is whole: ${formatCount(entries, 'entry', 'entries')}.` }
-  return { name: 'audit', state: 'wrong', what: 'An entry was changed or is missing.', fix: 'sluice audit verify.' }
+  return { name: 'audit', state: 'wrong', what: 'An entry was changed or is missing.', fix: 'Run sluice audit verify.' }
 }

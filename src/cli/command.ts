@@ -124,7 +124,12 @@ export async function confirmOrExit(
 ): Promise<ExitCode | undefined> {
   if (given.has('yes')) return undefined
   if (!process.stdin.isTTY) {
-    return reportCliError(out, 'YES_NEEDED', escapeText(question), 'There is no terminal to ask on: pass --yes.')
+    return reportCliError(
+      out,
+      'YES_NEEDED',
+      escapeText(question),
+      'The command needs a confirmation, and there is no terminal. Pass --yes.',
+    )
   }
   const asking = createInterface({ input: process.stdin, output: out.stderr })
   try {

@@ -21,7 +21,7 @@ export function loadDevKey(folder: string): DevKey {
   if ((statSync(file).mode & OTHERS_MASK) !== 0 && process.platform !== 'win32') {
     throw new SluiceError(
       'CONFIG_INVALID',
-      `Others than its owner can read ${file}.`,
+      `Users other than the owner can read ${file}.`,
       undefined,
       `Run chmod 600 ${file}.`,
     )

@@ -27,18 +27,18 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
   const env = { ...given, ...devKeyEnv(folder, given, say), [DEV]: String(process.pid) }
   let child: ChildProcess | undefined
   let pending: (() => void) | undefined
-  let turn = Promise.resolve()
+  let restart = Promise.resolve()
   const begin = (): void => {
     child = spawn(process.execPath, [main, 'start', ...args], { stdio: 'inherit', cwd: folder, env })
     child.once('exit', (code) => {
-      if (code !== 0 && code !== null) say('sluice dev: waits for a change')
+      if (code !== 0 && code !== null) say('sluice dev: waiting for a change')
     })
   }
-  const again = (name: string): void => {
+  const restartSoon = (name: string): void => {
     pending?.()
     pending = systemClock.after(DEBOUNCE_MS, () => {
-      say(`sluice dev: ${name} has changed`)
-      turn = turn.then(() => stopChild(child)).then(begin)
+      say(`sluice dev: ${name} changed`)
+      restart = restart.then(() => stopChild(child)).then(begin)
     })
   }
   begin()
@@ -46,14 +46,14 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
     folder,
     isIgnored: (name) => IGNORED.has(name),
     onChange: (path) => {
-      if (isCode(path)) again(path)
+      if (isCode(path)) restartSoon(path)
     },
-    onError: (unseen, error) => say(`sluice dev: does not see changes in ${unseen}: ${String(error)}`),
+    onError: (unseen, error) => say(`sluice dev: cannot watch ${unseen}: ${String(error)}`),
   })
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   watcher.close()
   pending?.()
-  await turn
+  await restart
   await stopChild(child)
 }
 
@@ -61,7 +61,7 @@ export async function runDev({ args, main, folder, env: given, print: say, signa
 function devKeyEnv(folder: string, env: DevOptions['env'], say: DevOptions['print']): Readonly<Record<string, string>> {
   if (env[ENCRYPTION_KEY_VARIABLE] !== undefined) return {}
   const { key, file, isNew } = loadDevKey(folder)
-  if (isNew) say(`sluice dev: made an encryption key, ${file}; keep it, and keep it out of version control`)
+  if (isNew) say(`sluice dev: created the encryption key ${file}; keep it, but not in version control`)
   return { [ENCRYPTION_KEY_VARIABLE]: key }
 }
 

@@ -45,7 +45,7 @@ async function findTarget(where: ConnectOptions): Promise<ClientTarget> {
   }
   // `--config` names the app in the file, so a server elsewhere does not matter.
   if (where.config !== undefined) return { kind: 'own', app, file }
-  const why = `The server at ${url} is not that of ${file}: it uses another store.`
+  const why = `The server at ${url} uses another store than ${file}.`
   const fix = `Pass --url=${url} to use that server, or --config=${file} to use the app in the file.`
   return { kind: 'foreign', answer: { kind: 'unreached', why, fix } }
 }
@@ -55,7 +55,7 @@ export async function findClient(where: ConnectOptions): Promise<ApiClient> {
   if (found.kind === 'server') return found.server
   if (found.kind === 'own') return createLocalClient(found)
   const { answer } = found
-  return { kind: 'none', location: 'nobody', call: () => Promise.resolve(answer), close: () => Promise.resolve() }
+  return { kind: 'none', location: 'no server', call: () => Promise.resolve(answer), close: () => Promise.resolve() }
 }
 
 /** `openLocalClient` opens the app in this process, even if a server runs. */
@@ -98,12 +98,12 @@ function assertUrl(url: string): string {
   const parsed = URL.parse(url)
   const isHttp = parsed !== null && /^https?:$/.test(parsed.protocol)
   if (isHttp && parsed.username === '' && parsed.password === '') return url
-  // What has an @ may have a password before it.
-  const got = url.includes('@') ? 'one with a user or a password' : JSON.stringify(url)
-  const fix = 'Give the address, as http://127.0.0.1:8787, and the key by SLUICE_KEY.'
+  // The part before an @ may contain a password, so it is not shown.
+  const got = url.includes('@') ? 'a URL with a user or a password' : JSON.stringify(url)
+  const fix = 'Pass e.g. http://127.0.0.1:8787, and the key in SLUICE_KEY.'
   throw new SluiceError(
     'CONFIG_INVALID',
-    `url must be an address by http or https without a user; got ${got}.`,
+    `url must be an http or https URL without a user; got ${got}.`,
     undefined,
     fix,
   )

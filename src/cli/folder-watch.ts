@@ -5,7 +5,7 @@ import { join, relative, sep } from 'node:path'
 
 export interface FolderWatcherOptions {
   readonly folder: string
-  /** Tells by its name whether a folder is ignored, with everything in it. */
+  /** Returns whether the folder with this name is ignored, including everything in it. */
   readonly isIgnored: (name: string) => boolean
   /** A file was added, changed or removed. The path is relative to the folder. */
   readonly onChange: (path: string) => void

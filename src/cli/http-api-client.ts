@@ -25,7 +25,7 @@ const PROBE_TIMEOUT: Millis = 2_000
 const HEADERS_TIMEOUT_CODE = 'UND_ERR_HEADERS_TIMEOUT'
 
 const GIVE_KEY_FIX =
-  'Set SLUICE_KEY to a key of that server. If there is none yet, or all are lost, stop it: without a server, sluice keys make needs none.'
+  'Set SLUICE_KEY to a key of that server. If it has none yet, or all are lost, stop the server first: without a server, sluice keys create needs no key.'
 
 export class HttpApiClient implements ApiClient {
   readonly kind = 'server'
@@ -75,7 +75,7 @@ function unprovenServer(where: string): ApiProblem {
   return {
     status: 401,
     code: 'KEY_INVALID',
-    detail: `The server at ${where} did not prove that it has this key, so the key was not sent.`,
+    detail: `The server at ${where} did not prove that it knows this key, so the key was not sent.`,
     fix: `Correct SLUICE_KEY or --api-key. If both the key and the server are right, pass --url=${where}.`,
   }
 }
@@ -92,7 +92,7 @@ async function parseResponse(response: Response, where: string): Promise<ApiResu
   } catch {
     // The response is a page of some other program.
   }
-  return { kind: 'unreached', why: `${where} returned ${response.status}, but not as Sluice does.` }
+  return { kind: 'unreached', why: `${where} returned ${response.status}, but it is not a Sluice server.` }
 }
 
 function isProblem(value: unknown): value is Pick<ApiProblem, 'code' | 'detail'> {

@@ -44,13 +44,15 @@ class LocalUserKeys extends Keys {
   }
 
   override async authenticate(): Promise<ApiKey> {
-    return { id: '', name: userName(), role: 'operate', made: 0, by: '' }
+    return { id: '', name: userName(), role: 'operate', created: 0, by: '' }
   }
 }
 
 function rejectStream(): Promise<never> {
-  const fix = 'Start it: sluice start.'
-  return Promise.reject(new SluiceError('CONFLICT', 'Nothing happens in an app that is not started.', undefined, fix))
+  const fix = 'Start it with sluice start.'
+  return Promise.reject(
+    new SluiceError('CONFLICT', 'The app is not started, so there are no changes to follow.', undefined, fix),
+  )
 }
 
 /** In a container, the user id may have no name. */

@@ -29,7 +29,7 @@ function handleWriteError(error?: NodeJS.ErrnoException | null): void {
   if (error === undefined || error === null || isEnding) return
   if (error.code === 'EPIPE') process.exit(EXIT.done)
   isEnding = true
-  stderr.write(`The answer could not be written: ${error.message}\n`, () => process.exit(EXIT.failed))
+  stderr.write(`The output could not be written: ${error.message}\n`, () => process.exit(EXIT.failed))
 }
 
 /** `redirectStdout` sends everything that other code prints from now on to standard error. */

@@ -17,7 +17,7 @@ const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly status: number; reado
 
 export const CLI_ERROR_CODES: readonly string[] = Object.keys(CLI_ERRORS)
 
-const START_IT = 'Start the server with sluice start, or say where it is with --url.'
+const START_IT = 'Start the server with sluice start, or pass its address with --url.'
 
 /** `reportFailure` reports a call that returned no result. */
 export function reportFailure(out: Output, answer: FailedResult): ExitCode {
@@ -38,7 +38,7 @@ export function reportCliError(out: Output, code: CliErrorCode, detail: string, 
   return reportProblem(out, problem, formatProblem(problem), exit)
 }
 
-/** `reportError` throws unexpected errors on. */
+/** `reportError` reports expected errors and rethrows all others. */
 export function reportError(out: Output, error: unknown): ExitCode {
   if (error instanceof SluiceError) {
     const { code, status, fix, message } = error
@@ -53,7 +53,8 @@ export function reportError(out: Output, error: unknown): ExitCode {
 function reportProblem(out: Output, problem: ApiProblem, text: string, exit: ExitCode): ExitCode {
   if (out.asJson) out.printJson(problem)
   out.note(escapeLines(text))
-  if (problem.code === 'STORE_IN_USE') out.note('If a server on another port uses it, pass its --url.')
+  if (problem.code === 'STORE_IN_USE')
+    out.note('If a server on another port uses the store, pass its address with --url.')
   return exit
 }
 

@@ -64,12 +64,12 @@ export class Progress {
     const seconds = Math.max(1, clock.monotonic() - this.#startedAt) / 1_000
     const rate = this.#done / seconds
     const percent = total === 0 ? 100 : Math.floor((Math.min(this.#done, total) / total) * 100)
-    const so = `${what}  ${percent} %  ${formatNumber(this.#done)} of ${formatNumber(total)}  ${formatNumber(Math.round(rate))}/s`
-    if (this.#done >= total) return `${so}  took ${formatSeconds(seconds)}`
-    if (rate === 0) return so
+    const text = `${what}  ${percent} %  ${formatNumber(this.#done)} of ${formatNumber(total)}  ${formatNumber(Math.round(rate))}/s`
+    if (this.#done >= total) return `${text}  took ${formatSeconds(seconds)}`
+    if (rate === 0) return text
     const left = (total - this.#done) / rate
     const ends = new Date(clock.now() + left * 1_000)
-    return `${so}  ends ${ends.toISOString().slice(11, 19)}Z, in ${formatSeconds(left)}`
+    return `${text}  ends ${ends.toISOString().slice(11, 19)}Z, in ${formatSeconds(left)}`
   }
 }
 

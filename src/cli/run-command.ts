@@ -83,7 +83,7 @@ function parseArguments(command: Command, args: readonly string[]): ParsedArgume
     if (given.has('help') || (given.words.length >= least && given.words.length <= takes.length)) return given
     return given.words.length < least
       ? `${takes[given.words.length]} is missing.`
-      : `${given.words[takes.length]} is too much.`
+      : `${given.words[takes.length]} is unexpected.`
   } catch (error) {
     if (error instanceof TypeError && 'code' in error) return error.message
     throw error
@@ -102,7 +102,7 @@ async function execute(command: Command, given: ParsedArguments): Promise<ExitCo
   let caller: Promise<ApiClient> | undefined
   const api = async (): Promise<ApiClient> => {
     const found = await findClient(where)
-    out.printVerbose(`Asks ${found.location}`)
+    out.printVerbose(`Using ${found.location}`)
     return found
   }
   const stop = lazyStopSignal()

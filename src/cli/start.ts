@@ -35,18 +35,18 @@ export async function startApp({
     say(`sluice listens on ${url}`)
     const width = Math.max(0, ...sources.map(({ name }) => name.length))
     for (const { name, scheme, path } of sources) say(`  ${name.padEnd(width)}  ${url}${path}  (${scheme})`)
-    if (sources.length === 0) say("  no sources yet: app.source('name', …) in the configuration adds one")
+    if (sources.length === 0) say("  no sources yet; add one with app.source('name', …) in the configuration")
     say(`  health  ${url}/healthz  ready  ${url}/readyz`)
     if (!isDev && (await app.admin.keys.list()).length === 0) say(NO_KEY)
     await waitForAbort(signal)
-    say('sluice stops: what runs is given time to end')
+    say('sluice is stopping and waits for its runs')
   } finally {
     await app.stop()
   }
 }
 
 const NO_KEY =
-  '  no key to the admin API yet: before the server starts, sluice keys make <name> --role=operate makes one'
+  '  the admin API has no key yet; before the start, create one with sluice keys create <name> --role=operate'
 
 /** During development, shows why an event did nothing, whatever the log level is. */
 function printUntaken(app: Sluice, say: StartOptions['print']): void {

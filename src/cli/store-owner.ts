@@ -35,10 +35,10 @@ async function callEither(
   const answer = await server.call(call)
   const isNamed = (where.url ?? where.env['SLUICE_URL']) !== undefined
   if (isNamed || answer.kind !== 'problem' || answer.problem.code !== 'KEY_MISSING') return answer
-  const own = await openLocalClient(where).catch(notThere)
+  const own = await openLocalClient(where).catch(ignoreUnreachable)
   try {
     if (own === undefined || !(await isShared(own))) return answer
-    out.printVerbose(`The server asks for a key; asks ${own.location}`)
+    out.printVerbose(`The server requires a key; using ${own.location}`)
     return await own.call(call)
   } finally {
     await own?.close()
@@ -51,7 +51,7 @@ async function isShared(own: ApiClient): Promise<boolean> {
   return safety.kind === 'done' && (safety.value as { readonly durable: boolean }).durable
 }
 
-function notThere(error: unknown): undefined {
+function ignoreUnreachable(error: unknown): undefined {
   if (!(error instanceof SluiceError)) throw error
   return undefined
 }

@@ -55,7 +55,7 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('a key gives access from any address; without a key nobody has access, not even locally', async () => {
     const r = await opened()
-    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
     expect(codeOf(await r.get('/v1/flows'))).toEqual([401, 'KEY_MISSING'])
     expect(codeOf(await r.get('/v1/flows', { key: secret, address: '10.0.0.7', isDirect: false }))).toEqual([
       200,
@@ -66,8 +66,8 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('a key with the role read may not operate, and the action is not done', async () => {
     const r = await opened()
-    await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
-    const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
+    await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'bob', role: 'read' })
     expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([200, undefined])
     expect(codeOf(await r.post('/v1/flows/f/pause', { reason: 'x' }, { key: secret }))).toEqual([403, 'ROLE_TOO_LOW'])
     expect((await r.app.admin.flows.list()).find(({ flow }) => flow === 'f')?.paused).toBeUndefined()
@@ -75,8 +75,8 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('a revoked key gives no access', async () => {
     const r = await opened()
-    const other = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
-    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'read' })
+    const other = await r.app.admin.keys.create({ name: 'bob', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'ada', role: 'read' })
     expect(await r.app.admin.keys.revoke('ada')).toBe('ok')
     expect(await r.app.admin.keys.revoke('ada')).toBe('missing')
     expect(codeOf(await r.get('/v1/flows', { key: secret }))).toEqual([401, 'KEY_INVALID'])
@@ -85,21 +85,21 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('a key with one changed character gives no access', async () => {
     const r = await opened()
-    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
     const last = secret.endsWith('A') ? 'B' : 'A'
     expect(codeOf(await r.get('/v1/flows', { key: secret.slice(0, -1) + last }))).toEqual([401, 'KEY_INVALID'])
   })
 
   test('the store contains only the hash of a key', async () => {
     const r = await opened()
-    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
     expect(JSON.stringify(await r.app.admin.keys.list())).not.toContain(secret.slice(-20))
     expect(await r.app.admin.keys.list()).toMatchObject([{ name: 'ada', role: 'operate' }])
   })
 
   test('guessed keys are rate-limited per address; a valid key from the same address still works', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
     const guess = { key: `slk_000000000000_${'b'.repeat(43)}`, address: '10.0.0.9' }
     const codes = []
     for (let n = 0; n < 25; n++) codes.push((await r.get('/v1/flows', guess)).status)
@@ -112,8 +112,8 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('1,500 guessed keys cause at most 1,200 lookups; keys that worked lately still work', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
-    const { secret: revoked } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
+    const { secret: revoked } = await r.app.admin.keys.create({ name: 'bob', role: 'operate' })
     const address = '10.0.0.9'
     for (const used of [key, revoked]) await r.get('/v1/flows', { key: used })
     const find = vi.spyOn(r.app.admin.keys, 'authenticate')
@@ -130,8 +130,8 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('calls with a key are counted by key, all others by address', async () => {
     const r = await opened()
-    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
-    const { secret: other } = await r.app.admin.keys.make({ name: 'bob', role: 'read' })
+    const { secret: key } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
+    const { secret: other } = await r.app.admin.keys.create({ name: 'bob', role: 'read' })
     const address = '10.0.0.9'
     for (let n = 0; n < 1_200; n++) await r.get('/v1/flows', { address })
     expect(codeOf(await r.get('/v1/flows', { address }))).toEqual([429, 'TOO_MANY_REQUESTS'])
@@ -143,7 +143,7 @@ describe.each(STORES)('access on %s', (store) => {
 
   test('the audit log has two entries for each action under the name of the key: one before it and one with its outcome', async () => {
     const r = await opened()
-    const { secret } = await r.app.admin.keys.make({ name: 'ada', role: 'operate', by: 'root' })
+    const { secret } = await r.app.admin.keys.create({ name: 'ada', role: 'operate', by: 'root' })
     await r.post('/v1/flows/f/pause', { reason: 'deploy' }, { key: secret })
     await r.post('/v1/flows/none/pause', { reason: 'typo' }, { key: secret })
     const { items } = await r.app.admin.audit.list()
@@ -152,7 +152,7 @@ describe.each(STORES)('access on %s', (store) => {
       ['ada', 'asked: pause the flow none: typo'],
       ['ada', 'done (ok): pause the flow f: deploy'],
       ['ada', 'asked: pause the flow f: deploy'],
-      ['root', 'made the key ada of the role operate'],
+      ['root', 'created the key ada with the role operate'],
     ])
     expect(await r.app.admin.audit.verify()).toMatchObject({ kind: 'whole', entries: 5 })
   })
@@ -191,7 +191,7 @@ describe.each(STORES)('access on %s', (store) => {
     ['DELETE', '/v1/flows', 405],
   ])('what there is not is asked for by key, and counted as anything else: %s %s', async (method, path, status) => {
     const r = await opened()
-    const { secret: key } = await r.app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.create({ name: 'ada', role: 'operate' })
     const answers = async (options: CallOptions): Promise<ReadonlyMap<number, number>> => {
       const by = new Map<number, number>()
       for (let n = 0; n < 1_210; n++) {

@@ -28,7 +28,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     const { body } = await r.get('/v1/keys', { key: bob.secret })
     const { items } = body as { readonly items: readonly { readonly name: string }[] }
     expect(items.toSorted((one, other) => one.name.localeCompare(other.name))).toMatchObject([
-      { name: 'ada', role: 'operate', by: 'loopback', made: START },
+      { name: 'ada', role: 'operate', by: 'loopback', created: START },
       { name: 'bob', role: 'read', by: 'ada' },
     ])
     for (const hidden of [secret, bob.secret]) expect(JSON.stringify(body)).not.toContain(hidden.slice(-43))
@@ -110,7 +110,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
     await r.app.admin.keys.revoke('bob')
     const [left] = await r.app.admin.keys.list()
     await Promise.allSettled([
-      r.app.admin.keys.make({ name: 'zoe', role: 'read' }),
+      r.app.admin.keys.create({ name: 'zoe', role: 'read' }),
       r.app.admin.keys.revoke(left?.id ?? ''),
     ])
     const roles = (await r.app.admin.keys.list()).map(({ role }) => role)
@@ -137,7 +137,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
       'asked: drop the dead letters of {"flow":"f"}',
       'not done (already): resume the flow f',
       'asked: resume the flow f',
-      'made the key ada of the role operate',
+      'created the key ada with the role operate',
     ])
   })
 
@@ -177,7 +177,7 @@ describe.each(STORES)('audit and keys on %s', (store) => {
       'ada: asked: resume the flow f',
       'ada: done (ok): pause the flow f: deploy',
       'ada: asked: pause the flow f: deploy',
-      'loopback: made the key ada of the role operate',
+      'loopback: created the key ada with the role operate',
     ])
     expect(await entries(`from=${START + 60_000}&to=${START + 120_000}`)).toEqual([
       'ada: done (ok): pause the flow f: deploy',

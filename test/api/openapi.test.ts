@@ -118,7 +118,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
   const [lane = '', ...lanes] = await listed('listLanes', { flow: 'waits' })
   const [run = ''] = await listed('listRuns')
   const [letter = '', other = ''] = await listed('listDeadLetters')
-  const { secret: _secret, ...spare } = await r.app.admin.keys.make({ name: 'spare', role: 'read' })
+  const { secret: _secret, ...spare } = await r.app.admin.keys.create({ name: 'spare', role: 'read' })
   const [subscriber = '', another = ''] = await listed('listSubscribers')
   const [running = ''] = await listed('listLanes', { flow: 'runs' })
   return {
@@ -150,7 +150,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     retryDeadLetters: { body: { flow: 'fails' } },
     dropDeadLetters: { body: { all: true } },
     purge: { body: { tenant: 'acme' } },
-    makeKey: { body: { name: 'eve', role: 'read' } },
+    createKey: { body: { name: 'eve', role: 'read' } },
     revokeKey: of(spare.id),
     showSubscriber: of(subscriber),
     listDeliveries: of(subscriber),

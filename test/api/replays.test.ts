@@ -43,7 +43,7 @@ describe.each(STORES)('replays on %s', (store) => {
     ])
     expect(JSON.stringify(body)).not.toContain('sluice.')
     await r.t.advance('5s')
-    expect((await r.get('/v1/replays/mended')).body).toMatchObject({ state: 'done', looked: 2, placed: 2 })
+    expect((await r.get('/v1/replays/mended')).body).toMatchObject({ state: 'done', scanned: 2, placed: 2 })
     expect(r.t.runs.filter(({ flow }) => flow === 'f')).toHaveLength(4)
     await r.post('/v1/replays', { filter: { event: 'nothing' }, id: 'none' })
     const { items } = (await r.get('/v1/replays')).body as { readonly items: readonly { id: string }[] }

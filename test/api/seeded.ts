@@ -90,8 +90,8 @@ export async function seeded(store: string): Promise<Seeded> {
   await order(app, 'shop-token-0123456789', { n: 2 })
   await t.advance('1s')
   for (const n of [1, 2]) await app.endpoints.create({ url: `https://subscriber-${n}.example.com/hook` })
-  const { secret: operate } = await app.admin.keys.make({ name: 'operator', role: 'operate', by: 'root' })
-  const { secret: read } = await app.admin.keys.make({ name: 'reader', role: 'read', by: 'root' })
+  const { secret: operate } = await app.admin.keys.create({ name: 'operator', role: 'operate', by: 'root' })
+  const { secret: read } = await app.admin.keys.create({ name: 'reader', role: 'read', by: 'root' })
   return { ...r, read, operate }
 }
 

@@ -27,7 +27,7 @@ test('the server requires a key from everybody, also locally and before a key ex
   })
   expect([made.status, await made.json()]).toEqual([401, expect.objectContaining({ code: 'KEY_MISSING' })])
   expect(await app.admin.keys.list()).toEqual([])
-  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
 
@@ -46,7 +46,7 @@ test("with open: 'loopback', the server accepts local calls without a key until 
   expect(await answer.json()).toMatchObject({ items: expect.arrayContaining([{ flow: 'f', lanes: 0, live: 0 }]) })
   expect(await statusOf(`${url}/openapi.json`)).toBe(200)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
@@ -68,7 +68,7 @@ test('behind a listed proxy, every call needs a key', async () => {
   const { url } = await app.listen({ port: 0, trustProxy: ['127.0.0.1'] })
   expect(await statusOf(`${url}/v1/flows`)).toBe(401)
   expect(await statusOf(`${url}/v1/flows`, { 'x-forwarded-for': '127.0.0.1' })).toBe(401)
-  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}` })).toBe(200)
 })
 
@@ -77,13 +77,13 @@ test('mounted in a framework, every call needs a key, because only the framework
   const ask = (headers = {}): Promise<Response> =>
     app.fetch(new Request('http://localhost/v1/flows', { headers }), { address: '127.0.0.1' })
   expect((await ask()).status).toBe(401)
-  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   expect((await ask({ authorization: `Bearer ${secret}` })).status).toBe(200)
 })
 
 test('a wrong key is reported and counted, but never shown', async () => {
   const app = appOf()
-  const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   const { url } = await app.listen({ port: 0 })
   const told = app.once('key.refused')
   expect(await statusOf(`${url}/v1/flows`, { authorization: `Bearer ${secret}x` })).toBe(401)
@@ -182,9 +182,9 @@ test('a key that is revoked, and the machine itself from the first key on, hear 
   const { url } = await app.listen({ port: 0 })
   const machine = await watching(url)
   await readUntil(machine, 'begun')
-  const { secret: key } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+  const { secret: key } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
   for (;;) if ((await machine.read()).done) break
-  const { secret } = await app.admin.keys.make({ name: 'bob', role: 'read' })
+  const { secret } = await app.admin.keys.create({ name: 'bob', role: 'read' })
   const [ada, bob] = await Promise.all([key, secret].map((one) => watching(url, { authorization: `Bearer ${one}` })))
   await app.admin.keys.revoke('bob')
   await app.publish({ type: 'ping' })

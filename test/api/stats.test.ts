@@ -57,7 +57,7 @@ describe.each(STORES)('stats on %s', (store) => {
 
   test('a key with the role read may read them, and nobody without a key', async () => {
     const r = await opened()
-    const { secret } = await r.app.admin.keys.make({ name: 'bob', role: 'operate' })
+    const { secret } = await r.app.admin.keys.create({ name: 'bob', role: 'operate' })
     expect((await r.get('/v1/stats')).status).toBe(401)
     expect((await r.get('/v1/stats', { key: secret })).status).toBe(200)
   })

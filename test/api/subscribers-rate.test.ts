@@ -33,8 +33,8 @@ describe.each(STORES)('on %s', (store) => {
   test('the bound of a key counts over all addresses, and the bound of an address over all keys', async () => {
     const r = await scene(store, { rate: 2, per: '1m' })
     const [one, other] = [
-      (await r.app.admin.keys.make({ name: 'one', role: 'operate' })).secret,
-      (await r.app.admin.keys.make({ name: 'other', role: 'operate' })).secret,
+      (await r.app.admin.keys.create({ name: 'one', role: 'operate' })).secret,
+      (await r.app.admin.keys.create({ name: 'other', role: 'operate' })).secret,
     ]
     const statuses = async (...calls: readonly (readonly [string, string])[]): Promise<readonly number[]> => {
       const found: number[] = []

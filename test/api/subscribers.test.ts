@@ -75,8 +75,8 @@ describe.each(STORES)('on %s', (store) => {
   test('headers are listed by name only; one can be changed or removed without the others', async () => {
     const r = await scene(store)
     const { id } = await registered(r, { headers: { authorization: 'Bearer hush', 'x-team': 'a' } })
-    const { secret: operate } = await r.app.admin.keys.make({ name: 'acts', role: 'operate' })
-    const { secret: key } = await r.app.admin.keys.make({ name: 'looks', role: 'read' })
+    const { secret: operate } = await r.app.admin.keys.create({ name: 'acts', role: 'operate' })
+    const { secret: key } = await r.app.admin.keys.create({ name: 'looks', role: 'read' })
     const listed = await r.get(PATH, { key })
     expect(listed.body).toMatchObject({ items: [{ id, headers: ['authorization', 'x-team'] }] })
     expect(JSON.stringify(listed.body)).not.toContain('hush')

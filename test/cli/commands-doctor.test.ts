@@ -45,7 +45,7 @@ describe('sluice doctor', () => {
       'the world let in without a key',
       `${APP}\nexport const listen = { host: '0.0.0.0', port: 9 }`,
       'keys',
-      /sluice keys make/,
+      /sluice keys create/,
     ],
   ])('ends with 1 over %s', async (_, config, name, text) => {
     const ran = await run(folderWith({ 'sluice.config.ts': config }), ['doctor', '--json'])

@@ -26,7 +26,7 @@ test('an endpoint can be created, changed, paused, resumed, rotated and deleted'
   expect((await sluice('show', id)).stdout).toContain('{"data.n":{"gt":1}}')
   expect((await sluice('update', id, '--where={"data.n"')).stderr).toContain('where')
   expect((await sluice('update', id, '--where=none')).stdout).toBe('Done.\n')
-  expect((await sluice('deliveries', id)).stderr).toBe('Nothing was delivered to it yet.\n')
+  expect((await sluice('deliveries', id)).stderr).toBe('There are no deliveries to this endpoint yet.\n')
   expect((await sluice('pause', id)).stdout).toBe('Done.\n')
   expect((await sluice('list')).stdout).toContain('paused')
   expect((await sluice('resume', id)).stdout).toBe('Done.\n')
@@ -140,7 +140,10 @@ test('an endpoint can be proven by a challenge, at once or later', async () => {
   const { id } = added.json as { id: string }
   expect(added.json).toMatchObject({ proof: 'pending', proofError: 'It answered 404.' })
   expect((await sluice('list')).stdout).toContain('unproven')
-  expect(await sluice('prove', id)).toMatchObject({ code: 1, stdout: 'The endpoint is not proven: It answered 404.\n' })
-  expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'The endpoint is proven.\n' })
+  expect(await sluice('prove', id)).toMatchObject({
+    code: 1,
+    stdout: 'The endpoint did not prove its ownership: It answered 404.\n',
+  })
+  expect(await sluice('prove', id)).toMatchObject({ code: 0, stdout: 'The endpoint has proven its ownership.\n' })
   expect((await sluice('list')).stdout).not.toContain('unproven')
 })

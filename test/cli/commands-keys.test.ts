@@ -86,7 +86,7 @@ describe('sluice dev', () => {
     const folder = folderWith({ 'sluice.config.ts': configured('delivery: { allowLoopback: true }') })
     const file = join(folder, '.sluice-encryption-key')
     const first = new Program(folder, ['dev', '--port=0'])
-    expect(await first.said(/(made an encryption key)/)).not.toBe('')
+    expect(await first.said(/(created the encryption key)/)).not.toBe('')
     await first.said(/listens on (http:)/)
     await first.stop()
     expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -96,7 +96,7 @@ describe('sluice dev', () => {
     expect((await run(folder, ['endpoints', 'create', 'http://127.0.0.1:9/in'])).code).toBe(0)
     const second = new Program(folder, ['dev', '--port=0'])
     await second.said(/listens on (http:)/)
-    expect(second.text).not.toContain('made an encryption key')
+    expect(second.text).not.toContain('created the encryption key')
     await second.stop()
     expect(readFileSync(file, 'utf8')).toBe(made)
     expect((await run(folder, ['encryption', 'show', '--json'])).json).toMatchObject({ documents: 1, unreadable: [] })
@@ -152,13 +152,13 @@ describe('sluice encryption rotate', () => {
     const secrets = await withEndpoints(folder, 3)
     const sluice = (words: readonly string[], ...all: readonly string[]): Promise<Ran> =>
       run(folder, words, keys(...all))
-    expect((await sluice(['encryption', 'show'], NEW, OLD)).stdout).toMatch(/under an older key +3/)
+    expect((await sluice(['encryption', 'show'], NEW, OLD)).stdout).toMatch(/with an older key +3/)
     const rotated = await sluice(['encryption', 'rotate'], NEW, OLD)
     expect(rotated).toMatchObject({ code: 0, stdout: '3 documents of 3 encrypted again with the first key.\n' })
     expect(rotated.stderr).toMatch(/encryption rotate {2}100 % {2}3 of 3/)
     expect((await sluice(['encryption', 'rotate', '--json'], NEW)).json).toEqual({
-      looked: 3,
-      resealed: 0,
+      scanned: 3,
+      reencrypted: 0,
       unreadable: [],
     })
     expect((await sluice(['audit', 'list'], NEW)).stdout).toMatch(
@@ -199,7 +199,7 @@ describe('sluice encryption rotate', () => {
     expect(await unlike(folder, [NEW, OLD], secrets)).toEqual([])
     expect((await unlike(folder, [OLD], secrets)).length).toBe(700 - between.older)
     const rest = await run(folder, ['encryption', 'rotate', '--json'], keys(NEW, OLD))
-    expect(rest.json).toEqual({ looked: 700, resealed: between.older, unreadable: [] })
+    expect(rest.json).toEqual({ scanned: 700, reencrypted: between.older, unreadable: [] })
     expect(await unlike(folder, [NEW], secrets)).toEqual([])
   })
 })

@@ -88,7 +88,7 @@ describe('sluice tail', () => {
 
   it('exits with the documented code where a key is needed', async () => {
     const server = await serve(folderWith(FILES))
-    await server.sluice('keys', 'make', 'one', '--role=operate')
+    await server.sluice('keys', 'create', 'one', '--role=operate')
     const ran = await server.sluice('tail')
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
   })
@@ -251,7 +251,9 @@ describe.skipIf(!existsSync(SCRIPT) && process.env['CI'] !== 'true')('at a termi
     await server.publish('late', 'ada')
     const env = { SLUICE_URL: server.url, NODE_NO_WARNINGS: '1', TERM: 'xterm-256color' }
     const no = await typed(folder, env, 'purge --flow=waits --key=ada', 'n')
-    expect(no).toMatch(/flow "waits" and key "ada" is removed for good from http[^]*Nothing was done[^]*ended 1/)
+    expect(no).toMatch(
+      /permanently removes everything of flow "waits" and key "ada" from http[^]*Nothing was done[^]*ended 1/,
+    )
     for (const end of ['\u0003', '\u0004']) {
       const ended = await typed(folder, env, 'purge --flow=waits --key=ada --json', end)
       expect(ended).toMatch(/"code":"NOT_CONFIRMED"[^]*ended 1/)

@@ -117,7 +117,7 @@ describe('sluice send', () => {
     const server = await serve(folder)
     expect(await run(folder, ['send', 'github'])).toMatchObject({ code: 5 })
     const unknown = await server.sluice('send', 'gitlab')
-    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('Name one of these: github, stripe')])
+    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('Use one of these: github, stripe')])
     expect(await server.sluice('send', 'github', '--count=none')).toMatchObject({ code: 2 })
     const pending = await server.sluice('send', 'pages')
     expect([pending.code, pending.stderr]).toEqual([1, expect.stringContaining('waits for the handshake')])

@@ -40,8 +40,8 @@ describe('a command in the folder of an app', () => {
     const { env, letters } = await another()
     const folder = folderWith({ 'sluice.config.ts': LISTENING })
     const dropped = await run(folder, ['dead', 'drop', '--all', '--yes', '--verbose'], { env })
-    expect([dropped.code, dropped.stdout]).toEqual([0, 'There are none.\n'])
-    expect(dropped.stderr).toContain(`Asks the app of ${folder}`)
+    expect([dropped.code, dropped.stdout]).toEqual([0, 'There are no such dead letters.\n'])
+    expect(dropped.stderr).toContain(`Using the app of ${folder}`)
     expect(await letters()).toBe(1)
   })
 
@@ -54,13 +54,17 @@ describe('a command in the folder of an app', () => {
       {
         status: 503,
         code: 'UNREACHED',
-        detail: `The server at ${server.url} is not that of ${folder}/sluice.config.ts: it uses another store.`,
+        detail: `The server at ${server.url} uses another store than ${folder}/sluice.config.ts.`,
         fix: expect.stringMatching(/--url=.*--config=/) as unknown,
       },
     ])
     for (const args of [['tail'], ['send', 'shop']]) {
       const ran = await run(folder, args, { env })
-      expect([args, ran.code, ran.stderr]).toEqual([args, 5, expect.stringContaining(`is not that of ${folder}`)])
+      expect([args, ran.code, ran.stderr]).toEqual([
+        args,
+        5,
+        expect.stringContaining(`uses another store than ${folder}`),
+      ])
     }
     const { checks } = (await run(folder, ['doctor', '--json'], { env })).json as {
       readonly checks: readonly { readonly name: string; readonly state: string }[]
@@ -79,10 +83,10 @@ describe('a command in the folder of an app', () => {
     const tail = new Program(folder, ['tail', '--verbose'], { ...env, PORT: '9' })
     await tail.said(/(Watching)/)
     const sent = await run(folder, ['send', 'shop', '--verbose'], { env })
-    expect([sent.code, sent.stderr]).toEqual([0, expect.stringContaining(`Sends to ${url}/in/shop`)])
+    expect([sent.code, sent.stderr]).toEqual([0, expect.stringContaining(`Sending to ${url}/in/shop`)])
     await tail.said(/(event)/)
     const ran = await run(folder, ['flows', '--verbose', '--config=sluice.config.ts'], { env })
-    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining(`Asks ${url}`)])
+    expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining(`Using ${url}`)])
   })
 
   it('exits, whatever the configuration keeps open', async () => {
@@ -169,7 +173,7 @@ describe('a key', () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const { url } = await serve(folder)
     const server = { PORT: portOf(url) }
-    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env: server })).stdout.trim()
+    const secret = (await run(folder, ['keys', 'create', 'ada', '--role=operate'], { env: server })).stdout.trim()
     const { port, passed } = await relay(Number(portOf(url)))
     const ran = await run(folder, ['dead', 'count'], { env: { PORT: port, SLUICE_KEY: secret } })
     expect([ran.code, ran.stderr]).toEqual([4, expect.stringContaining(`pass --url=http://127.0.0.1:${port}`)])
@@ -184,7 +188,7 @@ describe('a key', () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const { url } = await serve(folder)
     const env = { PORT: portOf(url) }
-    await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env })
+    await run(folder, ['keys', 'create', 'ada', '--role=operate'], { env })
     for (const where of [folder, folderWith({})]) {
       const ran = await run(where, ['flows', '--json'], { env: { ...env, SLUICE_KEY: key } })
       expect([ran.code, ran.json]).toEqual([
@@ -192,7 +196,7 @@ describe('a key', () => {
         {
           status: 401,
           code: 'KEY_INVALID',
-          detail: `The server at ${url} did not prove that it has this key, so the key was not sent.`,
+          detail: `The server at ${url} did not prove that it knows this key, so the key was not sent.`,
           fix: expect.stringMatching(/SLUICE_KEY or --api-key.*--url=/) as unknown,
         },
       ])
@@ -203,7 +207,7 @@ describe('a key', () => {
     const { url } = await serve(folderWith({ 'sluice.config.ts': APP }))
     const env = { PORT: portOf(url) }
     const elsewhere = folderWith({})
-    const secret = (await run(elsewhere, ['keys', 'make', 'ada', '--role=operate'], { env })).stdout.trim()
+    const secret = (await run(elsewhere, ['keys', 'create', 'ada', '--role=operate'], { env })).stdout.trim()
     const ran = await run(elsewhere, ['dead', 'count'], { env: { ...env, SLUICE_KEY: secret } })
     expect([ran.code, ran.stdout]).toEqual([0, '0 dead letters.\n'])
   })
@@ -212,11 +216,14 @@ describe('a key', () => {
     const folder = folderWith({ 'sluice.config.ts': APP })
     const { url } = await serve(folder)
     const env = { PORT: portOf(url) }
-    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env })).stdout.trim()
+    const secret = (await run(folder, ['keys', 'create', 'ada', '--role=operate'], { env })).stdout.trim()
     expect((await run(folder, ['dead', 'count'], { env: { ...env, SLUICE_KEY: secret } })).stdout).toBe(
       '0 dead letters.\n',
     )
-    const without = await run(folder, ['keys', 'make', 'bob', '--role=operate'], { env })
-    expect([without.code, without.stderr]).toEqual([4, expect.stringMatching(/KEY_MISSING.*Set SLUICE_KEY.*stop it/)])
+    const without = await run(folder, ['keys', 'create', 'bob', '--role=operate'], { env })
+    expect([without.code, without.stderr]).toEqual([
+      4,
+      expect.stringMatching(/KEY_MISSING.*Set SLUICE_KEY.*stop the server/),
+    ])
   })
 })

@@ -20,14 +20,14 @@ describe('the admin API before there is a key', () => {
     const folder = folderWith({ 'sluice.config.ts': CLOSED })
     const server = await serve(folder)
     expect((await fetch(`${server.url}/v1/flows`)).status).toBe(401)
-    await server.program.said(/(no key to the admin API yet)/)
+    await server.program.said(/(the admin API has no key yet)/)
     const asked = await server.sluice('flows')
-    expect([asked.code, asked.stderr]).toEqual([4, expect.stringMatching(/KEY_MISSING.*there is none yet.*stop it/)])
+    expect([asked.code, asked.stderr]).toEqual([4, expect.stringMatching(/KEY_MISSING.*has none yet.*stop the server/)])
     await server.program.stop()
-    const secret = (await run(folder, ['keys', 'make', 'ada', '--role=operate'])).stdout.trim()
+    const secret = (await run(folder, ['keys', 'create', 'ada', '--role=operate'])).stdout.trim()
     const again = await serve(folder)
     expect((await fetch(`${again.url}/v1/flows`, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200)
-    expect(again.program.text).not.toContain('no key to the admin API yet')
+    expect(again.program.text).not.toContain('the admin API has no key yet')
   })
 
   it('is open to local callers under sluice dev, but not to an app that gets the variable in another way', async () => {

@@ -27,7 +27,7 @@ class Desk {
   }
 
   async signIn(name: string): Promise<void> {
-    this.#key = { SLUICE_KEY: (await this.says('keys', 'make', name, '--role=operate')).trim() }
+    this.#key = { SLUICE_KEY: (await this.says('keys', 'create', name, '--role=operate')).trim() }
   }
 
   run(...args: readonly string[]): Promise<Ran> {
@@ -246,6 +246,6 @@ test('the same works beside sluice start on a file, watched live, until somebody
   const verified = await run(folder, ['audit', 'verify'], { env: { ...desk.env, SLUICE_URL: again.url } })
   expect([verified.code, verified.stdout]).toEqual([
     1,
-    `The chain is broken at entry ${one}: it, or one before it, was changed.\n`,
+    `The chain is broken at entry ${one}: that entry or an earlier one was changed.\n`,
   ])
 })

@@ -75,7 +75,7 @@ describe('an action that was not done is not reported as a success', () => {
       server.sluice('lanes', 'run-now', 'long', 'ada', '--json'),
     ])
     writeFileSync(join(folder, 'fixed'), '')
-    expect([dropped.code, dropped.stdout]).toEqual([1, 'Not done: a run is under way.\n'])
+    expect([dropped.code, dropped.stdout]).toEqual([1, 'Not done: a run is in progress.\n'])
     expect([hurried.code, hurried.json]).toEqual([1, { result: 'running' }])
   })
 
@@ -90,12 +90,12 @@ describe('an action that was not done is not reported as a success', () => {
     const into = await server.sluice('dead', 'export', `--out=${FULL}`)
     expect([into.code, into.stderr]).toEqual([1, expect.stringMatching(/^ENOSPC/)])
     const env = { SLUICE_URL: server.url }
-    for (const args of [['help'], ['dead', 'list'], ['dead', 'export'], ['keys', 'make', 'ada', '--role=operate']]) {
+    for (const args of [['help'], ['dead', 'list'], ['dead', 'export'], ['keys', 'create', 'ada', '--role=operate']]) {
       const ran = await run(folder, args, { env, answer: FULL })
       expect([args, ran.code, ran.stderr]).toEqual([
         args,
         1,
-        expect.stringMatching(/The answer could not be written: ENOSPC.*\n$/),
+        expect.stringMatching(/The output could not be written: ENOSPC.*\n$/),
       ])
     }
   })
@@ -109,7 +109,7 @@ describe('an action that was not done is not reported as a success', () => {
     const ran = await server.sluice('replay', 'start', '--all', '--yes')
     expect([ran.code, ran.stdout]).toEqual([
       1,
-      expect.stringMatching(/state +done[^]*failed +1, the last: no such user/),
+      expect.stringMatching(/state +done[^]*failed +1, last error: no such user/),
     ])
   })
 

@@ -8,7 +8,7 @@ let after: string | undefined
 for await (const _ of createInterface({ input: process.stdin })) {
   const page = await app.admin.encryption.rotate(after === undefined ? {} : { after })
   after = page.next
-  process.stdout.write(`${page.resealed}\n`)
+  process.stdout.write(`${page.reencrypted}\n`)
   if (after === undefined) break
 }
 await app.stop()

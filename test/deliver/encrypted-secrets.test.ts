@@ -47,11 +47,11 @@ interface Kept {
 
 const asItIs = (kept: Kept): Kept => kept
 
-async function rotated(app: Sluice): Promise<{ readonly resealed: number; readonly unreadable: readonly string[] }> {
-  const sum = { resealed: 0, unreadable: [] as string[] }
+async function rotated(app: Sluice): Promise<{ readonly reencrypted: number; readonly unreadable: readonly string[] }> {
+  const sum = { reencrypted: 0, unreadable: [] as string[] }
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
     const page = await app.admin.encryption.rotate(after === undefined ? {} : { after })
-    sum.resealed += page.resealed
+    sum.reencrypted += page.reencrypted
     sum.unreadable.push(...page.unreadable)
     after = page.next
   }
@@ -136,8 +136,8 @@ describe('a rotation of the encryption key', () => {
     const both = appOn(store, [NEW, OLD])
     expect(await both.admin.encryption.state()).toMatchObject({ documents: 3, older: 3, unreadable: [] })
     for (const { id, secret } of endpoints) expect((await both.endpoints.findTarget(id))?.secrets).toEqual([secret])
-    expect(await rotated(both)).toEqual({ resealed: 3, unreadable: [] })
-    expect(await rotated(both)).toEqual({ resealed: 0, unreadable: [] })
+    expect(await rotated(both)).toEqual({ reencrypted: 3, unreadable: [] })
+    expect(await rotated(both)).toEqual({ reencrypted: 0, unreadable: [] })
 
     const after = appOn(store, NEW)
     for (const { id, secret } of endpoints) expect((await after.endpoints.findTarget(id))?.secrets).toEqual([secret])
@@ -167,8 +167,8 @@ describe('a rotation of the encryption key', () => {
     await before.app.stop()
     const { app, send } = await delivery(one, store, `${NEW},${OLD}`)
     await send(['a', 'b'])
-    const [{ resealed }] = await Promise.all([rotated(app), send(['c', 'd'])])
-    expect(resealed).toBe(1)
+    const [{ reencrypted }] = await Promise.all([rotated(app), send(['c', 'd'])])
+    expect(reencrypted).toBe(1)
     await to.reached(4)
     await app.stop()
     const after = await delivery(one, store, NEW)
@@ -182,7 +182,7 @@ describe('a rotation of the encryption key', () => {
     const store = await storeOfTest()
     const { id } = await added(appOn(store, LOST))
     await added(appOn(store, OLD))
-    expect(await rotated(appOn(store, [NEW, OLD]))).toEqual({ resealed: 1, unreadable: [`endpoint ${id}`] })
+    expect(await rotated(appOn(store, [NEW, OLD]))).toEqual({ reencrypted: 1, unreadable: [`endpoint ${id}`] })
     expect((await appOn(store, LOST).endpoints.findTarget(id))?.secrets).toHaveLength(1)
   })
 
@@ -203,7 +203,7 @@ describe('a rotation of the encryption key', () => {
         }
       },
     })
-    expect(await rotated(appOn(slow, [NEW, OLD]))).toEqual({ resealed: 0, unreadable: [] })
+    expect(await rotated(appOn(slow, [NEW, OLD]))).toEqual({ reencrypted: 0, unreadable: [] })
     expect((await appOn(store, NEW).endpoints.findTarget(id))?.secrets[0]).toBe(another)
   })
 

@@ -52,7 +52,7 @@ describe.each(STORES)('L16 a replay with failures on %s', (store) => {
     onTestFinished(() => bodies.mockRestore())
     await t.app.admin.replays.start({}, { id: 'r' })
     await soon(t)
-    expect(await shown(t, 'r')).toMatchObject({ state: 'done', looked: 12, placed: 12 })
+    expect(await shown(t, 'r')).toMatchObject({ state: 'done', scanned: 12, placed: 12 })
     expect(bodies.mock.calls.map(([{ events }]) => events.length)).toEqual([4, 4, 4])
   })
 
@@ -86,7 +86,7 @@ describe.each(STORES)('L16 a replay with failures on %s', (store) => {
         .flat()
         .toSorted((one, other) => Number(one) - Number(other)),
     ).toEqual(Array.from({ length: 12 }, (_, n) => n))
-    expect(await shown(t, 'r')).toMatchObject({ state: 'done', looked: 12, placed: 12 })
+    expect(await shown(t, 'r')).toMatchObject({ state: 'done', scanned: 12, placed: 12 })
   })
 
   test('L16 if the process died before the first step was stored, the next start continues the replay', async () => {

@@ -17,7 +17,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     const { id } = await t.app.admin.replays.start({ type: 'ping' })
     await soon(t)
     expect(ran(t).slice(2)).toEqual([[1, 2], [3]])
-    expect(await shown(t, id)).toMatchObject({ state: 'done', found: 3, looked: 3, placed: 3, skipped: 0 })
+    expect(await shown(t, id)).toMatchObject({ state: 'done', found: 3, scanned: 3, placed: 3, skipped: 0 })
     expect(emittedEvents(t, 'event.duplicate')).toEqual([])
     expect(emittedEvents(t, 'replay.started')).toEqual([{ replay: id, found: 3 }])
     expect(emittedEvents(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
@@ -178,7 +178,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     await t.app.admin.replays.start({}, { id: 'none', into: 'h' })
     await soon(t)
     expect([ran(t, 'f'), ran(t, 'g'), ran(t, 'h')]).toEqual([[[1], [1]], [[1], [1]], []])
-    expect(await shown(t, 'none')).toMatchObject({ state: 'done', looked: 1, placed: 0, skipped: 1 })
+    expect(await shown(t, 'none')).toMatchObject({ state: 'done', scanned: 1, placed: 0, skipped: 1 })
   })
 
   test('L16 internal events are not replayed', async () => {

@@ -26,7 +26,7 @@ export async function lists(load: ListLoad, paths: readonly string[]): Promise<r
   const app = appOf(load)
   try {
     await fill(app, load)
-    const { secret } = await app.admin.keys.make({ name: 'reader', role: 'operate' })
+    const { secret } = await app.admin.keys.create({ name: 'reader', role: 'operate' })
     const figures: ListFigure[] = []
     for (const path of paths) figures.push(await figureOf(app, path, secret))
     return figures

@@ -152,8 +152,8 @@ describe('a route of the app', () => {
         .route('GET', '/page', (_request, { caller }) => new Response(caller), { role: 'read' })
         .route('POST', '/alerts/:id', () => new Response('changed'), { role: 'operate' }),
     )
-    const operator = await app.admin.keys.make({ name: 'operator', role: 'operate' })
-    const reader = await app.admin.keys.make({ name: 'reader', role: 'read' })
+    const operator = await app.admin.keys.create({ name: 'operator', role: 'operate' })
+    const reader = await app.admin.keys.create({ name: 'reader', role: 'read' })
     const call = async (method: string, path: string, key?: string): Promise<unknown> => {
       const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
       const response = await fetch(url + path, { method, headers })

@@ -42,7 +42,7 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
     const env = { PORT: new URL(worker.url).port }
     const refused = await run(folder, ['flows'], { env })
     expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining('KEY_MISSING')])
-    const key = await run(folder, ['keys', 'make', 'ada', '--role=operate'], { env })
+    const key = await run(folder, ['keys', 'create', 'ada', '--role=operate'], { env })
     expect(key.stdout).toMatch(/^slk_/)
     const asked = await run(folder, ['flows', '--json'], { env: { ...env, SLUICE_KEY: key.stdout.trim() } })
     expect(asked.code).toBe(0)

@@ -86,7 +86,7 @@ describe('app.fetch', () => {
 
   it('tells an operator that the body of an API call did not arrive, and not that it is invalid JSON', async () => {
     const { app, clock } = await opened(withGithub)
-    const { secret } = await app.admin.keys.make({ name: 'ada', role: 'operate' })
+    const { secret } = await app.admin.keys.create({ name: 'ada', role: 'operate' })
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
     const call = (body: ReadableStream): Promise<Response> =>
       app.fetch(new Request('http://x/v1/purge', { method: 'POST', headers, body, duplex: 'half' }))

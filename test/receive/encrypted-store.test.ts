@@ -216,7 +216,7 @@ describe('the data key of payloads', () => {
     const app = new Sluice({ store, encryptionKey: [newer, KEY], log: false })
     onTestFinished(() => app.stop())
     await new DataKeys(store, new Keyring([KEY])).encryptionKeyring()
-    expect(await app.admin.encryption.rotate()).toMatchObject({ resealed: 1 })
+    expect(await app.admin.encryption.rotate()).toMatchObject({ reencrypted: 1 })
     await expect(new DataKeys(store, new Keyring([KEY])).encryptionKeyring()).rejects.toMatchObject({
       code: 'ENCRYPTION_KEY_UNKNOWN',
     })

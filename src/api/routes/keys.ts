@@ -6,7 +6,7 @@ import { id, PAGE_QUERY, pageOf, TIME_RANGE, timestamp } from '../schemas.ts'
 
 const role = z.enum(['read', 'operate'])
 
-const KEY = z.strictObject({ id: z.string(), name: z.string(), role, made: timestamp, by: z.string() })
+const KEY = z.strictObject({ id: z.string(), name: z.string(), role, created: timestamp, by: z.string() })
 
 export const keys: readonly ApiRoute[] = withTag('keys', [
   route({
@@ -20,7 +20,7 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
   route({
     method: 'POST',
     path: '/v1/keys',
-    name: 'makeKey',
+    name: 'createKey',
     summary: 'Creates a key. The response contains its secret, which is shown once.',
     body: z.strictObject({
       name: z.string().regex(/^\w[\w .@-]{0,99}$/, 'it must have 1 to 100 letters, digits, spaces and . @ _ -'),
@@ -28,7 +28,7 @@ export const keys: readonly ApiRoute[] = withTag('keys', [
     }),
     response: KEY.extend({ secret: z.string() }),
     auditText: 'in its commit',
-    handle: (app, { body, actor: who }) => app.admin.keys.make({ ...body, by: who }),
+    handle: (app, { body, actor: who }) => app.admin.keys.create({ ...body, by: who }),
   }),
   route({
     method: 'DELETE',
@@ -66,8 +66,8 @@ export const encryption: readonly ApiRoute[] = withTag('encryption', [
     summary: 'Encrypts one page of documents with the first key. Call it again with `after` = `next`.',
     body: z.strictObject({ after: z.string().max(300).exactOptional() }),
     response: z.strictObject({
-      looked: z.number().int(),
-      resealed: z.number().int(),
+      scanned: z.number().int(),
+      reencrypted: z.number().int(),
       unreadable: z.array(z.string()),
       next: z.string().optional(),
     }),

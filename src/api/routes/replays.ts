@@ -40,7 +40,7 @@ export const replay: z.ZodType = z.strictObject({
   started: timestamp,
   ended: timestamp.optional(),
   found: z.int().meta({ description: 'Events that match the filter, counted before the first was placed.' }),
-  looked: z.int(),
+  scanned: z.int(),
   placed: z.int(),
   skipped: z.int().meta({ description: 'Events that no flow wanted or found a key in.' }),
   gone: z.int(),

@@ -25,14 +25,14 @@ const keysList = listCommand<ApiKey>({
   name: 'keys list',
   description: 'list all API keys without their secrets',
   path: '/v1/keys',
-  columns: ['id', 'name', 'role', { title: 'made', cell: ({ made }) => formatTime(made) }, 'by'],
-  none: 'There are no keys yet: sluice keys make <name> --role=operate makes the first.',
+  columns: ['id', 'name', 'role', { title: 'created', cell: ({ created }) => formatTime(created) }, 'by'],
+  none: 'There are no keys yet: sluice keys create <name> --role=operate creates the first one.',
 })
 
 export const keys: readonly Command[] = [
   { ...keysList, run: (context) => keysList.run(byStore(context)) },
   {
-    name: 'keys make',
+    name: 'keys create',
     positionals: ['<name>'],
     description: 'create an API key; its secret is shown once',
     options: textOptions({ role: 'read or operate; required' }),
@@ -45,7 +45,7 @@ export const keys: readonly Command[] = [
       return callAndPrint(byStore(context), { method: 'POST', path: '/v1/keys', body }, (key: NewApiKey) => {
         context.output.print(key.secret)
         context.output.note(
-          `The key ${key.name} may ${key.role}. It is not shown again: SLUICE_KEY is where it is looked for.`,
+          `The key ${key.name} has the role ${key.role}. It is not shown again. Commands read it from SLUICE_KEY.`,
         )
       })
     },
@@ -57,7 +57,7 @@ export const keys: readonly Command[] = [
     options: { yes: YES_OPTION },
     run: async (context) => {
       const [which = ''] = context.args.words
-      const no = await confirmOrExit(context, `The key ${which} is revoked for good. Go on?`)
+      const no = await confirmOrExit(context, `This revokes the key ${which} permanently. Continue?`)
       if (no !== undefined) return no
       const call = { method: 'DELETE', path: toPath('v1/keys', which), body: {} } as const
       return callAndConfirm(byStore(context), call)
@@ -66,24 +66,29 @@ export const keys: readonly Command[] = [
 ]
 
 const BREAK_TEXTS = {
-  changed: (at: number) => `at entry ${at}: it, or one before it, was changed`,
-  cut: (at: number) => `at entry ${at}: it and what came after it are gone`,
-  unknown: () => 'somewhere: the entry that was asked for is not in it',
+  changed: (at: number) => `The chain is broken at entry ${at}: that entry or an earlier one was changed.`,
+  cut: (at: number) => `The chain is broken at entry ${at}: that entry and all later ones are missing.`,
+  unknown: () => 'The chain is broken: no entry has the hash given with --head.',
 } as const
 
 export const audit: readonly Command[] = [
   listCommand<AuditRecord>({
     name: 'audit list',
     description: 'list the audit log, newest first',
-    options: { ...textOptions({ from: 'since then, as 2026-01-31T12:00:00Z', to: 'before then' }), ...PAGE_OPTIONS },
+    options: {
+      ...textOptions({ from: 'entries from this time on, e.g. 2026-01-31T12:00:00Z', to: 'entries before this time' }),
+      ...PAGE_OPTIONS,
+    },
     path: '/v1/audit',
     columns: [{ title: 'at', cell: ({ at }) => formatTime(at) }, 'who', 'what'],
-    none: 'Nobody has done anything.',
+    none: 'The audit log has no entries.',
   }),
   {
     name: 'audit verify',
     description: 'verify the audit log; exit code 1 if an entry was changed or is missing',
-    options: textOptions({ head: 'what an earlier one said to keep: it must still be in the log' }),
+    options: textOptions({
+      head: 'the hash that an earlier audit verify --verbose printed; the log must still contain it',
+    }),
     run: async (context) => {
       const { output: out, args: given } = context
       const answer = await callApi(context, { method: 'GET', path: '/v1/audit/verify', query: given.texts(['head']) })
@@ -92,9 +97,12 @@ export const audit: readonly Command[] = [
       if (out.asJson) out.printJson(verified)
       else if (verified.kind === 'whole')
         out.print(`The chain is whole: ${formatCount(verified.entries, 'entry', 'entries')}.`)
-      else out.print(out.paint('red', `The chain is broken ${BREAK_TEXTS[verified.why](verified.at)}.`))
+      else out.print(out.paint('red', BREAK_TEXTS[verified.why](verified.at)))
       if (verified.kind !== 'whole') return EXIT.failed
-      if (verified.head !== undefined) out.printVerbose(`Its head, to be kept elsewhere: --head=${verified.head.chain}`)
+      if (verified.head !== undefined)
+        out.printVerbose(
+          `Keep the hash of the newest entry elsewhere, and pass it later: --head=${verified.head.chain}`,
+        )
       return EXIT.done
     },
   },
@@ -109,8 +117,8 @@ export const alerts: Command = listCommand<Alert>({
     { title: 'state', cell: ({ state, broken }) => (broken === undefined ? state : `${state}, broken`) },
     { title: 'since', cell: ({ since }) => formatTime(since) },
     {
-      title: 'what',
-      cell: ({ text, broken }) => (broken === undefined ? text : `${text} Its when throws: ${broken}`.trim()),
+      title: 'message',
+      cell: ({ text, broken }) => (broken === undefined ? text : `${text} The function when throws: ${broken}`.trim()),
     },
   ],
   none: 'The app declares no alerts.',
@@ -121,10 +129,10 @@ export const purge: Command = {
   description: 'purge everything of one key, tenant or event; cannot be undone',
   options: {
     ...textOptions({
-      flow: 'together with --key',
-      key: 'together with --flow',
-      tenant: 'all of a tenant',
-      event: 'one event',
+      flow: 'requires --key',
+      key: 'requires --flow',
+      tenant: 'everything of this tenant',
+      event: 'the event with this id',
     }),
     yes: YES_OPTION,
   },
@@ -138,7 +146,7 @@ export const purge: Command = {
     const { location: where } = await context.connect()
     const no = await confirmOrExit(
       context,
-      `Everything of ${what.join(' and ')} is removed for good from ${where}. Go on?`,
+      `This permanently removes everything of ${what.join(' and ')} from ${where}. Continue?`,
     )
     if (no !== undefined) return no
     return callAndPrint(

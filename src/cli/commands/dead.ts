@@ -38,11 +38,11 @@ interface DeadLetter {
 
 const FILTER = {
   ...textOptions({
-    flow: 'of this flow',
-    key: 'of this key',
-    tenant: 'of this tenant',
-    from: 'dead since then, as 2026-01-31T12:00:00Z',
-    to: 'dead before then',
+    flow: 'dead letters of this flow',
+    key: 'dead letters of this key',
+    tenant: 'dead letters of this tenant',
+    from: 'died at or after this time, e.g. 2026-01-31T12:00:00Z',
+    to: 'died before this time',
   }),
   unrouted: { type: 'boolean', description: 'unrouted events instead of dead letters' },
 } as const
@@ -117,7 +117,7 @@ const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act
   positionals: ['[id]'],
   description:
     act === 'retry' ? 'retry one dead letter, or all of a filter' : 'drop one dead letter, or all of a filter',
-  options: { ...FILTER, all: { type: 'boolean', description: 'all of them' }, yes: YES_OPTION },
+  options: { ...FILTER, all: { type: 'boolean', description: 'all dead letters' }, yes: YES_OPTION },
   run: async (context) => {
     const [id] = context.args.words
     const filter = toFilter(context)
@@ -127,7 +127,7 @@ const actionCommands: readonly Command[] = (['retry', 'drop'] as const).map((act
     }
     if (id === undefined) return actOnAll(context, act, filter)
     const { location: where } = await context.connect()
-    const question = `The dead letter ${id} of ${where} is dropped for good. Go on?`
+    const question = `This permanently drops the dead letter ${id} of ${where}. Continue?`
     const no = act === 'drop' ? await confirmOrExit(context, question) : undefined
     return no ?? callAction(context, toPath('v1/dead-letters', id, act), {})
   },
@@ -142,7 +142,7 @@ async function actOnAll(
   const counted = await countDeadLetters(context, filter)
   if (counted.kind === 'exit') return counted.exit
   if (counted.count === 0 && !out.asJson) {
-    out.print('There are none.')
+    out.print('There are no such dead letters.')
     return EXIT.done
   }
   const { location: where } = await context.connect()
@@ -171,7 +171,7 @@ async function countDeadLetters(
 const exportCommand: Command = {
   name: 'dead export',
   description: 'export dead letters with their events and bodies as JSON lines',
-  options: { ...FILTER, ...textOptions({ out: 'the file; standard output unless said' }) },
+  options: { ...FILTER, ...textOptions({ out: 'output file; default standard output' }) },
   run: async (context) => {
     const filter = toFilter(context)
     const counted = await countDeadLetters(context, filter)

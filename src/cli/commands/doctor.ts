@@ -33,7 +33,7 @@ export const migrate: Command = {
   run: async (context) => {
     const { args: given, output: out, target: where } = context
     if (given.text('url') !== undefined)
-      return reportMisuse(context, 'migrate opens the store itself and takes no --url.')
+      return reportMisuse(context, 'migrate opens the store directly, so it accepts no --url.')
     const own = await openLocalClient(where)
     try {
       const answer = await own.call({ method: 'GET', path: '/v1/store' })
@@ -56,7 +56,11 @@ export const backup: Command = {
   run: async (context) => {
     const { args: given, output: out } = context
     const [file = '', copy = ''] = given.words
-    if (isServerAddress(file)) return reportMisuse(context, 'backup copies the file of a SQLite store: give its path.')
+    if (isServerAddress(file))
+      return reportMisuse(
+        context,
+        'backup copies the file of a SQLite store; got a server address. Pass the path of the file.',
+      )
     const made = backupSqlite(file, copy)
     if (out.asJson) out.printJson(made)
     else out.print(`${made.file} has ${made.events} events in ${made.bytes} bytes, and is intact.`)

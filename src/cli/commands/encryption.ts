@@ -18,7 +18,7 @@ export const encryptionCommands: readonly Command[] = [
         context.output.fields([
           ['key', key === '' ? 'none' : key],
           ['documents', documents],
-          ['under an older key', older],
+          ['with an older key', older],
           ['unreadable', unreadable.length],
         ])
         printUnreadable(context, unreadable)
@@ -39,17 +39,17 @@ export const encryptionCommands: readonly Command[] = [
 async function rotateAll(context: CommandContext, total: number): Promise<ExitCode> {
   const { output: out, clock, signal } = context
   const progress = new Progress({ stream: out.stderr, clock, what: 'encryption rotate', total })
-  const sum = { looked: 0, resealed: 0, unreadable: [] as string[] }
+  const sum = { scanned: 0, reencrypted: 0, unreadable: [] as string[] }
   for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
     const body = after === undefined ? {} : { after }
     const result = await callApi(context, { method: 'POST', path: '/v1/encryption/rotate', body })
     if (result.kind !== 'done') return reportFailure(out, result)
     const page = result.value as RotationPage
-    sum.looked += page.looked
-    sum.resealed += page.resealed
+    sum.scanned += page.scanned
+    sum.reencrypted += page.reencrypted
     sum.unreadable.push(...page.unreadable)
     after = page.next
-    progress.update(sum.looked)
+    progress.update(sum.scanned)
     if (signal.aborted && after !== undefined) {
       out.note('The rotation was interrupted. Run the command again to continue.')
       return EXIT.failed
@@ -57,10 +57,10 @@ async function rotateAll(context: CommandContext, total: number): Promise<ExitCo
   }
   progress.end()
   if (out.asJson) out.printJson(sum)
-  else out.print(`${formatCount(sum.resealed, 'document')} of ${sum.looked} encrypted again with the first key.`)
+  else out.print(`${formatCount(sum.reencrypted, 'document')} of ${sum.scanned} encrypted again with the first key.`)
   printUnreadable(context, sum.unreadable)
   if (sum.unreadable.length > 0) return EXIT.failed
-  if (!out.asJson) out.note('Once every process has this key first, remove the older keys.')
+  if (!out.asJson) out.note('Remove the older keys once this key is the first one in every process.')
   return EXIT.done
 }
 

@@ -48,7 +48,7 @@ export const endpointActionCommands: readonly Command[] = [
     positionals: ['<id>'],
     description: 'enable a disabled endpoint',
     options: {
-      ...textOptions({ from: 'backlog: what waits is delivered; now: it is dropped, asks; required' }),
+      ...textOptions({ from: 'backlog: deliver the waiting events; now: drop them, after a confirmation; required' }),
       yes: YES_OPTION,
     },
     run: async (context) => {
@@ -56,7 +56,9 @@ export const endpointActionCommands: readonly Command[] = [
       if (from === undefined)
         return reportMisuse(context, 'Pass --from=backlog to deliver the waiting events, or --from=now to drop them.')
       const no =
-        from === 'now' ? await confirmOrExit(context, 'What waits for the endpoint is dropped. Go on?') : undefined
+        from === 'now'
+          ? await confirmOrExit(context, 'This drops the events that wait for the endpoint. Continue?')
+          : undefined
       if (no !== undefined) return no
       const call = { method: 'POST', path: endpointPath(context, 'enable'), body: { from } } as const
       return callAndPrint(context, call, ({ dropped }: { readonly dropped: number }) =>
@@ -76,8 +78,8 @@ export const endpointActionCommands: readonly Command[] = [
       else
         context.output.print(
           proofError === undefined
-            ? 'The endpoint is proven.'
-            : `The endpoint is not proven: ${escapeText(proofError)}`,
+            ? 'The endpoint has proven its ownership.'
+            : `The endpoint did not prove its ownership: ${escapeText(proofError)}`,
         )
       return proofError === undefined ? EXIT.done : EXIT.failed
     },
@@ -86,7 +88,7 @@ export const endpointActionCommands: readonly Command[] = [
     name: 'endpoints replay',
     positionals: ['<id>'],
     description: 'retry the dead letters of an endpoint',
-    options: textOptions({ letter: 'one dead letter; all unless said' }),
+    options: textOptions({ letter: 'id of one dead letter; default all' }),
     run: (context) => {
       const call = {
         method: 'POST',
@@ -108,7 +110,7 @@ export const endpointActionCommands: readonly Command[] = [
         { method: 'POST', path: endpointPath(context, 'token'), body: {} },
         ({ token }: { readonly token: string }) => {
           context.output.print(token)
-          context.output.note('The token is not shown again. The old token has ended.')
+          context.output.note('The token is not shown again. The old token is no longer valid.')
         },
       ),
   },

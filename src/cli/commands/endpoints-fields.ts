@@ -12,13 +12,13 @@ export const SECRET_FILE_OPTION: Option = {
 
 export const ENDPOINT_OPTIONS: Options = {
   ...textOptions({
-    name: 'for people',
-    description: 'shown to people',
-    types: 'what it wants, as order.*,invoice.paid; all unless said',
-    where: 'filter over the content, as JSON; none removes it',
-    form: 'of the body: standard, or events for { events }; standard unless said',
-    rate: 'so many POSTs at most; none takes that away',
-    per: 'in so long, as 10s; 1s unless said',
+    name: 'display name',
+    description: 'description, shown in lists and on the dashboard',
+    types: 'event types, e.g. order.*,invoice.paid; default all',
+    where: 'filter over the event data, as JSON; none removes it',
+    form: 'form of the body: standard, or events for { events }; default standard',
+    rate: 'maximum number of POSTs in --per; none removes the limit',
+    per: 'period of --rate, e.g. 10s; default 1s',
   }),
   signing: {
     type: 'string',

@@ -66,7 +66,9 @@ export const endpoints: readonly Command[] = [
         context.output.note(`The endpoint is ${made.id}.`)
         printSecret(context, made)
         if (made.proofError !== undefined)
-          context.output.note(`The endpoint is not proven and gets nothing yet: ${escapeText(made.proofError)}`)
+          context.output.note(
+            `The endpoint has not proven its ownership, so it receives no events yet: ${escapeText(made.proofError)}`,
+          )
       })
     },
   },
@@ -78,7 +80,7 @@ export const endpoints: readonly Command[] = [
     run: async (context) => {
       const [, url] = context.args.words
       const body = { ...(url !== undefined && { url }), ...parseEndpointOptions(context.args) }
-      if (Object.keys(body).length === 0) return reportMisuse(context, 'Name at least one option, or a new URL.')
+      if (Object.keys(body).length === 0) return reportMisuse(context, 'Pass at least one option, or a new URL.')
       return callAndConfirm(context, { method: 'PATCH', path: endpointPath(context), body })
     },
   },
@@ -96,7 +98,7 @@ export const endpoints: readonly Command[] = [
       { title: 'tries', cell: ({ attemptCount }) => attemptCount },
       { title: 'error', cell: ({ lastError }) => lastError },
     ],
-    none: 'Nothing was delivered to it yet.',
+    none: 'There are no deliveries to this endpoint yet.',
   }),
   ...(['pause', 'resume'] as const).map((act): Command => ({
     name: `endpoints ${act}`,
@@ -127,7 +129,7 @@ export const endpoints: readonly Command[] = [
     run: async (context) => {
       const no = await confirmOrExit(
         context,
-        `The endpoint ${context.args.words[0] ?? ''} is deleted, and its waiting events are dropped. Go on?`,
+        `This deletes the endpoint ${context.args.words[0] ?? ''} and drops its waiting events. Continue?`,
       )
       if (no !== undefined) return no
       return callAndPrint(

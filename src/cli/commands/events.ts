@@ -5,15 +5,15 @@ import { toPath } from '../api-client.ts'
 import { callAndPrint, listCommand, PAGE_OPTIONS, textOptions, type Command } from '../command.ts'
 import { formatDuration, formatTime, type Output } from '../output.ts'
 
-const TIME_OPTIONS = { from: 'since then, as 2026-01-31T12:00:00Z', to: 'before then' } as const
+const TIME_OPTIONS = { from: 'from this time on, e.g. 2026-01-31T12:00:00Z', to: 'before this time' } as const
 
 export const events: readonly Command[] = [
   listCommand<StoredEvent>({
     name: 'events list',
     description: 'list stored events, newest first',
     options: {
-      ...textOptions({ source: 'of this source', type: 'of this type', tenant: 'of this tenant' }),
-      ...textOptions({ flow: 'together with --key: of that lane', key: 'together with --flow', ...TIME_OPTIONS }),
+      ...textOptions({ source: 'events of this source', type: 'events of this type', tenant: 'of this tenant' }),
+      ...textOptions({ flow: 'requires --key: events of that lane', key: 'requires --flow', ...TIME_OPTIONS }),
       ...PAGE_OPTIONS,
     },
     path: '/v1/events',
@@ -25,7 +25,7 @@ export const events: readonly Command[] = [
       'bytes',
       'note',
     ],
-    none: 'There are no such events.',
+    none: 'There are no events.',
   }),
   {
     name: 'events show',
@@ -64,7 +64,7 @@ export const runs: readonly Command[] = [
     name: 'runs list',
     description: 'list ended runs, newest first',
     options: {
-      ...textOptions({ flow: 'of this flow', key: 'together with --flow', tenant: 'of this tenant', ...TIME_OPTIONS }),
+      ...textOptions({ flow: 'runs of this flow', key: 'requires --flow', tenant: 'of this tenant', ...TIME_OPTIONS }),
       ...PAGE_OPTIONS,
     },
     path: '/v1/runs',
@@ -78,7 +78,7 @@ export const runs: readonly Command[] = [
       { title: 'failed', cell: ({ attempts }) => attempts.length },
       { title: 'events', cell: (run) => run.events.length },
     ],
-    none: 'No such run has ended.',
+    none: 'There are no ended runs.',
   }),
   {
     name: 'runs show',

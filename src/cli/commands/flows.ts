@@ -63,8 +63,8 @@ export const limits: readonly Command[] = [
   {
     name: 'limits pause',
     positionals: ['<limit>'],
-    description: 'pause a limit in every process for this time',
-    options: textOptions({ ...REASON_OPTION, for: 'how long, as 10m; 10m unless said' }),
+    description: 'pause a limit in every process',
+    options: textOptions({ ...REASON_OPTION, for: 'duration, e.g. 5m; default 10m' }),
     run: (context) => {
       const [name = ''] = context.args.words
       const body = { for: '10m', reason: 'by hand', ...context.args.texts(['for', 'reason']) }

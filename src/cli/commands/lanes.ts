@@ -44,7 +44,7 @@ function explainEvent(context: CommandContext, id: string): Promise<ExitCode> {
       const named = flow === undefined ? lane : `${flow} ${key ?? ''}`.trimEnd()
       const run = event.runs.find((one) => one.lane === lane)
       const ran = run === undefined ? '' : `; its run ended as ${run.kind} ${formatTime(run.ended) ?? ''}`
-      out.print(escapeText(`Lane ${named}: ${state === 'gone' ? 'it is empty now' : state}${ran}.`))
+      out.print(escapeText(`Lane ${named}: ${state === 'gone' ? 'empty now' : state}${ran}.`))
     }
     if (event.note !== '') out.print(escapeText(`${event.note}.`))
   })
@@ -54,7 +54,7 @@ const list = listCommand<LaneView>({
   name: 'lanes list',
   description: 'list lanes that are not empty, newest first',
   options: {
-    ...textOptions({ flow: 'of this flow', key: 'together with --flow', tenant: 'of this tenant' }),
+    ...textOptions({ flow: 'lanes of this flow', key: 'requires --flow', tenant: 'lanes of this tenant' }),
     ...PAGE_OPTIONS,
   },
   path: '/v1/lanes',
@@ -67,7 +67,7 @@ const list = listCommand<LaneView>({
     { title: 'in run', cell: ({ run }) => run?.events },
     { title: 'due', cell: ({ due }) => formatTime(due) },
   ],
-  none: 'No lane has anything in it.',
+  none: 'All lanes are empty.',
 })
 
 const showCommand: Command = {
@@ -89,31 +89,34 @@ const showCommand: Command = {
           ['blocked by', lane.blocks === 0 ? undefined : `${lane.blocks} dead letters`],
           ['held', lane.hold && `by ${lane.hold.by}: ${lane.hold.reason}`],
           ['held until', formatTime(lane.hold?.until)],
-          ['run', lane.run && `${lane.run.id}, ${lane.run.state}, ${lane.run.events} events, ${lane.run.tries} tries`],
+          [
+            'run',
+            lane.run && `${lane.run.id}, ${lane.run.state}, ${lane.run.events} events, ${lane.run.tries} attempts`,
+          ],
         ]),
       ),
     ),
 }
 
 const ACTIONS = {
-  'run-now': { description: 'make a lane due now: end its window or its retry delay', asks: undefined },
-  cancel: { description: 'ask the run of a lane to cancel; its events wait again', asks: undefined },
+  'run-now': { description: 'make a lane due now: end its window or retry delay', question: undefined },
+  cancel: { description: 'ask the run of a lane to cancel; its events wait again', question: undefined },
   drop: {
     description: 'drop the waiting events of a lane without a run',
-    asks: 'This drops the waiting events of the lane.',
+    question: 'This drops the waiting events of the lane.',
   },
-  unhold: { description: 'end the hold of a lane', asks: undefined },
+  unhold: { description: 'end the hold of a lane', question: undefined },
 } as const
 
 const actionCommands: readonly Command[] = (['run-now', 'cancel', 'drop', 'unhold'] as const).map((act) => ({
   name: `lanes ${act}`,
   positionals: LANE_POSITIONALS,
   description: ACTIONS[act].description,
-  ...(ACTIONS[act].asks !== undefined && { options: { yes: YES_OPTION } }),
+  ...(ACTIONS[act].question !== undefined && { options: { yes: YES_OPTION } }),
   run: (context) =>
     withLaneId(context, async (id) => {
-      const { asks } = ACTIONS[act]
-      const no = asks === undefined ? undefined : await confirmOrExit(context, `${asks} Go on?`)
+      const { question } = ACTIONS[act]
+      const no = question === undefined ? undefined : await confirmOrExit(context, `${question} Continue?`)
       if (no !== undefined) return no
       return callAction(context, toPath('v1/lanes', id, act), {})
     }),
@@ -125,7 +128,7 @@ const holdCommand: Command = {
   description: 'hold a lane: start no run until the hold ends',
   options: textOptions({
     reason: 'the reason, shown to other operators',
-    for: 'how long, as 10m; until unhold unless said',
+    for: 'duration, e.g. 10m; default until unhold',
   }),
   run: (context) => {
     const body = { reason: 'by hand', ...context.args.texts(['reason', 'for']) }
@@ -137,9 +140,9 @@ export const lanes: readonly Command[] = [list, showCommand, ...actionCommands, 
 
 const RESULT_TEXTS = {
   ok: 'Done.',
-  already: 'Nothing to do: it is so already.',
-  missing: 'Nothing to do: there is none any more.',
-  running: 'Not done: a run is under way.',
+  already: 'Nothing to do: the state is already as requested.',
+  missing: 'Nothing to do: it no longer exists.',
+  running: 'Not done: a run is in progress.',
 } as const
 
 /** An action that a run prevents has failed, even though the API responds with 200. */
@@ -165,6 +168,11 @@ async function withLaneId(context: CommandContext, act: (id: string) => Promise<
   const lane = (answer.value as ListPage<LaneView>).items[0]
   if (lane !== undefined) return act(lane.id)
   const detail = 'The lane is empty or never existed.'
-  const problem = { status: 404, code: 'NOT_FOUND', detail, fix: `sluice explain ${first} ${key} shows which.` }
+  const problem = {
+    status: 404,
+    code: 'NOT_FOUND',
+    detail,
+    fix: `sluice explain ${first} ${key} shows which of the two.`,
+  }
   return reportFailure(context.output, { kind: 'problem', problem })
 }

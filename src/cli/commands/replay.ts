@@ -26,17 +26,26 @@ const startCommand: Command = {
   name: 'replay start',
   description: 'replay stored events, behind live ones',
   options: {
-    ...textOptions({ source: 'of this source', type: 'of this type', tenant: 'of this tenant' }),
-    ...textOptions({ flow: 'together with --key: what came into that lane', key: 'together with --flow' }),
+    ...textOptions({ source: 'events of this source', type: 'events of this type', tenant: 'events of this tenant' }),
+    ...textOptions({ flow: 'requires --key: events that entered that lane', key: 'requires --flow' }),
     ...textOptions({
-      from: 'arrived since then, as 2026-01-31T12:00:00Z',
-      to: 'arrived before then',
-      event: 'one alone',
+      from: 'arrived at or after this time, e.g. 2026-01-31T12:00:00Z',
+      to: 'arrived before this time',
+      event: 'the event with this id',
     }),
-    into: { type: 'string', placeholder: 'FLOW', multiple: true, description: 'only to these flows' },
-    ...textOptions({ rate: 'events in --per; 100 unless said', per: 'as 1s', id: 'asked for twice, begun once' }),
+    into: {
+      type: 'string',
+      placeholder: 'FLOW',
+      multiple: true,
+      description: 'replay only into this flow; repeatable',
+    },
+    ...textOptions({
+      rate: 'maximum number of events in --per; default 100',
+      per: 'period of --rate; default 1s',
+      id: 'id of the replay; a repeated command with the same id starts nothing',
+    }),
     all: { type: 'boolean', description: 'all stored events' },
-    detach: { type: 'boolean', description: 'do not wait until it has ended' },
+    detach: { type: 'boolean', description: 'do not wait for the end of the replay' },
     yes: YES_OPTION,
   },
   run: async (context) => {
@@ -49,7 +58,7 @@ const startCommand: Command = {
     if (counted.kind !== 'done') return reportFailure(out, counted)
     const { count } = counted.value as { readonly count: number }
     const { kind, location: where } = await context.connect()
-    const no = await confirmOrExit(context, `${formatCount(count, 'event')} of ${where}: run them again?`)
+    const no = await confirmOrExit(context, `${formatCount(count, 'event')} of ${where}. Replay them?`)
     if (no !== undefined) return no
     const begun = await callApi(context, {
       method: 'POST',
@@ -84,18 +93,18 @@ async function watchReplay(context: CommandContext, begun: Replay): Promise<Exit
     const answer = await callApi(context, { method: 'GET', path: toPath('v1/replays', begun.id) })
     if (answer.kind !== 'done') return reportFailure(out, answer)
     replay = answer.value as Replay
-    progress.update(replay.looked)
+    progress.update(replay.scanned)
   }
   progress.end()
   printReplay(context, replay)
   if (replay.state === 'running') out.note(`The replay continues: sluice replay show ${replay.id}`)
-  const isWell = replay.state === 'done' || replay.state === 'running'
-  return isWell && replay.failed === 0 ? EXIT.done : EXIT.failed
+  const isHealthy = replay.state === 'done' || replay.state === 'running'
+  return isHealthy && replay.failed === 0 ? EXIT.done : EXIT.failed
 }
 
 function printReplay({ output: out }: CommandContext, replay: Replay): void {
   if (out.asJson) return out.printJson(replay)
-  const failed: Field = ['failed', replay.failed === 0 ? undefined : `${replay.failed}, the last: ${replay.error}`]
+  const failed: Field = ['failed', replay.failed === 0 ? undefined : `${replay.failed}, last error: ${replay.error}`]
   out.fields([
     ['id', replay.id],
     ['state', replay.state],
@@ -121,11 +130,11 @@ export const replay: readonly Command[] = [
       'state',
       { title: 'started', cell: ({ started }) => formatTime(started) },
       'found',
-      { title: 'looked at', cell: ({ looked }) => looked },
+      { title: 'scanned', cell: ({ scanned }) => scanned },
       'placed',
       'failed',
     ],
-    none: 'There was no replay.',
+    none: 'There are no replays.',
   }),
   {
     name: 'replay show',

@@ -27,17 +27,17 @@ export const send: Command = {
   positionals: ['<source>'],
   description: 'send a signed test request to a configured source',
   options: textOptions({
-    type: 'of the event, where the scheme has one in a header, or in the example that is sent without --data',
-    data: 'the body: a file, - for standard input, or JSON as it stands; an example unless said',
-    count: 'how many, each with an id of its own; 1 unless said',
-    secret: 'another one than the configuration has',
+    type: 'type of the event, if the source reads it from a header, or for the example body',
+    data: 'body: a file, - for standard input, or inline JSON; default an example',
+    count: 'number of requests, each with its own id; default 1',
+    secret: 'secret to sign with; default the configured one',
   }),
   run: async (context) => {
     const { args: given, target: where, output: out } = context
     const [name = ''] = given.words
     const count = Number(given.text('count') ?? 1)
     if (!Number.isInteger(count) || count < 1 || count > MAX_COUNT)
-      return reportMisuse(context, '--count must be a number from 1.')
+      return reportMisuse(context, '--count must be a whole number from 1 to ${MAX_COUNT}.')
     redirectStdout()
     const { app } = await loadConfig(findConfigPath(where.folder, where.config))
     const declared = findSource(app, name)
@@ -47,7 +47,7 @@ export const send: Command = {
     const secret = given.text('secret') ?? (await readSecret(declared, name, server))
     if (typeof secret !== 'string') return reportFailure(out, secret)
     const url = new URL(server.location + exampleRequestPath(declared))
-    out.printVerbose(`Sends to ${url.href}`)
+    out.printVerbose(`Sending to ${url.href}`)
     const signed = (): SignedRequest | string =>
       declared.source.sign?.({
         type: given.text('type'),
@@ -56,7 +56,7 @@ export const send: Command = {
         now: context.clock.now(),
         secret,
         url,
-      }) ?? `Nobody here knows how ${declared.source.scheme} is signed.`
+      }) ?? `sluice send cannot sign requests of the scheme ${declared.source.scheme}.`
     return sendAll(context, { count, server, signed })
   },
 }
@@ -156,7 +156,7 @@ function findSource(app: Sluice, name: string): DeclaredSource {
   const declared = app.admin.sources.declared(name)
   if (declared !== undefined) return declared
   const known = app.admin.sources.list().map((one) => one.name)
-  const fix = known.length === 0 ? "Declare one: app.source('name', …)." : `Name one of these: ${known.join(', ')}.`
+  const fix = known.length === 0 ? "Declare one: app.source('name', …)." : `Use one of these: ${known.join(', ')}.`
   throw new SluiceError('NOT_FOUND', `There is no source ${JSON.stringify(name)}.`, undefined, fix)
 }
 
@@ -173,9 +173,9 @@ async function readSecret(
   if (secret !== undefined) return secret
   throw new SluiceError(
     'CONFLICT',
-    `${name} waits for the handshake that brings its secret.`,
+    `${name} waits for the handshake that contains its secret.`,
     undefined,
-    'Wait for the handshake, or give another secret by --secret.',
+    'Wait for the handshake, or pass --secret.',
   )
 }
 

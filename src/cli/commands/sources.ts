@@ -16,7 +16,7 @@ export const sources: readonly Command[] = [
   listCommand<RefusedRequest>({
     name: 'sources refused',
     positionals: ['<source>'],
-    description: 'list the requests that a source refused, and why; - for those to no source',
+    description: 'list the requests that a source rejected, with the reason; - for requests to an unknown source',
     path: (context) => toPath('v1/sources', context.args.words[0] ?? '', 'refused'),
     columns: [
       { title: 'at', cell: ({ at }) => formatTime(at) },
@@ -24,16 +24,16 @@ export const sources: readonly Command[] = [
       'code',
       { title: 'what', cell: ({ what, fix }) => `${what} ${fix}` },
     ],
-    none: 'Nothing was refused.',
+    none: 'No requests were rejected.',
   }),
   {
     name: 'sources secret',
     positionals: ['<source>'],
-    description: 'print the secret that came by handshake, to compare with that of the provider',
+    description: 'print the secret from the handshake, to compare it with that of the provider',
     run: (context) => {
       const path = toPath('v1/sources', context.args.words[0] ?? '', 'show-secret')
       return callAndPrint(context, { method: 'POST', path, body: {} }, ({ secret }: { readonly secret?: string }) => {
-        context.output.print(escapeText(secret ?? 'No secret has come by handshake.'))
+        context.output.print(escapeText(secret ?? 'There has been no handshake yet.'))
       })
     },
   },
@@ -44,7 +44,10 @@ export const sources: readonly Command[] = [
     options: { yes: YES_OPTION },
     run: async (context) => {
       const [name = ''] = context.args.words
-      const no = await confirmOrExit(context, `${name} refuses everything until another handshake comes. Go on?`)
+      const no = await confirmOrExit(
+        context,
+        `This makes ${name} reject all requests until another handshake. Continue?`,
+      )
       if (no !== undefined) return no
       const path = toPath('v1/sources', name, 'forget-secret')
       return callAndPrint(context, { method: 'POST', path, body: {} }, () => context.output.print('Done.'))

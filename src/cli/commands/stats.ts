@@ -32,7 +32,7 @@ function formatRate(perMinute: number): string {
 export const stats: Command = {
   name: 'stats',
   description: 'show stats: events received, durations, failures, backlog',
-  options: textOptions({ window: 'as 24h, which it is unless said', by: 'source, type, source,type or flow' }),
+  options: textOptions({ window: 'period, e.g. 1h; default 24h', by: 'group by source, type, source,type or flow' }),
   run: (context) => {
     const query = context.args.texts(['window', 'by'])
     return callAndPrint(

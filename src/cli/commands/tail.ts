@@ -21,11 +21,11 @@ const RECONNECT_AFTER: Millis = 1_000
 export const tail: Command = {
   name: 'tail',
   description: 'print changes live: arrivals, runs, actions of operators',
-  options: textOptions({ flow: 'of this flow' }),
+  options: textOptions({ flow: 'changes of this flow' }),
   run: async (context) => {
     const server = await findServer(context.target)
     if (!(server instanceof HttpApiClient)) return reportFailure(context.output, server)
-    context.output.printVerbose(`Asks ${server.location}`)
+    context.output.printVerbose(`Using ${server.location}`)
     return follow(context, server)
   },
 }
