@@ -1,14 +1,26 @@
 // Flows that bring events into every state of the view `work`, on any store.
-import { drop, partial, PermanentError, type Sluice } from '../src/index.ts'
+import { z } from 'zod'
+import { defineEvent, drop, partial, PermanentError, type Sluice } from '../src/index.ts'
 import type { EventInput } from '../src/model/event.ts'
+import { unverified } from '../src/sources/index.ts'
 
 export const fails = (): never => {
   throw new Error('no answer')
 }
 
+const checked = defineEvent('web/checked', z.object({ user: z.string() }))
+
+/** A request of the source `web`, whose data the flow `checked` rejects. */
+export function rejectedRequest(): Request {
+  const headers = { 'content-type': 'application/json' }
+  return new Request('http://localhost/in/web', { method: 'POST', body: '{"user":7}', headers })
+}
+
 /** `running`: what the run of `runs` waits for. */
 export function everyWord(app: Sluice, running: Promise<void>): Sluice {
   return app
+    .source('web', unverified({ verify: 'none', type: () => 'checked' }))
+    .flow('checked', { on: checked, run: () => {} })
     .flow('done', { on: 'done', run: () => {} })
     .flow('also', { on: 'done', run: () => {} })
     .flow('waits', { on: 'waits', window: { quiet: '1h' }, key: () => 'k', run: () => {} })

@@ -28,14 +28,15 @@ import type { EndpointEvents } from '../publish/publish.ts'
 import { done, drop, defer, partial, PermanentError, retry, type Ending } from '../model/endings.ts'
 import type { HandledRun, Run } from '../run/run.ts'
 import { createFlow, type FlowOptions } from '../flow/options.ts'
+import type { EventSelector } from '../flow/selection.ts'
 import { RateLimitDeferred } from '../limit/run-context.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { createEncryptedTexts, type EncryptedTexts } from '../crypto/encrypted-texts.ts'
 import type { PurgeCall } from '../store/contract/index.ts'
 import type { MaintenanceTask } from '../maintain/maintenance.ts'
 
-export interface DeliveryOptions extends Pick<
-  FlowOptions<Run>,
+export interface DeliveryOptions<On extends EventSelector = EventSelector> extends Pick<
+  FlowOptions<Run, On>,
   'on' | 'where' | 'window' | 'debounce' | 'batch' | 'concurrency' | 'keep'
 > {
   /** The exact delays between attempts. Default: 5 s, 30 s, 2 m, 5 m, then every 15 m up to 75 h in total, ±20 %. */
@@ -126,11 +127,11 @@ export class Deliveries {
     if (this.#deliveries.size > 0) await this.#subscriptions.refresh()
   }
 
-  flow(name: string, options: DeliveryOptions): Flow {
+  flow<On extends EventSelector>(name: string, options: DeliveryOptions<On>): Flow {
     assertKnownOptions(options, OPTIONS, `delivery(${JSON.stringify(name)}).`)
     const { retry: delays, ...rest } = options
     const schedule = createDeliverySchedule(delays, `${name}.retry`)
-    const made: Flow = createFlow<HandledRun>(name, {
+    const made: Flow = createFlow<HandledRun, On>(name, {
       ...rest,
       // An event published to one endpoint names it; only the delivery that carries the event returns the endpoint as a key.
       key: (event) =>

@@ -4,12 +4,20 @@ import type { Clock, Millis } from '../clock.ts'
 import { DEFAULTS } from '../defaults.ts'
 import { SluiceError } from '../errors.ts'
 import type { DeliverySettings } from '../deliver/options.ts'
+import type { FlowOptions } from '../flow/options.ts'
+import type { EventOf, EventSelector } from '../flow/selection.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
+import type { Handler, Run } from '../run/run.ts'
 import { isObject, assertKnownOptions } from '../validate/options.ts'
 import { isDev } from './dev-mode.ts'
 import { assertLogOptions, type LogOptions } from '../observe/log/log.ts'
 import type { TraceApi } from '../observe/trace/spans.ts'
 import type { Store } from '../store/contract/index.ts'
+
+/** `HandledFlowOptions` are the options of `app.flow`: their functions get the events that `on` selects. */
+export type HandledFlowOptions<On extends EventSelector> = FlowOptions<Run<EventOf<On>>, On> & {
+  readonly run: Handler<EventOf<On>>
+}
 
 export interface SluiceOptions {
   /** An address such as `memory:` or `sqlite:<file>`, or a store that the caller opened. */

@@ -26,7 +26,7 @@ import { Traces } from '../observe/trace/spans.ts'
 import { StoreHandle } from './store-handle.ts'
 import { createAdmin, type Admin } from '../admin/admin.ts'
 import { alertFlow, delayedFlow, everyFlow, replayFlow, createReplayStep } from './internal-flows.ts'
-import { parseSettings, type Settings, type SluiceOptions } from './options.ts'
+import { parseSettings, type HandledFlowOptions, type Settings, type SluiceOptions } from './options.ts'
 import { createSchedule, parseTimeZone, type Schedule } from '../publish/cron.ts'
 import { Publisher } from '../publish/publisher.ts'
 import { prepareRunEvents, publishEvents, type PublishDependencies, type PublishOptions } from '../publish/publish.ts'
@@ -35,16 +35,14 @@ import { RoutingTime } from '../publish/route.ts'
 import type { Source } from '../receive/source.ts'
 import type { SourceOptions } from '../receive/source-options.ts'
 import { Receiving, type ListeningApp } from './receiving.ts'
-import type { Ending } from '../model/endings.ts'
-import type { Run } from '../run/run.ts'
-import { createFlow, type FlowOptions } from '../flow/options.ts'
+import type { Handler, Run } from '../run/run.ts'
+import { createFlow } from '../flow/options.ts'
+import type { EventSelector } from '../flow/selection.ts'
 import { parseEncryptionKeys, Keyring } from '../crypto/keyring.ts'
 import type { ProductionSetup } from './production-checks.ts'
 import { getOutboxSchema, computeStoreId } from '../store/open.ts'
 import type { TestControls, TestHooks } from './test-hooks.ts'
 import { Runtime } from './runtime.ts'
-
-type Handler = (run: Run) => Ending | void | Promise<Ending | void>
 
 let enterTest: (app: Sluice, test: TestHooks) => TestControls
 
@@ -175,12 +173,12 @@ export class Sluice {
   readonly once: Emitter['once'] = (name) => this.#events.once(name)
 
   /** `flow` declares what happens to some events. */
-  flow(name: string, options: FlowOptions<Run> & { readonly run: Handler }): this {
+  flow<On extends EventSelector>(name: string, options: HandledFlowOptions<On>): this {
     return this.#declare(createFlow(name, options))
   }
 
   /** `delivery` declares a flow that posts signed batches of events to the endpoints that want them, one at a time and in order. */
-  delivery(name: string, options: DeliveryOptions): this {
+  delivery<On extends EventSelector>(name: string, options: DeliveryOptions<On>): this {
     return this.#declare(this.#deliveries.flow(name, options))
   }
 

@@ -6,6 +6,7 @@ import type { Flow } from '../model/flow.ts'
 import type { LaneId } from '../model/identity.ts'
 import type { AnyListener, RunPayload } from '../observe/emitter.ts'
 import type { Settings } from './options.ts'
+import { assertDefinedEvents } from '../publish/publish.ts'
 import { runAttempt, type AttemptResult, type AttemptDependencies } from '../run/attempt.ts'
 import { Heartbeat, leaseMargin } from '../run/heartbeat.ts'
 import { LingeringHandlers } from '../run/lingering.ts'
@@ -100,6 +101,7 @@ export class Worker {
       log: (run) => log(toRunPayload(run.lease)),
       commit: (run) => this.#heartbeat.commit(run),
       readBodies: async (events) => (await store.readBodies({ events })).bodies,
+      assertPublishable: (event) => assertDefinedEvents([event], { flows }),
       preparePublication,
     }
     this.#loop = new DispatchLoop({

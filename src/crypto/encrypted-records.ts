@@ -1,5 +1,6 @@
 // These functions encrypt and decrypt the texts about encrypted events in the records of lanes, runs, dead letters and unrouted events.
 import type { Attempt, RunState } from '../model/lane.ts'
+import { isRoutingFault } from '../model/routing.ts'
 import type { RunOutcome } from '../model/settle.ts'
 import type { UnroutedFlow, PlaceItem, RecordKind, RecordTypes, Settlement } from '../store/contract/index.ts'
 import { isEncryptedText, type EncryptedTexts } from './encrypted-texts.ts'
@@ -22,9 +23,9 @@ export async function encryptPlaceItem(texts: EncryptedTexts, item: PlaceItem): 
   return { ...item, unrouted: await Promise.all(item.unrouted.map((mark) => encryptMark(texts, mark))) }
 }
 
-/** `encryptMark` encrypts the error of user code, which may quote the payload. Errors of other reasons only name the flow. */
+/** `encryptMark` encrypts the error of user code or of a schema, which may quote the payload. Errors of other reasons only name the flow. */
 export async function encryptMark<M extends UnroutedFlow>(texts: EncryptedTexts, mark: M): Promise<M> {
-  if (mark.reason !== 'key-failed') return mark
+  if (!isRoutingFault(mark.reason)) return mark
   return { ...mark, error: await texts.encrypt(mark.error, flowPurpose(mark.flow)) }
 }
 

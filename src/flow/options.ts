@@ -9,8 +9,8 @@ import type { Flow, WhileRunning } from '../model/flow.ts'
 import { assertKnownOptions, assertWholeNumber, invalidOption } from '../validate/options.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { backoff, delayWithRetryAfter, type RetryOptions } from './backoff.ts'
-import { createMatcher } from './globs.ts'
-import { createContentFilter, type ContentFilter } from './where.ts'
+import { assertSynchronous, toSelection, type EventOf, type EventSelector } from './selection.ts'
+import type { ContentFilter } from './where.ts'
 import { resolveWindow, createWindow, createEventWindow, type WindowOptions, type WindowShorthands } from './window.ts'
 
 type OptionalKey = string | null | undefined
@@ -18,15 +18,15 @@ type OptionalKey = string | null | undefined
 /** The window of one event. `maxEvents`, `maxBytes` and an adaptive `quiet` belong to the flow and not to one event. */
 type EventWindow = Omit<WindowOptions, 'quiet' | 'maxEvents' | 'maxBytes'> & { readonly quiet?: Duration }
 
-export interface FlowOptions<Run> extends WindowShorthands {
-  /** Globs over `source/type`, or a predicate. */
-  readonly on: string | readonly string[] | ((event: FlowEvent) => boolean)
+export interface FlowOptions<Run, On extends EventSelector = EventSelector> extends WindowShorthands {
+  /** Typed events, globs over `source/type`, or a predicate. */
+  readonly on: On
   /** A filter over the content of the events that `on` matches. */
   readonly where?: ContentFilter
   /** Returns the key of the lane; without a key the flow skips the event. Default: each event has a lane of its own. */
-  readonly key?: (event: FlowEvent) => OptionalKey | readonly OptionalKey[]
+  readonly key?: (event: EventOf<On>) => OptionalKey | readonly OptionalKey[]
   /** The general form of a window, or a function that returns the window of one event. */
-  readonly window?: WindowOptions | ((event: FlowEvent) => EventWindow)
+  readonly window?: WindowOptions | ((event: EventOf<On>) => EventWindow)
   /** Which waiting events a run takes; the others end as superseded. */
   readonly take?: 'all' | 'first' | 'last'
   /** Tenants take turns, however many lanes each has ready. */
@@ -43,7 +43,7 @@ export interface FlowOptions<Run> extends WindowShorthands {
    * Whether events that arrive during a run wait for their window, only wait for its end, or cancel it. A function decides per event: the
    * arriving event whether it cancels, and the last event of the run whether those behind it wait for their window.
    */
-  readonly whileRunning?: WhileRunning | ((event: FlowEvent) => WhileRunning)
+  readonly whileRunning?: WhileRunning | ((event: EventOf<On>) => WhileRunning)
   readonly retry?: RetryOptions
   /** Whether a lane continues after a dead letter or waits until it is resolved. */
   readonly onDead?: 'continue' | 'block'
@@ -77,7 +77,12 @@ const OPTIONS: ReadonlySet<string> = new Set<keyof FlowOptions<never>>([
   'run',
 ])
 
-export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
+export function createFlow<Run, On extends EventSelector = EventSelector>(
+  name: string,
+  typed: FlowOptions<Run, On>,
+): Flow {
+  // The engine calls the functions of the flow only with events that `on` selects.
+  const given = typed as FlowOptions<Run>
   const where = `flow(${JSON.stringify(name)})`
   const refuse: Refuse = (what) => {
     throw invalidOption(`${where}: ${what}`)
@@ -116,7 +121,7 @@ export function createFlow<Run>(name: string, given: FlowOptions<Run>): Flow {
   const retries = backoff(options.retry, `${name}.retry`)
   return {
     name,
-    ...toSelection(name, options, refuse),
+    ...toSelection(name, options),
     ...toWindows(name, options),
     ...choices,
     selectKeys: key === undefined ? undefined : (event) => assertSynchronous(key(event), 'key'),
@@ -168,19 +173,6 @@ function assertNoKeyOptions(options: FlowOptions<never>, refuse: Refuse): void {
   }
 }
 
-/** Routing is synchronous (L2a), so a promise is an error. Its own rejection is ignored. */
-function assertSynchronous<T>(answer: T, option: 'on' | 'key' | 'window' | 'whileRunning'): T {
-  if (typeof answer !== 'object' || answer === null) return answer
-  const late = (Array.isArray(answer) ? (answer as readonly unknown[]) : [answer]).filter(isPromise)
-  if (late.length === 0) return answer
-  for (const one of late) Promise.resolve(one).catch(() => {})
-  throw new TypeError(`${option} must be synchronous and do no I/O; it returned a promise.`)
-}
-
-function isPromise(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
-
 function assertOneOf<T extends string>(value: T, known: readonly T[], option: string, refuse: Refuse): T {
   return known.includes(value)
     ? value
@@ -189,20 +181,6 @@ function assertOneOf<T extends string>(value: T, known: readonly T[], option: st
 
 function parseCount(value: number | undefined, option: string): number {
   return value === undefined ? Infinity : assertWholeNumber(value, 1, option)
-}
-
-function toSelection<Run>(name: string, flow: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
-  const { matches, globs } = toNameSelection(name, flow, refuse)
-  if (flow.where === undefined) return { matches, globs }
-  const hasContent = createContentFilter(flow.where, `${name}.where`)
-  return { matches: (event) => matches(event) && hasContent(event), globs }
-}
-
-function toNameSelection<Run>(name: string, { on }: FlowOptions<Run>, refuse: Refuse): Pick<Flow, 'matches' | 'globs'> {
-  if (typeof on === 'function') return { matches: (event) => assertSynchronous(on(event), 'on'), globs: undefined }
-  const globs = typeof on === 'string' ? [on] : on
-  if (!Array.isArray(globs)) refuse('on must be a glob, a list of globs or a function.')
-  return { matches: createMatcher(globs, `${name}.on`), globs }
 }
 
 type FlowWindows = Pick<Flow, 'computeWindow' | 'maxEvents' | 'maxBytes' | 'rememberFor' | 'adaptiveBaseQuiet'>

@@ -2,6 +2,7 @@
 // lanes (L2, L3, L19, L22, L23).
 import { NEVER, type Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
+import { ROUTING_FAULTS } from '../model/routing.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type {
   LeasedUnroutedEvent,
@@ -95,8 +96,6 @@ export interface PlacingDependencies {
 const PLACE_BATCH = 500
 /** Of `unknown-flow`, a process retries only events of flows that it serves. */
 const RETRIED_ALWAYS: readonly UnroutedReason[] = ['outbox', 'slot', 'fan-out', 'routes-old', 'unknown-flow']
-/** These wait for a new version and are retried after each start. A retry by hand changes the reason to `routes-old`. */
-const RETRIED_AFTER_START: readonly UnroutedReason[] = ['key-failed']
 
 export function createPlacingTask({
   store,
@@ -116,7 +115,8 @@ export function createPlacingTask({
       let isMore = isFirst
       let found = 0
       try {
-        const reasons = isFirst ? [...RETRIED_ALWAYS, ...RETRIED_AFTER_START] : RETRIED_ALWAYS
+        // These wait for a new version, so each start retries them. A retry by hand changes their reason to `routes-old`.
+        const reasons: readonly UnroutedReason[] = isFirst ? [...RETRIED_ALWAYS, ...ROUTING_FAULTS] : RETRIED_ALWAYS
         const who = { flows: flows(), elsewhere: elsewhere() }
         const { unrouted: marks, takenFromOutbox: taken } = await store.claimUnrouted({
           n: PLACE_BATCH,

@@ -3,6 +3,7 @@
 import type { Millis } from '../clock.ts'
 import type { FlowEvent } from './flow-event.ts'
 import type { WindowParameters } from './place.ts'
+import type { TypedEvent } from './typed-event.ts'
 
 /** `WhileRunning` says what an event does that arrives while its lane runs (L6, L6c). */
 export type WhileRunning = 'window' | 'requeue' | 'cancel'
@@ -27,6 +28,8 @@ export interface Flow {
   computeWindow(event: FlowEvent, level: number): WindowParameters
   /** The globs of the flow's events, which other processes use for routing; undefined for a predicate. */
   readonly globs: readonly string[] | undefined
+  /** The typed events of `on`; empty for globs and a predicate. */
+  readonly definitions: readonly TypedEvent[]
   /** The flow is a delivery. It gets a received event only if one of its globs names the event's source. */
   readonly isDelivery: boolean
   /** The lanes of a tenant take turns with those of others (L5g). */

@@ -101,7 +101,8 @@ function serializeAttributes(attributes: unknown): string {
   return toJsonText(attributes, 'attributes')
 }
 
-function toBodyBytes({ data, body }: EventInput): Uint8Array {
+/** `toBodyBytes` returns the bytes that a store keeps. */
+export function toBodyBytes({ data, body }: EventInput): Uint8Array {
   if (body !== undefined && data !== undefined) throw invalidEvent('body', 'left out when there is data')
   if (body instanceof Uint8Array) return body
   if (body !== undefined && typeof body !== 'string') throw invalidEvent('body', 'text or bytes')

@@ -8,6 +8,16 @@ export interface Skip {
   readonly reason: 'no-key' | 'dropped'
 }
 
+/** `RoutingFault` is the reason of an unrouted event for which a function or a schema of the user failed. */
+export type RoutingFault = 'key-failed' | 'schema-failed'
+
+/** `ROUTING_FAULTS` are the reasons that last until a new version of the code or a retry by hand. Their errors may quote the payload. */
+export const ROUTING_FAULTS: readonly RoutingFault[] = ['key-failed', 'schema-failed']
+
+export function isRoutingFault(reason: string): boolean {
+  return ROUTING_FAULTS.some((fault) => fault === reason)
+}
+
 /** `RoutingResult` is the result of routing: the lanes of an event, the flows that still lack a placement, and its skips. */
 export interface RoutingResult {
   readonly lanes: readonly unknown[]

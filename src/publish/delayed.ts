@@ -67,6 +67,11 @@ export function unwrapDelayed(event: FlowEvent): EventInput {
   return addressed
 }
 
+/** `isUnwrapped` returns whether the event waited wrapped for its time. */
+export function isUnwrapped(event: EventInput): boolean {
+  return typeof event === 'object' && event !== null && TARGET_FLOWS in event
+}
+
 /** `targetFlowsOf` returns the flows that an unwrapped event is for, or undefined for every matching flow. */
 export function targetFlowsOf(event: EventInput): ReadonlySet<string> | undefined {
   const to = (event as AddressedInput)[TARGET_FLOWS]

@@ -2,8 +2,10 @@
 // transaction.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
+import { assertDefined } from '../flow/define-event.ts'
 import type { EventInput, PublishResult, PublishTarget } from '../model/event.ts'
 import { assertKnownOptions } from '../validate/options.ts'
+import { isUnwrapped } from './delayed.ts'
 import { writeToOutbox, type Transaction } from './outbox.ts'
 import type { Publisher, RunEvent, RunPublication } from './publisher.ts'
 import { assertSourceNotReserved, parseTargetFlows, type Routes } from './route.ts'
@@ -38,6 +40,7 @@ export async function publishEvents(
   assertKnownOptions(options, ['at', 'to', 'tx'], 'publish: ')
   const { at, to, tx } = options
   assertSourceNotReserved(given)
+  assertDefinedEvents(given, parts.routes())
   const { publisher, now, dedupeFor, outbox } = parts
   const { events, flows } = await resolveTargets(parts, given, to)
   if (tx !== undefined) {
@@ -50,6 +53,13 @@ export async function publishEvents(
   }
   if (at === undefined) return publisher.publish(events, flows)
   return publisher.publishAt(events, toMillis(at), flows)
+}
+
+/** `assertDefinedEvents` rejects data that the definition of an event, or one that a flow of this process names, rejects. */
+export function assertDefinedEvents(events: readonly EventInput[], { flows }: Pick<Routes, 'flows'>): void {
+  const definitions = new Set(flows.flatMap((flow) => flow.definitions))
+  // A delayed event was checked when it was published; if a newer schema rejects it, it is stored as unrouted.
+  for (const event of events) if (!isUnwrapped(event)) assertDefined(event, definitions)
 }
 
 /** `PublishedByRun` is an event that a handler published, as it was given. */

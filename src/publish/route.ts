@@ -4,10 +4,11 @@ import type { Clock, Millis } from '../clock.ts'
 import { messageOf, SluiceError } from '../errors.ts'
 import { OWN_SOURCES, type EventInput } from '../model/event.ts'
 import { findKeyFault, laneId, keylessLaneId } from '../model/identity.ts'
-import { FlowEvent } from '../model/flow-event.ts'
+import { FlowEvent, toTypedEvent } from '../model/flow-event.ts'
 import { NOT_SERVED_HERE, type Flow } from '../model/flow.ts'
 import type { WindowParameters } from '../model/place.ts'
 import { NO_SKIPS, type Skip } from '../model/routing.ts'
+import { findDefinition } from '../model/typed-event.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { LeasedUnroutedEvent, PlaceItem, Placement, UnroutedFlow } from '../store/contract/index.ts'
 
@@ -94,28 +95,42 @@ function routeToFlow(flow: Flow, event: FlowEvent, level: number, named: boolean
   try {
     if (!named && !flow.matches(event)) return { kind: 'unwanted' }
   } catch (error) {
-    return keyFailed(flow, `${ON_THREW}: ${messageOf(error)}`)
+    return createMark(flow, 'key-failed', `${ON_THREW}: ${messageOf(error)}`)
   }
+  const definition = findDefinition(flow.definitions, event)
+  const typed = definition === undefined ? event : toTypedEvent(event, definition)
+  const fault = definition === undefined ? undefined : findDataFault(typed)
+  if (fault !== undefined) return createMark(flow, 'schema-failed', fault)
   try {
     const group = flow.share === undefined ? '' : (event.tenant ?? NO_TENANT)
-    const common = { flow: flow.name, group, cancel: flow.whileRunning(event) === 'cancel' }
-    const window = flow.computeWindow(event, level)
+    const common = { flow: flow.name, group, cancel: flow.whileRunning(typed) === 'cancel' }
+    const window = flow.computeWindow(typed, level)
     if (flow.selectKeys === undefined) {
       return { kind: 'places', places: [createPlacement(keylessLaneId(flow.name, event.id), event.id, common, window)] }
     }
-    const keys = parseKeys(flow.selectKeys(event))
+    const keys = parseKeys(flow.selectKeys(typed))
     if (keys.length === 0) return { kind: 'skipped' }
     return { kind: 'places', places: keys.map((key) => createPlacement(laneId(flow.name, key), key, common, window)) }
   } catch (error) {
-    return keyFailed(flow, messageOf(error))
+    return createMark(flow, 'key-failed', messageOf(error))
+  }
+}
+
+/** `findDataFault` returns why the schema of a typed event rejects its data. */
+function findDataFault(event: FlowEvent): string | undefined {
+  try {
+    void event.data
+    return undefined
+  } catch (error) {
+    return messageOf(error)
   }
 }
 
 /** The prefix of an error thrown by `on`: whether the flow matches is unknown, so `on` is called again later. */
 const ON_THREW = 'on threw'
 
-function keyFailed(flow: Flow, error: string): FlowRoute {
-  return { kind: 'mark', mark: { flow: flow.name, reason: 'key-failed', error: error.slice(0, 2_000) } }
+function createMark(flow: Flow, reason: 'key-failed' | 'schema-failed', error: string): FlowRoute {
+  return { kind: 'mark', mark: { flow: flow.name, reason, error: error.slice(0, 2_000) } }
 }
 
 /** Lanes without a tenant form their own group. */

@@ -2,7 +2,7 @@
 import type { Clock, Millis } from '../clock.ts'
 import type { Flow } from '../model/flow.ts'
 import type { FlowEvent } from '../model/flow-event.ts'
-import { isEncrypted } from '../model/event.ts'
+import { isEncrypted, type EventInput } from '../model/event.ts'
 import { runContext } from '../limit/run-context.ts'
 import type { UnstoredPublish, EventToStore, Settlement } from '../store/contract/index.ts'
 import type { LiveRun } from './live-run.ts'
@@ -29,6 +29,7 @@ export interface AttemptDependencies {
   readonly log: (live: LiveRun) => RunLog
   readonly commit: (live: LiveRun) => Promise<'ok' | 'cancelled'>
   readonly readBodies: (events: readonly string[]) => Promise<readonly (Uint8Array | undefined)[]>
+  readonly assertPublishable: (event: EventInput) => void
   /** Routes the events and names them `run/n`, so that a repeated attempt publishes nothing twice (L2b). */
   readonly preparePublication: (
     events: readonly PublishedEvent[],
@@ -72,6 +73,7 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
   const run = new HandledRun(
     {
       live,
+      flow,
       bodies,
       log: deps.log(live),
       commit: () => {
@@ -80,6 +82,7 @@ export async function runAttempt(live: LiveRun, flow: Flow, deps: AttemptDepende
         return result
       },
       extend: (by) => timer.set(by),
+      assertPublishable: deps.assertPublishable,
     },
     output,
   )

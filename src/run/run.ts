@@ -1,13 +1,16 @@
 // `Run` is what a handler receives: the events of its run and the functions it may call while it works.
 import type { Millis } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
+import type { Ending } from '../model/endings.ts'
 import type { EventInput, PublishTarget } from '../model/event.ts'
 import { parseDuration, type Duration } from '../model/duration.ts'
+import type { Flow } from '../model/flow.ts'
 import { FlowEvent } from '../model/flow-event.ts'
+import { findDefinition } from '../model/typed-event.ts'
 import type { RunLog } from '../observe/log/log.ts'
 import type { LiveRun } from './live-run.ts'
 
-export interface Run {
+export interface Run<E extends FlowEvent = FlowEvent> {
   readonly flow: string
   readonly key: string
   readonly tenant: string | undefined
@@ -15,7 +18,7 @@ export interface Run {
   readonly id: string
   /** Counted from 1. */
   readonly attempt: number
-  readonly events: readonly FlowEvent[]
+  readonly events: readonly E[]
   /** The state that the last `snooze` stored. */
   readonly state: unknown
   /** Aborts when the run is cancelled, times out, is stopped or purged, or loses its lease. */
@@ -38,6 +41,9 @@ export interface Run {
   readonly extend: (by: Duration) => void
 }
 
+/** `Handler` is the function that a flow runs. */
+export type Handler<E extends FlowEvent = FlowEvent> = (run: Run<E>) => Ending | void | Promise<Ending | void>
+
 /** `PublishedEvent` is an event that a handler published, with its target. */
 export interface PublishedEvent extends PublishTarget {
   readonly input: EventInput
@@ -51,10 +57,13 @@ export interface HandlerOutput {
 
 interface RunDependencies {
   readonly live: LiveRun
+  readonly flow: Pick<Flow, 'definitions'>
   readonly bodies: readonly (Uint8Array | undefined)[]
   readonly log: RunLog
   readonly commit: () => Promise<'ok' | 'cancelled'>
   readonly extend: (by: number) => void
+  /** Throws for an event whose definition rejects its data. */
+  readonly assertPublishable: (event: EventInput) => void
 }
 
 /**
@@ -79,7 +88,10 @@ export class HandledRun implements Run {
   readonly count: Run['count']
   readonly extend: Run['extend']
 
-  constructor({ live, bodies, log, commit, extend }: RunDependencies, output: OutputCollector) {
+  constructor(
+    { live, flow, bodies, log, commit, extend, assertPublishable }: RunDependencies,
+    output: OutputCollector,
+  ) {
     const { lease } = live
     this.flow = lease.flow
     this.key = lease.key
@@ -88,7 +100,7 @@ export class HandledRun implements Run {
     this.attempt = lease.tries + 1
     this.events = lease.events.flatMap((event, at) => {
       const body = event.body ?? bodies[at]
-      return body === undefined ? [] : new FlowEvent({ ...event, body })
+      return body === undefined ? [] : new FlowEvent({ ...event, body }, findDefinition(flow.definitions, event))
     })
     this.state = live.storedState.state
     this.failingSince = lease.failingSince
@@ -98,7 +110,9 @@ export class HandledRun implements Run {
     // These are own properties, because handlers destructure their run.
     this.publish = (event, target) => {
       if (output.isClosed) throw publishedTooLate()
-      for (const input of isList(event) ? event : [event]) output.published.push({ ...target, input })
+      const inputs = isList(event) ? event : [event]
+      for (const input of inputs) assertPublishable(input)
+      for (const input of inputs) output.published.push({ ...target, input })
     }
     this.sleep = (duration) => live.sleep(parseDuration(duration, 'run.sleep'))
     this.count = (name, by = 1) => void (output.counts[name] = (output.counts[name] ?? 0) + by)

@@ -8,7 +8,7 @@ import { createUnrouted, createPlacement, type PlacementOverrides } from './buil
 const NO_KEY: Skip = { flow: 'flow', reason: 'no-key' }
 
 async function leaseOneUnrouted(t: ConformanceStage): Promise<LeasedUnroutedEvent> {
-  const reasons = ['outbox', 'unknown-flow', 'key-failed', 'fan-out', 'routes-old'] as const
+  const reasons = ['outbox', 'unknown-flow', 'key-failed', 'schema-failed', 'fan-out', 'routes-old'] as const
   return assertSingle((await t.store.claimUnrouted({ n: 10, lease: 1_000, reasons, flows: ['flow', 'mail'] })).unrouted)
 }
 

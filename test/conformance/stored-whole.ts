@@ -4,7 +4,17 @@ import type { LeasedUnroutedEvent, UnroutedReason, PlaceItem, PlaceReply } from 
 import { getKeys, assertSingle, sorted, type ConformanceStage, type Suite } from './stage.ts'
 import { createUnrouted, createPlacement, type PlacementOverrides } from './builders.ts'
 
-const ALL: readonly UnroutedReason[] = ['outbox', 'slot', 'unknown-flow', 'key-failed', 'fan-out', 'routes-old']
+const ALL: readonly UnroutedReason[] = [
+  'outbox',
+  'slot',
+  'unknown-flow',
+  'key-failed',
+  'schema-failed',
+  'fan-out',
+  'routes-old',
+]
+/** Processes claim these only after a start. */
+const FAULTS = ['key-failed', 'schema-failed'] as const
 
 interface UnroutedOverrides {
   readonly flows?: readonly string[]
@@ -205,18 +215,33 @@ export const storedWhole: Suite = (rule) => {
     ])
   })
 
-  rule('L2a an event that is retried by hand is placed by any process that serves its flow', async (t) => {
-    await t.append('broken', { unrouted: [createUnrouted('key-failed', 'flow')] })
-    const byThemselves = { reasons: ALL.filter((reason) => reason !== 'key-failed') }
-    assert.deepEqual(await claimUnrouted(t, byThemselves), [])
-    const { id } = assertSingle(await t.findAll('marks'))
-    await t.store.steer({ what: 'marks', ids: [id], act: 'retry' })
-    const asked = assertSingle(await claimUnrouted(t, byThemselves))
-    assert.deepEqual([asked.id, asked.flow, asked.error], [id, 'flow', ''])
-    const still = [{ flow: 'flow', reason: 'key-failed', error: 'again', after: 0 }] as const
-    await placeItem(t, { kind: 'mark', id, token: asked.token, placements: [], unrouted: still })
-    assert.deepEqual(await claimUnrouted(t, byThemselves), [])
-  })
+  for (const reason of FAULTS) {
+    rule(`L2a a ${reason} event is claimed by its reason, listed and counted with it`, async (t) => {
+      await t.append('broken', { unrouted: [{ flow: 'flow', reason, error: 'data.user: expected a text' }] })
+      assert.deepEqual(await claimUnrouted(t, { reasons: ALL.filter((other) => other !== reason) }), [])
+      const [listed] = await t.findAll('marks')
+      assert.deepEqual([listed?.reason, listed?.error], [reason, 'data.user: expected a text'])
+      assert.deepEqual(
+        (await t.store.stats()).unrouted.map((one) => [one.reason, one.count]),
+        [[reason, 1]],
+      )
+      const leased = assertSingle(await claimUnrouted(t, { reasons: [reason] }))
+      assert.deepEqual([leased.reason, leased.error], [reason, 'data.user: expected a text'])
+    })
+
+    rule(`L2a a ${reason} event that is retried by hand is placed by any process that serves its flow`, async (t) => {
+      await t.append('broken', { unrouted: [createUnrouted(reason, 'flow')] })
+      const byThemselves = { reasons: ALL.filter((other) => other !== reason) }
+      assert.deepEqual(await claimUnrouted(t, byThemselves), [])
+      const { id } = assertSingle(await t.findAll('marks'))
+      await t.store.steer({ what: 'marks', ids: [id], act: 'retry' })
+      const asked = assertSingle(await claimUnrouted(t, byThemselves))
+      assert.deepEqual([asked.id, asked.flow, asked.error], [id, 'flow', ''])
+      const still = [{ flow: 'flow', reason, error: 'again', after: 0 }] as const
+      await placeItem(t, { kind: 'mark', id, token: asked.token, placements: [], unrouted: still })
+      assert.deepEqual(await claimUnrouted(t, byThemselves), [])
+    })
+  }
 
   rule('L2 an operator can make an unrouted event due, or drop it', async (t) => {
     await t.append('a', { unrouted: [createUnrouted('key-failed', 'flow')] })

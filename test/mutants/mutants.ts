@@ -59,7 +59,7 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'an unrouted event that is retried by hand waits for a start',
     'store/core/steer.ts',
-    `reason === 'key-failed' ? 'routes-old' : reason`,
+    `isRoutingFault(reason) ? 'routes-old' : reason`,
     'reason',
   ),
   mutant('placing an unrouted event needs no token', 'store/core/unrouted.ts', 'entry.token !== item.token || ', ''),

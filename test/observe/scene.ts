@@ -32,6 +32,7 @@ function flowOf(words: Partial<Flow> = {}): Flow {
   return {
     name: 'flow',
     globs: ['shop/order.*'],
+    definitions: [],
     matches: () => true,
     selectKeys: () => 'k',
     computeWindow: () => ({ quiet: 0, max: 0, maxEvents: 1_000, maxBytes: 4_000_000, jitter: 0, leading: false }),

@@ -1,7 +1,7 @@
 // The view `work` on a server, read beside the working process: each row matches what the app says.
 import { describe, expect, inject, it } from 'vitest'
 import type { Sluice } from '../../src/index.ts'
-import { everyWord, fails, typingAndParts } from '../work-flows.ts'
+import { everyWord, fails, rejectedRequest, typingAndParts } from '../work-flows.ts'
 import { atWork, type AtWork } from './running-app.ts'
 
 const START = Date.UTC(2026, 0, 10, 12)
@@ -16,10 +16,12 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
     for (const type of ['done', 'waits', 'failing', 'dead', 'dropped', 'last', 'keyless', 'runs', 'nobody']) {
       await t.send({ type, id: `an-${type}`, source: 'shop', tenant: 'acme' })
     }
+    expect((await t.app.fetch(rejectedRequest())).status).toBe(202)
     await t.advance('2s')
     await t.send({ type: 'failing', id: 'behind' })
     const rows = await t.ask('select event, flow, status, attempts, last_error from work order by event, flow')
     expect(rows.map((row) => Object.values(row))).toEqual([
+      [expect.any(String), 'checked', 'unrouted', 0, expect.stringContaining('web/checked: data.user: ')],
       ['an-dead', 'dead', 'dead_letter', 1, 'Error: no answer'],
       ['an-done', 'also', 'completed', 1, null],
       ['an-done', 'done', 'completed', 1, null],

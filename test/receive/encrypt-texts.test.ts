@@ -3,7 +3,17 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openStore, partial, PermanentError, Sluice, type Run, type Store } from '../../src/index.ts'
+import { z } from 'zod'
+import {
+  defineEvent,
+  openStore,
+  partial,
+  PermanentError,
+  Sluice,
+  type FlowEvent,
+  type Run,
+  type Store,
+} from '../../src/index.ts'
 import { github } from '../../src/sources/index.ts'
 import { subscriber } from '../deliver/subscriber.ts'
 import { ownFolder } from '../temporary-folder.ts'
@@ -25,6 +35,16 @@ function declared(store: string | Store, options: Declared, key: string = KEY): 
     .source('github', github({ secret: SECRET }), { encrypt: true })
     .flow('f', { on: 'github/**', key: () => 'k', run: () => {}, ...options })
 }
+
+function refuseKey(event: FlowEvent): string {
+  throw new Error(`no key in ${event.text}`)
+}
+
+/** Its error quotes the data. */
+const QUOTED = defineEvent(
+  'github/push',
+  z.object({ text: z.string().refine(() => false, { error: ({ input }) => `cannot use ${String(input)}` }) }),
+)
 
 interface Kept {
   readonly store: string
@@ -88,15 +108,15 @@ describe('the error of a handler', () => {
     expect((await bytes(app)).includes(WORDS)).toBe(false)
   })
 
-  it('of a key function is encrypted in the file, and shown with the unrouted event', async () => {
+  it.each<[string, string, Declared]>([
+    ['a key function', 'key-failed', { key: refuseKey }],
+    ['a schema', 'schema-failed', { on: QUOTED }],
+  ])('of %s is encrypted in the file, and shown with the unrouted event', async (_name, reason, options) => {
     const { store, bytes } = kept()
-    const app = declared(store, {
-      key: (event) => {
-        throw new Error(`no key in ${event.text}`)
-      },
-    })
+    const app = declared(store, options)
     await received(app)
     const [unrouted] = (await app.admin.deadLetters.list({ kind: 'unrouted' })).items
+    expect(unrouted).toMatchObject({ reason })
     expect(unrouted?.kind === 'unrouted' ? unrouted.error : '').toContain(WORDS)
     // The event is routed once more, and fails again.
     await app.admin.deadLetters.retry(unrouted?.id ?? '')

@@ -138,7 +138,8 @@ export class World {
       places.push(placeIn(flow, sibling, pick.window))
     if (pick.also === 3) places.push(placeIn(flow, key, pick.window))
     const n = this.#events++
-    const reason = pick.mark === 2 ? ('key-failed' as const) : ('unknown-flow' as const)
+    const fault = n % 2 === 0 ? ('key-failed' as const) : ('schema-failed' as const)
+    const reason = pick.mark === 2 ? fault : ('unknown-flow' as const)
     const marks = pick.mark === 0 ? [] : [{ flow: next.name, reason, error: `no ${n}` }]
     return {
       ...this.bareEvent(tenant, `body${'-'.repeat(pick.size)}`),

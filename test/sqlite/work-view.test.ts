@@ -8,7 +8,7 @@ import { createClaimRequest, done } from '../conformance/builders.ts'
 import { openStore } from '../../src/store/open.ts'
 import { testApp, type TestApp } from '../../src/testing/index.ts'
 import { VirtualClock } from '../../src/testing/virtual-clock.ts'
-import { everyWord, fails, monitored, sendMonitored, typingAndParts } from '../work-flows.ts'
+import { everyWord, fails, monitored, rejectedRequest, sendMonitored, typingAndParts } from '../work-flows.ts'
 import { connect, event as stored, freshFile, open, send } from './scratch.ts'
 
 const HOUR = 3_600_000
@@ -50,10 +50,12 @@ describe('the view work', () => {
     for (const type of ['done', 'waits', 'failing', 'dead', 'dropped', 'last', 'keyless', 'runs', 'nobody']) {
       await t.send({ type, id: `an-${type}`, source: 'shop', tenant: 'acme' })
     }
+    expect((await t.app.fetch(rejectedRequest())).status).toBe(202)
     await t.advance('2s')
     await t.send({ type: 'failing', id: 'behind' })
     const rows = ask('select event, flow, status, attempts, last_error from work order by event, flow')
     expect(rows.map((row) => Object.values(row))).toEqual([
+      [expect.any(String), 'checked', 'unrouted', 0, expect.stringContaining('web/checked: data.user: ')],
       ['an-dead', 'dead', 'dead_letter', 1, 'Error: no answer'],
       ['an-done', 'also', 'completed', 1, null],
       ['an-done', 'done', 'completed', 1, null],

@@ -9,7 +9,7 @@ import type { LaneId } from '../../model/identity.ts'
 import type { Attempt, Rank } from '../../model/lane.ts'
 import type { LimitParameters } from '../../model/limit.ts'
 import type { WindowParameters } from '../../model/place.ts'
-import type { Skip } from '../../model/routing.ts'
+import type { RoutingFault, Skip } from '../../model/routing.ts'
 import type { RunEndOptions, RunOutcome } from '../../model/settle.ts'
 
 export interface WorkStore {
@@ -81,7 +81,7 @@ export interface Placement extends WindowParameters {
   readonly cancel: boolean
 }
 
-export type UnroutedReason = 'outbox' | 'slot' | 'unknown-flow' | 'key-failed' | 'fan-out' | 'routes-old'
+export type UnroutedReason = 'outbox' | 'slot' | 'unknown-flow' | RoutingFault | 'fan-out' | 'routes-old'
 
 /** `flow` is '' if the event has not been routed at all. */
 export interface UnroutedFlow {

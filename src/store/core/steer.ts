@@ -2,7 +2,7 @@
 // itself (L9, L14).
 import { addDelay } from '../../clock.ts'
 import { isLiveRun, type Lane } from '../../model/lane.ts'
-import { mergeSkips } from '../../model/routing.ts'
+import { isRoutingFault, mergeSkips } from '../../model/routing.ts'
 import { queueDeadLetter, steer as steered, unblockLane, unqueueDeadLetter, withdrawEvents } from '../../model/steer.ts'
 import type { LaneAction, RunRecord, SteerCall, SteerReply } from '../contract/index.ts'
 import { finishRun, recordRun, unblockIfBlockedBy } from './settle.ts'
@@ -178,7 +178,7 @@ function steerUnrouted(work: CommitContext, id: number, act: 'retry' | 'drop'): 
   return 'ok'
 }
 
-/** Processes claim `key-failed` events only after a start. An event that an operator retries must be routed by any process. */
+/** Processes claim `key-failed` and `schema-failed` events only after a start. An event that an operator retries must be routed by any process. */
 function getRetryReason({ reason }: UnroutedRow): UnroutedRow['reason'] {
-  return reason === 'key-failed' ? 'routes-old' : reason
+  return isRoutingFault(reason) ? 'routes-old' : reason
 }

@@ -69,7 +69,7 @@ create or replace view work with (security_invoker = true) as
       and r.seq = any (c.places) and c.ord < d.ord)
   union all
   select e.id, e.source, e.type, m.flow, null, e.tenant,
-    case when m.reason in ('key-failed', 'unknown-flow') then 'unrouted' else 'pending' end,
+    case when m.reason in ('key-failed', 'schema-failed', 'unknown-flow') then 'unrouted' else 'pending' end,
     to_timestamp(e.arrived / 1000::double precision), null, null,
     m.tries, nullif(replace(replace(m.error, e'\x010', '?'), e'\x011', e'\x01'), ''), null, null
   from marks m join events e on e.seq = m.event

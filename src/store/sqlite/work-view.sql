@@ -73,7 +73,7 @@ create view work as
   left join taken t on l.id is not null and t.lane = r.lane and t.seq = r.seq
   union all
   select e.id, e.source, e.type, m.flow, null, e.tenant,
-    iif(m.reason in ('key-failed', 'unknown-flow'), 'unrouted', 'pending'),
+    iif(m.reason in ('key-failed', 'schema-failed', 'unknown-flow'), 'unrouted', 'pending'),
     strftime('%Y-%m-%d %H:%M:%f', e.arrived / 1000.0, 'unixepoch'), null, null,
     m.tries, nullif(m.error, ''), null, null
   from marks m join events e on e.seq = m.event

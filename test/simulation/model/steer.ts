@@ -116,7 +116,7 @@ function steerMark(model: Model, id: number, act: 'retry' | 'drop'): Steered {
     mark.due = model.now
     mark.token = 0
     // From now on, any process that serves the flow places it.
-    if (mark.reason === 'key-failed') mark.reason = 'routes-old'
+    if (mark.reason === 'key-failed' || mark.reason === 'schema-failed') mark.reason = 'routes-old'
   }
   return 'ok'
 }

@@ -43,7 +43,7 @@ export function renewStep(world: World, command: Of<'renew'>): Issued | undefine
   }
 }
 
-const REASONS: readonly UnroutedReason[] = ['unknown-flow', 'slot', 'routes-old', 'key-failed']
+const REASONS: readonly UnroutedReason[] = ['unknown-flow', 'slot', 'routes-old', 'key-failed', 'schema-failed']
 
 export function unroutedStep(world: World, command: Of<'unrouted'>): Issued {
   const flows = world.flows.map((flow) => flow.name)
