@@ -80,9 +80,9 @@ const page = { 'cursor?': 'text', 'n?': 'count' } as const
 const lane = { flow: 'text', key: 'text' } as const
 const laneFilter = { 'flow?': 'text', 'key?': 'text', 'tenant?': 'text' } as const
 const timeRange = { 'from?': 'millis', 'to?': 'millis' } as const
-const deadFilter = { 'kind?': ['run', 'unrouted'], ...laneFilter, ...timeRange } as const
+const deadFilter = { 'kind?': ['run', 'unrouted'], ...laneFilter, 'subject?': 'text', ...timeRange } as const
 const dead = { 'filter?': deadFilter } as const
-const events = { 'source?': 'text', 'type?': 'text', ...laneFilter, ...timeRange } as const
+const events = { 'source?': 'text', 'type?': 'text', 'subject?': 'text', ...laneFilter, ...timeRange } as const
 
 const ARGUMENTS: { readonly [Name in keyof Admin]?: ArgumentShapes<Admin[Name]> } = {
   deadLetters: {

@@ -31,6 +31,8 @@ export interface DeadLetterFilter {
   /** Only together with `flow`. */
   readonly key?: string
   readonly tenant?: string
+  /** The dead letter holds an event with this subject. */
+  readonly subject?: string
   readonly from?: Millis
   readonly to?: Millis
 }
@@ -161,11 +163,11 @@ export class DeadLetters {
     // A misread filter would act on every dead letter.
     if (typeof filter !== 'object' || filter === null)
       throw invalid('the filter must be an object, or the id of a dead letter.')
-    assertKnownOptions(filter, ['kind', 'flow', 'key', 'tenant', 'from', 'to'], 'deadLetters: ')
-    const { flow, key, tenant, from, to } = filter
+    assertKnownOptions(filter, ['kind', 'flow', 'key', 'tenant', 'subject', 'from', 'to'], 'deadLetters: ')
+    const { flow, key, tenant, subject, from, to } = filter
     if (key !== undefined && flow === undefined) throw invalid('key must be used together with flow.')
     const lane = flow !== undefined && key !== undefined ? { lane: resolveLaneId(this.#deps.flows, flow, key) } : {}
-    const given = Object.entries({ flow, tenant, from, to }).filter(([, value]) => value !== undefined)
+    const given = Object.entries({ flow, tenant, subject, from, to }).filter(([, value]) => value !== undefined)
     return { ...Object.fromEntries(given), ...lane }
   }
 

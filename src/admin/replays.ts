@@ -18,6 +18,7 @@ export interface ReplayFilter {
   readonly source?: string
   readonly type?: string
   readonly tenant?: string
+  readonly subject?: string
   /** Events of one lane: give both or neither. */
   readonly flow?: string
   readonly key?: string
@@ -166,9 +167,13 @@ export class Replays {
     // A misread filter would replay everything.
     if (typeof filter !== 'object' || filter === null)
       throw invalid('the filter must be an object. {} selects every event.')
-    assertKnownOptions(filter, ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'event'], 'replays: ')
-    const { source, type, tenant, flow, key, event } = filter
-    for (const [name, value] of Object.entries({ source, type, tenant, flow, key, event })) {
+    assertKnownOptions(
+      filter,
+      ['source', 'type', 'tenant', 'subject', 'flow', 'key', 'from', 'to', 'event'],
+      'replays: ',
+    )
+    const { source, type, tenant, subject, flow, key, event } = filter
+    for (const [name, value] of Object.entries({ source, type, tenant, subject, flow, key, event })) {
       if (value !== undefined && typeof value !== 'string') throw invalid(`${name} must be a string.`)
     }
     if ((flow === undefined) !== (key === undefined)) {
@@ -179,7 +184,9 @@ export class Replays {
     }
     const lane = flow !== undefined && key !== undefined ? resolveLaneId(this.#deps.flows, flow, key) : undefined
     const times = { from: parseTime(filter.from, 'from'), to: parseTime(filter.to, 'to') }
-    const given = Object.entries({ source, type, tenant, lane, ...times }).filter(([, value]) => value !== undefined)
+    const given = Object.entries({ source, type, tenant, subject, lane, ...times }).filter(
+      ([, value]) => value !== undefined,
+    )
     return { ...Object.fromEntries(given), withoutSource: this.#deps.reservedSourcePrefix }
   }
 

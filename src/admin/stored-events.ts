@@ -19,6 +19,7 @@ export interface EventFilter {
   readonly source?: string
   readonly type?: string
   readonly tenant?: string
+  readonly subject?: string
   /** Events of one lane: give both or neither. */
   readonly flow?: string
   readonly key?: string
@@ -131,7 +132,7 @@ export class StoredEvents {
   }
 
   #toStoreFilter(filter: EventFilter): RecordFilter {
-    assertKnownOptions(filter, ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'own'], 'stored: ')
+    assertKnownOptions(filter, ['source', 'type', 'tenant', 'subject', 'flow', 'key', 'from', 'to', 'own'], 'stored: ')
     const { flow, key, own = false, ...rest } = filter
     if ((flow === undefined) !== (key === undefined)) {
       throw new SluiceError('CONFIG_INVALID', 'events: flow and key must be used together, to name a lane.')

@@ -125,9 +125,13 @@ export const LANE_FILTER: Readonly<Record<'flow' | 'key' | 'tenant', Optional<st
   key: laneKey.exactOptional().meta({ description: 'Requires `flow`.' }),
   tenant: tenant.exactOptional(),
 }
-export const EVENT_FILTER: Readonly<Record<'source' | 'type', Optional<string>>> & typeof LANE_FILTER = {
+/** The subject of an event, as filters name it. */
+export const subject: z.ZodType<string> = z.string().min(1).max(16_384)
+
+export const EVENT_FILTER: Readonly<Record<'source' | 'type' | 'subject', Optional<string>>> & typeof LANE_FILTER = {
   source: z.string().max(WORD_MAX).exactOptional(),
   type: z.string().max(WORD_MAX).exactOptional(),
+  subject: subject.exactOptional(),
   ...LANE_FILTER,
   flow: name.exactOptional().meta({ description: 'With `key`: the events that entered that lane.' }),
   key: laneKey.exactOptional(),

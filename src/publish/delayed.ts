@@ -32,11 +32,14 @@ interface AddressedInput extends EventInput {
 /** The body waits as base64, which is a third longer, in an event that has its own bound. */
 const BYTES_MAX = 60 * 1024 * 1024
 
-/** `wrapDelayed` sets subject and time of the wrapper to the id and time that the event will have. */
+/** The attribute of the wrapper with the id that the event will have. */
+const ID_ATTRIBUTE = 'delayedid'
+
+/** `wrapDelayed` gives the wrapper the tenant, subject and time that the event will have, so that filters find it. */
 export function wrapDelayed(event: EventInput, at: Millis, now: Millis, to?: ReadonlySet<string>): EventInput {
   if (!Number.isFinite(at)) throw new SluiceError('EVENT_INVALID', 'at must be a Date or milliseconds since 1970.')
   // The same call as at publication, so that a fault is reported now.
-  const { id, body: bytes, time, source, tenant } = createEvent(event, { now, dedupeFor: 0 })
+  const { id, body: bytes, time, source, tenant, subject } = createEvent(event, { now, dedupeFor: 0 })
   if (bytes.length > BYTES_MAX) {
     throw new SluiceError('EVENT_INVALID', 'body or data must be at most 60 MB with at; nothing was stored.')
   }
@@ -49,18 +52,18 @@ export function wrapDelayed(event: EventInput, at: Millis, now: Millis, to?: Rea
   }
   const known = event.dedupeId ?? event.id
   const dedupe = known === undefined ? {} : { dedupeId: `${computeIdentity(source, tenant, known)}@${at}` }
-  return { type: DELAYED, source: DELAYED, tenant, subject: id, time, data: inside, ...dedupe }
+  const attributes = { [ID_ATTRIBUTE]: id }
+  return { type: DELAYED, source: DELAYED, tenant, subject, time, attributes, data: inside, ...dedupe }
 }
 
 export function unwrapDelayed(event: FlowEvent): EventInput {
   const { body64, event: fields, to } = event.data as DelayedData
-  // Events wrapped by an earlier version have no subject.
-  const { id = event.subject } = fields
+  const { id = wrappedEventId(event) } = fields
   const addressed: AddressedInput = {
     time: event.time,
     ...fields,
     id,
-    dedupeId: fields.dedupeId ?? id ?? event.id,
+    dedupeId: fields.dedupeId ?? id,
     body: Buffer.from(body64, 'base64'),
     [TARGET_FLOWS]: to,
   }
@@ -78,9 +81,10 @@ export function targetFlowsOf(event: EventInput): ReadonlySet<string> | undefine
   return to === undefined ? undefined : new Set(to)
 }
 
-/** `wrappedEventId` returns the id that the event will have. */
-export function wrappedEventId({ subject, id }: FlowEvent): string {
-  return subject ?? id
+/** `wrappedEventId` returns the id that the event in a wrapper will have. */
+export function wrappedEventId({ id, attributes }: Pick<FlowEvent, 'id' | 'attributes'>): string {
+  const wrapped = attributes[ID_ATTRIBUTE]
+  return typeof wrapped === 'string' ? wrapped : id
 }
 
 export function delayedUntil(event: FlowEvent): Millis {

@@ -1,11 +1,11 @@
 // `Publisher` creates, routes and stores the events that code publishes, and returns the result of each (L2, L10, L18).
 import type { Millis } from '../clock.ts'
-import type { Event, EventInput, PublishResult } from '../model/event.ts'
+import { parseAttributes, type Event, type EventInput, type PublishResult } from '../model/event.ts'
 import { FlowEvent } from '../model/flow-event.ts'
 import { NO_SKIPS, formatSkip, NO_FLOW_MATCHES, type RoutingResult, type Skip } from '../model/routing.ts'
 import type { AnyListener } from '../observe/emitter.ts'
 import type { AppendResult, UnstoredPublish, EventToStore, Placement, Store } from '../store/contract/index.ts'
-import { targetFlowsOf, wrapDelayed } from './delayed.ts'
+import { targetFlowsOf, wrapDelayed, wrappedEventId } from './delayed.ts'
 import { Intake } from './intake.ts'
 import { createEvent, type RoutableEvent } from '../model/new-event.ts'
 import { assertSourceNotReserved, isReservedSource, route, type Routes, type RouteTable } from './route.ts'
@@ -81,11 +81,11 @@ export class Publisher {
     const store = await this.#deps.store()
     const inside = async (id: string): Promise<string> => {
       const { item } = await store.get({ kind: 'events', id })
-      return item === undefined || item.subject === '' ? id : item.subject
+      return wrappedEventId({ id, attributes: parseAttributes(item?.attributes ?? '') })
     }
     return Promise.all(
       published.map(async ({ id, kind, of }, n) => ({
-        id: waiting[n]?.subject ?? id,
+        id: wrappedEventId({ id, attributes: waiting[n]?.attributes ?? {} }),
         kind,
         of: of === undefined ? undefined : await inside(of),
       })),

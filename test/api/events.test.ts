@@ -30,6 +30,27 @@ const found = async (r: Rig, query: string): Promise<Found['items']> => {
 describe.each(STORES)('events on %s', (store) => {
   const opened = (): Promise<Rig> => rig(store, declare, { encryptionKey: APP_KEY })
 
+  test('of a subject are found, and so are their dead letters and unrouted events', async () => {
+    const r = await opened()
+    await r.t.send([
+      ping('ada', 1, { subject: 'user 1' }),
+      ping('bob', 2, { subject: 'user 2' }),
+      { ...ping('bob', 3, { subject: 'user 2' }), type: 'bad' },
+      { ...ping('odd', 4, { subject: 'user 1' }), type: 'odd' },
+    ])
+    await r.t.advance('1s')
+    const types = async (query: string): Promise<readonly string[]> => (await found(r, query)).map(({ type }) => type)
+    expect(await types('subject=user%201')).toEqual(['odd', 'ping'])
+    expect(await types('subject=user%202&type=bad')).toEqual(['bad'])
+    expect(await types('subject=nobody')).toEqual([])
+    const counts = ['subject=user%202', 'subject=user%201', 'kind=unrouted&subject=user%201']
+    const counted = await Promise.all(counts.map((query) => r.get(`/v1/dead-letters/count?${query}`)))
+    expect(counted.map(({ body }) => body)).toEqual([{ count: 2 }, { count: 0 }, { count: 1 }])
+    expect((await r.get('/v1/replays/count?subject=user%202')).body).toEqual({ count: 2 })
+    expect((await r.post('/v1/dead-letters/drop', { subject: 'user 2' })).body).toEqual({ count: 2 })
+    expect((await r.get('/v1/events?subject=')).status).toBe(400)
+  })
+
   test.each([
     ['', 5],
     ['source=app', 4],

@@ -1,6 +1,10 @@
-// Tests flows over the API: listing, pausing and resuming them.
+// Tests flows over the API: listing, pausing, resuming and retiring them.
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { STORES } from './rig.ts'
+import { Sluice } from '../../src/index.ts'
+import { testApp } from '../../src/testing/index.ts'
+import { ownFolder } from '../temporary-folder.ts'
+import { rig, START, STORES } from './rig.ts'
 import { ping, seeded } from './seeded.ts'
 
 interface Found {
@@ -31,4 +35,26 @@ describe.each(STORES)('flows on %s', (store) => {
     await r.t.advance('1s')
     expect(ran()).toBe(before + 1)
   })
+
+  test('a flow that a process serves is not retired, and an unknown one is not found', async () => {
+    const r = await seeded(store)
+    const key = r.operate
+    expect((await r.post('/v1/flows/does/retire', {}, { key })).body).toEqual({ result: 'running' })
+    expect((await r.post('/v1/flows/nothing/retire', {}, { key })).status).toBe(404)
+    expect((await r.post('/v1/flows/does/retire', {}, { key: r.read })).status).toBe(403)
+  })
+})
+
+test('a flow that nobody serves any more is retired', async () => {
+  const file = `sqlite:${join(ownFolder(), 'store.db')}`
+  const before = new Sluice({ store: 'memory:', log: false })
+  before.flow('gone', { on: 'ping', run: () => {} })
+  await (await testApp(before, { store: file, now: START - 3_600_000 })).stop()
+  const r = await rig(file, (app) => app.flow('does', { on: 'ping', run: () => {} }))
+  await r.t.send(ping('ada'))
+  expect(await r.app.admin.deadLetters.count({ kind: 'unrouted' })).toBe(1)
+  expect((await r.post('/v1/flows/gone/retire')).body).toEqual({ result: 'ok' })
+  expect(await r.app.admin.deadLetters.count({ kind: 'unrouted' })).toBe(0)
+  await r.t.send(ping('ada'))
+  expect(await r.app.admin.deadLetters.count({ kind: 'unrouted' })).toBe(0)
 })

@@ -126,6 +126,7 @@ async function argumentsOf(r: Seeded, client: Client): Promise<Readonly<Record<s
     replayEvent: of(event),
     pauseFlow: { parameters: { flow: 'does' }, body: { reason: 'a look first' } },
     resumeFlow: { parameters: { flow: 'does' } },
+    retireFlow: { parameters: { flow: 'does' } },
     showLane: of(lane),
     explainLane: of(lane),
     explain: { parameters: { flow: 'waits', key: 'ada' } },

@@ -23,6 +23,21 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     expect(emittedEvents(t, 'replay.done')).toEqual([{ replay: id, placed: 3 }])
   })
 
+  test('L16 the events of one subject run again, and no others', async () => {
+    const t = await play(store, simple)
+    await t.send([
+      { ...ping('a', 1), subject: 'ada' },
+      { ...ping('a', 2), subject: 'bob' },
+      { ...ping('b', 3), subject: 'ada' },
+    ])
+    await soon(t)
+    const before = ran(t).length
+    const { id } = await t.app.admin.replays.start({ subject: 'ada' })
+    await soon(t)
+    expect(ran(t).slice(before).flat().toSorted()).toEqual([1, 3])
+    expect(await shown(t, id)).toMatchObject({ state: 'done', found: 2, placed: 2, filter: { subject: 'ada' } })
+  })
+
   test('L16 the replayed event has the id, type and time of the original', async () => {
     const events: unknown[] = []
     const t = await play(store, (app) =>

@@ -7,6 +7,10 @@ import { openPostgresStore } from '../../src/store/postgres/store.ts'
 
 // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
 const { query } = pg.Client.prototype
+const MANY_EVENTS = `insert into events
+    (seq, id, identity, dedupe_until, source, type, time, tenant, subject, attributes, arrived, lanes, size, request, body)
+  select n, 'e' || n, 'i' || n, 0, 'shop', 't', 0, 'tenant ' || n % 10000, 'user ' || n % 10000, '', 0, '{}', 1, '', 'x'
+  from generate_series(1, 100000) n`
 const LETTERS = 20_000
 const MANY_LETTERS = `insert into letters
   select 'l' || n, n, 'lane', 'f' || n % 2, '', '', '', '', 'dead', '', n, 1, 0, false, '{}', repeat('x', 1000)
@@ -57,6 +61,27 @@ describe.each(inject('postgresServers'))('$name', ({ url }) => {
       const steps = plan.rows.map((row) => row['QUERY PLAN']).filter((step) => step.includes(' on letters'))
       expect(steps.length).toBeGreaterThan(0)
       for (const step of steps) expect(step).toContain('Index Only Scan')
+    }
+  })
+
+  it('records are found by subject and tenant without reading the events of others', async () => {
+    await client.query(MANY_EVENTS)
+    await client.query('vacuum analyze events')
+    for (const [filter, index] of [
+      [{ subject: 'user 7' }, 'events_subject'],
+      [{ tenant: 'tenant 7' }, 'events_tenant'],
+    ] as const) {
+      const texts = await asked('events', async () => {
+        const { items, next } = await store.find({ kind: 'events', filter, cursor: '', n: 100 })
+        expect([items.length, next]).toEqual([10, undefined])
+      })
+      expect(texts.size).toBe(2)
+      for (const [text, values] of texts) {
+        const plan = await client.query<{ readonly 'QUERY PLAN': string }>(`explain ${text}`, [...values])
+        const steps = plan.rows.map((row) => row['QUERY PLAN']).join('\n')
+        expect(steps).toContain(index)
+        expect(steps).not.toContain('Seq Scan on events')
+      }
     }
   })
 })

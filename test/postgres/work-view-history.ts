@@ -69,7 +69,8 @@ export function stepsOf(random: Random, n: number): readonly ((stage: Stage) => 
   let sent = 0
   const event = (): EventInput => {
     const data = { fate: pick(random, FATES), key: `k${Math.floor(random() * 3)}` }
-    return { id: `e${String(sent++).padStart(3, '0')}`, type: pick(random, ['x', 'x', 'y', 'z']), data }
+    const subject = data.key === 'k0' ? {} : { subject: data.key }
+    return { id: `e${String(sent++).padStart(3, '0')}`, type: pick(random, ['x', 'x', 'y', 'z']), data, ...subject }
   }
   const step = (): ((stage: Stage) => Promise<unknown>) => {
     const chance = random()

@@ -54,7 +54,7 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
         .flow('slow', { on: 'slow', key: () => 'a, "key"', window: { quiet: '90s' }, run: () => {} })
         .flow('failing', { on: 'failing', key: () => 'k', retry: { delays: ['5h'], jitter: 0 }, run: fails }),
     )
-    await t.send({ type: 'slow', id: 'one', source: 'shop', tenant: 'acme' })
+    await t.send({ type: 'slow', id: 'one', source: 'shop', tenant: 'acme', subject: 'ada' })
     await t.advance('90s')
     await t.send({ type: 'failing', id: 'two' })
     expect(await t.ask(`select * from work where event = 'one'`)).toEqual([
@@ -73,6 +73,8 @@ describe.each(inject('postgresServers'))('the view work on $name', ({ url }) => 
         last_error: null,
         next_retry_at: null,
         lane: expect.any(String),
+        subject: 'ada',
+        payload_row: expect.anything(),
       },
     ])
     expect(await t.ask(`select processed_at, next_retry_at from work where event = 'two'`)).toEqual([

@@ -45,6 +45,23 @@ it('dead letters are counted without reading their rows', async () => {
   }
 })
 
+it('records are found by subject and tenant without reading the events of others', async () => {
+  for (const [filter, index] of [
+    [{ subject: 'ada' }, 'events_subject (subject=? AND seq'],
+    [{ tenant: 'acme' }, 'events_tenant (tenant=? AND seq'],
+    [{ subject: 'ada', tenant: 'acme' }, 'events_subject (subject=? AND seq'],
+  ] as const) {
+    const events = await plans('events', (store) => store.find({ kind: 'events', filter, cursor: '', n: 9 }))
+    expect(events.filter((step) => !step.includes('marks'))).toHaveLength(2)
+    for (const step of events) expect(step).toContain(index)
+  }
+  for (const kind of ['dead', 'marks'] as const) {
+    const call = { kind, filter: { subject: 'ada' }, cursor: '', n: 9 } as const
+    const steps = (await plans(kind === 'dead' ? 'letters' : 'marks', (store) => store.find(call))).join()
+    expect(steps).not.toContain('SCAN events')
+  }
+})
+
 it('unrouted events are found by flow and reason, however many others are due', async () => {
   const marks = [
     createUnrouted('unknown-flow', 'f'),

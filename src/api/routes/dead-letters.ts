@@ -10,6 +10,7 @@ import {
   PAGE_QUERY,
   pageOf,
   steerResult,
+  subject,
   TIME_RANGE,
   timestamp,
 } from '../schemas.ts'
@@ -42,6 +43,7 @@ const EXPORTED = { contents: z.array(EVENT.extend({ body64: z.string() })) }
 const FILTER = z.strictObject({
   kind: z.enum(['run', 'unrouted']).exactOptional(),
   ...LANE_FILTER,
+  subject: subject.exactOptional().meta({ description: 'Those that hold an event with this subject.' }),
   ...TIME_RANGE,
 })
 
@@ -50,7 +52,8 @@ const FILTER_OR_ALL = FILTER.extend({
   all: z.literal(true).exactOptional().meta({ description: 'Instead of a filter.' }),
 })
   .refine(({ all, ...filter }) => (all === undefined) !== (Object.keys(filter).length === 0), {
-    error: 'say which by at least one of flow, key, tenant, from, to and kind, or {"all":true} for all there are',
+    error:
+      'say which by at least one of flow, key, tenant, subject, from, to and kind, or {"all":true} for all there are',
   })
   .meta({ minProperties: 1 })
 

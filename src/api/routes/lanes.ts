@@ -199,4 +199,18 @@ export const flows: readonly ApiRoute[] = withTag('flows', [
       result: orNotFound(await app.admin.flows.resume(params.flow, who), 'flow', params.flow),
     }),
   }),
+  route({
+    method: 'POST',
+    path: '/v1/flows/{flow}/retire',
+    name: 'retireFlow',
+    summary:
+      'Retires a flow that was removed or renamed: no more events are kept for it, and its unrouted events are dropped. ' +
+      'The result is `running` if a process has served the flow within the last minute.',
+    params: FLOW_PARAMS,
+    response: steerResult,
+    auditText: ({ params }) => `retire the flow ${params.flow}`,
+    handle: async (app, { params, actor: who }) => ({
+      result: orNotFound(await app.admin.flows.retire(params.flow, who), 'flow', params.flow),
+    }),
+  }),
 ])

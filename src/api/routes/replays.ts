@@ -29,6 +29,7 @@ export const replay: z.ZodType = z.strictObject({
     source: z.string().optional(),
     type: z.string().optional(),
     tenant: z.string().optional(),
+    subject: z.string().optional(),
     lane: laneId.optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),

@@ -41,6 +41,7 @@ const FILTER = {
     flow: 'dead letters of this flow',
     key: 'dead letters of this key',
     tenant: 'dead letters of this tenant',
+    subject: 'dead letters with an event of this subject, e.g. a user',
     from: 'died at or after this time, e.g. 2026-01-31T12:00:00Z',
     to: 'died before this time',
   }),
@@ -51,7 +52,7 @@ const COUNT = '/v1/dead-letters/count'
 
 function toFilter({ args: given }: CommandContext): Readonly<Record<string, string>> {
   const kind = given.has('unrouted') ? { kind: 'unrouted' } : {}
-  return { ...given.texts(['flow', 'key', 'tenant', 'from', 'to']), ...kind }
+  return { ...given.texts(['flow', 'key', 'tenant', 'subject', 'from', 'to']), ...kind }
 }
 
 const list = listCommand<DeadLetter>({

@@ -13,6 +13,7 @@ export const events: readonly Command[] = [
     description: 'list stored events, newest first',
     options: {
       ...textOptions({ source: 'events of this source', type: 'events of this type', tenant: 'of this tenant' }),
+      ...textOptions({ subject: 'events of this subject, e.g. a user' }),
       ...textOptions({ flow: 'requires --key: events of that lane', key: 'requires --flow', ...TIME_OPTIONS }),
       ...PAGE_OPTIONS,
     },

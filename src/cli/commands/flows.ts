@@ -2,7 +2,16 @@
 import type { LimitView } from '../../admin/limits.ts'
 import type { FlowStats } from '../../store/contract/index.ts'
 import { toPath } from '../api-client.ts'
-import { callAndConfirm, callAndPrint, listCommand, PAGE_OPTIONS, textOptions, type Command } from '../command.ts'
+import {
+  callAndConfirm,
+  callAndPrint,
+  confirmOrExit,
+  listCommand,
+  PAGE_OPTIONS,
+  textOptions,
+  YES_OPTION,
+  type Command,
+} from '../command.ts'
 import { formatTime } from '../output.ts'
 import { callAction } from './lanes.ts'
 
@@ -44,6 +53,18 @@ export const flows: readonly Command[] = [
     positionals: ['<flow>'],
     description: 'resume a flow',
     run: (context) => callAction(context, toPath('v1/flows', context.args.words[0] ?? '', 'resume'), {}),
+  },
+  {
+    name: 'flows retire',
+    positionals: ['<flow>'],
+    description: 'retire a flow that was removed or renamed: keep no more events for it, and drop its unrouted ones',
+    options: { yes: YES_OPTION },
+    run: async (context) => {
+      const [flow = ''] = context.args.words
+      const no = await confirmOrExit(context, `The unrouted events of the flow ${flow} are dropped for good. Go on?`)
+      if (no !== undefined) return no
+      return callAction(context, toPath('v1/flows', flow, 'retire'), {}, 'Not done: a process still serves the flow.')
+    },
   },
 ]
 

@@ -18,7 +18,7 @@ import { formatCount, formatTime, type Field } from '../output.ts'
 import { Progress } from '../progress.ts'
 import { callAction } from './lanes.ts'
 
-const FILTER = ['source', 'type', 'tenant', 'flow', 'key', 'from', 'to', 'event'] as const
+const FILTER = ['source', 'type', 'tenant', 'subject', 'flow', 'key', 'from', 'to', 'event'] as const
 /** A replay places one page at a time, so a shorter interval would show nothing more. */
 const POLL_EVERY = 250
 
@@ -27,6 +27,7 @@ const startCommand: Command = {
   description: 'replay stored events, behind live ones',
   options: {
     ...textOptions({ source: 'events of this source', type: 'events of this type', tenant: 'events of this tenant' }),
+    ...textOptions({ subject: 'events of this subject, e.g. a user' }),
     ...textOptions({ flow: 'requires --key: events that entered that lane', key: 'requires --flow' }),
     ...textOptions({
       from: 'arrived at or after this time, e.g. 2026-01-31T12:00:00Z',

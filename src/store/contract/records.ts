@@ -169,6 +169,8 @@ export interface RecordFilter {
   readonly withoutSource?: string
   readonly type?: string
   readonly tenant?: string
+  /** Never ''. For dead letters and unrouted events: the subject of one of their events. */
+  readonly subject?: string
   readonly flow?: string
   readonly lane?: LaneId
   readonly from?: Millis

@@ -46,7 +46,7 @@ export class MemoryRecords implements RecordQueries {
     const direction = oldestFirst ? 1 : -1
     const isBehind = (order: number): boolean => cursor === '' || direction * (order - Number(cursor)) > 0
     const matching = all
-      .filter(([order, record]) => isBehind(order) && matchesFilter(record, filter))
+      .filter(([order, record]) => isBehind(order) && this.#matches(record, filter))
       .toSorted(([one], [other]) => direction * (one - other))
     const shown = matching.slice(0, n)
     const next = matching.length > n ? String(shown.at(-1)?.[0]) : undefined
@@ -95,6 +95,19 @@ export class MemoryRecords implements RecordQueries {
         }),
       bytes: [...events.all.values()].reduce((sum, event) => sum + event.body.length, 0),
     }
+  }
+
+  #matches(record: RecordTypes[RecordKind], { subject, ...filter }: RecordFilter): boolean {
+    return (
+      matchesFilter(record, filter) &&
+      (subject === undefined || (subject !== '' && this.#findSubjects(record).includes(subject)))
+    )
+  }
+
+  #findSubjects(record: RecordTypes[RecordKind]): readonly string[] {
+    if ('subject' in record) return [record.subject]
+    const ids = 'blocks' in record && 'events' in record ? record.events : 'event' in record ? [record.event] : []
+    return ids.flatMap((id) => this.#tables.events.findById(id)?.subject ?? [])
   }
 
   #toEventRecord(row: EventRow): EventRecord {

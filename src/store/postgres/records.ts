@@ -9,6 +9,13 @@ import { UNKNOWN_NOW } from './ready-lanes.ts'
 import { queryStats } from './stats.ts'
 import { escapeText, postgresCells } from './values.ts'
 
+/** A subject may be longer than an index entry, so the index has its hash. */
+export const SUBJECT_OF_EVENT = `subject <> '' and hashtextextended(subject, 0) = hashtextextended(?, 0) and subject = ?`
+/** The lanes that an event of the subject entered have few of all dead letters. */
+const SUBJECT_OF_DEAD_LETTER = `lane in (select unnest(lanes) from events where ${SUBJECT_OF_EVENT})
+  and exists (select 1 from unnest(places) with ordinality place (event, n) join events on seq = place.event
+    where place.n % 3 = 2 and ${SUBJECT_OF_EVENT})`
+
 const createDialect = (store: string): SqlDialect => ({
   cells: postgresCells,
   store,
@@ -20,6 +27,9 @@ const createDialect = (store: string): SqlDialect => ({
     withoutSource: 'not starts_with(source, ?)',
     laneOfEvent: '? = any(lanes)',
     flowOfUnrouted: 'flow = ?',
+    subjectOfEvent: SUBJECT_OF_EVENT,
+    subjectOfDeadLetter: SUBJECT_OF_DEAD_LETTER,
+    subjectOfUnrouted: `event in (select seq from events where ${SUBJECT_OF_EVENT})`,
   },
   selectEventIds: (seqs) => ({ sql: 'select seq, id from events where seq = any(?)', values: [seqs] }),
 })

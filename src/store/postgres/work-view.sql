@@ -35,9 +35,11 @@ create or replace view work with (security_invoker = true) as
       case when u.kind <> 'partial' then nullif(replace(replace(u.reason, e'\x010', '?'), e'\x011', e'\x01'), '') end,
       case when coalesce(r.seq = any (t.events), false) then t.error end) as last_error,
     to_timestamp(case when coalesce(r.seq = any (t.events), false) and t.state = 'retrying' then t.until end / 1000::double precision) as next_retry_at,
-    r.lane
+    r.lane, nullif(replace(replace(r.subject, e'\x010', '?'), e'\x011', e'\x01'), '') as subject,
+    -- The row of the table events that has the request and the body.
+    case when not r.wiped then r.seq end as payload_row
   from (
-    select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, e.doomed, j.lane
+    select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, e.doomed, e.subject, j.lane
     from events e cross join unnest(e.lanes) j (lane)
   ) r
   -- The join is by lane and event: the server may look up the runs of one event, or join all of them. A run's number is drawn
@@ -71,5 +73,6 @@ create or replace view work with (security_invoker = true) as
   select e.id, e.source, e.type, m.flow, null, e.tenant,
     case when m.reason in ('key-failed', 'schema-failed', 'unknown-flow') then 'unrouted' else 'pending' end,
     to_timestamp(e.arrived / 1000::double precision), null, null,
-    m.tries, nullif(replace(replace(m.error, e'\x010', '?'), e'\x011', e'\x01'), ''), null, null
+    m.tries, nullif(replace(replace(m.error, e'\x010', '?'), e'\x011', e'\x01'), ''), null, null,
+    nullif(replace(replace(e.subject, e'\x010', '?'), e'\x011', e'\x01'), ''), case when e.purged_hash = '' then e.seq end
   from marks m join events e on e.seq = m.event

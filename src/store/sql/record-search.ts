@@ -53,7 +53,15 @@ export interface SqlDialect {
   readonly sizeOfEvent: string
   /** The unrouted flows of an event as JSON: an array of flow, reason and error of each. */
   readonly unroutedOfEvent: string
-  readonly where: { readonly withoutSource: string; readonly laneOfEvent: string; readonly flowOfUnrouted: string }
+  readonly where: {
+    readonly withoutSource: string
+    readonly laneOfEvent: string
+    readonly flowOfUnrouted: string
+    /** The conditions on a subject use the index of events by subject. Each parameter is the subject. */
+    readonly subjectOfEvent: string
+    readonly subjectOfDeadLetter: string
+    readonly subjectOfUnrouted: string
+  }
   /** Selects the number and the id of these events. */
   readonly selectEventIds: (seqs: readonly number[]) => SqlQuery
   /** The condition for the runs of a lane, if an index has them. */
@@ -71,6 +79,8 @@ interface RecordMapping<K extends RecordKind> {
   readonly order: string
   readonly where: Readonly<Partial<Record<keyof RecordFilter, string>>>
   readonly whereLane?: SqlDialect['whereRunOfLane']
+  /** The conditions that an index in the order of the pages covers. A search reads only the rows of the first one given. */
+  readonly indexed?: readonly (readonly [name: keyof RecordFilter, condition: string])[]
   read(row: SqlRow, ids: ResolveEventIds): RecordTypes[K]
   /** Returns the events whose ids the record needs. */
   eventsOf?(row: SqlRow): readonly number[]
@@ -93,6 +103,8 @@ interface ScanRange extends WhereClause {
 
 const EVENT_COLUMNS = 'id, source, type, time, tenant, subject, attributes, arrived, lanes'
 const DUPLICATES_OF_EVENT = '(select count(*) from receipts where receipts.event = events.seq)'
+/** The second condition lets the database use the index of events by tenant, which leaves out events without a tenant. */
+const TENANT_OF_EVENT = `tenant = ? and tenant <> ''`
 const NAMES = { flow: 'flow = ?', tenant: 'tenant = ?' }
 const between = (column: string): RecordMapping<RecordKind>['where'] => ({
   from: `${column} >= ?`,
@@ -118,9 +130,14 @@ export class RecordSearch {
           withoutSource: where.withoutSource,
           type: 'type = ?',
           tenant: 'tenant = ?',
+          subject: where.subjectOfEvent,
           lane: where.laneOfEvent,
           ...between('arrived'),
         },
+        indexed: [
+          ['subject', where.subjectOfEvent],
+          ['tenant', TENANT_OF_EVENT],
+        ],
         read: (row) => toEventRecord(cells, row),
         idColumn: 'id',
         toIdValue: keepText,
@@ -149,7 +166,7 @@ export class RecordSearch {
         table: 'letters',
         columns: DEAD_LETTER_COLUMNS,
         order: 'ord',
-        where: { ...NAMES, lane: 'lane = ?', ...between('at') },
+        where: { ...NAMES, subject: where.subjectOfDeadLetter, lane: 'lane = ?', ...between('at') },
         read: (row, ids) => toDeadLetterRecord(toDeadLetterRow(cells, row), ids),
         eventsOf: (row) => toDeadLetterRow(cells, row).placements.map((place) => place.event),
         idColumn: 'id',
@@ -159,7 +176,7 @@ export class RecordSearch {
         table: 'marks',
         columns: UNROUTED_COLUMNS,
         order: 'id',
-        where: { flow: where.flowOfUnrouted, ...between('since') },
+        where: { flow: where.flowOfUnrouted, subject: where.subjectOfUnrouted, ...between('since') },
         read: (row, ids) => toUnroutedRecord(toUnroutedRow(cells, row), ids),
         eventsOf: (row) => [toUnroutedRow(cells, row).event],
         idColumn: 'id',
@@ -180,7 +197,7 @@ export class RecordSearch {
   *find<K extends RecordKind>({ kind, filter, cursor, n, oldestFirst = false }: FindCall<K>): SqlSearch<RecordPage<K>> {
     const mapping: RecordMapping<K> = this.#kinds[kind]
     const { table, columns, order } = mapping
-    const range = yield* this.#findScanRange(mapping, cursor, oldestFirst)
+    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst })
     const clause = buildWhere(mapping, filter, range)
     if (clause === undefined) return { items: [], next: undefined }
     const rows = yield {
@@ -198,7 +215,7 @@ export class RecordSearch {
   *count({ kind, filter, cursor, atMost }: CountCall): SqlSearch<{ count: number; next: string | undefined }> {
     const mapping: RecordMapping<RecordKind> = this.#kinds[kind]
     const { table, order } = mapping
-    const range = yield* this.#findScanRange(mapping, cursor, false)
+    const range = yield* this.#findScanRange(mapping, { filter, cursor, oldestFirst: false })
     const clause = buildWhere(mapping, filter, range)
     if (clause === undefined) return { count: 0, next: undefined }
     const [row] = yield {
@@ -246,21 +263,30 @@ export class RecordSearch {
 
   /** `#findScanRange` returns the range of rows behind the cursor that one call may read. */
   *#findScanRange(
-    { table, order }: Pick<RecordMapping<RecordKind>, 'table' | 'order'>,
-    cursor: string,
-    up: boolean,
+    { table, order, indexed = [] }: Pick<RecordMapping<RecordKind>, 'table' | 'order' | 'indexed'>,
+    { filter, cursor, oldestFirst: up }: Required<Pick<FindCall<RecordKind>, 'filter' | 'cursor' | 'oldestFirst'>>,
   ): SqlSearch<ScanRange> {
+    const [name, condition] = indexed.find(([one]) => filter[one] !== undefined && filter[one] !== '') ?? []
+    const found = name === undefined ? NO_CONDITION : bindCondition(condition, filter[name])
     const [behind, upTo, way] = up ? ['>', '<=', 'asc'] : ['<', '>=', 'desc']
     const from = cursor === '' ? (up ? -1 : NEVER) : Number(cursor)
+    const begin = { where: `${order} ${behind} ?${found.where}`, values: [from, ...found.values] }
     const [row] = yield {
-      sql: `select ${order} from ${table} where ${order} ${behind} ? order by ${order} ${way} limit 1 offset ${ROWS_PER_PAGE - 1}`,
-      values: [from],
+      sql: `select ${order} from ${table} where ${begin.where} order by ${order} ${way} limit 1 offset ${ROWS_PER_PAGE - 1}`,
+      values: begin.values,
     }
     const end = row === undefined ? undefined : this.#dialect.cells.number(row[0])
     const [low, high] = up ? [from, end ?? NEVER] : [end ?? -1, from]
-    if (end === undefined) return { where: `${order} ${behind} ?`, values: [from], end, low, high }
-    return { where: `${order} ${behind} ? and ${order} ${upTo} ?`, values: [from, end], end, low, high }
+    if (end === undefined) return { ...begin, end, low, high }
+    return { where: `${begin.where} and ${order} ${upTo} ?`, values: [...begin.values, end], end, low, high }
   }
+}
+
+const NO_CONDITION: WhereClause = { where: '', values: [] }
+
+/** Each parameter of the condition gets the value. */
+function bindCondition(condition = '', wanted: string | number = ''): WhereClause {
+  return { where: ` and ${condition}`, values: Array.from(condition.matchAll(/\?/g), () => wanted) }
 }
 
 /** `buildWhere` returns undefined if this kind of record does not have a filtered field. */
@@ -270,10 +296,12 @@ function buildWhere(
   range: ScanRange,
 ): WhereClause | undefined {
   const given = Object.entries(filter).filter(([, wanted]) => wanted !== undefined)
-  const clauses = given.map(([name]) => where[name as keyof RecordFilter])
-  if (clauses.includes(undefined)) return undefined
-  const all = clauses.map((clause) => `and ${clause}`).join(' ')
-  const values = given.map(([, wanted]) => wanted as string | number)
+  if (given.some(([name]) => where[name as keyof RecordFilter] === undefined)) return undefined
+  const clauses = given.map(([name, wanted]) =>
+    bindCondition(where[name as keyof RecordFilter], wanted as string | number),
+  )
+  const all = clauses.map((clause) => clause.where).join('')
+  const values = clauses.flatMap((clause) => clause.values)
   if (whereLane === undefined || filter.lane === undefined) return { where: all, values }
   const listed = whereLane(filter.lane, range)
   return { where: `${all} and ${listed.where}`, values: [...values, ...listed.values] }

@@ -32,6 +32,12 @@ const BYTES = `select (p.page_count - f.freelist_count) * s.page_size
 const RUN_OF_LANE = `n in (select run from lane_runs where lane = ? and run between ? and ?
   union all select value from json_each(?))`
 
+const SUBJECT = `subject = ? and subject <> ''`
+/** The lanes that an event of the subject entered have few of all dead letters. */
+const LANES_OF_SUBJECT = `select lane.value from events, json_each('["' || replace(lanes, ',', '","') || '"]') lane where ${SUBJECT}`
+const SUBJECT_OF_DEAD_LETTER = `+lane in (${LANES_OF_SUBJECT}) and exists (select 1 from json_each(places) place
+  join events on seq = place.value ->> 'event' where ${SUBJECT})`
+
 function createDialect(store: string, laneRuns: LaneRunIndex | undefined): SqlDialect {
   return {
     cells: sqliteCells,
@@ -45,6 +51,9 @@ function createDialect(store: string, laneRuns: LaneRunIndex | undefined): SqlDi
       // The `+` keeps SQLite from using the index on the flow, which has another order: it would read and sort all
       // records of a flow.
       flowOfUnrouted: '+flow = ?',
+      subjectOfEvent: SUBJECT,
+      subjectOfDeadLetter: SUBJECT_OF_DEAD_LETTER,
+      subjectOfUnrouted: `event in (select seq from events where ${SUBJECT})`,
     },
     selectEventIds: (seqs) => ({
       sql: 'select seq, id from events where seq in (select value from json_each(?))',

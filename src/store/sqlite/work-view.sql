@@ -3,7 +3,7 @@
 -- writes dates, so that a query can compare with `datetime('now', '-24 hours')`.
 create view work as
   with routed as (
-    select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, j.value as lane
+    select e.seq, e.id, e.source, e.type, e.tenant, e.arrived, e.purged_hash <> '' as wiped, e.subject, j.value as lane
     from events e join json_each('["' || replace(e.lanes, ',', '","') || '"]') j where e.lanes <> ''
   -- Runs that began lately may be only in this list of lane,ticket,upto,… entries. The lane's row still says that the lane waits.
   ), begun as materialized (
@@ -60,7 +60,9 @@ create view work as
     coalesce(d.reason, u.attempts ->> '$[#-1].error', iif(u.kind = 'partial', null, nullif(u.reason, '')),
       t.error) as last_error,
     strftime('%Y-%m-%d %H:%M:%f', iif(t.state = 'retrying', t.until, null) / 1000.0, 'unixepoch') as next_retry_at,
-    r.lane
+    r.lane, nullif(r.subject, '') as subject,
+    -- The row of the table events that has the request and the body.
+    case when not r.wiped then r.seq end as payload_row
   from routed r
   left join late on late.lane = r.lane and late.seq = r.seq
   -- The number of a run is drawn after those of its events: an event was mostly ended by the next run of its lane.
@@ -75,5 +77,5 @@ create view work as
   select e.id, e.source, e.type, m.flow, null, e.tenant,
     iif(m.reason in ('key-failed', 'schema-failed', 'unknown-flow'), 'unrouted', 'pending'),
     strftime('%Y-%m-%d %H:%M:%f', e.arrived / 1000.0, 'unixepoch'), null, null,
-    m.tries, nullif(m.error, ''), null, null
+    m.tries, nullif(m.error, ''), null, null, nullif(e.subject, ''), iif(e.purged_hash = '', e.seq, null)
   from marks m join events e on e.seq = m.event

@@ -31,6 +31,8 @@ create table events (
   constraint events_identity unique (identity)
 );
 create index events_tenant on events (tenant, seq) where tenant <> '';
+-- A subject may be longer than an index entry.
+create index events_subject on events (hashtextextended(subject, 0), seq) where subject <> '';
 create index events_doomed on events (seq) where doomed;
 -- Lets the planner estimate how many events arrived within a period; no index covers this.
 create statistics events_received on (to_timestamp(arrived / 1000::double precision)) from events;

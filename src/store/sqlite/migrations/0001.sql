@@ -28,6 +28,7 @@ create table events (
 ) strict;
 create unique index events_id on events (id);
 create index events_tenant on events (tenant, seq) where tenant <> '';
+create index events_subject on events (subject, seq) where subject <> '';
 create index events_doomed on events (seq) where doomed = 1;
 
 -- Which event has an identity: the first 48 bits of it, and the event's row to compare the whole with. Written in batches
