@@ -34,7 +34,7 @@ describe.each(STORES)('L16 replay on %s', (store) => {
     const before = ran(t).length
     const { id } = await t.app.admin.replays.start({ subject: 'ada' })
     await soon(t)
-    expect(ran(t).slice(before).flat().toSorted()).toEqual([1, 3])
+    expect(new Set(ran(t).slice(before).flat())).toEqual(new Set([1, 3]))
     expect(await shown(t, id)).toMatchObject({ state: 'done', found: 2, placed: 2, filter: { subject: 'ada' } })
   })
 
