@@ -1,14 +1,17 @@
 // A user's own test: a minute of debouncing, a failure, a crash and a slow API, without waiting for any of it.
 import { randomBytes } from 'node:crypto'
-import { Sluice } from 'sluice'
+import { defineEvent, Sluice } from 'sluice'
 import { testApp } from 'sluice/testing'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
+
+const received = defineEvent('message.received', z.object({ session: z.string(), text: z.string() }))
 
 function build(): Sluice {
   const app = new Sluice({ store: 'sqlite:production.db', log: false })
   return app.flow('answer', {
-    on: 'message.received',
-    key: (event) => (event.data as { session: string }).session,
+    on: received,
+    key: (event) => event.data.session,
     window: { quiet: '8s' },
     retry: ['1s', '5s'],
     run: async () => {},
@@ -18,7 +21,7 @@ function build(): Sluice {
 it('answers once the person stops typing', async () => {
   const t = await testApp(build())
   for (const text of ['hello', 'are you there?']) {
-    await t.send({ type: 'message.received', data: { session: 's1', text } })
+    await t.send(received({ session: 's1', text }))
     await t.advance('5s')
   }
   expect(t.runs).toEqual([])
@@ -31,7 +34,7 @@ it('answers once the person stops typing', async () => {
 it('tries again after an error, and comes back after a crash', async () => {
   const t = await testApp(build(), { store: 'sqlite::memory:' })
   t.fail('answer', new Error('the model is overloaded'))
-  await t.send({ type: 'message.received', data: { session: 's1' } })
+  await t.send(received({ session: 's1', text: 'hello' }))
   await t.advance('8s')
   expect(t.runs).toMatchObject([{ ending: 'retry', error: 'Error: the model is overloaded' }])
   await t.crash()

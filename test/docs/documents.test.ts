@@ -70,6 +70,7 @@ describe('documents', () => {
 
   it.each([
     ['docs/flows.md', 'examples/rank-tasks.ts'],
+    ['docs/flows.md', 'examples/typed-events.ts'],
     ['docs/receiving.md', 'examples/receive-github.ts'],
   ])('the example of %s is %s, and prints what the document says', async (document, example) => {
     const text = await read(document)
@@ -99,6 +100,10 @@ describe('documents', () => {
       if (built === 2) return
     }
     throw new Error('The example ended before it had built both pushes.')
+  })
+
+  it("the example of vendors' types in docs/flows.md is the file, which the compiler checks", async () => {
+    expect(await read('docs/flows.md')).toContain(await quoted('examples/vendor-types.ts'))
   })
 
   it('the example of docs/testing.md is the file, which is one of the tests', async () => {
